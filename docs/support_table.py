@@ -1,0 +1,233 @@
+"""Writes docs/supported.md from the tables that the code itself works by.
+
+    python docs/support_table.py
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from srcgrad.backends.python import expression_text
+from srcgrad.frontend.calls import BUILTINS
+from srcgrad.frontend.numpy.functions import METHODS, TABLE
+from srcgrad.ir.nodes import Expr, Var
+from srcgrad.rules import names
+from srcgrad.rules.scalar import PRIMITIVES, Primitive
+
+PAGE = Path(__file__).with_name("supported.md")
+INTERNAL = {"cast", "select", "clip_low", "clip_high", "sinc_slope", "digamma", "trigamma", "round_to"}
+
+# fmt: off
+OPERATOR_TEXT: dict[type[ast.AST], str] = {
+    ast.Add: "x + y", ast.Sub: "x - y", ast.Mult: "x * y", ast.Div: "x / y", ast.FloorDiv: "x // y", ast.Mod: "x % y",
+    ast.Pow: "x ** y", ast.BitAnd: "x & y", ast.BitOr: "x | y", ast.BitXor: "x ^ y", ast.LShift: "x << y",
+    ast.RShift: "x >> y", ast.USub: "-x", ast.UAdd: "+x", ast.Invert: "~x", ast.Not: "not x",
+    ast.Lt: "x < y", ast.LtE: "x <= y", ast.Gt: "x > y", ast.GtE: "x >= y", ast.Eq: "x == y", ast.NotEq: "x != y",
+    ast.And: "x and y", ast.Or: "x or y",
+}
+STATEMENTS = {
+    "Assign": "`x = ...`, `x = y = ...`, `x, y = ...`, `x[i] = ...`", "AugAssign": "`x += ...` and its like",
+    "AnnAssign": "`x: float = ...`", "If": "`if`, `elif`, `else`", "For": "`for` over ranges, arrays and tuples",
+    "While": "`while`", "Break": "`break`", "Continue": "`continue`", "Return": "`return`, also early",
+    "FunctionDef": "nested `def`", "Raise": "`raise`", "Assert": "`assert`", "Pass": "`pass`", "Import": "`import`",
+    "Try": "`try`", "With": "`with`", "Match": "`match`", "Delete": "`del`", "Global": "`global`",
+    "Nonlocal": "`nonlocal`", "ClassDef": "`class`",
+}
+EXPRESSIONS = {
+    "BinOp": "arithmetic, `x @ y`", "Compare": "comparisons, chained ones too",
+    "BoolOp": "`and`, `or`, with short circuit",
+    "IfExp": "`x if c else y`", "Call": "calls of NumPy's, `math`'s, Python's and your own functions",
+    "Subscript": "indexing", "Slice": "slices", "Attribute": "attributes", "Tuple": "tuples", "List": "lists",
+    "ListComp": "list comprehensions", "GeneratorExp": "generator expressions", "Lambda": "`lambda`",
+    "NamedExpr": "`(x := ...)`", "JoinedStr": "f-strings, in messages", "Dict": "dictionaries", "Set": "sets",
+    "DictComp": "dictionary comprehensions", "Starred": "`*x` in calls and displays", "Yield": "`yield`",
+    "Await": "`await`",
+}
+# fmt: on
+FRONTEND = Path(__file__).resolve().parent.parent / "srcgrad" / "frontend"
+ALWAYS_REFUSED = {np.nan_to_num}  # known, with advice in the error
+
+
+def page() -> str:
+    """The text of docs/supported.md."""
+    active = {op: row for op, row in PRIMITIVES.items() if row.partials and op not in INTERNAL}
+    flat = [op for op, row in PRIMITIVES.items() if row.partials is None and op not in INTERNAL]
+    return "\n".join(
+        [
+            "# What is supported",
+            "",
+            "Made from the code by `python docs/support_table.py`; a test checks that it is up to date.",
+            "",
+            "## Scalar and elementwise functions",
+            "",
+            "On numbers and, elementwise with broadcasting, on arrays. `x` and `y` are the first and second operand,",
+            "`out` is the function's own result. The last column holds points where a convention decides.",
+            "",
+            "| write it | partials | at these points |",
+            "|---|---|---|",
+            *(f"| {_spellings(op)} | {_partials(row)} | {_corners(row)} |" for op, row in active.items()),
+            "",
+            "## Functions whose derivative is zero",
+            "",
+            "Flat between their jumps, or not about real numbers at all. They may be used anywhere.",
+            "",
+            ", ".join(filter(None, (_spellings(op) for op in flat))) + ".",
+            "",
+            "## Array functions and methods",
+            "",
+            "With the arguments that are understood. Axes and dtypes have to be known when the function is",
+            "specialised, lengths do not.",
+            "",
+            "| function | method |",
+            "|---|---|",
+            *_array_functions(),
+            "",
+            "## Python's own functions",
+            "",
+            ", ".join(f"`{f.__name__}`" for f in sorted(_builtins(), key=lambda f: f.__name__)) + ".",
+            "",
+            "## Attributes of arrays",
+            "",
+            ", ".join(f"`x.{name}`" for name in _cases("calls.py", "attribute")) + ".",
+            "",
+            "## The language",
+            "",
+            "| statement | |",
+            "|---|---|",
+            *(f"| {text} | {_yes(kind in _understood())} |" for kind, text in STATEMENTS.items()),
+            "",
+            "| expression | |",
+            "|---|---|",
+            *(f"| {text} | {_yes(kind in _understood())} |" for kind, text in EXPRESSIONS.items()),
+            "",
+        ]
+    )
+
+
+def _spellings(op: str) -> str:
+    """Every way to write this primitive, as code."""
+    return ", ".join(f"`{_cell(text)}`" for text in dict.fromkeys(_ways_to_write(op)))
+
+
+def _ways_to_write(op: str) -> Iterator[str]:
+    yield from (OPERATOR_TEXT[kind] for kind, it in names.OPERATORS.items() if it == op)
+    yield from (function.__name__ for function, it in names.BUILTINS.items() if it == op)
+    yield from (f"np.{name}" for name in _numpy_names(names.FUNCTIONS, op))
+    for table in (names.MATH, names.TO_INT, names.WHOLE_MATH):
+        yield from (_name(function) for function, it in table.items() if it == op)
+
+
+def _numpy_names(table: dict[Callable[..., Any], str], op: str) -> list[str]:
+    return sorted(name for name in np.__all__ if _is_function(value := getattr(np, name)) and table.get(value) == op)
+
+
+def _is_function(value: Any) -> bool:
+    return callable(value) and getattr(value, "__hash__", None) is not None
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return f"math.{function.__name__}" if function.__module__ == "math" else function.__name__
+
+
+def _partials(row: Primitive) -> str:
+    operands = [Var(name, interval.dtype) for name, interval in zip("xyz", row.domain, strict=False)]
+    out = Var("out", operands[-1].dtype)
+    assert row.partials
+    texts = [_text(partial(*operands, out)) if partial else "0" for partial in row.partials]
+    return "; ".join(f"`{_cell(text)}`" for text in texts)
+
+
+def _text(partial: Any) -> str:
+    return expression_text(partial) if isinstance(partial, Expr) else f"{partial:g}"
+
+
+def _corners(row: Primitive) -> str:
+    return "; ".join(f"{_point(point)}: {_point(slopes)}" for point, slopes in row.corners.items())
+
+
+def _point(numbers: tuple[float, ...]) -> str:
+    text = ", ".join(f"{number:.4g}" for number in numbers)
+    return f"({text})" if len(numbers) > 1 else text
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _array_functions() -> Iterator[str]:
+    """One row per handler: its spellings, and the arguments that it takes."""
+    elementwise = set(names.FUNCTIONS)
+    handlers: dict[Any, list[str]] = {}
+    for function, handler in TABLE.items():
+        if function not in elementwise and function not in ALWAYS_REFUSED:
+            handlers.setdefault(handler, []).append(_called(function))
+    methods = {handler: name for name, handler in METHODS.items()}
+    for handler in [*handlers, *(handler for handler in methods if handler not in handlers)]:
+        arguments = ", ".join(_arguments(handler))
+        spelt = ", ".join(f"`{name}({arguments})`" for name in handlers.get(handler, ()))
+        method = f"`.{methods[handler]}({arguments.partition(', ')[2]})`" if handler in methods else ""
+        yield f"| {spelt} | {method} |"
+
+
+def _called(function: Any) -> str:
+    if getattr(function, "__self__", None) is np.add:
+        return "np.add.at"
+    return f"np.linalg.{function.__name__}" if "linalg" in function.__module__ else f"np.{function.__name__}"
+
+
+def _arguments(handler: Any) -> list[str]:
+    """The names of NumPy's arguments; those that may be left out carry an `=`."""
+    _, *parameters = inspect.signature(handler).parameters.values()
+    marks = {True: "", False: "="}
+    return [
+        f"*{p.name}" if p.kind == p.VAR_POSITIONAL else p.name + marks[p.default is p.empty] for p in parameters
+    ]
+
+
+def _builtins() -> set[Any]:
+    return {f for f in (*BUILTINS, *names.TO_INT) if getattr(f, "__module__", "") == "builtins"}
+
+
+def _cases(file: str, function: str) -> list[str]:
+    """The strings that a function of the frontend has a `case` for."""
+    tree = ast.parse((FRONTEND / file).read_text(encoding="utf-8"))
+    body = next(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == function)
+    values = [node.value for node in ast.walk(body) if isinstance(node, ast.MatchValue)]
+    return [value.value for value in values if isinstance(value, ast.Constant) and isinstance(value.value, str)]
+
+
+@functools.cache
+def _understood() -> frozenset[str]:
+    """The syntax that the frontend has a `case` or an `isinstance` for."""
+    files = [FRONTEND / name for name in ("interpret.py", "expressions.py", "flow.py")]
+    nodes = [node for file in files for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))]
+    classes = [node.cls for node in nodes if isinstance(node, ast.MatchClass)]
+    classes += [node.args[1] for node in nodes if isinstance(node, ast.Call) and _is_named(node.func, "isinstance")]
+    return frozenset(cls.attr for cls in classes if isinstance(cls, ast.Attribute))
+
+
+def _is_named(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _yes(condition: bool) -> str:
+    return "yes" if condition else "no"
+
+
+def main() -> None:
+    PAGE.write_text(page(), encoding="utf-8")
+    print(f"{PAGE.name}: {len(PRIMITIVES)} primitives")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""Gradients of numeric Python functions, as Python source that you can read, compiled with Numba."""
+
+from __future__ import annotations
+
+from srcgrad.api import GradFunction, Pullback, grad
+from srcgrad.errors import (
+    ArgumentError,
+    BoundsError,
+    BroadcastError,
+    CompiledError,
+    CotangentShapeError,
+    DepthError,
+    LaterError,
+    NameArgumentError,
+    OptionError,
+    OverlapError,
+    RuntimeShapeError,
+    ShapeError,
+    SourceError,
+    SrcgradError,
+    UnsupportedError,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ArgumentError",
+    "BoundsError",
+    "BroadcastError",
+    "CompiledError",
+    "CotangentShapeError",
+    "DepthError",
+    "GradFunction",
+    "LaterError",
+    "NameArgumentError",
+    "OptionError",
+    "OverlapError",
+    "Pullback",
+    "RuntimeShapeError",
+    "ShapeError",
+    "SourceError",
+    "SrcgradError",
+    "UnsupportedError",
+    "grad",
+]

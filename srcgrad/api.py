@@ -1,0 +1,408 @@
+"""`grad`, and the object that it makes of a function.
+
+    @grad
+    def f(x, w):
+        return (x * x * w).sum()
+
+    f(x, w)              the primal, compiled
+    f.backward(x, w)     (x_b, w_b), compiled from source that was generated for these types: f.source(x, w)
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, overload
+
+import numpy as np
+
+from srcgrad.arguments import COTANGENT, LEAVES
+from srcgrad.backends import cpu
+from srcgrad.binding import (
+    Plan,
+    Wrt,
+    checked_outputs,
+    checked_wrt,
+    fixed_parameters,
+    make_plan,
+    make_signatures,
+    python_function,
+)
+from srcgrad.dispatch import Call, Forward, Program, Stage, leaf_names, pattern_of
+from srcgrad.errors import ArgumentError, LaterError, SrcgradError
+
+
+@overload
+def grad(f: Callable[..., Any], /) -> GradFunction: ...
+
+
+@overload
+def grad(
+    f: Callable[..., Any] | None = None,
+    /,
+    *,
+    wrt: Wrt = None,
+    target: str = "cpu",
+    parallel: bool = False,
+    fastmath: bool = False,
+    boundscheck: bool = True,
+    cache: bool = True,
+    jit: bool = True,
+    static: Sequence[str] = (),
+    outputs: str | Sequence[str] | None = None,
+) -> Any: ...
+
+
+def grad(
+    f: Callable[..., Any] | None = None,
+    /,
+    *,
+    wrt: Wrt = None,
+    target: str = "cpu",
+    parallel: bool = False,
+    fastmath: bool = False,
+    boundscheck: bool = True,
+    cache: bool = True,
+    jit: bool = True,
+    static: Sequence[str] = (),
+    outputs: str | Sequence[str] | None = None,
+) -> Any:
+    """Give a numeric Python function its vector-Jacobian product.
+
+    Works as `@grad`, as `@grad(wrt="x")`, and as `grad(f)`.  Nothing is parsed or compiled until the first call, then
+    once per types of arguments.
+
+    Parameters
+    ----------
+    f : callable
+        A Python function of numbers, NumPy arrays, and tuples of them.
+    wrt : str, int, or a sequence of them, optional
+        The arguments to differentiate, by name or position: one gives its cotangent bare, a sequence a tuple.  By
+        default every argument of a floating dtype.
+    target : {"cpu"}
+        What to compile for.
+    parallel : bool
+        Not there yet.
+    fastmath : bool
+        Let the compiler reorder floating-point arithmetic and assume that there is no nan.
+    boundscheck : bool
+        An index out of range is an IndexError.  Without, it is a wild read.
+    cache : bool
+        Keep machine code on disk for the next process.
+    jit : bool
+        Compile.  Without, the generated source runs as plain Python: slow, and a debugger steps through it.
+    static : sequence of str
+        Not there yet.
+    outputs : str or sequence of str, optional
+        For a function that returns nothing: which of the arguments that it writes are its outputs.
+
+    Returns
+    -------
+    GradFunction
+        Call it for the primal; see its `backward`, `value_and_backward`, `vjp` and `source`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> @grad
+    ... def f(x):
+    ...     return (x * x).sum()
+    >>> f.backward(np.array([1.0, 2.0]))
+    array([2., 4.])
+    """
+    if target != "cpu":
+        raise LaterError(f'target="{target}" is not there yet', help=('use target="cpu"',))
+    if parallel:
+        raise LaterError("parallel=True is not there yet", help=("leave it out: the result is the same",))
+    if tuple(static):
+        raise LaterError("static=... is not there yet", help=("close over the value, or make it a default argument",))
+
+    def decorate(function: Callable[..., Any]) -> GradFunction:
+        return GradFunction(
+            function, wrt=wrt, fastmath=fastmath, boundscheck=boundscheck, cache=cache, jit=jit, outputs=outputs
+        )
+
+    return decorate if f is None else decorate(f)
+
+
+class GradFunction:
+    """A function with its derivative: what `grad` returns.
+
+    Attributes
+    ----------
+    py_func : callable
+        The function as it was written.
+
+    Examples
+    --------
+    >>> @grad
+    ... def cube(x):
+    ...     return x**3
+    >>> cube(2.0), cube.backward(2.0), cube.py_func(2)
+    (8.0, 12.0, 8)
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        wrt: Wrt = None,
+        fastmath: bool = False,
+        boundscheck: bool = True,
+        cache: bool = True,
+        jit: bool = True,
+        outputs: str | Sequence[str] | None = None,
+    ) -> None:
+        from srcgrad.pipeline import Options
+
+        self.py_func = python_function(function)
+        functools.update_wrapper(self, self.py_func)
+        self._parameters = fixed_parameters(self.py_func)
+        names = tuple(self._parameters)
+        chosen = checked_wrt(wrt, names, self.__name__), fastmath, boundscheck
+        options = Options(*chosen, checked_outputs(outputs, names, self.__name__))
+        optional = frozenset(name for name, parameter in self._parameters.items() if parameter.default is None)
+        self._program = Program(self.py_func, options, names, optional, jit, cache)
+        self._plain, self._with_v = make_signatures(self._parameters)
+        self._only_v = set(self._with_v.parameters) - set(names)
+        self._count = sum(parameter.kind != parameter.KEYWORD_ONLY for parameter in self._parameters.values())
+        self._plans: dict[Any, Plan] = {}
+        self._stages: dict[Any, Stage] = {}
+        self._forwards: dict[Any, Forward] = {}
+        self._primal: dict[Any, Call] = {}  # what to call, by the Python types of positional arguments
+        self._backward: dict[Any, Call] = {}
+        self._both: dict[Any, Call] = {}
+
+    __name__: str
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The primal: what plain Python would return, to rounding."""
+        try:
+            if not kwargs:
+                call = self._primal.get(tuple(map(type, args)))
+                if call is not None:
+                    return call(*args)
+            return self._call("primal", args, kwargs, self._primal)
+        except SrcgradError as error:
+            raise self._without_our_frames(error) from None
+
+    def backward(self, *args: Any, **kwargs: Any) -> Any:
+        """The vector-Jacobian product: v^T J at the arguments.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            The arguments of f, as f takes them.
+        v
+            The cotangent: one more argument, behind f's positional ones or by keyword (called `cotangent` where f has a
+            `v` of its own).  It mirrors f's output: same structure, same shapes.  May be left out where the output is
+            one real number; then it is 1.
+
+        Returns
+        -------
+        array, scalar or tuple
+            For each argument differentiated, its cotangent: of its shape and dtype.  The arguments are not changed.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> f = grad(lambda x: x**2)
+        >>> f.backward(np.array([1.0, 2.0, 3.0]), np.ones(3))
+        array([2., 4., 6.])
+        """
+        try:
+            if not kwargs:
+                call = self._backward.get(tuple(map(type, args)))
+                if call is not None:
+                    return call(*args)
+            return self._call("backward", args, kwargs, self._backward)
+        except SrcgradError as error:
+            raise self._without_our_frames(error) from None
+
+    def value_and_backward(self, *args: Any, **kwargs: Any) -> Any:
+        """The primal and the vector-Jacobian product from one pass; takes what `backward` takes.
+
+        Returns
+        -------
+        tuple
+            `(y, cotangents)`.
+
+        Examples
+        --------
+        >>> grad(lambda x: x**2).value_and_backward(3.0)
+        (9.0, 6.0)
+        """
+        try:
+            if not kwargs:
+                call = self._both.get(tuple(map(type, args)))
+                if call is not None:
+                    return call(*args)
+            return self._call("value_and_backward", args, kwargs, self._both)
+        except SrcgradError as error:
+            raise self._without_our_frames(error) from None
+
+    def vjp(self, *args: Any, **kwargs: Any) -> tuple[Any, Pullback]:
+        """Run forward once; the pullback may then be called as often as wanted.
+
+        Returns
+        -------
+        tuple
+            `(y, pullback)`; `pullback(v)` is what `backward(*args, v)` would return.  Changing the arguments in between
+            changes nothing.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> y, pullback = grad(lambda x: np.stack((-x**3, 5 * x))).vjp(1.0)
+        >>> pullback(np.array([1.0, 0.0])), pullback(np.array([0.0, 1.0]))
+        (-3.0, 5.0)
+        """
+        try:
+            plan = self._plan("forward", args, kwargs)
+            stage, leaves = self._stage("forward", plan, plan.arrange(args, kwargs))
+            y, residuals = stage.call(*leaves)
+        except SrcgradError as error:
+            raise self._without_our_frames(error) from None
+        return y, Pullback(self._program, self._forward(stage, leaves, residuals), residuals)
+
+    def source(self, *args: Any, after: str | None = None, kind: str = "backward", **kwargs: Any) -> str:
+        """The generated module, as text, for arguments of these types.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            As for `backward`.  Without v, a v like the output is assumed.
+        after : str, optional
+            The name of a pass: the program as it is after that one, instead of the end.
+        kind : {"backward", "primal", "value_and_backward", "forward", "pullback"}
+            Which of the generated functions.
+
+        Examples
+        --------
+        >>> text = grad(lambda x: x**2).source(3.0)
+        >>> "def " in text and "x_b" in text
+        True
+        """
+        from srcgrad import pipeline
+
+        plan = self._plan(kind, args, kwargs)
+        stage, leaves = self._stage(kind, plan, plan.arrange(args, kwargs))
+        own, cotangents = stage.types(leaves)
+        return pipeline.source(self.py_func, kind, own, cotangents, self._program.options, after)
+
+    def __repr__(self) -> str:
+        return f"<grad of {self.__qualname__}>"
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What other @njit functions know it by."""
+        from srcgrad.backends.njit import GradType
+
+        return GradType(self)
+
+    def __reduce__(self) -> str:
+        return self.__qualname__  # pickled by name, as functions are
+
+    __qualname__: str
+
+    # ----------------------------------------------------------------------------------------------------------
+
+    def _without_our_frames(self, error: SrcgradError) -> SrcgradError:
+        return error.with_traceback(None) if self._program.jit else error  # without jit, frames are what is looked for
+
+    def _call(self, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any], lanes: dict[Any, Call]) -> Any:
+        """A call with keywords, tuples or defaults, or whose types are new."""
+        if kwargs.keys() == self._only_v and len(args) == self._count and lanes is not self._primal:
+            args, kwargs = (*args, *kwargs.values()), {}  # f.backward(x, v=v) is as common as f.backward(x, v)
+            call = lanes.get(tuple(map(type, args)))
+            if call is not None:
+                return call(*args)
+        plan = self._plan(kind, args, kwargs)
+        stage, leaves = self._stage(kind, plan, plan.arrange(args, kwargs))
+        if plan.is_plain and not kwargs:
+            self._remember(stage, plan, args, lanes)
+        return stage.call(*leaves)
+
+    def _remember(self, stage: Stage, plan: Plan, args: tuple[Any, ...], lanes: dict[Any, Call]) -> None:
+        """A shorter way for the next call with arguments of these Python types."""
+        key = tuple(map(type, args))
+        if LEAVES.issuperset(key):
+            with cpu.LOCK:
+                stage.reach(lanes, key)
+        elif key[-1] is not type(None):  # that may be a v left out
+
+            def look_inside(*args: Any) -> Any:
+                stage_now, leaves = self._stage(stage.kind, plan, args)
+                return stage_now.call(*leaves)
+
+            lanes[key] = look_inside
+
+    def _stage(self, kind: str, plan: Plan, values: Sequence[Any]) -> tuple[Stage, list[Any]]:
+        """The stage for these values of f's parameters (and v), and their leaves."""
+        pattern, leaves = pattern_of(values, plan.names)
+        key = kind, len(values), pattern
+        stage = self._stages.get(key)
+        if stage is None:
+            with_v = len(values) > len(self._parameters)
+            fresh = Stage(self._program, kind, pattern, leaf_names(pattern, plan.names), with_v)
+            stage = self._stages.setdefault(key, fresh)
+        return stage, leaves
+
+    def _forward(self, stage: Stage, leaves: list[Any], residuals: tuple[Any, ...]) -> Forward:
+        """What is shared by the pullbacks of one forward function."""
+        types, _ = stage.types(leaves)
+        kinds = ((leaf.dtype, leaf.ndim) if isinstance(leaf, np.ndarray) else type(leaf) for leaf in residuals)
+        key = types, stage.version, *kinds
+        forward = self._forwards.get(key)
+        if forward is None:
+            fresh = Forward(types, len(residuals), tuple(stage.assumed.values()))
+            forward = self._forwards.setdefault(key, fresh)
+        return forward
+
+    def _plan(self, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan:
+        """Where each of f's parameters finds its value in a call of this form."""
+        takes_v = kind not in ("primal", "forward")
+        key = takes_v, len(args), *kwargs
+        plan = self._plans.get(key)
+        if plan is None:
+            signature = self._with_v if takes_v else self._plain
+            try:
+                plan = self._plans[key] = make_plan(signature, self._parameters, len(args), tuple(kwargs))
+            except TypeError as error:
+                raise ArgumentError(f"{self.__name__}{'' if kind == 'primal' else '.' + kind}: {error}") from None
+        return plan
+
+
+class Pullback:
+    """The linear map v ↦ v^T J at one point: what `vjp` returns beside y.
+
+    Examples
+    --------
+    >>> y, pullback = grad(lambda x: x**2).vjp(3.0)
+    >>> pullback(), pullback(2.0)
+    (6.0, 12.0)
+    """
+
+    __slots__ = ("_forward", "_lanes", "_program", "_residuals")
+
+    def __init__(self, program: Program, forward: Forward, residuals: tuple[Any, ...]) -> None:
+        self._program = program
+        self._forward = forward
+        self._lanes = forward.lanes
+        self._residuals = residuals
+
+    def __call__(self, v: Any = None) -> Any:
+        call = self._lanes.get(type(v))
+        if call is not None:
+            return call(*self._residuals, v)
+        return self._first(v)
+
+    def _first(self, v: Any) -> Any:
+        cotangents = () if v is None else (v,)
+        names = [f"residual {i}" for i in range(len(self._residuals))] + [COTANGENT] * len(cotangents)
+        pattern, leaves = pattern_of((*self._residuals, *cotangents), names)
+        with cpu.LOCK:
+            stage = self._forward.stage(self._program, pattern, leaf_names(pattern, names), v is not None)
+            if type(v) in LEAVES:
+                stage.reach(self._lanes, type(v))
+        return stage.call(*leaves)

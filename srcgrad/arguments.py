@@ -1,0 +1,195 @@
+"""What a function was called with: Python values in, their types and a flat list of leaves out.
+
+    flatten((x, 2.0), "a", leaves)       leaves == [x, 2.0]
+    →  (tuple, (numpy.ndarray, float))   a *pattern*: all that Python can tell cheaply; Numba tells the dtypes apart
+
+A pattern is a Python type (a leaf), `(kind, patterns)` (a tuple) or a `StaticType` (known when f is specialised).
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from srcgrad.errors import ArgumentError, OverlapError
+from srcgrad.frontend.types import ArrayType, ScalarType, StaticType, TupleType, ValueType
+
+Pattern = Any
+COTANGENT = "v"  # what backward's last argument is called
+
+# fmt: off
+WEAK = {float: np.dtype(np.float64), int: np.dtype(np.int64), bool: np.dtype(np.bool_)}
+NUMBERS = (np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64,
+           np.float32, np.float64)
+# fmt: on
+LEAVES = frozenset({np.ndarray, *WEAK, *NUMBERS, np.longlong, np.ulonglong})
+_KINDS = {np.dtype(number).str for number in NUMBERS}
+_CALLABLE = (types.FunctionType, types.BuiltinFunctionType, np.ufunc, type, np.dtype)
+
+
+def flatten(value: Any, name: str, leaves: list[Any]) -> Pattern:
+    """The pattern of `value`; its leaves are appended to `leaves`."""
+    kind = type(value)
+    if kind in LEAVES:
+        leaves.append(value)
+        return kind
+    if issubclass(kind, tuple) or (kind is list and name == COTANGENT):  # a list of results has a list of cotangents
+        kinds = tuple(map(type, value))
+        if LEAVES.issuperset(kinds):
+            leaves.extend(value)
+            return kind, kinds
+        try:
+            return kind, tuple([flatten(item, name, leaves) for item in value])
+        except ArgumentError:
+            raise next(_refusals(value, name)) from None
+    if kind is np.memmap:
+        leaves.append(value.view(np.ndarray))
+        return np.ndarray
+    if isinstance(value, (int, float)) and not isinstance(value, np.generic):  # an IntEnum is an int
+        return flatten(int(value) if isinstance(value, int) else float(value), name, leaves)
+    if isinstance(value, str):
+        return StaticType(str(value))
+    if value is None or value is Ellipsis or isinstance(value, _CALLABLE) or hasattr(value, "py_func"):
+        return StaticType(value)
+    raise refusal(value, name)
+
+
+def leaf_names(pattern: Pattern, name: str) -> Iterator[str]:
+    """What the user calls the leaves of an argument: x, or x[0], x[1]."""
+    if isinstance(pattern, tuple):
+        for i, part in enumerate(pattern[1]):
+            yield from leaf_names(part, f"{name}[{i}]")
+    elif not isinstance(pattern, StaticType):
+        yield name
+
+
+def value_type(pattern: Pattern, leaves: Iterator[tuple[Any, str]]) -> ValueType:
+    """The type of a value of this pattern that has these leaves (with their names)."""
+    if isinstance(pattern, StaticType):
+        return pattern
+    if isinstance(pattern, tuple):
+        kind, parts = pattern
+        return TupleType(tuple(value_type(part, leaves) for part in parts), kind)
+    return leaf_type(*next(leaves))
+
+
+def leaf_type(value: Any, name: str) -> ScalarType | ArrayType:
+    """The type of a number or an array, or an error that names it."""
+    kind = type(value)
+    if kind is np.ndarray:
+        if value.dtype.str not in _KINDS:
+            raise refusal(value, name)
+        return ArrayType(value.dtype, value.ndim, layout(value))
+    if kind in WEAK:
+        if kind is int and not -(2**63) <= value < 2**63:
+            raise ArgumentError(
+                f"argument {name} is {value}, which does not fit in 64 bits", help=(f"pass float({name})",)
+            )
+        return ScalarType(WEAK[kind], weak=True)
+    if kind in LEAVES:
+        return ScalarType(np.dtype(kind))
+    raise refusal(value, name)
+
+
+def layout(array: np.ndarray) -> str:
+    return "C" if array.flags.c_contiguous else "F" if array.flags.f_contiguous else "A"
+
+
+def refuse_overlap(leaves: Sequence[Any], names: Sequence[str], writes: frozenset[int]) -> None:
+    """Two arguments that share memory while f writes one of them: what f computes would depend on their order."""
+    for i in writes:
+        written = leaves[i]
+        for j, other in enumerate(leaves):
+            if j == i or type(other) is not np.ndarray or (j in writes and j < i):
+                continue
+            if other is written or np.shares_memory(written, other):
+                raise OverlapError(
+                    f"arguments {names[min(i, j)]} and {names[max(i, j)]} share memory, "
+                    f"and the function writes to {names[i]}",
+                    help=(f"pass a copy of one of them:  {names[j]}.copy()",),
+                )
+
+
+def refuse_read_only(leaves: Sequence[Any], names: Sequence[str], writes: frozenset[int]) -> None:
+    for i in writes:
+        if type(leaves[i]) is np.ndarray and not leaves[i].flags.writeable:
+            raise OverlapError(
+                f"argument {names[i]} is read-only, and the function writes to it",
+                help=(f"pass a copy:  {names[i]}.copy()",),
+            )
+
+
+# --------------------------------------------------------------------------------------------------------------
+
+
+def _refusals(value: Any, name: str) -> Iterator[ArgumentError]:
+    """The errors of a tuple's items, named as the user would: x[1]."""
+    for i, item in enumerate(value):
+        if isinstance(item, tuple):
+            yield from _refusals(item, f"{name}[{i}]")
+        else:
+            try:
+                flatten(item, f"{name}[{i}]", [])
+            except ArgumentError as error:
+                yield error
+
+
+def refusal(value: Any, name: str) -> ArgumentError:
+    """Why this value can't be an argument, and what to pass instead."""
+    what, instead = _describe(value, name)
+    return ArgumentError(f"argument {name} is {what}", help=(instead,) if instead else ())
+
+
+def _describe(value: Any, name: str) -> tuple[str, str]:
+    kind = type(value)
+    title = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
+    if isinstance(value, np.ma.MaskedArray):
+        return "a masked array: its mask would be ignored", f"pass {name}.filled(...), or the mask as an argument"
+    if isinstance(value, np.matrix):
+        return "an np.matrix, whose * means something else", f"pass np.asarray({name})"
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _describe_dtype(value, name, title)
+    if isinstance(value, complex):
+        return "complex, which is not supported yet", f"pass {name}.real and {name}.imag as two arguments"
+    if isinstance(value, (list, set, frozenset, range)):
+        return f"a {kind.__name__}", f"pass np.array({name}), or a tuple where the items differ in kind"
+    if isinstance(value, dict):
+        return "a dict", "pass its values as arguments, or as a tuple"
+    if hasattr(value, "__array__"):
+        return _a(title), f"pass np.asarray({name})"
+    return _a(title), "pass a number, a NumPy array, or a tuple of them"
+
+
+def _describe_dtype(value: Any, name: str, title: str) -> tuple[str, str]:
+    dtype = value.dtype
+    what = "an array of" if isinstance(value, np.ndarray) else "a"
+    if type(value) is not np.ndarray and isinstance(value, np.ndarray):
+        return f"{_a(title)}, a subclass of ndarray", f"pass np.asarray({name})"
+    match dtype.kind:
+        case "c":
+            return (
+                f"complex ({dtype}), which is not supported yet",
+                f"pass {name}.real and {name}.imag as two arguments",
+            )
+        case "f" | "i" | "u" | "b" if not dtype.isnative:
+            return f"{what} {dtype.newbyteorder('=')} in another byte order", (
+                f"pass {name}.astype({name}.dtype.newbyteorder('='))"
+            )
+        case "f":
+            return f"{what} {dtype}: floats are float32 or float64 here", f"pass {name}.astype(np.float64)"
+        case "O":
+            return f"{what} Python objects", f"pass an array of floats:  {name}.astype(np.float64)"
+        case "U" | "S" | "T":
+            return f"{what} strings", f"pass an array of floats:  {name}.astype(np.float64)"
+        case "V":
+            return "a structured array", f"pass its fields as arguments:  {name}[...] of one field each"
+        case "M" | "m":
+            return f"{what} {dtype}", f"pass numbers:  {name}.astype(np.float64)"
+    return f"{what} {dtype}", "pass an array of floats"
+
+
+def _a(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiouAEIOU' else 'a'} {noun}"

@@ -1,0 +1,160 @@
+"""Generated source → machine code, by Numba, kept on disk.
+
+    compile_entry(generated, (array(float64, 1d, C),), options, cache=True)  →  a CompileResult with an entry point
+    Dispatcher(2, build, …)    a callable of two leaves; `build(leaves)` says what to compile for types not seen before
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core import caching, types, typing, utils
+from numba.core.compiler import CompileResult
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.dispatcher import _DispatcherBase
+from numba.core.registry import CPUDispatcher, cpu_target
+from numba.core.serialize import dumps
+
+from srcgrad.backends import files
+from srcgrad.backends.boxing import EntryCompiler, Promised
+from srcgrad.frontend.types import TupleType
+
+LOCK = global_compiler_lock  # one lock for all: Numba's own, so that two locks can't be taken in two orders
+
+_compiled: dict[str, CompileResult] = {}
+
+
+def compile_entry(generated: Any, arguments: tuple[types.Type, ...], options: Any, cache: bool) -> CompileResult:
+    """Machine code for the entry of a generated module, for arguments of these types."""
+    flags, portable = _flags(options), _is_portable(generated)
+    objects = {name: _full_name(obj) for name, obj in generated.globals.items()}
+    what = generated.text, generated.entry, arguments, generated.results, objects
+    key = files.digest(*what, sorted(flags.items()), _versions())
+    if portable and key in _compiled:
+        return _compiled[key]
+    module = files.load(generated.entry, key, generated.text, generated.globals)
+    entry = getattr(module, generated.entry)
+    inner = CPUDispatcher(entry, targetoptions=flags, pipeline_class=EntryCompiler)
+    if cache and portable:
+        inner._cache = CheckedCache(module)
+    inner.compile(typing.signature(Promised(generated.results), *arguments))
+    _keep_alive.append(inner)
+    result = inner.overloads[arguments]
+    return _compiled.setdefault(key, result) if portable else result
+
+
+_keep_alive: list[CPUDispatcher] = []  # Numba forgets a function when its dispatcher goes
+
+
+def _flags(options: Any) -> dict[str, Any]:
+    # fmt: off
+    return {
+        "nopython": True,
+        "nogil": True,
+        "error_model": "numpy",           # x / 0 is inf, as in NumPy; and the branch would stop vectorisation
+        "fastmath": options.fastmath,     # strict unless the user asked: reordering breaks Kahan sums and (x + M) - M
+        "boundscheck": options.boundscheck,
+    }
+    # fmt: on
+
+
+def _versions() -> tuple[Any, ...]:
+    target = cpu_target.target_context.codegen().magic_tuple()  # triple, processor, features
+    return files.own_sources(), numba.__version__, np.__version__, utils.PYVERSION, target
+
+
+def _is_portable(generated: Any) -> bool:
+    """Whether another process can find the same objects by name: `except MyError` needs the very same class."""
+    kinds = [part.kind for part in _groups(generated.results)]
+    return all(_is_importable(obj) for obj in (*generated.globals.values(), *kinds))
+
+
+def _groups(structure: Any) -> list[TupleType]:
+    if not isinstance(structure, TupleType):
+        return []
+    return [structure, *(group for item in structure.items for group in _groups(item))]
+
+
+def _is_importable(obj: Any) -> bool:
+    module, name = _full_name(obj)
+    return isinstance(obj, ModuleType) or (module not in (None, "__main__") and name is not None and "<" not in name)
+
+
+def _full_name(obj: Any) -> tuple[str | None, str | None]:
+    return getattr(obj, "__module__", None), getattr(obj, "__qualname__", None)
+
+
+# --------------------------------------------------------------------------------------------------------------
+
+
+class CheckedCache(caching.NullCache):
+    """Numba's cache, but nothing is unpickled unless its hash matches: flipped bytes would abort the process."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._path = Path(module.__file__ or "").with_suffix(".bin")
+
+    @property
+    def cache_path(self) -> str:
+        return str(self._path.parent)
+
+    def load_overload(self, sig: Any, target_context: Any) -> CompileResult | None:
+        target_context.refresh()
+        payload = files.read(self._path)
+        if payload is None:
+            return None
+        try:
+            return CompileResult._rebuild(target_context, *pickle.loads(payload))
+        except Exception:  # e.g. a module that it refers to has gone: then compile again
+            return None
+
+    def save_overload(self, sig: Any, result: CompileResult) -> None:
+        if not result.library.has_dynamic_globals:
+            files.write(self._path, dumps(result._reduce()))
+
+
+# --------------------------------------------------------------------------------------------------------------
+
+
+class Dispatcher(_DispatcherBase):
+    """Numba's dispatcher in C, with our own answer to types not seen before."""
+
+    _fold_args = False  # no defaults, no keywords: leaves only
+
+    def __init__(self, count: int, build: Callable[[tuple[Any, ...]], Any], options: Any, cache: bool) -> None:
+        self.targetctx = cpu_target.target_context
+        self.typingctx = cpu_target.typing_context
+        self._build, self._options, self._cached = build, options, cache
+        stub = _stub(count)
+        super().__init__(count, stub, utils.pysignature(stub), False, exact_match_required=True)
+
+    def _compile_for_args(self, *values: Any, **unused: Any) -> Callable[..., Any]:
+        """What to call for these arguments (Numba's C code calls this where it knows no overload)."""
+        with LOCK:
+            self._compilation_chain_init_hook()
+            arguments = tuple(map(self.typeof_pyval, values))
+            self._types_active_call.clear()
+            if arguments not in self.overloads:  # another thread may have been here
+                built = self._build(values)
+                if not hasattr(built, "text"):
+                    return built  # another way to call, found while building
+                self.add_overload(compile_entry(built, arguments, self._options, self._cached))
+            return self.overloads[arguments].entry_point
+
+
+def _stub(count: int) -> Any:
+    return eval(f"lambda {', '.join(f'a{i}' for i in range(count))}: None")
+
+
+def result_types(result: CompileResult) -> tuple[Any, types.Type]:
+    """The structure of what was compiled, and the types of its leaves in memory."""
+    promised = result.signature.return_type
+    return promised.structure, promised.flat
+
+
+__all__ = ["LOCK", "CheckedCache", "Dispatcher", "compile_entry", "result_types"]

@@ -1,0 +1,75 @@
+"""Generated source, run as plain Python: for debugging, and the reference that compiled code is tested against.
+
+    Dispatcher(build)(np.ones(3), 2.0)  →  np.float64(…), computed by the generated module under pdb's eyes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from srcgrad.arguments import leaf_type
+from srcgrad.backends import files
+from srcgrad.errors import ArgumentError
+from srcgrad.frontend.types import ArrayType, ScalarType, StaticType, TupleType
+
+
+class Dispatcher:
+    """A callable of leaves; `build(leaves)` says what to run for types not seen before."""
+
+    def __init__(self, build: Callable[[tuple[Any, ...]], Any]) -> None:
+        self._build = build
+        self._entries: dict[Any, Callable[..., Any]] = {}
+
+    def __call__(self, *values: Any) -> Any:
+        try:
+            key = tuple(leaf_type(value, "") for value in values)
+        except ArgumentError:  # `build` knows the names
+            key = None
+        entry = self._entries.get(key)
+        if entry is None:
+            built = self._build(values)
+            if not hasattr(built, "text"):
+                return built(*values)
+            entry = self._entries[key] = plain_entry(built)
+        return entry(*values)
+
+
+def plain_entry(generated: Any) -> Callable[..., Any]:
+    """The entry of a generated module as a Python function with NumPy's arithmetic: 1.0 / 0.0 is inf."""
+    module = files.load(generated.entry, files.digest(generated.text), generated.text, generated.globals)
+    entry = getattr(module, generated.entry)
+
+    def run(*values: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return rebuild(generated.results, _flat(entry(*map(_strong, values))))
+
+    return run
+
+
+def _strong(value: Any) -> Any:
+    """Python's own numbers raise on division by zero; NumPy's do not."""
+    kind = type(value)
+    return np.float64(value) if kind is float else np.int64(value) if kind is int else value
+
+
+def _flat(result: Any) -> Iterator[Any]:
+    return iter(result if isinstance(result, tuple) else () if result is None else (result,))
+
+
+def rebuild(structure: Any, leaves: Iterator[Any]) -> Any:
+    """The result that flat leaves stand for."""
+    match structure:
+        case ScalarType(dtype, weak):
+            number = dtype.type(next(leaves))
+            return number.item() if weak else number
+        case ArrayType(dtype):
+            return np.asarray(next(leaves), dtype)
+        case TupleType(items, kind):
+            parts = [rebuild(item, leaves) for item in items]
+            return kind(parts) if kind in (tuple, list) else kind(*parts)
+        case StaticType(value):
+            return value
+    return None

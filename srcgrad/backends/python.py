@@ -1,0 +1,416 @@
+"""IR → Python source, by way of `ast` and astor (every use of astor is here).
+
+    AddTo(x_b[i], mul(y_b, w[i]))   →   x_b[i] += y_b * w[i]
+
+The text is what `jit=False` runs and what Numba compiles: dtypes are spelled out where Numba would widen them.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+import warnings
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..ir import affine
+from ..ir.nodes import (
+    BOOL,
+    FLOAT32,
+    FLOAT64,
+    INT64,
+    Absorb,
+    AddTo,
+    Alloc,
+    Array,
+    Assign,
+    Block,
+    Call,
+    Comment,
+    Conform,
+    Const,
+    CopyTo,
+    Dim,
+    Expr,
+    For,
+    Function,
+    If,
+    Library,
+    Load,
+    NewAxis,
+    NewStack,
+    OwnCopy,
+    Pick,
+    Pop,
+    Print,
+    Push,
+    Raise,
+    Reshape,
+    Run,
+    Seal,
+    Stack,
+    Stmt,
+    Store,
+    Subscript,
+    Swap,
+    Transpose,
+    Unseal,
+    Var,
+    View,
+    While,
+    integer,
+    leaves,
+)
+from ..rules.scalar import PRIMITIVES, spelling
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)  # astor touches ast.Num
+    import astor
+
+MARK = "#: "  # a comment travels through the tree as a string statement
+WIDENED = (
+    "add", "sub", "mul", "neg", "pos", "floordiv", "mod", "fmod", "abs", "maximum", "minimum", "max", "min", "square", "sign",
+    "clip_low", "clip_high", "bitand", "bitor", "bitxor", "invert", "lshift", "rshift", "gcd", "lcm",
+)  # fmt: skip
+
+
+def emit(function: Function, header: tuple[str, ...] = ()) -> str:
+    """The function as a module."""
+    body = [statement for stmt in function.body for statement in _statement(stmt)]
+    returned = [_operand(leaf) for leaf in leaves(function.results)]
+    if len(returned) == 1:
+        body.append(ast.Return(returned[0]))
+    elif returned:
+        body.append(ast.Return(ast.Tuple(returned, ast.Load())))
+    arguments = ast.arguments(
+        posonlyargs=[], args=[ast.arg(p.name) for p in function.params], kwonlyargs=[], kw_defaults=[], defaults=[]
+    )
+    definition = ast.FunctionDef(function.name, arguments, body or [ast.Pass()], [])
+    text = _to_source(ast.Module([definition], []))
+    lines = ["import numpy as np"]
+    helpers = sorted(name for name in _runtime_names() if re.search(rf"\b{name}\(", text))
+    errors = sorted(name for name in _error_names() if re.search(rf"\b{name}\(", text))
+    if helpers:
+        lines.append(f"from srcgrad.runtime import {', '.join(helpers)}")
+    if errors:
+        lines.append(f"from srcgrad.runtime.errors import {', '.join(errors)}")
+    return "\n".join([*header, *lines, "", "", text])
+
+
+def _runtime_names() -> tuple[str, ...]:
+    from .. import runtime
+
+    return tuple(runtime.__all__)
+
+
+def _error_names() -> tuple[str, ...]:
+    from ..runtime import errors
+
+    return tuple(n for n, v in vars(errors).items() if isinstance(v, type) and v.__module__ == errors.__name__)
+
+
+def _to_source(module: ast.Module) -> str:
+    ast.fix_missing_locations(module)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        text = astor.to_source(module, pretty_source=_long_lines)
+    return re.sub(rf"""^(\s*)(?:'|"|\"\"\"){re.escape(MARK)}(.*?)(?:'|"|\"\"\")$""", r"\1# \2", text, flags=re.M)
+
+
+def _long_lines(source: Any) -> str:
+    from astor.source_repr import split_lines
+
+    return "".join(split_lines(source, maxline=110))
+
+
+# -------------------------------------------------------------------------------------------------- expressions
+
+
+def expression_text(expr: Expr) -> str:
+    """One expression, as it is printed."""
+    return _to_source(ast.Module([ast.Expr(_operand(expr))], [])).strip()
+
+
+def _name(name: str) -> ast.expr:
+    return ast.Name(name, ast.Load())
+
+
+def _operand(value: Expr | Array) -> ast.expr:
+    match value:
+        case Array(name=name) | Var(name=name):
+            return _name(name)
+        case Const():
+            return _constant(value)
+        case Load(array=array, index=index):
+            return ast.Subscript(_name(array.name), _index(index), ast.Load())
+        case Dim(array=array, axis=axis):
+            return ast.Subscript(_parse(f"{array}.shape"), ast.Constant(axis), ast.Load())
+        case Call():
+            return _call(value)
+    raise AssertionError(f"not an expression of the backend: {value!r}")
+
+
+def _index(index: tuple[Expr, ...]) -> ast.expr:
+    parts = [_operand(affine.normal(part)) for part in index]
+    return parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load())
+
+
+def _constant(const: Const) -> ast.expr:
+    value, dtype = const.value, const.dtype
+    if dtype == BOOL:
+        return ast.Constant(bool(value))
+    literal = _literal(float(value) if dtype.kind == "f" else int(value))
+    return literal if dtype in (FLOAT64, INT64) else _parse_call(f"np.{dtype.name}", literal)
+
+
+def _literal(value: float) -> ast.expr:
+    if isinstance(value, float) and not math.isfinite(value):
+        name = _parse("np.nan" if math.isnan(value) else "np.inf")
+        return ast.UnaryOp(ast.USub(), name) if value == -math.inf else name
+    if math.copysign(1, value) < 0:  # astor prints a negative Constant without parentheses: -2 ** 2
+        return ast.UnaryOp(ast.USub(), ast.Constant(-value))
+    return ast.Constant(value)
+
+
+def _call(expr: Call) -> ast.expr:
+    args = expr.args
+    if expr.op == "cast":
+        return _cast(expr)
+    if expr.op == "select":
+        condition, x, y = (_operand(arg) for arg in args)
+        return ast.IfExp(condition, x, y)
+    operands = [_operand(_without_cast(arg, args)) for arg in args]
+    if expr.op not in PRIMITIVES:
+        return _parse_call(expr.op, *operands)
+    out = _template(spelling(expr), operands)
+    if expr.dtype.kind in "iu" and expr.dtype != INT64 and expr.op in WIDENED:
+        return _parse_call(f"np.{expr.dtype.name}", out)  # Numba computes small integers as int64
+    return out
+
+
+def _without_cast(arg: Expr, args: tuple[Expr, ...]) -> Expr:
+    """`s / float64(n)` reads `s / n`: beside another float64 the conversion is what happens anyway."""
+    match arg:
+        case Call(op="cast", args=(Expr(dtype=inner) as x,), dtype=outer) if outer == FLOAT64 and inner == INT64:
+            if any(other is not arg and other.dtype == FLOAT64 and not isinstance(other, (Const, Call)) for other in args):
+                return x
+    return arg
+
+
+def _cast(expr: Call) -> ast.expr:
+    operand = _operand(expr.args[0])
+    if expr.dtype == BOOL:
+        return ast.Compare(operand, [ast.NotEq()], [ast.Constant(0)])
+    return _parse_call(f"np.{expr.dtype.name}", operand)
+
+
+def _parse_call(function: str, *args: ast.expr) -> ast.expr:
+    return ast.Call(_parse(function), list(args), [])
+
+
+@lru_cache(maxsize=None)
+def _parsed(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+def _parse(text: str) -> ast.expr:
+    return _parsed(text)
+
+
+def _template(spelling: str, operands: list[ast.expr]) -> ast.expr:
+    """The spelling with operands in the places of `{}`, `{0}`, `{1}` …"""
+    count = iter(range(len(operands)))
+    text = re.sub(r"\{(\d*)\}", lambda m: f"_{m.group(1) or next(count)}_", spelling)
+    return _Fill(operands).visit(ast.parse(text, mode="eval").body)
+
+
+class _Fill(ast.NodeTransformer):
+    def __init__(self, operands: list[ast.expr]) -> None:
+        self.operands = operands
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        hole = re.fullmatch(r"_(\d+)_", node.id)
+        return self.operands[int(hole.group(1))] if hole else node
+
+
+# --------------------------------------------------------------------------------------------------- statements
+
+
+def _body(block: Block) -> list[ast.stmt]:
+    out = [statement for stmt in block for statement in _statement(stmt)]
+    return out or [ast.Pass()]
+
+
+def _statement(stmt: Stmt) -> list[ast.stmt]:
+    match stmt:
+        case Assign(var=var, value=value):
+            return [_assign(_name(var.name), _operand(value))]
+        case Store(array=array, index=index, value=value):
+            return [_assign(_operand(Load(array, index)), _operand(value))]
+        case AddTo(target=target, value=Call(op="neg", args=(value,))):
+            return [ast.AugAssign(_operand(target), ast.Sub(), _operand(value))]
+        case AddTo(target=target, value=value):
+            return [ast.AugAssign(_operand(target), ast.Add(), _operand(value))]
+        case Alloc():
+            return [_assign(_name(stmt.array.name), _allocation(stmt))]
+        case View(array=array):
+            return [_assign(_name(array.name), _view(stmt))]
+        case Absorb(into=into, out=out):
+            return [ast.Expr(_parse_call("absorb", _name(into.name), _name(out.name)))]
+        case CopyTo(target=target, source=source):
+            whole = _parse("()") if target.ndim == 0 else ast.Slice()
+            return [_assign(ast.Subscript(_name(target.name), whole, ast.Store()), _name(source.name))]
+        case Swap(left=left, right=right):
+            pair, swapped = [_name(left.name), _name(right.name)], [_name(right.name), _name(left.name)]
+            return [_assign(ast.Tuple(pair, ast.Store()), ast.Tuple(swapped, ast.Load()))]
+        case For():
+            return [ast.For(_name(stmt.index.name), _range(stmt), _body(stmt.body), [])]
+        case While(condition=condition, body=body):
+            return [ast.While(_operand(condition), _body(body), [])]
+        case If(condition=condition, then=then, orelse=orelse):
+            return [_if(condition, then, orelse)]
+        case Library(routine=routine, out=out, args=args):
+            return [ast.Expr(_parse_call(routine, _name(out.name), *(_operand(arg) for arg in args)))]
+        case Raise():
+            values = [ast.Constant(stmt.message)] if stmt.message else []
+            return [ast.Raise(_parse_call(stmt.error, *values, *(_operand(v) for v in stmt.values)), None)]
+        case Print(parts=parts):
+            return [ast.Expr(_parse_call("print", *(_printed(part) for part in parts)))]
+        case OwnCopy(array=array, copy=True):
+            return [_assign(_name(array.name), ast.Call(ast.Attribute(_name(array.name), "copy", ast.Load()), [], []))]
+        case OwnCopy(array=array):
+            return [_assign(_name(array.name), _parse_call("np.ascontiguousarray", _name(array.name)))]
+        case NewStack(stack=stack):
+            buffer = _parse_call("np.empty", ast.Constant(64), _dtype(stack.dtype))
+            return [_assign(_name(stack.name), ast.List([buffer], ast.Load())), _assign(_name(stack.top), ast.Constant(0))]
+        case Seal(array=array, stack=stack):
+            buffer = ast.Subscript(_name(stack.name), ast.Constant(0), ast.Load())
+            return [_assign(_name(array.name), ast.Subscript(buffer, ast.Slice(None, _name(stack.top)), ast.Load()))]
+        case Unseal(stack=stack, array=array):
+            top = ast.Attribute(_name(array.name), "size", ast.Load())
+            return [_assign(_name(stack.name), ast.List([_name(array.name)], ast.Load())), _assign(_name(stack.top), top)]
+        case Push(stack=stack, value=value):
+            routine = "push_array" if isinstance(value, Array) else "push"
+            return [_assign(_name(stack.top), _parse_call(routine, _name(stack.name), _name(stack.top), _operand(value)))]
+        case Pop(target=target, stack=stack, dims=dims):
+            return _pop(target, stack, dims)
+        case Comment(text=text):
+            return [ast.Expr(ast.Constant(MARK + text))]
+    raise AssertionError(f"not a statement of the backend: {stmt!r}")
+
+
+def _pop(target: Var | Array, stack: Stack, dims: tuple[Expr, ...]) -> list[ast.stmt]:
+    size = _operand(affine.product(dims)) if isinstance(target, Array) else ast.Constant(1)
+    down = ast.AugAssign(_name(stack.top), ast.Sub(), size)
+    buffer = ast.Subscript(_name(stack.name), ast.Constant(0), ast.Load())
+    if isinstance(target, Var):
+        return [down, _assign(_name(target.name), ast.Subscript(buffer, _name(stack.top), ast.Load()))]
+    end = ast.BinOp(_name(stack.top), ast.Add(), size)
+    part = ast.Subscript(buffer, ast.Slice(_name(stack.top), end), ast.Load())
+    shape = ast.Tuple([_operand(affine.normal(dim)) for dim in dims], ast.Load())
+    return [down, _assign(_name(target.name), ast.Call(ast.Attribute(part, "reshape", ast.Load()), [shape], []))]
+
+
+def _assign(target: ast.expr, value: ast.expr) -> ast.stmt:
+    return ast.Assign([target], value)
+
+
+def _if(condition: Expr, then: Block, orelse: Block) -> ast.stmt:
+    if not then and orelse:
+        return ast.If(ast.UnaryOp(ast.Not(), _operand(condition)), _body(orelse), [])
+    return ast.If(_operand(condition), _body(then), _body(orelse) if orelse else [])
+
+
+def _printed(part: Any) -> ast.expr:
+    return _operand(part) if isinstance(part, (Expr, Array)) else ast.Constant(part)
+
+
+def _allocation(stmt: Alloc) -> ast.expr:
+    dims = [_operand(affine.normal(dim)) for dim in stmt.dims]
+    shape = dims[0] if len(dims) == 1 else ast.Tuple(dims, ast.Load())
+    dtype = [] if stmt.array.dtype == FLOAT64 else [_dtype(stmt.array.dtype)]
+    if stmt.fill is None:
+        return _parse_call("np.empty", shape, *dtype)
+    if isinstance(stmt.fill, Const) and stmt.fill.value == 0 and math.copysign(1, stmt.fill.value) > 0:
+        return _parse_call("np.zeros", shape, *dtype)
+    return _parse_call("np.full", shape, _operand(stmt.fill), _dtype(stmt.array.dtype))
+
+
+def _dtype(dtype: np.dtype) -> ast.expr:
+    return _parse("np.bool_" if dtype == BOOL else f"np.{dtype.name}")
+
+
+def _range(stmt: For) -> ast.expr:
+    start, stop, step = stmt.start, stmt.stop, stmt.step
+    args = [stop]
+    if not affine.same(step, affine.ONE):
+        args = [start, stop, step]
+    elif not affine.same(start, affine.ZERO):
+        args = [start, stop]
+    return _parse_call("range", *(_operand(affine.normal(arg)) for arg in args))
+
+
+def _view(stmt: View) -> ast.expr:
+    base = _name(stmt.base.name)
+    match stmt.how:
+        case Transpose(order=order):
+            if order == tuple(reversed(range(len(order)))):
+                return ast.Attribute(base, "T", ast.Load())
+            return _parse_call("np.transpose", base, ast.Tuple([ast.Constant(k) for k in order], ast.Load()))
+        case Reshape(dims=dims) | Conform(dims=dims):
+            shape = ast.Tuple([_operand(affine.normal(dim)) for dim in dims], ast.Load())
+            if isinstance(stmt.how, Conform):
+                return _parse_call("conform_zeros" if stmt.how.zeros else "conform", base, shape)
+            return ast.Call(ast.Attribute(base, "reshape", ast.Load()), [shape], [])
+        case Subscript(items=items):
+            return _subscript(base, stmt.base, items)
+    raise AssertionError(f"not a view: {stmt.how!r}")
+
+
+def _subscript(base: ast.expr, array: Array, items: tuple[Pick | Run | NewAxis, ...]) -> ast.expr:
+    axes = iter(array.dims)
+    parts: list[ast.expr] = []
+    flips = []
+    for item in items:
+        match item:
+            case NewAxis():
+                parts.append(ast.Constant(None))
+            case Pick(index=index):
+                next(axes)
+                parts.append(_operand(affine.normal(index)))
+            case Run():
+                part, flipped = _slice(item, next(axes))
+                parts.append(part)
+                flips.append(flipped)
+        if isinstance(item, NewAxis):
+            flips.append(False)
+    out: ast.expr = ast.Subscript(base, parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load()), ast.Load())
+    if any(flips):
+        turned: list[ast.expr] = [ast.Slice(step=_literal(-1)) if flip else ast.Slice() for flip in flips]
+        out = ast.Subscript(out, turned[0] if len(turned) == 1 else ast.Tuple(turned, ast.Load()), ast.Load())
+    return out
+
+
+def _slice(run: Run, dim: Expr) -> tuple[ast.expr, bool]:
+    """The slice, and whether it has to be turned round after it (a downward slice can't end at index 0)."""
+    start, step, length = affine.normal(run.start), affine.normal(run.step), run.length
+    step_value = int(step.value) if isinstance(step, Const) else 1
+    if step_value > 0:
+        whole = affine.same(length, dim) and affine.same(start, affine.ZERO) and step_value == 1
+        if whole:
+            return ast.Slice(), False
+        stop = affine.add(start, affine.mul(step, length))
+        lower = None if affine.same(start, affine.ZERO) else _operand(start)
+        upper = None if affine.same(stop, dim) and step_value == 1 else _operand(stop)
+        return ast.Slice(lower, upper, None if step_value == 1 else _operand(step)), False
+    last = affine.add(start, affine.mul(step, affine.sub(length, affine.ONE)))
+    stop, stride = affine.add(start, affine.ONE), -step_value
+    lower = None if affine.same(last, affine.ZERO) else _operand(last)
+    upper = None if affine.same(stop, dim) else _operand(stop)
+    return ast.Slice(lower, upper, None if stride == 1 else _operand(integer(stride))), True
+
+
+__all__ = ["emit", "expression_text", "FLOAT32"]

@@ -1,0 +1,142 @@
+"""What a function takes, and from the way it is called to one value per parameter.
+
+    def f(x, p=2)        f.backward(x, v=v)
+    →  Plan(order=(0, 2, 1), defaults=(2,))     of (*positional values, *keyword values, *defaults)
+
+`backward` has f's signature with one more parameter, v, behind the positional ones; left out, it is None.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from srcgrad.arguments import COTANGENT
+from srcgrad.errors import ArgumentError, OptionError, SourceError, UnsupportedError
+
+Wrt = str | int | Sequence[str | int] | None
+
+
+def _cotangent_name(parameters: dict[str, inspect.Parameter]) -> str:
+    return COTANGENT if COTANGENT not in parameters else "cotangent"
+
+
+def make_signatures(parameters: dict[str, inspect.Parameter]) -> tuple[inspect.Signature, inspect.Signature]:
+    """f's own signature, and the one of `backward`: v is one more, behind the positional ones."""
+    every = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in parameters.values()]
+    positional = [p for p in every if p.kind is not p.KEYWORD_ONLY]
+    keyword = [p for p in every if p.kind is p.KEYWORD_ONLY]
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    v = inspect.Parameter(_cotangent_name(parameters), kind, default=None)
+    return inspect.Signature(every), inspect.Signature([*positional, v, *keyword])
+
+
+@dataclass(frozen=True)
+class Plan:
+    """For each parameter of f, then v, an index into the positional values, the keyword values, and the defaults."""
+
+    order: tuple[int, ...]
+    defaults: tuple[Any, ...]
+    names: tuple[str, ...]
+    may_end_in_v: bool
+    is_plain: bool  # the values are the positional arguments as they stand
+
+    def arrange(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any]:
+        every = (*args, *kwargs.values(), *self.defaults)
+        values = [every[i] for i in self.order]
+        if self.may_end_in_v and values[-1] is None:
+            values.pop()
+        return values
+
+
+def make_plan(
+    signature: inspect.Signature, parameters: dict[str, inspect.Parameter], count: int, keywords: tuple[str, ...]
+) -> Plan:
+    """Bind the positions of the values instead of the values: so this is done once for a form of calling."""
+    bound = signature.bind(*range(count), **{name: count + i for i, name in enumerate(keywords)}).arguments
+    names = [*parameters, *(name for name in signature.parameters if name not in parameters and name in bound)]
+    missing = [name for name in names if name not in bound]
+    place = {name: count + len(keywords) + i for i, name in enumerate(missing)}
+    order = tuple(bound.get(name, place.get(name, -1)) for name in names)
+    with_v = len(names) > len(parameters)
+    return Plan(
+        order,
+        tuple(parameters[name].default for name in missing),
+        (*parameters, COTANGENT),
+        may_end_in_v=with_v,
+        is_plain=order == tuple(range(count)),
+    )
+
+
+# --------------------------------------------------------------------------------------------------------------
+
+
+def python_function(function: Any) -> types.FunctionType:
+    """The plain function behind an @njit or @grad function, or an error that says what `grad` takes."""
+    inner = getattr(function, "py_func", function)
+    if not callable(inner):
+        raise ArgumentError(
+            f"grad takes a function, not a {type(inner).__name__}", help=("write @grad above a def, or grad(f)",)
+        )
+    if not isinstance(inner, types.FunctionType):
+        name = getattr(inner, "__name__", type(inner).__name__)
+        raise SourceError(
+            f"{name} has no Python source: it is {_what_it_is(inner)}",
+            help=("wrap it in a function of its own:  def f(x): ...",),
+        )
+    if inspect.isgeneratorfunction(inner) or inspect.iscoroutinefunction(inner):
+        raise UnsupportedError(f"{inner.__name__} is a generator or a coroutine; grad takes functions that return")
+    return inner
+
+
+def _what_it_is(inner: Any) -> str:
+    if isinstance(inner, type):
+        return "a class"
+    if isinstance(inner, types.MethodType):
+        return "a bound method"
+    return f"an instance of {type(inner).__name__}"
+
+
+def fixed_parameters(function: types.FunctionType) -> dict[str, inspect.Parameter]:
+    parameters = dict(inspect.signature(function).parameters)
+    for parameter in parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise UnsupportedError(
+                f"{function.__name__} takes {str(parameter).partition(':')[0]}: any number of arguments",
+                help=("name the arguments, or pass them as one tuple",),
+            )
+    return parameters
+
+
+def checked_wrt(wrt: Wrt, names: tuple[str, ...], function: str) -> str | tuple[str, ...] | None:
+    """`wrt` by names: one is bare, several are a tuple."""
+    if wrt is None:
+        return None
+    if isinstance(wrt, (str, int)):
+        return _name(wrt, names, function, "wrt")
+    chosen = tuple(_name(item, names, function, "wrt") for item in wrt)
+    if len(set(chosen)) < len(chosen) or not chosen:
+        raise OptionError(f"wrt={wrt!r} names " + ("an argument twice" if chosen else "no argument"))
+    return chosen
+
+
+def checked_outputs(
+    outputs: str | Sequence[str] | None, names: tuple[str, ...], function: str
+) -> tuple[str, ...] | None:
+    if outputs is None:
+        return None
+    chosen = (outputs,) if isinstance(outputs, str) else tuple(outputs)
+    return tuple(_name(item, names, function, "outputs") for item in chosen)
+
+
+def _name(item: Any, names: tuple[str, ...], function: str, option: str) -> str:
+    if isinstance(item, str) and item in names:
+        return item
+    if isinstance(item, int) and not isinstance(item, bool) and -len(names) <= item < len(names):
+        return names[item]
+    raise OptionError(
+        f"{option}={item!r}: {function} has no such argument", help=(f"its arguments are {', '.join(names) or 'none'}",)
+    )

@@ -1,0 +1,314 @@
+"""From the arguments of a call to compiled code for their types, at the price of one look-up.
+
+    Python types of the arguments  →  Stage  →  Variant  →  Numba's dispatcher in C  →  machine code
+
+A *stage* knows what Python can tell cheaply: which arguments are arrays, tuples, Python numbers (weak) or NumPy's.  Its
+*variant* adds what f captures from outside, fetched at each call, so that a later change is seen.  Numba's dispatcher
+tells dtypes, numbers of axes and layouts apart and asks us to generate code where it meets new ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from types import MethodType
+from typing import Any
+
+import numpy as np
+from numba.core import config
+
+from srcgrad import arguments
+from srcgrad.backends import cpu, plain
+from srcgrad.errors import ArgumentError, UnsupportedError
+from srcgrad.frontend.types import StaticType, ValueType
+
+Call = Callable[..., Any]
+Types = tuple[ValueType, ...]
+
+
+@dataclass(eq=False)
+class Program:
+    """A function with its options: what is generated, and how it is run."""
+
+    function: Callable[..., Any]
+    options: Any
+    parameters: tuple[str, ...]
+    optional: frozenset[str] = frozenset()  # parameters that may be None: their default is
+    jit: bool = True
+    cache: bool = True
+
+    def generate(self, kind: str, types: Types, cotangents: Any) -> Any:
+        from srcgrad import pipeline
+
+        try:
+            return pipeline.generate(self.function, kind, types, cotangents, self.options)
+        except UnsupportedError as error:
+            self._blame_none(error, types)
+            raise
+
+    def _blame_none(self, error: UnsupportedError, types: Types) -> None:
+        for name, kind in zip(self.parameters, types, strict=True):
+            if kind == StaticType(None) and name not in self.optional:
+                raise ArgumentError(
+                    f"argument {name} is None, and the function computes with it",
+                    span=error.span,
+                    because=error.message,
+                    help=("pass a number, a NumPy array, or a tuple of them",),
+                ) from None
+
+    def dispatcher(self, count: int, build: Callable[[tuple[Any, ...]], Any]) -> Call:
+        if self.jit and not config.DISABLE_JIT:
+            return cpu.Dispatcher(count, build, self.options, self.cache)
+        return plain.Dispatcher(build)
+
+
+@dataclass(eq=False)
+class Stage:
+    """The calls of one kind whose arguments have one pattern."""
+
+    program: Program
+    kind: str
+    pattern: tuple[Any, ...]  # of the arguments; and of v at the end, where there is one
+    names: tuple[str, ...]  # what the user calls the leaves
+    with_v: bool = False
+    forward: Forward | None = None  # of a pullback: its leaves are residuals, then those of v
+    version: int = 0  # counts restarts
+    assumed: dict[Any, Assumption] = field(default_factory=dict)  # of all variants
+    lanes: list[tuple[dict[Any, Call], Any]] = field(default_factory=list)
+    call: Call = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.call = self._first
+
+    def _first(self, *leaves: Any) -> Any:
+        with cpu.LOCK:
+            if self.call == self._first:  # another thread may have been here
+                generated = self.generate(leaves)
+                self.use(Variant(self, generated.captured, (self.types(leaves), generated)).call)
+        return self.call(*leaves)
+
+    def types(self, leaves: Sequence[Any]) -> tuple[Types, Any]:
+        """The types of f's arguments, and of v."""
+        rest = iter(zip(leaves, self.names, strict=False))
+        types = tuple(arguments.value_type(part, rest) for part in self.pattern)
+        own, cotangents = (types[:-1], types[-1]) if self.with_v else (types, None)
+        return own if self.forward is None else self.forward.types, cotangents
+
+    def generate(self, leaves: Sequence[Any]) -> Any:
+        generated = self.program.generate(self.kind, *self.types(leaves))
+        return generated if self.forward is None else self.forward.checked(generated, leaves)
+
+    def use(self, call: Call) -> None:
+        """From now on, this is the way to call; callers that have the old one are told."""
+        self.call = call
+        for lanes, key in self.lanes:
+            lanes[key] = call
+
+    def reach(self, lanes: dict[Any, Call], key: Any) -> None:
+        """Put this stage into a table of calls."""
+        self.lanes.append((lanes, key))
+        lanes[key] = self.call
+
+    def restart(self) -> Call:
+        """What f has as a constant changed (a function that it calls, a tuple): generate anew."""
+        self.version += 1
+        self.assumed = {}
+        self.use(self._first)
+        return self._first
+
+    def tell_apart(self) -> Call:
+        """Arguments of other dtypes read other globals: from now on, look at the dtypes here (slower, and rare)."""
+        variants: dict[Any, Variant] = {}
+
+        def call(*leaves: Any) -> Any:
+            key = self.types(leaves)
+            with cpu.LOCK:
+                if key not in variants:
+                    generated = self.generate(leaves)
+                    variants[key] = Variant(self, generated.captured, (key, generated), fixed=True)
+            return variants[key].call(*leaves)
+
+        self.use(call)
+        return call
+
+
+@dataclass(eq=False)
+class Forward:
+    """What a pullback goes back over: one forward function, as it was generated."""
+
+    types: Types
+    count: int  # of residuals
+    assumed: tuple[Assumption, ...]
+    lanes: dict[type, Call] = field(default_factory=dict)  # pullbacks by the type of v
+    stages: dict[Any, Stage] = field(default_factory=dict)
+
+    def stage(self, program: Program, pattern: tuple[Any, ...], names: tuple[str, ...], with_v: bool) -> Stage:
+        if pattern not in self.stages:
+            self.stages[pattern] = Stage(program, "pullback", pattern, names, with_v, self)
+        return self.stages[pattern]
+
+    def checked(self, generated: Any, leaves: Sequence[Any]) -> Any:
+        """The pullback is generated when v is first seen: f must still be what ran forward."""
+        expected = [(kind.dtype, getattr(kind, "ndim", 0)) for kind in generated.arguments[: self.count]]
+        kinds = [arguments.leaf_type(leaf, "residual") for leaf in leaves[: self.count]]
+        given = [(kind.dtype, getattr(kind, "ndim", 0)) for kind in kinds]
+        if any(assumption.fails() for assumption in self.assumed) or given != expected:
+            raise ArgumentError(
+                "what the function reads from outside changed between vjp and the first call of its pullback",
+                help=("call vjp again",),
+            )
+        return replace(generated, captured=(), assumed=())  # forward has read them
+
+
+class Variant:
+    """A stage together with what f captures: hidden arguments behind the caller's own.
+
+    `pending` is what was generated to find that out, with the types that it is for.
+    """
+
+    def __init__(self, stage: Stage, captured: tuple[Any, ...], pending: Any, fixed: bool = False) -> None:
+        self.stage = stage
+        self.captured = captured
+        self.names = stage.names + tuple(capture.name for capture in captured)
+        self.writes: frozenset[int] = frozenset()  # leaves that f writes, for the types seen so far
+        self.assumed: dict[Any, Assumption] = {}
+        self._pending = pending
+        self._fixed = fixed
+        self._dispatchers: dict[tuple[type, ...], Call] = {}
+        self.call = self._make_call()
+
+    def _make_call(self) -> Call:
+        if not self.captured and not self.writes and not self.assumed:
+            return self._dispatcher((), len(self.stage.names))
+        fetches = [capture.fetch for capture in self.captured]
+        dispatchers, assumed, writes = self._dispatchers, tuple(self.assumed.values()), self.writes
+
+        def call(*leaves: Any) -> Any:
+            for assumption in assumed:
+                if assumption.fails():
+                    return self.stage.restart()(*leaves)
+            values = [fetch() for fetch in fetches]
+            every = (*leaves, *values)
+            if writes:
+                arguments.refuse_overlap(every, self.names, writes)
+            key = tuple(map(type, values))
+            dispatcher = dispatchers.get(key) or self._dispatcher(key, len(every))
+            return dispatcher(*every)
+
+        return call
+
+    def _dispatcher(self, key: tuple[type, ...], count: int) -> Call:
+        with cpu.LOCK:
+            if key not in self._dispatchers:
+                self._dispatchers[key] = self.stage.program.dispatcher(count, self._build)
+            return self._dispatchers[key]
+
+    def _build(self, leaves: tuple[Any, ...]) -> Any:
+        """What to compile for leaves of new types (captured ones included), or another way to call them."""
+        own = leaves[: len(self.stage.names)]
+        generated = self._generated(own)
+        captured = [capture.fetch() for capture in generated.captured]
+        if len(captured) != len(self.captured) or any(map(_is_not, captured, leaves[len(own) :])):
+            return self._differ(own, generated)
+        self._note(generated, leaves)
+        return generated
+
+    def _generated(self, own: tuple[Any, ...]) -> Any:
+        if self._pending is not None:
+            (types, generated), self._pending = self._pending, None
+            if types == self.stage.types(own):
+                return generated
+        return self.stage.generate(own)
+
+    def _differ(self, own: tuple[Any, ...], generated: Any) -> Call:
+        """Arguments of these types read other globals: another variant is called, with the caller's own leaves."""
+        if self._fixed:
+            call = Variant(self.stage, generated.captured, (self.stage.types(own), generated), fixed=True).call
+        else:
+            call = self.stage.tell_apart()
+        return lambda *leaves: call(*leaves[: len(own)])
+
+    def _note(self, generated: Any, leaves: tuple[Any, ...]) -> None:
+        writes = frozenset(getattr(generated, "writes", ()))
+        arguments.refuse_overlap(leaves, self.names, writes)
+        if self.stage.kind == "primal":  # the other kinds write to copies
+            arguments.refuse_read_only(leaves, self.names, writes)
+        assumed = {assumption.origin: assumption for assumption in assumptions(generated)}
+        if writes <= self.writes and assumed.keys() <= self.assumed.keys():
+            return
+        self.writes |= writes
+        self.assumed = assumed | self.assumed
+        self.stage.assumed = self.assumed | self.stage.assumed
+        self.call = self._make_call()
+        if not self._fixed:
+            self.stage.use(self.call)
+
+
+class Assumption:
+    """A function, number, tuple or list from outside that f was specialised to: is it still what it was?"""
+
+    def __init__(self, fetch: Callable[[], Any], value: Any) -> None:
+        self._fetch = fetch
+        self._value = value
+        self._picture = _picture(value)
+        self._may_change_inside = _may_change_inside(value)
+
+    @property
+    def origin(self) -> Any:
+        """Two signatures of f that read the same global assume the same: one look at it is enough."""
+        cells = getattr(self._fetch, "__closure__", None) or ()
+        return getattr(self._fetch, "__code__", self._fetch), tuple(id(cell.cell_contents) for cell in cells)
+
+    def fails(self) -> bool:
+        now = self._fetch()
+        return (now is not self._value or self._may_change_inside) and _picture(now) != self._picture
+
+
+def assumptions(generated: Any) -> list[Assumption]:
+    return [Assumption(fetch, value) for fetch, value in getattr(generated, "assumed", ())]
+
+
+def _may_change_inside(value: Any) -> bool:
+    return isinstance(value, (list, dict)) or (isinstance(value, tuple) and any(map(_may_change_inside, value)))
+
+
+def _picture(value: Any) -> Any:
+    """What equals another picture only where f can't tell the values apart: 1 is not 1.0, and -0.0 not 0.0."""
+    if isinstance(value, (list, tuple)):
+        return type(value), [_picture(item) for item in value]
+    if isinstance(value, dict):
+        return dict, [(_picture(key), _picture(item)) for key, item in value.items()]
+    if isinstance(value, (int, float, complex, str, np.generic, np.dtype)):
+        return type(value), repr(value)
+    return _Itself(value)
+
+
+class _Itself:
+    """Equal to itself only: what `==` of an arbitrary object would say, or compute, is no matter."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Itself):
+            return False
+        if isinstance(self.value, MethodType) and isinstance(other.value, MethodType):  # made anew at each look
+            return self.value.__func__ is other.value.__func__ and self.value.__self__ is other.value.__self__
+        return self.value is other.value
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _is_not(x: Any, y: Any) -> bool:
+    return x is not y
+
+
+def pattern_of(values: Sequence[Any], names: Sequence[str]) -> tuple[tuple[Any, ...], list[Any]]:
+    """The patterns of values, and their leaves."""
+    leaves: list[Any] = []
+    return tuple([arguments.flatten(value, name, leaves) for value, name in zip(values, names, strict=False)]), leaves
+
+
+def leaf_names(pattern: Sequence[Any], names: Sequence[str]) -> tuple[str, ...]:
+    pairs = zip(pattern, names, strict=False)
+    return tuple(leaf for part, name in pairs for leaf in arguments.leaf_names(part, name))

@@ -1,0 +1,195 @@
+"""Every error that a user can meet, and how it is shown: what, where, why, what to do.
+
+    raise UnsupportedError(
+        "np.sort has no derivative rule for axis=None",
+        span=Span("model.py", 12, 8, 12, 15), because="reached from the output through q",
+        help=("sort a flat view instead:  q = np.sort(r.ravel())",),
+    )
+    →
+    srcgrad.UnsupportedError: np.sort has no derivative rule for axis=None
+      File "model.py", line 12
+      12 |     q = np.sort(r, axis=None)
+         |         ^^^^^^^ reached from the output through q
+      help: sort a flat view instead:  q = np.sort(r.ravel())
+"""
+
+from __future__ import annotations
+
+import linecache
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from srcgrad.ir.nodes import Span
+
+
+class SrcgradError(Exception):
+    """What srcgrad raises.  `str` of it is the whole message; the parts are attributes.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, in one line, in the user's names.
+    span : Span, optional
+        The place in the user's program.
+    because : str, optional
+        Why, shown behind the carets (or on a line of its own without a span).
+    help : tuple of str, optional
+        What to do, one line each.
+
+    Examples
+    --------
+    >>> print(SrcgradError("x has no derivative", help=("pass a float",)))
+    x has no derivative
+      help: pass a float
+    """
+
+    def __init__(
+        self, message: str, *, span: Span | None = None, because: str = "", help: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.span = span
+        self.because = because
+        self.help = help
+
+    def __str__(self) -> str:
+        return "\n".join((self.message, *_where(self.span, self.because), *(f"  help: {line}" for line in self.help)))
+
+    def __init_subclass__(cls) -> None:
+        if cls.__module__ == __name__:
+            cls.__module__ = "srcgrad"  # the name that users catch it by, and that tracebacks print
+
+
+SrcgradError.__module__ = "srcgrad"
+
+
+class UnsupportedError(SrcgradError, NotImplementedError):
+    """A construct or call that has no derivative rule here."""
+
+
+class SourceError(SrcgradError, OSError):
+    """The source of a function can't be read."""
+
+    __str__ = SrcgradError.__str__  # OSError has its own
+
+
+class ArgumentError(SrcgradError, TypeError):
+    """An argument (or v) of a type that can't be used here."""
+
+
+class NameArgumentError(SrcgradError, NameError):
+    """A name that is not defined where the program uses it."""
+
+
+class ShapeError(SrcgradError, ValueError):
+    """Structures or numbers of axes that do not fit."""
+
+
+class OverlapError(SrcgradError, ValueError):
+    """Memory that f writes, and that it can't or must not write: shared by two arguments, or read-only."""
+
+
+class OptionError(SrcgradError, ValueError):
+    """An option of `grad` that makes no sense for this function."""
+
+
+class LaterError(SrcgradError, NotImplementedError):
+    """An option that is planned and not there yet."""
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Errors raised by generated code.  Numba raises a class with a constant string and numbers cheaply (an f-string costs
+# 0.3 s of compile time each), so they take a template and the numbers, and format only when they are shown.
+
+
+class CompiledError(SrcgradError):
+    """`CompiledError("shapes ({},) and ({},) do not broadcast" + place(span), n, m)`."""
+
+    def __init__(self, template: str, *numbers: Any) -> None:
+        Exception.__init__(self, template, *numbers)
+
+    def __str__(self) -> str:
+        template, *numbers = self.args
+        text, _, where = template.partition(_PLACE)
+        message = _fill(text, numbers)
+        return "\n".join((message, *_where(_parse_place(where), "")))
+
+
+class BroadcastError(CompiledError, ValueError):
+    """Shapes that do not broadcast together."""
+
+
+class CotangentShapeError(CompiledError, ValueError):
+    """v has another shape than the output."""
+
+
+class RuntimeShapeError(CompiledError, ValueError):
+    """Lengths that do not fit, known only from the data."""
+
+
+class BoundsError(CompiledError, IndexError):
+    """An index out of range."""
+
+
+class DepthError(CompiledError, RecursionError):
+    """Recursion deeper than the stated limit."""
+
+
+_PLACE = " @ "
+
+
+def place(span: Span | None) -> str:
+    """What to append to the template of a `CompiledError`, so that it shows the user's own line."""
+    if span is None:
+        return ""
+    end = span.end_column if span.end_line == span.line else -1
+    return f"{_PLACE}{span.file}:{span.line}:{span.column}:{end}"
+
+
+def _parse_place(text: str) -> Span | None:
+    from srcgrad.ir.nodes import Span  # only when an error is shown: errors are imported by every room
+
+    match = re.fullmatch(r"(.*):(\d+):(\d+):(-?\d+)", text, re.DOTALL)
+    if match is None:
+        return None
+    file, line, column, end = match[1], *map(int, match.groups()[1:])
+    return Span(file, line, column, line if end >= 0 else line + 1, end)
+
+
+def _fill(text: str, numbers: list[Any]) -> str:
+    """`str.format` for bare {} only: a stray brace in a user's text must not break the error."""
+    head, *rest = text.split("{}")
+    for number, part in zip([*numbers, *["?"] * len(rest)], rest, strict=False):
+        head += f"{number}{part}"
+    return head
+
+
+# --------------------------------------------------------------------------------------------------------------
+
+
+def _where(span: Span | None, because: str) -> Iterator[str]:
+    """The lines that show a place, with carets under it."""
+    if span is None:
+        if because:
+            yield f"  because {because}"
+        return
+    inside = f", in {span.function}" if span.function else ""
+    yield f'  File "{span.file}", line {span.line}{inside}'
+    text = linecache.getline(span.file, span.line).rstrip()
+    if not text:
+        if because:
+            yield f"  because {because}"
+        return
+    start = _characters(text, span.column)
+    end = _characters(text, span.end_column) if span.end_line == span.line else len(text)
+    number = str(span.line)
+    pad = re.sub(r"[^\t]", " ", text[:start])  # tabs stay tabs, so that the carets line up
+    yield f"  {number} | {text}"
+    yield f"  {' ' * len(number)} | {pad}{'^' * max(1, end - start)} {because}".rstrip()
+
+
+def _characters(text: str, column: int) -> int:
+    """Python's syntax trees count columns in UTF-8 bytes; carets are counted in characters."""
+    return len(text.encode()[:column].decode(errors="ignore"))

@@ -1,0 +1,251 @@
+"""Elementwise arithmetic on values: NumPy's promotion (asked of NumPy itself), folding, broadcasting.
+
+    x32 * 2.0        →  mul(x32[#0], float32(2.0))
+    x[:, None] + w   →  add(x[#0], w[#1]) under dims (n, m)
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError, ShapeError, UnsupportedError, place
+from ..ir import affine
+from ..ir.nodes import BOOL, FLOAT64, INT64, Array, Axis, Call, Conform, Const, Expr, If, Load, Raise, View
+from ..ir.walk import children, is_constant, loads, rewrite, subexpressions
+from ..rules.names import UFUNCS
+from .builder import Builder
+from .values import ArrayValue, Scalar, axes, whole
+
+PYTHON = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": operator.pow,
+    "floordiv": operator.floordiv, "mod": operator.mod, "neg": operator.neg, "pos": operator.pos, "abs": abs,
+    "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge, "eq": operator.eq,
+    "ne": operator.ne, "bitand": operator.and_, "bitor": operator.or_, "bitxor": operator.xor,
+}  # fmt: skip
+COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
+
+
+def cast(expr: Expr, dtype: np.dtype) -> Expr:
+    """The value in another dtype; constants change theirs on the spot."""
+    if expr.dtype == dtype:
+        return expr
+    if isinstance(expr, Const):
+        return Const(np.asarray(expr.value).astype(dtype).item(), dtype)
+    return Call("cast", (expr,), dtype)
+
+
+def cast_value(value: Any, dtype: np.dtype) -> Any:
+    if isinstance(value, Scalar):
+        return Scalar(cast(value.expr, dtype))
+    return ArrayValue(value.dims, cast(value.element, dtype))
+
+
+def _kind(value: Any) -> Any:
+    """What NumPy's promotion takes for an operand: a dtype, or a Python type for Python numbers."""
+    if isinstance(value, Scalar) and value.weak and value.dtype != BOOL:
+        return int if value.dtype.kind in "iu" else float
+    return value.dtype
+
+
+def loop_dtypes(builder: Builder, op: str, values: Sequence[Any], python: bool) -> tuple[np.dtype, ...]:
+    """The dtypes that NumPy computes in: one per operand, the result's last."""
+    if python and all(isinstance(v, Scalar) and v.weak for v in values):
+        if op in COMPARISONS:
+            common = np.result_type(*(v.dtype for v in values))
+            return (*[common] * len(values), BOOL)
+        common = np.result_type(INT64, *(v.dtype for v in values))  # True + True is 2
+        if op in ("bitand", "bitor", "bitxor") and all(v.dtype == BOOL for v in values):
+            common = BOOL
+        return ((FLOAT64,) * (len(values) + 1)) if op == "div" else ((common,) * (len(values) + 1))
+    ufunc = UFUNCS[op]
+    kinds = [v.dtype if all(isinstance(u, Scalar) and u.weak for u in values) else _kind(v) for v in values]
+    try:
+        return ufunc.resolve_dtypes((*kinds, None))
+    except TypeError:
+        names = " and ".join(str(v.dtype) for v in values)
+        return builder.refuse(f"NumPy's {ufunc.__name__} does not take {names}", error=ArgumentError)
+    except OverflowError as problem:
+        return builder.refuse(str(problem), error=ArgumentError)
+
+
+def elementwise(builder: Builder, op: str, values: Sequence[Any], *, python: bool = False) -> Any:
+    """A primitive on scalars and arrays.  `python`: written as an operator, so Python numbers stay Python numbers."""
+    for value in values:
+        if not isinstance(value, (Scalar, ArrayValue)):
+            what = type(getattr(value, "value", value)).__name__
+            builder.refuse(f"{op} needs numbers or arrays, not {what}", error=UnsupportedError)
+    dtypes = loop_dtypes(builder, op, values, python)
+    if any(dtype.kind not in "fiub" for dtype in dtypes):
+        builder.refuse(f"{op} on these operands has dtype {dtypes[-1]}", "float32, float64, integers and bool are supported")
+    weak = python and all(isinstance(v, Scalar) and v.weak for v in values)
+    if all(isinstance(v, Scalar) for v in values):
+        if all(v.is_constant for v in values) and (folded := _fold(op, values, dtypes, weak)) is not None:
+            return folded
+        args = tuple(cast(v.expr, d) for v, d in zip(values, dtypes))
+        return Scalar(_exact(op, args, dtypes[-1]), weak)
+    dims, elements = broadcast(builder, [v for v in values])
+    args = tuple(cast(e, d) for e, d in zip(elements, dtypes))
+    return ArrayValue(dims, _exact(op, args, dtypes[-1]))
+
+
+def _exact(op: str, args: tuple[Expr, ...], dtype: np.dtype) -> Expr:
+    if op in ("add", "sub", "mul", "neg", "maximum", "minimum") and dtype == INT64:
+        return affine.normal(Call(op, args, dtype)) if op in ("add", "sub", "neg", "mul") else Call(op, args, dtype)
+    return Call(op, args, dtype)
+
+
+def _fold(op: str, values: Sequence[Any], dtypes: tuple[np.dtype, ...], weak: bool) -> Scalar | None:
+    try:
+        with np.errstate(all="ignore"):
+            if weak:
+                result: Any = PYTHON[op](*(v.value for v in values))
+            else:
+                result = UFUNCS[op](*(d.type(v.value) for v, d in zip(values, dtypes)))
+    except (ArithmeticError, ValueError, KeyError, TypeError, OverflowError):
+        return None
+    dtype = np.asarray(result).dtype
+    if dtype.kind not in "fiub" or (dtype.kind in "iu" and not -(2**63) <= int(result) < 2**63):
+        return None
+    plain = result.item() if isinstance(result, np.generic) else result
+    return Scalar(Const(plain, dtype if not weak or dtype != dtypes[-1] else dtypes[-1]), weak)
+
+
+# ------------------------------------------------------------------------------------------------ broadcasting
+
+
+def broadcast(builder: Builder, values: Sequence[Any]) -> tuple[tuple[Expr, ...], list[Expr]]:
+    """The common dims, and every operand's element under them.
+
+    An axis that is known to be 1 is stretched; equal symbolic lengths are equal; where the lengths may differ, the
+    operand conforms at run time: it is itself where its shape fits, and a stretched copy where an axis turns out as 1.
+    """
+    arrays = [v for v in values if isinstance(v, ArrayValue)]
+    dims = common_dims(builder, [a.dims for a in arrays])
+    return dims, [element_under(builder, v, dims) for v in values]
+
+
+def common_dims(builder: Builder, shapes: Sequence[tuple[Expr, ...]]) -> tuple[Expr, ...]:
+    ndim = max((len(shape) for shape in shapes), default=0)
+    out: list[Expr] = []
+    for axis in range(-ndim, 0):
+        lengths = [shape[axis] for shape in shapes if len(shape) >= -axis]
+        out.append(_common_length(builder, lengths, shapes))
+    return tuple(out)
+
+
+def _common_length(builder: Builder, lengths: list[Expr], shapes: Sequence[tuple[Expr, ...]]) -> Expr:
+    length: Expr = affine.ONE
+    for other in lengths:
+        if affine.same(length, other) or is_constant(other, 1):
+            continue
+        if is_constant(length, 1):
+            length = other
+            continue
+        gap = affine.difference(length, other)
+        if gap is not None and isinstance(length, Const) and isinstance(other, Const):
+            texts = " and ".join(shape_text(shape) for shape in shapes)
+            builder.refuse(f"operands of shapes {texts} can't be broadcast together", error=ShapeError)
+        length = _guarded_length(builder, length, other)
+    return length
+
+
+def _guarded_length(builder: Builder, x: Expr, y: Expr) -> Expr:
+    """The common length of two axes that may differ: one of them is then 1, or it is an error."""
+    key = frozenset((x, y))
+    if key in builder.common_lengths:
+        return builder.common_lengths[key]
+    if isinstance(x, Const) and x.value != 1:
+        x, y = y, x
+    if isinstance(y, Const):  # the other one is this, or 1
+        length: Expr = y
+        fits = Call("or", (affine.equals(x, y), affine.equals(x, affine.ONE)), BOOL)
+    else:
+        x, y = builder.pin(x), builder.pin(y)
+        fits = Call("or", (affine.equals(x, y), Call("or", (affine.equals(x, affine.ONE), affine.equals(y, affine.ONE)), BOOL)), BOOL)
+        length = Call("select", (affine.equals(x, affine.ONE), y, x), INT64)
+    message = "lengths {} and {} do not broadcast together" + place(builder.span)
+    builder.emit(If(Call("not", (fits,), BOOL), (Raise("BroadcastError", message, (x, y)),)))
+    length = builder.pin(length)
+    if builder.is_top_level:
+        builder.common_lengths[key] = length
+    return length
+
+
+def element_under(builder: Builder, value: Any, dims: tuple[Expr, ...]) -> Expr:
+    """The element of a value at (#0, #1, …) of a broadcast shape."""
+    if isinstance(value, Scalar):
+        return value.expr
+    offset = len(dims) - value.ndim
+    index: list[Expr] = []
+    conforms = True
+    for axis, length in enumerate(value.dims):
+        if affine.same(length, dims[axis + offset]):
+            index.append(Axis(axis + offset))
+        elif is_constant(length, 1):
+            index.append(affine.ZERO)
+        else:
+            conforms = False
+            index.append(Axis(axis + offset))
+    if conforms:
+        return value.at(index)
+    return _conform(builder, value, dims[offset:]).at([Axis(axis + offset) for axis in range(value.ndim)])
+
+
+def _conform(builder: Builder, value: ArrayValue, dims: tuple[Expr, ...]) -> ArrayValue:
+    if not value.is_window and (leafwise := _conform_leaves(builder, value, dims)) is not None:
+        return leafwise
+    base = builder.in_order(value) if value.is_window else builder.materialize(value)
+    key = (base, dims)
+    if builder.is_top_level and key in builder.conformed:
+        return whole(builder.conformed[key])
+    array = Array(builder.names.fresh(base.name), base.dtype, dims)
+    builder.emit(View(array, base, Conform(dims)))
+    builder.roots[array.name] = builder.root(base)
+    if builder.is_top_level:
+        builder.conformed[key] = array
+    return whole(array)
+
+
+def _conform_leaves(builder: Builder, value: ArrayValue, dims: tuple[Expr, ...]) -> ArrayValue | None:
+    """An expression conforms when the arrays in it do, if each is read by plain axes; no temporary is needed then."""
+    odd = {k for k, (x, y) in enumerate(zip(value.dims, dims)) if not affine.same(x, y)}
+    changed: dict[Expr, Expr] = {}
+    for load in loads(value.element):
+        if not all(isinstance(part, Axis) or not reads_axes(part) for part in load.index):
+            return None
+        along = [part.number if isinstance(part, Axis) else None for part in load.index]
+        if odd & set(along):
+            if len(load.index) != len([k for k in along if k is not None]):
+                return None
+            part_dims = tuple(dims[k] for k in along)  # type: ignore[index]
+            conformed = _conform(builder, whole(load.array), part_dims)
+            changed[load] = conformed.at(load.index)
+    if any(isinstance(n, Axis) and n.number in odd for n in _outside_loads(value.element)):
+        return None  # an arange: the index itself is the value
+    return ArrayValue(dims, rewrite(value.element, lambda node: changed.get(node, node)))
+
+
+def _outside_loads(expr: Expr) -> list[Expr]:
+    if isinstance(expr, Load):
+        return []
+    return [expr, *(node for part in children(expr) for node in _outside_loads(part))]
+
+
+def shape_text(dims: Sequence[Expr]) -> str:
+    parts = [str(d.value) if isinstance(d, Const) else "?" for d in dims]
+    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+
+
+def reads_axes(expr: Expr) -> bool:
+    return any(isinstance(node, Axis) for node in subexpressions(expr))
+
+
+def replace_loads(expr: Expr, change: Any) -> Expr:
+    return rewrite(expr, lambda node: change(node) if isinstance(node, Load) else node)
+
+
+__all__ = ["axes", "broadcast", "cast", "elementwise"]

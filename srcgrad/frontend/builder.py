@@ -1,0 +1,286 @@
+"""Appends IR: statements with their place in the user's file, fresh names, allocations, views and copies."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..errors import SrcgradError, UnsupportedError
+from ..ir import affine
+from ..ir.nodes import (
+    INT64,
+    AddTo,
+    Alloc,
+    Array,
+    Assign,
+    Axis,
+    Call,
+    Const,
+    Dim,
+    Expr,
+    ForEach,
+    Load,
+    NewAxis,
+    Pick,
+    Reshape,
+    Run,
+    Span,
+    Stmt,
+    Store,
+    Subscript,
+    Transpose,
+    Var,
+    View,
+)
+from ..ir.walk import loads, subexpressions, variables
+from .values import ArrayValue, Scalar, run_of, whole
+
+RESERVED = frozenset(keyword.kwlist) | {"np", "range", "print", "len", "min", "max", "abs", "int", "float", "bool"}
+
+
+class Names:
+    """Names for generated code: the user's own, with a number where one is taken."""
+
+    def __init__(self) -> None:
+        self.taken: set[str] = set(RESERVED)
+
+    def fresh(self, wanted: str) -> str:
+        wanted = wanted.lstrip(".")
+        name, count = wanted, 0
+        while name in self.taken or f"{name}_b" in self.taken or (name.endswith("_b") and name[:-2] in self.taken):
+            count += 1
+            name = f"{wanted}_{count}"
+        self.taken.add(name)
+        return name
+
+
+class Builder:
+    def __init__(self) -> None:
+        self.names = Names()
+        self.block: list[Stmt] = []
+        self.span: Span | None = None
+        self.mutable: set[Var] = set()  # assigned more than once: read them now or copy them
+        self.pinned: set[Var] = set()  # part of a shape or a view: must never be assigned again
+        self.contiguous: set[str] = set()  # handles in C order
+        self.roots: dict[str, str] = {}  # handle → the memory that it is a view of
+        self.twins: dict[str, set[str]] = {}  # memory that Python might hold one for the other
+        self.stale: dict[str, Span | None] = {}
+        self.lower: dict[Var, int] = {}  # the least value of loop indices
+        self.depth = 0  # of loops and branches
+        self.common_lengths: dict[frozenset[Expr], Expr] = {}  # broadcast lengths settled at the top level
+        self.conformed: dict[Any, Array] = {}  # operands conformed at the top level, until they are written
+        self.masks: dict[Any, Any] = {}  # positions where a mask holds, until anything is written
+
+    @property
+    def is_top_level(self) -> bool:
+        return self.depth == 0
+
+    @contextmanager
+    def nested(self, block: list[Stmt]) -> Iterator[list[Stmt]]:
+        """Statements go to the block of a loop or a branch."""
+        self.depth += 1
+        self.masks.clear()
+        with self.into(block):
+            yield block
+        self.masks.clear()
+        self.depth -= 1
+
+    def is_at_least(self, expr: Expr, bound: int) -> bool:
+        """Provably expr >= bound, from the ranges of loop indices and from lengths being never negative."""
+        terms, constant = affine.affine(expr)
+        for term, count in terms:
+            least = self.lower.get(term, 0 if affine.is_at_least(term, 0) else None)  # type: ignore[arg-type]
+            if count < 0 or least is None:
+                return False
+            constant += count * least
+        return constant >= bound
+
+    # ------------------------------------------------------------------------------------------ statements
+
+    def emit(self, stmt: Stmt) -> None:
+        self.block.append(replace(stmt, span=self.span) if stmt.span is None else stmt)
+
+    @contextmanager
+    def into(self, block: list[Stmt]) -> Iterator[list[Stmt]]:
+        """Statements go to `block` for a while."""
+        outer, self.block = self.block, block
+        try:
+            yield block
+        finally:
+            self.block = outer
+
+    def refuse(self, message: str, *help: str, error: type[SrcgradError] = UnsupportedError, because: str = "") -> Any:
+        raise error(message, span=self.span, help=tuple(help), because=because)
+
+    # --------------------------------------------------------------------------------------------- scalars
+
+    def variable(self, name: str, value: Expr) -> Var:
+        """A fresh variable that holds the value from here on."""
+        var = Var(self.names.fresh(name), value.dtype)
+        self.emit(Assign(var, value))
+        return var
+
+    def capture(self, expr: Expr, name: str = "t") -> Expr:
+        """The value that the expression has now, whatever is assigned later: a constant or a variable set once."""
+        if isinstance(expr, (Const, Dim)) or (isinstance(expr, Var) and expr not in self.mutable):
+            return expr
+        return self.variable(name, expr)
+
+    def pin(self, expr: Expr, name: str = "n") -> Expr:
+        """An integer that a shape or a view may be made of: sums of lengths stay readable, the rest is captured."""
+        expr = affine.normal(expr)
+        atoms = [node for node in subexpressions(expr) if not isinstance(node, Call)]
+        steady = all(isinstance(a, (Const, Dim, Axis)) or (isinstance(a, Var) and a not in self.mutable) for a in atoms)
+        if not steady or any(isinstance(n, Call) and n.op not in SHAPE_OPS for n in subexpressions(expr)):
+            expr = self.variable(name, expr)
+        self.pinned |= variables(expr)
+        return expr
+
+    # ---------------------------------------------------------------------------------------------- arrays
+
+    def allocate(self, name: str, dtype: np.dtype, dims: tuple[Expr, ...], fill: Expr | None = None) -> Array:
+        dims = tuple(self.pin(dim) for dim in dims)
+        array = Array(self.names.fresh(name), dtype, dims)
+        self.emit(Alloc(array, dims, fill))
+        self.contiguous.add(array.name)
+        self.roots[array.name] = array.name
+        return array
+
+    def root(self, array: Array) -> str:
+        return self.roots.get(array.name, array.name)
+
+    def each(self, dims: tuple[Expr, ...], body: Callable[[tuple[Expr, ...]], list[Stmt] | Stmt]) -> None:
+        """A statement for every index; along an axis of length 1 the index is 0."""
+        names = "ijklmnpq"
+        indices = tuple(Var(self.names.fresh(names[min(k, 7)]), INT64) for k in range(len(dims)))
+        inner = body(tuple(indices))
+        for index in indices:
+            self.names.taken.discard(index.name)  # a loop index is free again after its loop
+        self.emit(ForEach(indices, dims, tuple(inner) if isinstance(inner, list) else (inner,)))
+
+    def materialize(self, value: ArrayValue, name: str = "t", copy: bool = False) -> Array:
+        """The value in memory of its own, or the memory that it already is (unless a copy is wanted)."""
+        handle = value.handle
+        if handle is not None and not copy:
+            return handle
+        self.check_fresh(value.element)
+        if isinstance(value.element, Const):
+            return self.allocate(name, value.dtype, value.dims, value.element)
+        target = self.allocate(name, value.dtype, value.dims)
+        self.each(value.dims, lambda index: Store(target, index, value.at(index)))
+        return target
+
+    def view(self, value: ArrayValue, name: str = "t") -> Array:
+        """A handle on the memory that a window shows."""
+        handle = value.handle
+        if handle is not None:
+            return handle
+        assert isinstance(value.element, Load)
+        base, items, order = value.element.array, [], []
+        for part in value.element.index:
+            run = run_of(part)
+            if run is None:
+                items.append(Pick(self.pin(part, "i")))
+            else:
+                start, axis, step = run
+                items.append(Run(self.pin(start, "start"), self.pin(step, "step"), value.dims[axis]))
+                order.append(axis)
+        dims = tuple(value.dims[axis] for axis in order)
+        array = base
+        if not all(_is_whole(item, dim) for item, dim in zip(items, base.dims)):
+            array = self._handle(name, base, dims, Subscript(tuple(items)))
+            runs = [item for item in items if isinstance(item, Run)]
+            lead = [k for k, item in enumerate(items) if isinstance(item, Run)]
+            tail = all(_is_whole(items[k], base.dims[k]) for k in lead[1:])
+            unit = not runs or affine.same(runs[0].step, affine.ONE)
+            if base.name in self.contiguous and tail and unit and lead == list(range(len(items) - len(lead), len(items))):
+                self.contiguous.add(array.name)
+        if order != sorted(order):
+            ranks = [sorted(order).index(axis) for axis in order]
+            turn = tuple(ranks.index(k) for k in range(len(order)))
+            array = self._handle(name, array, tuple(dims[k] for k in turn), Transpose(turn))
+        if len(order) < value.ndim:
+            kept = iter(array.dims)
+            new = tuple(
+                Run(affine.ZERO, affine.ONE, next(kept)) if axis in order else NewAxis() for axis in range(value.ndim)
+            )
+            is_contiguous = array.name in self.contiguous
+            array = self._handle(name, array, value.dims, Subscript(new))
+            if is_contiguous:
+                self.contiguous.add(array.name)
+        return array
+
+    def reshape(self, array: Array, dims: tuple[Expr, ...], name: str) -> Array:
+        out = self._handle(name, array, tuple(self.pin(dim) for dim in dims), Reshape(dims))
+        self.contiguous.add(out.name)
+        return out
+
+    def _handle(self, name: str, base: Array, dims: tuple[Expr, ...], how: Any) -> Array:
+        array = Array(self.names.fresh(name), base.dtype, dims)
+        self.emit(View(array, base, how))
+        self.roots[array.name] = self.root(base)
+        return array
+
+    def stored(self, value: ArrayValue, name: str = "t") -> Array:
+        """The value as an array that can be handed on: itself, a view, or a copy in fresh memory."""
+        self.check_fresh(value.element)
+        return self.view(value, name) if value.is_window else self.materialize(value, name)
+
+    def in_order(self, value: ArrayValue, name: str = "t") -> Array:
+        """The value as a C-contiguous array."""
+        if value.is_window:
+            array = self.stored(value, name)
+            if array.name in self.contiguous:
+                return array
+        return self.materialize(value, name, copy=True)
+
+    # --------------------------------------------------------------------------------------------- aliases
+
+    def note_write(self, array: Array) -> None:
+        """Whatever Python might hold for the same memory must not be read any more: we hold a copy of it."""
+        self.check_fresh(Load(array, ()))
+        self.masks.clear()
+        root = self.root(array)
+        self.conformed = {key: view for key, view in self.conformed.items() if self.root(view) != root}
+        for twin in self.twins.get(self.root(array), ()):
+            self.stale.setdefault(twin, self.span)
+
+    def check_fresh(self, expr: Expr) -> None:
+        for load in loads(expr):
+            if self.root(load.array) in self.stale:
+                self.refuse_stale(load.array.name)
+
+    def refuse_stale(self, name: str) -> None:
+        self.refuse(
+            f"{name} may or may not be the array that was written under another name",
+            "copy the array before a branch or a loop gives it a second name:  y = x.copy()",
+            because="which memory this is depends on the path taken",
+        )
+
+    def sum(self, dims: tuple[Expr, ...], element: Callable[[tuple[Expr, ...]], Expr], dtype: np.dtype) -> Var:
+        """A fresh scalar with the sum of the element over all indices."""
+        total = self.variable("s", Const(dtype.type(0).item(), dtype))
+        self.mutable.add(total)
+        self.each(dims, lambda index: AddTo(total, element(index)))
+        return total
+
+
+SHAPE_OPS = ("add", "sub", "mul", "neg", "maximum", "minimum", "floordiv")
+
+
+def _is_whole(item: Pick | Run, dim: Expr) -> bool:
+    return isinstance(item, Run) and affine.same(item.start, affine.ZERO) and affine.same(item.length, dim) and (
+        affine.same(item.step, affine.ONE)
+    )
+
+
+def scalar_of(value: Any) -> Scalar | None:
+    return value if isinstance(value, Scalar) else None
+
+
+__all__ = ["Builder", "Names", "Scalar", "whole"]

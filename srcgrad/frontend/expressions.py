@@ -1,0 +1,573 @@
+"""Expressions of the user's program, evaluated with types and symbols."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import ArgumentError
+from ..ir import affine
+from ..ir.nodes import BOOL, INT64, Assign, Axis, Call, Const, Expr, For, Load, Stmt, Store, Var
+from ..ir.walk import is_constant, loads, statements, variables, written
+from ..rules.names import OPERATORS as ARITHMETIC
+from . import calls
+from .arithmetic import cast, elementwise
+from .builder import Builder
+from .numpy import indexing, linalg
+from .values import (
+    NONE,
+    ArrayValue,
+    Closure,
+    Range,
+    Scalar,
+    Static,
+    TupleValue,
+    constant,
+    remap,
+    static_int,
+    whole,
+)
+
+if TYPE_CHECKING:
+    from .interpret import Interpreter
+
+OPERATORS: dict[type[ast.AST], str] = {**ARITHMETIC, ast.MatMult: "matmul"}
+UNROLLED = 64  # iterations of a comprehension over a constant range
+
+
+def evaluate(interpreter: Interpreter, node: ast.expr) -> Any:
+    interpreter.at(node)
+    match node:
+        case ast.Constant(value=value):
+            return constant(value)
+        case ast.Name(id=name):
+            return interpreter.lookup(name)
+        case ast.BinOp(left=left, op=op, right=right):
+            x, y = evaluate_all(interpreter, [left, right])
+            interpreter.at(node)
+            return binary(interpreter, OPERATORS[type(op)], x, y)
+        case ast.UnaryOp(op=op, operand=operand):
+            return unary(interpreter, op, evaluate(interpreter, operand))
+        case ast.BoolOp(op=op, values=values):
+            return boolean(interpreter, isinstance(op, ast.And), values)
+        case ast.Compare():
+            return comparison(interpreter, node)
+        case ast.IfExp():
+            return conditional(interpreter, node)
+        case ast.Call():
+            return calls.evaluate_call(interpreter, node)
+        case ast.Attribute(value=value, attr=name):
+            owner = evaluate(interpreter, value)
+            interpreter.at(node)
+            return calls.attribute(interpreter, owner, name)
+        case ast.Subscript(value=value, slice=items):
+            owner = evaluate(interpreter, value)
+            return subscripted(interpreter, node, owner, items)
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            kind = tuple if isinstance(node, ast.Tuple) else list
+            return TupleValue(tuple(sequence(interpreter, parts)), kind)
+        case ast.ListComp() | ast.GeneratorExp():
+            return comprehension(interpreter, node)
+        case ast.Slice(lower=lower, upper=upper, step=step):
+            parts = [None if p is None else none_as_absent(evaluate(interpreter, p)) for p in (lower, upper, step)]
+            return indexing.Slice(*parts)
+        case ast.Lambda():
+            return Closure(node, defaults(interpreter, node.args), interpreter.frame)
+        case ast.NamedExpr(target=target, value=value):
+            mark = len(interpreter.build.block)
+            interpreter.bind(target.id, evaluate(interpreter, value), mark)
+            return interpreter.env[target.id]
+        case ast.JoinedStr():
+            from .control import message_of
+
+            return Static(message_of(interpreter, node)[0])
+    word = type(node).__name__
+    return interpreter.build.refuse(f"{word} expressions are not supported in a differentiated function")
+
+
+def none_as_absent(value: Any) -> Any:
+    return None if isinstance(value, Static) and value.value is None else value
+
+
+def evaluate_all(interpreter: Interpreter, nodes: list[ast.expr]) -> list[Any]:
+    """Operands from left to right.  An array expression is read late, so one that a later operand's statements write
+    to is put into memory before them."""
+    build = interpreter.build
+    values: list[Any] = []
+    for node in nodes:
+        mark = len(build.block)
+        value = evaluate(interpreter, node)
+        if len(build.block) > mark and values:
+            changed = _changed(build, build.block[mark:])
+            if changed:
+                late = build.block[mark:]
+                del build.block[mark:]
+                values = [_before(interpreter, v, changed) for v in values]
+                build.block.extend(late)
+        values.append(value)
+    return values
+
+
+def _changed(build: Builder, block: list[Stmt]) -> set[Any]:
+    """Variables and memory from before that these statements change."""
+    made = {build.root(s.array) for s in statements(tuple(block)) if type(s).__name__ == "Alloc"}  # type: ignore[attr-defined]
+    out: set[Any] = set()
+    for stmt in statements(tuple(block)):
+        target = written(stmt)
+        for item in target if isinstance(target, tuple) else (target,):
+            if isinstance(item, Var) and item in build.mutable:
+                out.add(item)
+            elif item is not None and not isinstance(item, Var) and build.root(item) not in made:
+                out.add(build.root(item))
+    return out
+
+
+def _before(interpreter: Interpreter, value: Any, changed: set[Any]) -> Any:
+    match value:
+        case Scalar(expr=expr):
+            touched = variables(expr) & changed or {interpreter.build.root(x.array) for x in loads(expr)} & changed
+            return Scalar(interpreter.build.variable("t", expr), value.weak) if touched else value
+        case ArrayValue(element=element) if value.handle is None:
+            touched = variables(element) & changed or {interpreter.build.root(x.array) for x in loads(element)} & changed
+            return whole(interpreter.build.materialize(value)) if touched else value
+    return value
+
+
+def sequence(interpreter: Interpreter, nodes: list[ast.expr]) -> list[Any]:
+    """The items of a tuple, a list or an argument list, with stars unpacked."""
+    plain = [node.value if isinstance(node, ast.Starred) else node for node in nodes]
+    out: list[Any] = []
+    for node, value in zip(nodes, evaluate_all(interpreter, plain)):
+        out.extend(items_of(interpreter, value) if isinstance(node, ast.Starred) else [value])
+    return out
+
+
+def items_of(interpreter: Interpreter, value: Any) -> list[Any]:
+    """The items of something that is unpacked."""
+    if isinstance(value, TupleValue):
+        return list(value.items)
+    if isinstance(value, ArrayValue) and value.ndim and isinstance(value.dims[0], Const):
+        return [element(value, affine.integer(k)) for k in range(value.dims[0].value)]
+    if isinstance(value, Range) and all(isinstance(e, Const) for e in (value.start, value.stop, value.step)):
+        return [constant(k) for k in range(value.start.value, value.stop.value, value.step.value)]  # type: ignore[attr-defined]
+    return interpreter.build.refuse("only tuples, and arrays of a length that is known, can be unpacked")
+
+
+def element(value: ArrayValue, index: Expr) -> Any:
+    inner = remap(value, value.dims[1:], [index, *(Axis(k) for k in range(value.ndim - 1))])
+    return inner if inner.dims else Scalar(inner.element)
+
+
+# --------------------------------------------------------------------------------------------------- operators
+
+
+def binary(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
+    build = interpreter.build
+    if op == "matmul":
+        return linalg.matmul(build, *(_array(interpreter, v) for v in (x, y)), name="@")
+    if isinstance(x, TupleValue) or isinstance(y, TupleValue):
+        return _tuple_arithmetic(interpreter, op, x, y)
+    if isinstance(x, Static) and isinstance(y, Static):
+        try:
+            return constant(calls.PYTHON_OPERATORS[op](x.value, y.value))
+        except Exception as problem:  # the user's own program fails here
+            return build.refuse(str(problem))
+    if isinstance(x, Static) and isinstance(x.value, str) and op == "mod":
+        return Static(x.value)
+    if op == "pow" and all(isinstance(v, Scalar) and v.weak and v.dtype.kind in "iu" for v in (x, y)):
+        exponent = static_int(y)
+        if exponent is None and not build.is_at_least(y.expr, 0):
+            build.refuse("an int to the power of an int that may be negative is an int or a float", "use float(base)")
+        if exponent is not None and exponent < 0:
+            x = Scalar(cast(x.expr, np.dtype(np.float64)), weak=True)
+    if op in ("div", "floordiv", "mod") and isinstance(y, Scalar) and y.is_constant and y.weak and y.value == 0:
+        if isinstance(x, Scalar) and x.weak:
+            build.refuse("division by zero")
+    return elementwise(build, op, (x, y), python=True)
+
+
+def _array(interpreter: Interpreter, value: Any) -> Any:
+    if isinstance(value, TupleValue):
+        from .numpy.creation import array_of
+
+        return array_of(interpreter.build, value, None)
+    return value
+
+
+def _tuple_arithmetic(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
+    if isinstance(x, TupleValue) and isinstance(y, TupleValue) and op == "add":
+        return TupleValue(x.items + y.items, x.kind)
+    if op == "mul":
+        parts, count = (x, y) if isinstance(x, TupleValue) else (y, x)
+        number = static_int(count)
+        if number is not None:
+            return TupleValue(parts.items * number, parts.kind)
+    if isinstance(x, ArrayValue) or isinstance(y, ArrayValue):
+        return elementwise(interpreter.build, op, [_array(interpreter, v) for v in (x, y)], python=True)
+    return interpreter.build.refuse(f"{op} is not defined on these tuples", "make an array of them:  np.array(t)")
+
+
+def unary(interpreter: Interpreter, op: ast.unaryop, value: Any) -> Any:
+    if isinstance(op, ast.Not):
+        known = static_truth(value)
+        if known is not None:
+            return constant(not known)
+        return Scalar(Call("not", (truth(interpreter, value),), BOOL), weak=True)
+    name = OPERATORS[type(op)]
+    if isinstance(value, Scalar) and value.dtype == BOOL and value.weak and name != "invert":
+        value = Scalar(cast(value.expr, INT64), weak=True)
+    return elementwise(interpreter.build, name, (_array(interpreter, value),), python=True)
+
+
+def truth(interpreter: Interpreter, value: Any) -> Expr:
+    """The condition that a value is when tested."""
+    known = static_truth(value)
+    if known is not None:
+        return Const(known, BOOL)
+    if isinstance(value, ArrayValue) and all(is_constant(d, 1) for d in value.dims):
+        value = Scalar(value.at([affine.ZERO] * value.ndim))
+    if not isinstance(value, Scalar):
+        what = "an array" if isinstance(value, ArrayValue) else "this value"
+        interpreter.build.refuse(f"the truth value of {what} is ambiguous", "use .any() or .all()", error=ArgumentError)
+    if value.dtype == BOOL:
+        return value.expr
+    return Call("ne", (value.expr, Const(value.dtype.type(0).item(), value.dtype)), BOOL)
+
+
+def static_truth(value: Any) -> bool | None:
+    """Whether a value is true, where that is known now."""
+    match value:
+        case Scalar(expr=Const(value=number)):
+            return bool(number)
+        case Static(value=item):
+            return bool(item)
+        case TupleValue(items=items):
+            return bool(items)
+        case Closure():
+            return True
+    return None
+
+
+def boolean(interpreter: Interpreter, is_and: bool, nodes: list[ast.expr]) -> Any:
+    """`and`, `or`: the later operands run only where they are needed."""
+    first = evaluate(interpreter, nodes[0])
+    if len(nodes) == 1:
+        return first
+    known = static_truth(first)
+    if known is not None:
+        return boolean(interpreter, is_and, nodes[1:]) if known == is_and else first
+    rest: list[Stmt] = []
+    with interpreter.build.nested(rest):
+        other = boolean(interpreter, is_and, nodes[1:])
+    if not rest and isinstance(first, Scalar) and isinstance(other, Scalar):
+        if first.dtype == other.dtype == BOOL:
+            return Scalar(Call("and" if is_and else "or", (first.expr, other.expr), BOOL), first.weak and other.weak)
+    return choose_value(interpreter, truth(interpreter, first), nodes, first, is_and)
+
+
+def choose_value(interpreter: Interpreter, condition: Expr, nodes: list[ast.expr], first: Any, is_and: bool) -> Any:
+    later = lambda: boolean(interpreter, is_and, nodes[1:])  # noqa: E731
+    return _either(interpreter, condition, later if is_and else lambda: first, (lambda: first) if is_and else later)
+
+
+def _either(interpreter: Interpreter, condition: Expr, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
+    """The value of one of two expressions, of which only one is evaluated."""
+    from . import control
+
+    name = ".either"
+
+    def run(side: Callable[[], Any]) -> Callable[[], Any]:
+        def bind() -> bool:
+            value = side()
+            interpreter.env[name] = value if not isinstance(value, ArrayValue) else interpreter.bind_item("t", value)
+            return False
+
+        return bind
+
+    interpreter.env.pop(name, None)
+    control.choose(interpreter, condition, run(then), run(orelse), [name])
+    return interpreter.env.pop(name)
+
+
+def comparison(interpreter: Interpreter, node: ast.Compare) -> Any:
+    operands = [node.left, *node.comparators]
+    if len(node.ops) == 1 or all(_is_simple(o) for o in operands[2:]):
+        values = evaluate_all(interpreter, operands)
+        interpreter.at(node)
+        results = [_compare(interpreter, op, x, y) for op, x, y in zip(node.ops, values, values[1:])]
+        out = results[0]
+        for result in results[1:]:
+            if static_truth(out) is False:
+                return out
+            if static_truth(out) is True:
+                out = result
+            elif static_truth(result) is None:
+                conditions = (truth(interpreter, out), truth(interpreter, result))
+                out = Scalar(Call("and", conditions, BOOL), weak=True)
+            elif static_truth(result) is False:
+                out = result
+        return out
+    pairs = [ast.copy_location(ast.Compare(x, [op], [y]), node) for op, x, y in zip(node.ops, operands, operands[1:])]
+    return boolean(interpreter, True, list(pairs))
+
+
+def _is_simple(node: ast.expr) -> bool:
+    return all(isinstance(part, (ast.Name, ast.Constant, ast.UnaryOp, ast.BinOp, ast.operator, ast.unaryop, ast.expr_context))
+               for part in ast.walk(node))  # fmt: skip
+
+
+def _compare(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
+    if isinstance(op, (ast.Is, ast.IsNot)):
+        same = isinstance(x, Static) and isinstance(y, Static) and x.value is y.value
+        if isinstance(x, Scalar) and isinstance(y, Scalar) and not (x.is_constant and y.is_constant):
+            interpreter.build.refuse("`is` compares objects, not numbers", "use ==")
+        if isinstance(x, Scalar) and isinstance(y, Scalar):
+            same = x.value is y.value
+        return constant(same == isinstance(op, ast.Is))
+    if isinstance(op, (ast.In, ast.NotIn)):
+        return _membership(interpreter, op, x, y)
+    if isinstance(x, (Static, TupleValue)) or isinstance(y, (Static, TupleValue)):
+        return _static_comparison(interpreter, op, x, y)
+    return elementwise(interpreter.build, OPERATORS[type(op)], (x, y), python=True)
+
+
+def _static_comparison(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
+    if isinstance(x, TupleValue) and isinstance(y, TupleValue) and isinstance(op, (ast.Eq, ast.NotEq)):
+        if len(x.items) != len(y.items):
+            return constant(isinstance(op, ast.NotEq))
+        parts = [_compare(interpreter, ast.Eq(), a, b) for a, b in zip(x.items, y.items)]
+        out: Expr = Const(True, BOOL)
+        for part in parts:
+            condition = truth(interpreter, part)
+            if is_constant(condition, True):
+                continue
+            if is_constant(condition, False):
+                out = condition
+                break
+            out = condition if is_constant(out, True) else Call("and", (out, condition), BOOL)
+        result = Scalar(out, weak=True)
+        return result if isinstance(op, ast.Eq) else unary(interpreter, ast.Not(), result)
+    if isinstance(x, ArrayValue) or isinstance(y, ArrayValue):
+        return elementwise(interpreter.build, OPERATORS[type(op)], [_array(interpreter, v) for v in (x, y)], python=True)
+    try:
+        return constant(bool(calls.PYTHON_OPERATORS[OPERATORS[type(op)]](plain(x), plain(y))))
+    except TypeError as problem:
+        return interpreter.build.refuse(str(problem), error=ArgumentError)
+
+
+def _membership(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
+    if isinstance(y, Static):
+        found: Any = constant(plain(x) in y.value)
+    elif isinstance(y, TupleValue):
+        found = constant(False)
+        for item in y.items:
+            same = _compare(interpreter, ast.Eq(), x, item)
+            if static_truth(same) is True:
+                found = same
+                break
+            if static_truth(same) is None:
+                condition = truth(interpreter, same)
+                found = Scalar(condition if static_truth(found) is False else Call("or", (found.expr, condition), BOOL), True)
+    else:
+        return interpreter.build.refuse("`in` needs a tuple or a list here")
+    return found if isinstance(op, ast.In) else unary(interpreter, ast.Not(), found)
+
+
+def plain(value: Any) -> Any:
+    """The Python object behind a value that is known."""
+    match value:
+        case Static(value=item):
+            return item
+        case Scalar(expr=Const(value=number)):
+            return number
+        case TupleValue(items=items, kind=kind):
+            return kind(plain(item) for item in items) if kind in (tuple, list) else tuple(plain(i) for i in items)
+    return value
+
+
+def conditional(interpreter: Interpreter, node: ast.IfExp) -> Any:
+    test = evaluate(interpreter, node.test)
+    known = static_truth(test)
+    if known is not None:
+        return evaluate(interpreter, node.body if known else node.orelse)
+    condition = truth(interpreter, test)
+    sides: list[tuple[list[Stmt], Any]] = []
+    names = set(interpreter.build.names.taken)
+    env = dict(interpreter.env)
+    for side in (node.body, node.orelse):
+        block: list[Stmt] = []
+        with interpreter.build.nested(block):
+            sides.append((block, evaluate(interpreter, side)))
+    (then, x), (orelse, y) = sides
+    plain_numbers = isinstance(x, Scalar) and isinstance(y, Scalar) and not (loads(x.expr) or loads(y.expr))
+    if not then and not orelse and plain_numbers:  # an element is only read on the side that is taken
+        from .control import join_scalars
+
+        dtype, weak = join_scalars(x, y)
+        return Scalar(Call("select", (condition, cast(x.expr, dtype), cast(y.expr, dtype)), dtype), weak)
+    interpreter.build.names.taken = names
+    interpreter.frame.env.clear()
+    interpreter.frame.env.update(env)
+    return _either(
+        interpreter, condition, lambda: evaluate(interpreter, node.body), lambda: evaluate(interpreter, node.orelse)
+    )
+
+
+# --------------------------------------------------------------------------------------------------- subscripts
+
+
+def index_items(interpreter: Interpreter, node: ast.expr) -> list[Any]:
+    if isinstance(node, ast.Tuple):
+        return sequence(interpreter, node.elts)
+    value = evaluate(interpreter, node)
+    return list(value.items) if isinstance(value, TupleValue) and value.kind is tuple else [value]
+
+
+def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items: ast.expr) -> Any:
+    index = index_items(interpreter, items)
+    interpreter.at(node)
+    if isinstance(owner, TupleValue):
+        return _tuple_item(interpreter, owner, index)
+    if isinstance(owner, Static):
+        try:
+            return constant(owner.value[plain(index[0])])
+        except Exception as problem:
+            return interpreter.build.refuse(f"{type(problem).__name__}: {problem}")
+    if not isinstance(owner, ArrayValue):
+        return interpreter.build.refuse("a number can't be indexed")
+    interpreter.build.check_fresh(owner.element)
+    out = indexing.subscript(interpreter.build, owner, index)
+    if out.ndim == 0 and not any(isinstance(i, Static) and i.value is Ellipsis for i in index):
+        return Scalar(out.element)
+    return out
+
+
+def _tuple_item(interpreter: Interpreter, owner: TupleValue, index: list[Any]) -> Any:
+    item = index[0]
+    if isinstance(item, indexing.Slice):
+        bounds = [None if part is None else static_int(part) for part in (item.start, item.stop, item.step)]
+        return TupleValue(owner.items[slice(*bounds)], owner.kind)
+    number = static_int(item)
+    if number is None:
+        if isinstance(item, Scalar) and owner.items and all(isinstance(v, Scalar) for v in owner.items):
+            array = _array(interpreter, owner)
+            value = element(array, cast(item.expr, INT64))
+            return Scalar(value.expr, all(v.weak for v in owner.items))
+        return interpreter.build.refuse(
+            "a tuple or list is indexed by a number that is only known at run time", "use an array:  np.stack(items)"
+        )
+    if not -len(owner.items) <= number < len(owner.items):
+        return interpreter.build.refuse(f"index {number} is out of range for {len(owner.items)} items", error=ArgumentError)
+    return owner.items[number]
+
+
+# ----------------------------------------------------------------------------------------------- comprehensions
+
+
+def comprehension(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorExp) -> Any:
+    """A list of known length where the range is known, else an array that a loop fills."""
+    first = node.generators[0]
+    over = evaluate(interpreter, first.iter)
+    items = _known_items(over)
+    if items is not None:
+        return TupleValue(tuple(_unrolled(interpreter, node, 0, items)), list)
+    if len(node.generators) > 1 or first.ifs:
+        return interpreter.build.refuse("a comprehension over a run-time range has one `for` and no `if`", "write the loop")
+    if isinstance(over, ArrayValue) and over.ndim:
+        held = whole(interpreter.build.stored(over, "items"))
+        return _looped(interpreter, node, Range(affine.ZERO, held.dims[0], affine.ONE), lambda i: element(held, i))
+    if not isinstance(over, Range):
+        return interpreter.build.refuse("a comprehension runs over a range, an array, a tuple or a list")
+    return _looped(interpreter, node, over, lambda index: Scalar(index, weak=True))
+
+
+def _known_items(over: Any) -> list[Any] | None:
+    if isinstance(over, TupleValue):
+        return list(over.items)
+    if isinstance(over, Range) and all(isinstance(e, Const) for e in (over.start, over.stop, over.step)):
+        numbers = range(over.start.value, over.stop.value, over.step.value)  # type: ignore[attr-defined]
+        return [constant(k) for k in numbers] if len(numbers) <= UNROLLED else None
+    return None
+
+
+def _unrolled(interpreter: Interpreter, node: Any, level: int, items: list[Any]) -> list[Any]:
+    generator, out = node.generators[level], []
+    saved = dict(interpreter.env)
+    for item in items:
+        interpreter.assign(generator.target, item, len(interpreter.build.block))
+        kept = [static_truth(evaluate(interpreter, test)) for test in generator.ifs]
+        if None in kept:
+            interpreter.build.refuse("the condition of a comprehension must be known when the function is compiled")
+        if not all(kept):
+            continue
+        if level + 1 < len(node.generators):
+            inner = _known_items(evaluate(interpreter, node.generators[level + 1].iter))
+            if inner is None:
+                interpreter.build.refuse("an inner range of a comprehension must be known", "write the loop")
+            out += _unrolled(interpreter, node, level + 1, inner)  # type: ignore[arg-type]
+        else:
+            value = evaluate(interpreter, node.elt)
+            out.append(interpreter.bind_item("t", value) if isinstance(value, (Scalar, TupleValue)) else _kept(interpreter, value))
+    interpreter.env.clear()
+    interpreter.env.update(saved)
+    return out
+
+
+def _kept(interpreter: Interpreter, value: Any) -> Any:
+    return value
+
+
+def _looped(interpreter: Interpreter, node: Any, rng: Range, item: Callable[[Expr], Any]) -> ArrayValue:
+    """[f(i) for i in range(n)] as an array of n rows, filled by a loop."""
+    build = interpreter.build
+    start, stop, step = (build.capture(e, n) for e, n in zip((rng.start, rng.stop, rng.step), ("start", "stop", "step")))
+    count = affine.sub(stop, start)
+    if not affine.same(step, affine.ONE):
+        count = build.capture(Call("trip_count", (start, stop, step), INT64), "n")
+    elif not build.is_at_least(count, 0):
+        count = affine.maximum(count, affine.ZERO)
+    count = build.pin(count)
+    target = node.generators[0].target
+    wanted = target.id if isinstance(target, ast.Name) else "i"
+    saved = dict(interpreter.env)
+    index = Var(build.names.fresh("i" if isinstance(item(affine.ZERO), ArrayValue) else wanted), INT64)
+    if isinstance(start, Const):
+        build.lower[index] = 0
+    block: list[Stmt] = []
+    with build.nested(block):
+        at = affine.add(start, affine.mul(step, index))
+        interpreter.assign(target, item(build.capture(at, wanted)), len(block))
+        value = _array(interpreter, evaluate(interpreter, node.elt))
+    interpreter.env.clear()
+    interpreter.env.update(saved)
+    if not isinstance(value, (Scalar, ArrayValue)):
+        return build.refuse("the items of a comprehension over a run-time range must be numbers or arrays")
+    dims = value.dims if isinstance(value, ArrayValue) else ()
+    inside = {s.var for s in statements(tuple(block)) if isinstance(s, Assign)} | {index}
+    if any(variables(dim) & inside for dim in dims):
+        return build.refuse("the items of this comprehension differ in shape", "write the loop")
+    out = build.allocate("t", value.dtype, (count, *dims))
+    with build.nested(block):
+        if isinstance(value, Scalar):
+            build.emit(Store(out, (index,), value.expr))
+        else:
+            build.each(dims, lambda i: Store(out, (index, *i), value.at(i)))
+    build.names.taken.discard(index.name)
+    build.emit(For(index, affine.ZERO, count, affine.ONE, tuple(block)))
+    return whole(out)
+
+
+def defaults(interpreter: Interpreter, args: ast.arguments) -> dict[str, Any]:
+    """The default values of a function that is defined inside the function."""
+    names = [arg.arg for arg in (*args.posonlyargs, *args.args)]
+    out = {n: evaluate(interpreter, d) for n, d in zip(names[len(names) - len(args.defaults) :], args.defaults)}
+    for arg, default in zip(args.kwonlyargs, args.kw_defaults):
+        if default is not None:
+            out[arg.arg] = evaluate(interpreter, default)
+    return out
+
+
+__all__ = ["NONE", "Load", "evaluate"]

@@ -1,0 +1,480 @@
+"""A Python function and argument types → the IR function, with its parameters, outputs and seeds.
+
+    f, (float64[:], float64[:])   →   function f_backward(x, w, y_b): body, results
+"""
+
+from __future__ import annotations
+
+import inspect
+import keyword
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError, OptionError, ShapeError, UnsupportedError, place
+from ..ir import affine
+from ..ir.nodes import (
+    BOOL,
+    Alloc,
+    Array,
+    Assign,
+    Call,
+    Const,
+    Dim,
+    Expr,
+    For,
+    Function,
+    If,
+    Load,
+    OwnCopy,
+    Raise,
+    Stmt,
+    Store,
+    Var,
+    leaves,
+)
+from ..ir.walk import statements, written
+from ..passes.info import Info
+from .arguments import parameter, type_of
+from .arithmetic import cast
+from .interpret import Interpreter
+from .types import ArrayType, ScalarType, StaticType, TupleType, ValueType
+from .values import NONE, UNDEFINED, ArrayValue, Scalar, Static, TupleValue, constant, whole
+
+
+LIKE_THE_OUTPUT = object()  # in place of v's types, where only the text is wanted
+
+
+@dataclass(frozen=True)
+class Outside:
+    """A captured value: a hidden trailing argument."""
+
+    name: str
+    fetch: Callable[[], Any]
+    type: ValueType
+
+
+@dataclass(frozen=True)
+class Interpreted:
+    function: Function
+    outputs: Any
+    captured: tuple[Outside, ...]
+    exceptions: dict[str, Any]
+    writes: tuple[int, ...]
+    assumed: tuple[tuple[Callable[[], Any], Any], ...]
+
+
+def interpret(function: Callable[..., Any], kind: str, types: Any, cotangents: Any, options: Any) -> Interpreted:
+    """Interpret the function; a second time where it writes an argument that is not in C order."""
+    job = _Job(function, kind, types, cotangents, options, frozenset())
+    out = job.run()
+    disordered = frozenset(job.written_params() & job.not_contiguous)
+    if disordered and kind == "primal":
+        out = _Job(function, kind, types, cotangents, options, disordered).run()
+    return out
+
+
+class _Job:
+    def __init__(
+        self, function: Callable[..., Any], kind: str, types: Any, cotangents: Any, options: Any, disordered: frozenset[str]
+    ) -> None:
+        self.function, self.kind, self.types, self.options = function, kind, types, options
+        self.given = cotangents
+        self.disordered = disordered  # arguments that stay as they are: written in place, in another order
+        self.interpreter = Interpreter()
+        self.build = self.interpreter.build
+        self.own: list[Var | Array] = []
+        self.not_contiguous: set[str] = set()
+        self.parameters = list(inspect.signature(function).parameters)
+
+    def run(self) -> Interpreted:
+        build = self.build
+        for name in self.parameters:
+            build.names.taken.discard(name)
+        arguments = {n: self.argument(n, t) for n, t in zip(self.parameters, self.types, strict=True)}
+        self.arguments = arguments
+        value = self.interpreter.run(self.function, arguments)
+        build.span = None
+        outputs = self.outputs(value, arguments)
+        captured = [c for c, _ in self.interpreter.captured.values()]
+        self.refuse_stale(outputs)
+        written = self.written_params()
+        params = [*self.own, *(c.param for c in captured)]
+        entry = self.entry(params, written)
+        name = self.name()
+        extra: dict[str, Any] = {
+            "own": tuple(self.own), "captured_params": tuple(c.param for c in captured),
+            "output_structure": structure(outputs), "seed_checks": (), "seed_setup": (), "seed_params": (),
+            "results": structure(outputs), "arguments": tuple(self.leaf_types() + [self.type_of_param(c) for c in captured]),
+        }  # fmt: skip
+        info = Info(build.names, self.kind, extra=extra)
+        if self.kind != "primal":
+            info = self.derivative(info, outputs, extra)
+            params = [*params, *(extra["seed_params"] or [s for s in info.seeds or () if s is not None])]
+        program = Function(name, tuple(params), (*entry, *build.block), _result_leaves(outputs), info)
+        positions = tuple(k for k, p in enumerate(self.own) if p.name in written)
+        return Interpreted(
+            program, structure(outputs), tuple(Outside(c.name, c.fetch, self.type_of_param(c)) for c in captured),
+            dict(self.interpreter.exceptions), positions, tuple(self.interpreter.assumed.values()),
+        )  # fmt: skip
+
+    # ------------------------------------------------------------------------------------------ parameters
+
+    def name(self) -> str:
+        name = getattr(self.function, "__name__", "f")
+        name = "function" if not name.isidentifier() or keyword.iskeyword(name) else name
+        return name if self.kind == "primal" else f"{name}_{self.kind}"
+
+    def argument(self, name: str, kind: ValueType) -> Any:
+        match kind:
+            case TupleType(items=items, kind=cls):
+                return TupleValue(tuple(self.argument(f"{name}_{k}", t) for k, t in enumerate(items)), cls)
+            case StaticType(value=value):
+                return constant(value)
+        param = parameter(self.build, name, kind)
+        self.own.append(param)
+        if isinstance(param, Array):
+            if isinstance(kind, ArrayType) and kind.layout != "C":
+                self.not_contiguous.add(param.name)
+            if param.name not in self.disordered:
+                self.build.contiguous.add(param.name)
+            return whole(param)
+        return Scalar(param, isinstance(kind, ScalarType) and kind.weak)
+
+    def leaf_types(self) -> list[ValueType]:
+        return [leaf for t in self.types for leaf in _type_leaves(t)]
+
+    def type_of_param(self, captured: Any) -> ValueType:
+        return type_of(captured.name, captured.fetch())
+
+    def written_params(self) -> set[str]:
+        params = {p.name for p in self.own} | {c.param.name for c, _ in self.interpreter.captured.values()}
+        out = set()
+        for stmt in statements(tuple(self.build.block)):
+            target = written(stmt)
+            for item in target if isinstance(target, tuple) else (target,):
+                if isinstance(item, Array) and self.build.root(item) in params:
+                    out.add(self.build.root(item))
+        return out
+
+    def entry(self, params: list[Any], written: set[str]) -> list[Stmt]:
+        """`backward` never changes its arguments; what is not in C order is copied once."""
+        out: list[Stmt] = []
+        for param in params:
+            if not isinstance(param, Array):
+                continue
+            if param.name in written:
+                if self.kind != "primal":
+                    out.append(OwnCopy(param, copy=True))
+            elif param.name in self.not_contiguous or self.is_loose(param):
+                out.append(OwnCopy(param, copy=False))
+        return out
+
+    def is_loose(self, param: Array) -> bool:
+        for captured, _ in self.interpreter.captured.values():
+            if captured.param == param:
+                return getattr(self.type_of_param(captured), "layout", "C") != "C"
+        return False
+
+    # --------------------------------------------------------------------------------------------- outputs
+
+    def outputs(self, value: Any, arguments: dict[str, Any]) -> Any:
+        """What the function stands for: its return value, or the arrays that it writes."""
+        if value is UNDEFINED:
+            value = NONE
+        if isinstance(value, Static) and value.value is None:
+            return self.written_outputs(arguments)
+        if self.options.outputs:
+            raise OptionError("outputs= is for functions that return nothing: this one returns a value")
+        return self.leaf_outputs(value, "out")
+
+    def written_outputs(self, arguments: dict[str, Any]) -> Any:
+        written = self.written_params()
+        arrays = [p for p in self.own if isinstance(p, Array) and p.dtype.kind == "f"]
+        if self.options.outputs:
+            chosen = [p for p in arrays if p.name in self.options.outputs]
+            missing = set(self.options.outputs) - {p.name for p in chosen}
+            if missing:
+                raise OptionError(f"outputs= names {', '.join(sorted(missing))}, which are no float arrays among the arguments")
+        else:
+            chosen = [p for p in arrays if p.name in written]
+        if not chosen:
+            if self.kind == "primal":
+                return None
+            raise ArgumentError(
+                f"{self.function.__name__} returns nothing and writes none of its float arrays, so it has no output",
+                help=("return the result, or write it to an argument",),
+            )
+        return chosen[0] if len(chosen) == 1 else tuple(chosen)
+
+    def leaf_outputs(self, value: Any, name: str) -> Any:
+        build = self.build
+        match value:
+            case TupleValue(items=items, kind=kind):
+                parts = tuple(self.leaf_outputs(item, f"{name}_{k}") for k, item in enumerate(items))
+                return Group(parts, kind)
+            case ArrayValue():
+                if value.element.dtype.kind not in "fiub":
+                    raise UnsupportedError(f"a result of dtype {value.dtype} is not supported")
+                return build.stored(value, name)
+            case Scalar(expr=expr):
+                if isinstance(expr, Var) and (expr not in build.mutable or True):
+                    return ScalarOutput(expr, value.weak)
+                return ScalarOutput(build.variable(name, expr) if not isinstance(expr, Const) else expr, value.weak)
+            case Static(value=None):
+                raise UnsupportedError("a function that returns None on one path or in a tuple is not supported")
+            case Static(value=item):
+                raise UnsupportedError(f"a result {item!r} is not supported: return numbers, arrays, or tuples of them")
+        raise UnsupportedError(f"a result of this kind ({type(value).__name__.lower()}) is not supported")
+
+    def refuse_stale(self, outputs: Any) -> None:
+        """Python would have written the caller's array where we wrote a copy: seen too late to be right."""
+        for param in self.own:
+            if isinstance(param, Array) and param.name in self.build.stale:
+                self.build.span = self.build.stale[param.name]
+                self.build.refuse_stale(param.name)
+
+    # ------------------------------------------------------------------------------------------ derivative
+
+    def derivative(self, info: Info, outputs: Any, extra: dict[str, Any]) -> Info:
+        from dataclasses import replace
+
+        wrt, shape = self.wanted()
+        extra["cotangent_structure"] = shape
+        seeds = self.seeds(outputs, extra) if self.kind != "forward" else self.assumed_seeds(outputs)
+        return replace(info, wrt=tuple(wrt), seeds=seeds, extra=extra)
+
+    def wanted(self) -> tuple[list[str], Any]:
+        """The parameters to differentiate by, and the structure of their cotangents."""
+        wrt = self.options.wrt
+        if wrt is None:
+            names, bare = self.parameters, None
+        else:
+            bare = not isinstance(wrt, (tuple, list))
+            names = [self.parameters[w] if isinstance(w, int) else w for w in ([wrt] if bare else wrt)]
+        by_name = dict(zip(self.parameters, self.types, strict=True))
+        chosen, parts = [], []
+        for name in names:
+            kinds = _float_structure(by_name[name])
+            if kinds is None:
+                if wrt is not None:
+                    raise ArgumentError(
+                        f"{name} is {_describe(by_name[name])}, and integers have no derivative",
+                        help=(f"pass a float:  {name}.astype(float)  or  float({name})",),
+                    )
+                continue
+            parts.append(kinds)
+            chosen += [v.name for v in _float_leaves(self.arguments[name])]
+        if not parts:
+            raise ArgumentError(
+                f"{self.function.__name__} has no argument to differentiate by: none is a float or an array of floats",
+                help=("pass floats:  x.astype(float)",),
+            )
+        single = bare if bare is not None else len(parts) == 1
+        return chosen, parts[0] if single else TupleType(tuple(parts))
+
+    def assumed_seeds(self, outputs: Any) -> tuple[Any, ...]:
+        return tuple(self.seed_param(leaf, k, None) if _is_float(leaf) else None for k, leaf in enumerate(_flat(outputs)))
+
+    def seeds(self, outputs: Any, extra: dict[str, Any]) -> tuple[Any, ...] | None:
+        flat = _flat(outputs)
+        if self.given is LIKE_THE_OUTPUT:
+            single = len(flat) == 1 and isinstance(outputs, ScalarOutput)
+            self.given = None if single else structure(outputs)
+        if self.given is None:
+            if len(flat) == 1 and isinstance(flat[0], ScalarOutput) and _is_float(flat[0]) and not isinstance(outputs, Group):
+                return None
+            raise ArgumentError(
+                f"v is needed: the output of {self.function.__name__} is {describe_output(outputs)}",
+                help=("pass v of that shape, e.g. ones:  f.backward(x, np.ones_like(y))",),
+            )
+        kinds = self.matched(outputs, self.given, "v")
+        checks: list[Stmt] = []
+        setup: list[Stmt] = []
+        params = []
+        seeds = []
+        for number, (leaf, kind) in enumerate(zip(flat, kinds, strict=True)):
+            param = parameter(self.build, self.seed_name(leaf, number, len(flat)), kind)
+            params.append(param)
+            seeds.append(self.converted(leaf, param, kind, checks, setup) if _is_float(leaf) else None)
+        extra["seed_checks"], extra["seed_setup"] = tuple(checks), tuple(setup)
+        extra["seed_params"] = tuple(params)
+        return tuple(seeds)
+
+    def matched(self, outputs: Any, given: Any, path: str) -> list[Any]:
+        """The types of v's leaves, if v mirrors the output."""
+        if isinstance(outputs, (Group, tuple)):
+            parts = outputs.items if isinstance(outputs, Group) else outputs
+            if not isinstance(given, TupleType) or len(given.items) != len(parts):
+                raise ShapeError(f"{path} must have the structure of the output, {describe_output(outputs)}; got {_describe(given)}")
+            return [k for n, (o, g) in enumerate(zip(parts, given.items)) for k in self.matched(o, g, f"{path}[{n}]")]
+        if isinstance(given, (TupleType, StaticType)):
+            error = ShapeError if isinstance(given, TupleType) else ArgumentError
+            raise error(f"{path} must be like the output, {describe_output(outputs)}; got {_describe(given)}")
+        if given.dtype.kind == "c":
+            raise ArgumentError(f"{path} is complex, but the output is real", help=("pass v.real",))
+        ndim = outputs.ndim if isinstance(outputs, Array) else 0
+        given_ndim = given.ndim if isinstance(given, ArrayType) else 0
+        if ndim != given_ndim:
+            raise ShapeError(
+                f"{path} has {given_ndim} axes, but the output, {describe_output(outputs)}, has {ndim}",
+                help=("v must have exactly the output's shape: it is never broadcast",),
+            )
+        return [given]
+
+    def seed_name(self, leaf: Any, number: int, count: int) -> str:
+        return "v" if count == 1 else f"v_{number}"
+
+    def seed_param(self, leaf: Any, number: int, kind: Any) -> Var | Array:
+        name = f"v_{number}"
+        if isinstance(leaf, ScalarOutput):
+            return Var(self.build.names.fresh(name), leaf.expr.dtype)
+        fresh = self.build.names.fresh(name)
+        return Array(fresh, leaf.dtype, tuple(Dim(fresh, k) for k in range(leaf.ndim)))
+
+    def converted(self, leaf: Any, param: Any, kind: Any, checks: list[Stmt], setup: list[Stmt]) -> Any:
+        """v in the output's dtype and in C order, of exactly its shape."""
+        names = self.build.names
+        if isinstance(leaf, ScalarOutput):
+            value = Load(param, ()) if isinstance(param, Array) else param
+            if value.dtype == leaf.expr.dtype and isinstance(param, Var):
+                return param
+            var = Var(names.fresh("v_now"), leaf.expr.dtype)
+            setup.append(Assign(var, cast(value, var.dtype)))
+            return var
+        wrong: Expr | None = None
+        for axis, dim in enumerate(leaf.dims):
+            differs = Call("ne", (Dim(param.name, axis) if isinstance(param, Array) else affine.ONE, dim), BOOL)
+            wrong = differs if wrong is None else Call("or", (wrong, differs), BOOL)
+        if wrong is not None:
+            shape = ", ".join(["{}"] * leaf.ndim) + ("," if leaf.ndim == 1 else "")
+            message = f"v has shape ({shape}), but the output has shape ({shape})" + place(None)
+            values = tuple(Dim(param.name, k) for k in range(leaf.ndim)) + leaf.dims
+            checks.append(If(wrong, (Raise("CotangentShapeError", message, values),)))
+        if isinstance(param, Array) and param.dtype == leaf.dtype and getattr(kind, "layout", "C") == "C":
+            return param
+        out = Array(names.fresh("v_now"), leaf.dtype, leaf.dims)
+        setup.append(Alloc(out, leaf.dims))
+        indices = tuple(Var(names.fresh(n)) for n in "ijklmnpq"[: leaf.ndim])
+        indices = tuple(Var(i.name, affine.ZERO.dtype) for i in indices)
+        for index in indices:
+            names.taken.discard(index.name)
+        value = Load(param, indices) if isinstance(param, Array) else param
+        body: tuple[Stmt, ...] = (Store(out, indices, cast(value, leaf.dtype)),)
+        for index, dim in reversed(list(zip(indices, leaf.dims))):
+            body = (For(index, affine.ZERO, dim, affine.ONE, body, False),)
+        setup += body
+        return out
+
+
+# ------------------------------------------------------------------------------------------------------ structure
+
+
+@dataclass(frozen=True)
+class ScalarOutput:
+    expr: Expr
+    weak: bool
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.expr.dtype
+
+
+@dataclass(frozen=True)
+class Group:
+    """A tuple or list of outputs."""
+
+    items: tuple[Any, ...]
+    kind: type = tuple
+
+
+def structure(outputs: Any) -> Any:
+    match outputs:
+        case None:
+            return TupleType(())
+        case Group(items=items, kind=kind):
+            return TupleType(tuple(map(structure, items)), kind)
+        case tuple():
+            return TupleType(tuple(map(structure, outputs)))
+        case ScalarOutput(expr=expr, weak=weak):
+            return ScalarType(expr.dtype, weak)
+        case Array(dtype=dtype, ndim=ndim):
+            return ArrayType(dtype, ndim)
+    raise AssertionError(outputs)
+
+
+def _flat(outputs: Any) -> list[Any]:
+    if outputs is None:
+        return []
+    if isinstance(outputs, (Group, tuple)):
+        return [leaf for item in (outputs.items if isinstance(outputs, Group) else outputs) for leaf in _flat(item)]
+    return [outputs]
+
+
+def _result_leaves(outputs: Any) -> tuple[Any, ...]:
+    return tuple(leaf.expr if isinstance(leaf, ScalarOutput) else leaf for leaf in _flat(outputs))
+
+
+def _is_float(leaf: Any) -> bool:
+    return leaf.dtype.kind == "f"
+
+
+def describe_output(outputs: Any) -> str:
+    match outputs:
+        case ScalarOutput(expr=expr):
+            return f"a scalar of dtype {expr.dtype}"
+        case Array(dims=dims, dtype=dtype):
+            return f"an array of {len(dims)} {'axis' if len(dims) == 1 else 'axes'}, shape {_dims_text(dims)}, dtype {dtype}"
+    parts = outputs.items if isinstance(outputs, Group) else outputs
+    return f"a tuple of {len(parts)}: ({', '.join(map(describe_output, parts))})"
+
+
+def _dims_text(dims: tuple[Expr, ...]) -> str:
+    from ..ir.show import text
+
+    return f"({', '.join(text(d) for d in dims)}{',' if len(dims) == 1 else ''})"
+
+
+def _describe(kind: Any) -> str:
+    match kind:
+        case ScalarType(dtype=dtype):
+            return f"a number of dtype {dtype}"
+        case ArrayType(dtype=dtype, ndim=ndim):
+            return f"an array of dtype {dtype} with {ndim} {'axis' if ndim == 1 else 'axes'}"
+        case TupleType(items=items):
+            return f"a tuple of {len(items)}"
+        case StaticType(value=value):
+            return repr(value)
+    return str(kind)
+
+
+def _float_structure(kind: Any) -> Any:
+    """The part of an argument's structure that carries derivatives; None where there is none."""
+    if isinstance(kind, TupleType):
+        parts = [s for item in kind.items if (s := _float_structure(item)) is not None]
+        plain = kind.kind if len(parts) == len(kind.items) else tuple
+        return TupleType(tuple(parts), plain) if parts else None
+    if isinstance(kind, (ScalarType, ArrayType)) and kind.dtype.kind == "f":
+        return ArrayType(kind.dtype, kind.ndim) if isinstance(kind, ArrayType) else kind
+    return None
+
+
+def _float_leaves(value: Any) -> list[Any]:
+    if isinstance(value, TupleValue):
+        return [leaf for item in value.items for leaf in _float_leaves(item)]
+    if isinstance(value, ArrayValue) and value.dtype.kind == "f" and value.handle is not None:
+        return [value.handle]
+    if isinstance(value, Scalar) and value.dtype.kind == "f" and isinstance(value.expr, Var):
+        return [value.expr]
+    return []
+
+
+def _type_leaves(kind: Any) -> list[Any]:
+    if isinstance(kind, TupleType):
+        return [leaf for item in kind.items for leaf in _type_leaves(item)]
+    return [] if isinstance(kind, StaticType) else [kind]
+
+
+__all__ = ["Interpreted", "interpret", "leaves"]

@@ -1,0 +1,463 @@
+"""Abstract interpretation of a function: its statements run on types and symbols, and append IR.
+
+    y = x * w        y = empty(n)
+    return y.sum()   for each i < n:  y[i] = x[i] * w[i]
+                     s = 0.0; for each i < n:  s += y[i]
+
+What is static in Python (tuples, slices, dtypes, functions) is evaluated away; numbers and arrays remain.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError, UnsupportedError
+from ..ir.nodes import AddTo, Alloc, Array, Assign, Call, Const, Expr, Stmt, Var
+from ..ir.walk import loads, map_expressions, statements, substitute, variables, written
+from . import control, expressions, flow, liveness
+from .arithmetic import elementwise
+from .builder import Builder
+from .numpy import indexing
+from .source import Source, read
+from .values import NONE, UNDEFINED, ArrayValue, Closure, Scalar, Static, TupleValue, constant, whole
+
+MAX_DEPTH = 60
+
+
+@dataclass
+class Frame:
+    """One call: its names, and where names come from that it does not bind itself."""
+
+    source: Source
+    function: Callable[..., Any] | None
+    env: dict[str, Any] = field(default_factory=dict)
+    parent: Frame | None = None
+
+    def bound(self, name: str) -> Any:
+        frame: Frame | None = self
+        while frame is not None:
+            if name in frame.env:
+                return frame.env[name]
+            frame = frame.parent
+        return None
+
+
+@dataclass(frozen=True)
+class Captured:
+    """A global or closure value that is handed in as a hidden argument at every call."""
+
+    name: str
+    fetch: Callable[[], Any]
+    param: Var | Array
+
+
+class Interpreter:
+    def __init__(self) -> None:
+        self.build = Builder()
+        self.frames: list[Frame] = []
+        self.captured: dict[Any, tuple[Captured, Any]] = {}
+        self.assumed: dict[Any, tuple[Callable[[], Any], Any]] = {}
+        self.exceptions: dict[str, type[BaseException]] = {}
+        self.writes: set[str] = set()
+
+    @property
+    def frame(self) -> Frame:
+        return self.frames[-1]
+
+    @property
+    def env(self) -> dict[str, Any]:
+        return self.frame.env
+
+    # ------------------------------------------------------------------------------------------ functions
+
+    def run(self, function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+        """Interpret a call of a Python function; the value that it returns."""
+        source = read(function)
+        return self.enter(Frame(source, function, dict(arguments)), source.node)
+
+    def enter(self, frame: Frame, node: ast.FunctionDef | ast.Lambda) -> Any:
+        if len(self.frames) > MAX_DEPTH or sum(f.source.node is node for f in self.frames):
+            self.build.refuse(
+                f"{frame.source.name} calls itself: recursion is not supported yet", "write it as a loop"
+            )
+        body = flow.structured(node)
+        liveness.annotate(body, [flow.RESULT])
+        outer_span = self.build.span
+        self.frames.append(frame)
+        try:
+            self.block(body)
+            return frame.env.get(flow.RESULT, NONE)
+        finally:
+            self.frames.pop()
+            self.build.span = outer_span
+
+    def block(self, body: list[ast.stmt]) -> bool:
+        """Interpret statements in order; True if the block ends in an exception."""
+        for stmt in body:
+            self.at(stmt)
+            if self.statement(stmt):
+                return True
+        return False
+
+    def at(self, node: ast.AST) -> None:
+        """Errors and statements from here on belong to this place in the user's file."""
+        span = self.frame.source.span(node)
+        if span is not None:
+            self.build.span = span
+
+    # ----------------------------------------------------------------------------------------- statements
+
+    def statement(self, stmt: ast.stmt) -> bool:
+        match stmt:
+            case ast.Assign(targets=targets, value=value):
+                mark = len(self.build.block)
+                result = expressions.evaluate(self, value)
+                for target in targets:
+                    self.assign(target, result, mark)
+                    if isinstance(target, ast.Name):
+                        result = self.env[target.id]  # a = b = value: b is a by another name
+                    mark = len(self.build.block)
+            case ast.AnnAssign(target=target, value=value):
+                if value is not None:
+                    mark = len(self.build.block)
+                    self.assign(target, expressions.evaluate(self, value), mark)
+            case ast.AugAssign():
+                self.augment(stmt)
+            case ast.Expr(value=value):
+                if not isinstance(value, ast.Constant):
+                    expressions.evaluate(self, value)
+            case ast.If():
+                return control.branch(self, stmt)
+            case ast.For():
+                control.for_loop(self, stmt)
+            case ast.While():
+                control.while_loop(self, stmt)
+            case ast.FunctionDef():
+                defaults = expressions.defaults(self, stmt.args)
+                self.env[stmt.name] = Closure(stmt, defaults, self.frame)
+            case ast.Raise():
+                control.raise_error(self, stmt)
+                return True
+            case ast.Assert():
+                control.assertion(self, stmt)
+            case ast.Pass():
+                pass
+            case ast.Import() | ast.ImportFrom():
+                self.import_names(stmt)
+            case _:
+                word = type(stmt).__name__.lower()
+                self.build.refuse(f"a {word} statement is not supported in a differentiated function")
+        return False
+
+    def import_names(self, stmt: ast.Import | ast.ImportFrom) -> None:
+        namespace: dict[str, Any] = {}
+        module = ast.Module([stmt], [])
+        base = self.frame.function.__globals__ if self.frame.function else {}
+        exec(compile(module, "<import>", "exec"), {"__package__": base.get("__package__")}, namespace)
+        for name, value in namespace.items():
+            self.env[name] = constant(value)
+
+    # -------------------------------------------------------------------------------------------- binding
+
+    def assign(self, target: ast.expr, value: Any, mark: int) -> None:
+        match target:
+            case ast.Name(id=name):
+                self.bind(name, value, mark)
+            case ast.Tuple(elts=targets) | ast.List(elts=targets):
+                self.unpack(targets, value)
+            case ast.Subscript(value=base, slice=items):
+                self.store(base, items, value)
+            case _:
+                self.at(target)
+                self.build.refuse("only names, tuples of names and array elements can be assigned to")
+
+    def unpack(self, targets: list[ast.expr], value: Any) -> None:
+        items = expressions.items_of(self, value)
+        starred = [k for k, target in enumerate(targets) if isinstance(target, ast.Starred)]
+        if starred:
+            at, rest = starred[0], len(items) - len(targets) + 1
+            items = [*items[:at], TupleValue(tuple(items[at : at + rest]), list), *items[at + rest :]]
+            targets = [t.value if isinstance(t, ast.Starred) else t for t in targets]
+        if len(items) != len(targets):
+            self.build.refuse(f"{len(items)} values can't be unpacked into {len(targets)} names", error=ArgumentError)
+        if any(not isinstance(target, ast.Name) for target in targets) and len(targets) > 1:
+            items = [self.settled(item) for item in items]  # A[i], A[j] = A[j], A[i]
+        else:
+            items = self.untangled([t.id for t in targets if isinstance(t, ast.Name)], items)
+        for target, item in zip(targets, items):
+            self.assign(target, item, len(self.build.block))
+
+    def untangled(self, names: list[str], items: list[Any]) -> list[Any]:
+        """Values that read what an earlier of these assignments changes are captured first."""
+        out: list[Any] = []
+        changed: set[Var] = set()
+        for name, item in zip(names, items):
+            if isinstance(item, Scalar) and variables(item.expr) & changed:
+                item = Scalar(self.build.capture(item.expr, name), item.weak)
+            elif isinstance(item, ArrayValue) and variables(item.element) & changed:
+                item = whole(self.build.materialize(item, name))
+            out.append(item)
+            current = self.env.get(name)
+            if isinstance(current, Scalar) and isinstance(current.expr, Var) and current.expr in self.build.mutable:
+                changed.add(current.expr)
+        if not changed:
+            return out
+        return [self.captured_first(item, changed, name) for item, name in zip(items, names)]
+
+    def captured_first(self, item: Any, changed: set[Var], name: str) -> Any:
+        if isinstance(item, Scalar) and variables(item.expr) & changed:
+            return Scalar(self.build.variable(f"{name}_next", item.expr), item.weak)
+        return self.settled(item) if isinstance(item, ArrayValue) and variables(item.element) & changed else item
+
+    def settled(self, value: Any) -> Any:
+        """The value as it is now, whatever is written later."""
+        if isinstance(value, Scalar):
+            if value.is_constant:
+                return value
+            return Scalar(self.build.variable("t", value.expr), value.weak)
+        if isinstance(value, ArrayValue) and value.handle is None:
+            return whole(self.build.materialize(value, "t"))
+        return value
+
+    def bind(self, name: str, value: Any, mark: int) -> None:
+        """Give a value a name: scalars become variables, expressions of arrays become memory."""
+        match value:
+            case Scalar():
+                self.env[name] = self.bind_scalar(name, value, mark)
+            case ArrayValue():
+                self.env[name] = self.bind_array(name, value, mark)
+            case TupleValue(items=items, kind=kind):
+                self.env[name] = TupleValue(tuple(self.bind_item(name, item) for item in items), kind)
+            case _:
+                self.env[name] = value
+
+    def bind_item(self, name: str, item: Any) -> Any:
+        match item:
+            case Scalar(expr=expr) if not isinstance(expr, (Const, Var)) or expr in self.build.mutable:
+                return Scalar(self.build.capture(expr, name), item.weak)
+            case ArrayValue():
+                return whole(self.build.stored(item, name))
+            case TupleValue(items=items, kind=kind):
+                return TupleValue(tuple(self.bind_item(name, part) for part in items), kind)
+        return item
+
+    def bind_scalar(self, name: str, value: Scalar, mark: int) -> Scalar:
+        build = self.build
+        current = self.env.get(name)
+        carried = isinstance(current, Scalar) and isinstance(current.expr, Var) and current.expr in build.mutable
+        if carried and name in self.carried_names():
+            return self.reassign(name, current, value)  # type: ignore[arg-type]
+        expr = value.expr
+        if isinstance(expr, Const):
+            return value
+        if isinstance(expr, Var) and self.is_fresh(expr, mark):
+            return Scalar(self.rename_variable(expr, name, mark), value.weak)
+        if isinstance(expr, Var) and expr not in build.mutable:
+            return value
+        return Scalar(build.variable(name, expr), value.weak)
+
+    def carried_names(self) -> set[str]:
+        return control.carried_now(self)
+
+    def reassign(self, name: str, current: Scalar, value: Scalar) -> Scalar:
+        """The variable goes round a loop: it is assigned, and its type may have to widen."""
+        var = current.expr
+        assert isinstance(var, Var)
+        joined, weak = control.join_scalars(current, value)
+        if joined != var.dtype or weak != current.weak:
+            raise control.Widen(name, joined, weak)
+        from .arithmetic import cast
+
+        expr = cast(value.expr, joined)
+        match expr:
+            case _ if expr == var:
+                pass
+            case Call(op="add", args=(x, y)) if x == var:
+                self.build.emit(AddTo(var, y))
+            case Call(op="add", args=(x, y)) if y == var:
+                self.build.emit(AddTo(var, x))
+            case Call(op="sub", args=(x, y)) if x == var:
+                self.build.emit(AddTo(var, Call("neg", (y,), y.dtype)))
+            case _:
+                self.build.emit(Assign(var, expr))
+        return current
+
+    def is_fresh(self, var: Var, mark: int) -> bool:
+        """Was this variable made while the current right side was evaluated, and is it nothing else's name?"""
+        made = [s for s in statements(tuple(self.build.block[mark:])) if isinstance(s, Assign) and s.var == var]
+        return bool(made) and var not in self.build.pinned and not self.names_of(var)
+
+    def names_of(self, var: Var) -> list[str]:
+        """The user's names that stand for this variable, in any call that is being interpreted."""
+        out = []
+        for frame in self.frames:
+            for name, value in frame.env.items():
+                if any(isinstance(v, Scalar) and v.expr == var for v in _flat(value)):
+                    out.append(name)
+        return out
+
+    def rename_variable(self, var: Var, name: str, mark: int) -> Var:
+        build = self.build
+        new = Var(build.names.fresh(name), var.dtype)
+        build.names.taken.discard(var.name)
+        build.block[mark:] = [_rename(stmt, {var: new}) for stmt in build.block[mark:]]
+        build.mutable.discard(var)
+        return new
+
+    def bind_array(self, name: str, value: ArrayValue, mark: int) -> ArrayValue:
+        handle = value.handle
+        if handle is not None:
+            if handle.name.rstrip("_0123456789") == "t" and self.is_fresh_array(handle, mark):
+                return whole(self.rename_array(handle, name, mark))
+            self.build.check_fresh(value.element)
+            return value
+        return whole(self.build.stored(value, name))
+
+    def is_fresh_array(self, array: Array, mark: int) -> bool:
+        made = statements(tuple(self.build.block[mark:]))
+        return any(isinstance(s, Alloc) and s.array == array for s in made)
+
+    def rename_array(self, array: Array, name: str, mark: int) -> Array:
+        build = self.build
+        new = replace(array, name=build.names.fresh(name))
+        build.names.taken.discard(array.name)
+        build.block[mark:] = [rename_array_in(stmt, array, new) for stmt in build.block[mark:]]
+        build.contiguous.add(new.name)
+        build.roots = {k: (new.name if v == array.name else v) for k, v in build.roots.items() if k != array.name}
+        build.roots[new.name] = new.name
+        return new
+
+    # -------------------------------------------------------------------------------------------- writing
+
+    def store(self, base: ast.expr, items: ast.expr, value: Any, op: str | None = None) -> None:
+        owner = expressions.evaluate(self, base)
+        if isinstance(owner, TupleValue) and owner.kind is list and isinstance(base, ast.Name):
+            self.store_item(base.id, owner, items, value, op)
+            return
+        if not isinstance(owner, ArrayValue):
+            self.at(base)
+            self.build.refuse("only arrays can be written to by index")
+        index = expressions.index_items(self, items)
+        if len(index) == 1 and isinstance(index[0], ArrayValue) and index[0].dtype == np.dtype(bool):
+            if indexing.masked_write(self.build, owner, index[0], value, op):
+                return
+        target = indexing.subscript(self.build, owner, index)
+        indexing.write(self.build, target, value, op=op)
+
+    def store_item(self, name: str, owner: TupleValue, items: ast.expr, value: Any, op: str | None) -> None:
+        from .values import static_int
+
+        at = static_int(expressions.evaluate(self, items))
+        if at is None or not -len(owner.items) <= at < len(owner.items):
+            self.build.refuse("an element of a list can only be assigned at a constant index")
+        assert at is not None
+        if op is not None:
+            value = elementwise(self.build, op, (owner.items[at], value), python=True)
+        parts = list(owner.items)
+        parts[at] = self.bind_item(name, value)
+        self.env[name] = TupleValue(tuple(parts), list)
+
+    def augment(self, stmt: ast.AugAssign) -> None:
+        op = expressions.OPERATORS[type(stmt.op)]
+        mark = len(self.build.block)
+        if isinstance(stmt.target, ast.Name):
+            current = expressions.evaluate(self, ast.copy_location(ast.Name(stmt.target.id, ast.Load()), stmt.target))
+            value = expressions.evaluate(self, stmt.value)
+            if isinstance(current, ArrayValue) and op != "matmul":
+                indexing.write(self.build, current, value, op=op)
+            else:
+                self.bind(stmt.target.id, expressions.binary(self, op, current, value), mark)
+            return
+        if not isinstance(stmt.target, ast.Subscript):
+            self.build.refuse("only names and array elements can be updated in place")
+        value = expressions.evaluate(self, stmt.value)
+        self.store(stmt.target.value, stmt.target.slice, value, op)
+
+    # ---------------------------------------------------------------------------------------------- names
+
+    def lookup(self, name: str) -> Any:
+        """What a name stands for: a local, a name around the function, a global, a builtin."""
+        frame = self.frame
+        value = frame.bound(name)
+        if value is not None:
+            if value is UNDEFINED:
+                self.build.refuse(f"{name.lstrip('.')} may not be defined here", "assign it ahead of the branch or loop")
+            return value
+        while frame.function is None and frame.parent is not None:
+            frame = frame.parent
+        function = frame.function
+        assert function is not None
+        code, cells = function.__code__, function.__closure__ or ()
+        if name in code.co_freevars:
+            cell = cells[code.co_freevars.index(name)]
+            return self.outside(name, (id(cell), name), lambda: cell.cell_contents)
+        scope = function.__globals__
+        if name in scope:
+            return self.outside(name, (id(scope), name), lambda: scope[name])
+        if hasattr(builtins, name):
+            return Static(getattr(builtins, name))
+        return self.build.refuse(f"name {name!r} is not defined", error=UnsupportedError)
+
+    def outside(self, name: str, key: Any, fetch: Callable[[], Any]) -> Any:
+        """A value from outside: arrays and floats are handed in at every call, the rest is a constant that is checked."""
+        if key in self.captured:
+            return self.captured[key][1]
+        try:
+            current = fetch()
+        except ValueError:
+            return self.build.refuse(f"{name} is not bound yet")
+        if isinstance(current, np.ndarray) or isinstance(current, (float, np.floating)):
+            return self.hand_in(name, key, fetch, current)
+        if not inspect.ismodule(current):
+            self.assumed[key] = (fetch, current)
+        if isinstance(current, (tuple, list)) and any(isinstance(leaf, np.ndarray) for leaf in current):
+            items = [
+                self.outside(name, (key, k), lambda k=k: fetch()[k])  # type: ignore[misc]
+                for k in range(len(current))
+            ]
+            return TupleValue(tuple(items), type(current))
+        return constant(current)
+
+    def hand_in(self, name: str, key: Any, fetch: Callable[[], Any], current: Any) -> Any:
+        from .arguments import parameter, type_of
+
+        kind = type_of(name, current)
+        param = parameter(self.build, name, kind)
+        value: Any = whole(param) if isinstance(param, Array) else Scalar(param, getattr(kind, "weak", False))
+        self.captured[key] = (Captured(name, fetch, param), value)
+        return value
+
+
+def _flat(value: Any) -> list[Any]:
+    if isinstance(value, TupleValue):
+        return [leaf for item in value.items for leaf in _flat(item)]
+    return [value]
+
+
+def _rename(stmt: Stmt, names: dict[Any, Expr]) -> Stmt:
+    """A statement with variables replaced, assigned ones too."""
+    from ..ir.walk import blocks, with_blocks
+
+    inner = blocks(stmt)
+    if inner:
+        stmt = with_blocks(stmt, tuple(tuple(_rename(s, names) for s in block) for block in inner))
+    if hasattr(stmt, "adjoint"):
+        stmt = replace(stmt, adjoint=tuple(_rename(s, names) for s in stmt.adjoint))  # type: ignore[call-arg]
+    return map_expressions(stmt, lambda expr: substitute(expr, names))
+
+
+def rename_array_in(stmt: Stmt, old: Array, new: Array) -> Stmt:
+    """A statement with one array handle replaced by another."""
+    from ..ir.rename import rename_arrays
+
+    return rename_arrays(stmt, {old.name: new})
+
+
+__all__ = ["Captured", "Frame", "Interpreter", "loads", "written"]

@@ -1,0 +1,92 @@
+"""Which names are still read after a statement: only those are carried round loops and merged after branches.
+
+    for i in range(n):        carried: s (read and written round the loop)
+        t = x[i] * 2          not carried: t
+        s = s + t
+    return s
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+
+Names = frozenset[str]
+
+
+def annotate(body: Sequence[ast.stmt], results: Iterable[str]) -> None:
+    """Give every compound statement `live_out`, loops `live_in_body` too, in place."""
+    _block(body, frozenset(results))
+
+
+def assigned(body: Sequence[ast.stmt]) -> Names:
+    """The names that a block binds (not those of functions nested in it)."""
+    out: set[str] = set()
+    for stmt in body:
+        for node in _walk(stmt):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                out.add(node.id)
+            elif isinstance(node, ast.FunctionDef):
+                out.add(node.name)
+    return frozenset(out)
+
+
+def _walk(node: ast.AST) -> Iterable[ast.AST]:
+    yield node
+    if isinstance(node, (ast.FunctionDef, ast.Lambda, ast.ListComp, ast.GeneratorExp)):
+        return
+    for child in ast.iter_child_nodes(node):
+        yield from _walk(child)
+
+
+def _reads(*nodes: ast.AST | None) -> Names:
+    names = set()
+    for node in nodes:
+        for inner in ast.walk(node) if node is not None else ():
+            if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
+                names.add(inner.id)
+    return frozenset(names)
+
+
+def _binds(target: ast.AST) -> Names:
+    return frozenset(n.id for n in ast.walk(target) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+
+
+def _block(body: Sequence[ast.stmt], live: Names) -> Names:
+    for stmt in reversed(body):
+        live = _statement(stmt, live)
+    return live
+
+
+def _statement(stmt: ast.stmt, live: Names) -> Names:
+    match stmt:
+        case ast.If(test=test, body=then, orelse=orelse):
+            stmt.live_out = live  # type: ignore[attr-defined]
+            return _block(then, live) | _block(orelse, live) | _reads(test)
+        case ast.For(target=target, iter=over, body=body):
+            return _loop(stmt, body, live, _binds(target)) - (_binds(target) - live) | _reads(over)
+        case ast.While(test=test, body=body):
+            return _loop(stmt, body, live | _reads(test), frozenset()) | _reads(test)
+        case ast.Assign(targets=targets, value=value):
+            bound = frozenset().union(*(_binds(target) for target in targets))
+            return (live - bound) | _reads(value, *targets)
+        case ast.AugAssign(target=target, value=value):
+            return live | _reads(value, target) | _binds(target)
+        case ast.AnnAssign(target=target, value=value):
+            return (live - _binds(target)) | _reads(value, target)
+        case ast.FunctionDef(name=name):
+            return (live - {name}) | _reads(stmt)
+    return live | _reads(stmt)
+
+
+def _loop(stmt: ast.For | ast.While, body: Sequence[ast.stmt], after: Names, bound: Names) -> Names:
+    flag = getattr(stmt, "stop_flag", None)
+    around = after | ({flag} if flag else frozenset())
+    while True:
+        start = _block(body, around) - bound
+        if start <= around:
+            break
+        around |= start
+    stmt.live_in_body = start | ({flag} if flag else frozenset())  # type: ignore[union-attr]
+    stmt.live_out = after  # type: ignore[union-attr]
+    return after | start

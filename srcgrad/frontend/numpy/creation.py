@@ -1,0 +1,176 @@
+"""Arrays made from nothing, from shapes, and from nested lists of values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...errors import ArgumentError, place
+from ...ir import affine
+from ...ir.nodes import BOOL, FLOAT64, INT64, Axis, Call, Const, Expr, If, Raise, Store
+from ..arithmetic import cast, cast_value, element_under, elementwise
+from ..builder import Builder
+from ..values import ArrayValue, Scalar, Static, TupleValue, remap, whole
+
+
+def dtype_of(builder: Builder, value: Any, default: np.dtype | None) -> np.dtype:
+    """A `dtype=` argument."""
+    if value is None or (isinstance(value, Static) and value.value is None):
+        assert default is not None
+        return default
+    if not isinstance(value, Static):
+        return builder.refuse("dtype must be known when the function is compiled", error=ArgumentError)
+    try:
+        dtype = np.dtype(value.value)
+    except TypeError:
+        return builder.refuse(f"{value.value!r} is not a dtype", error=ArgumentError)
+    if dtype.kind not in "fiub" or dtype.itemsize == 2 and dtype.kind == "f" or dtype.itemsize > 8:
+        return builder.refuse(f"arrays of dtype {dtype} are not supported", "use float32, float64, an integer type or bool")
+    return dtype
+
+
+def shape_of(builder: Builder, value: Any) -> tuple[Expr, ...]:
+    """A `shape` argument: an integer or a tuple of them."""
+    items = value.items if isinstance(value, TupleValue) else (value,)
+    dims = []
+    for item in items:
+        if isinstance(item, ArrayValue) and item.ndim == 0:
+            item = Scalar(item.element)
+        if not isinstance(item, Scalar) or item.dtype.kind not in "iub":
+            builder.refuse("a shape must be an integer or a tuple of integers", error=ArgumentError)
+        dims.append(builder.pin(cast(item.expr, INT64)))
+    return tuple(dims)
+
+
+def filled(builder: Builder, shape: Any, fill: Any, dtype: np.dtype | None) -> ArrayValue:
+    dims = shape_of(builder, shape)
+    if isinstance(fill, TupleValue):
+        fill = array_of(builder, fill, None)
+    target = dtype or (INT64 if isinstance(fill, Scalar) and fill.weak and fill.dtype.kind == "i" else fill.dtype)
+    element = cast(element_under(builder, fill, dims), target)
+    if isinstance(element, Const) or isinstance(fill, ArrayValue):
+        return ArrayValue(dims, element)
+    return ArrayValue(dims, builder.capture(element, "fill"))
+
+
+def empty(builder: Builder, shape: Any, dtype: np.dtype) -> ArrayValue:
+    return whole(builder.allocate("t", dtype, shape_of(builder, shape)))
+
+
+def array_of(builder: Builder, value: Any, dtype: np.dtype | None) -> Any:
+    """np.array of a nested list of values."""
+    if isinstance(value, Scalar):
+        return ArrayValue((), cast(value.expr, dtype or value.dtype))
+    if isinstance(value, ArrayValue):
+        return ArrayValue(value.dims, cast(value.element, dtype)) if dtype else value
+    if not isinstance(value, TupleValue):
+        return builder.refuse("np.array needs numbers, arrays, or nested lists of them", error=ArgumentError)
+    if not value.items:
+        return ArrayValue((affine.ZERO,), Const(0.0, dtype or FLOAT64))
+    parts = [array_of(builder, item, None) for item in value.items]
+    return stack(builder, parts, 0, dtype or common_dtype(parts, value))
+
+
+def common_dtype(parts: Sequence[Any], value: TupleValue | None = None) -> np.dtype:
+    """The dtype of an array made of these; Python numbers give way to NumPy values only in arithmetic, not here."""
+    return np.result_type(*(part.dtype for part in parts))
+
+
+def stack(builder: Builder, parts: Sequence[Any], axis: int, dtype: np.dtype | None = None) -> ArrayValue:
+    """np.stack"""
+    parts = [part if isinstance(part, ArrayValue) else ArrayValue((), part.expr) for part in parts]
+    dims = check_alike(builder, parts)
+    ndim = len(dims) + 1
+    if not -ndim <= axis < ndim:
+        builder.refuse(f"axis {axis} is out of bounds for an array of dimension {ndim}", error=ArgumentError)
+    axis %= ndim
+    dtype = dtype or common_dtype(parts)
+    out = builder.allocate("t", dtype, (*dims[:axis], affine.integer(len(parts)), *dims[axis:]))
+    for number, part in enumerate(parts):
+        place = affine.integer(number)
+        write_part(builder, out, dims, part, lambda i, at=place: (*i[:axis], at, *i[axis:]))  # type: ignore[misc]
+    return whole(out)
+
+
+def check_alike(builder: Builder, parts: Sequence[ArrayValue]) -> tuple[Expr, ...]:
+    """The one shape that all parts have."""
+    dims = parts[0].dims
+    for part in parts[1:]:
+        if part.ndim != len(dims):
+            builder.refuse("all input arrays must have the same shape", error=ArgumentError)
+        for x, y in zip(dims, part.dims):
+            check_length(builder, x, y)
+    return dims
+
+
+def check_length(builder: Builder, x: Expr, y: Expr) -> None:
+    gap = affine.difference(x, y)
+    if gap == 0:
+        return
+    if gap is not None:
+        builder.refuse("all input arrays must have the same shape", error=ArgumentError)
+    message = "lengths {} and {} must be equal" + place(builder.span)
+    builder.emit(If(Call("ne", (x, y), BOOL), (Raise("RuntimeShapeError", message, (x, y)),)))
+
+
+def write_part(builder: Builder, out: Any, dims: tuple[Expr, ...], part: ArrayValue, index: Any) -> None:
+    builder.check_fresh(part.element)
+    store = lambda i: Store(out, index(i), cast(part.at(i), out.dtype))  # noqa: E731
+    if dims:
+        builder.each(dims, store)
+    else:
+        builder.emit(store(()))
+
+
+def arange(builder: Builder, args: Sequence[Scalar], dtype: np.dtype | None) -> ArrayValue:
+    zero, one = Scalar(affine.ZERO, weak=True), Scalar(affine.ONE, weak=True)
+    start, stop, step = {1: (zero, *args, one), 2: (*args, one), 3: tuple(args)}[len(args)]
+    common = dtype or np.result_type(*(a.dtype for a in (start, stop, step)), INT64)
+    if all(a.dtype.kind in "iub" for a in (start, stop, step)):
+        low, high, by = (cast(a.expr, INT64) for a in (start, stop, step))
+        count = affine.sub(high, low)
+        if not affine.same(by, affine.ONE):
+            top = affine.add(count, affine.sub(by, affine.ONE)) if isinstance(by, Const) and by.value > 0 else None
+            if top is None:
+                trips = Call("trip_count", (low, high, by), INT64)
+                count = builder.pin(builder.capture(trips, "n"))
+            else:
+                count = affine.floordiv(top, int(by.value)) if isinstance(by, Const) else count
+        if not builder.is_at_least(count, 0):
+            count = affine.maximum(count, affine.ZERO)
+        return ArrayValue((builder.pin(count),), cast(affine.add(low, affine.mul(by, Axis(0))), common))
+    low, high, by = (cast(a.expr, FLOAT64) for a in (start, stop, step))
+    span = Call("ceil", (Call("div", (Call("sub", (high, low), FLOAT64), by), FLOAT64),), FLOAT64)
+    count = builder.pin(builder.capture(affine.maximum(Call("cast", (span,), INT64), affine.ZERO), "n"))
+    element = Call("add", (low, Call("mul", (by, Call("cast", (Axis(0),), FLOAT64)), FLOAT64)), FLOAT64)
+    return ArrayValue((count,), cast(element, common))
+
+
+def linspace(builder: Builder, start: Any, stop: Any, num: Any, endpoint: bool, dtype: np.dtype | None) -> ArrayValue:
+    common = np.result_type(start.dtype, stop.dtype, np.dtype(np.float32) if not (start.weak and stop.weak) else FLOAT64)
+    common = common if common.kind == "f" else FLOAT64
+    if start.weak or stop.weak:
+        common = np.result_type(common, FLOAT64)
+    (count,) = shape_of(builder, num)
+    low, high = cast(start.expr, common), cast(stop.expr, common)
+    gaps = affine.sub(count, affine.ONE) if endpoint else count
+    gap_count = cast(affine.maximum(gaps, affine.ONE), common)
+    step = builder.capture(Call("div", (Call("sub", (high, low), common), gap_count), common), "step")
+    at = cast(Axis(0), common)
+    element: Expr = Call("add", (Call("mul", (at, step), common), low), common)
+    if endpoint:  # the last point is exactly the end
+        last = Call("and", (affine.equals(Axis(0), affine.sub(count, affine.ONE)), Call("gt", (count, affine.ONE), BOOL)), BOOL)
+        element = Call("select", (last, high, element), common)
+    return ArrayValue((count,), cast(element, dtype or common))
+
+
+def eye(builder: Builder, rows: Any, columns: Any, shift: int, dtype: np.dtype) -> ArrayValue:
+    dims = shape_of(builder, TupleValue((rows, columns)))
+    on = affine.equals(affine.add(Axis(0), affine.integer(shift)), Axis(1))
+    one, zero = Const(dtype.type(1).item(), dtype), Const(dtype.type(0).item(), dtype)
+    return ArrayValue(dims, Call("select", (on, one, zero), dtype))
+
+
+__all__ = ["array_of", "cast_value", "elementwise", "remap"]

@@ -1,0 +1,288 @@
+"""Sums, means, extrema, products and norms over any axes.
+
+    (x * w).sum(axis=1)   →   s = zeros(n); for each i < n, j < m:  s[i] += x[i, j] * w[j]
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...errors import ArgumentError
+from ...ir import affine
+from ...ir.nodes import (
+    BOOL,
+    FLOAT64,
+    INT64,
+    AddTo,
+    Assign,
+    Axis,
+    Call,
+    Const,
+    Cotangent,
+    Expr,
+    ForEach,
+    If,
+    Load,
+    Raise,
+    Rule,
+    Spread,
+    Stmt,
+    Store,
+    Var,
+    select,
+)
+from ..arithmetic import cast, cast_value, elementwise
+from ..builder import Builder
+from ..values import ArrayValue, Scalar, Static, TupleValue, static_int, whole
+
+Index = tuple[Expr, ...]
+
+
+def axes_of(builder: Builder, value: ArrayValue, axis: Any) -> tuple[int, ...]:
+    """The axes that an `axis` argument names, in order."""
+    if axis is None or (isinstance(axis, Static) and axis.value is None):
+        return tuple(range(value.ndim))
+    wanted = axis.items if isinstance(axis, TupleValue) else (axis,)
+    out = []
+    for item in wanted:
+        number = static_int(item)
+        if number is None:
+            builder.refuse("axis must be a constant integer or a tuple of them")
+        if not -value.ndim <= number < value.ndim:
+            builder.refuse(f"axis {number} is out of bounds for an array of dimension {value.ndim}", error=ArgumentError)
+        out.append(number % value.ndim)
+    if len(set(out)) < len(out):
+        builder.refuse("duplicate value in 'axis'", error=ArgumentError)
+    return tuple(sorted(out))
+
+
+class Reduction:
+    """Where the result of a reduction stands, and the loop over everything that goes into it."""
+
+    def __init__(self, builder: Builder, value: ArrayValue, axis: Any, keepdims: bool) -> None:
+        self.builder, self.value = builder, value
+        self.axes = axes_of(builder, value, axis)
+        self.kept = tuple(k for k in range(value.ndim) if k not in self.axes)
+        self.count = affine.product(tuple(value.dims[k] for k in self.axes))
+        self.keepdims = keepdims
+        self.kept_dims = tuple(value.dims[k] for k in self.kept)
+
+    def start(self, dtype: np.dtype, fill: Expr | None, name: str) -> Var | Load:
+        """Fresh memory for the result: a scalar, or an array without the reduced axes."""
+        if not self.kept:
+            value = fill if fill is not None else Const(dtype.type(0).item(), dtype)
+            return self.builder.variable(name, value)
+        array = self.builder.allocate(name, dtype, self.kept_dims, fill)
+        return Load(array, tuple(Axis(k) for k in range(len(self.kept))))
+
+    def place(self, target: Var | Load, index: Index) -> Any:
+        """The element of the result that the element of the operand at `index` goes into."""
+        if isinstance(target, Var):
+            return target
+        return Load(target.array, tuple(index[k] for k in self.kept))
+
+    def result(self, target: Var | Load) -> Any:
+        if isinstance(target, Var):
+            if not self.keepdims:
+                return Scalar(target)
+            return ArrayValue((affine.ONE,) * self.value.ndim, target)
+        if not self.keepdims:
+            return whole(target.array)
+        index = tuple(Axis(k) for k in self.kept)
+        dims = tuple(affine.ONE if k in self.axes else d for k, d in enumerate(self.value.dims))
+        return ArrayValue(dims, Load(target.array, index))
+
+    def over(self, body: Callable[[Index, Any], list[Stmt] | Stmt], target: Var | Load) -> ForEach:
+        block: list[Stmt] = []
+        with self.builder.into(block):
+            self.builder.each(self.value.dims, lambda index: body(index, self.place(target, index)))
+        return block[-1]  # type: ignore[return-value]
+
+    def refuse_empty(self, what: str) -> None:
+        if self.builder.is_at_least(self.count, 1):
+            return
+        empty = Call("eq", (self.count, affine.ZERO), BOOL)
+        message = f"zero-size array to reduction operation {what} which has no identity"
+        self.builder.emit(If(empty, (Raise("ValueError", message),)))
+
+
+def total(builder: Builder, value: ArrayValue, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Any:
+    """np.sum"""
+    out = dtype or np.add.reduce(np.empty(0, value.dtype)).dtype
+    value = cast_value(value, out)
+    if value.ndim == 0:
+        return Scalar(value.element)
+    builder.check_fresh(value.element)
+    job = Reduction(builder, value, axis, keepdims)
+    target = job.start(out, Const(out.type(0).item(), out), "s")
+    builder.emit(job.over(lambda index, place: AddTo(place, value.at(index)), target))
+    return job.result(target)
+
+
+def mean(builder: Builder, value: ArrayValue, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Any:
+    """np.mean"""
+    out = dtype or (value.dtype if value.dtype.kind == "f" else FLOAT64)
+    summed = total(builder, value, axis, keepdims, out)
+    count = affine.product(tuple(value.dims[k] for k in axes_of(builder, value, axis)))
+    return elementwise(builder, "div", (summed, Scalar(cast(count, out))))
+
+
+def extremum(builder: Builder, op: str, value: ArrayValue, axis: Any = None, keepdims: bool = False) -> Any:
+    """np.max and np.min: `op` is maximum or minimum; ties share the cotangent evenly."""
+    if value.ndim == 0:
+        return Scalar(value.element)
+    value = whole(builder.stored(value))
+    job = Reduction(builder, value, axis, keepdims)
+    job.refuse_empty(op)
+    target = job.start(value.dtype, None, "top" if op == "maximum" else "bottom")
+    first = [affine.ZERO if k in job.axes else Axis(job.kept.index(k)) for k in range(value.ndim)]
+    forward: list[Stmt] = []
+    with builder.into(forward):
+        _store_all(builder, job, target, value.at(first))
+    forward.append(job.over(lambda i, place: _set(place, Call(op, (place, value.at(i)), value.dtype)), target))
+    adjoint: list[Stmt] = []
+    if value.dtype.kind == "f":
+        with builder.into(adjoint):
+            zero = Const(value.dtype.type(0).item(), value.dtype)
+            one = Const(value.dtype.type(1).item(), value.dtype)
+            ties = job.start(value.dtype, zero, "ties")
+
+            def is_top(index: Index) -> Expr:
+                return Call("eq", (value.at(index), job.place(target, index)), BOOL)
+
+            def share(index: Index) -> Expr:
+                return select(is_top(index), Cotangent(job.place(target, index)) / job.place(ties, index), zero)
+
+            builder.emit(job.over(lambda i, place: AddTo(place, select(is_top(i), one, zero)), ties))
+            builder.emit(job.over(lambda i, place: Spread(value.at(i), share(i)), target))
+    builder.emit(Rule(op, (_output(target),), (value.element,), tuple(forward), tuple(adjoint)))
+    return job.result(target)
+
+
+def product(builder: Builder, value: ArrayValue, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Any:
+    """np.prod: the cotangent of an element is the product of the others, zeros among them included."""
+    out = dtype or np.multiply.reduce(np.empty(0, value.dtype)).dtype
+    value = cast_value(value, out)
+    if value.ndim == 0:
+        return Scalar(value.element)
+    value = whole(builder.stored(value))
+    job = Reduction(builder, value, axis, keepdims)
+    one, zero = Const(out.type(1).item(), out), Const(out.type(0).item(), out)
+    target = job.start(out, one, "p")
+    forward = [job.over(lambda i, place: _set(place, place * value.at(i)), target)]
+    adjoint: list[Stmt] = []
+    if out.kind == "f":
+        with builder.into(adjoint):
+            zeros, others = job.start(out, zero, "zeros"), job.start(out, one, "others")
+
+            def is_zero(index: Index) -> Expr:
+                return Call("eq", (value.at(index), zero), BOOL)
+
+            def partial(index: Index) -> Expr:
+                x, p, others_i = value.at(index), job.place(others, index), job.place(zeros, index)
+                alone = select(Call("eq", (others_i, one), BOOL), p, zero)  # the only zero: the product of the rest
+                plain = select(Call("eq", (others_i, zero), BOOL), p / x, zero)
+                return select(is_zero(index), alone, plain)
+
+            builder.emit(job.over(lambda i, place: AddTo(place, select(is_zero(i), one, zero)), zeros))
+            builder.emit(job.over(lambda i, place: _set(place, place * select(is_zero(i), one, value.at(i))), others))
+            builder.emit(job.over(lambda i, place: Spread(value.at(i), Cotangent(place) * partial(i)), target))
+    builder.emit(Rule("prod", (_output(target),), (value.element,), tuple(forward), tuple(adjoint)))
+    return job.result(target)
+
+
+def logical(builder: Builder, op: str, value: ArrayValue, axis: Any = None, keepdims: bool = False) -> Any:
+    """np.any (`or`) and np.all (`and`)"""
+    value = cast_value(value, BOOL)
+    job = Reduction(builder, value, axis, keepdims)
+    target = job.start(BOOL, Const(op == "and", BOOL), "found")
+    builder.emit(job.over(lambda i, place: _set(place, Call(op, (place, value.at(i)), BOOL)), target))
+    return job.result(target)
+
+
+def norm(builder: Builder, value: ArrayValue, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """np.linalg.norm, but for the norms that need singular values."""
+    if value.dtype.kind != "f":
+        value = cast_value(value, FLOAT64)
+    order = ord.value if isinstance(ord, (Static, Scalar)) else ord
+    axes = axes_of(builder, value, axis)
+    matrix = len(axes) == 2 and not (order is None)
+    if isinstance(axis, Static) and axis.value is None:
+        axis = None
+    if order is None and axis is None:
+        axes = tuple(range(value.ndim))
+    elif len(axes) > 2:
+        builder.refuse("norm needs one or two axes", error=ArgumentError)
+    if matrix:
+        return _matrix_norm(builder, value, order, axes, keepdims)
+    along = TupleValue(tuple(Scalar(affine.integer(k)) for k in axes))
+    size = elementwise(builder, "abs", (value,)) if order not in (None, 2) else None
+    if order is None or order == 2:
+        return _root(builder, total(builder, elementwise(builder, "mul", (value, value)), along, keepdims))
+    assert size is not None
+    if order == 1:
+        return total(builder, size, along, keepdims)
+    if order in (math.inf, -math.inf):
+        return extremum(builder, "maximum" if order > 0 else "minimum", size, along, keepdims)
+    if order == 0:
+        nonzero = elementwise(builder, "ne", (value, Scalar(Const(0.0, value.dtype))))
+        return total(builder, cast_value(nonzero, value.dtype), along, keepdims)
+    if not isinstance(order, (int, float)):
+        return builder.refuse(f"norm of order {order!r} is not supported for vectors")
+    power = Scalar(Const(float(order), FLOAT64), weak=True)
+    inner = total(builder, elementwise(builder, "pow", (size, power)), along, keepdims)
+    return elementwise(builder, "pow", (inner, Scalar(Const(1.0 / order, FLOAT64), weak=True)))
+
+
+def _matrix_norm(builder: Builder, value: ArrayValue, order: Any, axes: Sequence[int], keepdims: bool) -> Any:
+    def along(axis: int) -> Any:
+        return Scalar(affine.integer(axis))
+
+    if order == "fro":
+        both = TupleValue(tuple(along(k) for k in axes))
+        return _root(builder, total(builder, elementwise(builder, "mul", (value, value)), both, keepdims))
+    if order in (1, -1, math.inf, -math.inf):
+        first, second = axes if order in (1, -1) else axes[::-1]
+        sums = total(builder, elementwise(builder, "abs", (value,)), along(first), True)
+        out = extremum(builder, "maximum" if order > 0 else "minimum", sums, along(second), True)
+        if keepdims:
+            return out
+        index = iter(Axis(k) for k in range(value.ndim - 2))
+        dims = tuple(d for k, d in enumerate(value.dims) if k not in axes)
+        element = out.at([affine.ZERO if k in axes else next(index) for k in range(value.ndim)])
+        return ArrayValue(dims, element) if dims else Scalar(element)
+    return builder.refuse(f"norm of order {order!r} of a matrix needs its singular values, which is not supported yet")
+
+
+def _root(builder: Builder, squares: Any) -> Any:
+    """The square root of a sum of squares; where that is 0 the gradient is 0, the least subgradient."""
+    element = squares.expr if isinstance(squares, Scalar) else squares.element
+    zero = Const(0.0, element.dtype)
+    root = Call("sqrt", (element,), element.dtype)
+    safe = select(Call("eq", (element, zero), BOOL), zero, root)
+    return Scalar(safe) if isinstance(squares, Scalar) else ArrayValue(squares.dims, safe)
+
+
+def _set(place: Var | Load, value: Expr) -> Stmt:
+    return Assign(place, value) if isinstance(place, Var) else Store(place.array, place.index, value)
+
+
+def _store_all(builder: Builder, job: Reduction, target: Var | Load, element: Expr) -> None:
+    from ...ir.walk import substitute
+
+    if isinstance(target, Var):
+        builder.emit(Assign(target, element))
+        return
+    values = lambda index: substitute(element, dict(enumerate(index)))  # noqa: E731
+    builder.each(job.kept_dims, lambda index: Store(target.array, index, values(index)))
+
+
+def _output(target: Var | Load) -> Any:
+    return target if isinstance(target, Var) else target.array
+
+
+__all__ = ["INT64", "axes_of", "extremum", "logical", "mean", "norm", "product", "total"]

@@ -1,0 +1,178 @@
+"""Reshaping, transposing, joining and copying: views where NumPy makes views.
+
+    x.T            →  x[#1, #0] under dims (m, n): nothing is copied
+    x.reshape(-1)  →  a view of x where x is contiguous, else of a copy
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...errors import ArgumentError, ShapeError
+from ...ir import affine
+from ...ir.nodes import BOOL, INT64, Axis, Call, Const, Expr, If, Raise
+from ...ir.walk import is_constant
+from ..arithmetic import shape_text
+from ..builder import Builder
+from ..values import ArrayValue, Scalar, Static, TupleValue, remap, static_int, whole
+from .creation import check_length, common_dtype, shape_of, write_part
+
+
+def transpose(builder: Builder, value: ArrayValue, order: Sequence[int] | None = None) -> ArrayValue:
+    ndim = value.ndim
+    order = tuple(reversed(range(ndim))) if order is None else tuple(k % ndim for k in order)
+    if sorted(order) != list(range(ndim)):
+        builder.refuse(f"axes {tuple(order)} don't match an array of dimension {ndim}", error=ArgumentError)
+    index: list[Expr] = [affine.ZERO] * ndim
+    for place, axis in enumerate(order):
+        index[axis] = Axis(place)
+    return remap(value, tuple(value.dims[axis] for axis in order), index)
+
+
+def swapaxes(builder: Builder, value: ArrayValue, first: int, second: int) -> ArrayValue:
+    order = list(range(value.ndim))
+    order[first], order[second] = order[second], order[first]
+    return transpose(builder, value, order)
+
+
+def moveaxis(builder: Builder, value: ArrayValue, source: int, target: int) -> ArrayValue:
+    order = list(range(value.ndim))
+    order.insert(target % value.ndim, order.pop(source))
+    return transpose(builder, value, order)
+
+
+def reshape(builder: Builder, value: ArrayValue, shape: Any, name: str = "t") -> ArrayValue:
+    """The same elements in C order; one length may be -1."""
+    size = affine.product(value.dims)
+    items = shape.items if isinstance(shape, TupleValue) else (shape,)
+    known = [item for item in items if static_int(item) != -1]
+    if len(items) - len(known) > 1:
+        builder.refuse("can only specify one unknown dimension", error=ArgumentError)
+    dims = list(shape_of(builder, TupleValue(tuple(known))))
+    if len(known) < len(items):
+        at = next(k for k, item in enumerate(items) if static_int(item) == -1)
+        dims.insert(at, _rest(builder, size, tuple(dims), value))
+    _check_size(builder, value, size, tuple(dims))
+    return reshaped(builder, value, tuple(dims), name)
+
+
+def reshaped(builder: Builder, value: ArrayValue, dims: tuple[Expr, ...], name: str = "t") -> ArrayValue:
+    if len(dims) == value.ndim and all(map(affine.same, dims, value.dims)):
+        return value
+    kept = [k for k, d in enumerate(value.dims) if not is_constant(d, 1)]
+    wanted = [k for k, d in enumerate(dims) if not is_constant(d, 1)]
+    alike = len(kept) == len(wanted) and all(affine.same(value.dims[a], dims[b]) for a, b in zip(kept, wanted))
+    if alike:  # only axes of length 1 come or go
+        index: list[Expr] = [affine.ZERO] * value.ndim
+        for a, b in zip(kept, wanted):
+            index[a] = Axis(b)
+        return remap(value, dims, index)
+    return whole(builder.reshape(builder.in_order(value, name), dims, name))
+
+
+def _rest(builder: Builder, size: Expr, dims: tuple[Expr, ...], value: ArrayValue) -> Expr:
+    """The length that -1 stands for."""
+    others = affine.product(dims)
+    if is_constant(others, 1):
+        return size
+    if isinstance(others, Const) and isinstance(size, Const):
+        if others.value == 0 or size.value % others.value:
+            builder.refuse(f"cannot reshape array of shape {shape_text(value.dims)} into {shape_text(dims)}", error=ShapeError)
+        return affine.integer(size.value // others.value)
+    lengths = list(value.dims)  # dims that are lengths of the array itself cancel
+    for dim in dims:
+        for length in lengths:
+            if affine.same(dim, length):
+                lengths.remove(length)
+                break
+        else:
+            return builder.pin(Call("floordiv", (size, others), INT64))
+    return affine.product(tuple(lengths))
+
+
+def _check_size(builder: Builder, value: ArrayValue, size: Expr, dims: tuple[Expr, ...]) -> None:
+    gap = affine.difference(size, affine.product(dims))
+    if gap == 0 or sorted(map(repr, value.dims)) == sorted(map(repr, dims)):
+        return
+    if gap is not None:
+        texts = f"{shape_text(value.dims)} into shape {shape_text(dims)}"
+        builder.refuse(f"cannot reshape array of shape {texts}", error=ShapeError)
+    wrong = Call("ne", (size, affine.product(dims)), BOOL)
+    builder.emit(If(wrong, (Raise("ValueError", "cannot reshape array: the number of elements differs"),)))
+
+
+def expand_dims(builder: Builder, value: ArrayValue, axis: int) -> ArrayValue:
+    axis %= value.ndim + 1
+    dims = (*value.dims[:axis], affine.ONE, *value.dims[axis:])
+    return remap(value, dims, [Axis(k) for k in range(len(dims)) if k != axis])
+
+
+def squeeze(builder: Builder, value: ArrayValue, axis: Any) -> Any:
+    if axis is None or (isinstance(axis, Static) and axis.value is None):
+        gone = [k for k, d in enumerate(value.dims) if is_constant(d, 1)]
+        if any(not isinstance(d, Const) for d in value.dims):
+            builder.refuse("squeeze needs an axis: which lengths are 1 is only known at run time", "x.squeeze(axis=0)")
+    else:
+        items = axis.items if isinstance(axis, TupleValue) else (axis,)
+        gone = [static_int(item) % value.ndim for item in items]  # type: ignore[operator]
+        for k in gone:
+            check_length(builder, value.dims[k], affine.ONE)
+    kept = [k for k in range(value.ndim) if k not in gone]
+    index: list[Expr] = [affine.ZERO] * value.ndim
+    for place, axis_number in enumerate(kept):
+        index[axis_number] = Axis(place)
+    return remap(value, tuple(value.dims[k] for k in kept), index)
+
+
+def concatenate(builder: Builder, parts: Sequence[Any], axis: Any) -> ArrayValue:
+    if isinstance(axis, Static) and axis.value is None:
+        parts, number = [ravel(builder, part) for part in parts], 0
+    else:
+        number = static_int(axis) or 0
+    parts = [p for p in parts]
+    if any(not isinstance(p, ArrayValue) or p.ndim == 0 for p in parts):
+        builder.refuse("zero-dimensional arrays cannot be concatenated", error=ArgumentError)
+    ndim = parts[0].ndim
+    if any(part.ndim != ndim for part in parts) or not -ndim <= number < ndim:
+        builder.refuse("all the input arrays must have the same number of dimensions", error=ArgumentError)
+    number %= ndim
+    for part in parts[1:]:
+        for k in range(ndim):
+            if k != number:
+                check_length(builder, parts[0].dims[k], part.dims[k])
+    total: Expr = affine.ZERO
+    starts = []
+    for part in parts:
+        starts.append(total)
+        total = affine.add(total, part.dims[number])
+    dims = parts[0].dims
+    out = builder.allocate("t", common_dtype(parts), (*dims[:number], total, *dims[number + 1 :]))
+    for part, start in zip(parts, starts):
+        place = lambda i, at=start: (*i[:number], affine.add(at, i[number]), *i[number + 1 :])  # noqa: E731
+        write_part(builder, out, part.dims, part, place)
+    return whole(out)
+
+
+def ravel(builder: Builder, value: Any, name: str = "t") -> ArrayValue:
+    if isinstance(value, Scalar):
+        value = ArrayValue((), value.expr)
+    return reshaped(builder, value, (builder.pin(affine.product(value.dims)),), name)
+
+
+def broadcast_to(builder: Builder, value: Any, shape: Any) -> ArrayValue:
+    from ..arithmetic import element_under
+
+    dims = shape_of(builder, shape)
+    return ArrayValue(dims, element_under(builder, value, dims))
+
+
+def flip(value: ArrayValue, axes: Sequence[int]) -> ArrayValue:
+    index = [
+        affine.sub(affine.sub(dim, affine.ONE), Axis(k)) if k in axes else Axis(k) for k, dim in enumerate(value.dims)
+    ]
+    return remap(value, value.dims, index)
+
+
+def copied(builder: Builder, value: ArrayValue, name: str = "t") -> ArrayValue:
+    return whole(builder.materialize(value, name, copy=True))

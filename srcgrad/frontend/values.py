@@ -1,0 +1,190 @@
+"""What an expression of the user's program evaluates to while it is interpreted with types instead of numbers.
+
+    x * w[:, None]   →   ArrayValue(dims=(n, m), element=mul(x[#0, #1], w[#0]))        (#0, #1: the axes)
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..ir import affine
+from ..ir.nodes import BOOL, INT64, Array, Axis, Const, Expr, Load
+from ..ir.walk import is_constant, rewrite, subexpressions, substitute
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A number.  `weak`: a Python number, which takes the dtype of the NumPy value that it meets (NEP 50)."""
+
+    expr: Expr
+    weak: bool = False
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.expr.dtype
+
+    @property
+    def is_constant(self) -> bool:
+        return isinstance(self.expr, Const)
+
+    @property
+    def value(self) -> Any:
+        assert isinstance(self.expr, Const)
+        return self.expr.value
+
+
+@dataclass(frozen=True)
+class ArrayValue:
+    """An array: `element` is its value at the index (Axis(0), Axis(1), …).  It may or may not be memory."""
+
+    dims: tuple[Expr, ...]
+    element: Expr
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.element.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.dims)
+
+    def at(self, index: tuple[Expr, ...] | list[Expr]) -> Expr:
+        return substitute(self.element, dict(enumerate(index)))
+
+    @property
+    def handle(self) -> Array | None:
+        """The array that this is the whole of, if it is one."""
+        match self.element:
+            case Load(array=array, index=index) if index == axes(self.ndim) and array.ndim == self.ndim:
+                return array if all(map(affine.same, array.dims, self.dims)) else None
+        return None
+
+    @property
+    def is_window(self) -> bool:
+        """Is it memory, seen through plain indices (so that writing to it means something)?"""
+        if not isinstance(self.element, Load):
+            return False
+        seen: list[int] = []
+        for part in self.element.index:
+            numbers = [node.number for node in subexpressions(part) if isinstance(node, Axis)]
+            if len(numbers) > 1 or (numbers and run_of(part) is None):
+                return False
+            seen += numbers
+        missing = [k for k in range(self.ndim) if k not in seen]
+        return len(seen) == len(set(seen)) and all(is_constant(self.dims[k], 1) for k in missing)
+
+
+def axes(ndim: int) -> tuple[Expr, ...]:
+    return tuple(Axis(k) for k in range(ndim))
+
+
+def run_of(index: Expr) -> tuple[Expr, int, Expr] | None:
+    """(start, axis, step) of an index that runs along one axis with a step free of axes."""
+    numbers = [node.number for node in subexpressions(index) if isinstance(node, Axis)]
+    if len(numbers) != 1:
+        return None
+    axis = Axis(numbers[0])
+    terms, constant = affine.affine(index)
+    for term, count in terms:
+        if term == axis:
+            rest = tuple((t, c) for t, c in terms if t != axis)
+            return affine.from_affine(rest, constant), axis.number, affine.integer(count)
+    for term, count in terms:  # a run-time step: step * #k
+        match term:
+            case _ if getattr(term, "op", "") == "mul" and axis in term.args and count == 1:  # type: ignore[attr-defined]
+                step = next(arg for arg in term.args if arg != axis)  # type: ignore[attr-defined]
+                rest = tuple((t, c) for t, c in terms if t != term)
+                return affine.from_affine(rest, constant), axis.number, step
+    return None
+
+
+def whole(array: Array) -> ArrayValue:
+    return ArrayValue(array.dims, Load(array, axes(array.ndim)))
+
+
+def remap(value: ArrayValue, dims: tuple[Expr, ...], index: tuple[Expr, ...] | list[Expr]) -> ArrayValue:
+    """The array whose element at #0, #1 … is that of `value` at `index`."""
+    return ArrayValue(dims, rewrite(value.at(index), affine_inside))
+
+
+def affine_inside(expr: Expr) -> Expr:
+    if isinstance(expr, Load):
+        return Load(expr.array, tuple(affine.normal(part) for part in expr.index))
+    return expr
+
+
+@dataclass(frozen=True)
+class TupleValue:
+    """A tuple or a list of known length (or a named tuple, where `kind` is its class)."""
+
+    items: tuple[Any, ...]
+    kind: type = tuple
+
+
+@dataclass(frozen=True)
+class Static:
+    """Anything known while the function is interpreted: a module, function, dtype, string, slice, None."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Range:
+    start: Expr
+    stop: Expr
+    step: Expr
+
+
+@dataclass(frozen=True, eq=False)
+class Closure:
+    """A function defined inside the function: its definition, defaults, and the scope that it sees."""
+
+    node: ast.FunctionDef | ast.Lambda
+    defaults: dict[str, Any]
+    frame: Any = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        return getattr(self.node, "name", "<lambda>")
+
+
+@dataclass(frozen=True)
+class Method:
+    """An attribute of an array or scalar, about to be called."""
+
+    owner: Any
+    name: str
+
+
+class Undefined:
+    """A name that is not bound on every path."""
+
+
+UNDEFINED = Undefined()
+NONE = Static(None)
+
+
+def constant(value: Any) -> Any:
+    """A Python object of the user's program as a value, where it is a number or a container of them."""
+    if isinstance(value, bool):
+        return Scalar(Const(value, BOOL), weak=True)
+    if isinstance(value, int):
+        return Scalar(Const(value, INT64), weak=True)
+    if isinstance(value, float) and not isinstance(value, np.floating):
+        return Scalar(Const(value, np.dtype(np.float64)), weak=True)
+    if isinstance(value, np.generic) and value.dtype.kind in "fiub":
+        return Scalar(Const(value.item(), value.dtype))
+    if isinstance(value, (tuple, list)):
+        return TupleValue(tuple(constant(item) for item in value), type(value))
+    return Static(value)
+
+
+def static_int(value: Any) -> int | None:
+    """The integer that a value is known to be."""
+    if isinstance(value, Scalar) and value.is_constant and value.dtype.kind in "iub":
+        return int(value.value)
+    return None

@@ -1,0 +1,1 @@
+"""The intermediate representation: grammar (`nodes`), walking, index arithmetic, checking, printing."""

@@ -1,0 +1,139 @@
+"""Integer arithmetic on index expressions: folded as it is built, and compared as sums of terms.
+
+    add(sub(n, 1), 1) → n        same(mul(2, i) + 2, 2 * (i + 1)) → True
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from .nodes import BOOL, INT64, Call, Const, Expr, integer
+
+ZERO, ONE = integer(0), integer(1)
+Terms = tuple[tuple[Expr, int], ...]  # sorted by text; the constant stands apart
+
+
+@lru_cache(maxsize=65536)
+def affine(expr: Expr) -> tuple[Terms, int]:
+    """The expression as a constant plus integer multiples of terms that it can't take apart."""
+    match expr:
+        case Const(value=value):
+            return (), int(value)
+        case Call(op="add", args=(x, y)):
+            return _combine(x, y, 1)
+        case Call(op="sub", args=(x, y)):
+            return _combine(x, y, -1)
+        case Call(op="neg", args=(x,)):
+            return _combine(ZERO, x, -1)
+        case Call(op="mul", args=(Const(value=k), x)) | Call(op="mul", args=(x, Const(value=k))):
+            return _combine(ZERO, x, int(k))
+    return ((expr, 1),), 0
+
+
+def _combine(x: Expr, y: Expr, factor: int) -> tuple[Terms, int]:
+    terms_x, constant_x = affine(x)
+    terms_y, constant_y = affine(y)
+    total = dict(terms_x)
+    for term, count in terms_y:
+        total[term] = total.get(term, 0) + factor * count
+    kept = tuple(sorted(((t, c) for t, c in total.items() if c), key=lambda item: repr(item[0])))
+    return kept, constant_x + factor * constant_y
+
+
+def from_affine(terms: Terms, constant: int) -> Expr:
+    """The shortest text: positive terms first, then negative ones, then the constant."""
+    out: Expr | None = None
+    for term, count in sorted(terms, key=lambda item: item[1] < 0):
+        part = term if abs(count) == 1 else Call("mul", (integer(abs(count)), term), INT64)
+        if out is None:
+            out = part if count > 0 else Call("neg", (part,), INT64)
+        else:
+            out = Call("add" if count > 0 else "sub", (out, part), INT64)
+    if out is None:
+        return integer(constant)
+    if constant:
+        out = Call("add" if constant > 0 else "sub", (out, integer(abs(constant))), INT64)
+    return out
+
+
+def normal(expr: Expr) -> Expr:
+    return from_affine(*affine(expr)) if expr.dtype == INT64 else expr
+
+
+def add(x: Expr, y: Expr) -> Expr:
+    return from_affine(*_combine(x, y, 1))
+
+
+def sub(x: Expr, y: Expr) -> Expr:
+    return from_affine(*_combine(x, y, -1))
+
+
+def mul(x: Expr, y: Expr) -> Expr:
+    if isinstance(x, Const):
+        return from_affine(*_combine(ZERO, y, int(x.value)))
+    if isinstance(y, Const):
+        return from_affine(*_combine(ZERO, x, int(y.value)))
+    return Call("mul", (x, y), INT64)
+
+
+def product(dims: tuple[Expr, ...]) -> Expr:
+    out: Expr = ONE
+    for dim in dims:
+        out = mul(out, dim)
+    return out
+
+
+def maximum(x: Expr, y: Expr) -> Expr:
+    lead = difference(x, y)
+    if lead is not None:
+        return x if lead >= 0 else y
+    return Call("maximum", (x, y), INT64)
+
+
+def minimum(x: Expr, y: Expr) -> Expr:
+    lead = difference(x, y)
+    if lead is not None:
+        return x if lead <= 0 else y
+    return Call("minimum", (x, y), INT64)
+
+
+def floordiv(x: Expr, k: int) -> Expr:
+    terms, constant = affine(x)
+    if all(count % k == 0 for _, count in terms) and constant % k == 0:
+        return from_affine(tuple((t, c // k) for t, c in terms), constant // k)
+    return Call("floordiv", (x, integer(k)), INT64)
+
+
+def difference(x: Expr, y: Expr) -> int | None:
+    """x - y where it is a known number."""
+    terms, constant = _combine(x, y, -1)
+    return None if terms else constant
+
+
+def same(x: Expr, y: Expr) -> bool:
+    return difference(x, y) == 0
+
+
+def is_at_least(x: Expr, bound: int) -> bool:
+    """Provably x >= bound: lengths are never negative."""
+    terms, constant = affine(x)
+    return constant >= bound and all(c > 0 and _never_negative(t) for t, c in terms)
+
+
+def _never_negative(expr: Expr) -> bool:
+    from .nodes import Dim
+
+    match expr:
+        case Dim():
+            return True
+        case Call(op="maximum", args=(x, y)):
+            return _never_negative(x) or _never_negative(y) or is_at_least(x, 0) or is_at_least(y, 0)
+        case Call(op="mul", args=(x, y)):
+            return is_at_least(x, 0) and is_at_least(y, 0)
+        case Const(value=value):
+            return value >= 0
+    return False
+
+
+def equals(x: Expr, y: Expr) -> Expr:
+    return Call("eq", (x, y), BOOL)

@@ -1,0 +1,511 @@
+"""The whole grammar of the intermediate representation.
+
+Pure expressions over scalars, structured statements over scalars and array memory.  An array *expression* of NumPy
+is a scalar expression under index variables (`ForEach`), so there is one expression language, not two:
+
+    y = np.exp(x) * w        y = empty(n)
+                       →     for each i < n:  y[i] = exp(x[i]) * w[i]
+
+Arrays are memory.  An `Array` is a handle on it: an argument, a fresh allocation, or a view of another handle; which
+memory a handle denotes never changes, only contents do.  Rebinding a name in a loop is a `CopyTo` (or a `Swap`) of
+contents.  Scalars are variables, told apart by name; a name has one dtype.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+FLOAT64 = np.dtype(np.float64)
+FLOAT32 = np.dtype(np.float32)
+INT64 = np.dtype(np.int64)
+BOOL = np.dtype(np.bool_)
+
+
+@dataclass(frozen=True)
+class Span:
+    """A place in the user's program: file, first line, columns, and the function that it is in."""
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    function: str = ""
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Expressions: pure, typed, hashable.  Arithmetic on them builds larger ones, so that rules read like a textbook.
+
+
+class Expr:
+    """A typed scalar value: reading it changes nothing."""
+
+    dtype: np.dtype
+
+    def __add__(self, other: Any) -> Expr:
+        return call("add", self, other)
+
+    def __radd__(self, other: Any) -> Expr:
+        return call("add", other, self)
+
+    def __sub__(self, other: Any) -> Expr:
+        return call("sub", self, other)
+
+    def __rsub__(self, other: Any) -> Expr:
+        return call("sub", other, self)
+
+    def __mul__(self, other: Any) -> Expr:
+        return call("mul", self, other)
+
+    def __rmul__(self, other: Any) -> Expr:
+        return call("mul", other, self)
+
+    def __truediv__(self, other: Any) -> Expr:
+        return call("div", self, other)
+
+    def __rtruediv__(self, other: Any) -> Expr:
+        return call("div", other, self)
+
+    def __pow__(self, other: Any) -> Expr:
+        return call("pow", self, other)
+
+    def __neg__(self) -> Expr:
+        return call("neg", self)
+
+
+@dataclass(frozen=True)
+class Const(Expr):
+    """A number; `dtype` is part of what it is."""
+
+    value: Any
+    dtype: np.dtype = FLOAT64
+
+    def __hash__(self) -> int:
+        return hash((repr(self.value), self.dtype))
+
+    def __eq__(self, other: object) -> bool:  # nan equals itself, 0.0 differs from -0.0: this is text, not arithmetic
+        return isinstance(other, Const) and repr(self.value) == repr(other.value) and self.dtype == other.dtype
+
+
+@dataclass(frozen=True)
+class Var(Expr):
+    """A scalar variable."""
+
+    name: str
+    dtype: np.dtype = FLOAT64
+
+
+@dataclass(frozen=True)
+class Axis(Expr):
+    """The index along axis `number` of the array value that this expression is an element of (frontend only)."""
+
+    number: int
+    dtype: np.dtype = INT64
+
+
+@dataclass(frozen=True)
+class Call(Expr):
+    """A primitive of the rule table applied to operands."""
+
+    op: str
+    args: tuple[Expr, ...]
+    dtype: np.dtype
+
+
+@dataclass(frozen=True)
+class Load(Expr):
+    """One element of an array."""
+
+    array: Array
+    index: tuple[Expr, ...]
+
+    @property
+    def dtype(self) -> np.dtype:  # type: ignore[override]
+        return self.array.dtype
+
+
+@dataclass(frozen=True)
+class Dim(Expr):
+    """The length of one axis of an argument."""
+
+    array: str
+    axis: int
+    dtype: np.dtype = INT64
+
+
+@dataclass(frozen=True)
+class Old(Expr):
+    """The value that `expr` had just before the forward statement labelled `at` (between `reverse` and `keep`)."""
+
+    expr: Expr
+    at: int
+
+    @property
+    def dtype(self) -> np.dtype:  # type: ignore[override]
+        return self.expr.dtype
+
+
+@dataclass(frozen=True)
+class Cotangent(Expr):
+    """The cotangent of a scalar or of an array element (only in the adjoint of a `Rule`)."""
+
+    of: Var | Load
+
+    @property
+    def dtype(self) -> np.dtype:  # type: ignore[override]
+        return self.of.dtype
+
+
+@dataclass(frozen=True)
+class OldArray:
+    """The contents that `array` had just before the forward statement labelled `at` (between `reverse` and `keep`)."""
+
+    array: Array
+    at: int
+
+
+@dataclass(frozen=True)
+class Array:
+    """A handle on memory: C-ordered unless it is a view."""
+
+    name: str
+    dtype: np.dtype
+    dims: tuple[Expr, ...]
+
+    @property
+    def ndim(self) -> int:
+        return len(self.dims)
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Statements.  `label` numbers forward statements once `reverse` has begun; it is no part of equality.
+
+
+@dataclass(frozen=True)
+class Stmt:
+    span: Span | None = field(default=None, kw_only=True, compare=False)
+    label: int = field(default=-1, kw_only=True, compare=False)
+
+
+Block = tuple[Stmt, ...]
+
+
+@dataclass(frozen=True)
+class Assign(Stmt):
+    """var = value"""
+
+    var: Var
+    value: Expr
+
+
+@dataclass(frozen=True)
+class Store(Stmt):
+    """array[index] = value"""
+
+    array: Array
+    index: tuple[Expr, ...]
+    value: Expr
+
+
+@dataclass(frozen=True)
+class AddTo(Stmt):
+    """target += value: what adjoints are made of.  It never needs the value that it overwrites."""
+
+    target: Var | Load
+    value: Expr
+
+
+@dataclass(frozen=True)
+class Alloc(Stmt):
+    """array = fresh memory, filled with `fill`, or left as it is (None)."""
+
+    array: Array
+    dims: tuple[Expr, ...]
+    fill: Expr | None = None
+
+
+@dataclass(frozen=True)
+class Subscript:
+    """One item per axis of the base: `Pick` an index, or a `Run` of them; `NEW_AXIS` adds an axis of length 1."""
+
+    items: tuple[Pick | Run | NewAxis, ...]
+
+
+@dataclass(frozen=True)
+class Pick:
+    index: Expr
+
+
+@dataclass(frozen=True)
+class Run:
+    start: Expr
+    step: Expr
+    length: Expr
+
+
+@dataclass(frozen=True)
+class NewAxis:
+    pass
+
+
+@dataclass(frozen=True)
+class Transpose:
+    order: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Reshape:
+    """The same elements in C order under other dims; the base is C-contiguous."""
+
+    dims: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Conform:
+    """The base itself where its shape is `dims` already, else a copy broadcast to them: read only.
+
+    `zeros`: where it is a copy, it starts from zeros (the shadow of such a copy, see `Absorb`).
+    """
+
+    dims: tuple[Expr, ...]
+    zeros: bool = False
+
+
+How = Subscript | Transpose | Reshape | Conform
+
+
+@dataclass(frozen=True)
+class View(Stmt):
+    """array = another handle on the memory of `base`."""
+
+    array: Array
+    base: Array
+    how: How
+
+
+@dataclass(frozen=True)
+class Absorb(Stmt):
+    """into += out, summed over the axes along which `Conform` had spread it; nothing where they are one memory."""
+
+    into: Array
+    out: Array
+
+
+@dataclass(frozen=True)
+class CopyTo(Stmt):
+    """target[...] = source, whole arrays of one shape."""
+
+    target: Array
+    source: Array
+
+
+@dataclass(frozen=True)
+class Swap(Stmt):
+    """The contents of two arrays of one shape change places (done by exchanging the names)."""
+
+    left: Array
+    right: Array
+
+
+@dataclass(frozen=True)
+class ForEach(Stmt):
+    """The body for every index, right sides first: the order can't be seen (until `lower_arrays`)."""
+
+    indices: tuple[Var, ...]
+    dims: tuple[Expr, ...]
+    body: Block
+
+
+@dataclass(frozen=True)
+class For(Stmt):
+    """for index in range(start, stop, step).  `ordered=False`: iterations touch distinct elements or only add up."""
+
+    index: Var
+    start: Expr
+    stop: Expr
+    step: Expr
+    body: Block
+    ordered: bool = True
+
+
+@dataclass(frozen=True)
+class While(Stmt):
+    """trip = 0; while condition: body; trip += 1.  `trip` is an index to the body, and the count after the loop."""
+
+    trip: Var
+    condition: Expr
+    body: Block
+
+
+@dataclass(frozen=True)
+class If(Stmt):
+    condition: Expr
+    then: Block
+    orelse: Block = ()
+
+
+@dataclass(frozen=True)
+class Library(Stmt):
+    """out = routine(*arrays): a call into BLAS, LAPACK or our runtime; its adjoint is in `rules.array`."""
+
+    routine: str
+    out: Array
+    args: tuple[Array | OldArray | Expr, ...]
+
+
+@dataclass(frozen=True)
+class Rule(Stmt):
+    """Statements whose adjoint is given instead of derived.
+
+    The adjoint may read primal values as they are right after the statement, and the `Cotangent` of its outputs; with
+    `Spread` it passes cotangents on to whatever an expression of the inputs reads.
+    """
+
+    name: str
+    outputs: tuple[Var | Array, ...]
+    inputs: tuple[Expr, ...]
+    forward: Block
+    adjoint: Block
+
+
+@dataclass(frozen=True)
+class Spread(Stmt):
+    """Pass the cotangent `value` on to everything that `expr` reads (only in the adjoint of a `Rule`)."""
+
+    expr: Expr
+    value: Expr
+
+
+@dataclass(frozen=True)
+class Raise(Stmt):
+    """raise error(*values): a constant message, or a code with numbers."""
+
+    error: str
+    message: str
+    values: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True)
+class Print(Stmt):
+    parts: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Sweep(Stmt):
+    """The reverse sweep: the blocks of the forward part mirrored, each loop and branch with its forward label."""
+
+    body: Block
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Kept values whose number is not known ahead of their loop: a growing buffer `name`, filled up to `top`."""
+
+    name: str
+    top: str
+    dtype: np.dtype
+
+
+@dataclass(frozen=True)
+class NewStack(Stmt):
+    stack: Stack
+
+
+@dataclass(frozen=True)
+class Push(Stmt):
+    stack: Stack
+    value: Expr | Array
+
+
+@dataclass(frozen=True)
+class Pop(Stmt):
+    """target = the value pushed last; an array is a view of the buffer."""
+
+    target: Var | Array
+    stack: Stack
+    dims: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True)
+class Seal(Stmt):
+    """array = what is on the stack, to be handed from the forward half to the reverse half."""
+
+    array: Array
+    stack: Stack
+
+
+@dataclass(frozen=True)
+class Unseal(Stmt):
+    """The stack as it was when it was sealed."""
+
+    stack: Stack
+    array: Array
+
+
+@dataclass(frozen=True)
+class OwnCopy(Stmt):
+    """The parameter under its own name, in C order: a copy, or itself where it is in order and `copy` is not wanted."""
+
+    array: Array
+    copy: bool
+
+
+@dataclass(frozen=True)
+class Comment(Stmt):
+    """A line of the user's source, shown above what it became."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Function:
+    """A straight block with one structured return at its end.
+
+    `results` mirrors the structure of the return value: a leaf is an Expr or an Array, a tuple is a tuple.
+    """
+
+    name: str
+    params: tuple[Var | Array, ...]
+    body: Block
+    results: Any
+    info: Any = field(default=None, compare=False)
+
+
+# --------------------------------------------------------------------------------------------------------------
+
+
+def call(op: str, *args: Any) -> Expr:
+    """A primitive on operands of one dtype; bare numbers take the dtype of the expressions beside them."""
+    dtype = next(a.dtype for a in args if isinstance(a, Expr) and a.dtype != BOOL)
+    return Call(op, tuple(a if isinstance(a, Expr) else Const(a, dtype) for a in args), dtype)
+
+
+def less(x: Any, y: Any) -> Expr:
+    return compare("lt", x, y)
+
+
+def compare(op: str, x: Any, y: Any) -> Expr:
+    return Call(op, call(op, x, y).args, BOOL)  # type: ignore[attr-defined]
+
+
+def select(condition: Expr, x: Any, y: Any) -> Expr:
+    """x where the condition holds, else y; the side not taken counts for nothing, not even as 0 * inf."""
+    dtype = next(a.dtype for a in (x, y) if isinstance(a, Expr))
+    return Call("select", (condition, *(a if isinstance(a, Expr) else Const(a, dtype) for a in (x, y))), dtype)
+
+
+def integer(value: int) -> Const:
+    return Const(int(value), INT64)
+
+
+def leaves(results: Any) -> Iterator[Any]:
+    """The leaves of a nested tuple, in order."""
+    if isinstance(results, tuple):
+        for item in results:
+            yield from leaves(item)
+    else:
+        yield results

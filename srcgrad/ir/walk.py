@@ -1,0 +1,292 @@
+"""All walking of the tree: children, rewriting, substitution, and what a statement reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from .nodes import (
+    Absorb,
+    AddTo,
+    Alloc,
+    Array,
+    Assign,
+    Axis,
+    Block,
+    Call,
+    Const,
+    CopyTo,
+    Cotangent,
+    Dim,
+    Expr,
+    For,
+    ForEach,
+    If,
+    Library,
+    Load,
+    Old,
+    OldArray,
+    OwnCopy,
+    Pop,
+    Push,
+    Rule,
+    Seal,
+    Stmt,
+    Store,
+    Swap,
+    Sweep,
+    Unseal,
+    Var,
+    View,
+    While,
+    leaves,
+)
+
+# -------------------------------------------------------------------------------------------------- expressions
+
+
+def children(expr: Expr) -> tuple[Expr, ...]:
+    match expr:
+        case Call(args=args):
+            return args
+        case Load(index=index):
+            return index
+        case Old(expr=inner):
+            return (inner,)
+        case Cotangent(of=Load(index=index)):
+            return index
+    return ()
+
+
+def rebuild(expr: Expr, parts: tuple[Expr, ...]) -> Expr:
+    match expr:
+        case Call():
+            return expr if parts == expr.args else Call(expr.op, parts, expr.dtype)
+        case Load():
+            return expr if parts == expr.index else Load(expr.array, parts)
+        case Old():
+            return expr if parts[0] == expr.expr else Old(parts[0], expr.at)
+        case Cotangent(of=Load(array=array)):
+            return Cotangent(Load(array, parts))
+    return expr
+
+
+def rewrite(expr: Expr, rule: Callable[[Expr], Expr]) -> Expr:
+    """`rule` on every node, innermost first."""
+    parts = children(expr)
+    if parts:
+        expr = rebuild(expr, tuple(rewrite(part, rule) for part in parts))
+    return rule(expr)
+
+
+def subexpressions(expr: Expr) -> Iterator[Expr]:
+    yield expr
+    for part in children(expr):
+        yield from subexpressions(part)
+
+
+def substitute(expr: Expr, values: dict[Any, Expr]) -> Expr:
+    """Replace variables, or axes by number (all at once)."""
+
+    def swap(node: Expr) -> Expr:
+        if isinstance(node, Axis):
+            return values.get(node.number, node)
+        if isinstance(node, Var):
+            return values.get(node, node)
+        return node
+
+    return rewrite(expr, swap)
+
+
+@lru_cache(maxsize=65536)
+def variables(expr: Expr) -> frozenset[Var]:
+    """The scalar variables that an expression reads."""
+    if isinstance(expr, Var):
+        return frozenset((expr,))
+    return frozenset().union(*(variables(part) for part in children(expr)))
+
+
+@lru_cache(maxsize=65536)
+def loads(expr: Expr) -> tuple[Load, ...]:
+    """The array elements that an expression reads, in order, each once."""
+    own = (expr,) if isinstance(expr, Load) else ()
+    return tuple(dict.fromkeys(own + tuple(load for part in children(expr) for load in loads(part))))
+
+
+# --------------------------------------------------------------------------------------------------- statements
+
+
+def blocks(stmt: Stmt) -> tuple[Block, ...]:
+    """The blocks inside a statement, in order of execution."""
+    match stmt:
+        case For(body=body) | While(body=body) | ForEach(body=body) | Sweep(body=body):
+            return (body,)
+        case If(then=then, orelse=orelse):
+            return (then, orelse)
+        case Rule(forward=forward):
+            return (forward,)
+    return ()
+
+
+def with_blocks(stmt: Stmt, parts: tuple[Block, ...]) -> Stmt:
+    match stmt:
+        case For() | While() | ForEach() | Sweep():
+            return replace(stmt, body=parts[0])
+        case If():
+            return replace(stmt, then=parts[0], orelse=parts[1])
+        case Rule():
+            return replace(stmt, forward=parts[0])
+    return stmt
+
+
+def statements(block: Block) -> Iterator[Stmt]:
+    """Every statement, outer before inner."""
+    for stmt in block:
+        yield stmt
+        for inner in blocks(stmt):
+            yield from statements(inner)
+
+
+def rewrite_block(block: Block, rule: Callable[[Stmt], tuple[Stmt, ...]]) -> Block:
+    """`rule` on every statement, innermost first; it returns what stands in its place."""
+    out: list[Stmt] = []
+    for stmt in block:
+        parts = blocks(stmt)
+        if parts:
+            stmt = with_blocks(stmt, tuple(rewrite_block(part, rule) for part in parts))
+        out.extend(rule(stmt))
+    return tuple(out)
+
+
+def map_expressions(stmt: Stmt, rule: Callable[[Expr], Expr]) -> Stmt:
+    """`rule` on every expression that stands in the statement itself (inner blocks are left alone)."""
+    changes: dict[str, Any] = {}
+    inner = {"body", "then", "orelse", "forward", "adjoint", "span", "label"}
+    for item in fields(stmt):
+        if item.name not in inner:
+            value = getattr(stmt, item.name)
+            new = _map_value(value, rule)
+            if new is not value:
+                changes[item.name] = new
+    return replace(stmt, **changes) if changes else stmt
+
+
+def _map_value(value: Any, rule: Callable[[Expr], Expr]) -> Any:
+    if isinstance(value, Expr):
+        return rule(value)
+    if isinstance(value, tuple):
+        new = tuple(_map_value(item, rule) for item in value)
+        return value if all(a is b for a, b in zip(new, value)) else new
+    if is_dataclass(value) and not isinstance(value, (type, Array)):
+        changes = {f.name: _map_value(getattr(value, f.name), rule) for f in fields(value)}
+        same = all(changes[name] is getattr(value, name) for name in changes)
+        return value if same else replace(value, **changes)  # type: ignore[type-var]
+    return value
+
+
+def expressions(stmt: Stmt) -> Iterator[Expr]:
+    """The expressions that a statement evaluates itself: not its inner blocks, not the variable that it sets."""
+    match stmt:
+        case Assign(value=value):
+            yield value
+        case AddTo(target=target, value=value):
+            yield value
+            if isinstance(target, Load):
+                yield from target.index
+        case Store(index=index, value=value):
+            yield from index
+            yield value
+        case Alloc(dims=dims, fill=fill):
+            yield from dims
+            if fill is not None:
+                yield fill
+        case View(how=how):
+            yield from _inside(how)
+        case ForEach(dims=dims):
+            yield from dims
+        case For(start=start, stop=stop, step=step):
+            yield from (start, stop, step)
+        case While(condition=condition) | If(condition=condition):
+            yield condition
+        case _:
+            for item in fields(stmt):
+                if item.name not in ("span", "label", "body", "forward", "adjoint", "outputs"):
+                    yield from _inside(getattr(stmt, item.name))
+
+
+def _inside(value: Any) -> Iterator[Expr]:
+    if isinstance(value, Expr):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _inside(item)
+    elif is_dataclass(value) and not isinstance(value, (type, Array)):
+        for f in fields(value):
+            yield from _inside(getattr(value, f.name))
+
+
+def written(stmt: Stmt) -> Var | Array | tuple[Array, ...] | None:
+    """The scalar or the arrays whose value this statement itself changes."""
+    match stmt:
+        case Assign(var=var):
+            return var
+        case AddTo(target=target):
+            return target if isinstance(target, Var) else target.array
+        case Store(array=array) | Alloc(array=array):
+            return array
+        case CopyTo(target=target):
+            return target
+        case Absorb(into=into):
+            return into
+        case Swap(left=left, right=right):
+            return (left, right)
+        case Library(out=out):
+            return out
+        case For(index=index) | While(trip=index):
+            return index
+        case Pop(target=target):
+            return target
+        case OwnCopy(array=array) | Seal(array=array):
+            return array
+    return None
+
+
+def arrays_read(stmt: Stmt) -> tuple[Array, ...]:
+    """Arrays that the statement itself reads: element by element, or whole."""
+    out = [load.array for expr in expressions(stmt) for load in loads(expr)]
+    match stmt:
+        case CopyTo(source=source):
+            out.append(source)
+        case Swap(left=left, right=right):
+            out += [left, right]
+        case Absorb(out=source):
+            out.append(source)
+        case Library(args=args):
+            out += [arg.array if isinstance(arg, OldArray) else arg for arg in args if isinstance(arg, (Array, OldArray))]
+        case View(base=base):
+            out.append(base)
+        case Push(value=Array() as array) | Unseal(array=array):
+            out.append(array)
+        case AddTo(target=Load(array=array)):
+            out.append(array)
+    return tuple(dict.fromkeys(out))
+
+
+def result_arrays(results: Any) -> tuple[Array, ...]:
+    return tuple(leaf for leaf in leaves(results) if isinstance(leaf, Array))
+
+
+def is_constant(expr: Expr, value: Any = None) -> bool:
+    return isinstance(expr, Const) and (value is None or expr.value == value)
+
+
+def mentions(expr: Expr, kind: type) -> bool:
+    return any(isinstance(node, kind) for node in subexpressions(expr))
+
+
+def dims_read(expr: Expr) -> Iterator[Dim]:
+    for node in subexpressions(expr):
+        if isinstance(node, Dim):
+            yield node

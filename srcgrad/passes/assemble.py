@@ -1,0 +1,189 @@
+"""The function that is wanted: both sweeps in one, or the forward or the reverse half of a pair.
+
+    joint    f_backward(x, y_b)  → x_b          value and cotangents, or the cotangents alone
+    split    f_forward(x)        → y, residuals
+             f_pullback(residuals, y_b) → x_b   as often as wanted
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ..frontend.types import ArrayType, ScalarType, TupleType
+from ..ir.nodes import (
+    INT64,
+    Alloc,
+    Array,
+    Assign,
+    Block,
+    CopyTo,
+    Dim,
+    Expr,
+    Function,
+    Load,
+    NewStack,
+    Pop,
+    Seal,
+    Stack,
+    Stmt,
+    Sweep,
+    Unseal,
+    Var,
+    View,
+    leaves,
+)
+from ..ir.walk import (
+    arrays_read,
+    blocks,
+    expressions,
+    map_expressions,
+    rewrite,
+    statements,
+    subexpressions,
+    variables,
+    with_blocks,
+    written,
+)
+from .info import Info, roots_of
+
+
+def assemble(function: Function) -> Function:
+    info: Info = function.info
+    extra = info.extra
+    forward = tuple(s for s in function.body if not isinstance(s, Sweep))
+    sweep = next(s for s in function.body if isinstance(s, Sweep))
+    sweep = replace(sweep, body=(*extra["seed_setup"], *sweep.body))
+    if info.kind in ("backward", "value_and_backward"):
+        return _joint(function, forward, sweep)
+    return _split(function, forward, sweep)
+
+
+def _joint(function: Function, forward: Block, sweep: Sweep) -> Function:
+    info: Info = function.info
+    extra = info.extra
+    results, structure = function.results, extra["cotangent_structure"]
+    if info.kind == "value_and_backward":
+        results = (*leaves(info.outputs), *results)
+        structure = TupleType((extra["output_structure"], structure))
+    params = (*extra["own"], *extra["seed_params"], *extra["captured_params"])
+    return _finished(function, params, (*forward, *extra["seed_checks"], sweep), results, structure)
+
+
+def _finished(function: Function, params: tuple[Any, ...], body: Block, results: Any, structure: Any) -> Function:
+    extra = function.info.extra | {"arguments": tuple(map(type_of, params)), "results": structure}
+    return replace(function, params=params, body=body, results=results, info=replace(function.info, extra=extra))
+
+
+def type_of(thing: Any) -> Any:
+    return ArrayType(thing.dtype, thing.ndim) if isinstance(thing, Array) else ScalarType(thing.dtype)
+
+
+# --------------------------------------------------------------------------------------------------------- split
+
+
+def _split(function: Function, forward: Block, sweep: Sweep) -> Function:
+    info: Info = function.info
+    extra, names = info.extra, info.names
+    seeds = extra["seed_params"]
+    sweep = replace(sweep, body=(*extra["seed_checks"], *sweep.body))
+    sizes: dict[Dim, Var] = {}
+    given = {p.name for p in (*extra["own"], *extra["captured_params"])}
+
+    def size(expr: Expr) -> Expr:
+        """The shape of an argument is handed on, not the argument."""
+        if isinstance(expr, Dim) and expr.array in given:
+            if expr not in sizes:
+                sizes[expr] = Var(names.fresh(f"{expr.array}_n{expr.axis}"), INT64)
+            return sizes[expr]
+        return expr
+
+    sweep = _mapped(sweep, lambda e: rewrite(e, size))  # type: ignore[assignment]
+    forward = (*forward, *(Assign(var, dim) for dim, var in sizes.items()))
+    residuals = _residuals(forward, sweep.body, function, {s.name for s in info.seeds or () if s is not None})
+    handed, opened, taken = [], [], []
+    own: list[Stmt] = []
+    shared = _shared_roots(function, forward)
+    for residual in residuals:
+        if isinstance(residual, Stack):
+            whole = Array(names.fresh(f"{residual.name}_all"), residual.dtype, (Dim(residual.name, 0),))
+            own.append(Seal(whole, residual))
+            opened.append(Unseal(residual, whole))
+            handed.append(whole)
+            taken.append(whole)
+        elif isinstance(residual, Array) and shared.get(residual.name, residual.name) in shared["*"]:
+            copy = Array(names.fresh(f"{residual.name}_kept"), residual.dtype, residual.dims)
+            own += [Alloc(copy, residual.dims), CopyTo(copy, residual)]
+            handed.append(copy)
+            taken.append(residual)
+        else:
+            handed.append(residual)
+            taken.append(residual)
+    if info.kind == "forward":
+        structure = TupleType((extra["output_structure"], TupleType(tuple(map(type_of, handed)))))
+        params = (*extra["own"], *extra["captured_params"])
+        return _finished(function, params, (*forward, *own), (*leaves(info.outputs), *handed), structure)
+    return _finished(
+        function, (*taken, *seeds), (*opened, sweep), function.results, extra["cotangent_structure"]
+    )
+
+
+def _shared_roots(function: Function, forward: Block) -> dict[str, Any]:
+    """Memory that others can write to while a pullback waits: arguments and outputs."""
+    roots: dict[str, Any] = dict(roots_of(replace(function, body=forward)))
+    outside = {p.name for p in function.params}
+    for leaf in leaves(function.info.outputs):
+        if isinstance(leaf, Array):
+            outside.add(roots.get(leaf.name, leaf.name))
+    roots["*"] = outside
+    return roots
+
+
+def _mapped(stmt: Stmt, rule: Any) -> Stmt:
+    inner = blocks(stmt)
+    if inner:
+        stmt = with_blocks(stmt, tuple(tuple(_mapped(s, rule) for s in block) for block in inner))
+    return map_expressions(stmt, rule)
+
+
+def _residuals(forward: Block, sweep: Block, function: Function, given: set[str]) -> list[Any]:
+    """What the sweep reads before it makes it, in the order in which the forward part makes it."""
+    known: dict[str, Any] = {p.name: p for p in function.params}
+    for stmt in statements(forward):
+        for item in _makes(stmt):
+            known.setdefault(item.name, item)
+    wanted, made = set(), set()
+    for stmt in statements(sweep):
+        wanted |= _reads_of(stmt) - made
+        made |= {item.name for item in _makes(stmt)}
+    for leaf in leaves(function.results):
+        if isinstance(leaf, Expr):
+            wanted |= {v.name for v in variables(leaf)} - made
+    given = given | {s.name for s in function.info.extra["seed_params"]}
+    return [item for name, item in known.items() if name in wanted - given]
+
+
+def _makes(stmt: Stmt) -> list[Any]:
+    if isinstance(stmt, (View, NewStack)):
+        return [stmt.array if isinstance(stmt, View) else stmt.stack]
+    if isinstance(stmt, (CopyTo, Pop)) and not isinstance(stmt, Pop):
+        return []  # writing into memory does not make it
+    target = written(stmt)
+    items = list(target) if isinstance(target, tuple) else [target] if target is not None else []
+    return [i for i in items if isinstance(i, Var) or isinstance(stmt, (Alloc, Pop, Seal))]
+
+
+def _reads_of(stmt: Stmt) -> set[str]:
+    names: set[str] = set()
+    for expr in expressions(stmt):
+        names |= {v.name for v in variables(expr)}
+        names |= {n.array.name for n in subexpressions(expr) if isinstance(n, Load)}
+    names |= {a.name for a in arrays_read(stmt)}
+    target = written(stmt)
+    names |= {t.name for t in (target if isinstance(target, tuple) else (target,)) if isinstance(t, Array)}
+    if isinstance(stmt, (Alloc, View)):
+        names.discard(stmt.array.name)
+    if isinstance(stmt, Pop):
+        names.discard(stmt.target.name)
+        names.add(stmt.stack.name)
+    return names

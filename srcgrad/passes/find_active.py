@@ -1,0 +1,154 @@
+"""Which scalars and arrays carry derivatives: they depend on `wrt`, and the outputs depend on them.
+
+    y = x * 2; z = n * 3; return y     wrt x     →     active: x, y
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ..errors import UnsupportedError
+from ..ir.nodes import (
+    Absorb,
+    AddTo,
+    Array,
+    Assign,
+    Block,
+    Call,
+    Const,
+    CopyTo,
+    Expr,
+    Function,
+    Library,
+    Load,
+    Rule,
+    Stmt,
+    Store,
+    Swap,
+    Var,
+    leaves,
+)
+from ..ir.walk import blocks
+from ..rules.scalar import PRIMITIVES
+from .info import Info, roots_of
+
+Edge = tuple[str, tuple[tuple[str, bool], ...], Stmt]  # target, (source, only linear on the way), where
+
+
+def find_active(function: Function) -> Function:
+    info: Info = function.info
+    roots = roots_of(function)
+    edges = list(_edges(function.body, roots))
+    varied = _spread({roots.get(name, name) for name in info.wrt}, [(s, t) for t, sources, _ in edges for s, _ in sources])
+    wanted = {name for leaf in leaves(function.results) for name, _ in _sources(leaf, roots)}
+    useful = _spread(wanted, [(t, s) for t, sources, _ in edges for s, _ in sources])
+    active = frozenset(varied & useful)
+    _refuse_unknown(edges, function, active, roots)
+    bent = {s for t, sources, _ in edges if t in active for s, linear in sources if not linear}
+    for leaf in leaves(function.results):
+        bent |= {s for s, linear in _sources(leaf, roots) if not linear}
+    unclean = _spread(bent, [(t, s) for t, sources, _ in edges for s, _ in sources if t in active])
+    return replace(function, info=replace(info, active=active, unclean=frozenset(unclean)))
+
+
+def _spread(start: set[str], edges: list[tuple[str, str]]) -> set[str]:
+    found, work = set(start), list(start)
+    ahead: dict[str, list[str]] = {}
+    for source, target in edges:
+        ahead.setdefault(source, []).append(target)
+    while work:
+        for target in ahead.get(work.pop(), ()):
+            if target not in found:
+                found.add(target)
+                work.append(target)
+    return found
+
+
+def _edges(block: Block, roots: dict[str, str]) -> Iterator[Edge]:
+    for stmt in block:
+        match stmt:
+            case Assign(var=var, value=value) | AddTo(target=Var() as var, value=value):
+                yield from _edge(var, value, stmt, roots)
+            case Store(array=array, value=value) | AddTo(target=Load(array=array), value=value):
+                yield from _edge(array, value, stmt, roots)
+            case CopyTo(target=array, source=source) | Absorb(into=array, out=source):
+                yield roots.get(array.name, array.name), ((roots.get(source.name, source.name), True),), stmt
+            case Swap(left=left, right=right):
+                yield left.name, ((right.name, True),), stmt
+                yield right.name, ((left.name, True),), stmt
+            case Library(out=out, args=args):
+                sources = tuple((roots.get(a.name, a.name), False) for a in args if isinstance(a, Array))
+                if out.dtype.kind == "f":
+                    yield roots.get(out.name, out.name), sources, stmt
+            case Rule(outputs=outputs, inputs=inputs):
+                linear = stmt.name in ("maximum", "minimum")
+                found = tuple((s, clean and linear) for e in inputs for s, clean in _sources(e, roots))
+                for output in outputs:
+                    if output.dtype.kind == "f":
+                        yield roots.get(output.name, output.name), found, stmt
+                continue
+        for inner in blocks(stmt):
+            yield from _edges(inner, roots)
+
+
+def _edge(target: Var | Array, value: Expr, stmt: Stmt, roots: dict[str, str]) -> Iterator[Edge]:
+    if target.dtype.kind == "f":
+        yield roots.get(target.name, target.name), tuple(_sources(value, roots)), stmt
+
+
+def _sources(value: Expr | Array, roots: dict[str, str], linear: bool = True) -> Iterator[tuple[str, bool]]:
+    """What an expression depends on with a derivative, and whether all partials on the way are constant."""
+    match value:
+        case Array(name=name):
+            yield roots.get(name, name), linear
+        case Var(name=name):
+            if value.dtype.kind == "f":
+                yield name, linear
+        case Load(array=array):
+            if value.dtype.kind == "f":
+                yield roots.get(array.name, array.name), linear
+        case Call(op=op, args=args):
+            if value.dtype.kind != "f":
+                return
+            for number, arg in enumerate(args):
+                if differentiates(op, number):
+                    yield from _sources(arg, roots, linear and is_linear(value, number))
+
+
+def differentiates(op: str, number: int) -> bool:
+    """Does the result have a derivative by this operand that is not zero everywhere?"""
+    if op not in PRIMITIVES:
+        return False
+    partials = PRIMITIVES[op].partials
+    if partials is None:
+        return False
+    return partials == () or partials[number] is not None
+
+
+def is_linear(expr: Call, number: int) -> bool:
+    """Is the partial by this operand a constant, so that a zero cotangent stays a zero of structure?"""
+    match expr.op:
+        case "add" | "sub" | "neg" | "pos" | "cast":
+            return True
+        case "select":
+            return number > 0
+        case "mul":
+            return isinstance(expr.args[1 - number], Const)
+        case "div":
+            return number == 0 and isinstance(expr.args[1], Const)
+    return False
+
+
+def _refuse_unknown(edges: list[Edge], function: Function, active: frozenset[str], roots: dict[str, str]) -> None:
+    """An active value must not go through a primitive whose derivative nobody has written."""
+    from ..ir.walk import expressions, subexpressions
+
+    for target, _, stmt in edges:
+        if target not in active:
+            continue
+        for expr in expressions(stmt):
+            for node in subexpressions(expr):
+                if isinstance(node, Call) and node.op in PRIMITIVES and PRIMITIVES[node.op].partials == ():
+                    if any(name in active for arg in node.args for name, _ in _sources(arg, roots)):
+                        raise UnsupportedError(f"{node.op} has no derivative rule", span=stmt.span)

@@ -1,0 +1,38 @@
+"""What travels with a function through the passes: what is wanted of it, and facts that passes have found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..frontend.builder import Names
+from ..ir.nodes import Array, Function, Var, View
+from ..ir.walk import statements
+
+
+@dataclass(frozen=True)
+class Info:
+    """`wrt`: parameters to differentiate by; `kind`: what is generated (see `pipeline.generate`)."""
+
+    names: Names
+    kind: str = "primal"
+    wrt: tuple[str, ...] = ()
+    seeds: tuple[Any, ...] | None = None  # one parameter per output leaf; None: the output is a scalar, with seed 1
+    active: frozenset[str] = frozenset()  # scalars and memory that carry derivatives
+    unclean: frozenset[str] = frozenset()  # their cotangents may be zero by arithmetic (see edge case rule 3)
+    outputs: Any = None
+    cotangents: Any = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+def roots_of(function: Function) -> dict[str, str]:
+    """Which memory each view is a handle on (memory names itself)."""
+    roots: dict[str, str] = {}
+    for stmt in statements(function.body):
+        if isinstance(stmt, View):
+            roots[stmt.array.name] = roots.get(stmt.base.name, stmt.base.name)
+    return roots
+
+
+def param_names(function: Function) -> tuple[str, ...]:
+    return tuple(p.name for p in function.params if isinstance(p, (Var, Array)))

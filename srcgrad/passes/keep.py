@@ -1,0 +1,459 @@
+"""Every `Old(value, at=statement)` of the sweep becomes a legal read: still valid, recomputed, or kept.
+
+Nothing else decides what is saved.  A scalar has a *version*: the value that it gets at one place of one block.  In the
+sweep a version is
+    valid        nothing can have changed the variable (or the memory) since,
+    recomputed   from what is at hand, at the top of the mirrored block, where that is cheaper than a load,
+    kept         stored when it is born: in an array with one axis per enclosing loop where trip counts are known ahead,
+                 else on a growing stack.
+
+    for i: s = s * x[i]        for i: s_kept[i] = s; s = s * x[i]
+    sweep for i:          →    sweep for i:
+        … old(s) …                 s = s_kept[i]; … s …
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..ir import affine
+from ..ir.nodes import (
+    INT64,
+    AddTo,
+    Alloc,
+    Array,
+    Assign,
+    Axis,
+    Block,
+    Call,
+    Const,
+    CopyTo,
+    Dim,
+    Expr,
+    For,
+    Function,
+    If,
+    Library,
+    Load,
+    NewStack,
+    Old,
+    OldArray,
+    Pick,
+    Pop,
+    Push,
+    Rule,
+    Run,
+    Stack,
+    Stmt,
+    Store,
+    Subscript,
+    Sweep,
+    Var,
+    View,
+    While,
+)
+from ..ir.walk import blocks, children, map_expressions, rebuild, rewrite, statements, subexpressions, variables, with_blocks
+from ..rules.scalar import PRIMITIVES
+from .info import Info, roots_of
+from .validity import END, ROOT, Forward, Place, Version
+
+KEEP_IN_LOOP = 6  # additions that a store and a load of a kept value cost
+KEEP_OUTSIDE = 1.5
+
+
+def keep(function: Function) -> Function:
+    """Resolve what the sweep reads of the forward part."""
+    return _Keep(function).run()
+
+
+def without_keep(function: Function) -> Function:
+    """The negative control of the tests: every old value is read as what is there now, right or wrong."""
+    strip = lambda e: rewrite(e, lambda n: n.expr if isinstance(n, Old) else n)  # noqa: E731
+
+    def now(stmt: Stmt) -> Stmt:
+        if isinstance(stmt, Library):
+            stmt = replace(stmt, args=tuple(a.array if isinstance(a, OldArray) else a for a in stmt.args))
+        inner = blocks(stmt)
+        if inner:
+            stmt = with_blocks(stmt, tuple(tuple(now(s) for s in block) for block in inner))
+        return map_expressions(stmt, strip)
+
+    forward = tuple(s for s in function.body if not isinstance(s, Sweep))
+    sweep = next(s for s in function.body if isinstance(s, Sweep))
+    return replace(function, body=(*forward, replace(sweep, body=tuple(now(s) for s in sweep.body))))
+
+
+@dataclass
+class _Edits:
+    """What is added to the forward part."""
+
+    before: dict[int, list[Stmt]] = field(default_factory=dict)
+    after: dict[int, list[Stmt]] = field(default_factory=dict)
+    entry: dict[tuple[int, int], list[Stmt]] = field(default_factory=dict)
+    start: list[Stmt] = field(default_factory=list)
+    named: dict[int, dict[Expr, Var]] = field(default_factory=dict)
+
+
+class _Keep:
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.info: Info = function.info
+        self.roots = roots_of(function)
+        *body, sweep = function.body
+        assert isinstance(sweep, Sweep)
+        self.body, self.sweep = tuple(body), sweep
+        self.forward = Forward(self.body, self.roots)
+        self.edits = _Edits()
+        self.tops: dict[tuple[int, int], list[Stmt]] = {}  # what a mirrored block of the sweep begins with
+        self.versions: dict[Version, Var] = {}
+        self.kept_expressions: dict[tuple[Expr, int], Expr] = {}
+        self.kept_arrays: dict[Any, Array] = {}
+        self.rebuilt: set[tuple[str, tuple[int, int]]] = set()
+        self.plain_reads: set[str] = set()
+        self.local: dict[str, set[tuple[int, int]]] = {}
+
+    def run(self) -> Function:
+        sweep = self.sweep_block(self.sweep.body, ROOT)
+        body = self.edited(self.body, ROOT)
+        names = self.final_names()
+        sweep = tuple(_renamed(s, names) for s in sweep)
+        tidy_body = tuple(s for s in body if not isinstance(s, Rule))
+        return replace(self.function, body=(*self.edits.start, *tidy_body, replace(self.sweep, body=sweep)))
+
+    # ------------------------------------------------------------------------------------------- the sweep
+
+    def sweep_block(self, block: Block, key: tuple[int, int]) -> Block:
+        """Resolve a block of the sweep; `key` is the forward block that it mirrors."""
+        out = [self.sweep_statement(stmt, key) for stmt in block]
+        return (*self.tops.pop(key, []), *out)
+
+    def sweep_statement(self, stmt: Stmt, key: tuple[int, int]) -> Stmt:
+        if isinstance(stmt, Library):
+            args = tuple(self.old_array(a.array, a.at, key) if isinstance(a, OldArray) else a for a in stmt.args)
+            stmt = replace(stmt, args=args)
+        stmt = map_expressions(stmt, lambda expr: self.resolved(expr))
+        inner = blocks(stmt)
+        if not inner:
+            return stmt
+        if stmt.label >= 0:
+            return with_blocks(stmt, tuple(self.sweep_block(b, (stmt.label, n)) for n, b in enumerate(inner)))
+        return with_blocks(stmt, tuple(tuple(self.sweep_statement(s, key) for s in b) for b in inner))
+
+    def resolved(self, expr: Expr) -> Expr:
+        if isinstance(expr, Old):
+            return self.read(expr.expr, expr.at)
+        parts = children(expr)
+        return rebuild(expr, tuple(self.resolved(part) for part in parts)) if parts else expr
+
+    # ---------------------------------------------------------------------------------------------- reads
+
+    def read(self, expr: Expr, at: int) -> Expr:
+        """A legal expression of the sweep for the value that `expr` had just before `at`."""
+        match expr:
+            case Const() | Dim() | Axis():
+                return expr
+            case Old(expr=inner, at=earlier):
+                return self.read(inner, earlier)
+            case Var():
+                return self.read_variable(expr, at)
+            case Load():
+                return self.read_element(expr, at)
+            case Call(op=op, args=args):
+                held = self.already_held(expr, at)
+                if held is not None:
+                    return held
+                if self.cost(expr, at) > self.keep_cost(at) and self.can_name(at):
+                    return self.keep_expression(expr, at)
+                return Call(op, tuple(self.read(arg, at) for arg in args), expr.dtype)
+        raise AssertionError(expr)
+
+    def read_variable(self, var: Var, at: int) -> Expr:
+        place = self.forward.birth(var, at)
+        if place is None:  # the index of a loop around it: the sweep's loop has the same
+            return var
+        version = Version(var, place)
+        if self.forward.is_valid(version):
+            self.plain_reads.add(var.name)
+            return var
+        if version not in self.versions:
+            self.versions[version] = Var(f"{var.name}@{len(self.versions)}", var.dtype)
+            self.materialize(version)
+        return self.versions[version]
+
+    def materialize(self, version: Version) -> None:
+        """Have the version in its variable at the top of the mirrored block."""
+        target, made = self.versions[version], self.forward.definition(version)
+        key = version.place.block
+        if made is not None and self.cost(made.value, made.label) <= self.keep_cost(made.label):
+            value = self.read(made.value, made.label)
+            self.tops.setdefault(key, []).append(Assign(target, value))
+            return
+        self.keep_value(version.var, target, key, self.after_place(version.place))
+
+    def after_place(self, place: Place) -> list[Stmt]:
+        """Where in the forward part a statement goes that must follow the birth of a version."""
+        if place.label is None:
+            return self.edits.entry.setdefault(place.block, [])
+        return self.edits.after.setdefault(place.label, [])
+
+    def read_element(self, load: Load, at: int) -> Expr:
+        if self.kept_locally(load, at):
+            return Load(self.old_array(load.array, at, self.forward.block_of(at)), tuple(self.resolved(i) for i in load.index))
+        index = tuple(self.read(i, at) for i in load.index)
+        if self.forward.element_is_valid(load, at):
+            self.have_handle(load.array, at)
+            return Load(load.array, index)
+        stable = self.forward.stable_block(load, at)
+        if stable is not None:
+            return Load(self.keep_array(load.array, stable), index)
+        return self.keep_expression(load, at)
+
+    def kept_locally(self, load: Load, at: int) -> bool:
+        """Does the index use what only the sweep knows (the loops of a rule's own adjoint)?"""
+        known = self.forward.known_names
+        return any(v.name not in known for i in load.index for v in variables(i))
+
+    def already_held(self, expr: Expr, at: int) -> Expr | None:
+        """The value may stand in the variable or the memory that this statement gives it to."""
+        stmt = self.forward.statement.get(at)
+        if isinstance(stmt, Assign) and stmt.value == expr:
+            version = Version(stmt.var, Place(self.forward.block_of(at), at))
+            if self.forward.is_valid(version):
+                self.plain_reads.add(stmt.var.name)
+                return stmt.var
+            if version in self.versions:
+                return self.versions[version]
+            if self.cost(expr, at) > self.keep_cost(at):
+                self.versions[version] = Var(f"{stmt.var.name}@{len(self.versions)}", stmt.var.dtype)
+                self.keep_value(stmt.var, self.versions[version], version.place.block, self.after_place(version.place))
+                return self.versions[version]
+        if isinstance(stmt, Store) and stmt.value == expr:
+            place = Load(stmt.array, stmt.index)
+            if self.cost(expr, at) > 2 and self.forward.element_is_valid(place, at, written_here=True):
+                self.have_handle(stmt.array, at)
+                return Load(stmt.array, tuple(self.read(i, at) for i in stmt.index))
+        return None
+
+    # ----------------------------------------------------------------------------------------------- costs
+
+    def keep_cost(self, at: int) -> float:
+        return KEEP_IN_LOOP if self.forward.loops_around(self.forward.block_of(at)) else KEEP_OUTSIDE
+
+    def cost(self, expr: Expr, at: int, depth: int = 0) -> float:
+        """What it costs the sweep to have this value, in additions, with the best choice for every part."""
+        match expr:
+            case Const() | Dim():
+                return 0
+            case Old(expr=inner, at=earlier):
+                return self.cost(inner, earlier, depth)
+            case Var():
+                place = self.forward.birth(expr, at)
+                if place is None or self.forward.is_valid(Version(expr, place)):
+                    return 0
+                version = Version(expr, place)
+                if version in self.versions:
+                    return 0
+                made = self.forward.definition(version)
+                if made is None or depth > 8:
+                    return KEEP_IN_LOOP
+                return min(KEEP_IN_LOOP, self.cost(made.value, made.label, depth + 1))
+            case Load(index=index):
+                if self.forward.element_is_valid(expr, at):
+                    return 1 + sum(self.cost(i, at, depth) for i in index)
+                return 1 if (expr, at) in self.kept_expressions else KEEP_IN_LOOP
+            case Call(op=op, args=args):
+                if (expr, at) in self.kept_expressions:
+                    return 0
+                own = PRIMITIVES[op].cost if op in PRIMITIVES else 4
+                return own + sum(min(self.cost(arg, at, depth), KEEP_IN_LOOP + own) for arg in args)
+        raise AssertionError(expr)
+
+    def can_name(self, at: int) -> bool:
+        return not isinstance(self.forward.statement.get(at), (While, type(None)))
+
+    # ----------------------------------------------------------------------------------------------- keeping
+
+    def keep_expression(self, expr: Expr, at: int) -> Expr:
+        """Give the value a name in the forward part, just before `at`, and keep that."""
+        if (expr, at) in self.kept_expressions:
+            return self.kept_expressions[expr, at]
+        name = expr.array.name if isinstance(expr, Load) else "t"
+        var = Var(self.info.names.fresh(f"{name}_now" if isinstance(expr, Load) else name), expr.dtype)
+        self.edits.named.setdefault(at, {})[expr] = var
+        self.edits.before.setdefault(at, []).append(Assign(var, expr))
+        key = self.forward.block_of(at)
+        if self.forward.loops_around(key):
+            target = Var(f"{var.name}@{len(self.versions)}", var.dtype)
+            self.versions[Version(var, Place(key, at))] = target
+            self.keep_value(var, target, key, self.edits.before[at])
+        else:
+            target = var
+            self.plain_reads.add(var.name)
+        self.kept_expressions[expr, at] = target
+        return target
+
+    def keep_value(self, source: Var, target: Var, key: tuple[int, int], where: list[Stmt]) -> None:
+        """Store `source` at a place in the forward block; load it at the top of the mirrored block."""
+        loops = self.forward.loops_around(key)
+        if not loops:
+            copy = Var(self.info.names.fresh(f"{source.name}_kept"), source.dtype)
+            where.append(Assign(copy, source))
+            self.tops.setdefault(key, []).append(Assign(target, copy))
+            return
+        shape = self.forward.rectangle(loops)
+        if shape is not None:
+            kept = Array(self.info.names.fresh(f"{source.name}_kept"), source.dtype, shape)
+            self.edits.before.setdefault(loops[0].label, []).append(Alloc(kept, shape))
+            index = tuple(map(_iteration, loops))
+            where.append(Store(kept, index, source))
+            mirrored = tuple(self.read(i, loop.label) if not _is_index(i, loops) else i for i, loop in zip(index, loops))
+            self.tops.setdefault(key, []).append(Assign(target, Load(kept, mirrored)))
+            return
+        stack = self.new_stack(f"{source.name}_kept", source.dtype, loops[0].label)
+        where.append(Push(stack, source))
+        self.tops.setdefault(key, []).append(Pop(target, stack))
+
+    def new_stack(self, name: str, dtype: Any, before: int) -> Stack:
+        fresh = self.info.names.fresh(name)
+        stack = Stack(fresh, self.info.names.fresh(f"{fresh}_top"), dtype)
+        self.edits.before.setdefault(before, []).append(NewStack(stack))
+        return stack
+
+    # ------------------------------------------------------------------------------------------------ arrays
+
+    def old_array(self, array: Array, at: int, key: tuple[int, int]) -> Array:
+        """An array whose elements are those of `array` just before `at`."""
+        if self.forward.array_is_valid(array, at):
+            self.have_handle(array, at)
+            return array
+        return self.keep_array(array, Place(self.forward.block_of(at), None if at == END else -at))
+
+    def keep_array(self, array: Array, place: Place) -> Array:
+        """Keep the whole array as it is at a place of a block (label -k: just before statement k)."""
+        if (array, place) in self.kept_arrays:
+            return self.kept_arrays[array, place]
+        if place.label is not None and place.label < 0:
+            where = self.edits.before.setdefault(-place.label, [])
+            at = -place.label
+        else:
+            where = self.after_place(place)
+            at = self.forward.label_after(place)
+        key, names = place.block, self.info.names
+        loops = self.forward.loops_around(key)
+        shape = self.forward.rectangle(loops) if loops else ()
+        dims_known = shape is not None and all(self.forward.is_known_ahead(d, loops) for d in array.dims) if loops else True
+        dims = tuple(self.read(d, at) for d in array.dims)
+        if not loops:
+            kept = Array(names.fresh(f"{array.name}_kept"), array.dtype, array.dims)
+            where += [Alloc(kept, array.dims), CopyTo(kept, array)]
+            self.kept_arrays[array, place] = kept
+        elif shape is not None and dims_known:
+            rows = Array(names.fresh(f"{array.name}_kept"), array.dtype, (*shape, *array.dims))
+            self.edits.before.setdefault(loops[0].label, []).append(Alloc(rows, rows.dims))
+            row = Array(names.fresh(f"{array.name}_row"), array.dtype, array.dims)
+            index = tuple(map(_iteration, loops))
+            where += [_row_view(row, rows, index), CopyTo(row, array)]
+            out = Array(names.fresh(f"{array.name}_then"), array.dtype, dims)
+            mirrored = tuple(self.read(i, loop.label) if not _is_index(i, loops) else i for i, loop in zip(index, loops))
+            self.tops.setdefault(key, []).append(_row_view(out, rows, mirrored))
+            self.kept_arrays[array, place] = out
+        else:
+            stack = self.new_stack(f"{array.name}_kept", array.dtype, loops[0].label)
+            where.append(Push(stack, array))
+            out = Array(names.fresh(f"{array.name}_then"), array.dtype, dims)
+            self.tops.setdefault(key, []).append(Pop(out, stack, dims))
+            self.kept_arrays[array, place] = out
+        return self.kept_arrays[array, place]
+
+    def have_handle(self, array: Array, at: int) -> None:
+        """A view that was made inside a loop is made again in the sweep."""
+        made = self.forward.view_of(array)
+        if made is None:
+            return
+        view, key = made
+        if not self.forward.loops_around(key) or (array.name, key) in self.rebuilt:
+            return
+        self.rebuilt.add((array.name, key))
+        self.have_handle(view.base, view.label)
+        again = map_expressions(replace(view, label=-1), lambda e: self.read(e, view.label))
+        self.tops.setdefault(key, []).append(again)
+
+    # ----------------------------------------------------------------------------------------- forward edits
+
+    def edited(self, block: Block, key: tuple[int, int]) -> Block:
+        out: list[Stmt] = list(self.edits.entry.get(key, []))
+        for stmt in block:
+            inner = blocks(stmt)
+            if inner and not isinstance(stmt, Rule):
+                stmt = with_blocks(stmt, tuple(self.edited(b, (stmt.label, n)) for n, b in enumerate(inner)))
+            names = self.edits.named.get(stmt.label)
+            before = self.edits.before.get(stmt.label, [])
+            if names:
+                stmt = map_expressions(stmt, lambda e, names=names: _with_names(e, names))  # type: ignore[misc]
+            out += before
+            if not isinstance(stmt, Rule):
+                out.append(stmt)
+            out += self.edits.after.get(stmt.label, [])
+        if key == ROOT:
+            out += self.edits.before.get(END, [])
+        return tuple(out)
+
+    # ------------------------------------------------------------------------------------------------- names
+
+    def final_names(self) -> dict[str, str]:
+        """One old version alone takes the variable's own name; several are numbered."""
+        by_name: dict[str, list[Var]] = {}
+        for version, var in self.versions.items():
+            by_name.setdefault(version.var.name, []).append(var)
+        names: dict[str, str] = {}
+        for name, versions in by_name.items():
+            for number, var in enumerate(versions):
+                own = number == 0 and name not in self.plain_reads
+                names[var.name] = name if own else self.info.names.fresh(name)
+        return names
+
+
+def _row_view(row: Array, rows: Array, index: tuple[Expr, ...]) -> View:
+    picks = tuple(Pick(i) for i in index)
+    runs = tuple(Run(affine.ZERO, affine.ONE, d) for d in rows.dims[len(index) :])
+    return View(row, rows, Subscript((*picks, *runs)))
+
+
+def _iteration(loop: For | While) -> Expr:
+    """The number of the current iteration, from 0."""
+    if isinstance(loop, While):
+        return loop.trip
+    gone = affine.sub(loop.index, loop.start)
+    if affine.same(loop.step, affine.ONE):
+        return gone
+    if affine.same(loop.step, affine.integer(-1)):
+        return affine.sub(loop.start, loop.index)
+    return Call("floordiv", (gone, loop.step), INT64)
+
+
+def _is_index(expr: Expr, loops: list[Any]) -> bool:
+    return isinstance(expr, Var) and any(isinstance(x, For) and x.index == expr for x in loops)
+
+
+def _with_names(expr: Expr, names: dict[Expr, Var]) -> Expr:
+    if expr in names:
+        return names[expr]
+    parts = children(expr)
+    return rebuild(expr, tuple(_with_names(part, names) for part in parts)) if parts else expr
+
+
+def _renamed(stmt: Stmt, names: dict[str, str]) -> Stmt:
+    def rename(expr: Expr) -> Expr:
+        if isinstance(expr, Var) and expr.name in names:
+            return Var(names[expr.name], expr.dtype)
+        return expr
+
+    inner = blocks(stmt)
+    if inner:
+        stmt = with_blocks(stmt, tuple(tuple(_renamed(s, names) for s in block) for block in inner))
+    return map_expressions(stmt, lambda e: rewrite(e, rename))
+
+
+__all__ = ["AddTo", "Callable", "If", "keep", "statements", "without_keep"]

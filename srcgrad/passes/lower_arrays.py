@@ -1,0 +1,109 @@
+"""Array statements → loops.  The right side comes first: where it reads what the loop writes, it goes to a temporary.
+
+    each i < n - 1:  x[i + 1] = x[i]        t = empty(n - 1)
+                                       →    for i in range(n - 1): t[i] = x[i]
+                                            for i in range(n - 1): x[i + 1] = t[i]
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..ir import affine
+from ..ir.nodes import AddTo, Alloc, Array, Block, Expr, For, ForEach, Function, If, Load, Rule, Stmt, Store, Var
+from ..ir.walk import expressions, is_constant, loads, map_expressions, rewrite_block, statements, substitute, variables
+from .info import Info, roots_of
+
+
+def lower_arrays(function: Function) -> Function:
+    info: Info = function.info
+    roots = roots_of(function)
+
+    def lower(stmt: Stmt) -> tuple[Stmt, ...]:
+        if isinstance(stmt, Rule):
+            return (replace(stmt, adjoint=rewrite_block(stmt.adjoint, lower)),)
+        if isinstance(stmt, ForEach):
+            return _loops(stmt, roots, info)
+        return (stmt,)
+
+    return replace(function, body=rewrite_block(function.body, lower))
+
+
+def _loops(stmt: ForEach, roots: dict[str, str], info: Info) -> Block:
+    body = stmt.body
+    if len(body) == 1 and isinstance(body[0], (Store, AddTo)) and _reads_what_it_writes(body[0], stmt, roots):
+        return _by_way_of_temporary(stmt, body[0], info)
+    return (_nest(stmt.indices, stmt.dims, body, stmt),)
+
+
+def _nest(indices: tuple[Var, ...], dims: tuple[Expr, ...], body: Block, origin: ForEach) -> Stmt:
+    """The loops, outermost first; an axis of length 1 needs none."""
+    fixed = {index: affine.ZERO for index, dim in zip(indices, dims) if is_constant(dim, 1)}
+    if fixed:
+        body = _with_indices(body, fixed)
+    ordered = not all(_is_unordered(s, indices) for s in statements(body))
+    for index, dim in reversed(list(zip(indices, dims))):
+        if index not in fixed:
+            body = (For(index, affine.ZERO, dim, affine.ONE, body, ordered, span=origin.span),)
+    if len(body) == 1:
+        return body[0]
+    return If(_true(), body, span=origin.span)
+
+
+def _true() -> Expr:
+    from ..ir.nodes import BOOL, Const
+
+    return Const(True, BOOL)
+
+
+def _with_indices(body: Block, fixed: dict[Var, Expr]) -> Block:
+    def change(expr: Expr) -> Expr:
+        return affine.normal(substitute(expr, dict(fixed)))
+
+    return rewrite_block(body, lambda s: (map_expressions(s, change),))
+
+
+def _is_unordered(stmt: Stmt, indices: tuple[Var, ...]) -> bool:
+    match stmt:
+        case Store(index=index):
+            return is_injective(index, indices)
+        case AddTo() | If():
+            return True
+    return False
+
+
+def is_injective(index: tuple[Expr, ...], over: tuple[Var, ...]) -> bool:
+    """Do different values of these variables give different elements?  (Each runs along an axis of its own.)"""
+    found: set[Var] = set()
+    for part in index:
+        here = variables(part) & set(over)
+        if len(here) == 1 and not loads(part):
+            (var,) = here
+            terms, _ = affine.affine(part)
+            if any(term == var for term, _ in terms) and sum(var in variables(t) for t, _ in terms) == 1:
+                found.add(var)
+    return found == set(over)
+
+
+def _reads_what_it_writes(inner: Store | AddTo, stmt: ForEach, roots: dict[str, str]) -> bool:
+    place = Load(inner.array, inner.index) if isinstance(inner, Store) else inner.target
+    if isinstance(place, Var):
+        return False
+    root = roots.get(place.array.name, place.array.name)
+    moving = tuple(v for v, dim in zip(stmt.indices, stmt.dims) if not is_constant(dim, 1))
+    exact = is_injective(place.index, moving)
+    read = [load for expr in expressions(inner) for load in loads(expr)]
+    clashes = [load for load in read if roots.get(load.array.name, load.array.name) == root]
+    return any(load != place or not exact for load in clashes)
+
+
+def _by_way_of_temporary(stmt: ForEach, inner: Store | AddTo, info: Info) -> Block:
+    dtype = inner.value.dtype
+    temporary = Array(info.names.fresh("t"), dtype, stmt.dims)
+    held = Load(temporary, tuple(stmt.indices))
+    store = Store(temporary, tuple(stmt.indices), inner.value, span=stmt.span)
+    return (
+        Alloc(temporary, stmt.dims, span=stmt.span),
+        _nest(stmt.indices, stmt.dims, (store,), stmt),
+        _nest(stmt.indices, stmt.dims, (replace(inner, value=held),), stmt),
+    )

@@ -1,0 +1,638 @@
+"""The reverse sweep, statement by statement, on memory with shadows.
+
+A scalar `s` has the adjoint variable `s_b`, an array `A` the shadow `A_b`.  Wherever the sweep reads a primal value, it
+reads `Old(value, at=statement)`: what it was just before that forward statement.  How that value is had is `keep`'s matter.
+
+    y = x * w      →      x_b += old(w) * y_b
+                          w_b += old(x) * y_b
+
+    A[i] = e       →      t = A_b[i]; A_b[i] = 0; (adjoint of e with t)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..ir import affine
+from ..ir.nodes import (
+    BOOL,
+    INT64,
+    Absorb,
+    AddTo,
+    Alloc,
+    Array,
+    Assign,
+    Block,
+    Call,
+    Comment,
+    Conform,
+    Const,
+    CopyTo,
+    Cotangent,
+    Expr,
+    For,
+    Function,
+    If,
+    Library,
+    Load,
+    Old,
+    OldArray,
+    Pick,
+    Reshape,
+    Rule,
+    Run,
+    Spread,
+    Stmt,
+    Store,
+    Subscript,
+    Swap,
+    Sweep,
+    Var,
+    View,
+    While,
+    leaves,
+    select,
+)
+from ..ir.walk import (
+    arrays_read,
+    blocks,
+    expressions,
+    loads,
+    map_expressions,
+    rewrite,
+    rewrite_block,
+    statements,
+    subexpressions,
+    variables,
+    with_blocks,
+    written,
+)
+from ..rules.array import ADJOINTS
+from ..rules.scalar import PRIMITIVES, times
+from .find_active import differentiates, is_linear
+from .info import Info, roots_of
+from .lower_arrays import is_injective
+
+END = 1_000_000_000  # the label of the end of the forward part
+
+
+def reverse(function: Function) -> Function:
+    """The forward part, labelled, and after it the sweep."""
+    return _Reverse(function).run()
+
+
+class _Reverse:
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.info: Info = function.info
+        self.active = self.info.active
+        self.roots = roots_of(function)
+        self.shadows: dict[str, Array] = {}
+        self.count = 0
+
+    # ------------------------------------------------------------------------------------------- names
+
+    def is_active(self, thing: Var | Array) -> bool:
+        return self.roots.get(thing.name, thing.name) in self.active and thing.dtype.kind == "f"
+
+    def adjoint(self, var: Var) -> Var:
+        return Var(f"{var.name}_b", var.dtype)
+
+    def shadow(self, array: Array) -> Array:
+        return Array(f"{array.name}_b", array.dtype, array.dims)
+
+    def fresh(self, name: str, dtype: np.dtype) -> Var:
+        return Var(self.info.names.fresh(name), dtype)
+
+    def depends(self, expr: Expr) -> bool:
+        """Does the expression carry a derivative?"""
+        match expr:
+            case Var() | Load(array=_) if expr.dtype.kind == "f":
+                return self.is_active(expr if isinstance(expr, Var) else expr.array)
+            case Call(op=op, args=args) if expr.dtype.kind == "f":
+                return any(differentiates(op, k) and self.depends(arg) for k, arg in enumerate(args))
+        return False
+
+    # -------------------------------------------------------------------------------------------- whole
+
+    def run(self) -> Function:
+        body = self.label(self.function.body)
+        scopes = _Scopes(body, self.function)
+        self.scopes, self.single = scopes.declared, scopes.single
+        self.home, self.block_of, self.after = scopes.home, scopes.block_of, scopes.after
+        self.first_writes = _first_writes(body, self.roots)
+        sweep = [*self.shadows_of_parameters(), *self.begin_block(body, -1, 0), *self.seeds()]
+        sweep += [s for stmt in reversed(body) for s in self.adjoint_of(stmt)]
+        sweep_body, results, params = self.finish(tuple(sweep))
+        return replace(
+            self.function,
+            params=params,
+            body=(*body, Sweep(sweep_body)),
+            results=results,
+            info=replace(self.info, outputs=self.function.results),
+        )
+
+    def label(self, block: Block) -> Block:
+        """Number the statements; open up rules; count the trips of `while` loops."""
+        out: list[Stmt] = []
+        for stmt in block:
+            if isinstance(stmt, Rule):
+                out += self.label(stmt.forward)
+                out.append(replace(stmt, forward=(), label=self.next_label()))
+                continue
+            inner = tuple(self.label(part) for part in blocks(stmt))
+            labelled = replace(stmt, label=self.next_label())
+            out.append(with_blocks(labelled, inner) if inner else labelled)
+            if isinstance(stmt, While):
+                out.append(Comment("", label=self.next_label()))  # here `trip` is the count
+        return tuple(out)
+
+    def next_label(self) -> int:
+        self.count += 1
+        return self.count
+
+    def shadows_of_parameters(self) -> list[Stmt]:
+        out: list[Stmt] = []
+        for param in self.function.params:
+            if isinstance(param, Array) and self.is_active(param):
+                out.append(Alloc(self.shadow(param), param.dims, _zero(param.dtype)))
+            elif isinstance(param, Var) and self.is_active(param):
+                out.append(Assign(self.adjoint(param), _zero(param.dtype)))
+        return out
+
+    def begin_block(self, block: Block, owner: int, branch: int) -> list[Stmt]:
+        """Adjoints of what lives in this block start from zero; shadows of views are views of shadows."""
+        out: list[Stmt] = []
+        for var in self.scopes.get((owner, branch), ()):
+            if self.is_active(var):
+                out.append(Assign(self.adjoint(var), _zero(var.dtype)))
+        allocated = set()
+        for stmt in block:
+            match stmt:
+                case Alloc(array=array, dims=dims) if self.is_active(array) and self.home[array.name] == (owner, branch):
+                    if array.name in allocated:
+                        continue
+                    old = tuple(self.old(dim, stmt.label) for dim in dims)
+                    out.append(Alloc(self.shadow(array), old, _zero(array.dtype)))
+                    allocated.add(array.name)
+                case View(array=array, base=base, how=how) if self.is_active(array):
+                    out.append(View(self.shadow(array), self.shadow(base), self.old_how(how, stmt.label)))
+                case If():  # an array that both branches make lives here
+                    out += self.made_in_branches(stmt, allocated)
+        return out
+
+    def made_in_branches(self, stmt: If, allocated: set[str]) -> list[Stmt]:
+        """Shadows of arrays made in a branch and used after it."""
+        out: list[Stmt] = []
+        for inner in statements((*stmt.then, *stmt.orelse)):
+            if isinstance(inner, Alloc) and self.is_active(inner.array) and inner.array.name not in allocated:
+                if self.home[inner.array.name] == self.block_of[stmt.label]:
+                    after = self.after.get(stmt.label, END)
+                    old = tuple(self.old(dim, after) for dim in inner.array.dims)
+                    out.append(Alloc(self.shadow(inner.array), old, _zero(inner.array.dtype)))
+                    allocated.add(inner.array.name)
+        return out
+
+    # -------------------------------------------------------------------------------------------- ends
+
+    def seeds(self) -> list[Stmt]:
+        out: list[Stmt] = []
+        seeds = iter(self.info.seeds or ())
+        self.seed_arrays: list[tuple[Array, Array]] = []
+        for leaf in leaves(self.function.results):
+            seed = next(seeds, None)
+            if isinstance(leaf, Array):
+                if self.is_active(leaf):
+                    assert isinstance(seed, Array), (leaf, seed)
+                    out.append(self.seed_array(leaf, seed))
+            elif isinstance(leaf, Expr) and self.depends(leaf):
+                value: Expr = seed if isinstance(seed, Var) else Const(1.0, leaf.dtype)
+                out += self.spread(leaf, value, END, clean=True)
+        return out
+
+    def seed_array(self, leaf: Array, seed: Array) -> Stmt:
+        indices = tuple(Var(self.info.names.fresh(n), INT64) for n in "ijklmnpq"[: leaf.ndim])
+        for index in indices:
+            self.info.names.taken.discard(index.name)
+        body: Block = (AddTo(Load(self.shadow(leaf), indices), Load(seed, indices)),)
+        for index, dim in reversed(list(zip(indices, leaf.dims))):
+            body = (For(index, affine.ZERO, self.old(dim, END), affine.ONE, body, False),)
+        return body[0]
+
+    def finish(self, sweep: Block) -> tuple[Block, Any, tuple[Any, ...]]:
+        """What is handed back: the cotangents of `wrt`."""
+        made: list[Stmt] = []
+        cotangents = []
+        by_name = {p.name: p for p in self.function.params}
+        for name in self.info.wrt:
+            param = by_name[name]
+            if isinstance(param, Array):
+                if not self.is_active(param):
+                    made.append(Alloc(self.shadow(param), param.dims, _zero(param.dtype)))
+                cotangents.append(self.shadow(param))
+            else:
+                cotangents.append(self.adjoint(param) if self.is_active(param) else _zero(param.dtype))
+        return (*made, *sweep), tuple(cotangents), self.function.params
+
+    # --------------------------------------------------------------------------------------- statements
+
+    def adjoint_of(self, stmt: Stmt) -> list[Stmt]:
+        at = stmt.label
+        match stmt:
+            case Assign(var=var, value=value) if self.is_active(var):
+                return self.assign(var, value, at)
+            case AddTo(target=Var() as var, value=value) if self.is_active(var):
+                return self.accumulate(self.adjoint(var), var.name, value, at)
+            case AddTo(target=Load(array=array, index=index), value=value) if self.is_active(array):
+                place = Load(self.shadow(array), tuple(self.old(i, at) for i in index))
+                return self.accumulate(place, self.root(array), value, at)
+            case Store(array=array, index=index, value=value) if self.is_active(array):
+                return self.store(stmt, array, index, value)
+            case CopyTo(target=target, source=source) if self.is_active(target):
+                return self.copy(target, source, at)
+            case Swap(left=left, right=right) if self.is_active(left):
+                return [Swap(self.shadow(left), self.shadow(right))]
+            case View(array=array, base=base, how=Conform()) if self.is_active(array):
+                return [Absorb(self.shadow(base), self.shadow(array))]
+            case For():
+                return self.loop(stmt)
+            case While():
+                return self.while_loop(stmt)
+            case If(condition=condition):
+                then = self.block(stmt.then, stmt.label, 0)
+                orelse = self.block(stmt.orelse, stmt.label, 1)
+                if not then and not orelse:
+                    return []
+                return [If(self.old(condition, at), tuple(then), tuple(orelse), label=at)]
+            case Library(routine=routine, out=out, args=args) if self.is_active(out):
+                return self.library(routine, out, args, at)
+            case Rule(outputs=outputs) if any(self.is_active(o) for o in outputs):
+                return self.rule(stmt)
+        return []
+
+    def block(self, body: Block, owner: int, branch: int) -> list[Stmt]:
+        inner = [s for stmt in reversed(body) for s in self.adjoint_of(stmt)]
+        return [*self.begin_block(body, owner, branch), *inner] if inner else []
+
+    def assign(self, var: Var, value: Expr, at: int) -> list[Stmt]:
+        g: Expr = self.adjoint(var)
+        if self.single.get(var.name) == 1:
+            return self.spread(value, g, at, self.clean(var.name))
+        if not self.depends(value):
+            return [Assign(g, _zero(var.dtype))]  # type: ignore[arg-type]
+        held = self.fresh(f"{var.name}_b_now", var.dtype)
+        taken = [Assign(held, g), Assign(g, _zero(var.dtype))]  # type: ignore[arg-type]
+        return [*taken, *self.spread(value, held, at, self.clean(var.name))]
+
+    def accumulate(self, place: Var | Load, root: str, value: Expr, at: int) -> list[Stmt]:
+        if not self.depends(value):
+            return []
+        g: Expr = place
+        out: list[Stmt] = []
+        if isinstance(place, Load) or root in self.read_roots(value):
+            g = self.fresh("g", place.dtype)
+            out.append(Assign(g, place))  # type: ignore[arg-type]
+        return out + self.spread(value, g, at, self.clean(root))
+
+    def read_roots(self, value: Expr) -> set[str]:
+        return {v.name for v in variables(value)} | {self.root(x.array) for x in loads(value)}
+
+    def store(self, stmt: Stmt, array: Array, index: tuple[Expr, ...], value: Expr) -> list[Stmt]:
+        at = stmt.label
+        place = Load(self.shadow(array), tuple(self.old(i, at) for i in index))
+        restart = Store(place.array, place.index, _zero(array.dtype))
+        if stmt.label in self.first_writes:
+            restart = None  # type: ignore[assignment]
+        if not self.depends(value):
+            return [restart] if restart else []
+        held = self.fresh("g", array.dtype)
+        out: list[Stmt] = [Assign(held, place)]
+        if restart:
+            out.append(restart)
+        return out + self.spread(value, held, at, self.clean(self.root(array)))
+
+    def copy(self, target: Array, source: Array, at: int) -> list[Stmt]:
+        names = self.info.names
+        indices = tuple(Var(names.fresh(n), INT64) for n in "ijklmnpq"[: target.ndim])
+        for index in indices:
+            names.taken.discard(index.name)
+        place = Load(self.shadow(target), indices)
+        body: Block = (Store(place.array, indices, _zero(target.dtype)),)
+        if self.is_active(source):
+            body = (AddTo(Load(self.shadow(source), indices), place), *body)
+        for index, dim in reversed(list(zip(indices, target.dims))):
+            body = (For(index, affine.ZERO, self.old(dim, at), affine.ONE, body, False),)
+        return list(body)
+
+    def loop(self, stmt: For) -> list[Stmt]:
+        body = tuple(self.block(stmt.body, stmt.label, 0))
+        if not body:
+            return []
+        start, stop, step = (self.old(e, stmt.label) for e in (stmt.start, stmt.stop, stmt.step))
+        if stmt.ordered:
+            start, stop, step = _backwards(stmt, lambda e: self.old(e, stmt.label))
+        return [For(stmt.index, start, stop, step, body, stmt.ordered, label=stmt.label)]
+
+    def while_loop(self, stmt: While) -> list[Stmt]:
+        body = tuple(self.block(stmt.body, stmt.label, 0))
+        if not body:
+            return []
+        last = Call("sub", (Old(stmt.trip, stmt.label + 1), affine.ONE), INT64)
+        return [For(stmt.trip, last, affine.integer(-1), affine.integer(-1), body, True, label=stmt.label)]
+
+    def library(self, routine: str, out: Array, args: tuple[Any, ...], at: int) -> list[Stmt]:
+        done: list[Stmt] = []
+        for term in ADJOINTS[routine](*args):
+            if self.is_active(args[term.to]):
+                operands = tuple(self.shadow(out) if k == "out" else OldArray(args[k], at) for k in term.operands)  # type: ignore[index]
+                done.append(Library(term.routine, self.shadow(args[term.to]), operands))
+        return done
+
+    def rule(self, stmt: Rule) -> list[Stmt]:
+        """The adjoint that came with the rule; what it does not make itself is read as it was then."""
+        own = {w.name for s in statements(stmt.adjoint) for w in _written_all(s)}
+
+        def translate(expr: Expr) -> Expr:
+            """Cotangents by their names; reads of what the forward part made are old, as small as can be."""
+            match expr:
+                case Cotangent(of=Var() as var):
+                    return self.adjoint(var)
+                case Cotangent(of=Load(array=array, index=index)):
+                    return Load(self.shadow(array), index)
+                case Load(array=array) if array.name not in own:
+                    return Old(expr, stmt.label)
+                case Var(name=name) if name not in own:
+                    return Old(expr, stmt.label)
+            return expr
+
+        def change(inner: Stmt) -> tuple[Stmt, ...]:
+            if isinstance(inner, Spread):
+                g = rewrite(inner.value, translate)
+                held = self.fresh("g", g.dtype)
+                return (Assign(held, g), *self.spread(inner.expr, held, stmt.label, self.rule_is_clean(stmt), own))
+            return (map_expressions(inner, lambda e: rewrite(e, translate)),)
+
+        return list(rewrite_block(stmt.adjoint, change))
+
+    def rule_is_clean(self, stmt: Rule) -> bool:
+        return stmt.name in ("maximum", "minimum") and all(self.clean(self.root_of(o)) for o in stmt.outputs)
+
+    # ------------------------------------------------------------------------------------- expressions
+
+    def spread(
+        self, expr: Expr, g: Expr, at: int, clean: bool, own: set[str] | frozenset[str] = frozenset(), guards: tuple[Expr, ...] = ()
+    ) -> list[Stmt]:
+        """Pass the adjoint `g` of `expr` on to everything that `expr` reads."""
+        if not self.depends(expr):
+            return []
+        match expr:
+            case Var():
+                return [AddTo(self.adjoint(expr), _guarded(g, guards))]
+            case Load(array=array, index=index):
+                place = Load(self.shadow(array), tuple(i if _is_own(i, own) else self.old(i, at) for i in index))
+                return [AddTo(place, _guarded(g, guards))]
+            case Call(op="select", args=(condition, x, y)):
+                held, out = self.named(g, self.depends(x) and self.depends(y))
+                chosen = self.old(condition, at)
+                out += self.spread(x, held, at, clean, own, (*guards, chosen))
+                return out + self.spread(y, held, at, clean, own, (*guards, _not(chosen)))
+            case Call(op=op, args=args):
+                return self.spread_call(expr, op, args, g, at, clean, own, guards)
+        raise AssertionError(expr)
+
+    def spread_call(
+        self, expr: Call, op: str, args: tuple[Expr, ...], g: Expr, at: int, clean: bool, own: Any, guards: tuple[Expr, ...]
+    ) -> list[Stmt]:
+        rule = PRIMITIVES[op]
+        to = [k for k, arg in enumerate(args) if differentiates(op, k) and self.depends(arg)]
+        olds = tuple(arg if isinstance(arg, Const) else self.old(arg, at) for arg in args)
+        out_value = self.old(expr, at)
+        partials = [rule.partials[k](*olds, out_value) if op != "cast" else 1.0 for k in to]  # type: ignore[index, misc]
+        duplicated = len(to) > 1 or any(isinstance(p, Call) and p.op == "select" for p in partials)
+        bent = [not is_linear(expr, k) for k in to]
+        careful = clean and rule.singular and any(bent)
+        g, out = self.named(g, duplicated or careful)
+        for k, partial, is_bent in zip(to, partials, bent):
+            inner = guards
+            if careful and is_bent and _may_diverge(partial):
+                inner = (*guards, Call("ne", (g, _zero(g.dtype)), BOOL))
+            passed = g if op == "cast" else times(g, partial)
+            if passed.dtype != args[k].dtype:
+                passed = Call("cast", (passed,), args[k].dtype)
+            out += self.spread(args[k], passed, at, clean and not is_bent, own, inner)
+        return out
+
+    def named(self, g: Expr, wanted: bool) -> tuple[Expr, list[Stmt]]:
+        """The cotangent under a name, where it is needed more than once."""
+        if not wanted or isinstance(g, (Var, Const)):
+            return g, []
+        held = self.fresh("g", g.dtype)
+        return held, [Assign(held, g)]
+
+    # ------------------------------------------------------------------------------------------ details
+
+    def old(self, expr: Expr, at: int) -> Expr:
+        if isinstance(expr, Const) or not (variables(expr) or loads(expr)):
+            return expr
+        return Old(expr, at)
+
+    def old_how(self, how: Any, at: int) -> Any:
+        match how:
+            case Subscript(items=items):
+                return Subscript(tuple(self.old_item(item, at) for item in items))
+            case Reshape(dims=dims):
+                return Reshape(tuple(self.old(d, at) for d in dims))
+            case Conform(dims=dims):
+                return Conform(tuple(self.old(d, at) for d in dims), zeros=True)
+        return how
+
+    def old_item(self, item: Any, at: int) -> Any:
+        match item:
+            case Pick(index=index):
+                return Pick(self.old(index, at))
+            case Run(start=start, step=step, length=length):
+                return Run(self.old(start, at), self.old(step, at), self.old(length, at))
+        return item
+
+    def root(self, array: Array) -> str:
+        return self.roots.get(array.name, array.name)
+
+    def root_of(self, thing: Var | Array) -> str:
+        return self.root(thing) if isinstance(thing, Array) else thing.name
+
+    def clean(self, name: str) -> bool:
+        return name not in self.info.unclean
+
+
+# ------------------------------------------------------------------------------------------------------ analysis
+
+
+class _Scopes:
+    """In which block each scalar lives: the innermost one that holds all its accesses."""
+
+    def __init__(self, body: Block, function: Function) -> None:
+        self.paths: dict[str, list[tuple[int, int]]] = {}
+        self.vars: dict[str, Var] = {}
+        self.single: dict[str, int] = {}
+        self.arrays: dict[str, list[tuple[int, int]]] = {}
+        self.block_of: dict[int, tuple[int, int]] = {}
+        self.after: dict[int, int] = {}
+        top = ((-1, 0),)
+        for param in function.params:
+            if isinstance(param, Var):
+                self.touch(param, top)
+                self.single[param.name] = 1  # its value at entry
+        for leaf in leaves(function.results):
+            if isinstance(leaf, Array):
+                self.share(leaf.name, top)
+            else:
+                for var in variables(leaf):
+                    self.touch(var, top)
+        self.walk(body, top)
+        self.declared: dict[tuple[int, int], list[Var]] = {}
+        for name, path in self.paths.items():
+            if name in self.single and not any(name == p.name for p in function.params):
+                self.declared.setdefault(path[-1], []).append(self.vars[name])
+        self.home = {name: path[-1] for name, path in self.arrays.items()}
+
+    def walk(self, block: Block, path: tuple[tuple[int, int], ...]) -> None:
+        for position, stmt in enumerate(block):
+            self.block_of[stmt.label] = path[-1]
+            if position + 1 < len(block):
+                self.after[stmt.label] = block[position + 1].label
+            for expr in expressions(stmt):
+                for var in variables(expr):
+                    self.touch(var, path)
+            match stmt:
+                case Assign(var=var) | AddTo(target=Var() as var):
+                    self.touch(var, path)
+                    self.single[var.name] = self.single.get(var.name, 0) + 1
+                case Rule(outputs=outputs, inputs=inputs, adjoint=adjoint):
+                    for output in outputs:
+                        if isinstance(output, Var):
+                            self.touch(output, path)
+                            self.single[output.name] = self.single.get(output.name, 0) + 2
+                    for inner in statements(adjoint):
+                        for expr in expressions(inner):
+                            for var in variables(expr):
+                                self.touch(var, path)
+            for array in (*arrays_read(stmt), *(w for w in _written_all(stmt) if isinstance(w, Array))):
+                self.share(array.name, path)
+            for number, inner_block in enumerate(blocks(stmt)):
+                if not isinstance(stmt, Rule):
+                    self.walk(inner_block, (*path, (stmt.label, number)))
+
+    def touch(self, var: Var, path: tuple[tuple[int, int], ...]) -> None:
+        self.vars[var.name] = var
+        self.paths[var.name] = _common(self.paths.get(var.name), list(path))
+
+    def share(self, name: str, path: tuple[tuple[int, int], ...]) -> None:
+        self.arrays[name] = _common(self.arrays.get(name), list(path))
+
+
+def _common(known: list[tuple[int, int]] | None, path: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    if known is None:
+        return path
+    out = []
+    for x, y in zip(known, path):
+        if x != y:
+            break
+        out.append(x)
+    return out
+
+
+def _written_all(stmt: Stmt) -> tuple[Any, ...]:
+    target = written(stmt)
+    return target if isinstance(target, tuple) else (target,) if target is not None else ()
+
+
+def _first_writes(body: Block, roots: dict[str, str]) -> set[int]:
+    """Stores that are the first to touch fresh memory, each element once: their shadow needs no restart."""
+    found: set[int] = set()
+
+    def visit(block: Block) -> None:
+        for position, stmt in enumerate(block):
+            if isinstance(stmt, Alloc):
+                name = stmt.array.name
+                after = next((s for s in block[position + 1 :] if _touches(s, name, roots)), None)
+                if after is not None:
+                    label = _only_store(after, name, roots)
+                    if label is not None and sum(isinstance(s, Alloc) and s.array.name == name for s in statements(body)) == 1:
+                        found.add(label)
+            for inner in blocks(stmt):
+                visit(inner)
+
+    visit(body)
+    return found
+
+
+def _touches(stmt: Stmt, name: str, roots: dict[str, str]) -> bool:
+    for inner in statements((stmt,)):
+        names = [a.name for a in arrays_read(inner)] + [w.name for w in _written_all(inner)]
+        if any(roots.get(n, n) == name for n in names):
+            return True
+        if isinstance(inner, View) and roots.get(inner.array.name) == name:
+            return True
+    return False
+
+
+def _only_store(stmt: Stmt, name: str, roots: dict[str, str]) -> int | None:
+    """The label of the one store in a nest of plain loops, if nothing else there touches the memory."""
+    over: list[Var] = []
+    while isinstance(stmt, For):
+        over.append(stmt.index)
+        if sum(_touches(s, name, roots) for s in stmt.body) != 1:
+            return None
+        stmt = next(s for s in stmt.body if _touches(s, name, roots))
+    if not isinstance(stmt, Store) or stmt.array.name != name:
+        return None
+    if any(roots.get(x.array.name, x.array.name) == name for e in expressions(stmt) for x in loads(e)):
+        return None
+    return stmt.label if is_injective(stmt.index, tuple(over)) else None
+
+
+def _backwards(stmt: For, old: Any) -> tuple[Expr, Expr, Expr]:
+    step = stmt.step
+    if isinstance(step, Const) and abs(step.value) == 1:
+        first = affine.sub(stmt.stop, step)
+        return old(first), old(affine.sub(stmt.start, step)), affine.integer(-step.value)
+    trips = Call("trip_count", (stmt.start, stmt.stop, step), INT64)
+    last = Call("add", (stmt.start, Call("mul", (Call("sub", (trips, affine.ONE), INT64), step), INT64)), INT64)
+    return old(last), old(affine.sub(stmt.start, step)), old(affine.mul(affine.integer(-1), step))
+
+
+def _zero(dtype: np.dtype) -> Const:
+    return Const(dtype.type(0).item(), dtype)
+
+
+def _not(condition: Expr) -> Expr:
+    return Call("not", (condition,), BOOL)
+
+
+def _guarded(g: Expr, guards: tuple[Expr, ...]) -> Expr:
+    if not guards:
+        return g
+    condition = guards[0]
+    for other in guards[1:]:
+        condition = Call("and", (condition, other), BOOL)
+    return select(condition, g, _zero(g.dtype))
+
+
+def _is_own(index: Expr, own: Any) -> bool:
+    return bool(own) and all(v.name in own for v in variables(index)) and not loads(index)
+
+
+def _may_diverge(partial: Any) -> bool:
+    """Can this partial be infinite or nan: does it divide by a value, or call something that may?"""
+    if not isinstance(partial, Expr):
+        return False
+    for node in subexpressions(partial):
+        match node:
+            case Call(op="div", args=(_, Const(value=value))) if value != 0:
+                continue
+            case Call(op="div" | "pow" | "log" | "sqrt"):
+                return True
+    return False

@@ -1,0 +1,51 @@
+"""Algebra on the sweep's own arithmetic, before `keep`: fewer reads, fewer kept values.
+
+    x_b += 1.0 * y_b      →   x_b += y_b
+    x_b += -(-g)          →   x_b += g
+
+The user's arithmetic is left as it is written: there, x * 0 is not 0 for an infinite x.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..ir.nodes import BOOL, Call, Const, Expr, Function, Stmt, Sweep
+from ..ir.walk import blocks, map_expressions, rewrite, with_blocks
+
+
+def simplify(function: Function) -> Function:
+    return replace(function, body=tuple(_in_sweep(s) if isinstance(s, Sweep) else s for s in function.body))
+
+
+def _in_sweep(stmt: Stmt) -> Stmt:
+    inner = blocks(stmt)
+    if inner:
+        stmt = with_blocks(stmt, tuple(tuple(_in_sweep(s) for s in block) for block in inner))
+    return map_expressions(stmt, lambda expr: rewrite(expr, simpler))
+
+
+def simpler(expr: Expr) -> Expr:
+    """One step of algebra at the top of an expression."""
+    match expr:
+        case Call(op="mul", args=(Const(value=1.0), x)) | Call(op="mul", args=(x, Const(value=1.0))):
+            return x
+        case Call(op="div", args=(x, Const(value=1.0))):
+            return x
+        case Call(op="mul", args=(Const(value=-1.0), x)) | Call(op="mul", args=(x, Const(value=-1.0))):
+            return simpler(Call("neg", (x,), expr.dtype))
+        case Call(op="neg", args=(Call(op="neg", args=(x,)),)):
+            return x
+        case Call(op="mul", args=(Call(op="neg", args=(x,)), y)) | Call(op="mul", args=(y, Call(op="neg", args=(x,)))):
+            return Call("neg", (simpler(Call("mul", (x, y), expr.dtype)),), expr.dtype)
+        case Call(op="div", args=(Call(op="neg", args=(x,)), y)):
+            return Call("neg", (simpler(Call("div", (x, y), expr.dtype)),), expr.dtype)
+        case Call(op="mul", args=(x, Call(op="div", args=(Const(value=1.0), y)))):
+            return Call("div", (x, y), expr.dtype)
+        case Call(op="select", args=(_, x, y)) if x == y:
+            return x
+        case Call(op="select", args=(Const(value=chosen), x, y)):
+            return x if chosen else y
+        case Call(op="not", args=(Const(value=value),)):
+            return Const(not value, BOOL)
+    return expr

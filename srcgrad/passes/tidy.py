@@ -1,0 +1,290 @@
+"""What nobody reads goes; zero-then-add becomes assign; a temporary that is read once is written where it is read.
+
+    x_b = 0.0                      x_b = 2.0 * x * y_b
+    g = y_b               →
+    x_b += 2.0 * x * g
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ..ir.nodes import (
+    AddTo,
+    Alloc,
+    Array,
+    Assign,
+    Block,
+    Call,
+    Comment,
+    Const,
+    CopyTo,
+    Expr,
+    For,
+    Function,
+    If,
+    Load,
+    NewStack,
+    Pop,
+    Print,
+    Push,
+    Raise,
+    Rule,
+    Seal,
+    Stmt,
+    Store,
+    Sweep,
+    Unseal,
+    Var,
+    View,
+    While,
+    leaves,
+)
+from ..ir.walk import (
+    arrays_read,
+    blocks,
+    expressions,
+    loads,
+    map_expressions,
+    rewrite_block,
+    statements,
+    subexpressions,
+    substitute,
+    variables,
+    with_blocks,
+    written,
+)
+from .info import Info, roots_of
+
+LARGEST_INLINED = 12  # nodes of an expression that is moved to where it is read
+
+
+def tidy(function: Function) -> Function:
+    body = rewrite_block(function.body, _open)
+    function = replace(function, body=body)
+    for _ in range(4):
+        before = function.body
+        function = _without_dead(function)
+        function = replace(function, body=_assigned_directly(function.body))
+        function = replace(function, body=_inlined(function))
+        if function.body == before:
+            break
+    return function
+
+
+def _open(stmt: Stmt) -> tuple[Stmt, ...]:
+    """Rules are their forward parts by now; a sweep is statements like others."""
+    match stmt:
+        case Rule(forward=forward):
+            return forward
+        case Sweep(body=body):
+            return (Comment("reverse sweep"), *body)
+        case Comment(text=""):
+            return ()
+        case If(condition=Const(value=value), then=then, orelse=orelse):
+            return then if value else orelse
+        case Assign(var=var, value=value) if var == value:
+            return ()
+    return (stmt,)
+
+
+# ---------------------------------------------------------------------------------------------------- dead code
+
+
+def _without_dead(function: Function) -> Function:
+    info: Info = function.info
+    roots = roots_of(function)
+    live: set[str] = set()
+    for leaf in leaves(function.results):
+        live |= _names_read(leaf, roots)
+    if info.kind == "primal":
+        live |= {p.name for p in function.params if isinstance(p, Array)}
+    while True:
+        before = len(live)
+        _mark(function.body, live, roots)
+        if len(live) == before:
+            break
+    return replace(function, body=_sweep_out(function.body, live, roots))
+
+
+def _names_read(value: Any, roots: dict[str, str]) -> set[str]:
+    if isinstance(value, Array):
+        return {value.name, roots.get(value.name, value.name)}
+    if isinstance(value, Expr):
+        out = {v.name for v in variables(value)}
+        for load in loads(value):
+            out |= {load.array.name, roots.get(load.array.name, load.array.name)}
+        for node in subexpressions(value):
+            if type(node).__name__ == "Dim":
+                out.add(node.array)  # type: ignore[attr-defined]
+        return out
+    return set()
+
+
+def _reads(stmt: Stmt, roots: dict[str, str]) -> set[str]:
+    out: set[str] = set()
+    for expr in expressions(stmt):
+        out |= _names_read(expr, roots)
+    for array in arrays_read(stmt):
+        out |= _names_read(array, roots)
+    if isinstance(stmt, Print):
+        for part in stmt.parts:
+            out |= _names_read(part, roots)
+    if isinstance(stmt, (Pop, Seal)):
+        out.add(stmt.stack.name)
+    return out
+
+
+def _is_effective(stmt: Stmt, live: set[str], roots: dict[str, str]) -> bool:
+    match stmt:
+        case Raise() | Print():
+            return True
+        case Comment():
+            return False
+        case Push(stack=stack) | NewStack(stack=stack) | Unseal(stack=stack):
+            return stack.name in live
+        case View(array=array):
+            return array.name in live
+        case For() | If():
+            return any(_is_effective(s, live, roots) for block in blocks(stmt) for s in block)
+        case While(trip=trip):
+            return trip.name in live or any(_is_effective(s, live, roots) for s in stmt.body)
+    target = written(stmt)
+    for item in target if isinstance(target, tuple) else (target,):
+        if isinstance(item, Var) and item.name in live:
+            return True
+        if isinstance(item, Array) and roots.get(item.name, item.name) in live:
+            return True
+    return False
+
+
+def _mark(block: Block, live: set[str], roots: dict[str, str]) -> None:
+    for stmt in reversed(block):
+        if not _is_effective(stmt, live, roots):
+            continue
+        live |= _reads(stmt, roots)
+        target = written(stmt)
+        for item in target if isinstance(target, tuple) else (target,):
+            if isinstance(item, Array):
+                live.add(item.name)
+                live.add(roots.get(item.name, item.name))
+        for inner in blocks(stmt):
+            _mark(inner, live, roots)
+
+
+def _sweep_out(block: Block, live: set[str], roots: dict[str, str]) -> Block:
+    out = []
+    for stmt in block:
+        if not _is_effective(stmt, live, roots) and not isinstance(stmt, Comment):
+            continue
+        inner = blocks(stmt)
+        if inner:
+            stmt = with_blocks(stmt, tuple(_sweep_out(b, live, roots) for b in inner))
+        out.append(stmt)
+    return tuple(out)
+
+
+# -------------------------------------------------------------------------------------------- zero, then add
+
+
+def _assigned_directly(block: Block) -> Block:
+    out = [with_blocks(s, tuple(_assigned_directly(b) for b in blocks(s))) if blocks(s) else s for s in block]
+    position = 0
+    while position < len(out):
+        stmt = out[position]
+        if isinstance(stmt, Assign) and isinstance(stmt.value, Const):
+            at = next((k for k in range(position + 1, len(out)) if _touches(out[k], stmt.var)), None)
+            if at is not None:
+                later = out[at]
+                match later:
+                    case AddTo(target=Var() as var, value=value) if var == stmt.var and var not in variables(value):
+                        if stmt.value.value == 0:
+                            out[at] = Assign(var, value, span=later.span)
+                            del out[position]
+                            continue
+                    case Assign(var=var, value=value) if var == stmt.var and var not in variables(value):
+                        del out[position]
+                        continue
+        position += 1
+    return tuple(out)
+
+
+def _touches(stmt: Stmt, var: Var) -> bool:
+    for inner in statements((stmt,)):
+        if written(inner) == var or any(var in variables(e) for e in expressions(inner)):
+            return True
+    return False
+
+
+# ------------------------------------------------------------------------------------------- single-use names
+
+
+def _inlined(function: Function) -> Block:
+    info: Info = function.info
+    roots = roots_of(function)
+    uses: dict[Var, int] = {}
+    makes: dict[Var, int] = {}
+    made_for: set[Var] = set()
+    for stmt in statements(function.body):
+        for expr in expressions(stmt):
+            for node in subexpressions(expr):
+                if isinstance(node, Var):
+                    uses[node] = uses.get(node, 0) + 1
+        target = written(stmt)
+        if isinstance(target, Var):
+            makes[target] = makes.get(target, 0) + 1
+            if isinstance(stmt, Assign) and stmt.span is None:
+                made_for.add(target)
+    for leaf in leaves(function.results):
+        for var in variables(leaf) if isinstance(leaf, Expr) else ():
+            uses[var] = uses.get(var, 0) + 2
+    params = {p for p in function.params if isinstance(p, Var)}
+    once = {v for v in made_for if uses.get(v) == 1 and makes.get(v) == 1 and v not in params}
+    _ = info
+    return _inline_block(function.body, once, roots)
+
+
+def _inline_block(block: Block, once: set[Var], roots: dict[str, str]) -> Block:
+    out = [with_blocks(s, tuple(_inline_block(b, once, roots) for b in blocks(s))) if blocks(s) else s for s in block]
+    position = 0
+    while position < len(out):
+        stmt = out[position]
+        if isinstance(stmt, Assign) and stmt.var in once:
+            at = _place_to_inline(out, position, stmt, roots)
+            if at is not None:
+                var, value = stmt.var, stmt.value
+                out[at] = map_expressions(out[at], lambda e: substitute(e, {var: value}))
+                del out[position]
+                continue
+        position += 1
+    return tuple(out)
+
+
+def _place_to_inline(block: list[Stmt], position: int, stmt: Assign, roots: dict[str, str]) -> int | None:
+    """The statement that reads the variable, if the value is still the same there and it is read just once."""
+    if sum(1 for _ in subexpressions(stmt.value)) > LARGEST_INLINED:
+        return None
+    reads = {v.name for v in variables(stmt.value)}
+    memory = {roots.get(x.array.name, x.array.name) for x in loads(stmt.value)}
+    for at in range(position + 1, len(block)):
+        later = block[at]
+        if any(stmt.var in variables(e) for e in expressions(later)):
+            return at if not _under_select(later, stmt) else None
+        if any(_touches(s, stmt.var) for s in (later,)):
+            return None  # inside a loop or a branch
+        for inner in statements((later,)):
+            target = written(inner)
+            for item in target if isinstance(target, tuple) else (target,):
+                if isinstance(item, Var) and item.name in reads:
+                    return None
+                if isinstance(item, Array) and roots.get(item.name, item.name) in memory:
+                    return None
+    return None
+
+
+def _under_select(stmt: Stmt, made: Assign) -> bool:
+    return isinstance(stmt, (While, For)) or (isinstance(stmt, View) and not isinstance(made.value, (Var, Const)))
+
+
+__all__ = ["Alloc", "Call", "CopyTo", "Load", "Store", "tidy"]

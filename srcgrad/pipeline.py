@@ -1,0 +1,160 @@
+"""From a Python function and the types of its arguments to generated source: the passes in order.
+
+This is the first file to read.  `generate` interprets the function into IR, runs the passes over it, and has the result
+printed; `source` shows the program after any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from .backends.python import emit
+from .errors import OptionError
+from .frontend.function import LIKE_THE_OUTPUT, Interpreted, interpret
+from .frontend.types import ValueType
+from .ir.check import check
+from .ir.nodes import Function
+from .ir.show import show
+from .passes.assemble import assemble
+from .passes.find_active import find_active
+from .passes.keep import keep, without_keep
+from .passes.lower_arrays import lower_arrays
+from .passes.reverse import reverse
+from .passes.simplify import simplify
+from .passes.tidy import tidy
+
+Pass = Callable[[Function], Function]
+
+PRIMAL: tuple[Pass, ...] = (
+    lower_arrays,  # whole-array arithmetic becomes loops; right sides are evaluated first
+    tidy,
+)
+DERIVATIVE: tuple[Pass, ...] = (
+    lower_arrays,
+    find_active,  # what carries derivatives: all the rest is left alone
+    reverse,  # reads primal values freely, as Old(t)
+    simplify,  # before keep: fewer reads, fewer kept values
+    keep,  # turns each Old(t) into a valid, recomputed or kept read
+    assemble,  # one function for both sweeps, or the forward or the reverse half of a pair
+    tidy,  # zero-then-add becomes assign; dead values and shadows go
+)
+OPTIONAL = {"simplify", "tidy", "keep"}  # tests run without these; without keep, gradients must go wrong
+_left_out: set[str] = set()
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user asked of `grad` that changes the generated source."""
+
+    wrt: Any = None
+    fastmath: bool = False
+    boundscheck: bool = True
+    outputs: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Capture:
+    """A hidden trailing argument: a global or closure value that the function reads, fetched at each call."""
+
+    name: str
+    fetch: Callable[[], Any]
+    type: ValueType
+
+
+@dataclass(frozen=True)
+class Generated:
+    """A module as text, and what is needed to call it.
+
+    `results` and `outputs` are structures of types; `writes` are the positions of leaf arguments that f writes;
+    `assumed` are outside values that the text was specialised to, with how to look at them again.
+    """
+
+    text: str
+    entry: str
+    arguments: tuple[ValueType, ...]
+    results: Any
+    outputs: Any
+    captured: tuple[Capture, ...] = ()
+    globals: dict[str, Any] = field(default_factory=dict)
+    writes: tuple[int, ...] = ()
+    assumed: tuple[tuple[Callable[[], Any], Any], ...] = ()
+
+
+def generate(function: Callable[..., Any], kind: str, types: Any, cotangents: Any, options: Options) -> Generated:
+    """The module of one kind for arguments of these types.
+
+    Parameters
+    ----------
+    kind : {"primal", "backward", "value_and_backward", "forward", "pullback"}
+    types : tuple of ValueType
+        One per parameter of the function.
+    cotangents : ValueType or None
+        The structure of v; None where it is left out.
+    """
+    start = interpret(function, kind, types, cotangents, options)
+    program = run(start.function, passes_for(kind))
+    info = program.info
+    text = emit(program)
+    return Generated(
+        text=text,
+        entry=program.name,
+        arguments=info.extra["arguments"],
+        results=info.extra["results"],
+        outputs=start.outputs,
+        captured=tuple(Capture(c.name, c.fetch, c.type) for c in start.captured),
+        globals=start.exceptions,
+        writes=start.writes,
+        assumed=start.assumed,
+    )
+
+
+def passes_for(kind: str) -> tuple[Pass, ...]:
+    steps = PRIMAL if kind == "primal" else DERIVATIVE
+    return tuple(without_keep if s is keep and "keep" in _left_out else s for s in steps if _is_run(s))
+
+
+def _is_run(step: Pass) -> bool:
+    return step.__name__ not in _left_out or step is keep
+
+
+def run(program: Function, steps: tuple[Pass, ...], watch: Callable[[str, Function], None] | None = None) -> Function:
+    """Every pass in order, checked after each."""
+    program = check(program, after="frontend")
+    if watch:
+        watch("frontend", program)
+    for step in steps:
+        program = check(step(program), after=step.__name__)
+        if watch:
+            watch(step.__name__, program)
+    return program
+
+
+def source(
+    function: Callable[..., Any], kind: str, types: Any, cotangents: Any, options: Options, after: str | None = None
+) -> str:
+    """The generated module, or the program as it is after one of the passes (`"frontend"` comes first)."""
+    cotangents = LIKE_THE_OUTPUT if cotangents is None else cotangents
+    if after is None:
+        return generate(function, kind, types, cotangents, options).text
+    steps = passes_for(kind)
+    known = ["frontend", *(step.__name__ for step in steps)]
+    if after not in known:
+        raise OptionError(f"there is no pass {after!r}", help=(f"the passes are {', '.join(known)}",))
+    seen: dict[str, str] = {}
+    start: Interpreted = interpret(function, kind, types, cotangents, options)
+    run(start.function, steps, watch=lambda name, program: seen.setdefault(name, show(program)))
+    return seen[after]
+
+
+@contextmanager
+def without(name: str) -> Iterator[None]:
+    """Leave a pass out for a while (for tests)."""
+    assert name in OPTIONAL, name
+    _left_out.add(name)
+    try:
+        yield
+    finally:
+        _left_out.discard(name)

@@ -1,0 +1,42 @@
+"""A cache folder of the session's own, the option that rewrites goldens, and a line on generated programs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="rewrite tests/golden from what is generated now")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Tests neither read nor fill the user's cache."""
+    folder = tmp_path_factory.mktemp("cache")
+    folder.chmod(0o700)
+    before = os.environ.get("SRCGRAD_CACHE_DIR")
+    os.environ["SRCGRAD_CACHE_DIR"] = str(folder)
+    yield folder
+    if before is None:
+        del os.environ["SRCGRAD_CACHE_DIR"]
+    else:
+        os.environ["SRCGRAD_CACHE_DIR"] = before
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What the generated-program tests did: how many programs, from which seed."""
+    lines = [
+        f"{report.nodeid.rsplit('::', 1)[-1]}: {value}"
+        for outcome in ("passed", "failed")
+        for report in terminalreporter.stats.get(outcome, ())
+        for name, value in getattr(report, "user_properties", ())
+        if name == "generated programs" and report.when == "call"
+    ]
+    if lines:
+        terminalreporter.section("generated programs")
+        for line in lines:
+            terminalreporter.write_line(line)

@@ -1,0 +1,13 @@
+"""Small programs in families, each with its cases: what every test of the whole way runs over."""
+
+from . import arrays, branches, calls, in_place, loops, physics, straight, views
+from .registry import FLOAT32, FLOAT64, PROGRAMS, Case, Program
+
+FAMILIES = (straight, loops, branches, arrays, in_place, views, calls, physics)
+
+__all__ = ["FAMILIES", "FLOAT32", "FLOAT64", "PROGRAMS", "Case", "Program", "named"]
+
+
+def named(name: str) -> Program:
+    """The program of that name, such as "loops.horner"."""
+    return next(program for program in PROGRAMS if program.name == name)

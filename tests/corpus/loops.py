@@ -1,0 +1,322 @@
+"""Loops: every form of `for` and `while`, what they carry, and how they end."""
+
+import numpy as np
+
+from .registry import ONLY64, case, integers, number, positive, program, real, values
+
+COEFFICIENTS = (0.5, -1.2, 0.3, 0.9)
+
+
+@program(case(0.7, 4), case(number(0.7), 4), case(real(3), 0), compiled=True)
+def repeated_sine(x, n):
+    y = x * 1.0
+    for _ in range(n):
+        y = np.sin(y) + 0.5 * x
+    return y
+
+
+@program(case(0.8), case(real(4)), case(number(0.8)))
+def horner(x):
+    y = 0.0
+    for c in COEFFICIENTS:
+        y = y * x + c
+    return y
+
+
+@program(case(real(6)), case(real(6, layout="reverse")), case(real(0)), case(real(1)))
+def over_an_array(x):
+    total = 0.0
+    for xi in x:
+        total += xi * xi * np.cos(xi)
+    return total
+
+
+@program(case(real(3, 4)), case(real(3, 4, layout="F")))
+def over_rows(x):
+    y = np.ones(4)
+    for row in x:
+        y = y * np.cos(row) + row
+    return y
+
+
+@program(case(real(7), 2), case(real(7), 3), compiled=True)
+def every_range(x, k):
+    a = 0.0
+    for i in range(len(x)):
+        a += x[i] * i
+    for i in range(1, x.size - 1):
+        a = a * 0.9 + x[i - 1] * x[i + 1]
+    for i in range(len(x) - 1, -1, -1):
+        a = np.sin(a + x[i])
+    for i in range(0, len(x), k):
+        a += x[i] ** 2
+    for i in range(6, 0, -k):
+        a -= x[i] * x[i - 1]
+    for i in range(3, 3):
+        a = x[i] * 100
+    return a
+
+
+@program(case(real(5), 0, 5, 1), case(real(5), 4, -1, -1), case(real(5), 4, 0, -2), case(real(5), 3, 1, 1))
+def range_at_run_time(x, start, stop, step):
+    a = 1.0
+    for i in range(start, stop, step):
+        a = a * (1.5 + x[i]) - x[i]
+    return a
+
+
+@program(case(1.5), case(number(1.5)))
+def while_newton(a):
+    """The root of x**3 = a by Newton's method, to convergence."""
+    x = a
+    while abs(x**3 - a) > 1e-3:
+        x = x - (x**3 - a) / (3 * x**2)
+    return x
+
+
+@program(case(real(3)), case(values(0.41, -1.2, 0.73)), compiled=True)
+def double_until_long(x):
+    y = x * 2
+    while np.linalg.norm(y) < 1000:
+        y = y * 2
+    return y
+
+
+@program(case(values(0.3, 0.9, 0.2, 1.4, 0.8)), case(values(0.3, 0.1)), case(values(2.0, 0.1)))
+def break_out(x):
+    total = 0.0
+    for i in range(len(x)):
+        if x[i] > 1.0:
+            break
+        total = total * 1.5 + x[i] ** 2
+    return total
+
+
+@program(case(values(0.3, -0.9, 0.2, -1.4, 0.8)), case(values(-0.3, -0.1)))
+def continue_past(x):
+    total = 1.0
+    for xi in x:
+        if xi < 0:
+            continue
+        total *= 1 + xi
+    return total
+
+
+@program(case(values(0.3, 0.9, 0.2, 1.4, 0.8)), case(values(0.3, 0.1)), case(values(1.3, 0.1)))
+def return_early(x):
+    y = 0.5
+    for i in range(len(x)):
+        y = y * x[i] + x[i] ** 2
+        if x[i] > 1.0:
+            return y * 3
+    return np.sin(y)
+
+
+@program(case(real(4, 5)), case(real(1, 1)), case(real(3, 3, low=-0.3)), compiled=True)
+def nested_jumps(a):
+    """break, continue and return in nested loops."""
+    s = 1.0
+    for i in range(a.shape[0]):
+        t = 0.0
+        for j in range(a.shape[1]):
+            if j > i + 2:
+                break
+            if a[i, j] < -0.5:
+                continue
+            t += a[i, j] * s
+            if t > 1.5:
+                return s * t
+        s = s * np.cos(t) + t
+    return s
+
+
+@program(case(0.9, 1.3), case(0.2, 0.3))
+def while_with_everything(x, y):
+    n = 0
+    while True:
+        n += 1
+        x = np.sin(x) + 0.1 * y
+        if n == 2:
+            continue
+        y = y * 0.8 + x * x
+        if y < 0.4:
+            return x * y
+        if n > 6 or x < 0.05:
+            break
+    return x - y * n
+
+
+@program(case(real(5)), case(values(0.5, 0.25, 0.1)))
+def while_two_conditions(x):
+    i = 0
+    s = 0.0
+    while i < len(x) and s < 0.6:
+        s += x[i] ** 2
+        i += 1
+    return s * i + s**2
+
+
+@program(case(real(6)))
+def while_counting_down(x):
+    i = len(x)
+    p = 1.0
+    while i > 0:
+        i -= 1
+        p = p * (1 + 0.3 * x[i]) + x[i] * i
+    return p
+
+
+@program(case(positive(5)), case(values(1.0, 0.0, 2.0, 3.0)))
+def product(x):
+    p = 1.0
+    for xi in x:
+        p *= xi
+    return p
+
+
+@program(case(0.8, 5), case(number(0.8), 7))
+def fibonacci_like(x, n):
+    a, b = x, 1.0
+    for _ in range(n):
+        a, b = b, a * x + b
+    return a * b
+
+
+@program(case(real(3), 4), case(real(3), 0))
+def rebound_array(x, n):
+    for k in range(n):
+        x = x + 0.1 * np.sin(x) * k
+    return x
+
+
+@program(case(real(3), real(3), 5), case(real(3), real(3), 2))
+def arrays_that_trade_places(x, y, n):
+    for _ in range(n):
+        x, y = y, x * 0.5 + np.cos(y)
+    return x * y
+
+
+@program(case(real(4)))
+def last_index_survives(x):
+    for i in range(len(x)):
+        y = x[i] * i
+    return y * i + x[i]
+
+
+@program(case(0.7), case(number(0.7)))
+def type_that_widens(x):
+    """`total` enters the loop as an int and leaves it as a float."""
+    total = 0
+    for i in range(4):
+        total = total + x * i
+    return total
+
+
+@program(case(positive(3, 3)))
+def triangle(a):
+    s = 0.0
+    n = a.shape[0]
+    for i in range(n):
+        for j in range(i):
+            s += a[i, j] * a[j, i]
+        for j in range(i, n):
+            s *= 1 + 0.1 * a[i, j]
+    return s
+
+
+@program(case(real(4)))
+def comprehensions(x):
+    a = np.array([xi * xi for xi in x])
+    b = np.stack([x * i for i in range(3)])
+    c = np.sum([np.sin(x[i]) for i in range(len(x))])
+    d = np.array([x[i] + j * x[j] for i in range(2) for j in range(3)])
+    e = sum([xi for xi in x])
+    return a.sum() * c + (b**2).sum() + (d * d).sum() + e**3
+
+
+@program(case(0.7), case(number(0.7)))
+def powers_by_comprehension(x):
+    return np.stack([x**i for i in range(6)]).reshape(3, 2)
+
+
+@program(case(0.7, 1.1))
+def list_literals(x, y):
+    a = np.array([x, y, x * y, 1.0])
+    b = np.array([[x, 0.0], [y, x * x]])
+    return a.sum() * (b @ b).sum() + np.sum([x, y]) + max([x, y]) * min([x, y, 2.0])
+
+
+@program(case(0.8, 6), case(0.8, 0))
+def branch_carried(x, n):
+    y = x
+    for i in range(n):
+        if i % 2 == 0:
+            y = y * x
+        else:
+            y = np.exp(-y) + x
+    return y
+
+
+@program(case(1.7, 40, dtypes=ONLY64))
+def many_iterations(x, n):
+    """The logistic map below chaos."""
+    y = 0.3
+    for _ in range(n):
+        y = x * y * (1 - y)
+    return y
+
+
+@program(case(real(6), integers(2, 0, 3, 1)))
+def varying_trip_counts(x, counts):
+    s = 0.2
+    for n in counts:
+        for j in range(n):
+            s = np.sin(s * x[j]) + x[j + n]
+    return s
+
+
+@program(case(real(3, 2, 4)), case(real(0, 2, 4)), case(real(3, 0, 4)))
+def three_deep(a):
+    s = 0.0
+    for i in range(a.shape[0]):
+        p = 1.0
+        for j in range(a.shape[1]):
+            q = 0.5
+            for k in range(a.shape[2]):
+                q = q * a[i, j, k] + np.sin(q)
+            p = p * q + q
+        s = s + p * p
+    return s
+
+
+@program(case(positive(4)))
+def running_maximum(x):
+    best = x[0]
+    total = 0.0
+    for i in range(1, len(x)):
+        if x[i] * x[i] > best:
+            best = x[i] * x[i]
+        total += best
+    return total * best
+
+
+@program(case(0.6, 3))
+def while_inside_for(x, n):
+    s = 0.0
+    for i in range(n):
+        y = x * (i + 1)
+        while y > 0.3:
+            y = y * y * 0.45
+        s += np.sqrt(y)
+    return s
+
+
+@program(case(real(3), real(3)), case(real(5), real(5)))
+def for_else_free_search(x, y):
+    """The first index where y exceeds x, and what stands there."""
+    found = -1
+    for i in range(len(x)):
+        if y[i] > x[i]:
+            found = i
+            break
+    return x[found] * y[found] ** 2

@@ -1,0 +1,242 @@
+"""What the tests of the whole way share: structures, differences, comparisons."""
+
+from __future__ import annotations
+
+import atexit
+import copy
+import hashlib
+import importlib.util
+import inspect
+import linecache
+import math
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+# fmt: off
+PRIMAL_TOLERANCE =   {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 3e-5}
+GRADIENT_TOLERANCE = {np.dtype(np.float64): 1e-7,  np.dtype(np.float32): 2e-3}
+# fmt: on
+
+
+def from_text(text: str, name: str) -> Callable[..., Any]:
+    """The function `name` of a program given as text, from a real file, so that its source can be read."""
+    folder = Path(tempfile.gettempdir()) / f"srcgrad-programs-{os.getpid()}"
+    folder.mkdir(exist_ok=True)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = folder / f"program_{hashlib.sha256(text.encode()).hexdigest()[:16]}.py"
+    path.write_text(text)
+    linecache.checkcache(str(path))
+    specification = importlib.util.spec_from_file_location(path.stem, path)
+    assert specification and specification.loader
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[path.stem] = module
+    specification.loader.exec_module(module)
+    return getattr(module, name)
+
+
+def from_arrow(arrow: str) -> Callable[..., Any]:
+    """The function that "x, y -> x * y" stands for."""
+    parameters, expression = arrow.split(" -> ")
+    return from_text(f"import math\n\nimport numpy as np\n\n\ndef f({parameters}):\n    return {expression}\n", "f")
+
+
+def leaves(structure: Any) -> Iterator[Any]:
+    """The leaves of a nested tuple, in order."""
+    if isinstance(structure, tuple):
+        for item in structure:
+            yield from leaves(item)
+    else:
+        yield structure
+
+
+def mapped(function: Callable[[Any], Any], structure: Any) -> Any:
+    """The same structure with `function` applied to each leaf."""
+    if isinstance(structure, tuple):
+        return tuple(mapped(function, item) for item in structure)
+    return function(structure)
+
+
+def is_real(leaf: Any) -> bool:
+    return isinstance(leaf, float) or (isinstance(leaf, np.ndarray | np.generic) and leaf.dtype.kind == "f")
+
+
+def fresh(value: Any) -> Any:
+    """A copy with the same memory layout, negative strides and gaps included."""
+    if isinstance(value, tuple):
+        return tuple(fresh(item) for item in value)
+    if isinstance(value, np.ndarray) and value.ndim and not value.flags.c_contiguous and not value.flags.f_contiguous:
+        out = strided_like(value)
+        out[...] = value
+        return out
+    return copy.deepcopy(value)
+
+
+def strided_like(value: np.ndarray) -> np.ndarray:
+    wide = np.zeros(tuple(2 * n for n in value.shape), value.dtype)
+    picks = tuple(slice(None, None, 2 if stride >= 0 else -2) for stride in value.strides)
+    return wide[picks]
+
+
+def widened(value: Any) -> Any:
+    """The same arguments in float64."""
+    if isinstance(value, tuple):
+        return tuple(widened(item) for item in value)
+    if isinstance(value, np.ndarray | np.generic) and value.dtype.kind == "f":
+        out = fresh(value) if isinstance(value, np.ndarray) else value
+        return out.astype(np.float64) if out.dtype != np.float64 else out
+    return fresh(value)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A function with its arguments bound in order, what is differentiated, and what counts as output."""
+
+    function: Callable[..., Any]
+    names: tuple[str, ...]
+    args: tuple[Any, ...]
+    wrt: Any = None
+    writes: tuple[str, ...] = ()
+
+    @property
+    def differentiated(self) -> tuple[str, ...]:
+        if self.wrt is None:
+            return tuple(n for n, a in zip(self.names, self.args, strict=True) if any(is_real(x) for x in leaves(a)))
+        wrt = self.wrt if isinstance(self.wrt, tuple) else (self.wrt,)
+        return tuple(self.names[w] if isinstance(w, int) else w for w in wrt)
+
+    def run(self, args: tuple[Any, ...]) -> Any:
+        """The outputs of plain Python; `args` may be written."""
+        kinds = inspect.signature(self.function).parameters
+        bound = dict(zip(self.names, args, strict=True))
+        keywords = {n: bound.pop(n) for n in self.names if kinds[n].kind is inspect.Parameter.KEYWORD_ONLY}
+        result = self.function(*bound.values(), **keywords)
+        if result is None:
+            written = tuple(args[self.names.index(name)] for name in self.writes)
+            return written[0] if len(written) == 1 else written
+        return result
+
+
+def subject(
+    function: Callable[..., Any], args: tuple, keywords: dict[str, Any], wrt: Any = None, writes: Any = ()
+) -> Subject:
+    bound = inspect.signature(function).bind(*args, **keywords)
+    bound.apply_defaults()
+    return Subject(function, tuple(bound.arguments), tuple(bound.arguments.values()), wrt, tuple(writes))
+
+
+def random_like(rng: np.random.Generator, structure: Any) -> Any:
+    """A random tangent or cotangent: same structure, shapes and dtypes; 0.0 where the leaf is no real number."""
+
+    def draw(leaf: Any) -> Any:
+        if not is_real(leaf):
+            return leaf
+        if isinstance(leaf, np.ndarray):
+            return rng.uniform(-1, 1, leaf.shape).astype(leaf.dtype)
+        return type(leaf)(rng.uniform(-1, 1))
+
+    return mapped(draw, structure)
+
+
+def inner(a: Any, b: Any) -> float:
+    return math.fsum(
+        float(np.sum(np.asarray(x, np.float64) * np.asarray(y, np.float64)))
+        for x, y in zip(leaves(a), leaves(b), strict=True)
+        if is_real(x)
+    )
+
+
+def magnitude(a: Any, b: Any) -> float:
+    """What the rounding errors of `inner(a, b)` are measured against."""
+    return math.fsum(
+        float(np.sum(np.abs(np.asarray(x, np.float64) * np.asarray(y, np.float64))))
+        for x, y in zip(leaves(a), leaves(b), strict=True)
+        if is_real(x)
+    )
+
+
+def moved(args: Any, direction: Any, step: float) -> Any:
+    def move(leaf: Any, along: Any) -> Any:
+        if not is_real(leaf):
+            return leaf
+        if isinstance(leaf, np.ndarray):
+            leaf[...] += step * along
+            return leaf
+        return type(leaf)(leaf + step * along)
+
+    def walk(a: Any, d: Any) -> Any:
+        return tuple(map(walk, a, d)) if isinstance(a, tuple) else move(a, d)
+
+    return walk(args, direction)
+
+
+def slope(phi: Callable[[float], float], width: float = 0.01, levels: int = 5) -> tuple[float, float]:
+    """phi'(0) by central differences, extrapolated (Richardson, Ridders' choice of the entry), with its error."""
+    table: list[list[float]] = []
+    best, error = math.nan, math.inf
+    for level in range(levels):
+        h = width / 2**level
+        row = [(phi(h) - phi(-h)) / (2 * h)]
+        for k, above in enumerate(table[-1] if table else ()):
+            row.append(row[k] + (row[k] - above) / (4 ** (k + 1) - 1))
+            guess = max(abs(row[k + 1] - row[k]), abs(row[k + 1] - above))
+            if guess <= error:
+                best, error = row[k + 1], guess
+        table.append(row)
+    return best, error
+
+
+def directional(s: Subject, direction: Any, v: Any, width: float = 0.01) -> tuple[float, float]:
+    """v^T J direction of the undecorated function, in float64, with an estimate of its error."""
+    direction = tuple(
+        widened(d) if name in s.differentiated else mapped(lambda leaf: leaf * 0 if is_real(leaf) else leaf, d)
+        for name, d in zip(s.names, direction, strict=True)
+    )
+
+    def phi(step: float) -> float:
+        return inner(s.run(moved(widened(s.args), direction, step)), v)
+
+    with np.errstate(all="ignore"):
+        return slope(phi, width)
+
+
+def along(s: Subject, direction: Any) -> Any:
+    """The part of `direction` that belongs to the cotangents, in their structure (bare for one)."""
+    parts = tuple(direction[s.names.index(name)] for name in s.differentiated)
+    return parts if isinstance(s.wrt, tuple) or len(parts) != 1 else parts[0]
+
+
+def assert_same_kind(got: Any, want: Any, what: str) -> None:
+    """Same structure, shapes and dtypes; arrays are arrays and scalars are scalars."""
+    if isinstance(want, tuple):
+        assert isinstance(got, tuple) and len(got) == len(want), f"{what}: a tuple of {len(want)} expected, got {got!r}"
+        for k, (g, w) in enumerate(zip(got, want, strict=True)):
+            assert_same_kind(g, w, f"{what}[{k}]")
+        return
+    is_array = isinstance(want, np.ndarray)
+    assert isinstance(got, np.ndarray) == is_array, f"{what}: {type(want)} expected, got {type(got)}"
+    assert np.shape(got) == np.shape(want), f"{what}: shape {np.shape(want)} expected, got {np.shape(got)}"
+    assert np.asarray(got).dtype == np.asarray(want).dtype, (
+        f"{what}: dtype {np.asarray(want).dtype} expected, got {np.asarray(got).dtype}"
+    )
+
+
+def assert_close(got: Any, want: Any, tolerance: float, what: str) -> None:
+    for k, (g, w) in enumerate(zip(leaves(got), leaves(want), strict=True)):
+        scale = np.max(np.abs(w), initial=0.0) if np.size(w) else 0.0
+        scale = scale if np.isfinite(scale) else 1.0
+        np.testing.assert_allclose(g, w, rtol=tolerance, atol=tolerance * scale, err_msg=f"{what}, part {k}")
+
+
+def unchanged(before: Any, after: Any) -> bool:
+    return all(
+        np.array_equal(a, b, equal_nan=True) if isinstance(a, np.ndarray) and a.dtype.kind == "f" else np.all(a == b)
+        for a, b in zip(leaves(before), leaves(after), strict=True)
+    )

@@ -1,0 +1,440 @@
+"""The public face: decorating, calling, dtypes and structure of results, captured values, argument errors."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+import pytest
+
+import srcgrad
+from srcgrad import grad, pipeline
+
+Pair = namedtuple("Pair", "a b")
+modes = pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+
+
+def square(x):
+    return x * x
+
+
+def dot(x, w):
+    return (x * w).sum()
+
+
+def power(x, p=2):
+    return x**p
+
+
+def same(value: Any, expected: Any) -> bool:
+    """Equal to the type and the dtype."""
+    if isinstance(expected, tuple):
+        return type(value) is type(expected) and len(value) == len(expected) and all(map(same, value, expected))
+    if isinstance(expected, np.ndarray):
+        return type(value) is np.ndarray and value.dtype == expected.dtype and np.array_equal(value, expected)
+    return type(value) is type(expected) and value == expected
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Decorating
+
+
+def test_decorates_with_and_without_arguments():
+    @grad
+    def f(x):
+        "Squares."
+        return x * x
+
+    @grad(jit=False)
+    def g(x):
+        return x * x
+
+    h = grad(square, jit=False)
+    assert f(3.0) == g(3.0) == h(3.0) == 9.0
+    assert (f.__name__, f.__doc__, f.__module__) == ("f", "Squares.", __name__)
+    assert h.py_func is square and grad(h).py_func is square
+
+
+@grad(jit=False)
+def decorated(x):
+    return x * x
+
+
+def test_pickled_by_name():
+    assert pickle.loads(pickle.dumps(decorated)) is decorated
+
+
+@pytest.mark.parametrize("options", [{"target": "cuda"}, {"parallel": True}, {"static": ("p",)}])
+def test_options_of_later_issues_say_so(options):
+    with pytest.raises(NotImplementedError, match=f"{next(iter(options))}.*not there yet"):
+        grad(square, **options)
+
+
+@pytest.mark.parametrize("wrt", ["y", 1, -2, ("x", "y"), (), ("x", 0), 1.5, True])
+def test_wrt_is_checked_at_decoration(wrt):
+    with pytest.raises(ValueError, match="wrt="):
+        grad(square, wrt=wrt)
+
+
+def test_outputs_are_checked_at_decoration():
+    with pytest.raises(ValueError, match=r"outputs='u': square has no such argument\n  help: its arguments are x"):
+        grad(square, outputs="u")
+
+
+@pytest.mark.parametrize("thing, why", [(np.sin, "ufunc"), (len, "builtin_function"), (Pair, "a class")])
+def test_what_has_no_source(thing, why):
+    with pytest.raises(srcgrad.SourceError, match=f"has no Python source: it is .*{why}"):
+        grad(thing)
+
+
+def test_what_is_no_function():
+    with pytest.raises(TypeError, match="grad takes a function, not a int"):
+        grad(3)
+    with pytest.raises(srcgrad.UnsupportedError, match=r"takes \*args"):
+        grad(lambda *args: args[0])
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Results: dtype, weak and strong numbers, structure
+
+
+@modes
+@pytest.mark.parametrize("x", [3.0, np.float64(3), np.float32(3)], ids=repr)
+def test_scalars_keep_their_type(jit, x):
+    f = grad(square, jit=jit)
+    assert same(f(x), square(x))
+    assert same(f.backward(x), 2 * x)
+    assert same(f.value_and_backward(x), (square(x), 2 * x))
+    y, pullback = f.vjp(x)
+    assert same(y, square(x)) and same(pullback(), 2 * x) and same(pullback(2 * x), 4 * x * x)
+
+
+@modes
+@pytest.mark.parametrize("x", [3, True, np.int8(3), np.int64(3), np.bool_(True), np.uint16(3)], ids=repr)
+def test_integer_primals_keep_their_type(jit, x):
+    assert same(grad(lambda x: x | x, jit=jit)(x), x | x)
+
+
+@modes
+def test_arrays_of_one_python_type_and_several_dtypes(jit):
+    f = grad(square, jit=jit)
+    for dtype in (np.float64, np.float32):
+        for shape in ((3,), (2, 2), ()):
+            x = np.full(shape, 3, dtype)
+            assert same(f.backward(x, np.ones(shape)), 2 * x)
+            assert np.asarray(f(x)).dtype == dtype
+
+
+def swap(pair, s):
+    return Pair(pair[1] * s, (pair[0], s)), [s]
+
+
+@modes
+def test_tuples_in_and_out(jit):
+    f = grad(swap, jit=jit)
+    x = np.array([1.0, 2.0])
+    expected = (Pair(6.0, (np.float32(1), 3.0)), [3.0])
+    got = f((np.float32(1), 2.0), 3.0)
+    assert same(got[0], expected[0]) and got[1] == [3.0]
+    assert same(f(Pair(x, 2.0), 3.0)[0], Pair(6.0, (x, 3.0)))
+    v = (Pair(1.0, (np.ones(2), 0.0)), [1.0])
+    pair_b, s_b = f.backward((x, 2.0), 3.0, v)
+    assert same(pair_b, (np.ones(2), 3.0)) and same(s_b, 3.0)
+
+
+@modes
+def test_defaults_and_keywords(jit):
+    f = grad(power, jit=jit)
+    assert f(3.0) == f(x=3.0) == f(3.0, 2) == f(p=2, x=3.0) == 9.0
+    assert f(3.0, p=3) == 27.0
+    assert f.backward(3.0) == f.backward(3.0, 2) == f.backward(x=3.0) == 6.0
+    assert f.backward(3.0, 2, 10.0) == f.backward(3.0, v=10.0) == f.backward(3.0, 2, v=10.0) == 60.0
+    assert f.backward(3.0, p=3) == f.backward(3.0, 3) == 27.0  # v is one more parameter, behind f's own
+    assert f.backward(3.0, v=None) == 6.0
+
+
+def test_keyword_only_parameters_stand_behind_v():
+    @grad(jit=False)
+    def f(x, *, p=2):
+        return x**p
+
+    assert f.backward(3.0, 10.0) == f.backward(3.0, 10.0, p=2) == 60.0
+    assert f.backward(3.0, p=3) == 27.0
+    with pytest.raises(TypeError):
+        f(3.0, 3)
+
+
+def test_a_parameter_called_v():
+    f = grad(lambda x, v: x * v, jit=False)
+    assert f.backward(3.0, 2.0) == f.backward(3.0, v=2.0) == (2.0, 3.0)
+    assert f.backward(3.0, 2.0, 10.0) == f.backward(3.0, 2.0, cotangent=10.0) == (20.0, 30.0)
+
+
+def test_wrong_number_of_arguments():
+    f = grad(dot, jit=False)
+    with pytest.raises(TypeError, match="dot: missing a required argument: 'w'"):
+        f(1.0)
+    with pytest.raises(TypeError, match="dot.backward: got an unexpected keyword argument 'y'"):
+        f.backward(1.0, y=2.0)
+
+
+@modes
+@pytest.mark.parametrize(
+    "wrt, expected", [(None, (5.0, 3.0)), ("w", 3.0), (0, 5.0), ((1, "x"), (3.0, 5.0)), ([-1], (3.0,))]
+)
+def test_wrt(jit, wrt, expected):
+    assert grad(lambda x, w: x * w, wrt=wrt, jit=jit).backward(3.0, 5.0) == expected
+
+
+@modes
+def test_pullback_many_times_and_after_changes(jit):
+    f = grad(lambda x: np.stack((x.sum(), (x**2).sum())), jit=jit)
+    x = np.array([0.0, 1.0, 2.0, 3.0])
+    y, pullback = f.vjp(x)
+    x[:] = 77
+    for _ in range(2):
+        assert same(pullback(np.array([1.0, 0.0])), np.ones(4))
+        assert same(pullback(np.array([0, 1])), np.array([0.0, 2.0, 4.0, 6.0]))
+    assert same(y, np.array([6.0, 14.0]))
+
+
+def test_source_is_python_that_names_the_users_variables():
+    f = grad(dot)
+    text = f.source(np.ones(3), np.ones(3))
+    compile(text, "generated", "exec")
+    assert "x_b" in text and "w_b" in text and text == f.source(np.ones(3), np.ones(3))
+    assert "x_b" not in f.source(np.ones(3), np.ones(3), kind="primal")
+    assert f.source(np.ones(3), np.ones(3), after="reverse") != text
+
+
+# --------------------------------------------------------------------------------------------------------------
+# What f reads from outside
+
+W = np.array([3.0, 5.0])
+K = 2.0
+
+
+@modes
+def test_a_captured_array_that_changes_is_seen(jit, monkeypatch):
+    f = grad(lambda x: (x * W).sum(), jit=jit)
+    x = np.array([-1.0, 2.0])
+    for now in (W, np.array([1.0, 1.0]), np.array([2.0, 4.0], np.float32), np.array([[1.0, 1.0], [2.0, 2.0]]), 7.0):
+        monkeypatch.setitem(globals(), "W", now)
+        assert same(f(x), (x * now).sum())
+        assert np.array_equal(f.backward(x), (np.ones((2, 2)) * now).sum(0) / (2 if np.ndim(now) < 2 else 1))
+    changed = np.array([1.0, 2.0])
+    monkeypatch.setitem(globals(), "W", changed)
+    assert f(x) == 3.0
+    changed[0] = 10.0
+    assert f(x) == -6.0
+
+
+@modes
+def test_a_captured_number_keeps_its_kind(jit, monkeypatch):
+    f = grad(lambda x: x * K, jit=jit)
+    x = np.ones(2, np.float32)
+    for now in (2.0, 3, np.float32(4), np.float64(5)):
+        monkeypatch.setitem(globals(), "K", now)
+        assert same(f(x), x * now)
+
+
+@modes
+def test_a_closure_that_changes_is_seen(jit):
+    a = 2.0
+
+    def set_a(value):
+        nonlocal a
+        a = value
+
+    f = grad(lambda x: a * x, jit=jit)
+    assert f.backward(1.0) == 2.0
+    set_a(7.0)
+    assert f.backward(1.0) == 7.0
+
+
+def helper(x):
+    return 2.0 * x
+
+
+@modes
+def test_a_called_function_that_is_replaced_is_seen(jit, monkeypatch):
+    f = grad(lambda x: helper(x) * x, jit=jit)
+    assert f(3.0) == 18.0
+    monkeypatch.setitem(globals(), "helper", square)
+    assert f(3.0) == 27.0 and f.backward(3.0) == 27.0
+
+
+def by_rank(x):
+    if x.ndim == 1:
+        return (x * W).sum()
+    return (x * K).sum()
+
+
+@modes
+def test_other_types_may_read_other_globals(jit, monkeypatch):
+    f = grad(by_rank, jit=jit)
+    x = np.ones(2)
+    for _ in range(2):
+        assert f(x) == 8.0 and f(np.ones((2, 2))) == 8.0 and f(x.astype(np.float32)) == 8.0
+    monkeypatch.setitem(globals(), "K", 3.0)
+    assert f(np.ones((2, 2))) == 12.0
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Arguments that are refused, in our own words
+
+
+class Subclass(np.ndarray):
+    pass
+
+
+REFUSED = {
+    "list": ([1.0, 2.0], r"argument x is a list\n  help: pass np.array\(x\)"),
+    "objects": (np.array([1.0, None]), "argument x is an array of Python objects"),
+    "strings": (np.array(["a"]), "argument x is an array of strings"),
+    "masked": (np.ma.array([1.0, 2.0], mask=[0, 1]), "argument x is a masked array"),
+    "structured": (np.zeros(2, [("a", float)]), "argument x is a structured array"),
+    "matrix": (np.matrix([[1.0]]), r"argument x is an np.matrix.*\n  help: pass np.asarray\(x\)"),
+    "subclass": (np.ones(2).view(Subclass), "argument x is a .*Subclass, a subclass of ndarray"),
+    "none": (None, "argument x is None"),
+    "complex": (1j, "argument x is complex, which is not supported yet"),
+    "complex array": (np.ones(2, complex), r"argument x is complex \(complex128\), which is not supported yet"),
+    "half": (np.ones(2, np.float16), "argument x is an array of float16: floats are float32 or float64 here"),
+    "half scalar": (np.float16(1), "argument x is a float16: floats are float32 or float64 here"),
+    "byte order": (np.ones(2, ">f8"), "argument x is an array of float64 in another byte order"),
+    "dates": (np.array(["2020-01-01"], "M8[D]"), "argument x is an array of datetime64"),
+    "dict": ({"a": 1.0}, "argument x is a dict"),
+    "in a tuple": ((1.0, [2.0]), r"argument x\[1\] is a list"),
+    "huge": (2**70, "argument x is 1180591620717411303424, which does not fit in 64 bits"),
+}
+
+
+@modes
+@pytest.mark.parametrize("bad, message", REFUSED.values(), ids=REFUSED)
+def test_arguments_that_are_refused(jit, bad, message):
+    f = grad(square, jit=jit)
+    for call in (f, f.backward, f.value_and_backward, f.vjp, f.source):
+        with pytest.raises(TypeError, match=message):
+            call(bad)
+
+
+def test_refused_also_after_the_plain_type_was_compiled():
+    f = grad(square)
+    f.backward(np.ones((2, 2)), np.ones((2, 2)))
+    for bad in (np.matrix(np.ones((2, 2))), np.ma.ones((2, 2)), np.ones((2, 2), ">f8"), np.ones((2, 2), object)):
+        with pytest.raises(TypeError, match="argument x is"):
+            f.backward(bad, np.ones((2, 2)))
+        with pytest.raises(TypeError, match="argument v is"):
+            f.backward(np.ones((2, 2)), bad)
+
+
+@modes
+def test_v_in_error(jit):
+    f = grad(square, jit=jit)
+    x = np.ones(3)
+    with pytest.raises(TypeError, match="v"):
+        f.backward(x)
+    with pytest.raises(ValueError):
+        f.backward(x, np.ones(4))
+    with pytest.raises(ValueError):
+        f.backward(x, np.ones((3, 1)))
+    with pytest.raises(TypeError, match="argument v is complex"):
+        f.backward(x, np.ones(3, complex))
+    with pytest.raises(TypeError, match="argument v is a list"):
+        f.backward(x, [1.0, 1.0, 1.0])
+    with pytest.raises((TypeError, ValueError)):
+        f.backward(x, (np.ones(3),))
+    assert same(f.backward(x, np.ones(3, int)), np.full(3, 2.0))
+
+
+@modes
+def test_integers_have_no_derivative(jit):
+    with pytest.raises(TypeError, match="n"):
+        grad(lambda x, n: x * n, wrt="n", jit=jit).backward(2.0, 3)
+    assert grad(lambda x, n: x * n, jit=jit).backward(2.0, 3) == 3.0
+
+
+def scale(x, y):
+    for i in range(x.shape[0]):
+        x[i] = x[i] * y[i]
+
+
+@modes
+def test_memory_shared_with_an_argument_that_f_writes(jit):
+    f = grad(scale, jit=jit)
+    a = np.arange(1.0, 7.0)
+    for _ in range(2):  # before and after compiling
+        for x, y in ((a, a), (a[1:], a[:-1]), (a[::-1], a)):
+            with pytest.raises(ValueError, match="arguments x and y share memory, and the function writes to x"):
+                f(x, y)
+            with pytest.raises(ValueError, match="x and y share memory"):
+                f.backward(x, y, np.ones(len(x)))
+        f(a[::2], a[1::2].copy())
+        assert f(np.ones(3), np.ones(3)) is None
+    assert grad(dot, jit=jit)(a, a) == (a * a).sum()  # nothing is written: sharing is fine
+
+
+@modes
+def test_interleaved_views_share_nothing(jit):
+    a = np.arange(1.0, 7.0)
+    grad(scale, jit=jit)(a[::2], a[1::2])
+    assert same(a, np.array([2.0, 2.0, 12.0, 4.0, 30.0, 6.0]))
+
+
+@modes
+def test_a_read_only_argument_that_f_writes(jit):
+    f = grad(scale, jit=jit)
+    x = np.ones(3)
+    f(x.copy(), x)
+    x.flags.writeable = False
+    with pytest.raises(ValueError, match="argument x is read-only, and the function writes to it"):
+        f(x, np.ones(3))
+    f(np.ones(3), x)
+    f.backward(x, np.ones(3), np.ones(3))
+
+
+def test_nothing_of_ours_but_one_frame_in_an_error():
+    f = grad(square)
+    with pytest.raises(TypeError) as caught:
+        f([1.0])
+    assert len(caught.traceback) == 2
+    assert caught.value.__suppress_context__
+
+
+# --------------------------------------------------------------------------------------------------------------
+
+
+@modes
+def test_division_by_zero_is_inf(jit):
+    f = grad(lambda x, y: x / y, jit=jit)
+    assert f(1.0, 0.0) == np.inf and np.isnan(f(0.0, 0.0))
+
+
+def test_threads_generate_once(monkeypatch):
+    count = []
+    generate = pipeline.generate
+
+    def counted(*args):
+        count.append(args[1])
+        return generate(*args)
+
+    monkeypatch.setattr(pipeline, "generate", counted)
+    f = grad(lambda x: (x * x).sum())
+    x = np.arange(3.0)
+    barrier = threading.Barrier(8)
+    results = []
+
+    def work():
+        barrier.wait()
+        results.append(f.backward(x))
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert count == ["backward"] and len(results) == 8
+    assert all(same(result, 2 * x) for result in results)

@@ -1,0 +1,186 @@
+"""Machine code on disk: never stale, never executed when damaged, and right when several processes fill it at once."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import srcgrad
+from srcgrad import grad
+from srcgrad.backends import files
+
+ROOT = Path(srcgrad.__file__).parent.parent
+MODEL = """\
+import numpy as np
+from srcgrad import grad
+
+
+@grad
+def f(x):
+    return (x * x * {factor}).sum()
+
+
+@grad
+def g(x):
+    return (x * x * x * {factor}).sum()
+
+
+x = np.array([1.0, 2.0])
+print(f.backward(x).tolist(), g.backward(x).tolist())
+"""
+FRESH = "[2.0, 4.0] [3.0, 12.0]"
+
+
+def run(script: Path, folder: Path, **environment: str) -> str:
+    """What a new process prints."""
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "SRCGRAD_CACHE_DIR": str(folder), **environment},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def model(tmp_path):
+    script = tmp_path / "model.py"
+    script.write_text(MODEL.format(factor=1.0))
+    return script
+
+
+def kept(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*.bin"))
+
+
+def test_a_second_process_loads_and_a_damaged_file_is_rebuilt(model, tmp_path):
+    folder = tmp_path / "cache"
+    assert run(model, folder) == FRESH
+    first, second = kept(folder)
+    assert stat.S_IMODE(first.parent.stat().st_mode) == 0o700
+    before = [path.stat().st_mtime_ns for path in (first, second)]
+    assert run(model, folder) == FRESH
+    assert [path.stat().st_mtime_ns for path in (first, second)] == before  # loaded, not compiled again
+    content = first.read_bytes()
+    first.write_bytes(content[: len(content) // 2])
+    flipped = bytearray(second.read_bytes())
+    for i in range(len(flipped) // 2, len(flipped) // 2 + 64):
+        flipped[i] ^= 0xFF
+    second.write_bytes(flipped)
+    assert files.read(first) is files.read(second) is None
+    assert run(model, folder) == FRESH
+    assert all(files.read(path) for path in (first, second))
+
+
+def test_a_changed_source_is_never_stale(model, tmp_path):
+    folder = tmp_path / "cache"
+    assert run(model, folder) == FRESH
+    model.write_text(MODEL.format(factor=2.0))
+    assert run(model, folder) == "[4.0, 8.0] [6.0, 24.0]"
+
+
+def test_a_sound_file_under_another_name_is_foreign(tmp_path):
+    path, other = tmp_path / "a.bin", tmp_path / "b.bin"
+    files.write(path, b"payload")
+    assert files.read(path) == b"payload"
+    other.write_bytes(path.read_bytes())
+    assert files.read(other) is None
+    other.write_bytes(b"something else")
+    assert files.read(other) is None
+    other.write_bytes(b"")
+    assert files.read(other) is None
+    assert files.read(tmp_path / "none.bin") is None
+
+
+def test_files_are_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    path = tmp_path / "a.bin"
+    files.write(path, b"before")
+    monkeypatch.setattr(os, "replace", lambda *args: (_ for _ in ()).throw(OSError("disk full")))
+    files.write(path, b"after")
+    assert files.read(path) == b"before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_folder_is_private_and_has_a_fallback(tmp_path, monkeypatch):
+    monkeypatch.setenv("SRCGRAD_CACHE_DIR", str(tmp_path / "mine"))
+    folder = files.folder()
+    assert folder.is_relative_to(tmp_path / "mine") and stat.S_IMODE(folder.stat().st_mode) == 0o700
+    folder.chmod(0o777)
+    assert files.is_private(folder) and stat.S_IMODE(folder.stat().st_mode) == 0o700
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("SRCGRAD_CACHE_DIR", str(tmp_path / "file"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert files.folder().is_relative_to(tmp_path / "xdg" / "srcgrad")
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path)
+    assert not files.is_private(link)
+
+
+def test_without_cache_nothing_is_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("SRCGRAD_CACHE_DIR", str(tmp_path))
+    f = grad(lambda x: x * 17.0, cache=False)
+    assert f(2.0) == 34.0
+    assert kept(tmp_path) == []
+    (source,) = tmp_path.rglob("*.py")  # a real file, for pdb and tracebacks
+    assert source.read_text() == f.source(2.0, kind="primal")
+
+
+def _fill(folder: str, barrier, results) -> None:
+    os.environ["SRCGRAD_CACHE_DIR"] = folder
+    f = grad(lambda x: (x * x * 3.0).sum())
+    barrier.wait()
+    results.put(f.backward(np.array([1.0, 2.0])).tolist())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="new processes cost seconds each")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_eight_processes_fill_the_cache_at_once(tmp_path):
+    context = multiprocessing.get_context("fork")
+    barrier, results = context.Barrier(8), context.Queue()
+    processes = [context.Process(target=_fill, args=(str(tmp_path), barrier, results)) for _ in range(8)]
+    for process in processes:
+        process.start()
+    assert [results.get(timeout=60) for _ in processes] == [[6.0, 12.0]] * 8
+    for process in processes:
+        process.join(60)
+        assert process.exitcode == 0
+    (path,) = kept(tmp_path)
+    assert files.read(path) is not None
+
+
+RAISES = """\
+import numpy as np
+from srcgrad import grad
+
+
+class Negative(Exception):
+    pass
+
+
+@grad
+def f(x):
+    if x < 0.0:
+        raise Negative("no")
+    return x * x
+
+
+try:
+    f(-1.0)
+except Negative:
+    print(f(2.0))
+"""
+
+
+def test_the_users_own_exception_is_the_same_class_in_every_process(tmp_path):
+    script = tmp_path / "raises.py"
+    script.write_text(RAISES)
+    for _ in range(2):
+        assert run(script, tmp_path / "cache") == "4.0"

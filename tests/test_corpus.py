@@ -1,0 +1,186 @@
+"""The corpus, the whole way: corpus x backend x dtype, against the undecorated function and nothing else.
+
+primal       equals plain Python to rounding: structure, shapes, dtypes, what it writes
+gradient     v^T J u equals the extrapolated difference of v . f along u, for random u and v
+entries      value_and_backward, vjp (pulled back twice) and backward agree; arguments are as before
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import pytest
+from corpus import PROGRAMS, Program
+from support import (
+    GRADIENT_TOLERANCE,
+    PRIMAL_TOLERANCE,
+    Subject,
+    along,
+    assert_close,
+    assert_same_kind,
+    directional,
+    fresh,
+    inner,
+    is_real,
+    leaves,
+    magnitude,
+    mapped,
+    random_like,
+    subject,
+    unchanged,
+)
+
+from srcgrad import grad
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+
+def parameters(programs: list[Program], first_case_only: bool = False) -> list[Any]:
+    return [
+        pytest.param(program, position, dtype, id=f"{program.name}-{position}-{dtype}")
+        for program in programs
+        for position, case in enumerate(program.cases[:1] if first_case_only else program.cases)
+        for dtype in case.dtypes
+    ]
+
+
+EVERYTHING = parameters(PROGRAMS)
+SAMPLE = parameters([p for p in PROGRAMS if p.compiled], first_case_only=True)
+ONE_OF_A_FAMILY = parameters(list({p.family: p for p in PROGRAMS if p.compiled}.values()), first_case_only=True)[::2]
+
+
+@functools.cache
+def differentiated(program: Program, wrt: Any, jit: bool) -> Any:
+    return grad(program.function, wrt=wrt, jit=jit, **program.options)
+
+
+class Trial:
+    """One case of a program: its arguments, what plain Python makes of them, and a random cotangent."""
+
+    def __init__(self, program: Program, position: int, dtype: np.dtype, jit: bool) -> None:
+        case = program.cases[position]
+        self.dtype, self.loose = dtype, program.loose
+        self.args, self.keywords = program.arguments(position, dtype)
+        self.plain: Subject = subject(program.function, self.args, self.keywords, case.wrt, program.writes)
+        self.f = differentiated(program, case.wrt, jit)
+        self.written = fresh(self.plain.args)
+        self.y = self.plain.run(self.written)
+        rng = np.random.default_rng(program.seed(position))
+        self.direction = random_like(rng, self.plain.args)
+        self.v = random_like(rng, self.y)
+
+    def call(self, entry: Any, *more: Any) -> Any:
+        """Call f or one of its entries with copies of the arguments, which must come back unchanged."""
+        args, keywords = fresh(self.args), fresh_values(self.keywords)
+        result = entry(*args, **keywords) if not more else entry(*args, **keywords, v=more[0])
+        assert unchanged(self.args, args), "an argument was changed"
+        return result
+
+
+def fresh_values(keywords: dict[str, Any]) -> dict[str, Any]:
+    return {name: fresh(value) for name, value in keywords.items()}
+
+
+def check_primal(trial: Trial) -> None:
+    args, keywords = fresh(trial.args), fresh_values(trial.keywords)
+    result = trial.f(*args, **keywords)
+    tolerance = PRIMAL_TOLERANCE[trial.dtype] * trial.loose
+    if result is not None:
+        assert_same_kind(result, trial.y, "result")
+        assert_close(result, trial.y, tolerance, "result")
+    assert_close(args, trial.written[: len(args)], tolerance, "argument after the call")
+
+
+def check_gradient(trial: Trial) -> None:
+    cotangents = trial.call(trial.f.backward, trial.v)
+    assert_like_arguments(trial, cotangents)
+    direction = along(trial.plain, trial.direction)
+    got = inner(cotangents, direction)
+    want, error = directional(trial.plain, trial.direction, trial.v)
+    tolerance = GRADIENT_TOLERANCE[trial.dtype] * trial.loose
+    assert error <= 1e-6 * (1 + abs(want)), f"the difference itself is in doubt: {want} +- {error}"
+    scale = max(magnitude(cotangents, direction), abs(want))
+    assert abs(got - want) <= tolerance * scale + 10 * error, f"v^T J u is {want}, backward says {got}\n{cotangents}"
+
+
+def assert_like_arguments(trial: Trial, cotangents: Any) -> None:
+    """Each cotangent has its argument's structure, shape and dtype."""
+    arguments = along(trial.plain, trial.plain.args)
+    for got, argument in zip(leaves(cotangents), leaves(arguments), strict=True):
+        if is_real(argument):
+            assert np.shape(got) == np.shape(argument)
+            assert np.asarray(got).dtype == np.asarray(argument).dtype
+            assert isinstance(got, np.ndarray) == isinstance(argument, np.ndarray)
+
+
+def check_entries(trial: Trial) -> None:
+    tolerance = PRIMAL_TOLERANCE[trial.dtype] * trial.loose
+    cotangents = trial.call(trial.f.backward, trial.v)
+    y, same = trial.call(trial.f.value_and_backward, trial.v)
+    assert_same_kind(y, trial.y, "value")
+    assert_close(y, trial.y, tolerance, "value")
+    assert_close(same, cotangents, tolerance, "value_and_backward")
+
+    args, keywords = fresh(trial.args), fresh_values(trial.keywords)
+    y, pullback = trial.f.vjp(*args, **keywords)
+    assert_same_kind(y, trial.y, "value from vjp")
+    assert_close(y, trial.y, tolerance, "value from vjp")
+    assert unchanged(trial.args, args), "an argument was changed by vjp"
+    spoil(args)  # the pullback owns what it reads
+    assert_close(pullback(trial.v), cotangents, tolerance, "pullback")
+    twice = mapped(lambda leaf: leaf * 2 if is_real(leaf) else leaf, trial.v)
+    pullback(twice)
+    assert_close(pullback(trial.v), cotangents, tolerance, "pullback, third call")
+
+
+def spoil(structure: Any) -> None:
+    for leaf in leaves(structure):
+        if isinstance(leaf, np.ndarray):
+            leaf[...] = 77
+
+
+@pytest.mark.parametrize(("program", "position", "dtype"), EVERYTHING)
+def test_primal(program: Program, position: int, dtype: np.dtype) -> None:
+    check_primal(Trial(program, position, dtype, jit=False))
+
+
+@pytest.mark.parametrize(("program", "position", "dtype"), EVERYTHING)
+def test_gradient(program: Program, position: int, dtype: np.dtype) -> None:
+    check_gradient(Trial(program, position, dtype, jit=False))
+
+
+@pytest.mark.parametrize(("program", "position", "dtype"), EVERYTHING)
+def test_entries(program: Program, position: int, dtype: np.dtype) -> None:
+    check_entries(Trial(program, position, dtype, jit=False))
+
+
+@pytest.mark.parametrize(("program", "position", "dtype"), SAMPLE)
+def test_compiled(program: Program, position: int, dtype: np.dtype) -> None:
+    trial = Trial(program, position, dtype, jit=True)
+    check_primal(trial)
+    check_gradient(trial)
+
+
+@pytest.mark.parametrize(("program", "position", "dtype"), ONE_OF_A_FAMILY)
+def test_compiled_entries(program: Program, position: int, dtype: np.dtype) -> None:
+    check_entries(Trial(program, position, dtype, jit=True))
+
+
+def test_corpus_covers_both_dtypes_in_every_family() -> None:
+    families = {program.family for program in PROGRAMS}
+    assert len(families) == 8
+    assert len(PROGRAMS) >= 150
+    for family in families:
+        dtypes = {dtype for p in PROGRAMS if p.family == family for case in p.cases for dtype in case.dtypes}
+        assert len(dtypes) == 2, family
+
+
+def test_prints_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """`print` runs once in the primal and once in `backward`."""
+    printer = next(p for p in PROGRAMS if p.name == "calls.prints")
+    f = differentiated(printer, None, False)
+    for entry in (f, f.backward, f.value_and_backward):
+        entry(0.7)
+        assert capsys.readouterr().out == "y is True\n"

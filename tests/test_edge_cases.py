@@ -1,0 +1,621 @@
+"""The two tables of edge cases, row by row, with the figures in them.
+
+What the derivative is at kinks, ties and singular points; what bad input gets, and when.  Most run as plain Python:
+the generated source is the same text that is compiled; a sample of each table runs compiled as well.
+"""
+
+from __future__ import annotations
+
+import collections
+import inspect
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from support import from_arrow
+
+from srcgrad import grad
+from srcgrad.errors import SourceError, SrcgradError, UnsupportedError
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+INF, NAN = math.inf, math.nan
+
+
+def cotangents(program: Any, *args: Any, jit: bool = False, **more: Any) -> list[Any]:
+    """What backward says, with v of ones for an array, as nested lists; a list among `args` stands for an array."""
+    function = from_arrow(program) if isinstance(program, str) else program
+    args = tuple(np.array(a, np.float64) if isinstance(a, list) else a for a in args)
+    v = np.ones_like(function(*args)) if np.ndim(function(*args)) else 1.0
+    got = grad(function, jit=jit, **more).backward(*args, v)
+    return [np.asarray(part).tolist() for part in got] if isinstance(got, tuple) else np.asarray(got).tolist()
+
+
+def array(*numbers: float) -> np.ndarray:
+    return np.array(numbers, np.float64)
+
+
+# The first table: what the derivative is ----------------------------------------------------------------------------
+
+
+def guarded_root(x):
+    return np.where(x > 0, np.sqrt(x), 0)
+
+
+def guarded_quotient(x):
+    return np.where(x != 0, np.sin(x) / x, 1)
+
+
+def guarded_by_if(x):
+    if x > 0:
+        return np.sqrt(x)
+    return 0.0 * x
+
+
+def masked_root(x):
+    y = np.zeros(3)
+    y[x > 0] = np.sqrt(x[x > 0])
+    return y
+
+
+# fmt: off
+FIGURES = [
+    # what                         program                                    arguments               cotangents
+    ("abs",                       "x -> np.abs(x)",                    ([0, -2, 3],),         [0, -1, 1]),
+    ("abs of a number",           "x -> abs(x)",                       (0.,),                 0),
+    ("fabs",                      "x -> math.fabs(x)",                 (0.,),                 0),
+    ("sqrt",                      "x -> np.sqrt(x)",                   ([0, 4],),             [INF, 0.25]),
+    ("math.sqrt",                 "x -> math.sqrt(x)",                 (0.,),                 INF),
+    ("x**0.5",                    "x -> x**0.5",                       ([0, 4],),             [INF, 0.25]),
+    ("x**0",                      "x -> x**0",                         ([0, 4],),             [0, 0]),
+    ("x**0.0",                    "x -> x**0.0",                       ([0, 4],),             [0, 0]),
+    ("x**1.0",                    "x -> x**1.0",                       ([0, 4],),             [1, 1]),
+    ("x**2 at -2",                "x -> x**2",                         ([-2, 0],),            [-4, 0]),
+    ("x**y at (0, 0)",            "x, y -> x**y",                      (0., 0.),              [0, 0]),
+    ("x**y at (0, 2)",            "x, y -> x**y",                      (0., 2.),              [0, 0]),
+    ("(-2)**3.0",                 "x, y -> x**y",                      (-2., 3.),             [12, NAN]),
+    ("maximum of a tie",          "x, y -> np.maximum(x, y)",          ([1], [1]),            [[.5], [.5]]),
+    ("minimum of a tie",          "x, y -> np.minimum(x, y)",          ([1], [1]),            [[.5], [.5]]),
+    ("maximum(x, 0) at 0",        "x -> np.maximum(x, 0)",             ([0, 1],),             [.5, 1]),
+    ("max(x, y) of a tie",        "x, y -> max(x, y)",                 (1., 1.),              [.5, .5]),
+    ("min(x, y) of a tie",        "x, y -> min(x, y)",                 (1., 1.),              [.5, .5]),
+    ("clip at its bounds",        "x -> np.clip(x, 0, 1)",             ([0, 1, .5, 2],),      [1, 1, 1, 0]),
+    ("x.clip at its bounds",      "x -> x.clip(0, 1)",                 ([0, 1, .5, -2],),     [1, 1, 1, 0]),
+    ("fmax of a tie",             "x, y -> np.fmax(x, y)",             ([1], [1]),            [[.5], [.5]]),
+    ("fmin of a tie",             "x, y -> np.fmin(x, y)",             ([1], [1]),            [[.5], [.5]]),
+    ("max([1, 3, 3])",            "x -> np.max(x)",                    ([1, 3, 3],),          [0, .5, .5]),
+    ("x.max()",                   "x -> x.max()",                      ([3, 3, 3],),          [1/3, 1/3, 1/3]),
+    ("min([3, 1, 1])",            "x -> np.min(x)",                    ([3, 1, 1],),          [0, .5, .5]),
+    ("max over axis 1", "x -> np.max(x, axis=1)", ([[1, 3, 3], [2, 1, 0]],), [[0, .5, .5], [1, 0, 0]]),
+    ("min over axis 0",           "x -> x.min(axis=0)",                ([[1, 3], [1, 2]],),   [[.5, 0], [.5, 1]]),
+    ("max over two axes", "x -> x.max(axis=(0, 1), keepdims=True)", ([[1, 3], [3, 2]],), [[0, .5], [.5, 0]]),
+    ("where(x > 0, sqrt(x), 0)",  guarded_root,                        ([0, 4, -1],),         [0, .25, 0]),
+    ("where(x != 0, sin(x)/x)",   guarded_quotient,                    ([0],),                [0]),
+    ("if for where",              guarded_by_if,                       (0.,),                 0),
+    ("mask for where",            masked_root,                         ([0, 4, -1],),         [0, .25, 0]),
+    ("norm at 0",                 "x -> np.linalg.norm(x)",            ([0, 0],),             [0, 0]),
+    ("norm of a matrix at 0",     "x -> np.linalg.norm(x)",            ([[0, 0], [0, 0]],),   [[0, 0], [0, 0]]),
+    ("norm over an axis at 0",    "x -> np.linalg.norm(x, axis=1)",    ([[0, 0], [3, 4]],),   [[0, 0], [.6, .8]]),
+    ("norm in a loop at 0", "x -> sum([np.linalg.norm(r) for r in x])", ([[0, 0], [3, 4]],), [[0, 0], [.6, .8]]),
+    ("norm(x, 1)",                "x -> np.linalg.norm(x, 1)",         ([0, 1],),             [0, 1]),
+    ("norm(x, inf) of a tie",     "x -> np.linalg.norm(x, np.inf)",    ([2, -2, 1],),         [.5, -.5, 0]),
+    ("sqrt(sum(x * x)) at 0",     "x -> np.sqrt(np.sum(x * x))",       ([0, 0],),             [NAN, NAN]),
+    ("hypot(0, 0)",               "x, y -> np.hypot(x, y)",            (0., 0.),              [0, 0]),
+    ("math.hypot(0, 0)",          "x, y -> math.hypot(x, y)",          (0., 0.),              [0, 0]),
+    ("arctan2(0, 0)",             "y, x -> np.arctan2(y, x)",          (0., 0.),              [NAN, NAN]),
+    ("prod([2, 0, 3])",           "x -> np.prod(x)",                   ([2, 0, 3],),          [0, 6, 0]),
+    ("prod of two zeros",         "x -> x.prod()",                     ([2, 0, 0],),          [0, 0, 0]),
+    ("prod over an axis",         "x -> np.prod(x, axis=0)",           ([[2, 1], [0, 5]],),   [[0, 5], [2, 1]]),
+    ("product with a zero",       "x -> x[0] * x[1] * x[2]",           ([2, 0, 3],),          [0, 6, 0]),
+    ("x // y",                    "x, y -> x // y",                    (7.5, 2.),             [0, 0]),
+    ("floor",                     "x -> np.floor(x)",                  ([1.5],),              [0]),
+    ("ceil",                      "x -> np.ceil(x)",                   ([1.5],),              [0]),
+    ("round",                     "x -> np.round(x)",                  ([1.4],),              [0]),
+    ("sign",                      "x -> np.sign(x)",                   ([1.5, 0],),           [0, 0]),
+    ("comparisons",               "x -> (x > 1) * 1.0",                ([1.5, 0],),           [0, 0]),
+    ("log(-1), log(0)",           "x -> np.log(x)",                    ([-1, 0],),            [NAN, INF]),
+    ("unused argument", "x, w -> np.sin(x)", (0., [[1, 1, 1], [1, 1, 1]]), [1, [[0, 0, 0], [0, 0, 0]]]),
+    ("1/(1 + exp(-x)) at -1000",  "x -> 1 / (1 + np.exp(-x))",         ([-1000],),            [NAN]),
+    ("stable sigmoid at -1000",   "x -> 0.5 * (1 + np.tanh(0.5 * x))", ([-1000],),            [0]),
+    ("sqrt(x)*sqrt(x)",           "x -> np.sqrt(x) * np.sqrt(x)",      ([0],),                [NAN]),
+    ("exp(log(x))",               "x -> np.exp(np.log(x))",            ([0],),                [NAN]),
+]
+# fmt: on
+COMPILED = {"sqrt", "x**y at (0, 0)", "max over axis 1", "where(x > 0, sqrt(x), 0)", "norm at 0", "prod([2, 0, 3])"}
+
+
+@pytest.mark.parametrize(("program", "args", "want"), [row[1:] for row in FIGURES], ids=[row[0] for row in FIGURES])
+def test_figures(program: Any, args: tuple, want: Any) -> None:
+    same_figures(cotangents(program, *args), want)
+
+
+@pytest.mark.parametrize(
+    ("program", "args", "want"),
+    [row[1:] for row in FIGURES if row[0] in COMPILED],
+    ids=[row[0] for row in FIGURES if row[0] in COMPILED],
+)
+def test_figures_compiled(program: Any, args: tuple, want: Any) -> None:
+    same_figures(cotangents(program, *args, jit=True), want)
+
+
+def same_figures(got: Any, want: Any) -> None:
+    if isinstance(want, list) and any(isinstance(item, list) for item in want):
+        for g, w in zip(got, want, strict=True):
+            same_figures(g, w)
+        return
+    np.testing.assert_allclose(got, want, rtol=1e-15, atol=0)
+
+
+def test_float32_figures() -> None:
+    x = np.array([0.0, 4.0], np.float32)
+    got = grad(lambda x: np.sqrt(x), jit=False).backward(x, np.array([0.0, 1.0], np.float32))
+    assert got.tolist() == [0.0, 0.25]
+    assert got.dtype == np.float32
+
+
+def test_a_zero_of_v_is_a_structural_zero() -> None:
+    """sqrt at 0 is inf, and 0 where the cotangent is 0: a one-hot v never poisons the other components."""
+    roots = grad(lambda x: np.sqrt(x), jit=False)
+    assert roots.backward(array(0.0, 4.0), array(0.0, 1.0)).tolist() == [0.0, 0.25]
+    assert roots.backward(array(0.0, 4.0), array(1.0, 0.0)).tolist() == [INF, 0.0]
+    powers = grad(lambda x: x**0.5, jit=False)
+    assert powers.backward(array(0.0, 4.0), array(0.0, 1.0)).tolist() == [0.0, 0.25]
+    logs = grad(lambda x: np.log(x), jit=False)
+    assert logs.backward(array(0.0, 4.0), array(0.0, 1.0)).tolist() == [0.0, 0.25]
+
+
+def test_a_zero_of_v_in_loops() -> None:
+    def loop(x):
+        y = np.zeros(len(x))
+        for i in range(len(x)):
+            y[i] = math.sqrt(x[i])
+        return y
+
+    assert grad(loop, jit=False).backward(array(0.0, 4.0), array(0.0, 1.0)).tolist() == [0.0, 0.25]
+    assert grad(loop).backward(array(0.0, 4.0), array(0.0, 1.0)).tolist() == [0.0, 0.25]
+
+
+def test_elements_never_read_are_structural_zeros() -> None:
+    def picks_one(x):
+        y = np.sqrt(x)
+        return y[1]
+
+    assert grad(picks_one, jit=False).backward(array(0.0, 4.0)).tolist() == [0.0, 0.25]
+
+    def overwritten(x):
+        y = np.sqrt(x)
+        y[0] = 0.0
+        return y.sum()
+
+    assert grad(overwritten, jit=False).backward(array(0.0, 4.0)).tolist() == [0.0, 0.25]
+
+
+def test_quotient_guarded_elsewhere() -> None:
+    """The other spellings of "a branch not taken contributes exactly zero"."""
+
+    def expression(x):
+        return math.sqrt(x) if x > 0 else 0.0
+
+    assert grad(expression, jit=False).backward(0.0) == 0.0
+
+    def both_sides(x):
+        return np.where(x > 1, np.log(x), np.where(x > 0, x / x, 1.0 / x))
+
+    got = grad(both_sides, jit=False).backward(array(0.0, 0.5, 2.0), array(0.0, 1.0, 1.0))
+    assert got.tolist() == [0.0, 0.0, 0.5]
+
+    def maximum_of_a_root(x):
+        return np.maximum(np.sqrt(x), 1.0)
+
+    assert grad(maximum_of_a_root, jit=False).backward(array(0.0, 4.0), np.ones(2)).tolist() == [0.0, 0.25]
+
+
+def test_only_the_branch_that_ran() -> None:
+    def f(x):
+        if x > 1:
+            return x**2
+        return x * 3
+
+    assert grad(f, jit=False).backward(1.0) == 3.0
+    assert grad(f, jit=False).backward(1.5) == 3.0
+    assert grad(f, jit=False).backward(2.0) == 4.0
+
+
+def test_the_power_of_an_inactive_exponent() -> None:
+    """d/dy of (-2)**3.0 is nan, but only where y is active."""
+    f = grad(lambda x, y: x**y, jit=False, wrt="x")
+    assert f.backward(-2.0, 3.0) == 12.0
+
+
+def test_unused_argument_has_its_shape_and_dtype() -> None:
+    f = grad(lambda x, w: np.sin(x), jit=False)
+    _, w = f.backward(0.0, np.ones((2, 3), np.float32))
+    assert w.shape == (2, 3)
+    assert w.dtype == np.float32
+    assert not w.any()
+
+
+CAPTURED = np.array([1.0, 2.0])
+SCALE = 2.0
+
+
+def uses_a_global(x):
+    return (x * CAPTURED).sum() * SCALE
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+def test_captured_values_that_change(jit: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    f = grad(uses_a_global, jit=jit)
+    x = array(1.0, 1.0)
+    assert f(x) == 6.0
+    assert f.backward(x).tolist() == [2.0, 4.0]
+    monkeypatch.setitem(globals(), "CAPTURED", array(10.0, 20.0))
+    assert f(x) == 60.0
+    assert f.backward(x).tolist() == [20.0, 40.0]
+    CAPTURED[0] = 5.0
+    assert f.backward(x).tolist() == [10.0, 40.0]
+    monkeypatch.setitem(globals(), "SCALE", 3.0)
+    assert f.backward(x).tolist() == [15.0, 60.0]
+    monkeypatch.setitem(globals(), "CAPTURED", np.array([[1.0, 1.0], [2.0, 2.0]]))  # another type
+    assert f.backward(x).tolist() == [9.0, 9.0]
+
+
+def test_captured_closure_values_that_change() -> None:
+    def make():
+        w = 2.0
+
+        def f(x):
+            return x * w
+
+        def change(value):
+            nonlocal w
+            w = value
+
+        return f, change
+
+    f, change = make()
+    g = grad(f, jit=False)
+    assert g.backward(1.0) == 2.0
+    change(5.0)
+    assert g.backward(1.0) == 5.0
+
+
+# The second table: what bad input gets -------------------------------------------------------------------------------
+
+
+def doubled(x):
+    return x * 2.0
+
+
+def sum_with(x, w):
+    return (x * w).sum()
+
+
+def adds_into(out, x):
+    out += x * 2.0
+
+
+def fails(error: type[Exception], *texts: str) -> Any:
+    """The error, with each of `texts` somewhere in it."""
+    return pytest.raises(error, match="(?s)" + "".join(f"(?=.*{text})" for text in texts))
+
+
+def test_v_left_out() -> None:
+    with fails(TypeError, "v", r"\(3,\)"):
+        grad(doubled, jit=False).backward(np.ones(3))
+    with fails(TypeError, "v", "tuple"):
+        grad(lambda x: (x, x), jit=False).backward(1.0)
+    assert grad(doubled, jit=False).backward(1.0) == 2.0
+
+
+def test_v_of_another_shape() -> None:
+    with fails(ValueError, "3", "4"):
+        grad(doubled, jit=False).backward(np.ones(3), np.ones(4))
+    with fails(ValueError, "3", "1"):
+        grad(doubled, jit=False).backward(np.ones(3), np.ones(1))
+    with pytest.raises(ValueError):
+        grad(doubled, jit=False).backward(np.ones(3), np.ones((3, 1)))
+    with pytest.raises(ValueError):
+        grad(doubled, jit=False).backward(np.ones(3), 1.0)
+    with pytest.raises(ValueError):
+        grad(doubled, jit=False).backward(1.0, np.ones(3))
+
+
+def test_v_of_another_structure() -> None:
+    pair = grad(lambda x: (x, x * 2), jit=False)
+    assert pair.backward(1.0, (1.0, 1.0)) == 3.0
+    with pytest.raises(ValueError):
+        pair.backward(1.0, (1.0, 1.0, 1.0))
+    with pytest.raises(ValueError):
+        pair.backward(1.0, 1.0)
+    with pytest.raises(ValueError):
+        grad(doubled, jit=False).backward(1.0, (1.0,))
+
+
+def test_v_of_another_shape_compiled() -> None:
+    f = grad(doubled)
+    with fails(ValueError, "3", "4"):
+        f.backward(np.ones(3), np.ones(4))
+    assert f.backward(np.ones(3), np.ones(3)).tolist() == [2, 2, 2]
+    with fails(ValueError, "3", "4"):
+        f.backward(np.ones(4), np.ones(3))
+
+
+def test_complex_v() -> None:
+    with fails(TypeError, "complex"):
+        grad(doubled, jit=False).backward(np.ones(3), np.ones(3) * 1j)
+    with fails(TypeError, "complex"):
+        grad(doubled, jit=False).backward(1.0, 1j)
+
+
+def test_complex_argument() -> None:
+    with fails((TypeError, NotImplementedError), "complex"):
+        grad(doubled, jit=False).backward(np.ones(3) * 1j, np.ones(3))
+
+
+def test_integer_in_wrt() -> None:
+    with fails(TypeError, "integer", "float"):
+        grad(sum_with, wrt="w", jit=False).backward(np.ones(3), np.arange(3))
+    with fails(TypeError, "float"):
+        grad(sum_with, wrt=("x", "w"), jit=False).backward(np.ones(3), np.array([True, False, True]))
+    with fails(TypeError, "float"):
+        grad(sum_with, wrt=1, jit=False).backward(np.ones(3), 2)
+    with pytest.raises(TypeError):
+        grad(doubled, jit=False).backward(3)  # nothing to differentiate
+
+
+def test_wrt_names_no_argument() -> None:
+    with fails((TypeError, ValueError), "y"):
+        grad(doubled, wrt="y", jit=False).backward(np.ones(3), np.ones(3))
+    with fails((TypeError, ValueError, IndexError), "2"):
+        grad(doubled, wrt=2, jit=False).backward(np.ones(3), np.ones(3))
+
+
+Point = collections.namedtuple("Point", "x y")
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        [1.0, 2.0, 3.0],
+        np.array([1.0, None, "x"], dtype=object),
+        np.array(["a", "b", "c"]),
+        np.ma.masked_array([1.0, 2.0, 3.0], [False, True, False]),
+        np.zeros(3, dtype=[("a", float)]),
+        None,
+        np.matrix([[1.0, 2.0, 3.0]]),
+        "text",
+        {"x": 1.0},
+    ],
+    ids=["list", "object", "string array", "masked", "structured", "None", "matrix", "string", "dict"],
+)
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+def test_arguments_of_other_kinds(bad: Any, jit: bool) -> None:
+    f = grad(sum_with, jit=jit)
+    for entry in (f, f.backward, f.value_and_backward, f.vjp):
+        with fails(TypeError, "x"):
+            entry(bad, np.ones(3))
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+def test_masked_arrays_after_plain_ones(jit: bool) -> None:
+    """Numba accepts subclasses of ndarray once the plain type has compiled."""
+    f = grad(sum_with, jit=jit)
+    x, w = np.ones(3), np.arange(3.0)
+    assert f(x, w) == 3.0
+    assert f.backward(x, w)[0].tolist() == [0, 1, 2]
+    masked = np.ma.masked_array(x, [False, True, False])
+    for entry in (f, f.backward):
+        with fails(TypeError, "x"):
+            entry(masked, w)
+        with fails(TypeError, "w"):
+            entry(x, masked)
+    matrix = np.matrix(np.ones((2, 2)))
+    with fails(TypeError, "x"):
+        f(matrix, np.ones((2, 2)))
+
+
+def test_missing_and_extra_arguments() -> None:
+    f = grad(sum_with, jit=False)
+    for entry in (f, f.backward):
+        with fails(TypeError, "w"):
+            entry(np.ones(3))
+    with pytest.raises(TypeError):
+        f(np.ones(3), np.ones(3), np.ones(3))
+    with pytest.raises(TypeError):
+        f.backward(np.ones(3), np.ones(3), 1.0, 1.0)
+    with fails(TypeError, "z"):
+        f.backward(np.ones(3), np.ones(3), z=1.0)
+    with pytest.raises(TypeError):
+        f.backward(np.ones(3), np.ones(3), 1.0, v=1.0)
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+def test_overlapping_arguments(jit: bool) -> None:
+    f = grad(adds_into, jit=jit)
+    x = np.arange(6.0)
+    for entry in (f, lambda *a: f.backward(*a, np.ones(3))):
+        for pair in ((x[:3], x[:3]), (x[:3], x[2:5]), (x[::2], x[2:5]), (x[:3], x[2::-1])):
+            with fails(ValueError, "out", "x"):
+                entry(*pair)
+    assert np.array_equal(x, np.arange(6.0))
+    f(x[::2], x[1::2])  # interleaved, but no element is shared
+    assert x.tolist() == [2, 1, 8, 3, 14, 5]
+    assert [c.tolist() for c in f.backward(x[::2], x[1::2], np.ones(3))] == [[1, 1, 1], [2, 2, 2]]
+
+
+def test_overlap_without_a_write_is_fine() -> None:
+    x = np.arange(3.0)
+    a, b = grad(sum_with, jit=False).backward(x, x)
+    assert a.tolist() == b.tolist() == [0, 1, 2]
+
+
+def test_deep_recursion() -> None:
+    def down(x, n):
+        if n <= 0:
+            return x
+        return down(x * 1.5, n - 1) + x
+
+    with pytest.raises((RecursionError, UnsupportedError)):
+        grad(down, jit=False).backward(1.0, 10**6)
+
+
+def picks(x, i):
+    return x[i] * 2.0
+
+
+def picks_many(x, i):
+    return (x[i] ** 2).sum()
+
+
+def writes_at(x, i):
+    y = x * 2.0
+    y[i] = x[0]
+    return y.sum()
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+def test_index_out_of_range(jit: bool) -> None:
+    x = np.ones(3)
+    for function in (picks, writes_at):
+        f = grad(function, jit=jit)
+        for i in (3, -4, 10**9):
+            with pytest.raises(IndexError):
+                f(x, i)
+            with pytest.raises(IndexError):
+                f.backward(x, i)
+        assert np.isfinite(f.backward(x, -3)).all()
+    f = grad(picks_many, jit=jit)
+    for index in (np.array([0, 3]), np.array([-4])):
+        with pytest.raises(IndexError):
+            f(x, index)
+        with pytest.raises(IndexError):
+            f.backward(x, index)
+    assert f.backward(x, np.array([-3, 2])).tolist() == [2, 0, 2]
+
+
+def test_index_out_of_range_in_loops_and_literals() -> None:
+    def loop(x):
+        s = 0.0
+        for i in range(len(x)):
+            s += x[i] * x[i + 1]
+        return s
+
+    def literal(x):
+        return x[5] * 2.0
+
+    for function in (loop, literal):
+        f = grad(function, jit=False)
+        with pytest.raises(IndexError):
+            f(np.ones(3))
+        with pytest.raises(IndexError):
+            f.backward(np.ones(3))
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+def test_shapes_that_do_not_broadcast(jit: bool) -> None:
+    f = grad(sum_with, jit=jit)
+    for entry in (f, f.backward):
+        with fails(ValueError, "3", "4"):
+            entry(np.ones(3), np.ones(4))
+    line = inspect.getsourcelines(sum_with)[1] + 1
+    with fails(ValueError, f"line {line}", r"x \* w"):
+        f.backward(np.ones(3), np.ones(4))
+
+
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [
+        (lambda a, b: a @ b, (np.ones((2, 3)), np.ones((2, 3)))),
+        (lambda a, b: np.dot(a, b), (np.ones(3), np.ones(4))),
+        (lambda a, b: np.concatenate((a, b), axis=1), (np.ones((2, 3)), np.ones((3, 3)))),
+        (lambda a, b: np.stack((a, b)), (np.ones(3), np.ones(4))),
+        (lambda a, b: a.reshape(4, 2) * b, (np.ones(9), 2.0)),
+        (lambda a, b: np.where(a > 0, a, b), (np.ones(3), np.ones(2))),
+    ],
+    ids=["matmul", "dot", "concatenate", "stack", "reshape", "where"],
+)
+def test_shapes_that_do_not_fit(function: Callable[..., Any], args: tuple) -> None:
+    with pytest.raises(ValueError):
+        function(*args)
+    with pytest.raises(ValueError):
+        grad(function, jit=False)(*args)
+    with pytest.raises(ValueError):
+        grad(function, jit=False).backward(*args, np.ones(1))
+
+
+def test_a_slice_write_that_does_not_fit() -> None:
+    def f(x, y):
+        z = x * 1.0
+        z[1:] = y
+        return z.sum()
+
+    with pytest.raises(ValueError):
+        grad(f, jit=False).backward(np.ones(4), np.ones(4))
+    assert grad(f, jit=False).backward(np.ones(4), np.ones(3))[1].tolist() == [1, 1, 1]
+
+
+def test_no_source() -> None:
+    namespace: dict[str, Any] = {}
+    exec("def made(x):\n    return x * 2.0\n", namespace)
+    for function in (namespace["made"], len, math.sin, np.add):
+        with fails(SourceError, "source|Python"):
+            grad(function, jit=False).backward(1.0)
+
+
+def test_max_of_nothing() -> None:
+    with pytest.raises(ValueError):
+        grad(lambda x: x.max(), jit=False).backward(np.zeros(0))
+
+
+def test_errors_of_ours_are_srcgrad_errors() -> None:
+    with pytest.raises(SrcgradError):
+        grad(doubled, jit=False).backward(np.ones(3))
+
+
+def test_the_users_own_exceptions() -> None:
+    class TooLarge(Exception):
+        pass
+
+    def f(x):
+        if x > 2:
+            raise TooLarge("x is too large")
+        assert x != 1, "not one"
+        return x * x
+
+    g = grad(f, jit=False)
+    assert g.backward(2.0) == 4.0
+    for entry in (g, g.backward):
+        with pytest.raises(TooLarge, match="x is too large"):
+            entry(3.0)
+        with pytest.raises(AssertionError, match="not one"):
+            entry(1.0)
+
+
+def test_the_users_own_exceptions_compiled() -> None:
+    def f(x):
+        if x > 2:
+            raise ValueError("x is too large")
+        assert x != 1, "not one"
+        return x * x
+
+    g = grad(f)
+    assert g.backward(2.0) == 4.0
+    for entry in (g, g.backward):
+        with pytest.raises(ValueError, match="x is too large"):
+            entry(3.0)
+        with pytest.raises(AssertionError, match="not one"):
+            entry(1.0)
+
+
+def test_nothing_is_changed_where_an_error_comes_first() -> None:
+    def f(out, x):
+        out[:] = x
+        out[0] = x[7]
+
+    out = np.zeros(3)
+    with pytest.raises(IndexError):
+        grad(f, jit=False).backward(out, np.ones(3), np.ones(3))
+    assert not out.any()

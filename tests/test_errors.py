@@ -1,0 +1,265 @@
+"""Rejected programs: the class of the error, the user's own line in it, and what it says.
+
+What is refused is refused before anything runs; what no active value reaches just runs.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from srcgrad import grad
+from srcgrad.errors import SrcgradError, UnsupportedError
+
+
+def line_of(function: Callable[..., Any], text: str) -> tuple[int, str]:
+    """The number of the line of `function` with `text` in it, and that line."""
+    lines, first = inspect.getsourcelines(function)
+    for number, line in enumerate(lines, first):
+        if text in line and "lambda" not in line:
+            return number, line.strip()
+    raise AssertionError(f"{text!r} is nowhere in {function.__name__}")
+
+
+# Each of these marks the line to blame with a comment ---------------------------------------------------------------
+
+
+def sorts(x):
+    y = np.sort(x)  # here
+    return y * 2.0
+
+
+def takes_an_inverse(a):
+    b = a * 2.0
+    return np.linalg.inv(b) @ a  # here
+
+
+def unknown_function(x):
+    return np.busday_count(x) + x  # here
+
+
+def uses_a_dict(x):
+    d = {"a": x}  # here
+    return d["a"]
+
+
+def uses_a_generator(x):
+    return list(xi for xi in x)  # here
+
+
+def tries(x):
+    try:  # here
+        y = x * 2
+    except ValueError:
+        y = x
+    return y
+
+
+def uses_with(x):
+    with open("nowhere") as f:  # here
+        f.read()
+    return x
+
+
+def uses_global_statement(x):
+    global LAST  # here
+    LAST = x
+    return x
+
+
+def uses_yield(x):
+    yield x  # here
+
+
+def uses_class(x):
+    class A:  # here
+        pass
+
+    return x
+
+
+def deletes(x):
+    y = x * 2
+    del y  # here
+    return y  # noqa: F821
+
+
+def undefined_name(x):
+    return x * not_defined_anywhere  # noqa: F821  # here
+
+
+def unknown_method(x):
+    return x.frobnicate()  # here
+
+
+def unknown_numpy_name(x):
+    return np.no_such_function(x)  # here
+
+
+def undefined_on_one_path(x):
+    if x > 0:
+        y = x * 2
+    return y * 3  # here
+
+
+def complex_numbers(x):
+    return (x * 1j).real  # here
+
+
+def changes_type_in_a_branch(x):
+    if x.sum() > 0:
+        y = x
+    else:
+        y = x[:, None]
+    return y * 2.0
+
+
+def appends_to_a_list(x):
+    out = []
+    for xi in x:
+        out.append(xi * 2)  # here
+    return np.array(out)
+
+
+def string_formatting(x):
+    return x * len(f"{x}")  # here
+
+
+VECTOR = np.array([0.5, 0.2])
+REJECTED = [
+    (sorts, (VECTOR,), UnsupportedError, ["sort"]),
+    (takes_an_inverse, (np.eye(2),), UnsupportedError, ["inv"]),
+    (unknown_function, (VECTOR,), UnsupportedError, ["busday_count"]),
+    (uses_a_dict, (0.5,), UnsupportedError, ["dict"]),
+    (tries, (0.5,), UnsupportedError, ["try"]),
+    (uses_with, (0.5,), UnsupportedError, ["with"]),
+    (uses_global_statement, (0.5,), UnsupportedError, ["global"]),
+    (uses_yield, (0.5,), UnsupportedError, ["yield|generator"]),
+    (uses_class, (0.5,), UnsupportedError, ["class"]),
+    (undefined_name, (0.5,), (NameError, SrcgradError), ["not_defined_anywhere"]),
+    (unknown_method, (VECTOR,), (AttributeError, SrcgradError), ["frobnicate"]),
+    (unknown_numpy_name, (VECTOR,), (AttributeError, SrcgradError), ["no_such_function"]),
+    (complex_numbers, (0.5,), (TypeError, UnsupportedError), ["complex"]),
+]
+
+
+@pytest.mark.parametrize(("function", "args", "error", "texts"), REJECTED, ids=[row[0].__name__ for row in REJECTED])
+def test_rejected(function: Callable[..., Any], args: tuple, error: Any, texts: list[str]) -> None:
+    number, line = line_of(function, "# here")
+    with pytest.raises(error) as caught:
+        grad(function, jit=False).backward(*args, np.ones(2) if np.ndim(args[0]) else 1.0)
+    message = str(caught.value)
+    for text in texts:
+        assert re.search(text, message), message
+    assert f"line {number}" in message, message
+    assert line.split("  #")[0] in message, message
+    assert "^" in message, message
+    assert "test_errors.py" in message, message
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "error"),
+    [row[:3] for row in REJECTED if row[2] is UnsupportedError],
+    ids=[row[0].__name__ for row in REJECTED if row[2] is UnsupportedError],
+)
+def test_every_unsupported_construct_comes_with_help(function: Callable[..., Any], args: tuple, error: Any) -> None:
+    with pytest.raises(UnsupportedError, match="(?s)help: .+"):
+        grad(function, jit=False).backward(*args, np.ones(2) if np.ndim(args[0]) else 1.0)
+
+
+@pytest.mark.parametrize("function", [deletes, undefined_on_one_path, uses_a_generator], ids=lambda f: f.__name__)
+def test_either_right_or_refused(function: Callable[..., Any]) -> None:
+    """What Python itself refuses for some inputs."""
+    argument = np.array([0.5, 0.2]) if function is uses_a_generator else -0.5
+    with pytest.raises((SrcgradError, NameError)):
+        grad(function, jit=False).backward(argument, np.ones(2) if np.ndim(argument) else 1.0)
+
+
+def test_rank_that_differs_between_branches() -> None:
+    with pytest.raises(SrcgradError, match=r"(?s)y"):
+        grad(changes_type_in_a_branch, jit=False).backward(VECTOR, VECTOR)
+
+
+def test_no_words_of_ours_reach_the_user() -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        grad(sorts, jit=False).backward(VECTOR, VECTOR)
+    assert not re.search(r"\b(IR|Old|AddTo|Load|Store|ForEach|Expr|numba)\b", str(caught.value))
+    frames = [frame.filename for frame in inspect.getinnerframes(caught.tb)]
+    assert len(frames) <= 4, frames
+
+
+# What no active value reaches just runs -----------------------------------------------------------------------------
+
+
+def counts_unique(x, k):
+    order = np.argsort(k)
+    return x * order[0]
+
+
+def sorts_what_is_not_active(x, w):
+    q = np.sort(w)
+    return (x * q).sum()
+
+
+def test_unsupported_but_not_active() -> None:
+    f = grad(sorts_what_is_not_active, wrt="x", jit=False)
+    w = np.array([3.0, 1.0, 2.0])
+    assert f(np.ones(3), w) == 6.0
+    assert f.backward(np.ones(3), w).tolist() == [1, 2, 3]
+
+
+def test_unsupported_but_only_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    def prints_sorted(x):
+        print(np.sort(x))
+        return (x * x).sum()
+
+    assert grad(prints_sorted, jit=False).backward(np.array([2.0, 1.0])).tolist() == [4, 2]
+    assert capsys.readouterr().out == "[1. 2.]\n"
+
+
+def test_the_same_function_is_refused_where_it_is_active() -> None:
+    with pytest.raises(UnsupportedError, match="(?s)sort.*q = np.sort"):
+        grad(sorts_what_is_not_active, jit=False).backward(np.ones(3), np.ones(3))
+
+
+def test_nothing_runs_before_the_refusal(capsys: pytest.CaptureFixture[str]) -> None:
+    def f(out, x):
+        print("running")
+        out[:] = np.sort(x)
+
+    out = np.zeros(2)
+    with pytest.raises(UnsupportedError):
+        grad(f, jit=False).backward(out, VECTOR, VECTOR)
+    assert capsys.readouterr().out == ""
+    assert not out.any()
+
+
+@pytest.mark.parametrize(
+    "options", [{"static": ("n",)}, {"parallel": True}, {"target": "cuda"}], ids=["static", "parallel", "cuda"]
+)
+def test_what_comes_later_says_so(options: dict[str, Any]) -> None:
+    def f(x, n=2):
+        return x**n
+
+    with pytest.raises(NotImplementedError, match=next(iter(options))):
+        grad(f, **options).backward(0.5)
+
+
+def test_unknown_option() -> None:
+    with pytest.raises(TypeError, match="speed"):
+        grad(sorts, speed="fast")
+    with pytest.raises((ValueError, NotImplementedError), match="target"):
+        grad(sorts, target="abacus")
+
+
+@pytest.mark.parametrize("thing", [3, "text", None], ids=repr)
+def test_not_a_function(thing: Any) -> None:
+    if thing is None:
+        return  # grad(None) is the decorator that is still waiting for its function
+    with pytest.raises(TypeError):
+        grad(thing)

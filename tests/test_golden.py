@@ -1,0 +1,77 @@
+"""What a reader would see: adjoints, the IR after each pass, error texts; `pytest --update-golden` rewrites them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import test_errors
+from corpus import FLOAT32, FLOAT64, named
+
+from srcgrad import grad, pipeline
+
+FOLDER = Path(__file__).parent / "golden"
+
+ADJOINTS = [
+    ("loops.horner", 0, FLOAT64),
+    ("in_place.swapped_buffers", 0, FLOAT64),
+    ("arrays.softmax_rows", 0, FLOAT64),
+    ("physics.rk4", 0, FLOAT64),
+    ("branches.branch_in_a_loop", 0, FLOAT32),
+]
+STAGES = "loops.repeated_sine"
+ERRORS = [row for row in test_errors.REJECTED if row[0].__name__ in ("sorts", "tries", "undefined_name")]
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compare a text with a file in tests/golden, or write it there where that was asked for."""
+
+    def compare(name: str, text: str) -> None:
+        path = FOLDER / name
+        if request.config.getoption("--update-golden"):
+            path.write_text(text)
+        assert path.exists(), f"no golden {path.name} yet: run pytest --update-golden and read what it wrote"
+        assert text == path.read_text(), f"{path.name} has changed: run pytest --update-golden and read the difference"
+
+    return compare
+
+
+def source(name: str, position: int, dtype: np.dtype, **more: Any) -> str:
+    program = named(name)
+    args, keywords = program.arguments(position, dtype)
+    f = grad(program.function, wrt=program.cases[position].wrt, **program.options)
+    return without_folders(f.source(*args, **keywords, **more))
+
+
+def without_folders(text: str) -> str:
+    return re.sub(r"[^\s\"'(]*/(?=[\w.]+\.py)", "", text)
+
+
+@pytest.mark.parametrize(("name", "position", "dtype"), ADJOINTS, ids=[row[0] for row in ADJOINTS])
+def test_adjoint(name: str, position: int, dtype: np.dtype, golden: Callable[[str, str], None]) -> None:
+    golden(f"{name}.txt", source(name, position, dtype))
+
+
+@pytest.mark.parametrize("name", [row[0] for row in ADJOINTS])
+def test_same_source_same_bytes(name: str) -> None:
+    assert source(name, 0, FLOAT64) == source(name, 0, FLOAT64)
+
+
+@pytest.mark.parametrize("stage", ["frontend", *(step.__name__ for step in pipeline.DERIVATIVE)])
+def test_stage(stage: str, golden: Callable[[str, str], None]) -> None:
+    golden(f"{STAGES}.after.{stage}.txt", source(STAGES, 0, FLOAT64, after=stage))
+
+
+@pytest.mark.parametrize(("function", "args"), [row[:2] for row in ERRORS], ids=[row[0].__name__ for row in ERRORS])
+def test_error(function: Callable[..., Any], args: tuple, golden: Callable[[str, str], None]) -> None:
+    with pytest.raises(Exception) as caught:
+        grad(function, jit=False).backward(*args, np.ones(2) if np.ndim(args[0]) else 1.0)
+    text = without_folders(f"{type(caught.value).__name__}: {caught.value}\n")
+    golden(
+        f"error.{function.__name__}.txt", re.sub(r"(?m)^ *\d+ \||line \d+", lambda m: re.sub(r"\d+", "N", m[0]), text)
+    )

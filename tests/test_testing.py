@@ -1,0 +1,166 @@
+"""`check_grad` passes what is right, and names what is wrong."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from srcgrad.testing import TOLERANCES, check_grad, complex_step, richardson
+
+X = np.array([0.3, -1.2, 2.0])
+W = np.array([1.0, 0.5, -0.7])
+
+
+class Differentiated:
+    """A function with a gradient written by hand: what `check_grad` needs of `grad`."""
+
+    def __init__(self, function: Callable[..., Any], backward: Callable[..., Any], **options: Any) -> None:
+        self.py_func, self.backward = function, backward
+        vars(self).update(options)
+
+
+def weighted(x: Any, w: Any) -> Any:
+    return x * x * w
+
+
+def test_a_right_gradient_passes() -> None:
+    check_grad(Differentiated(weighted, lambda x, w, v: (2 * x * w * v, x * x * v)), X, W)
+
+
+def test_the_wrong_argument_is_named() -> None:
+    f = Differentiated(weighted, lambda x, w, v: (2 * x * w * v, x * v))
+    with pytest.raises(AssertionError, match=r"gradient of weighted with respect to w is wrong\n.*random direction"):
+        check_grad(f, X, W)
+
+
+def test_the_worst_element_is_named() -> None:
+    f = Differentiated(weighted, lambda x, w, v: (2 * x * w * v + [0, 1e-3, 0], x * x * v))
+    with pytest.raises(AssertionError, match=r"worst element x\[1\]: .* by differences, .* by backward"):
+        check_grad(f, X, W)
+
+
+def test_a_small_gradient_beside_a_large_one_is_checked() -> None:
+    f = Differentiated(lambda x, w: 1e6 * x + 1e-3 * w, lambda x, w, v: (1e6 * v, 1.1e-3 * v))
+    with pytest.raises(AssertionError, match="respect to w"):
+        check_grad(f, X, W)
+
+
+def test_float32_is_checked_against_differences_in_double_precision() -> None:
+    x, w = X.astype(np.float32), W.astype(np.float32)
+    check_grad(Differentiated(weighted, lambda x, w, v: (2 * x * w * v, x * x * v)), x, w)
+    with pytest.raises(AssertionError, match="respect to x"):
+        check_grad(Differentiated(weighted, lambda x, w, v: (np.float32(2.01) * x * w * v, x * x * v)), x, w)
+
+
+def test_the_dtype_and_shape_of_a_cotangent_are_checked() -> None:
+    with pytest.raises(AssertionError, match="the cotangent of x is float64, not float32"):
+        check_grad(Differentiated(lambda x: np.sin(x), lambda x, v: np.cos(x).astype(float) * v), X.astype(np.float32))
+    with pytest.raises(AssertionError, match=r"the cotangent of x has shape \(1, 3\), not \(3,\)"):
+        check_grad(Differentiated(lambda x: 2 * x, lambda x, v: 2 * v[None]), X)
+
+
+def test_an_argument_that_backward_changes_is_named() -> None:
+    def backward(x: Any, v: Any) -> Any:
+        x *= 2
+        return x * v
+
+    with pytest.raises(AssertionError, match="backward changed its argument x"):
+        check_grad(Differentiated(lambda x: x * x, backward), X.copy())
+
+
+def test_a_missing_cotangent_is_noticed() -> None:
+    with pytest.raises(AssertionError, match="gave 1 cotangents for 2 arguments"):
+        check_grad(Differentiated(weighted, lambda x, w, v: 2 * x * w * v), X, W)
+
+
+def test_wrt_picks_arguments() -> None:
+    f = Differentiated(weighted, lambda x, w, v: x * x * v)
+    check_grad(f, X, W, wrt="w")
+    check_grad(f, X, W, wrt=1)
+    f = Differentiated(weighted, lambda x, w, v: (x * x * v, 2 * x * w * v), wrt=("w", "x"))
+    check_grad(f, X, W)
+
+
+def test_a_given_v_is_used() -> None:
+    seen = []
+
+    def backward(x: Any, v: Any) -> Any:
+        seen.append(v)
+        return np.cos(x) * v
+
+    v = np.array([0.0, 1.0, 0.0])
+    check_grad(Differentiated(lambda x: np.sin(x), backward), X, v=v)
+    assert seen[0] is v
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_where_v_is_zero_the_output_may_be_nan() -> None:
+    f = Differentiated(lambda x: np.sqrt(x), lambda x, v: np.where(v == 0, 0.0, 0.5 * v / np.sqrt(x)))
+    check_grad(f, np.array([4.0, -1.0]), v=np.array([1.0, 0.0]))
+
+
+def test_tuples_and_integers() -> None:
+    class Model(NamedTuple):
+        scale: Any
+        steps: int
+
+    def f(model: Model, x: Any) -> Any:
+        return x * model.scale**model.steps, x.sum()
+
+    def backward(model: Model, x: Any, v: Any) -> Any:
+        rows, total = v
+        power = model.scale**model.steps
+        return (np.sum(rows * x) * model.steps * power / model.scale,), rows * power + total
+
+    check_grad(Differentiated(f, backward), Model(1.3, 3), X)
+
+
+def test_defaults_are_arguments_too() -> None:
+    def f(x: Any, scale: float = 3.0) -> Any:
+        return scale * x
+
+    check_grad(Differentiated(f, lambda x, scale, v: (scale * v, np.float64(x @ v))), X)
+
+
+def test_what_a_function_writes_is_its_output() -> None:
+    def doubled(x: Any, out: Any) -> None:
+        out[:] = 2 * x
+
+    f = Differentiated(doubled, lambda x, out, v: (2 * v, np.zeros(3)))
+    check_grad(f, X, np.zeros(3))
+    check_grad(f, X, np.zeros(3), outputs=("out",))
+
+
+def test_a_function_that_is_nowhere_smooth_is_no_pass() -> None:
+    noise = np.random.default_rng(0)
+    f = Differentiated(lambda x: x + noise.normal(), lambda x, v: v)
+    with pytest.raises(AssertionError, match="respect to x"):
+        check_grad(f, X)
+
+
+@pytest.mark.parametrize("x", [1e-3, 0.5, 30.0])
+def test_richardson_gets_what_double_precision_allows(x: float) -> None:
+    for f, slope in ((np.sin, np.cos), (np.exp, np.exp), (np.log, np.reciprocal), (np.cosh, np.sinh)):
+        derivative, error = richardson(f, x)
+        assert abs(derivative - slope(x)) <= max(20 * error, 1e-9 * abs(slope(x)))
+        assert math.isclose(derivative, slope(x), rel_tol=1e-7)
+
+
+def test_richardson_along_a_direction() -> None:
+    t = np.array([1.0, 2.0, -1.0])
+    derivative, error = richardson(lambda x: np.array([x @ x, x[0]]), X, t)
+    np.testing.assert_allclose(derivative, [2 * X @ t, 1.0], rtol=1e-10)
+    assert error.shape == (2,)
+
+
+def test_complex_steps_are_exact() -> None:
+    t = np.array([1.0, 0.0, 2.0])
+    np.testing.assert_allclose(complex_step(lambda x: np.exp(x) * x, X, t), np.exp(X) * (1 + X) * t, rtol=1e-15)
+
+
+def test_every_supported_dtype_has_a_tolerance() -> None:
+    assert set(TOLERANCES) == {np.dtype(np.float32), np.dtype(np.float64)}
