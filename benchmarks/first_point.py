@@ -208,7 +208,7 @@ def rk4_worker() -> dict[str, Any]:
         "one state at every step, MB": round(8 * n * steps / 1e6, 2),
         "lines of the generated module": source.count("\n"),
         "loops of the generated module": _loops(source),
-        "python objects in compiled code": python_objects(f),
+        "python objects in compiled code": python_objects(source, x, force, dt, steps, v),
     }
 
 
@@ -227,8 +227,19 @@ def _status(field: str) -> int:
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(field + ":"))
 
 
-def python_objects(f: Any) -> int:
-    raise NotImplementedError(f)
+def python_objects(source: str, *arguments: Any) -> int:
+    """How often the compiled function of a generated module calls Python's C API (its wrappers for Python do)."""
+    import numba
+
+    space: dict[str, Any] = {"__name__": "generated"}
+    exec(source, space)
+    entry = numba.njit(error_model="numpy")(space[source.rpartition("\ndef ")[2].partition("(")[0]])
+    entry.compile(tuple(numba.typeof(argument) for argument in arguments))
+    (llvm,) = entry.inspect_llvm().values()
+    functions = [part.partition("\n}")[0] for part in llvm.split("\ndefine ")[1:]]
+    native = [body for body in functions if body.partition("@")[2].startswith("_ZN9generated")]
+    assert native, "the module is named generated"
+    return sum(line.count(" @Py") for body in native for line in body.splitlines() if "call " in line)
 
 
 # --------------------------------------------------------------------------------------------------------------

@@ -95,7 +95,7 @@ def one_hot(shape, index):
 def row(number, what, cotangent, expected, rtol=1e-15):
     """Print one row, and insist on its figure, shape and dtype."""
     expected = np.asarray(expected)
-    figures = np.array2string(np.asarray(cotangent), separator=", ", floatmode="maxprec", max_line_width=200)
+    figures = np.array2string(np.asarray(cotangent), separator=", ", formatter={"float": "{:.8g}".format})
     print(f"{number:>3}  {what:<58} {' '.join(figures.split())}")
     assert np.shape(cotangent) == expected.shape, (number, np.shape(cotangent), expected.shape)
     assert np.asarray(cotangent).dtype == expected.dtype, (number, np.asarray(cotangent).dtype, expected.dtype)

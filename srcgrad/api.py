@@ -30,6 +30,7 @@ from srcgrad.binding import (
 )
 from srcgrad.dispatch import Call, Forward, Program, Stage, leaf_names, pattern_of
 from srcgrad.errors import ArgumentError, LaterError, SrcgradError
+from srcgrad.pipeline import Options
 
 
 @overload
@@ -153,8 +154,6 @@ class GradFunction:
         jit: bool = True,
         outputs: str | Sequence[str] | None = None,
     ) -> None:
-        from srcgrad.pipeline import Options
-
         self.py_func = python_function(function)
         functools.update_wrapper(self, self.py_func)
         self._parameters = fixed_parameters(self.py_func)
@@ -283,12 +282,12 @@ class GradFunction:
         >>> "def " in text and "x_b" in text
         True
         """
-        from srcgrad import pipeline
-
-        plan = self._plan(kind, args, kwargs)
-        stage, leaves = self._stage(kind, plan, plan.arrange(args, kwargs))
-        own, cotangents = stage.types(leaves)
-        return pipeline.source(self.py_func, kind, own, cotangents, self._program.options, after)
+        try:
+            plan = self._plan(kind, args, kwargs)
+            stage, leaves = self._stage(kind, plan, plan.arrange(args, kwargs))
+            return self._program.source(kind, *stage.types(leaves), after)
+        except SrcgradError as error:
+            raise self._without_our_frames(error) from None
 
     def __repr__(self) -> str:
         return f"<grad of {self.__qualname__}>"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -115,7 +115,7 @@ def checked_wrt(wrt: Wrt, names: tuple[str, ...], function: str) -> str | tuple[
     """`wrt` by names: one is bare, several are a tuple."""
     if wrt is None:
         return None
-    if isinstance(wrt, (str, int)):
+    if isinstance(wrt, str) or not isinstance(wrt, Iterable):
         return _name(wrt, names, function, "wrt")
     chosen = tuple(_name(item, names, function, "wrt") for item in wrt)
     if len(set(chosen)) < len(chosen) or not chosen:

@@ -9,18 +9,18 @@ tells dtypes, numbers of axes and layouts apart and asks us to generate code whe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from types import MethodType
 from typing import Any
 
-import numpy as np
 from numba.core import config
 
-from srcgrad import arguments
+from srcgrad import arguments, pipeline
+from srcgrad.assumptions import Assumption, assumptions
 from srcgrad.backends import cpu, plain
-from srcgrad.errors import ArgumentError, UnsupportedError
-from srcgrad.frontend.types import StaticType, ValueType
+from srcgrad.errors import ArgumentError, ShapeError, UnsupportedError
+from srcgrad.frontend.types import StaticType, TupleType, ValueType
 
 Call = Callable[..., Any]
 Types = tuple[ValueType, ...]
@@ -38,23 +38,32 @@ class Program:
     cache: bool = True
 
     def generate(self, kind: str, types: Types, cotangents: Any) -> Any:
-        from srcgrad import pipeline
-
-        try:
+        with self._blame(types, cotangents):
             return pipeline.generate(self.function, kind, types, cotangents, self.options)
-        except UnsupportedError as error:
-            self._blame_none(error, types)
-            raise
 
-    def _blame_none(self, error: UnsupportedError, types: Types) -> None:
-        for name, kind in zip(self.parameters, types, strict=True):
-            if kind == StaticType(None) and name not in self.optional:
-                raise ArgumentError(
-                    f"argument {name} is None, and the function computes with it",
-                    span=error.span,
-                    because=error.message,
-                    help=("pass a number, a NumPy array, or a tuple of them",),
-                ) from None
+    def source(self, kind: str, types: Types, cotangents: Any, after: str | None) -> str:
+        with self._blame(types, cotangents):
+            return pipeline.source(self.function, kind, types, cotangents, self.options, after)
+
+    @contextmanager
+    def _blame(self, types: Types, cotangents: Any) -> Iterator[None]:
+        """Errors deep in the function that come from a None or a list are about that argument."""
+        try:
+            yield
+        except UnsupportedError as error:
+            for name, kind in zip(self.parameters, types, strict=True):
+                if kind == StaticType(None) and name not in self.optional:
+                    raise ArgumentError(
+                        f"argument {name} is None, and the function computes with it",
+                        span=error.span,
+                        because=error.message,
+                        help=("pass a number, a NumPy array, or a tuple of them",),
+                    ) from None
+            raise
+        except ShapeError as error:
+            if isinstance(cotangents, TupleType) and cotangents.kind is list:
+                raise ArgumentError(f"argument v is a list; {error.message}", help=("pass np.array(v)",)) from None
+            raise
 
     def dispatcher(self, count: int, build: Callable[[tuple[Any, ...]], Any]) -> Call:
         if self.jit and not config.DISABLE_JIT:
@@ -95,8 +104,9 @@ class Stage:
         return own if self.forward is None else self.forward.types, cotangents
 
     def generate(self, leaves: Sequence[Any]) -> Any:
-        generated = self.program.generate(self.kind, *self.types(leaves))
-        return generated if self.forward is None else self.forward.checked(generated, leaves)
+        if self.forward is None:
+            return self.program.generate(self.kind, *self.types(leaves))
+        return self.forward.pullback(self.program, leaves, *self.types(leaves))
 
     def use(self, call: Call) -> None:
         """From now on, this is the way to call; callers that have the old one are told."""
@@ -147,17 +157,21 @@ class Forward:
             self.stages[pattern] = Stage(program, "pullback", pattern, names, with_v, self)
         return self.stages[pattern]
 
-    def checked(self, generated: Any, leaves: Sequence[Any]) -> Any:
-        """The pullback is generated when v is first seen: f must still be what ran forward."""
-        expected = [(kind.dtype, getattr(kind, "ndim", 0)) for kind in generated.arguments[: self.count]]
-        kinds = [arguments.leaf_type(leaf, "residual") for leaf in leaves[: self.count]]
-        given = [(kind.dtype, getattr(kind, "ndim", 0)) for kind in kinds]
-        if any(assumption.fails() for assumption in self.assumed) or given != expected:
-            raise ArgumentError(
-                "what the function reads from outside changed between vjp and the first call of its pullback",
-                help=("call vjp again",),
-            )
-        return replace(generated, captured=(), assumed=())  # forward has read them
+    def pullback(self, program: Program, leaves: Sequence[Any], types: Types, cotangents: Any) -> Any:
+        """Generated when v is first seen; f must still be what ran forward."""
+        if not any(assumption.fails() for assumption in self.assumed):
+            generated = program.generate("pullback", types, cotangents)
+            expected = [_memory(kind) for kind in generated.arguments[: self.count]]
+            if [_memory(arguments.leaf_type(leaf, "residual")) for leaf in leaves[: self.count]] == expected:
+                return replace(generated, captured=(), assumed=())  # forward has read them
+        raise ArgumentError(
+            "what the function reads from outside changed between vjp and the first call of its pullback",
+            help=("call vjp again",),
+        )
+
+
+def _memory(kind: Any) -> tuple[Any, int]:
+    return kind.dtype, getattr(kind, "ndim", 0)
 
 
 class Variant:
@@ -242,61 +256,6 @@ class Variant:
         self.call = self._make_call()
         if not self._fixed:
             self.stage.use(self.call)
-
-
-class Assumption:
-    """A function, number, tuple or list from outside that f was specialised to: is it still what it was?"""
-
-    def __init__(self, fetch: Callable[[], Any], value: Any) -> None:
-        self._fetch = fetch
-        self._value = value
-        self._picture = _picture(value)
-        self._may_change_inside = _may_change_inside(value)
-
-    @property
-    def origin(self) -> Any:
-        """Two signatures of f that read the same global assume the same: one look at it is enough."""
-        cells = getattr(self._fetch, "__closure__", None) or ()
-        return getattr(self._fetch, "__code__", self._fetch), tuple(id(cell.cell_contents) for cell in cells)
-
-    def fails(self) -> bool:
-        now = self._fetch()
-        return (now is not self._value or self._may_change_inside) and _picture(now) != self._picture
-
-
-def assumptions(generated: Any) -> list[Assumption]:
-    return [Assumption(fetch, value) for fetch, value in getattr(generated, "assumed", ())]
-
-
-def _may_change_inside(value: Any) -> bool:
-    return isinstance(value, (list, dict)) or (isinstance(value, tuple) and any(map(_may_change_inside, value)))
-
-
-def _picture(value: Any) -> Any:
-    """What equals another picture only where f can't tell the values apart: 1 is not 1.0, and -0.0 not 0.0."""
-    if isinstance(value, (list, tuple)):
-        return type(value), [_picture(item) for item in value]
-    if isinstance(value, dict):
-        return dict, [(_picture(key), _picture(item)) for key, item in value.items()]
-    if isinstance(value, (int, float, complex, str, np.generic, np.dtype)):
-        return type(value), repr(value)
-    return _Itself(value)
-
-
-class _Itself:
-    """Equal to itself only: what `==` of an arbitrary object would say, or compute, is no matter."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, _Itself):
-            return False
-        if isinstance(self.value, MethodType) and isinstance(other.value, MethodType):  # made anew at each look
-            return self.value.__func__ is other.value.__func__ and self.value.__self__ is other.value.__self__
-        return self.value is other.value
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 def _is_not(x: Any, y: Any) -> bool:

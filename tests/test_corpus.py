@@ -74,7 +74,10 @@ class Trial:
     def call(self, entry: Any, *more: Any) -> Any:
         """Call f or one of its entries with copies of the arguments, which must come back unchanged."""
         args, keywords = fresh(self.args), fresh_values(self.keywords)
-        result = entry(*args, **keywords) if not more else entry(*args, **keywords, v=more[0])
+        if more and len(args) < len(self.plain.args):  # a default or a keyword: v would be taken for it
+            result = entry(*args, v=more[0], **keywords)
+        else:
+            result = entry(*args, *more, **keywords)
         assert unchanged(self.args, args), "an argument was changed"
         return result
 

@@ -104,7 +104,7 @@ class CheckedCache(caching.NullCache):
         return str(self._path.parent)
 
     def load_overload(self, sig: Any, target_context: Any) -> CompileResult | None:
-        target_context.refresh()
+        target_context.refresh()  # machine code refers to what this brings up: without it, a segmentation fault
         payload = files.read(self._path)
         if payload is None:
             return None

@@ -32,10 +32,10 @@ from numba.extending import models
 from numba.np import numpy_support
 
 from srcgrad.arguments import leaf_type
+from srcgrad.assumptions import Assumption, assumptions
 from srcgrad.backends import cpu
 from srcgrad.backends.boxing import flat_types, split
 from srcgrad.binding import make_signatures
-from srcgrad.dispatch import Assumption, assumptions
 from srcgrad.errors import ArgumentError, UnsupportedError
 from srcgrad.frontend.types import ArrayType, ScalarType, StaticType, TupleType, ValueType
 
@@ -314,3 +314,8 @@ def _put_together(context: Any, builder: Any, structure: Any, kind: types.Type, 
     return context.get_dummy_value()
 
 
+
+
+# This module is first imported in the middle of a compilation, so Numba has to be told of it at once.
+cpu_target.typing_context.refresh()
+cpu_target.target_context.refresh()

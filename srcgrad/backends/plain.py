@@ -25,7 +25,7 @@ class Dispatcher:
 
     def __call__(self, *values: Any) -> Any:
         try:
-            key = tuple(leaf_type(value, "") for value in values)
+            key = tuple((leaf_type(value, ""), is_read_only(value)) for value in values)
         except ArgumentError:  # `build` knows the names
             key = None
         entry = self._entries.get(key)
@@ -35,6 +35,10 @@ class Dispatcher:
                 return built(*values)
             entry = self._entries[key] = plain_entry(built)
         return entry(*values)
+
+
+def is_read_only(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and not value.flags.writeable
 
 
 def plain_entry(generated: Any) -> Callable[..., Any]:

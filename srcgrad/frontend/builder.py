@@ -73,6 +73,7 @@ class Builder:
         self.lower: dict[Var, int] = {}  # the least value of loop indices
         self.depth = 0  # of loops and branches
         self.common_lengths: dict[frozenset[Expr], Expr] = {}  # broadcast lengths settled at the top level
+        self.checked_lengths: set[frozenset[Expr]] = set()  # lengths found equal at the top level
         self.conformed: dict[Any, Array] = {}  # operands conformed at the top level, until they are written
         self.masks: dict[Any, Any] = {}  # positions where a mask holds, until anything is written
 

@@ -116,7 +116,7 @@ def for_loop(interpreter: Interpreter, node: ast.For) -> None:
             return inner if inner.dims else Scalar(inner.element)
     else:
         interpreter.build.refuse("a for loop runs over a range, an array or a tuple")
-    start, stop, step = (interpreter.build.capture(e, n) for e, n in zip((rng.start, rng.stop, rng.step), ("start", "stop", "step")))
+    start, stop, step = (interpreter.build.pin(e, n) for e, n in zip((rng.start, rng.stop, rng.step), ("start", "stop", "step")))
     rng = Range(start, stop, step)
     if getattr(node, "stop_flag", None) is None:
         repeat(interpreter, node, node.body, lambda names: _for(interpreter, node, rng, item, names))

@@ -523,7 +523,7 @@ def _kept(interpreter: Interpreter, value: Any) -> Any:
 def _looped(interpreter: Interpreter, node: Any, rng: Range, item: Callable[[Expr], Any]) -> ArrayValue:
     """[f(i) for i in range(n)] as an array of n rows, filled by a loop."""
     build = interpreter.build
-    start, stop, step = (build.capture(e, n) for e, n in zip((rng.start, rng.stop, rng.step), ("start", "stop", "step")))
+    start, stop, step = (build.pin(e, n) for e, n in zip((rng.start, rng.stop, rng.step), ("start", "stop", "step")))
     count = affine.sub(stop, start)
     if not affine.same(step, affine.ONE):
         count = build.capture(Call("trip_count", (start, stop, step), INT64), "n")

@@ -243,7 +243,9 @@ class _Job:
 
         wrt, shape = self.wanted()
         extra["cotangent_structure"] = shape
-        seeds = self.seeds(outputs, extra) if self.kind != "forward" else self.assumed_seeds(outputs)
+        if self.kind == "forward":
+            self.given = LIKE_THE_OUTPUT
+        seeds = self.seeds(outputs, extra)
         return replace(info, wrt=tuple(wrt), seeds=seeds, extra=extra)
 
     def wanted(self) -> tuple[list[str], Any]:
@@ -274,9 +276,6 @@ class _Job:
             )
         single = bare if bare is not None else len(parts) == 1
         return chosen, parts[0] if single else TupleType(tuple(parts))
-
-    def assumed_seeds(self, outputs: Any) -> tuple[Any, ...]:
-        return tuple(self.seed_param(leaf, k, None) if _is_float(leaf) else None for k, leaf in enumerate(_flat(outputs)))
 
     def seeds(self, outputs: Any, extra: dict[str, Any]) -> tuple[Any, ...] | None:
         flat = _flat(outputs)
@@ -326,13 +325,6 @@ class _Job:
 
     def seed_name(self, leaf: Any, number: int, count: int) -> str:
         return "v" if count == 1 else f"v_{number}"
-
-    def seed_param(self, leaf: Any, number: int, kind: Any) -> Var | Array:
-        name = f"v_{number}"
-        if isinstance(leaf, ScalarOutput):
-            return Var(self.build.names.fresh(name), leaf.expr.dtype)
-        fresh = self.build.names.fresh(name)
-        return Array(fresh, leaf.dtype, tuple(Dim(fresh, k) for k in range(leaf.ndim)))
 
     def converted(self, leaf: Any, param: Any, kind: Any, checks: list[Stmt], setup: list[Stmt]) -> Any:
         """v in the output's dtype and in C order, of exactly its shape."""

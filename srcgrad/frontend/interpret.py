@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, UnsupportedError
-from ..ir.nodes import AddTo, Alloc, Array, Assign, Call, Const, Expr, Stmt, Var
+from ..ir.nodes import AddTo, Alloc, Array, Assign, Call, Const, Dim, Expr, Stmt, Var
 from ..ir.walk import loads, map_expressions, statements, substitute, variables, written
 from . import control, expressions, flow, liveness
 from .arithmetic import elementwise
@@ -256,6 +256,10 @@ class Interpreter:
             return self.reassign(name, current, value)  # type: ignore[arg-type]
         expr = value.expr
         if isinstance(expr, Const):
+            return value
+        if isinstance(expr, Dim):  # a length stays what it is; the name is for the reader (see `tidy`)
+            if not any(isinstance(s, Assign) and s.value == expr for s in build.block):
+                build.variable(name, expr)
             return value
         if isinstance(expr, Var) and self.is_fresh(expr, mark):
             return Scalar(self.rename_variable(expr, name, mark), value.weak)

@@ -52,6 +52,7 @@ def check(function: Function, after: str) -> Function:
     """The function itself, if it is well formed."""
     gone = GONE_AFTER.get(after, ())
     bound = {p.name for p in function.params}
+    bound |= {s.name for s in getattr(function.info, "seeds", None) or () if s is not None}
     for stmt in statements(function.body):
         bound |= {item.name for item in _bound(stmt)}
     for stmt in statements(function.body):

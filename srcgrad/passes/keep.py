@@ -308,12 +308,16 @@ class _Keep:
             self.edits.before.setdefault(loops[0].label, []).append(Alloc(kept, shape))
             index = tuple(map(_iteration, loops))
             where.append(Store(kept, index, source))
-            mirrored = tuple(self.read(i, loop.label) if not _is_index(i, loops) else i for i, loop in zip(index, loops))
-            self.tops.setdefault(key, []).append(Assign(target, Load(kept, mirrored)))
+            self.tops.setdefault(key, []).append(Assign(target, Load(kept, self.mirrored(index, key))))
             return
         stack = self.new_stack(f"{source.name}_kept", source.dtype, loops[0].label)
         where.append(Push(stack, source))
         self.tops.setdefault(key, []).append(Pop(target, stack))
+
+    def mirrored(self, index: tuple[Expr, ...], key: tuple[int, int]) -> tuple[Expr, ...]:
+        """The index of a kept value, as the mirrored block of the sweep computes it."""
+        inside = self.forward.blocks[key][0].label
+        return tuple(self.read(i, inside) for i in index)
 
     def new_stack(self, name: str, dtype: Any, before: int) -> Stack:
         fresh = self.info.names.fresh(name)
@@ -356,8 +360,7 @@ class _Keep:
             index = tuple(map(_iteration, loops))
             where += [_row_view(row, rows, index), CopyTo(row, array)]
             out = Array(names.fresh(f"{array.name}_then"), array.dtype, dims)
-            mirrored = tuple(self.read(i, loop.label) if not _is_index(i, loops) else i for i, loop in zip(index, loops))
-            self.tops.setdefault(key, []).append(_row_view(out, rows, mirrored))
+            self.tops.setdefault(key, []).append(_row_view(out, rows, self.mirrored(index, key)))
             self.kept_arrays[array, place] = out
         else:
             stack = self.new_stack(f"{array.name}_kept", array.dtype, loops[0].label)
@@ -431,10 +434,6 @@ def _iteration(loop: For | While) -> Expr:
     if affine.same(loop.step, affine.integer(-1)):
         return affine.sub(loop.start, loop.index)
     return Call("floordiv", (gone, loop.step), INT64)
-
-
-def _is_index(expr: Expr, loops: list[Any]) -> bool:
-    return isinstance(expr, Var) and any(isinstance(x, For) and x.index == expr for x in loops)
 
 
 def _with_names(expr: Expr, names: dict[Expr, Var]) -> Expr:

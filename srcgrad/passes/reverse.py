@@ -123,6 +123,7 @@ class _Reverse:
         scopes = _Scopes(body, self.function)
         self.scopes, self.single = scopes.declared, scopes.single
         self.home, self.block_of, self.after = scopes.home, scopes.block_of, scopes.after
+        self.first_values = scopes.first_values
         self.first_writes = _first_writes(body, self.roots)
         sweep = [*self.shadows_of_parameters(), *self.begin_block(body, -1, 0), *self.seeds()]
         sweep += [s for stmt in reversed(body) for s in self.adjoint_of(stmt)]
@@ -279,7 +280,7 @@ class _Reverse:
 
     def assign(self, var: Var, value: Expr, at: int) -> list[Stmt]:
         g: Expr = self.adjoint(var)
-        if self.single.get(var.name) == 1:
+        if self.single.get(var.name) == 1 or at in self.first_values:
             return self.spread(value, g, at, self.clean(var.name))
         if not self.depends(value):
             return [Assign(g, _zero(var.dtype))]  # type: ignore[arg-type]
@@ -480,6 +481,7 @@ class _Scopes:
         self.arrays: dict[str, list[tuple[int, int]]] = {}
         self.block_of: dict[int, tuple[int, int]] = {}
         self.after: dict[int, int] = {}
+        self.block_at: dict[tuple[int, int], Block] = {}
         top = ((-1, 0),)
         for param in function.params:
             if isinstance(param, Var):
@@ -496,9 +498,27 @@ class _Scopes:
         for name, path in self.paths.items():
             if name in self.single and not any(name == p.name for p in function.params):
                 self.declared.setdefault(path[-1], []).append(self.vars[name])
+        self.first_values = {
+            stmt.label
+            for key, declared in self.declared.items()
+            for var in declared
+            for stmt in [self.first_touch(key, var)]
+            if isinstance(stmt, Assign) and stmt.var == var
+        }
         self.home = {name: path[-1] for name, path in self.arrays.items()}
 
+    def first_touch(self, key: tuple[int, int], var: Var) -> Stmt | None:
+        """The statement of a block that is the first to have to do with a variable that lives there."""
+        for stmt in self.block_at[key]:
+            for inner in statements((stmt,)):
+                if var in _written_all(inner) or any(var in variables(e) for e in expressions(inner)):
+                    return stmt
+                if isinstance(inner, Rule) and var in inner.outputs:
+                    return stmt
+        return None
+
     def walk(self, block: Block, path: tuple[tuple[int, int], ...]) -> None:
+        self.block_at[path[-1]] = block
         for position, stmt in enumerate(block):
             self.block_of[stmt.label] = path[-1]
             if position + 1 < len(block):

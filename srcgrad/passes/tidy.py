@@ -20,6 +20,7 @@ from ..ir.nodes import (
     Comment,
     Const,
     CopyTo,
+    Dim,
     Expr,
     For,
     Function,
@@ -47,6 +48,7 @@ from ..ir.walk import (
     expressions,
     loads,
     map_expressions,
+    rewrite,
     rewrite_block,
     statements,
     subexpressions,
@@ -62,7 +64,7 @@ LARGEST_INLINED = 12  # nodes of an expression that is moved to where it is read
 
 def tidy(function: Function) -> Function:
     body = rewrite_block(function.body, _open)
-    function = replace(function, body=body)
+    function = _lengths_by_name(replace(function, body=body))
     for _ in range(4):
         before = function.body
         function = _without_dead(function)
@@ -70,7 +72,21 @@ def tidy(function: Function) -> Function:
         function = replace(function, body=_inlined(function))
         if function.body == before:
             break
-    return function
+    return replace(function, body=_counted(function))
+
+
+def _counted(function: Function) -> Block:
+    """A `while` loop whose trip counter is read counts; others need not."""
+    read = {v for stmt in statements(function.body) for e in expressions(stmt) for v in variables(e)}
+    read |= {v for leaf in leaves(function.results) if isinstance(leaf, Expr) for v in variables(leaf)}
+
+    def count(stmt: Stmt) -> tuple[Stmt, ...]:
+        if isinstance(stmt, While) and stmt.trip in read:
+            step = AddTo(stmt.trip, Const(1, stmt.trip.dtype))
+            return Assign(stmt.trip, Const(0, stmt.trip.dtype)), replace(stmt, body=(*stmt.body, step))
+        return (stmt,)
+
+    return rewrite_block(function.body, count)
 
 
 def _open(stmt: Stmt) -> tuple[Stmt, ...]:
@@ -87,6 +103,36 @@ def _open(stmt: Stmt) -> tuple[Stmt, ...]:
         case Assign(var=var, value=value) if var == value:
             return ()
     return (stmt,)
+
+
+def _lengths_by_name(function: Function) -> Function:
+    """`n = x.shape[0]` in the user's program: from there on, it is n."""
+    makes: dict[Var, int] = {}
+    for stmt in statements(function.body):
+        target = written(stmt)
+        if isinstance(target, Var):
+            makes[target] = makes.get(target, 0) + 1
+    names: dict[Expr, Var] = {}
+    out: list[Stmt] = []
+    for stmt in function.body:
+        if isinstance(stmt, Assign) and isinstance(stmt.value, Dim) and makes[stmt.var] == 1:
+            names.setdefault(stmt.value, stmt.var)
+            out.append(stmt)
+        else:
+            out.append(_with_lengths(stmt, names))
+    results = tuple(_named_length(leaf, names) if isinstance(leaf, Expr) else leaf for leaf in leaves(function.results))
+    return replace(function, body=tuple(out), results=results)
+
+
+def _with_lengths(stmt: Stmt, names: dict[Expr, Var]) -> Stmt:
+    inner = blocks(stmt)
+    if inner:
+        stmt = with_blocks(stmt, tuple(tuple(_with_lengths(s, names) for s in block) for block in inner))
+    return map_expressions(stmt, lambda e: _named_length(e, names))
+
+
+def _named_length(expr: Expr, names: dict[Expr, Var]) -> Expr:
+    return rewrite(expr, lambda node: names.get(node, node)) if names else expr
 
 
 # ---------------------------------------------------------------------------------------------------- dead code

@@ -105,7 +105,7 @@ def _absorb_element(x_b: Any, out_b: Any, index: Any) -> None:
 
 
 @overload(_absorb_element)
-def _absorb_element_compiled(x_b: Any, out_b: Any, index: Any) -> Any:
+def _absorb_element_compiled(x_b, out_b, index):  # type: ignore[no-untyped-def]  # Numba compares signatures
     ndim = x_b.ndim
     terms = ", ".join(f"index[{k}] if x_b.shape[{k}] != 1 else 0" for k in range(ndim))
     namespace: dict[str, Any] = {}

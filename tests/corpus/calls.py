@@ -11,7 +11,7 @@ from numpy import linalg as la
 
 from srcgrad import grad
 
-from .registry import case, number, positive, program, real
+from .registry import ONLY64, case, number, positive, program, real
 
 SCALE = 1.5
 PAIR = (0.5, (2.0, -1.0))
@@ -40,7 +40,7 @@ def defaults_and_keywords(x):
     return helper(x) + helper(x, 3.0) * helper(x, y=x) + helper(y=x, x=2.0, scale=x)
 
 
-@program(case(0.7), case(number(0.7)), compiled=True)
+@program(case(0.7), case(number(0.7), dtypes=ONLY64), compiled=True)
 def calls_njit(x):
     return compiled_helper(x, 4) * compiled_helper(x * x, 2)
 

@@ -23,7 +23,7 @@ def horner(x):
     return y
 
 
-@program(case(real(6)), case(real(6, layout="reverse")), case(real(0)), case(real(1)))
+@program(case(real(6)), case(real(6, layout="reverse")), case(real(0), dtypes=ONLY64), case(real(1)))
 def over_an_array(x):
     total = 0.0
     for xi in x:
@@ -57,7 +57,7 @@ def every_range(x, k):
     return a
 
 
-@program(case(real(5), 0, 5, 1), case(real(5), 4, -1, -1), case(real(5), 4, 0, -2), case(real(5), 3, 1, 1))
+@program(case(real(5), 0, 5, 1), case(real(5), 4, -1, -1), case(real(5), 4, 0, -2), case(real(5), 3, 1, 1, dtypes=ONLY64))
 def range_at_run_time(x, start, stop, step):
     a = 1.0
     for i in range(start, stop, step):
@@ -82,7 +82,7 @@ def double_until_long(x):
     return y
 
 
-@program(case(values(0.3, 0.9, 0.2, 1.4, 0.8)), case(values(0.3, 0.1)), case(values(2.0, 0.1)))
+@program(case(values(0.3, 0.9, 0.2, 1.4, 0.8)), case(values(0.3, 0.1)), case(values(2.0, 0.1), dtypes=ONLY64))
 def break_out(x):
     total = 0.0
     for i in range(len(x)):
@@ -92,7 +92,7 @@ def break_out(x):
     return total
 
 
-@program(case(values(0.3, -0.9, 0.2, -1.4, 0.8)), case(values(-0.3, -0.1)))
+@program(case(values(0.3, -0.9, 0.2, -1.4, 0.8)), case(values(-0.3, -0.1), dtypes=ONLY64))
 def continue_past(x):
     total = 1.0
     for xi in x:
@@ -112,7 +112,7 @@ def return_early(x):
     return np.sin(y)
 
 
-@program(case(real(4, 5)), case(real(1, 1)), case(real(3, 3, low=-0.3)), compiled=True)
+@program(case(real(4, 5)), case(real(1, 1), dtypes=ONLY64), case(real(3, 3, low=-0.3)), compiled=True)
 def nested_jumps(a):
     """break, continue and return in nested loops."""
     s = 1.0

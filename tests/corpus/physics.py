@@ -133,7 +133,7 @@ def black_scholes(s, k, r, sigma, t):
     return s * n1 - k * np.exp(-r * t) * n2
 
 
-@program(case(real(3, 3), real(3), 4))
+@program(case(real(3, 3), real(3), 4, dtypes=ONLY64))
 def power_iteration(a, x, n):
     m = a @ a.T + np.eye(3)
     for _ in range(n):
@@ -189,7 +189,7 @@ def gaussian_mixture_term(alpha, x, mu, s):
     return m + np.log(np.exp(alpha - 0.5 * q - m).sum())
 
 
-@program(case(positive(5), positive(5)), case(positive(5, layout="F"), 1.1))
+@program(case(positive(5), positive(5)), case(positive(5, layout="reverse"), positive(5)))
 def lotka_volterra(x, y):
     for _ in range(4):
         dx = x * (1.0 - 0.5 * y)

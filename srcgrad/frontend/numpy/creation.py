@@ -109,6 +109,11 @@ def check_length(builder: Builder, x: Expr, y: Expr) -> None:
     gap = affine.difference(x, y)
     if gap == 0:
         return
+    key = frozenset((x, y))
+    if key in builder.checked_lengths:
+        return
+    if builder.is_top_level:
+        builder.checked_lengths.add(key)
     if gap is not None:
         builder.refuse("all input arrays must have the same shape", error=ArgumentError)
     message = "lengths {} and {} must be equal" + place(builder.span)

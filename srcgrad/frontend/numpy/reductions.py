@@ -159,7 +159,7 @@ def extremum(builder: Builder, op: str, value: ArrayValue, axis: Any = None, kee
 
             builder.emit(job.over(lambda i, place: AddTo(place, select(is_top(i), one, zero)), ties))
             builder.emit(job.over(lambda i, place: Spread(value.at(i), share(i)), target))
-    builder.emit(Rule(op, (_output(target),), (value.element,), tuple(forward), tuple(adjoint)))
+    builder.emit(Rule(op, (_output(target),), (value.at([affine.ZERO] * value.ndim),), tuple(forward), tuple(adjoint)))
     return job.result(target)
 
 
@@ -191,7 +191,7 @@ def product(builder: Builder, value: ArrayValue, axis: Any = None, keepdims: boo
             builder.emit(job.over(lambda i, place: AddTo(place, select(is_zero(i), one, zero)), zeros))
             builder.emit(job.over(lambda i, place: _set(place, place * select(is_zero(i), one, value.at(i))), others))
             builder.emit(job.over(lambda i, place: Spread(value.at(i), Cotangent(place) * partial(i)), target))
-    builder.emit(Rule("prod", (_output(target),), (value.element,), tuple(forward), tuple(adjoint)))
+    builder.emit(Rule("prod", (_output(target),), (value.at([affine.ZERO] * value.ndim),), tuple(forward), tuple(adjoint)))
     return job.result(target)
 
 
