@@ -329,12 +329,23 @@ class GradFunction:
             with cpu.LOCK:
                 stage.reach(lanes, key)
         elif key[-1] is not type(None):  # that may be a v left out
+            lanes[key] = self._look_inside(stage.kind, plan)
 
-            def look_inside(*args: Any) -> Any:
-                stage_now, leaves = self._stage(stage.kind, plan, args)
-                return stage_now.call(*leaves)
+    def _look_inside(self, kind: str, plan: Plan) -> Call:
+        """For tuples and strings, whose Python types alone do not say what to call."""
+        calls: dict[Any, Call] = {}
 
-            lanes[key] = look_inside
+        def look_inside(*args: Any) -> Any:
+            pattern, leaves = pattern_of(args, plan.names)
+            call = calls.get(pattern)
+            if call is None:
+                stage, leaves = self._stage(kind, plan, args)
+                with cpu.LOCK:
+                    stage.reach(calls, pattern)
+                call = stage.call
+            return call(*leaves)
+
+        return look_inside
 
     def _stage(self, kind: str, plan: Plan, values: Sequence[Any]) -> tuple[Stage, list[Any]]:
         """The stage for these values of f's parameters (and v), and their leaves."""
@@ -351,10 +362,11 @@ class GradFunction:
         """What is shared by the pullbacks of one forward function."""
         types, _ = stage.types(leaves)
         kinds = ((leaf.dtype, leaf.ndim) if isinstance(leaf, np.ndarray) else type(leaf) for leaf in residuals)
-        key = types, stage.version, *kinds
+        captured = stage.captured_types()
+        key = types, stage.version, captured, *kinds
         forward = self._forwards.get(key)
         if forward is None:
-            fresh = Forward(types, len(residuals), tuple(stage.assumed.values()))
+            fresh = Forward(types, len(residuals), stage, captured, tuple(stage.assumed.values()))
             forward = self._forwards.setdefault(key, fresh)
         return forward
 

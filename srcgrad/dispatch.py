@@ -83,6 +83,7 @@ class Stage:
     forward: Forward | None = None  # of a pullback: its leaves are residuals, then those of v
     version: int = 0  # counts restarts
     assumed: dict[Any, Assumption] = field(default_factory=dict)  # of all variants
+    captured: dict[str, Callable[[], Any]] = field(default_factory=dict)
     lanes: list[tuple[dict[Any, Call], Any]] = field(default_factory=list)
     call: Call = field(init=False)
 
@@ -108,6 +109,10 @@ class Stage:
             return self.program.generate(self.kind, *self.types(leaves))
         return self.forward.pullback(self.program, leaves, *self.types(leaves))
 
+    def captured_types(self) -> tuple[tuple[str, Any], ...]:
+        """What is read from outside, with its type now."""
+        return tuple((name, _type_now(fetch(), name)) for name, fetch in self.captured.items())
+
     def use(self, call: Call) -> None:
         """From now on, this is the way to call; callers that have the old one are told."""
         self.call = call
@@ -122,7 +127,7 @@ class Stage:
     def restart(self) -> Call:
         """What f has as a constant changed (a function that it calls, a tuple): generate anew."""
         self.version += 1
-        self.assumed = {}
+        self.assumed, self.captured = {}, {}
         self.use(self._first)
         return self._first
 
@@ -148,6 +153,8 @@ class Forward:
 
     types: Types
     count: int  # of residuals
+    origin: Stage
+    captured: tuple[tuple[str, Any], ...]
     assumed: tuple[Assumption, ...]
     lanes: dict[type, Call] = field(default_factory=dict)  # pullbacks by the type of v
     stages: dict[Any, Stage] = field(default_factory=dict)
@@ -159,7 +166,8 @@ class Forward:
 
     def pullback(self, program: Program, leaves: Sequence[Any], types: Types, cotangents: Any) -> Any:
         """Generated when v is first seen; f must still be what ran forward."""
-        if not any(assumption.fails() for assumption in self.assumed):
+        same_types = self.origin.captured_types() == self.captured
+        if same_types and not any(assumption.fails() for assumption in self.assumed):
             generated = program.generate("pullback", types, cotangents)
             expected = [_memory(kind) for kind in generated.arguments[: self.count]]
             if [_memory(arguments.leaf_type(leaf, "residual")) for leaf in leaves[: self.count]] == expected:
@@ -168,6 +176,10 @@ class Forward:
             "what the function reads from outside changed between vjp and the first call of its pullback",
             help=("call vjp again",),
         )
+
+
+def _type_now(value: Any, name: str) -> Any:
+    return arguments.leaf_type(value, name) if type(value) in arguments.LEAVES else type(value)
 
 
 def _memory(kind: Any) -> tuple[Any, int]:
@@ -184,6 +196,7 @@ class Variant:
         self.stage = stage
         self.captured = captured
         self.names = stage.names + tuple(capture.name for capture in captured)
+        stage.captured |= {capture.name: capture.fetch for capture in captured}
         self.writes: frozenset[int] = frozenset()  # leaves that f writes, for the types seen so far
         self.assumed: dict[Any, Assumption] = {}
         self._pending = pending
@@ -265,7 +278,15 @@ def _is_not(x: Any, y: Any) -> bool:
 def pattern_of(values: Sequence[Any], names: Sequence[str]) -> tuple[tuple[Any, ...], list[Any]]:
     """The patterns of values, and their leaves."""
     leaves: list[Any] = []
-    return tuple([arguments.flatten(value, name, leaves) for value, name in zip(values, names, strict=False)]), leaves
+    pattern = []
+    for value, name in zip(values, names, strict=False):
+        kind = type(value)
+        if kind in arguments.LEAVES:  # as `flatten` would, without the call
+            leaves.append(value)
+            pattern.append(kind)
+        else:
+            pattern.append(arguments.flatten(value, name, leaves))
+    return tuple(pattern), leaves
 
 
 def leaf_names(pattern: Sequence[Any], names: Sequence[str]) -> tuple[str, ...]:

@@ -89,6 +89,8 @@ def elementwise(builder: Builder, op: str, values: Sequence[Any], *, python: boo
         return Scalar(_exact(op, args, dtypes[-1]), weak)
     dims, elements = broadcast(builder, [v for v in values])
     args = tuple(cast(e, d) for e, d in zip(elements, dtypes))
+    if not dims:  # NumPy makes a scalar of a 0-d result
+        return Scalar(_exact(op, args, dtypes[-1]))
     return ArrayValue(dims, _exact(op, args, dtypes[-1]))
 
 
@@ -219,7 +221,8 @@ def _conform_leaves(builder: Builder, value: ArrayValue, dims: tuple[Expr, ...])
             return None
         along = [part.number if isinstance(part, Axis) else None for part in load.index]
         if odd & set(along):
-            if len(load.index) != len([k for k in along if k is not None]):
+            whole_axes = all(k is not None and affine.same(n, value.dims[k]) for k, n in zip(along, load.array.dims))
+            if not whole_axes:
                 return None
             part_dims = tuple(dims[k] for k in along)  # type: ignore[index]
             conformed = _conform(builder, whole(load.array), part_dims)

@@ -139,10 +139,14 @@ class Dim(Expr):
 
 @dataclass(frozen=True)
 class Old(Expr):
-    """The value that `expr` had just before the forward statement labelled `at` (between `reverse` and `keep`)."""
+    """The value that `expr` had just before the forward statement labelled `at` (between `reverse` and `keep`).
+
+    `local` are index variables in it that belong to the sweep.
+    """
 
     expr: Expr
     at: int
+    local: frozenset[str] = frozenset()
 
     @property
     def dtype(self) -> np.dtype:  # type: ignore[override]
@@ -313,11 +317,13 @@ class Swap(Stmt):
 
 @dataclass(frozen=True)
 class ForEach(Stmt):
-    """The body for every index, right sides first: the order can't be seen (until `lower_arrays`)."""
+    """The body for every index (until `lower_arrays`): right sides first, so that the order can't be seen; or, where it
+    is a running reduction, one after the other."""
 
     indices: tuple[Var, ...]
     dims: tuple[Expr, ...]
     body: Block
+    running: bool = False
 
 
 @dataclass(frozen=True)

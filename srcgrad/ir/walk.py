@@ -67,7 +67,7 @@ def rebuild(expr: Expr, parts: tuple[Expr, ...]) -> Expr:
         case Load():
             return expr if parts == expr.index else Load(expr.array, parts)
         case Old():
-            return expr if parts[0] == expr.expr else Old(parts[0], expr.at)
+            return expr if parts[0] == expr.expr else Old(parts[0], expr.at, expr.local)
         case Cotangent(of=Load(array=array)):
             return Cotangent(Load(array, parts))
     return expr

@@ -17,6 +17,7 @@ from ..ir.nodes import (
     Array,
     Assign,
     Block,
+    Const,
     CopyTo,
     Dim,
     Expr,
@@ -119,6 +120,7 @@ def _split(function: Function, forward: Block, sweep: Sweep) -> Function:
         else:
             handed.append(residual)
             taken.append(residual)
+    forward = (*_defaults([r for r in residuals if r.name not in given], forward), *forward)
     if info.kind == "forward":
         structure = TupleType((extra["output_structure"], TupleType(tuple(map(type_of, handed)))))
         params = (*extra["own"], *extra["captured_params"])
@@ -126,6 +128,22 @@ def _split(function: Function, forward: Block, sweep: Sweep) -> Function:
     return _finished(
         function, (*taken, *seeds), (*opened, sweep), function.results, extra["cotangent_structure"]
     )
+
+
+def _defaults(residuals: list[Any], forward: Block) -> Block:
+    """What only some paths make is handed on all the same: empty or zero where it was not made."""
+    always = {item.name for stmt in forward for item in _makes(stmt)}
+    out: list[Stmt] = []
+    for residual in residuals:
+        if residual.name in always:
+            continue
+        if isinstance(residual, Stack):
+            out.append(NewStack(residual))
+        elif isinstance(residual, Var):
+            out.append(Assign(residual, Const(residual.dtype.type(0).item(), residual.dtype)))
+        elif all(not isinstance(dim, Dim) or dim.array != residual.name for dim in residual.dims):
+            out.append(Alloc(residual, (Const(0, INT64),) * residual.ndim))
+    return tuple(out)
 
 
 def _shared_roots(function: Function, forward: Block) -> dict[str, Any]:

@@ -143,6 +143,10 @@ class _Keep:
 
     def resolved(self, expr: Expr) -> Expr:
         if isinstance(expr, Old):
+            if expr.local:  # an index of the sweep's own: any element may be asked for
+                assert isinstance(expr.expr, Load)
+                array = self.old_array(expr.expr.array, expr.at, self.forward.block_of(expr.at))
+                return Load(array, tuple(self.resolved(i) for i in expr.expr.index))
             return self.read(expr.expr, expr.at)
         parts = children(expr)
         return rebuild(expr, tuple(self.resolved(part) for part in parts)) if parts else expr
@@ -169,6 +173,12 @@ class _Keep:
                 return Call(op, tuple(self.read(arg, at) for arg in args), expr.dtype)
         raise AssertionError(expr)
 
+    def recomputed(self, expr: Expr, at: int) -> Expr:
+        """The expression itself, on legal reads of its variables and elements; it is not kept as a whole."""
+        if isinstance(expr, Call):
+            return Call(expr.op, tuple(self.recomputed(arg, at) for arg in expr.args), expr.dtype)
+        return self.read(expr, at)
+
     def read_variable(self, var: Var, at: int) -> Expr:
         place = self.forward.birth(var, at)
         if place is None:  # the index of a loop around it: the sweep's loop has the same
@@ -187,7 +197,11 @@ class _Keep:
         target, made = self.versions[version], self.forward.definition(version)
         key = version.place.block
         if made is not None and self.cost(made.value, made.label) <= self.keep_cost(made.label):
-            value = self.read(made.value, made.label)
+            value = made.value
+            if isinstance(value, Call):  # (not by way of the variable that is being made)
+                value = Call(value.op, tuple(self.read(arg, made.label) for arg in value.args), value.dtype)
+            else:
+                value = self.read(value, made.label)
             self.tops.setdefault(key, []).append(Assign(target, value))
             return
         self.keep_value(version.var, target, key, self.after_place(version.place))
@@ -199,8 +213,6 @@ class _Keep:
         return self.edits.after.setdefault(place.label, [])
 
     def read_element(self, load: Load, at: int) -> Expr:
-        if self.kept_locally(load, at):
-            return Load(self.old_array(load.array, at, self.forward.block_of(at)), tuple(self.resolved(i) for i in load.index))
         index = tuple(self.read(i, at) for i in load.index)
         if self.forward.element_is_valid(load, at):
             self.have_handle(load.array, at)
@@ -209,11 +221,6 @@ class _Keep:
         if stable is not None:
             return Load(self.keep_array(load.array, stable), index)
         return self.keep_expression(load, at)
-
-    def kept_locally(self, load: Load, at: int) -> bool:
-        """Does the index use what only the sweep knows (the loops of a rule's own adjoint)?"""
-        known = self.forward.known_names
-        return any(v.name not in known for i in load.index for v in variables(i))
 
     def already_held(self, expr: Expr, at: int) -> Expr | None:
         """The value may stand in the variable or the memory that this statement gives it to."""
@@ -317,7 +324,7 @@ class _Keep:
     def mirrored(self, index: tuple[Expr, ...], key: tuple[int, int]) -> tuple[Expr, ...]:
         """The index of a kept value, as the mirrored block of the sweep computes it."""
         inside = self.forward.blocks[key][0].label
-        return tuple(self.read(i, inside) for i in index)
+        return tuple(self.recomputed(i, inside) for i in index)
 
     def new_stack(self, name: str, dtype: Any, before: int) -> Stack:
         fresh = self.info.names.fresh(name)
@@ -376,7 +383,8 @@ class _Keep:
         if made is None:
             return
         view, key = made
-        if not self.forward.loops_around(key) or (array.name, key) in self.rebuilt:
+        split = self.info.kind in ("forward", "pullback")  # memory is handed on, views are made again
+        if not (split or self.forward.loops_around(key)) or (array.name, key) in self.rebuilt:
             return
         self.rebuilt.add((array.name, key))
         self.have_handle(view.base, view.label)

@@ -31,7 +31,7 @@ def lower_arrays(function: Function) -> Function:
 
 def _loops(stmt: ForEach, roots: dict[str, str], info: Info) -> Block:
     body = stmt.body
-    if len(body) == 1 and isinstance(body[0], (Store, AddTo)) and _reads_what_it_writes(body[0], stmt, roots):
+    if not stmt.running and len(body) == 1 and isinstance(body[0], (Store, AddTo)) and _reads_what_it_writes(body[0], stmt, roots):
         return _by_way_of_temporary(stmt, body[0], info)
     return (_nest(stmt.indices, stmt.dims, body, stmt),)
 

@@ -92,6 +92,7 @@ class _Reverse:
         self.roots = roots_of(function)
         self.shadows: dict[str, Array] = {}
         self.count = 0
+        self.by_rule: set[int] = set()  # statements whose adjoint comes with their rule
 
     # ------------------------------------------------------------------------------------------- names
 
@@ -123,7 +124,7 @@ class _Reverse:
         scopes = _Scopes(body, self.function)
         self.scopes, self.single = scopes.declared, scopes.single
         self.home, self.block_of, self.after = scopes.home, scopes.block_of, scopes.after
-        self.first_values = scopes.first_values
+        self.first_values, self.indices_around = scopes.first_values, scopes.indices_around
         self.first_writes = _first_writes(body, self.roots)
         sweep = [*self.shadows_of_parameters(), *self.begin_block(body, -1, 0), *self.seeds()]
         sweep += [s for stmt in reversed(body) for s in self.adjoint_of(stmt)]
@@ -141,7 +142,9 @@ class _Reverse:
         out: list[Stmt] = []
         for stmt in block:
             if isinstance(stmt, Rule):
-                out += self.label(stmt.forward)
+                opened = self.label(stmt.forward)
+                self.by_rule |= {inner.label for inner in statements(opened)}
+                out += opened
                 out.append(replace(stmt, forward=(), label=self.next_label()))
                 continue
             inner = tuple(self.label(part) for part in blocks(stmt))
@@ -215,13 +218,20 @@ class _Reverse:
         return out
 
     def seed_array(self, leaf: Array, seed: Array) -> Stmt:
-        indices = tuple(Var(self.info.names.fresh(n), INT64) for n in "ijklmnpq"[: leaf.ndim])
-        for index in indices:
-            self.info.names.taken.discard(index.name)
+        indices = self.free_indices(leaf.ndim, frozenset())
         body: Block = (AddTo(Load(self.shadow(leaf), indices), Load(seed, indices)),)
         for index, dim in reversed(list(zip(indices, leaf.dims))):
             body = (For(index, affine.ZERO, self.old(dim, END), affine.ONE, body, False),)
         return body[0]
+
+    def free_indices(self, count: int, around: frozenset[str]) -> tuple[Var, ...]:
+        """Names for loops of the sweep's own, other than those of the loops around them."""
+        names = self.info.names
+        held = [name for name in around if name not in names.taken]
+        names.taken |= set(held)
+        indices = tuple(Var(names.fresh(n), INT64) for n in "ijklmnpq"[:count])
+        names.taken -= set(held) | {index.name for index in indices}
+        return indices
 
     def finish(self, sweep: Block) -> tuple[Block, Any, tuple[Any, ...]]:
         """What is handed back: the cotangents of `wrt`."""
@@ -242,6 +252,8 @@ class _Reverse:
 
     def adjoint_of(self, stmt: Stmt) -> list[Stmt]:
         at = stmt.label
+        if at in self.by_rule:
+            return []
         match stmt:
             case Assign(var=var, value=value) if self.is_active(var):
                 return self.assign(var, value, at)
@@ -316,10 +328,7 @@ class _Reverse:
         return out + self.spread(value, held, at, self.clean(self.root(array)))
 
     def copy(self, target: Array, source: Array, at: int) -> list[Stmt]:
-        names = self.info.names
-        indices = tuple(Var(names.fresh(n), INT64) for n in "ijklmnpq"[: target.ndim])
-        for index in indices:
-            names.taken.discard(index.name)
+        indices = self.free_indices(target.ndim, self.indices_around.get(at, frozenset()))
         place = Load(self.shadow(target), indices)
         body: Block = (Store(place.array, indices, _zero(target.dtype)),)
         if self.is_active(source):
@@ -354,7 +363,7 @@ class _Reverse:
 
     def rule(self, stmt: Rule) -> list[Stmt]:
         """The adjoint that came with the rule; what it does not make itself is read as it was then."""
-        own = {w.name for s in statements(stmt.adjoint) for w in _written_all(s)}
+        own: set[str] = {w.name for s in statements(stmt.adjoint) for w in _written_all(s)}
 
         def translate(expr: Expr) -> Expr:
             """Cotangents by their names; reads of what the forward part made are old, as small as can be."""
@@ -364,7 +373,8 @@ class _Reverse:
                 case Cotangent(of=Load(array=array, index=index)):
                     return Load(self.shadow(array), index)
                 case Load(array=array) if array.name not in own:
-                    return Old(expr, stmt.label)
+                    local = frozenset(v.name for i in expr.index for v in variables(i)) & own
+                    return Old(expr, stmt.label, local)
                 case Var(name=name) if name not in own:
                     return Old(expr, stmt.label)
             return expr
@@ -482,6 +492,7 @@ class _Scopes:
         self.block_of: dict[int, tuple[int, int]] = {}
         self.after: dict[int, int] = {}
         self.block_at: dict[tuple[int, int], Block] = {}
+        self.indices_around: dict[int, frozenset[str]] = {}
         top = ((-1, 0),)
         for param in function.params:
             if isinstance(param, Var):
@@ -493,7 +504,7 @@ class _Scopes:
             else:
                 for var in variables(leaf):
                     self.touch(var, top)
-        self.walk(body, top)
+        self.walk(body, top, frozenset())
         self.declared: dict[tuple[int, int], list[Var]] = {}
         for name, path in self.paths.items():
             if name in self.single and not any(name == p.name for p in function.params):
@@ -517,10 +528,12 @@ class _Scopes:
                     return stmt
         return None
 
-    def walk(self, block: Block, path: tuple[tuple[int, int], ...]) -> None:
+    def walk(self, block: Block, path: tuple[tuple[int, int], ...], around: frozenset[str]) -> None:
         self.block_at[path[-1]] = block
         for position, stmt in enumerate(block):
-            self.block_of[stmt.label] = path[-1]
+            self.block_of[stmt.label], self.indices_around[stmt.label] = path[-1], around
+            inner_around = around | {stmt.index.name} if isinstance(stmt, For) else around
+            inner_around |= {stmt.trip.name} if isinstance(stmt, While) else set()
             if position + 1 < len(block):
                 self.after[stmt.label] = block[position + 1].label
             for expr in expressions(stmt):
@@ -543,7 +556,7 @@ class _Scopes:
                 self.share(array.name, path)
             for number, inner_block in enumerate(blocks(stmt)):
                 if not isinstance(stmt, Rule):
-                    self.walk(inner_block, (*path, (stmt.label, number)))
+                    self.walk(inner_block, (*path, (stmt.label, number)), inner_around)
 
     def touch(self, var: Var, path: tuple[tuple[int, int], ...]) -> None:
         self.vars[var.name] = var

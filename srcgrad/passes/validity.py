@@ -67,7 +67,6 @@ class Forward:
         self.allocs: dict[str, list[Stmt]] = {}
         self.changed: dict[int, frozenset[str]] = {}
         self._index(body, ROOT)
-        self.known_names = self._known_names(body)
         self._valid: dict[Any, bool] = {}
         self.indices: set[Var] = set()
         values: dict[Var, list[Expr | None]] = {}
@@ -103,15 +102,6 @@ class Forward:
             self.changed[stmt.label] = frozenset(names)
             every |= names
         return frozenset(every)
-
-    def _known_names(self, body: Block) -> set[str]:
-        names: set[str] = set()
-        for stmt in statements(body):
-            names |= {v.name for v in _all_variables(stmt)}
-            target = written(stmt)
-            if isinstance(target, Var):
-                names.add(target.name)
-        return names
 
     # ------------------------------------------------------------------------------------------ structure
 
@@ -420,17 +410,6 @@ def _place_of(stmt: Stmt) -> Load | None:
 
 def _index_of(loop: Stmt) -> Var | None:
     return loop.index if isinstance(loop, For) else loop.trip if isinstance(loop, While) else None
-
-
-def _all_variables(stmt: Stmt) -> set[Var]:
-    from ..ir.walk import expressions
-
-    out = {v for e in expressions(stmt) for v in variables(e)}
-    if isinstance(stmt, For):
-        out.add(stmt.index)
-    if isinstance(stmt, While):
-        out.add(stmt.trip)
-    return out
 
 
 __all__ = ["END", "ROOT", "Forward", "If", "Place", "Version"]

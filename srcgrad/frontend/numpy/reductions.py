@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -100,7 +101,7 @@ class Reduction:
         block: list[Stmt] = []
         with self.builder.into(block):
             self.builder.each(self.value.dims, lambda index: body(index, self.place(target, index)))
-        return block[-1]  # type: ignore[return-value]
+        return replace(block[-1], running=True)  # type: ignore[return-value, call-arg]
 
     def refuse_empty(self, what: str) -> None:
         if self.builder.is_at_least(self.count, 1):
