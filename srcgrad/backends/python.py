@@ -79,7 +79,7 @@ WIDENED = (
 
 def emit(function: Function, header: tuple[str, ...] = ()) -> str:
     """The function as a module."""
-    body = [statement for stmt in function.body for statement in _statement(stmt)]
+    body = _statements(function.body)
     returned = [_operand(leaf) for leaf in leaves(function.results)]
     if len(returned) == 1:
         body.append(ast.Return(returned[0]))
@@ -240,8 +240,23 @@ class _Fill(ast.NodeTransformer):
 
 
 def _body(block: Block) -> list[ast.stmt]:
-    out = [statement for stmt in block for statement in _statement(stmt)]
-    return out or [ast.Pass()]
+    return _statements(block) or [ast.Pass()]
+
+
+def _statements(block: Block) -> list[ast.stmt]:
+    out: list[ast.stmt] = []
+    position = 0
+    while position < len(block):
+        stmt = block[position]
+        after = block[position + 1] if position + 1 < len(block) else None
+        match stmt, after:
+            case Alloc(array=array, fill=None), CopyTo(target=target, source=source) if target == array and array.dtype == source.dtype:
+                out.append(_assign(_name(array.name), ast.Call(ast.Attribute(_name(source.name), "copy", ast.Load()), [], [])))
+                position += 1
+            case _:
+                out += _statement(stmt)
+        position += 1
+    return out
 
 
 def _statement(stmt: Stmt) -> list[ast.stmt]:

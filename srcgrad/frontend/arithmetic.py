@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import ArgumentError, ShapeError, UnsupportedError, place
 from ..ir import affine
-from ..ir.nodes import BOOL, FLOAT64, INT64, Array, Axis, Call, Conform, Const, Expr, If, Load, Raise, View
+from ..ir.nodes import BOOL, FLOAT64, INT64, Array, Axis, Call, Conform, Const, Expr, If, Load, Raise, Var, View
 from ..ir.walk import children, is_constant, loads, rewrite, subexpressions
 from ..rules.names import UFUNCS
 from .builder import Builder
@@ -172,6 +172,8 @@ def _guarded_length(builder: Builder, x: Expr, y: Expr) -> Expr:
     message = "lengths {} and {} do not broadcast together" + place(builder.span)
     builder.emit(If(Call("not", (fits,), BOOL), (Raise("BroadcastError", message, (x, y)),)))
     length = builder.pin(length)
+    if isinstance(length, Var):
+        builder.lower[length] = 0
     if builder.is_top_level:
         builder.common_lengths[key] = length
     return length

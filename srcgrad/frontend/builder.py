@@ -21,6 +21,7 @@ from ..ir.nodes import (
     Axis,
     Call,
     Const,
+    CopyTo,
     Dim,
     Expr,
     ForEach,
@@ -172,6 +173,10 @@ class Builder:
         self.check_fresh(value.element)
         if isinstance(value.element, Const):
             return self.allocate(name, value.dtype, value.dims, value.element)
+        if handle is not None:
+            target = self.allocate(name, value.dtype, value.dims)
+            self.emit(CopyTo(target, handle))
+            return target
         target = self.allocate(name, value.dtype, value.dims)
         self.each(value.dims, lambda index: Store(target, index, value.at(index)))
         return target

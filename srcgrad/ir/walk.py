@@ -95,6 +95,9 @@ def substitute(expr: Expr, values: dict[Any, Expr]) -> Expr:
             return values.get(node.number, node)
         if isinstance(node, Var):
             return values.get(node, node)
+        if isinstance(node, Cotangent) and isinstance(node.of, Var):
+            new = values.get(node.of, node.of)
+            return Cotangent(new) if isinstance(new, Var) else node
         return node
 
     return rewrite(expr, swap)

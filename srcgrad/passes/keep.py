@@ -137,6 +137,12 @@ class _Keep:
         inner = blocks(stmt)
         if not inner:
             return stmt
+        if stmt.label >= 0 and isinstance(stmt, For) and not stmt.ordered:
+            body = self.sweep_block(stmt.body, (stmt.label, 0))
+            if any(isinstance(s, Pop) for s in statements(body)):  # a stack gives the last value first
+                start = affine.sub(stmt.stop, affine.ONE)
+                stmt = replace(stmt, start=start, stop=affine.sub(stmt.start, affine.ONE), step=affine.integer(-1))
+            return replace(stmt, body=body)
         if stmt.label >= 0:
             return with_blocks(stmt, tuple(self.sweep_block(b, (stmt.label, n)) for n, b in enumerate(inner)))
         return with_blocks(stmt, tuple(tuple(self.sweep_statement(s, key) for s in b) for b in inner))
@@ -402,7 +408,7 @@ class _Keep:
             names = self.edits.named.get(stmt.label)
             before = self.edits.before.get(stmt.label, [])
             if names:
-                stmt = map_expressions(stmt, lambda e, names=names: _with_names(e, names))  # type: ignore[misc]
+                stmt = _named(stmt, names)
             out += before
             if not isinstance(stmt, Rule):
                 out.append(stmt)
@@ -442,6 +448,14 @@ def _iteration(loop: For | While) -> Expr:
     if affine.same(loop.step, affine.integer(-1)):
         return affine.sub(loop.start, loop.index)
     return Call("floordiv", (gone, loop.step), INT64)
+
+
+def _named(stmt: Stmt, names: dict[Expr, Var]) -> Stmt:
+    """The statement on the names that values have been given; what it writes to stays what it is."""
+    if isinstance(stmt, AddTo) and isinstance(stmt.target, Load):
+        target = Load(stmt.target.array, tuple(_with_names(i, names) for i in stmt.target.index))
+        return replace(stmt, target=target, value=_with_names(stmt.value, names))
+    return map_expressions(stmt, lambda e: _with_names(e, names))
 
 
 def _with_names(expr: Expr, names: dict[Expr, Var]) -> Expr:

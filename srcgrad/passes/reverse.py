@@ -56,6 +56,7 @@ from ..ir.nodes import (
     leaves,
     select,
 )
+from ..ir.rename import rename_arrays
 from ..ir.walk import (
     arrays_read,
     blocks,
@@ -128,7 +129,7 @@ class _Reverse:
         self.first_writes = _first_writes(body, self.roots)
         sweep = [*self.shadows_of_parameters(), *self.begin_block(body, -1, 0), *self.seeds()]
         sweep += [s for stmt in reversed(body) for s in self.adjoint_of(stmt)]
-        sweep_body, results, params = self.finish(tuple(sweep))
+        sweep_body, results, params = self.finish(tuple(self.seeded_directly(sweep, body)))
         return replace(
             self.function,
             params=params,
@@ -205,13 +206,15 @@ class _Reverse:
     def seeds(self) -> list[Stmt]:
         out: list[Stmt] = []
         seeds = iter(self.info.seeds or ())
-        self.seed_arrays: list[tuple[Array, Array]] = []
+        self.seed_arrays: list[tuple[Array, Array, Stmt]] = []
         for leaf in leaves(self.function.results):
             seed = next(seeds, None)
             if isinstance(leaf, Array):
                 if self.is_active(leaf):
                     assert isinstance(seed, Array), (leaf, seed)
-                    out.append(self.seed_array(leaf, seed))
+                    adding = self.seed_array(leaf, seed)
+                    self.seed_arrays.append((leaf, seed, adding))
+                    out.append(adding)
             elif isinstance(leaf, Expr) and self.depends(leaf):
                 value: Expr = seed if isinstance(seed, Var) else Const(1.0, leaf.dtype)
                 out += self.spread(leaf, value, END, clean=True)
@@ -223,6 +226,29 @@ class _Reverse:
         for index, dim in reversed(list(zip(indices, leaf.dims))):
             body = (For(index, affine.ZERO, self.old(dim, END), affine.ONE, body, False),)
         return body[0]
+
+    def seeded_directly(self, sweep: list[Stmt], body: Block) -> list[Stmt]:
+        """v itself is the shadow of a fresh result that the sweep only reads; else the shadow starts as a copy of v."""
+        made = {s.array.name for s in body if isinstance(s, Alloc)}
+        arrays = [leaf for leaf in leaves(self.function.results) if isinstance(leaf, Array)]
+        for leaf, seed, adding in self.seed_arrays:
+            if leaf.name not in made or arrays.count(leaf) > 1:
+                continue
+            shadow = self.shadow(leaf)
+            views = {s.array.name for s in sweep if isinstance(s, View) and self.roots.get(s.base.name[:-2]) == leaf.name}
+            start = next(k for k, s in enumerate(sweep) if isinstance(s, Alloc) and s.array == shadow)
+            rest = [s for k, s in enumerate(sweep) if k != start and s is not adding]
+            written_to = {w.name for s in statements(tuple(rest)) for w in _written_all(s)}
+            if any(isinstance(s, View) and s.base == shadow for s in statements(tuple(rest))) or views:
+                continue
+            if shadow.name in written_to:
+                at = next(k for k, s in enumerate(sweep) if s is adding)
+                sweep[at] = CopyTo(shadow, seed)
+                sweep[start] = replace(sweep[start], fill=None)  # type: ignore[call-arg]
+                sweep.insert(at - 1, sweep.pop(start)) if at - 1 > start else None
+            else:
+                sweep = [rename_arrays(s, {shadow.name: seed}) for s in rest]
+        return sweep
 
     def free_indices(self, count: int, around: frozenset[str]) -> tuple[Var, ...]:
         """Names for loops of the sweep's own, other than those of the loops around them."""
@@ -332,7 +358,10 @@ class _Reverse:
         place = Load(self.shadow(target), indices)
         body: Block = (Store(place.array, indices, _zero(target.dtype)),)
         if self.is_active(source):
-            body = (AddTo(Load(self.shadow(source), indices), place), *body)
+            adding = AddTo(Load(self.shadow(source), indices), place)
+            body = (adding,) if at in self.first_writes else (adding, *body)
+        elif at in self.first_writes:
+            return []
         for index, dim in reversed(list(zip(indices, target.dims))):
             body = (For(index, affine.ZERO, self.old(dim, at), affine.ONE, body, False),)
         return list(body)
@@ -418,6 +447,10 @@ class _Reverse:
         self, expr: Call, op: str, args: tuple[Expr, ...], g: Expr, at: int, clean: bool, own: Any, guards: tuple[Expr, ...]
     ) -> list[Stmt]:
         rule = PRIMITIVES[op]
+        if op == "mul" and args[0] == args[1]:
+            held, out = self.named(g, False)
+            passed = times(g, 2.0 * self.old(args[0], at))
+            return out + self.spread(args[0], passed, at, False, own, guards)
         to = [k for k, arg in enumerate(args) if differentiates(op, k) and self.depends(arg)]
         olds = tuple(arg if isinstance(arg, Const) else self.old(arg, at) for arg in args)
         out_value = self.old(expr, at)
@@ -614,6 +647,8 @@ def _touches(stmt: Stmt, name: str, roots: dict[str, str]) -> bool:
 
 def _only_store(stmt: Stmt, name: str, roots: dict[str, str]) -> int | None:
     """The label of the one store in a nest of plain loops, if nothing else there touches the memory."""
+    if isinstance(stmt, CopyTo) and stmt.target.name == name:
+        return stmt.label if roots.get(stmt.source.name, stmt.source.name) != name else None
     over: list[Var] = []
     while isinstance(stmt, For):
         over.append(stmt.index)

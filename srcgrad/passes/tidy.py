@@ -70,6 +70,7 @@ def tidy(function: Function) -> Function:
         function = _without_dead(function)
         function = replace(function, body=_assigned_directly(function.body))
         function = replace(function, body=_inlined(function))
+        function = _without_copies(function)
         if function.body == before:
             break
     return replace(function, body=_counted(function))
@@ -261,6 +262,34 @@ def _touches(stmt: Stmt, var: Var) -> bool:
         if written(inner) == var or any(var in variables(e) for e in expressions(inner)):
             return True
     return False
+
+
+# ---------------------------------------------------------------------------------------------------- copies
+
+
+def _without_copies(function: Function) -> Function:
+    """A variable that only ever is another variable, which never changes, is that one."""
+    makes: dict[Var, int] = {p: 1 for p in function.params if isinstance(p, Var)}
+    copies: dict[Var, Expr] = {}
+    for stmt in statements(function.body):
+        target = written(stmt)
+        if isinstance(target, Var):
+            makes[target] = makes.get(target, 0) + 1
+        if isinstance(stmt, Assign) and isinstance(stmt.value, Var) and stmt.span is None:
+            copies[stmt.var] = stmt.value
+    copies = {var: value for var, value in copies.items() if makes[var] == 1 and makes.get(value) == 1}  # type: ignore[call-overload]
+    indices = {stmt.index for stmt in statements(function.body) if isinstance(stmt, For)}
+    copies = {var: value for var, value in copies.items() if value not in indices and value not in copies}
+
+    def change(stmt: Stmt) -> tuple[Stmt, ...]:
+        if isinstance(stmt, Assign) and stmt.var in copies:
+            return ()
+        return (map_expressions(stmt, lambda e: substitute(e, dict(copies))),)
+
+    if not copies:
+        return function
+    results = tuple(substitute(leaf, dict(copies)) if isinstance(leaf, Expr) else leaf for leaf in leaves(function.results))
+    return replace(function, body=rewrite_block(function.body, change), results=results)
 
 
 # ------------------------------------------------------------------------------------------- single-use names
