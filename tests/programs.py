@@ -463,6 +463,8 @@ class Writer:
 
     def program(self) -> str:
         self.kind = self.pick(("", "n", "mn"))
+        if self.below(3):  # most programs leave their arguments alone: a name bound anew may then be written freely
+            self.put("x, y, a = x.copy(), y.copy(), a.copy()")
         self.statements(at_least=2)
         total = " + ".join(f"np.sin({name})" for name in self.named("")[-2:])
         vectors = " + ".join(f"{name} * {name}" for name in self.named("n")[-3:])

@@ -275,6 +275,21 @@ def test_functions_are_the_primitives_they_are_said_to_be(function: Any) -> None
         np.testing.assert_allclose(np.float64(got), np.float64(function(*plain)), rtol=1e-13, err_msg=f"{operands}")
 
 
+@pytest.mark.parametrize("op", [op for op in names.UFUNCS if op in WITH_SLOPE])
+def test_constants_fold_to_the_value_of_the_primitive(op: str) -> None:
+    row = PRIMITIVES[op]
+    operands = [Var(LETTERS[k], i.dtype) for k, i in enumerate(row.domain)]
+    for point in points(op, 3):
+        given = [i.dtype.type(x) for i, x in zip(row.domain, point, strict=True)]
+        want = value(Call(op, tuple(operands), FLOAT64), dict(zip(LETTERS, given, strict=False)))
+        assert math.isclose(names.UFUNCS[op](*given), want, rel_tol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.bool_, np.int64, np.float32, np.float64, float, int])
+def test_functions_that_are_no_ufuncs_have_numpys_dtypes(dtype: type) -> None:
+    assert names.UFUNCS["sinc"].resolve_dtypes((dtype, None))[-1] == np.sinc(np.ones(2, dtype)).dtype
+
+
 # fmt: off
 @pytest.mark.parametrize(("op", "function"), [
     ("fmod", np.fmod), ("lshift", np.left_shift), ("rshift", np.right_shift), ("floordiv", np.floor_divide),
@@ -505,6 +520,15 @@ def test_every_primitive_in_every_frame(op: str, frame: str) -> None:
     f = grad(jit=False)(from_text(program(op, frame), "f"))
     outputs = ("x",) if frame == "written_argument" else None
     check_grad(f, X.copy(), Y.copy(), outputs=outputs)
+
+
+@pytest.mark.parametrize("frame", ["branch_in_loop", "in_place"])
+@pytest.mark.parametrize("op", WRITTEN)
+def test_every_primitive_keeps_float32(op: str, frame: str) -> None:
+    from srcgrad import grad
+
+    f = grad(jit=False)(from_text(program(op, frame), "f"))
+    check_grad(f, X.astype(np.float32), Y.astype(np.float32))  # the cotangents' dtype is checked too
 
 
 # --------------------------------------------------------------------------------------------- the negative control

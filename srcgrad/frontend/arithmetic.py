@@ -77,7 +77,8 @@ def elementwise(builder: Builder, op: str, values: Sequence[Any], *, python: boo
     for value in values:
         if not isinstance(value, (Scalar, ArrayValue)):
             what = type(getattr(value, "value", value)).__name__
-            builder.refuse(f"{op} needs numbers or arrays, not {what}", error=UnsupportedError)
+            error = ArgumentError if what == "str" else UnsupportedError
+            builder.refuse(f"{op} needs numbers or arrays, not {what}", "pass a number or an array", error=error)
     dtypes = loop_dtypes(builder, op, values, python)
     if any(dtype.kind not in "fiub" for dtype in dtypes):
         builder.refuse(f"{op} on these operands has dtype {dtypes[-1]}", "float32, float64, integers and bool are supported")

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import runtime
 from ..errors import SrcgradError, UnsupportedError
 from ..ir import affine
 from ..ir.nodes import (
@@ -41,7 +42,7 @@ from ..ir.nodes import (
 from ..ir.walk import loads, subexpressions, variables
 from .values import ArrayValue, Scalar, run_of, whole
 
-RESERVED = frozenset(keyword.kwlist) | {"np", "range", "print", "len", "min", "max", "abs", "int", "float", "bool"}
+RESERVED = frozenset(keyword.kwlist) | frozenset(runtime.__all__) | {"np", "range", "print", "len", "min", "max", "abs", "int", "float", "bool"}
 
 
 class Names:
@@ -72,6 +73,7 @@ class Builder:
         self.twins: dict[str, set[str]] = {}  # memory that Python might hold one for the other
         self.stale: dict[str, Span | None] = {}
         self.lower: dict[Var, int] = {}  # the least value of loop indices
+        self.other_layouts = False  # is an argument in another order than C?
         self.depth = 0  # of loops and branches
         self.common_lengths: dict[frozenset[Expr], Expr] = {}  # broadcast lengths settled at the top level
         self.checked_lengths: set[frozenset[Expr]] = set()  # lengths found equal at the top level
@@ -235,7 +237,12 @@ class Builder:
     def stored(self, value: ArrayValue, name: str = "t") -> Array:
         """The value as an array that can be handed on: itself, a view, or a copy in fresh memory."""
         self.check_fresh(value.element)
-        return self.view(value, name) if value.is_window else self.materialize(value, name)
+        if value.is_window:
+            return self.view(value, name)
+        copy = self.materialize(value, name)
+        if value.has_run_time_step:
+            self.twin(copy, value.element.array)  # type: ignore[attr-defined]
+        return copy
 
     def in_order(self, value: ArrayValue, name: str = "t") -> Array:
         """The value as a C-contiguous array."""
@@ -246,6 +253,12 @@ class Builder:
         return self.materialize(value, name, copy=True)
 
     # --------------------------------------------------------------------------------------------- aliases
+
+    def twin(self, copy: Array, original: Array) -> None:
+        """Where NumPy has (or may have) a view, we have a copy: writing to one ends reading the other."""
+        root = self.root(original)
+        self.twins.setdefault(copy.name, set()).add(root)
+        self.twins.setdefault(root, set()).add(copy.name)
 
     def note_write(self, array: Array) -> None:
         """Whatever Python might hold for the same memory must not be read any more: we hold a copy of it."""

@@ -96,6 +96,21 @@ def join_scalars(x: Scalar, y: Scalar) -> tuple[np.dtype, bool]:
     return np.result_type(x.dtype, y.dtype), False
 
 
+def bound_flag(name: str) -> str:
+    """The name of a flag that says whether a name has a value yet, where that depends on the path."""
+    return f".bound_{name}"
+
+
+def check_bound(interpreter: Interpreter, name: str) -> None:
+    """Python raises UnboundLocalError for a name that this path did not bind."""
+    flag = interpreter.env.get(bound_flag(name))
+    if not isinstance(flag, Scalar) or (flag.is_constant and flag.value):
+        return
+    missing = Raise("UnboundLocalError", f"cannot access local variable '{name}' where it is not associated with a value")
+    interpreter.build.emit(If(Call("not", (flag.expr,), BOOL), (missing,)))
+    interpreter.env[bound_flag(name)] = Scalar(Const(True, BOOL), weak=True) if interpreter.build.is_top_level else flag
+
+
 # ------------------------------------------------------------------------------------------------------- loops
 
 
@@ -240,6 +255,10 @@ def repeat(
     """Interpret a loop until its end agrees with its beginning."""
     changed = assigned([*body, *([ast.Assign([node.target], node.iter)] if isinstance(node, ast.For) else [])])
     names = sorted(changed & (node.live_in_body | node.live_out))  # type: ignore[union-attr]
+    for name in names:
+        if interpreter.env.get(name, UNDEFINED) is UNDEFINED and not name.startswith("."):
+            interpreter.env[bound_flag(name)] = Scalar(Const(False, BOOL), weak=True)
+    names += [bound_flag(name) for name in names if bound_flag(name) in interpreter.env]
     attempt = Attempt()
     saved = save(interpreter)
     while True:
@@ -570,6 +589,15 @@ def choose(
     if then_ended or else_ended:
         merged = else_env if then_ended else then_env
     else:
+        for name in list(names):
+            sides = [e.get(name, UNDEFINED) is UNDEFINED for e in (then_env, else_env)]
+            if sides[0] != sides[1] and not name.startswith("."):
+                for side, missing in zip((then_env, else_env), sides):
+                    side.setdefault(bound_flag(name), Scalar(Const(not missing, BOOL), weak=True))
+            if bound_flag(name) in then_env or bound_flag(name) in else_env:
+                names = [*names, bound_flag(name)]
+                for side in (then_env, else_env):
+                    side.setdefault(bound_flag(name), Scalar(Const(True, BOOL), weak=True))
         keys = dict.fromkeys([*then_env, *else_env])
         for name in keys:
             x, y = then_env.get(name, UNDEFINED), else_env.get(name, UNDEFINED)

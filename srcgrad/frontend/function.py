@@ -113,7 +113,10 @@ class _Job:
         if self.kind != "primal":
             info = self.derivative(info, outputs, extra)
             params = [*params, *(extra["seed_params"] or [s for s in info.seeds or () if s is not None])]
-        program = Function(name, tuple(params), (*entry, *build.block), _result_leaves(outputs), info)
+        results = _result_leaves(outputs)
+        if self.kind == "primal" and self.returns_nothing:
+            results, extra["results"] = (), None
+        program = Function(name, tuple(params), (*entry, *build.block), results, info)
         positions = tuple(k for k, p in enumerate(self.own) if p.name in written)
         return Interpreted(
             program, structure(outputs), tuple(Outside(c.name, c.fetch, self.type_of_param(c)) for c in captured),
@@ -138,6 +141,7 @@ class _Job:
         if isinstance(param, Array):
             if isinstance(kind, ArrayType) and kind.layout != "C":
                 self.not_contiguous.add(param.name)
+                self.build.other_layouts = True
             if param.name not in self.disordered:
                 self.build.contiguous.add(param.name)
             return whole(param)
@@ -184,7 +188,8 @@ class _Job:
         """What the function stands for: its return value, or the arrays that it writes."""
         if value is UNDEFINED:
             value = NONE
-        if isinstance(value, Static) and value.value is None:
+        self.returns_nothing = isinstance(value, Static) and value.value is None
+        if self.returns_nothing:
             return self.written_outputs(arguments)
         if self.options.outputs:
             raise OptionError("outputs= is for functions that return nothing: this one returns a value")
@@ -213,6 +218,8 @@ class _Job:
         build = self.build
         match value:
             case TupleValue(items=items, kind=kind):
+                if any(item is UNDEFINED for item in items):
+                    raise UnsupportedError("a result may not be bound on every path")
                 parts = tuple(self.leaf_outputs(item, f"{name}_{k}") for k, item in enumerate(items))
                 return Group(parts, kind)
             case ArrayValue():

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, UnsupportedError
-from ..ir.nodes import AddTo, Alloc, Array, Assign, Call, Const, Dim, Expr, Stmt, Var
+from ..ir.nodes import BOOL, AddTo, Alloc, Array, Assign, Call, Const, Dim, Expr, Stmt, Var
 from ..ir.walk import loads, map_expressions, statements, substitute, variables, written
 from . import control, expressions, flow, liveness
 from .arithmetic import elementwise
@@ -228,6 +228,8 @@ class Interpreter:
 
     def bind(self, name: str, value: Any, mark: int) -> None:
         """Give a value a name: scalars become variables, expressions of arrays become memory."""
+        if control.bound_flag(name) in self.env:  # it may have been without a value so far
+            self.bind(control.bound_flag(name), Scalar(Const(True, BOOL), weak=True), mark)
         match value:
             case Scalar():
                 self.env[name] = self.bind_scalar(name, value, mark)
@@ -393,6 +395,7 @@ class Interpreter:
         if value is not None:
             if value is UNDEFINED:
                 self.build.refuse(f"{name.lstrip('.')} may not be defined here", "assign it ahead of the branch or loop")
+            control.check_bound(self, name)
             return value
         while frame.function is None and frame.parent is not None:
             frame = frame.parent

@@ -66,7 +66,7 @@ class ArrayValue:
     @property
     def is_window(self) -> bool:
         """Is it memory, seen through plain indices (so that writing to it means something)?"""
-        if not isinstance(self.element, Load):
+        if not isinstance(self.element, Load) or self.has_run_time_step:
             return False
         seen: list[int] = []
         for part in self.element.index:
@@ -76,6 +76,13 @@ class ArrayValue:
             seen += numbers
         missing = [k for k in range(self.ndim) if k not in seen]
         return len(seen) == len(set(seen)) and all(is_constant(self.dims[k], 1) for k in missing)
+
+
+    @property
+    def has_run_time_step(self) -> bool:
+        """Is it memory seen with a step that is only known at run time?  Naming it makes a copy."""
+        runs = [run_of(part) for part in self.element.index] if isinstance(self.element, Load) else []
+        return any(run is not None and not isinstance(run[2], Const) for run in runs)
 
 
 def axes(ndim: int) -> tuple[Expr, ...]:

@@ -93,6 +93,9 @@ class _Reverse:
         self.roots = roots_of(function)
         self.shadows: dict[str, Array] = {}
         self.count = 0
+        self.index_names = {s.index.name for s in statements(function.body) if isinstance(s, For)}
+        self.index_names |= {s.trip.name for s in statements(function.body) if isinstance(s, While)}
+        self.info.names.taken |= self.index_names  # no value may take the name of a loop's index from here on
         self.by_rule: set[int] = set()  # statements whose adjoint comes with their rule
 
     # ------------------------------------------------------------------------------------------- names
@@ -251,13 +254,17 @@ class _Reverse:
         return sweep
 
     def free_indices(self, count: int, around: frozenset[str]) -> tuple[Var, ...]:
-        """Names for loops of the sweep's own, other than those of the loops around them."""
-        names = self.info.names
-        held = [name for name in around if name not in names.taken]
-        names.taken |= set(held)
-        indices = tuple(Var(names.fresh(n), INT64) for n in "ijklmnpq"[:count])
-        names.taken -= set(held) | {index.name for index in indices}
-        return indices
+        """Names for loops of the sweep's own: those of other loops, but for the loops around them."""
+        out: list[Var] = []
+        for letter in "ijklmnpq"[:count]:
+            name, number = letter, 0
+            while name in around or (name in self.info.names.taken and name not in self.index_names):
+                number += 1
+                name = f"{letter}_{number}"
+            self.index_names.add(name)
+            self.info.names.taken.add(name)
+            out.append(Var(name, INT64))
+        return tuple(out)
 
     def finish(self, sweep: Block) -> tuple[Block, Any, tuple[Any, ...]]:
         """What is handed back: the cotangents of `wrt`."""
@@ -701,6 +708,6 @@ def _may_diverge(partial: Any) -> bool:
         match node:
             case Call(op="div", args=(_, Const(value=value))) if value != 0:
                 continue
-            case Call(op="div" | "pow" | "log" | "sqrt"):
+            case Call(op=op) if op in PRIMITIVES and PRIMITIVES[op].singular:
                 return True
     return False

@@ -10,16 +10,41 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+
+@dataclass(frozen=True)
+class Like:
+    """A function that is no ufunc, with the dtypes that a ufunc has; whole numbers become float64."""
+
+    function: Callable[..., Any]
+    model: np.ufunc
+
+    @property
+    def __name__(self) -> str:
+        return self.function.__name__
+
+    @property
+    def nin(self) -> int:
+        return self.model.nin
+
+    def resolve_dtypes(self, dtypes: tuple[Any, ...]) -> tuple[np.dtype, ...]:
+        whole = all(t is int or (t not in (float, None) and np.dtype(t).kind in "iub") for t in dtypes[:-1])
+        return self.model.resolve_dtypes((float,) * self.nin + (None,) if whole else dtypes)
+
+    def __call__(self, *operands: Any) -> Any:
+        return self.function(*operands)
+
+
 # fmt: off
 
-# The ufunc that NumPy itself resolves dtypes by.  An op without one: select, round_to, cast.
-UFUNCS: dict[str, np.ufunc] = {
+# What a primitive does to values that are known, and the dtypes that NumPy gives it.  None has: select, round_to, cast.
+UFUNCS: dict[str, np.ufunc | Like] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.true_divide, "neg": np.negative,
-    "pos": np.positive, "floordiv": np.floor_divide, "mod": np.remainder, "fmod": np.fmod, "ieee_remainder": np.fmod,
+    "pos": np.positive, "floordiv": np.floor_divide, "mod": np.remainder, "fmod": np.fmod, "ieee_remainder": Like(math.remainder, np.fmod),
     "pow": np.power, "square": np.square, "reciprocal": np.reciprocal, "abs": np.absolute, "sign": np.sign,
     "copysign": np.copysign, "hypot": np.hypot, "maximum": np.maximum, "minimum": np.minimum, "fmax": np.fmax,
     "fmin": np.fmin, "max": np.maximum, "min": np.minimum, "clip_low": np.maximum, "clip_high": np.minimum,
@@ -28,8 +53,9 @@ UFUNCS: dict[str, np.ufunc] = {
     "log2": np.log2, "log10": np.log10, "log1p": np.log1p, "logaddexp": np.logaddexp, "logaddexp2": np.logaddexp2,
     "sin": np.sin, "cos": np.cos, "tan": np.tan, "arcsin": np.arcsin, "arccos": np.arccos, "arctan": np.arctan,
     "arctan2": np.arctan2, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "arcsinh": np.arcsinh,
-    "arccosh": np.arccosh, "arctanh": np.arctanh, "deg2rad": np.deg2rad, "rad2deg": np.rad2deg, "sinc": np.sin,
-    "erf": np.sin, "erfc": np.sin, "gamma": np.sin, "lgamma": np.sin,
+    "arccosh": np.arccosh, "arctanh": np.arctanh, "deg2rad": np.deg2rad, "rad2deg": np.rad2deg, "sinc": Like(np.sinc, np.sin),
+    "erf": Like(math.erf, np.sin), "erfc": Like(math.erfc, np.sin), "gamma": Like(math.gamma, np.sin),
+    "lgamma": Like(math.lgamma, np.sin),
     "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "rint": np.rint, "ldexp": np.ldexp,
     "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
     "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite, "signbit": np.signbit,
@@ -39,9 +65,8 @@ UFUNCS: dict[str, np.ufunc] = {
 }
 
 # NumPy's functions that are a primitive by another name; aliases (np.divide, np.mod, np.abs …) are the same objects.
-FUNCTIONS: dict[Callable[..., Any], str] = {ufunc: op for op, ufunc in reversed(UFUNCS.items())} | {
-    np.maximum: "maximum", np.minimum: "minimum", np.fmod: "fmod", np.sin: "sin", np.fabs: "abs", np.float_power: "pow",
-    np.degrees: "rad2deg", np.radians: "deg2rad", np.conjugate: "pos", np.sinc: "sinc", np.real: "pos", np.fix: "trunc",
+FUNCTIONS: dict[Callable[..., Any], str] = {u: op for op, u in UFUNCS.items() if isinstance(u, np.ufunc)} | {
+    np.maximum: "maximum", np.minimum: "minimum", np.fabs: "abs", np.float_power: "pow", np.degrees: "rad2deg", np.radians: "deg2rad", np.conjugate: "pos", np.sinc: "sinc", np.real: "pos", np.fix: "trunc",
     np.logical_xor: "ne",
 }
 

@@ -74,43 +74,63 @@ def add_outer(out: Any, x: Any, y: Any) -> None:
             out[i, j] += x[i] * y[j]
 
 
-@register_jitable
 def conform(x: Any, shape: Any) -> Any:
     """x where it has this shape, else a copy broadcast to it."""
-    if x.shape == shape:
-        return x
-    out = np.empty(shape, x.dtype)
-    out[...] = x
-    return out
+    return x if x.shape == shape else np.broadcast_to(x, shape).copy()
 
 
-@register_jitable
 def conform_zeros(x_b: Any, shape: Any) -> Any:
     """The shadow of `conform(x, shape)`: that of x where it is x, else zeros for `absorb` to sum up."""
-    if x_b.shape == shape:
-        return x_b
-    return np.zeros(shape, x_b.dtype)
+    return x_b if x_b.shape == shape else np.zeros(shape, x_b.dtype)
 
 
-@register_jitable
 def absorb(x_b: Any, out_b: Any) -> None:
     """x_b += out_b, summed over the axes where x has length 1; nothing where they are one array."""
     if x_b.shape != out_b.shape:
-        for index in np.ndindex(out_b.shape):
-            _absorb_element(x_b, out_b, index)
+        stretched = tuple(k for k in range(x_b.ndim) if x_b.shape[k] != out_b.shape[k])
+        x_b += out_b.sum(axis=stretched, keepdims=True)
 
 
-def _absorb_element(x_b: Any, out_b: Any, index: Any) -> None:
-    x_b[tuple(k if n != 1 else 0 for k, n in zip(index, x_b.shape))] += out_b[index]
+def _nest(ndim: int, over: str, body: str) -> str:
+    """Nested loops over all axes: compiled in a tenth of the time of Numba's broadcasting."""
+    lines = [f"{'    ' * (k + 2)}for i{k} in range({over}.shape[{k}]):" for k in range(ndim)]
+    return "\n".join([*lines, "    " * (ndim + 2) + body])
 
 
-@overload(_absorb_element)
-def _absorb_element_compiled(x_b, out_b, index):  # type: ignore[no-untyped-def]  # Numba compares signatures
-    ndim = x_b.ndim
-    terms = ", ".join(f"index[{k}] if x_b.shape[{k}] != 1 else 0" for k in range(ndim))
-    namespace: dict[str, Any] = {}
-    exec(f"def absorb_element(x_b, out_b, index):\n    x_b[{terms}] += out_b[index]\n", namespace)
-    return namespace["absorb_element"]
+def _made(name: str, lines: str) -> Any:
+    namespace: dict[str, Any] = {"np": np}
+    exec(lines, namespace)
+    return namespace[name]
+
+
+def _from(array: str, other: str, ndim: int) -> str:
+    return ", ".join(f"i{k} if {array}.shape[{k}] == {other}.shape[{k}] else 0" for k in range(ndim))
+
+
+@overload(conform)
+def _conform(x, shape):  # type: ignore[no-untyped-def]  # Numba compares signatures
+    plain = x if x.layout == "C" else None
+    head = "def conform(x, shape):\n    if x.shape == shape:\n        return " + ("x" if plain else "x.copy()")
+    here = ", ".join(f"i{k}" for k in range(x.ndim))
+    body = _nest(x.ndim, "out", f"out[{here}] = x[{_from('x', 'out', x.ndim)}]")
+    return _made("conform", f"{head}\n    else:\n        out = np.empty(shape, x.dtype)\n{body}\n        return out\n")
+
+
+@overload(conform_zeros)
+def _conform_zeros(x_b, shape):  # type: ignore[no-untyped-def]
+    def conform_zeros(x_b, shape):  # type: ignore[no-untyped-def]
+        if x_b.shape == shape:
+            return x_b
+        return np.zeros(shape, x_b.dtype)
+
+    return conform_zeros
+
+
+@overload(absorb)
+def _absorb(x_b, out_b):  # type: ignore[no-untyped-def]
+    here = ", ".join(f"i{k}" for k in range(x_b.ndim))
+    body = _nest(x_b.ndim, "out_b", f"x_b[{_from('x_b', 'out_b', x_b.ndim)}] += out_b[{here}]")
+    return _made("absorb", f"def absorb(x_b, out_b):\n    if x_b.shape != out_b.shape:\n{body}\n")
 
 
 @register_jitable

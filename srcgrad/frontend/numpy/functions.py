@@ -203,6 +203,16 @@ def all_(build: Builder, a: Any, axis: Any = None, out: Any = None, keepdims: An
     return _without_out(build, out, reductions.logical(build, "and", _as_array(build, a), axis, _flag(keepdims)))
 
 
+@rule(np.argmax, method="argmax")
+def argmax(build: Builder, a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    return _without_out(build, out, reductions.place_of_extremum(build, "gt", _as_array(build, a), axis, _flag(keepdims)))
+
+
+@rule(np.argmin, method="argmin")
+def argmin(build: Builder, a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    return _without_out(build, out, reductions.place_of_extremum(build, "lt", _as_array(build, a), axis, _flag(keepdims)))
+
+
 @rule(np.count_nonzero)
 def count_nonzero(build: Builder, a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
     held = cast_value(cast_value(_as_array(build, a), BOOL), INT64)

@@ -164,6 +164,39 @@ def extremum(builder: Builder, op: str, value: ArrayValue, axis: Any = None, kee
     return job.result(target)
 
 
+def place_of_extremum(builder: Builder, wins: str, value: ArrayValue, axis: Any, keepdims: bool) -> Any:
+    """np.argmax and np.argmin: where the first of the largest (smallest) elements is; nan counts as one."""
+    if value.ndim == 0:
+        return Scalar(affine.ZERO)
+    value = whole(builder.stored(value))
+    job = Reduction(builder, value, axis, keepdims)
+    job.refuse_empty("argmax" if wins == "gt" else "argmin")
+    first = [affine.ZERO if k in job.axes else Axis(job.kept.index(k)) for k in range(value.ndim)]
+    best, place = job.start(value.dtype, None, "best"), job.start(INT64, affine.ZERO, "at")
+    _store_all(builder, job, best, value.at(first))
+    _store_all(builder, job, place, affine.ZERO)
+
+    def position(index: Index) -> Expr:
+        out: Expr = affine.ZERO
+        for k in job.axes:
+            out = affine.add(affine.mul(out, value.dims[k]), index[k])
+        return out
+
+    def step(index: Index, target: Any) -> list[Stmt]:
+        x, top = value.at(index), job.place(best, index)
+        better: Expr = Call(wins, (x, top), BOOL)
+        if value.dtype.kind == "f":
+            better = Call("or", (better, Call("and", (_is_nan(x), Call("not", (_is_nan(top),), BOOL)), BOOL)), BOOL)
+        return [If(better, (_set(top, x), _set(target, position(index))))]
+
+    builder.emit(job.over(step, place))
+    return job.result(place)
+
+
+def _is_nan(x: Expr) -> Expr:
+    return Call("ne", (x, x), BOOL)
+
+
 def product(builder: Builder, value: ArrayValue, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Any:
     """np.prod: the cotangent of an element is the product of the others, zeros among them included."""
     out = dtype or np.multiply.reduce(np.empty(0, value.dtype)).dtype

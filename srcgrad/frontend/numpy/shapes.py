@@ -68,7 +68,10 @@ def reshaped(builder: Builder, value: ArrayValue, dims: tuple[Expr, ...], name: 
         for a, b in zip(kept, wanted):
             index[a] = Axis(b)
         return remap(value, dims, index)
-    return whole(builder.reshape(builder.in_order(value, name), dims, name))
+    base = builder.in_order(value, name)
+    if value.is_window and builder.other_layouts and builder.root(base) != builder.root(value.element.array):  # type: ignore[attr-defined]
+        builder.twin(base, value.element.array)  # type: ignore[attr-defined]  # in another order, NumPy makes a view
+    return whole(builder.reshape(base, dims, name))
 
 
 def _rest(builder: Builder, size: Expr, dims: tuple[Expr, ...], value: ArrayValue) -> Expr:
