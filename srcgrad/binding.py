@@ -88,7 +88,10 @@ def python_function(function: Any) -> types.FunctionType:
             help=("wrap it in a function of its own:  def f(x): ...",),
         )
     if inspect.isgeneratorfunction(inner) or inspect.iscoroutinefunction(inner):
-        raise UnsupportedError(f"{inner.__name__} is a generator or a coroutine; grad takes functions that return")
+        raise UnsupportedError(
+            f"{inner.__name__} is a generator or a coroutine; grad takes functions that return",
+            help=("return the values together, e.g. in an array",),
+        )
     return inner
 
 

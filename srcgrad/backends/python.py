@@ -35,6 +35,7 @@ from ..ir.nodes import (
     CopyTo,
     Dim,
     Expr,
+    External,
     For,
     Function,
     If,
@@ -289,6 +290,8 @@ def _statement(stmt: Stmt) -> list[ast.stmt]:
             return [_if(condition, then, orelse)]
         case Library(routine=routine, out=out, args=args):
             return [ast.Expr(_parse_call(routine, _name(out.name), *(_operand(arg) for arg in args)))]
+        case External(function=function, out=out, args=args):
+            return [_assign(_name(out.name), _parse_call(function, *(_printed(arg) for arg in args)))]
         case Raise():
             values = [ast.Constant(stmt.message)] if stmt.message else []
             return [ast.Raise(_parse_call(stmt.error, *values, *(_operand(v) for v in stmt.values)), None)]

@@ -45,6 +45,9 @@ from .values import ArrayValue, Scalar, run_of, whole
 RESERVED = frozenset(keyword.kwlist) | frozenset(runtime.__all__) | {"np", "range", "print", "len", "min", "max", "abs", "int", "float", "bool"}
 
 
+PLAIN_HELP = "write it with NumPy expressions, loops and branches, or keep it out of the differentiated function"
+
+
 class Names:
     """Names for generated code: the user's own, with a number where one is taken."""
 
@@ -119,6 +122,8 @@ class Builder:
             self.block = outer
 
     def refuse(self, message: str, *help: str, error: type[SrcgradError] = UnsupportedError, because: str = "") -> Any:
+        if not help and error is UnsupportedError:
+            help = (PLAIN_HELP,)
         raise error(message, span=self.span, help=tuple(help), because=because)
 
     # --------------------------------------------------------------------------------------------- scalars

@@ -13,13 +13,14 @@ import numpy as np
 
 from ..errors import ArgumentError, UnsupportedError
 from ..ir import affine
-from ..ir.nodes import BOOL, FLOAT64, INT64, Axis, Call, Const, Dim, Expr
+from ..ir.nodes import BOOL, FLOAT64, INT64, Array, Axis, Call, Const, Dim, Expr, External, Var
 from ..rules.names import MATH, TO_INT, UFUNCS, WHOLE_MATH
 from . import expressions
+from .arguments import SUPPORTED
 from .arithmetic import cast, elementwise
 from .numpy import functions, reductions
 from .source import read, unwrap
-from .values import NONE, ArrayValue, Closure, Method, Range, Scalar, Static, TupleValue, constant, static_int
+from .values import NONE, ArrayValue, Closure, Method, Range, Scalar, Static, TupleValue, constant, static_int, whole
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -120,9 +121,47 @@ def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict
             except Exception as problem:
                 return interpreter.build.refuse(f"{name_of(target)} failed: {problem}")
     name = name_of(target)
+    if name.startswith("np.") and not kwargs and interpreter.build.is_top_level:
+        result = external(interpreter, target, name, args)
+        if result is not None:
+            return result
     near = functions.nearest(name)
     help = [f"the nearest supported function is {near}"] if near else []
     return interpreter.build.refuse(f"{name} is not supported: srcgrad has no rule for it", *help, error=UnsupportedError)
+
+
+def external(interpreter: Interpreter, target: Any, name: str, args: list[Any]) -> Any:
+    """A NumPy function without a rule runs as it is, as long as no derivative goes through it (see `find_active`)."""
+    build = interpreter.build
+    samples, operands = [], []
+    for arg in args:
+        match arg:
+            case ArrayValue():
+                samples.append(np.ones((2,) * arg.ndim, arg.dtype))
+                operands.append(build.in_order(arg))
+            case Scalar():
+                samples.append(arg.dtype.type(1))
+                operands.append(arg.expr)
+            case Static(value=None | str() as plain):
+                samples.append(plain)
+                operands.append(plain)
+            case _:
+                return None
+    try:
+        sample = target(*samples)
+    except Exception:
+        return None
+    if not isinstance(sample, (np.ndarray, np.generic)) or sample.dtype not in SUPPORTED:
+        return None
+    fresh = build.names.fresh("t")
+    if isinstance(sample, np.generic):
+        var = Var(fresh, sample.dtype)
+        build.emit(External(name, var, tuple(operands)))
+        return Scalar(var)
+    out = Array(fresh, sample.dtype, tuple(Dim(fresh, axis) for axis in range(sample.ndim)))
+    build.roots[fresh] = fresh
+    build.emit(External(name, out, tuple(operands)))
+    return whole(out)
 
 
 # -------------------------------------------------------------------------------------------- user functions

@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from .interpret import Interpreter
 
 OPERATORS: dict[type[ast.AST], str] = {**ARITHMETIC, ast.MatMult: "matmul"}
+EXPRESSION_WORDS: dict[type[ast.AST], str] = {
+    ast.Dict: "a dict", ast.Set: "a set", ast.DictComp: "a dict comprehension", ast.SetComp: "a set comprehension",
+    ast.Yield: "yield", ast.YieldFrom: "yield", ast.Await: "await",
+}  # fmt: skip
 UNROLLED = 64  # iterations of a comprehension over a constant range
 
 
@@ -84,8 +88,8 @@ def evaluate(interpreter: Interpreter, node: ast.expr) -> Any:
             from .control import message_of
 
             return Static(message_of(interpreter, node)[0])
-    word = type(node).__name__
-    return interpreter.build.refuse(f"{word} expressions are not supported in a differentiated function")
+    word = EXPRESSION_WORDS.get(type(node), f"a {type(node).__name__.lower()} expression")
+    return interpreter.build.refuse(f"{word} is not supported in a differentiated function")
 
 
 def none_as_absent(value: Any) -> Any:

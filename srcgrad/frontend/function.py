@@ -44,6 +44,22 @@ from .types import ArrayType, ScalarType, StaticType, TupleType, ValueType
 from .values import NONE, UNDEFINED, ArrayValue, Scalar, Static, TupleValue, constant, whole
 
 
+class MissingCotangent(ArgumentError):
+    """v was left out, and the output is not one real scalar.  With the shapes of the arguments it can say more."""
+
+    def __init__(self, function: str, outputs: Any, params: tuple[str, ...], shapes: dict[str, tuple[int, ...]] | None = None) -> None:
+        self.parts = function, outputs, params
+        super().__init__(
+            f"v is needed: the output of {function} is {describe_output(outputs, shapes)}",
+            help=("pass v of that shape, e.g. ones:  f.backward(x, np.ones_like(y))",),
+        )
+
+    def with_shapes(self, leaves: tuple[Any, ...]) -> MissingCotangent:
+        """The same error for arguments of these shapes."""
+        shapes = {name: np.shape(leaf) for name, leaf in zip(self.parts[2], leaves, strict=False)}
+        return MissingCotangent(*self.parts, shapes)
+
+
 LIKE_THE_OUTPUT = object()  # in place of v's types, where only the text is wanted
 
 
@@ -292,10 +308,7 @@ class _Job:
         if self.given is None:
             if len(flat) == 1 and isinstance(flat[0], ScalarOutput) and _is_float(flat[0]) and not isinstance(outputs, Group):
                 return None
-            raise ArgumentError(
-                f"v is needed: the output of {self.function.__name__} is {describe_output(outputs)}",
-                help=("pass v of that shape, e.g. ones:  f.backward(x, np.ones_like(y))",),
-            )
+            raise MissingCotangent(self.function.__name__, outputs, tuple(p.name for p in self.own))
         kinds = self.matched(outputs, self.given, "v")
         checks: list[Stmt] = []
         setup: list[Stmt] = []
@@ -420,20 +433,30 @@ def _is_float(leaf: Any) -> bool:
     return leaf.dtype.kind == "f"
 
 
-def describe_output(outputs: Any) -> str:
+def describe_output(outputs: Any, shapes: dict[str, tuple[int, ...]] | None = None) -> str:
     match outputs:
         case ScalarOutput(expr=expr):
             return f"a scalar of dtype {expr.dtype}"
         case Array(dims=dims, dtype=dtype):
-            return f"an array of {len(dims)} {'axis' if len(dims) == 1 else 'axes'}, shape {_dims_text(dims)}, dtype {dtype}"
+            return f"an array of {len(dims)} {'axis' if len(dims) == 1 else 'axes'}, shape {_dims_text(dims, shapes)}, dtype {dtype}"
     parts = outputs.items if isinstance(outputs, Group) else outputs
-    return f"a tuple of {len(parts)}: ({', '.join(map(describe_output, parts))})"
+    return f"a tuple of {len(parts)}: ({', '.join(describe_output(part, shapes) for part in parts)})"
 
 
-def _dims_text(dims: tuple[Expr, ...]) -> str:
+def _dims_text(dims: tuple[Expr, ...], shapes: dict[str, tuple[int, ...]] | None) -> str:
     from ..ir.show import text
+    from ..ir.walk import rewrite
 
-    return f"({', '.join(text(d) for d in dims)}{',' if len(dims) == 1 else ''})"
+    def known(node: Expr) -> Expr:
+        if isinstance(node, Dim) and node.array in (shapes or {}):
+            return affine.integer((shapes or {})[node.array][node.axis])
+        if isinstance(node, Call) and all(isinstance(arg, Const) for arg in node.args):
+            low, high = (arg.value for arg in node.args[:2]) if len(node.args) == 2 else (0, 0)
+            folded = {"maximum": max(low, high), "minimum": min(low, high), "mul": low * high}.get(node.op)
+            return affine.normal(node) if folded is None else affine.integer(folded)
+        return node
+
+    return f"({', '.join(text(affine.normal(rewrite(d, known))) for d in dims)}{',' if len(dims) == 1 else ''})"
 
 
 def _describe(kind: Any) -> str:

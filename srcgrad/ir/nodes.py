@@ -364,6 +364,15 @@ class Library(Stmt):
 
 
 @dataclass(frozen=True)
+class External(Stmt):
+    """out = function(*args): a NumPy function without a rule of ours, which may run where no derivative goes."""
+
+    function: str
+    out: Var | Array
+    args: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
 class Rule(Stmt):
     """Statements whose adjoint is given instead of derived.
 

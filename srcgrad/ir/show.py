@@ -24,6 +24,7 @@ from .nodes import (
     Cotangent,
     Dim,
     Expr,
+    External,
     For,
     ForEach,
     Function,
@@ -115,6 +116,8 @@ def _lines(stmt: Stmt) -> list[Any]:
             return [f"if {text(condition)}:", then, *(["else:", orelse] if orelse else [])]
         case Library(routine=routine, out=out, args=args):
             return [f"{routine}({texts((out, *args))})"]
+        case External(function=name, out=out, args=args):
+            return [f"{out.name} = {name}({texts(args)})"]
         case Rule(name=name, outputs=outputs, forward=forward, adjoint=adjoint):
             return [f"rule {name} for {texts(outputs)}:", forward, "adjoint:", adjoint]
         case Spread(expr=expr, value=value):

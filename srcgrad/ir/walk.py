@@ -21,6 +21,7 @@ from .nodes import (
     Cotangent,
     Dim,
     Expr,
+    External,
     For,
     ForEach,
     If,
@@ -215,7 +216,7 @@ def expressions(stmt: Stmt) -> Iterator[Expr]:
             yield condition
         case _:
             for item in fields(stmt):
-                if item.name not in ("span", "label", "body", "forward", "adjoint", "outputs"):
+                if item.name not in ("span", "label", "body", "forward", "adjoint", "outputs", "out"):
                     yield from _inside(getattr(stmt, item.name))
 
 
@@ -245,7 +246,7 @@ def written(stmt: Stmt) -> Var | Array | tuple[Array, ...] | None:
             return into
         case Swap(left=left, right=right):
             return (left, right)
-        case Library(out=out):
+        case Library(out=out) | External(out=out):
             return out
         case For(index=index) | While(trip=index):
             return index
@@ -266,7 +267,7 @@ def arrays_read(stmt: Stmt) -> tuple[Array, ...]:
             out += [left, right]
         case Absorb(out=source):
             out.append(source)
-        case Library(args=args):
+        case Library(args=args) | External(args=args):
             out += [arg.array if isinstance(arg, OldArray) else arg for arg in args if isinstance(arg, (Array, OldArray))]
         case View(base=base):
             out.append(base)

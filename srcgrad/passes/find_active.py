@@ -19,6 +19,7 @@ from ..ir.nodes import (
     Const,
     CopyTo,
     Expr,
+    External,
     Function,
     Library,
     Load,
@@ -81,6 +82,11 @@ def _edges(block: Block, roots: dict[str, str]) -> Iterator[Edge]:
                 sources = tuple((roots.get(a.name, a.name), False) for a in args if isinstance(a, Array))
                 if out.dtype.kind == "f":
                     yield roots.get(out.name, out.name), sources, stmt
+            case External(out=out, args=args):
+                arrays = [a for a in args if isinstance(a, (Array, Expr))]
+                found = tuple(s for a in arrays for s in _sources(a, roots, False))
+                if out.dtype.kind == "f":
+                    yield roots.get(out.name, out.name), found, stmt
             case Rule(outputs=outputs, inputs=inputs):
                 linear = stmt.name in ("maximum", "minimum")
                 found = tuple((s, clean and linear) for e in inputs for s, clean in _sources(e, roots))
@@ -147,6 +153,13 @@ def _refuse_unknown(edges: list[Edge], function: Function, active: frozenset[str
     for target, _, stmt in edges:
         if target not in active:
             continue
+        if isinstance(stmt, External):
+            raise UnsupportedError(
+                f"{stmt.function} has no derivative rule",
+                span=stmt.span,
+                because="a derivative goes through it",
+                help=("where its result needs no derivative, name in wrt= only what does not reach it",),
+            )
         for expr in expressions(stmt):
             for node in subexpressions(expr):
                 if isinstance(node, Call) and node.op in PRIMITIVES and PRIMITIVES[node.op].partials == ():

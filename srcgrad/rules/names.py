@@ -44,7 +44,8 @@ class Like:
 # What a primitive does to values that are known, and the dtypes that NumPy gives it.  None has: select, round_to, cast.
 UFUNCS: dict[str, np.ufunc | Like] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.true_divide, "neg": np.negative,
-    "pos": np.positive, "floordiv": np.floor_divide, "mod": np.remainder, "fmod": np.fmod, "ieee_remainder": Like(math.remainder, np.fmod),
+    "pos": np.positive, "floordiv": np.floor_divide, "mod": np.remainder, "fmod": np.fmod,
+    "ieee_remainder": Like(math.remainder, np.fmod),
     "pow": np.power, "square": np.square, "reciprocal": np.reciprocal, "abs": np.absolute, "sign": np.sign,
     "copysign": np.copysign, "hypot": np.hypot, "maximum": np.maximum, "minimum": np.minimum, "fmax": np.fmax,
     "fmin": np.fmin, "max": np.maximum, "min": np.minimum, "clip_low": np.maximum, "clip_high": np.minimum,
@@ -53,7 +54,8 @@ UFUNCS: dict[str, np.ufunc | Like] = {
     "log2": np.log2, "log10": np.log10, "log1p": np.log1p, "logaddexp": np.logaddexp, "logaddexp2": np.logaddexp2,
     "sin": np.sin, "cos": np.cos, "tan": np.tan, "arcsin": np.arcsin, "arccos": np.arccos, "arctan": np.arctan,
     "arctan2": np.arctan2, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "arcsinh": np.arcsinh,
-    "arccosh": np.arccosh, "arctanh": np.arctanh, "deg2rad": np.deg2rad, "rad2deg": np.rad2deg, "sinc": Like(np.sinc, np.sin),
+    "arccosh": np.arccosh, "arctanh": np.arctanh, "deg2rad": np.deg2rad, "rad2deg": np.rad2deg,
+    "sinc": Like(np.sinc, np.sin),
     "erf": Like(math.erf, np.sin), "erfc": Like(math.erfc, np.sin), "gamma": Like(math.gamma, np.sin),
     "lgamma": Like(math.lgamma, np.sin),
     "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "rint": np.rint, "ldexp": np.ldexp,
@@ -66,7 +68,8 @@ UFUNCS: dict[str, np.ufunc | Like] = {
 
 # NumPy's functions that are a primitive by another name; aliases (np.divide, np.mod, np.abs …) are the same objects.
 FUNCTIONS: dict[Callable[..., Any], str] = {u: op for op, u in UFUNCS.items() if isinstance(u, np.ufunc)} | {
-    np.maximum: "maximum", np.minimum: "minimum", np.fabs: "abs", np.float_power: "pow", np.degrees: "rad2deg", np.radians: "deg2rad", np.conjugate: "pos", np.sinc: "sinc", np.real: "pos", np.fix: "trunc",
+    np.maximum: "maximum", np.minimum: "minimum", np.fabs: "abs", np.float_power: "pow",
+    np.degrees: "rad2deg", np.radians: "deg2rad", np.conjugate: "pos", np.sinc: "sinc", np.real: "pos", np.fix: "trunc",
     np.logical_xor: "ne",
 }
 
