@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-BELOW = [st.integers(0, k) for k in range(64)]
+TAPE = st.binary(min_size=150, max_size=600)  # one draw for all decisions: no program is a patchwork of earlier ones
 CONSTANTS = ("0.5", "1.3", "2", "0.7", "1", "-0.4")
 # fmt: off
 BOUNDED = ("np.sin({})", "np.tanh({})", "np.cos({})", "np.arctan({})", "({0} / (1 + {0} * {0}))",
@@ -54,10 +54,13 @@ class Generated:
 
 
 class Writer:
-    """Writes one program, drawing each decision.  A type is the dims of a value: "" is a number, "mn" a matrix."""
+    """Writes one program, each decision a byte of the tape; where it ends, the simplest is chosen from there on.
 
-    def __init__(self, draw: Any) -> None:
-        self.draw = draw
+    A type is the dims of a value: "" is a number, "mn" a matrix.
+    """
+
+    def __init__(self, tape: bytes) -> None:
+        self.tape = iter(tape)
         self.lines: list[str] = []
         self.depth = 1
         self.budget = 4 + self.below(14)
@@ -68,7 +71,7 @@ class Writer:
         self.helpers: list[str] = []
 
     def below(self, limit: int) -> int:
-        return self.draw(BELOW[limit - 1])
+        return next(self.tape, 0) % limit
 
     def pick(self, options: Any) -> Any:
         return options[self.below(len(options))]
@@ -480,13 +483,18 @@ class Writer:
         return "\n\n".join(parts)
 
 
-@st.composite
-def programs(draw: Any) -> Generated:
-    writer = Writer(draw)
+def written(tape: bytes) -> Generated:
+    """The program and the arguments that a tape stands for."""
+    writer = Writer(tape[3:])
     text = writer.program()
+    writer.tape = iter(tape[:3])
     m, n = 2, 3 + writer.below(2)
     rng = np.random.default_rng(writer.below(64))
     b = rng.uniform(-1, 1, writer.pick((n, 1)))
     c = rng.uniform(-1, 1, writer.pick(((m, n), (1, n), (m, 1), (1, 1))))
     x, y, a = rng.uniform(-1, 1, n), rng.uniform(-1, 1, n), rng.uniform(-1, 1, (m, n))
     return Generated(text, (x, y, a, b, c, float(rng.uniform(-1, 1)), rng.integers(0, n, n)))
+
+
+def programs() -> st.SearchStrategy[Generated]:
+    return TAPE.map(written)

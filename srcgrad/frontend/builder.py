@@ -49,10 +49,16 @@ PLAIN_HELP = "write it with NumPy expressions, loops and branches, or keep it ou
 
 
 class Names:
-    """Names for generated code: the user's own, with a number where one is taken."""
+    """Names for generated code: the user's own, with a number where one is taken.
+
+    The index of a loop is used again by later loops, but never for anything else.
+    """
 
     def __init__(self) -> None:
         self.taken: set[str] = set(RESERVED)
+        self.indices: set[str] = set()
+        self.active: set[str] = set()  # indices of the loops around
+        self.users: set[str] = set()  # what the user calls other things
 
     def fresh(self, wanted: str) -> str:
         wanted = wanted.lstrip(".")
@@ -62,6 +68,28 @@ class Names:
             name = f"{wanted}_{count}"
         self.taken.add(name)
         return name
+
+    def index(self, wanted: str, around: frozenset[str] | None = None) -> str:
+        """A name for the index of a loop, until `release`."""
+        held = self.active if around is None else around
+        name, count = wanted, 0
+        while name in held or name in self.users or (name in self.taken and name not in self.indices):
+            count += 1
+            name = f"{wanted}_{count}"
+        self.taken.add(name)
+        self.indices.add(name)
+        if around is None:
+            self.active.add(name)
+        return name
+
+    def release(self, *names: str) -> None:
+        self.active -= set(names)
+
+    def save(self) -> tuple[set[str], ...]:
+        return set(self.taken), set(self.indices), set(self.active), set(self.users)
+
+    def restore(self, saved: tuple[set[str], ...]) -> None:
+        self.taken, self.indices, self.active, self.users = map(set, saved)
 
 
 class Builder:
@@ -166,10 +194,9 @@ class Builder:
     def each(self, dims: tuple[Expr, ...], body: Callable[[tuple[Expr, ...]], list[Stmt] | Stmt]) -> None:
         """A statement for every index; along an axis of length 1 the index is 0."""
         names = "ijklmnpq"
-        indices = tuple(Var(self.names.fresh(names[min(k, 7)]), INT64) for k in range(len(dims)))
+        indices = tuple(Var(self.names.index(names[min(k, 7)]), INT64) for k in range(len(dims)))
         inner = body(tuple(indices))
-        for index in indices:
-            self.names.taken.discard(index.name)  # a loop index is free again after its loop
+        self.names.release(*(index.name for index in indices))
         self.emit(ForEach(indices, dims, tuple(inner) if isinstance(inner, list) else (inner,)))
 
     def materialize(self, value: ArrayValue, name: str = "t", copy: bool = False) -> Array:

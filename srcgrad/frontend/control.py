@@ -162,7 +162,7 @@ def unrolled(interpreter: Interpreter, node: ast.For, items: list[Any]) -> None:
 
 def _for(interpreter: Interpreter, node: ast.For, rng: Range, item: Callable[[Var], Any], names: list[str]) -> Stmt:
     build = interpreter.build
-    index, free = loop_index(interpreter, node, names)
+    index = loop_index(interpreter, node, names)
     if is_constant(rng.step) and rng.step.value > 0 and build.is_at_least(rng.start, 0):  # type: ignore[attr-defined]
         low, _ = affine.affine(rng.start)
         build.lower[index] = rng.start.value if isinstance(rng.start, Const) else 0
@@ -173,17 +173,16 @@ def _for(interpreter: Interpreter, node: ast.For, rng: Range, item: Callable[[Va
         interpreter.assign(node.target, item(index), 0)
         interpreter.block(node.body)
         interpreter.close_loop()  # type: ignore[attr-defined]
-    if free:
-        build.names.taken.discard(index.name)
+    build.names.release(index.name)
     return For(index, rng.start, rng.stop, rng.step, tuple(block))
 
 
-def loop_index(interpreter: Interpreter, node: ast.For, names: list[str]) -> tuple[Var, bool]:
+def loop_index(interpreter: Interpreter, node: ast.For, names: list[str]) -> Var:
     """The index variable: the user's own name where the user only reads it."""
     target = node.target.id if isinstance(node.target, ast.Name) else "i"
     own = isinstance(node.target, ast.Name) and target not in names and target not in assigned(node.body)
     wanted = target if own and isinstance(node.iter, ast.Call) else "i" if target != "i" else "k"
-    return Var(interpreter.build.names.fresh(wanted), INT64), True
+    return Var(interpreter.build.names.index(wanted), INT64)
 
 
 def _for_until(interpreter: Interpreter, node: ast.For, rng: Range, item: Callable[[Var], Any], names: list[str]) -> Stmt:
@@ -205,7 +204,7 @@ def _for_until(interpreter: Interpreter, node: ast.For, rng: Range, item: Callab
     condition = Call("and", (inside, Call("not", (stopped.expr,), BOOL)), BOOL)
     block: list[Stmt] = []
     with build.nested(block):
-        index, _ = loop_index(interpreter, node, names)
+        index = Var(build.names.fresh("i"), INT64)
         build.emit(Assign(index, at))
         if isinstance(rng.start, Const) and is_constant(rng.step) and rng.step.value > 0:  # type: ignore[attr-defined]
             build.lower[index] = rng.start.value
@@ -530,7 +529,7 @@ def _check_same_shape(interpreter: Interpreter, target: Array, end: ArrayValue) 
 def save(interpreter: Interpreter) -> Any:
     build = interpreter.build
     return (
-        list(build.block), set(build.names.taken), set(build.mutable), set(build.pinned), dict(build.roots),
+        list(build.block), build.names.save(), set(build.mutable), set(build.pinned), dict(build.roots),
         set(build.contiguous), {k: set(v) for k, v in build.twins.items()}, dict(build.stale), dict(build.lower),
         dict(build.common_lengths), dict(build.conformed), [dict(f.env) for f in interpreter.frames], build.depth,
     )  # fmt: skip
@@ -539,7 +538,8 @@ def save(interpreter: Interpreter) -> Any:
 def restore(interpreter: Interpreter, saved: Any) -> None:
     build = interpreter.build
     build.block[:] = saved[0]
-    build.names.taken, build.mutable, build.pinned = set(saved[1]), set(saved[2]), set(saved[3])
+    build.names.restore(saved[1])
+    build.mutable, build.pinned = set(saved[2]), set(saved[3])
     build.roots, build.contiguous = dict(saved[4]), set(saved[5])
     build.twins, build.stale = {k: set(v) for k, v in saved[6].items()}, dict(saved[7])
     build.lower, build.common_lengths, build.conformed = dict(saved[8]), dict(saved[9]), dict(saved[10])

@@ -399,7 +399,7 @@ def conditional(interpreter: Interpreter, node: ast.IfExp) -> Any:
         return evaluate(interpreter, node.body if known else node.orelse)
     condition = truth(interpreter, test)
     sides: list[tuple[list[Stmt], Any]] = []
-    names = set(interpreter.build.names.taken)
+    names = interpreter.build.names.save()
     env = dict(interpreter.env)
     for side in (node.body, node.orelse):
         block: list[Stmt] = []
@@ -412,7 +412,7 @@ def conditional(interpreter: Interpreter, node: ast.IfExp) -> Any:
 
         dtype, weak = join_scalars(x, y)
         return Scalar(Call("select", (condition, cast(x.expr, dtype), cast(y.expr, dtype)), dtype), weak)
-    interpreter.build.names.taken = names
+    interpreter.build.names.restore(names)
     interpreter.frame.env.clear()
     interpreter.frame.env.update(env)
     return _either(
@@ -537,7 +537,7 @@ def _looped(interpreter: Interpreter, node: Any, rng: Range, item: Callable[[Exp
     target = node.generators[0].target
     wanted = target.id if isinstance(target, ast.Name) else "i"
     saved = dict(interpreter.env)
-    index = Var(build.names.fresh("i" if isinstance(item(affine.ZERO), ArrayValue) else wanted), INT64)
+    index = Var(build.names.index("i" if isinstance(item(affine.ZERO), ArrayValue) else wanted), INT64)
     if isinstance(start, Const):
         build.lower[index] = 0
     block: list[Stmt] = []
@@ -559,7 +559,7 @@ def _looped(interpreter: Interpreter, node: Any, rng: Range, item: Callable[[Exp
             build.emit(Store(out, (index,), value.expr))
         else:
             build.each(dims, lambda i: Store(out, (index, *i), value.at(i)))
-    build.names.taken.discard(index.name)
+    build.names.release(index.name)
     build.emit(For(index, affine.ZERO, count, affine.ONE, tuple(block)))
     return whole(out)
 

@@ -369,10 +369,8 @@ class _Job:
             return param
         out = Array(names.fresh("v_now"), leaf.dtype, leaf.dims)
         setup.append(Alloc(out, leaf.dims))
-        indices = tuple(Var(names.fresh(n)) for n in "ijklmnpq"[: leaf.ndim])
-        indices = tuple(Var(i.name, affine.ZERO.dtype) for i in indices)
-        for index in indices:
-            names.taken.discard(index.name)
+        indices = tuple(Var(names.index(n), affine.ZERO.dtype) for n in "ijklmnpq"[: leaf.ndim])
+        names.release(*(index.name for index in indices))
         value = Load(param, indices) if isinstance(param, Array) else param
         body: tuple[Stmt, ...] = (Store(out, indices, cast(value, leaf.dtype)),)
         for index, dim in reversed(list(zip(indices, leaf.dims))):

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, UnsupportedError
-from ..ir.nodes import BOOL, AddTo, Alloc, Array, Assign, Call, Const, Dim, Expr, For, ForEach, Stmt, Var, While
+from ..ir.nodes import BOOL, AddTo, Alloc, Array, Assign, Call, Const, Dim, Expr, Stmt, Var
 from ..ir.walk import loads, map_expressions, statements, substitute, variables, written
 from . import control, expressions, flow, liveness
 from .arithmetic import elementwise
@@ -88,6 +88,7 @@ class Interpreter:
                 f"{frame.source.name} calls itself: recursion is not supported yet", "write it as a loop"
             )
         body = flow.structured(node)
+        self.build.names.users |= liveness.assigned(liveness.without_targets(body))
         liveness.annotate(body, [flow.RESULT])
         outer_span = self.build.span
         self.frames.append(frame)
@@ -311,27 +312,11 @@ class Interpreter:
 
     def rename_variable(self, var: Var, name: str, mark: int) -> Var:
         build = self.build
-        new = Var(self.fresh_beside_indices(name, mark), var.dtype)
+        new = Var(build.names.fresh(name), var.dtype)
         build.names.taken.discard(var.name)
         build.block[mark:] = [_rename(stmt, {var: new}) for stmt in build.block[mark:]]
         build.mutable.discard(var)
         return new
-
-    def fresh_beside_indices(self, name: str, mark: int) -> str:
-        """A name that is not that of an index in the statements since then either."""
-        build = self.build
-        indices = set()
-        for stmt in statements(tuple(build.block[mark:])):
-            match stmt:
-                case ForEach(indices=found):
-                    indices |= {index.name for index in found}
-                case For(index=index) | While(trip=index):
-                    indices.add(index.name)
-        free = indices - build.names.taken
-        build.names.taken |= free
-        fresh = build.names.fresh(name)
-        build.names.taken -= free
-        return fresh
 
     def bind_array(self, name: str, value: ArrayValue, mark: int) -> ArrayValue:
         handle = value.handle
@@ -348,7 +333,7 @@ class Interpreter:
 
     def rename_array(self, array: Array, name: str, mark: int) -> Array:
         build = self.build
-        new = replace(array, name=self.fresh_beside_indices(name, mark))
+        new = replace(array, name=build.names.fresh(name))
         build.names.taken.discard(array.name)
         build.block[mark:] = [rename_array_in(stmt, array, new) for stmt in build.block[mark:]]
         build.contiguous.add(new.name)

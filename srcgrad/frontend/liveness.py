@@ -31,6 +31,20 @@ def assigned(body: Sequence[ast.stmt]) -> Names:
     return frozenset(out)
 
 
+def without_targets(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """The statements of a block, loops by their bodies: what is left of the names is not a loop's target."""
+    out: list[ast.stmt] = []
+    for stmt in body:
+        match stmt:
+            case ast.For(body=inner) | ast.While(body=inner):
+                out += without_targets(inner)
+            case ast.If(body=then, orelse=orelse):
+                out += without_targets([*then, *orelse])
+            case _:
+                out.append(stmt)
+    return out
+
+
 def _walk(node: ast.AST) -> Iterable[ast.AST]:
     yield node
     if isinstance(node, (ast.FunctionDef, ast.Lambda, ast.ListComp, ast.GeneratorExp)):

@@ -93,9 +93,6 @@ class _Reverse:
         self.roots = roots_of(function)
         self.shadows: dict[str, Array] = {}
         self.count = 0
-        self.index_names = {s.index.name for s in statements(function.body) if isinstance(s, For)}
-        self.index_names |= {s.trip.name for s in statements(function.body) if isinstance(s, While)}
-        self.info.names.taken |= self.index_names  # no value may take the name of a loop's index from here on
         self.by_rule: set[int] = set()  # statements whose adjoint comes with their rule
 
     # ------------------------------------------------------------------------------------------- names
@@ -255,16 +252,10 @@ class _Reverse:
 
     def free_indices(self, count: int, around: frozenset[str]) -> tuple[Var, ...]:
         """Names for loops of the sweep's own: those of other loops, but for the loops around them."""
-        out: list[Var] = []
+        names: list[str] = []
         for letter in "ijklmnpq"[:count]:
-            name, number = letter, 0
-            while name in around or (name in self.info.names.taken and name not in self.index_names):
-                number += 1
-                name = f"{letter}_{number}"
-            self.index_names.add(name)
-            self.info.names.taken.add(name)
-            out.append(Var(name, INT64))
-        return tuple(out)
+            names.append(self.info.names.index(letter, around | frozenset(names)))
+        return tuple(Var(name, INT64) for name in names)
 
     def finish(self, sweep: Block) -> tuple[Block, Any, tuple[Any, ...]]:
         """What is handed back: the cotangents of `wrt`."""
