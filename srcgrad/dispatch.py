@@ -105,9 +105,14 @@ class Stage:
         return own if self.forward is None else self.forward.types, cotangents
 
     def generate(self, leaves: Sequence[Any]) -> Any:
-        if self.forward is None:
+        if self.forward is not None:
+            return self.forward.pullback(self.program, leaves, *self.types(leaves))
+        try:
             return self.program.generate(self.kind, *self.types(leaves))
-        return self.forward.pullback(self.program, leaves, *self.types(leaves))
+        except ArgumentError as error:
+            if hasattr(error, "with_shapes"):  # v was left out: now the shape that it must have is known
+                raise error.with_shapes(tuple(leaves)) from None
+            raise
 
     def captured_types(self) -> tuple[tuple[str, Any], ...]:
         """What is read from outside, with its type now."""

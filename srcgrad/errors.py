@@ -16,6 +16,7 @@
 from __future__ import annotations
 
 import linecache
+import os
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -145,7 +146,12 @@ def place(span: Span | None) -> str:
     if span is None:
         return ""
     end = span.end_column if span.end_line == span.line else -1
-    return f"{_PLACE}{span.file}:{span.line}:{span.column}:{end}"
+    name = os.path.basename(span.file)
+    _files[name] = span.file  # generated text has the name only: it is the same wherever the user's file lies
+    return f"{_PLACE}{name}:{span.line}:{span.column}:{end}"
+
+
+_files: dict[str, str] = {}
 
 
 def _parse_place(text: str) -> Span | None:
@@ -155,7 +161,7 @@ def _parse_place(text: str) -> Span | None:
     if match is None:
         return None
     file, line, column, end = match[1], *map(int, match.groups()[1:])
-    return Span(file, line, column, line if end >= 0 else line + 1, end)
+    return Span(_files.get(file, file), line, column, line if end >= 0 else line + 1, end)
 
 
 def _fill(text: str, numbers: list[Any]) -> str:

@@ -41,7 +41,7 @@ DERIVATIVE: tuple[Pass, ...] = (
     assemble,  # one function for both sweeps, or the forward or the reverse half of a pair
     tidy,  # zero-then-add becomes assign; dead values and shadows go
 )
-OPTIONAL = {"simplify", "tidy", "keep"}  # tests run without these; without keep, gradients must go wrong
+OPTIONAL = {"simplify", "keep"}  # tests run without these; without keep, gradients must go wrong
 _left_out: set[str] = set()
 
 

@@ -185,6 +185,20 @@ def test_rank_that_differs_between_branches() -> None:
         grad(changes_type_in_a_branch, jit=False).backward(VECTOR, VECTOR)
 
 
+def writes_a_maybe_view(a):
+    b = a * 1.0  # Fortran-ordered where a is
+    c = b.T.reshape(3, 4)  # so a view of b there, and a copy elsewhere
+    c[0] = 0.0
+    return b.sum()
+
+
+def test_a_view_that_depends_on_the_memory_layout() -> None:
+    f = grad(writes_a_maybe_view, jit=False)
+    assert f.backward(np.ones((2, 6))).tolist() == np.ones((2, 6)).tolist()
+    with pytest.raises(UnsupportedError, match="(?s)line .*help: "):
+        f.backward(np.asfortranarray(np.ones((2, 6))))
+
+
 def test_no_words_of_ours_reach_the_user() -> None:
     with pytest.raises(UnsupportedError) as caught:
         grad(sorts, jit=False).backward(VECTOR, VECTOR)

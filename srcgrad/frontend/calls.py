@@ -67,7 +67,7 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         if target in BUILTINS:
             return BUILTINS[target](interpreter, *args, **kwargs)
         if target in WHOLE_MATH:
-            return elementwise(build, WHOLE_MATH[target], args, python=False)
+            return Scalar(elementwise(build, WHOLE_MATH[target], args).expr, weak=True)
         if target in TO_INT:
             return to_int(interpreter, TO_INT[target], args)
     except TypeError as problem:

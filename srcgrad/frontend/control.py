@@ -674,7 +674,7 @@ def merge_arrays(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any],
     if any(v.ndim != ndim for v in known):
         return build.refuse(f"{name.lstrip('.')} has another number of axes on each path")
     dtype = np.result_type(*(v.dtype for v in known))
-    alike = len(known) == 2 and all(map(affine.same, known[0].dims, known[1].dims))
+    alike = all(map(affine.same, known[0].dims, known[-1].dims))
     outside = alike and not any(_assigned_in(block, dim) for block, _ in (x, y) for dim in known[0].dims)
     merged_name = build.names.fresh(name)
     if outside:

@@ -54,6 +54,9 @@ class _Flow:
                     return [*out, _assign(self.flags[-1][1], ast.Constant(True), stmt)]
                 case ast.If() if _jumps(stmt):
                     return out + self.branch(stmt, rest)
+                case ast.If():
+                    new = ast.If(stmt.test, self.block(stmt.body), self.block(stmt.orelse))
+                    out.append(ast.copy_location(new, stmt))
                 case ast.For() | ast.While():
                     out += self.loop(stmt)
                     if _returns(stmt):

@@ -47,17 +47,22 @@ from .values import NONE, UNDEFINED, ArrayValue, Scalar, Static, TupleValue, con
 class MissingCotangent(ArgumentError):
     """v was left out, and the output is not one real scalar.  With the shapes of the arguments it can say more."""
 
-    def __init__(self, function: str, outputs: Any, params: tuple[str, ...], shapes: dict[str, tuple[int, ...]] | None = None) -> None:
+    def __init__(self, function: str, outputs: Any, params: tuple[str, ...]) -> None:
         self.parts = function, outputs, params
-        super().__init__(
-            f"v is needed: the output of {function} is {describe_output(outputs, shapes)}",
-            help=("pass v of that shape, e.g. ones:  f.backward(x, np.ones_like(y))",),
-        )
+        super().__init__(_needs_cotangent(function, outputs, None), help=(LIKE_ONES,))
 
-    def with_shapes(self, leaves: tuple[Any, ...]) -> MissingCotangent:
-        """The same error for arguments of these shapes."""
-        shapes = {name: np.shape(leaf) for name, leaf in zip(self.parts[2], leaves, strict=False)}
-        return MissingCotangent(*self.parts, shapes)
+    def with_shapes(self, leaves: tuple[Any, ...]) -> ArgumentError:
+        """The error for arguments of these shapes."""
+        function, outputs, params = self.parts
+        shapes = {name: np.shape(leaf) for name, leaf in zip(params, leaves, strict=False)}
+        return ArgumentError(_needs_cotangent(function, outputs, shapes), help=(LIKE_ONES,))
+
+
+LIKE_ONES = "pass v of that shape, e.g. ones:  f.backward(x, np.ones_like(y))"
+
+
+def _needs_cotangent(function: str, outputs: Any, shapes: dict[str, tuple[int, ...]] | None) -> str:
+    return f"v is needed: the output of {function} is {describe_output(outputs, shapes)}"
 
 
 LIKE_THE_OUTPUT = object()  # in place of v's types, where only the text is wanted

@@ -170,6 +170,8 @@ class _Keep:
                 return self.read_variable(expr, at)
             case Load():
                 return self.read_element(expr, at)
+            case Call() if (expr, at) in self.kept_expressions:
+                return self.kept_expressions[expr, at]
             case Call(op=op, args=args):
                 held = self.already_held(expr, at)
                 if held is not None:

@@ -459,8 +459,10 @@ class _Reverse:
         g, out = self.named(g, duplicated or careful)
         for k, partial, is_bent in zip(to, partials, bent):
             inner = guards
-            if careful and is_bent and _may_diverge(partial):
+            if careful and is_bent and _may_diverge(partial) and not isinstance(g, Const):
                 inner = (*guards, Call("ne", (g, _zero(g.dtype)), BOOL))
+            while isinstance(partial, Call) and partial.op == "select" and _is_zero(partial.args[1]):
+                inner, partial = (*inner, _not(partial.args[0])), partial.args[2]  # this operand lost: exactly nothing
             passed = g if op == "cast" else times(g, partial)
             if passed.dtype != args[k].dtype:
                 passed = Call("cast", (passed,), args[k].dtype)
@@ -672,6 +674,10 @@ def _backwards(stmt: For, old: Any) -> tuple[Expr, Expr, Expr]:
 
 def _zero(dtype: np.dtype) -> Const:
     return Const(dtype.type(0).item(), dtype)
+
+
+def _is_zero(expr: Expr) -> bool:
+    return isinstance(expr, Const) and expr.value == 0
 
 
 def _not(condition: Expr) -> Expr:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..ir.nodes import (
+    BOOL,
     AddTo,
     Alloc,
     Array,
@@ -58,6 +59,7 @@ from ..ir.walk import (
     written,
 )
 from .info import Info, roots_of
+from .simplify import simpler
 
 LARGEST_INLINED = 12  # nodes of an expression that is moved to where it is read
 
@@ -275,21 +277,33 @@ def _without_copies(function: Function) -> Function:
         target = written(stmt)
         if isinstance(target, Var):
             makes[target] = makes.get(target, 0) + 1
-        if isinstance(stmt, Assign) and isinstance(stmt.value, Var) and stmt.span is None:
+        if isinstance(stmt, Assign) and isinstance(stmt.value, (Var, Const)) and stmt.span is None:
             copies[stmt.var] = stmt.value
-    copies = {var: value for var, value in copies.items() if makes[var] == 1 and makes.get(value) == 1}  # type: ignore[call-overload]
+    copies = {
+        var: value
+        for var, value in copies.items()
+        if makes[var] == 1 and (isinstance(value, Const) or makes.get(value) == 1)  # type: ignore[call-overload]
+    }
     indices = {stmt.index for stmt in statements(function.body) if isinstance(stmt, For)}
     copies = {var: value for var, value in copies.items() if value not in indices and value not in copies}
 
     def change(stmt: Stmt) -> tuple[Stmt, ...]:
         if isinstance(stmt, Assign) and stmt.var in copies:
             return ()
-        return (map_expressions(stmt, lambda e: substitute(e, dict(copies))),)
+        return (map_expressions(stmt, lambda e: rewrite(substitute(e, dict(copies)), _settled)),)
 
     if not copies:
         return function
     results = tuple(substitute(leaf, dict(copies)) if isinstance(leaf, Expr) else leaf for leaf in leaves(function.results))
     return replace(function, body=rewrite_block(function.body, change), results=results)
+
+
+def _settled(expr: Expr) -> Expr:
+    """A choice by a condition that has become known."""
+    match expr:
+        case Call(op="ne", args=(Const(value=x), Const(value=y))):
+            return Const(x != y, BOOL)
+    return simpler(expr) if isinstance(expr, Call) and expr.op in ("select", "not") else expr
 
 
 # ------------------------------------------------------------------------------------------- single-use names

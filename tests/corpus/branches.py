@@ -186,3 +186,47 @@ def unreached_side(x):
     if x > 0:
         return np.sqrt(x)
     return x * x
+
+
+@program(case(real(4), 0.5), case(real(4), -0.5), compiled=True)
+def jumps_in_a_loop_in_a_branch(x, s):
+    t = s
+    if s > 0:
+        for i in range(len(x)):
+            if x[i] > 0.6:
+                break
+            if i == 1:
+                continue
+            t = t * x[i] + np.sin(t)
+    else:
+        i = 0
+        while i < len(x):
+            i += 1
+            if x[i - 1] * t > 0.2:
+                continue
+            t += x[i - 1] ** 2
+    return t
+
+
+@program(case(real(4), 0.5), case(real(4), -0.5), case(real(4), 0.1))
+def returns_in_a_loop_in_a_branch(x, s):
+    if s > 0:
+        for i in range(len(x)):
+            if x[i] * s > 0.3:
+                return x[i] * s
+        if s > 0.3:
+            return s * x.sum()
+    for xi in x:
+        if xi > 0.8:
+            break
+        s = s * np.cos(xi)
+    return s
+
+
+@program(case(real(4), 0.5), case(real(4), -0.5))
+def array_returned_from_a_loop(x, s):
+    for i in range(len(x)):
+        if x[i] > s:
+            return x * x[i]
+        x = x * np.cos(s)
+    return x + s

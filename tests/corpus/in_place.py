@@ -439,3 +439,33 @@ def matrix_filled_row_by_row(x, n):
         out[i] = x * (i + 1)
         out[i, 0] = out[i, 1] * out[i, 2]
     return out
+
+
+@program(case(real(4), 3), case(real(4), 0))
+def rebound_argument_with_a_boundary(u, n):
+    """The first rebinding makes the array ours; what is written then is never the caller's."""
+    for k in range(n):
+        u = u + 0.1 * np.sin(u)
+        u[0] = 0.0
+        u[-1] *= u[1]
+    return u
+
+
+@program(case(real(4), 0.3), case(real(4), -0.3))
+def copied_in_a_branch(x, s):
+    y = x.copy()
+    if s > 0:
+        y = y * s
+    y[0] = y[1] * s
+    return y
+
+
+@program(case(real(3), 4))
+def loop_variable_names_like_ours(x, n):
+    """Names that temporaries would like: t, g, n, i."""
+    g = x * 2.0
+    for t in range(1, n):
+        g = g - g / (1 - 0.9**t)
+        for i in range(len(x)):
+            g[i] = np.exp(g[i] * t) * 0.1
+    return g

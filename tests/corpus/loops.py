@@ -57,7 +57,9 @@ def every_range(x, k):
     return a
 
 
-@program(case(real(5), 0, 5, 1), case(real(5), 4, -1, -1), case(real(5), 4, 0, -2), case(real(5), 3, 1, 1, dtypes=ONLY64))
+@program(
+    case(real(5), 0, 5, 1), case(real(5), 4, -1, -1), case(real(5), 4, 0, -2), case(real(5), 3, 1, 1, dtypes=ONLY64)
+)
 def range_at_run_time(x, start, stop, step):
     a = 1.0
     for i in range(start, stop, step):

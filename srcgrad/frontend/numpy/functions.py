@@ -144,7 +144,7 @@ def round_to(build: Builder, x: Any, decimals: Any = None, out: Any = None) -> A
         return elementwise(build, "rint", (x,)) if x.dtype.kind == "f" else x
     number = Const(digits, INT64)
     if isinstance(x, Scalar):
-        return Scalar(Call("round_to", (x.expr, number), x.dtype), x.weak)
+        return Scalar(Call("round_to", (x.expr, number), x.dtype))
     return ArrayValue(x.dims, Call("round_to", (x.element, number), x.dtype))
 
 
