@@ -49,7 +49,6 @@ class Point:
     """A generated program at its point, with what plain Python and its differences say."""
 
     def __init__(self, program: Generated) -> None:
-        note(repr(program))
         self.text = program.text
         self.function = from_text(program.text, "f")
         self.plain: Subject = subject(self.function, program.args, {})
@@ -103,6 +102,7 @@ def run(count: int, seed_of_part: int, check: Callable[[Point], None], record: C
     @given(program=programs())
     def each(program: Generated) -> None:
         tally["drawn"] += 1
+        note(repr(program))
         point = Point(program)
         try:
             check(point)

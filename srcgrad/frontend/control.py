@@ -329,6 +329,8 @@ def _enter(interpreter: Interpreter, name: str, value: Any, attempt: Attempt) ->
         case TupleValue(items=items, kind=kind):
             return TupleValue(tuple(_enter(interpreter, f"{name}_{k}", v, attempt) for k, v in enumerate(items)), kind)
         case ArrayValue() if name in attempt.rebound and name not in attempt.swapped:
+            if _is_private(interpreter, name, value):
+                return value
             own = build.materialize(value, name, copy=True)
             _note_twins(interpreter, own, value)
             return whole(own)
@@ -347,6 +349,25 @@ def _own_variable(interpreter: Interpreter, name: str, value: Scalar, dtype: np.
     own = build.variable(name, cast(value.expr, dtype))
     build.mutable.add(own)
     return own
+
+
+def _is_private(interpreter: Interpreter, name: str, value: ArrayValue) -> bool:
+    """Is this memory made here, and known by no other name and through no view?"""
+    build, handle = interpreter.build, value.handle
+    if handle is None or build.root(handle) != handle.name or handle.name not in build.contiguous:
+        return False
+    if any(isinstance(dim, Dim) and dim.array == handle.name for dim in handle.dims) or handle.name in build.twins:
+        return False
+    made = any(isinstance(s, Alloc) and s.array == handle for s in build.block)
+    viewed = any(root == handle.name and view != handle.name for view, root in build.roots.items())
+    known = [
+        (frame, other)
+        for frame in interpreter.frames
+        for other, held in frame.env.items()
+        for leaf in _leaves(held)
+        if isinstance(leaf, ArrayValue) and handle in _arrays_of(leaf)
+    ]
+    return made and not viewed and known == [(interpreter.frame, name)]
 
 
 def _note_twins(interpreter: Interpreter, own: Array, value: ArrayValue) -> None:
@@ -507,7 +528,7 @@ def _exchange(interpreter: Interpreter, pairs: list[tuple[str, Array, ArrayValue
         build.check_fresh(end.element)
         reads = {a for a in _arrays_of(end) if any(build.root(a) == build.root(t) for t in targets)}
         source = end.handle
-        if source is None or (reads and len(copies) > 1):
+        if source is None or reads:  # the source may be a view of what is written
             source = build.materialize(end, "t", copy=source is not None)
         held.append((target, source))
     for target, source in held:

@@ -172,12 +172,27 @@ class Interpreter:
             case ast.Name(id=name):
                 self.bind(name, value, mark)
             case ast.Tuple(elts=targets) | ast.List(elts=targets):
-                self.unpack(targets, value)
+                self.unpack(targets, self.named_after(targets, value, mark))
             case ast.Subscript(value=base, slice=items):
                 self.store(base, items, value)
             case _:
                 self.at(target)
                 self.build.refuse("only names, tuples of names and array elements can be assigned to")
+
+    def named_after(self, targets: list[ast.expr], value: Any, mark: int) -> Any:
+        """Arrays that were just made for one target of several take its name."""
+        if not isinstance(value, TupleValue) or len(value.items) != len(targets):
+            return value
+        items = list(value.items)
+        for k, (target, item) in enumerate(zip(targets, items)):
+            handle = item.handle if isinstance(item, ArrayValue) else None
+            if not isinstance(target, ast.Name) or handle is None or handle.name.rstrip("_0123456789") != "t":
+                continue
+            others = [load.array for n, o in enumerate(items) if n != k and isinstance(o, ArrayValue) for load in loads(o.element)]
+            others += [load.array for o in items if isinstance(o, Scalar) for load in loads(o.expr)]
+            if self.is_fresh_array(handle, mark) and handle not in others:
+                items[k] = whole(self.rename_array(handle, target.id, mark))
+        return TupleValue(tuple(items), value.kind)
 
     def unpack(self, targets: list[ast.expr], value: Any) -> None:
         items = expressions.items_of(self, value)
