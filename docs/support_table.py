@@ -1,6 +1,6 @@
 """Writes docs/supported.md from the tables that the code itself works by.
 
-    python docs/support_table.py
+python docs/support_table.py
 """
 
 from __future__ import annotations
@@ -189,9 +189,7 @@ def _arguments(handler: Any) -> list[str]:
     """The names of NumPy's arguments; those that may be left out carry an `=`."""
     _, *parameters = inspect.signature(handler).parameters.values()
     marks = {True: "", False: "="}
-    return [
-        f"*{p.name}" if p.kind == p.VAR_POSITIONAL else p.name + marks[p.default is p.empty] for p in parameters
-    ]
+    return [f"*{p.name}" if p.kind == p.VAR_POSITIONAL else p.name + marks[p.default is p.empty] for p in parameters]
 
 
 def _builtins() -> set[Any]:

@@ -1,11 +1,11 @@
 """`grad`, and the object that it makes of a function.
 
-    @grad
-    def f(x, w):
-        return (x * x * w).sum()
+@grad
+def f(x, w):
+    return (x * x * w).sum()
 
-    f(x, w)              the primal, compiled
-    f.backward(x, w)     (x_b, w_b), compiled from source that was generated for these types: f.source(x, w)
+f(x, w)              the primal, compiled
+f.backward(x, w)     (x_b, w_b), compiled from source that was generated for these types: f.source(x, w)
 """
 
 from __future__ import annotations

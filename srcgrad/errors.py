@@ -1,16 +1,16 @@
 """Every error that a user can meet, and how it is shown: what, where, why, what to do.
 
-    raise UnsupportedError(
-        "np.sort has no derivative rule for axis=None",
-        span=Span("model.py", 12, 8, 12, 15), because="reached from the output through q",
-        help=("sort a flat view instead:  q = np.sort(r.ravel())",),
-    )
-    →
-    srcgrad.UnsupportedError: np.sort has no derivative rule for axis=None
-      File "model.py", line 12
-      12 |     q = np.sort(r, axis=None)
-         |         ^^^^^^^ reached from the output through q
-      help: sort a flat view instead:  q = np.sort(r.ravel())
+raise UnsupportedError(
+    "np.sort has no derivative rule for axis=None",
+    span=Span("model.py", 12, 8, 12, 15), because="reached from the output through q",
+    help=("sort a flat view instead:  q = np.sort(r.ravel())",),
+)
+→
+srcgrad.UnsupportedError: np.sort has no derivative rule for axis=None
+  File "model.py", line 12
+  12 |     q = np.sort(r, axis=None)
+     |         ^^^^^^^ reached from the output through q
+  help: sort a flat view instead:  q = np.sort(r.ravel())
 """
 
 from __future__ import annotations

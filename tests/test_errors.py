@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import along, directional, fresh, inner, random_like, subject
 
 from srcgrad import grad
 from srcgrad.errors import SrcgradError, UnsupportedError
@@ -183,6 +184,95 @@ def test_either_right_or_refused(function: Callable[..., Any]) -> None:
 def test_rank_that_differs_between_branches() -> None:
     with pytest.raises(SrcgradError, match=r"(?s)y"):
         grad(changes_type_in_a_branch, jit=False).backward(VECTOR, VECTOR)
+
+
+# Which memory a name stands for may depend on the path: right, or refused, and never the one that came first ----------
+
+
+def alias_from_a_loop(x, y, n):
+    x, y = x.copy(), y.copy()
+    for _ in range(n):
+        y = x
+    y[0] *= 2.0
+    return x * x + y
+
+
+def alias_from_a_branch(x, y, n):
+    x, y = x.copy(), y.copy()
+    if n > 1:
+        y = x
+    y[0] *= 2.0
+    return x * x + y
+
+
+def alias_written_in_the_loop(x, y, n):
+    x, y = x.copy(), y.copy()
+    for _ in range(n):
+        x[0] *= 0.5
+        x = y
+    return x * y
+
+
+def argument_rebound_then_written(x, y, n):
+    for _ in range(n):
+        x = x * y
+    x[0] *= x[1]
+    return x + y
+
+
+def view_of_what_is_rebound(x, y, n):
+    x = x.copy()
+    head = x[:2]
+    for _ in range(n):
+        x = x * y
+        head *= 2.0
+    return x * head.sum()
+
+
+def swapped_once(x, y, n):
+    x, y = x.copy(), y.copy()
+    if n > 0:
+        x, y = y, x
+    head = x[:2]
+    head *= y[:2]
+    return x * 2.0 + y
+
+
+def written_through_the_older_name(x, y, n):
+    x = x.copy()
+    z = x
+    for k in range(n):
+        x = x * y
+        z[k] = x[k]
+    return x * z
+
+
+ALIASES = [
+    alias_from_a_loop,
+    alias_from_a_branch,
+    alias_written_in_the_loop,
+    argument_rebound_then_written,
+    view_of_what_is_rebound,
+    swapped_once,
+    written_through_the_older_name,
+]
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3])
+@pytest.mark.parametrize("function", ALIASES, ids=lambda f: f.__name__)
+def test_memory_that_depends_on_the_path(function: Callable[..., Any], n: int) -> None:
+    args = (np.array([0.3, 0.5, 0.7]), np.array([0.9, -0.4, 1.1]), n)
+    plain = subject(function, args, {})
+    y = plain.run(fresh(args))
+    direction, v = (random_like(np.random.default_rng(n), part) for part in (args, y))
+    f = grad(function, jit=False)
+    try:
+        np.testing.assert_allclose(f(*fresh(args)), y, rtol=1e-12)
+        cotangents = f.backward(*fresh(args), v)
+    except UnsupportedError:
+        return
+    want, _ = directional(plain, direction, v)
+    np.testing.assert_allclose(inner(cotangents, along(plain, direction)), want, rtol=1e-7)
 
 
 def writes_a_maybe_view(a):

@@ -1,7 +1,7 @@
 """Generated source → machine code, by Numba, kept on disk.
 
-    compile_entry(generated, (array(float64, 1d, C),), options, cache=True)  →  a CompileResult with an entry point
-    Dispatcher(2, build, …)    a callable of two leaves; `build(leaves)` says what to compile for types not seen before
+compile_entry(generated, (array(float64, 1d, C),), options, cache=True)  →  a CompileResult with an entry point
+Dispatcher(2, build, …)    a callable of two leaves; `build(leaves)` says what to compile for types not seen before
 """
 
 from __future__ import annotations

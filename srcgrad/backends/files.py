@@ -1,7 +1,7 @@
 """Where generated modules and their machine code lie: a private folder, files named by what is in them.
 
-    load("f_backward", key, text, objects)    writes  <folder>/f_backward_1f0a….py  and returns the module
-    write(path, payload); read(path)          a checked file: a damaged, foreign or half-written one reads as None
+load("f_backward", key, text, objects)    writes  <folder>/f_backward_1f0a….py  and returns the module
+write(path, payload); read(path)          a checked file: a damaged, foreign or half-written one reads as None
 """
 
 from __future__ import annotations

@@ -314,8 +314,6 @@ def _put_together(context: Any, builder: Any, structure: Any, kind: types.Type, 
     return context.get_dummy_value()
 
 
-
-
 # This module is first imported in the middle of a compilation, so Numba has to be told of it at once.
 cpu_target.typing_context.refresh()
 cpu_target.target_context.refresh()

@@ -1,6 +1,6 @@
 """Generated source, run as plain Python: for debugging, and the reference that compiled code is tested against.
 
-    Dispatcher(build)(np.ones(3), 2.0)  →  np.float64(…), computed by the generated module under pdb's eyes
+Dispatcher(build)(np.ones(3), 2.0)  →  np.float64(…), computed by the generated module under pdb's eyes
 """
 
 from __future__ import annotations

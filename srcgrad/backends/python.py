@@ -11,7 +11,7 @@ import ast
 import math
 import re
 import warnings
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -196,7 +196,9 @@ def _without_cast(arg: Expr, args: tuple[Expr, ...]) -> Expr:
     """`s / float64(n)` reads `s / n`: beside another float64 the conversion is what happens anyway."""
     match arg:
         case Call(op="cast", args=(Expr(dtype=inner) as x,), dtype=outer) if outer == FLOAT64 and inner == INT64:
-            if any(other is not arg and other.dtype == FLOAT64 and not isinstance(other, (Const, Call)) for other in args):
+            if any(
+                other is not arg and other.dtype == FLOAT64 and not isinstance(other, (Const, Call)) for other in args
+            ):
                 return x
     return arg
 
@@ -212,7 +214,7 @@ def _parse_call(function: str, *args: ast.expr) -> ast.expr:
     return ast.Call(_parse(function), list(args), [])
 
 
-@lru_cache(maxsize=None)
+@cache
 def _parsed(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
 
@@ -251,8 +253,12 @@ def _statements(block: Block) -> list[ast.stmt]:
         stmt = block[position]
         after = block[position + 1] if position + 1 < len(block) else None
         match stmt, after:
-            case Alloc(array=array, fill=None), CopyTo(target=target, source=source) if target == array and array.dtype == source.dtype:
-                out.append(_assign(_name(array.name), ast.Call(ast.Attribute(_name(source.name), "copy", ast.Load()), [], [])))
+            case Alloc(array=array, fill=None), CopyTo(target=target, source=source) if (
+                target == array and array.dtype == source.dtype
+            ):
+                out.append(
+                    _assign(_name(array.name), ast.Call(ast.Attribute(_name(source.name), "copy", ast.Load()), [], []))
+                )
                 position += 1
             case _:
                 out += _statement(stmt)
@@ -303,16 +309,24 @@ def _statement(stmt: Stmt) -> list[ast.stmt]:
             return [_assign(_name(array.name), _parse_call("np.ascontiguousarray", _name(array.name)))]
         case NewStack(stack=stack):
             buffer = _parse_call("np.empty", ast.Constant(64), _dtype(stack.dtype))
-            return [_assign(_name(stack.name), ast.List([buffer], ast.Load())), _assign(_name(stack.top), ast.Constant(0))]
+            return [
+                _assign(_name(stack.name), ast.List([buffer], ast.Load())),
+                _assign(_name(stack.top), ast.Constant(0)),
+            ]
         case Seal(array=array, stack=stack):
             buffer = ast.Subscript(_name(stack.name), ast.Constant(0), ast.Load())
             return [_assign(_name(array.name), ast.Subscript(buffer, ast.Slice(None, _name(stack.top)), ast.Load()))]
         case Unseal(stack=stack, array=array):
             top = ast.Attribute(_name(array.name), "size", ast.Load())
-            return [_assign(_name(stack.name), ast.List([_name(array.name)], ast.Load())), _assign(_name(stack.top), top)]
+            return [
+                _assign(_name(stack.name), ast.List([_name(array.name)], ast.Load())),
+                _assign(_name(stack.top), top),
+            ]
         case Push(stack=stack, value=value):
             routine = "push_array" if isinstance(value, Array) else "push"
-            return [_assign(_name(stack.top), _parse_call(routine, _name(stack.name), _name(stack.top), _operand(value)))]
+            return [
+                _assign(_name(stack.top), _parse_call(routine, _name(stack.name), _name(stack.top), _operand(value)))
+            ]
         case Pop(target=target, stack=stack, dims=dims):
             return _pop(target, stack, dims)
         case Comment(text=text):
@@ -405,7 +419,9 @@ def _subscript(base: ast.expr, array: Array, items: tuple[Pick | Run | NewAxis, 
                 flips.append(flipped)
         if isinstance(item, NewAxis):
             flips.append(False)
-    out: ast.expr = ast.Subscript(base, parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load()), ast.Load())
+    out = base
+    if not all(isinstance(p, ast.Slice) and p.lower is p.upper is p.step is None for p in parts):
+        out = ast.Subscript(base, parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load()), ast.Load())
     if any(flips):
         turned: list[ast.expr] = [ast.Slice(step=_literal(-1)) if flip else ast.Slice() for flip in flips]
         out = ast.Subscript(out, turned[0] if len(turned) == 1 else ast.Tuple(turned, ast.Load()), ast.Load())

@@ -1,7 +1,7 @@
 """Elementwise arithmetic on values: NumPy's promotion (asked of NumPy itself), folding, broadcasting.
 
-    x32 * 2.0        →  mul(x32[#0], float32(2.0))
-    x[:, None] + w   →  add(x[#0], w[#1]) under dims (n, m)
+x32 * 2.0        →  mul(x32[#0], float32(2.0))
+x[:, None] + w   →  add(x[#0], w[#1]) under dims (n, m)
 """
 
 from __future__ import annotations
@@ -81,15 +81,17 @@ def elementwise(builder: Builder, op: str, values: Sequence[Any], *, python: boo
             builder.refuse(f"{op} needs numbers or arrays, not {what}", "pass a number or an array", error=error)
     dtypes = loop_dtypes(builder, op, values, python)
     if any(dtype.kind not in "fiub" for dtype in dtypes):
-        builder.refuse(f"{op} on these operands has dtype {dtypes[-1]}", "float32, float64, integers and bool are supported")
+        builder.refuse(
+            f"{op} on these operands has dtype {dtypes[-1]}", "float32, float64, integers and bool are supported"
+        )
     weak = python and all(isinstance(v, Scalar) and v.weak for v in values)
     if all(isinstance(v, Scalar) for v in values):
         if all(v.is_constant for v in values) and (folded := _fold(op, values, dtypes, weak)) is not None:
             return folded
-        args = tuple(cast(v.expr, d) for v, d in zip(values, dtypes))
+        args = tuple(cast(v.expr, d) for v, d in zip(values, dtypes, strict=False))
         return Scalar(_exact(op, args, dtypes[-1]), weak)
-    dims, elements = broadcast(builder, [v for v in values])
-    args = tuple(cast(e, d) for e, d in zip(elements, dtypes))
+    dims, elements = broadcast(builder, list(values))
+    args = tuple(cast(e, d) for e, d in zip(elements, dtypes, strict=False))
     if not dims:  # NumPy makes a scalar of a 0-d result
         return Scalar(_exact(op, args, dtypes[-1]))
     return ArrayValue(dims, _exact(op, args, dtypes[-1]))
@@ -107,7 +109,7 @@ def _fold(op: str, values: Sequence[Any], dtypes: tuple[np.dtype, ...], weak: bo
             if weak:
                 result: Any = PYTHON[op](*(v.value for v in values))
             else:
-                result = UFUNCS[op](*(d.type(v.value) for v, d in zip(values, dtypes)))
+                result = UFUNCS[op](*(d.type(v.value) for v, d in zip(values, dtypes, strict=False)))
     except (ArithmeticError, ValueError, KeyError, TypeError, OverflowError):
         return None
     dtype = np.asarray(result).dtype
@@ -168,7 +170,11 @@ def _guarded_length(builder: Builder, x: Expr, y: Expr) -> Expr:
         fits = Call("or", (affine.equals(x, y), affine.equals(x, affine.ONE)), BOOL)
     else:
         x, y = builder.pin(x), builder.pin(y)
-        fits = Call("or", (affine.equals(x, y), Call("or", (affine.equals(x, affine.ONE), affine.equals(y, affine.ONE)), BOOL)), BOOL)
+        fits = Call(
+            "or",
+            (affine.equals(x, y), Call("or", (affine.equals(x, affine.ONE), affine.equals(y, affine.ONE)), BOOL)),
+            BOOL,
+        )
         length = Call("select", (affine.equals(x, affine.ONE), y, x), INT64)
     message = "lengths {} and {} do not broadcast together" + place(builder.span)
     builder.emit(If(Call("not", (fits,), BOOL), (Raise("BroadcastError", message, (x, y)),)))
@@ -217,14 +223,16 @@ def _conform(builder: Builder, value: ArrayValue, dims: tuple[Expr, ...]) -> Arr
 
 def _conform_leaves(builder: Builder, value: ArrayValue, dims: tuple[Expr, ...]) -> ArrayValue | None:
     """An expression conforms when the arrays in it do, if each is read by plain axes; no temporary is needed then."""
-    odd = {k for k, (x, y) in enumerate(zip(value.dims, dims)) if not affine.same(x, y)}
+    odd = {k for k, (x, y) in enumerate(zip(value.dims, dims, strict=False)) if not affine.same(x, y)}
     changed: dict[Expr, Expr] = {}
     for load in loads(value.element):
         if not all(isinstance(part, Axis) or not reads_axes(part) for part in load.index):
             return None
         along = [part.number if isinstance(part, Axis) else None for part in load.index]
         if odd & set(along):
-            whole_axes = all(k is not None and affine.same(n, value.dims[k]) for k, n in zip(along, load.array.dims))
+            whole_axes = all(
+                k is not None and affine.same(n, value.dims[k]) for k, n in zip(along, load.array.dims, strict=False)
+            )
             if not whole_axes:
                 return None
             part_dims = tuple(dims[k] for k in along)  # type: ignore[index]

@@ -42,7 +42,11 @@ from ..ir.nodes import (
 from ..ir.walk import loads, subexpressions, variables
 from .values import ArrayValue, Scalar, run_of, whole
 
-RESERVED = frozenset(keyword.kwlist) | frozenset(runtime.__all__) | {"np", "range", "print", "len", "min", "max", "abs", "int", "float", "bool"}
+RESERVED = (
+    frozenset(keyword.kwlist)
+    | frozenset(runtime.__all__)
+    | {"np", "range", "print", "len", "min", "max", "abs", "int", "float", "bool"}
+)
 
 
 PLAIN_HELP = "write it with NumPy expressions, loops and branches, or keep it out of the differentiated function"
@@ -232,13 +236,18 @@ class Builder:
                 order.append(axis)
         dims = tuple(value.dims[axis] for axis in order)
         array = base
-        if not all(_is_whole(item, dim) for item, dim in zip(items, base.dims)):
+        if not all(_is_whole(item, dim) for item, dim in zip(items, base.dims, strict=False)):
             array = self._handle(name, base, dims, Subscript(tuple(items)))
             runs = [item for item in items if isinstance(item, Run)]
             lead = [k for k, item in enumerate(items) if isinstance(item, Run)]
             tail = all(_is_whole(items[k], base.dims[k]) for k in lead[1:])
             unit = not runs or affine.same(runs[0].step, affine.ONE)
-            if base.name in self.contiguous and tail and unit and lead == list(range(len(items) - len(lead), len(items))):
+            if (
+                base.name in self.contiguous
+                and tail
+                and unit
+                and lead == list(range(len(items) - len(lead), len(items)))
+            ):
                 self.contiguous.add(array.name)
         if order != sorted(order):
             ranks = [sorted(order).index(axis) for axis in order]
@@ -325,8 +334,11 @@ SHAPE_OPS = ("add", "sub", "mul", "neg", "maximum", "minimum", "floordiv")
 
 
 def _is_whole(item: Pick | Run, dim: Expr) -> bool:
-    return isinstance(item, Run) and affine.same(item.start, affine.ZERO) and affine.same(item.length, dim) and (
-        affine.same(item.step, affine.ONE)
+    return (
+        isinstance(item, Run)
+        and affine.same(item.start, affine.ZERO)
+        and affine.same(item.length, dim)
+        and (affine.same(item.step, affine.ONE))
     )
 
 

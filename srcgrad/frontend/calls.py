@@ -81,7 +81,7 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
     if inspect.isfunction(plain) and not _is_library(plain):
         return call_function(interpreter, plain, args, kwargs)
     if isinstance(target, type) and issubclass(target, tuple) and hasattr(target, "_fields"):
-        fields = dict(zip(target._fields, args)) | kwargs
+        fields = dict(zip(target._fields, args, strict=False)) | kwargs
         return TupleValue(tuple(fields[name] for name in target._fields), target)
     if isinstance(target, type) and issubclass(target, BaseException):
         return Static(target)
@@ -117,7 +117,7 @@ def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict
     if all(not isinstance(v, (Scalar, ArrayValue, Closure, Range)) for v in values) and callable(target):
         if not isinstance(target, type) and args:
             try:
-                return constant(target(*values[: len(args)], **dict(zip(kwargs, values[len(args) :]))))
+                return constant(target(*values[: len(args)], **dict(zip(kwargs, values[len(args) :], strict=False))))
             except Exception as problem:
                 return interpreter.build.refuse(f"{name_of(target)} failed: {problem}")
     name = name_of(target)
@@ -127,7 +127,9 @@ def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict
             return result
     near = functions.nearest(name)
     help = [f"the nearest supported function is {near}"] if near else []
-    return interpreter.build.refuse(f"{name} is not supported: srcgrad has no rule for it", *help, error=UnsupportedError)
+    return interpreter.build.refuse(
+        f"{name} is not supported: srcgrad has no rule for it", *help, error=UnsupportedError
+    )
 
 
 def external(interpreter: Interpreter, target: Any, name: str, args: list[Any]) -> Any:
@@ -168,14 +170,21 @@ def external(interpreter: Interpreter, target: Any, name: str, args: list[Any]) 
 
 
 def bind_arguments(
-    interpreter: Interpreter, spec: ast.arguments, name: str, defaults: dict[str, Any], args: list[Any], kwargs: dict[str, Any]
+    interpreter: Interpreter,
+    spec: ast.arguments,
+    name: str,
+    defaults: dict[str, Any],
+    args: list[Any],
+    kwargs: dict[str, Any],
 ) -> dict[str, Any]:
     """Which parameter gets which value."""
     names = [arg.arg for arg in (*spec.posonlyargs, *spec.args)]
-    bound = dict(zip(names, args))
+    bound = dict(zip(names, args, strict=False))
     if len(args) > len(names):
         if spec.vararg is None:
-            interpreter.build.refuse(f"{name} takes {len(names)} arguments, {len(args)} were given", error=ArgumentError)
+            interpreter.build.refuse(
+                f"{name} takes {len(names)} arguments, {len(args)} were given", error=ArgumentError
+            )
         bound[spec.vararg.arg] = TupleValue(tuple(args[len(names) :]))  # type: ignore[union-attr]
     elif spec.vararg is not None:
         bound[spec.vararg.arg] = TupleValue(())
@@ -271,7 +280,9 @@ def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any]
     if isinstance(owner, TupleValue):
         if name == "index" or name == "count":
             return constant(getattr(tuple(expressions.plain(v) for v in owner.items), name)(expressions.plain(args[0])))
-        return build.refuse(f"the {owner.kind.__name__} method .{name} is not supported yet", "build the list in one expression")
+        return build.refuse(
+            f"the {owner.kind.__name__} method .{name} is not supported yet", "build the list in one expression"
+        )
     function = functions.METHODS[name]
     if name in ("reshape", "transpose") and len(args) > 1:
         args = [TupleValue(tuple(args))]
@@ -364,7 +375,9 @@ def make_range(interpreter: Interpreter, *args: Any) -> Range:
         if not isinstance(value, Scalar) or value.dtype.kind not in "iub":
             interpreter.build.refuse("range needs integers", error=ArgumentError)
         numbers.append(affine.normal(cast(value.expr, INT64)))
-    start, stop, step = {1: (affine.ZERO, *numbers, affine.ONE), 2: (*numbers, affine.ONE), 3: tuple(numbers)}[len(numbers)]
+    start, stop, step = {1: (affine.ZERO, *numbers, affine.ONE), 2: (*numbers, affine.ONE), 3: tuple(numbers)}[
+        len(numbers)
+    ]
     if isinstance(step, Const) and step.value == 0:
         interpreter.build.refuse("range() arg 3 must not be zero", error=ArgumentError)
     return Range(start, stop, step)
@@ -447,7 +460,9 @@ def number_items(interpreter: Interpreter, value: Any, start: Any = None) -> Any
 
 
 def zipped(interpreter: Interpreter, *values: Any) -> Any:
-    return TupleValue(tuple(TupleValue(items) for items in zip(*(expressions.items_of(interpreter, v) for v in values))))
+    return TupleValue(
+        tuple(TupleValue(items) for items in zip(*(expressions.items_of(interpreter, v) for v in values), strict=False))
+    )
 
 
 def turned(interpreter: Interpreter, value: Any) -> Any:
@@ -455,7 +470,9 @@ def turned(interpreter: Interpreter, value: Any) -> Any:
         count = Call("trip_count", (value.start, value.stop, value.step), INT64)
         if affine.same(value.step, affine.ONE):
             return Range(affine.sub(value.stop, affine.ONE), affine.sub(value.start, affine.ONE), affine.integer(-1))
-        last = affine.add(value.start, affine.mul(value.step, affine.sub(interpreter.build.capture(count, "n"), affine.ONE)))
+        last = affine.add(
+            value.start, affine.mul(value.step, affine.sub(interpreter.build.capture(count, "n"), affine.ONE))
+        )
         return Range(last, affine.sub(value.start, value.step), affine.mul(affine.integer(-1), value.step))
     return TupleValue(tuple(reversed(expressions.items_of(interpreter, value))))
 

@@ -106,7 +106,9 @@ def check_bound(interpreter: Interpreter, name: str) -> None:
     flag = interpreter.env.get(bound_flag(name))
     if not isinstance(flag, Scalar) or (flag.is_constant and flag.value):
         return
-    missing = Raise("UnboundLocalError", f"cannot access local variable '{name}' where it is not associated with a value")
+    missing = Raise(
+        "UnboundLocalError", f"cannot access local variable '{name}' where it is not associated with a value"
+    )
     interpreter.build.emit(If(Call("not", (flag.expr,), BOOL), (missing,)))
     interpreter.env[bound_flag(name)] = Scalar(Const(True, BOOL), weak=True) if interpreter.build.is_top_level else flag
 
@@ -121,7 +123,7 @@ def for_loop(interpreter: Interpreter, node: ast.For) -> None:
         return
     if isinstance(over, Range):
         rng = over
-        item: Callable[[Var], Any] = lambda index: Scalar(index, weak=True)  # noqa: E731
+        item: Callable[[Var], Any] = lambda index: Scalar(index, weak=True)
     elif isinstance(over, ArrayValue) and over.ndim:
         held = whole(interpreter.build.stored(over, "items"))
         rng = Range(affine.ZERO, held.dims[0], affine.ONE)
@@ -131,7 +133,10 @@ def for_loop(interpreter: Interpreter, node: ast.For) -> None:
             return inner if inner.dims else Scalar(inner.element)
     else:
         interpreter.build.refuse("a for loop runs over a range, an array or a tuple")
-    start, stop, step = (interpreter.build.pin(e, n) for e, n in zip((rng.start, rng.stop, rng.step), ("start", "stop", "step")))
+    start, stop, step = (
+        interpreter.build.pin(e, n)
+        for e, n in zip((rng.start, rng.stop, rng.step), ("start", "stop", "step"), strict=False)
+    )
     rng = Range(start, stop, step)
     if getattr(node, "stop_flag", None) is None:
         repeat(interpreter, node, node.body, lambda names: _for(interpreter, node, rng, item, names))
@@ -152,7 +157,9 @@ def unrolled(interpreter: Interpreter, node: ast.For, items: list[Any]) -> None:
                 again = ast.copy_location(ast.For(node.target, ast.Constant(None), node.body, []), node)
                 again.stop_flag = flag  # type: ignore[attr-defined]
                 again.items_left = rest  # type: ignore[attr-defined]
-                test = ast.copy_location(ast.UnaryOp(ast.Not(), ast.copy_location(ast.Name(flag, ast.Load()), node)), node)
+                test = ast.copy_location(
+                    ast.UnaryOp(ast.Not(), ast.copy_location(ast.Name(flag, ast.Load()), node)), node
+                )
                 guard = ast.copy_location(ast.If(test, [again], []), node)
                 guard.live_out = node.live_out | assigned([node])  # type: ignore[attr-defined]
                 again.live_out = guard.live_out  # type: ignore[attr-defined]
@@ -164,7 +171,7 @@ def _for(interpreter: Interpreter, node: ast.For, rng: Range, item: Callable[[Va
     build = interpreter.build
     index = loop_index(interpreter, node, names)
     if is_constant(rng.step) and rng.step.value > 0 and build.is_at_least(rng.start, 0):  # type: ignore[attr-defined]
-        low, _ = affine.affine(rng.start)
+        _low, _ = affine.affine(rng.start)
         build.lower[index] = rng.start.value if isinstance(rng.start, Const) else 0
     elif is_constant(rng.step) and isinstance(rng.stop, Const) and rng.step.value < 0:  # type: ignore[attr-defined]
         build.lower[index] = rng.stop.value + 1
@@ -185,7 +192,9 @@ def loop_index(interpreter: Interpreter, node: ast.For, names: list[str]) -> Var
     return Var(interpreter.build.names.index(wanted), INT64)
 
 
-def _for_until(interpreter: Interpreter, node: ast.For, rng: Range, item: Callable[[Var], Any], names: list[str]) -> Stmt:
+def _for_until(
+    interpreter: Interpreter, node: ast.For, rng: Range, item: Callable[[Var], Any], names: list[str]
+) -> Stmt:
     """A loop that may stop early: `while` with a counter."""
     build = interpreter.build
     trip = Var(build.names.fresh("trip"), INT64)
@@ -418,7 +427,7 @@ def _close(interpreter: Interpreter, names: list[str], entries: dict[str, Any], 
                 if end.expr != var:
                     scalars.append((var, cast(end.expr, joined)))
             case TupleValue(items=before), TupleValue(items=after) if len(before) == len(after):
-                for k, (x, y) in enumerate(zip(before, after)):
+                for k, (x, y) in enumerate(zip(before, after, strict=False)):
                     names_of[f"{name}_{k}"] = names_of[name]
                     compare(f"{name}_{k}", x, y)
             case ArrayValue(), ArrayValue() if entry.element == end.element:
@@ -440,7 +449,10 @@ def _close(interpreter: Interpreter, names: list[str], entries: dict[str, Any], 
             case Static(), Static() if entry.value is end.value or entry.value == end.value:
                 pass
             case x, TupleValue() if x is UNDEFINED:
-                build.refuse(f"{name} is a tuple that first appears inside a loop and is used after it", "bind it ahead of the loop")
+                build.refuse(
+                    f"{name} is a tuple that first appears inside a loop and is used after it",
+                    "bind it ahead of the loop",
+                )
             case _ if entry is UNDEFINED:
                 pass
             case _:
@@ -538,7 +550,7 @@ def _exchange(interpreter: Interpreter, pairs: list[tuple[str, Array, ArrayValue
 
 def _check_same_shape(interpreter: Interpreter, target: Array, end: ArrayValue) -> None:
     build = interpreter.build
-    for x, y in zip(target.dims, end.dims):
+    for x, y in zip(target.dims, end.dims, strict=False):
         gap = affine.difference(x, y)
         if gap is None:
             message = "an array changes its length from {} to {} in a loop, which is not supported" + place(build.span)
@@ -566,7 +578,7 @@ def restore(interpreter: Interpreter, saved: Any) -> None:
     build.lower, build.common_lengths, build.conformed = dict(saved[8]), dict(saved[9]), dict(saved[10])
     build.depth = saved[12]
     build.masks.clear()
-    for frame, env in zip(interpreter.frames, saved[11]):
+    for frame, env in zip(interpreter.frames, saved[11], strict=False):
         frame.env.clear()
         frame.env.update(env)
 
@@ -613,7 +625,7 @@ def choose(
         for name in list(names):
             sides = [e.get(name, UNDEFINED) is UNDEFINED for e in (then_env, else_env)]
             if sides[0] != sides[1] and not name.startswith("."):
-                for side, missing in zip((then_env, else_env), sides):
+                for side, missing in zip((then_env, else_env), sides, strict=False):
                     side.setdefault(bound_flag(name), Scalar(Const(not missing, BOOL), weak=True))
             if bound_flag(name) in then_env or bound_flag(name) in else_env:
                 names = [*names, bound_flag(name)]
@@ -652,7 +664,10 @@ def merge(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tup
                     _finish(build, block, var, side.expr)
             return Scalar(var, weak)
         case TupleValue(items=first), TupleValue(items=second) if len(first) == len(second):
-            items = [merge(interpreter, f"{name}_{k}", (x[0], p), (y[0], q)) if p != q else p for k, (p, q) in enumerate(zip(first, second))]
+            items = [
+                merge(interpreter, f"{name}_{k}", (x[0], p), (y[0], q)) if p != q else p
+                for k, (p, q) in enumerate(zip(first, second, strict=False))
+            ]
             return TupleValue(tuple(items), a.kind)
         case (ArrayValue() | Undefined_(), ArrayValue() | Undefined_()):
             return merge_arrays(interpreter, name, x, y)
@@ -688,7 +703,9 @@ def _finish(build: Any, block: list[Stmt], var: Var, expr: Expr) -> None:
         build.emit(Assign(var, expr))
 
 
-def merge_arrays(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tuple[list[Stmt], Any]) -> ArrayValue:
+def merge_arrays(
+    interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tuple[list[Stmt], Any]
+) -> ArrayValue:
     build = interpreter.build
     known = [value for _, value in (x, y) if isinstance(value, ArrayValue)]
     ndim = known[0].ndim
@@ -710,13 +727,18 @@ def merge_arrays(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any],
         with build.into(block):
             sizes = value.dims if isinstance(value, ArrayValue) else (affine.ZERO,) * ndim
             if not outside:
-                for var, size in zip(merged.dims, sizes):
+                for var, size in zip(merged.dims, sizes, strict=False):
                     build.emit(Assign(var, size))  # type: ignore[arg-type]
             if not isinstance(value, ArrayValue):
                 build.emit(Alloc(merged, merged.dims, Const(dtype.type(0).item(), dtype)))
                 continue
             handle = value.handle
-            if outside and handle is not None and handle.dtype == dtype and _takes_over(interpreter, block, handle, merged, name):
+            if (
+                outside
+                and handle is not None
+                and handle.dtype == dtype
+                and _takes_over(interpreter, block, handle, merged, name)
+            ):
                 continue
             build.check_fresh(value.element)
             build.emit(Alloc(merged, merged.dims))

@@ -135,7 +135,9 @@ def _before(interpreter: Interpreter, value: Any, changed: set[Any]) -> Any:
             touched = variables(expr) & changed or {interpreter.build.root(x.array) for x in loads(expr)} & changed
             return Scalar(interpreter.build.variable("t", expr), value.weak) if touched else value
         case ArrayValue(element=element) if value.handle is None:
-            touched = variables(element) & changed or {interpreter.build.root(x.array) for x in loads(element)} & changed
+            touched = (
+                variables(element) & changed or {interpreter.build.root(x.array) for x in loads(element)} & changed
+            )
             return whole(interpreter.build.materialize(value)) if touched else value
     return value
 
@@ -144,7 +146,7 @@ def sequence(interpreter: Interpreter, nodes: list[ast.expr]) -> list[Any]:
     """The items of a tuple, a list or an argument list, with stars unpacked."""
     plain = [node.value if isinstance(node, ast.Starred) else node for node in nodes]
     out: list[Any] = []
-    for node, value in zip(nodes, evaluate_all(interpreter, plain)):
+    for node, value in zip(nodes, evaluate_all(interpreter, plain), strict=False):
         out.extend(items_of(interpreter, value) if isinstance(node, ast.Starred) else [value])
     return out
 
@@ -273,7 +275,7 @@ def boolean(interpreter: Interpreter, is_and: bool, nodes: list[ast.expr]) -> An
 
 
 def choose_value(interpreter: Interpreter, condition: Expr, nodes: list[ast.expr], first: Any, is_and: bool) -> Any:
-    later = lambda: boolean(interpreter, is_and, nodes[1:])  # noqa: E731
+    later = lambda: boolean(interpreter, is_and, nodes[1:])
     return _either(interpreter, condition, later if is_and else lambda: first, (lambda: first) if is_and else later)
 
 
@@ -301,7 +303,7 @@ def comparison(interpreter: Interpreter, node: ast.Compare) -> Any:
     if len(node.ops) == 1 or all(_is_simple(o) for o in operands[2:]):
         values = evaluate_all(interpreter, operands)
         interpreter.at(node)
-        results = [_compare(interpreter, op, x, y) for op, x, y in zip(node.ops, values, values[1:])]
+        results = [_compare(interpreter, op, x, y) for op, x, y in zip(node.ops, values, values[1:], strict=False)]
         out = results[0]
         for result in results[1:]:
             if static_truth(out) is False:
@@ -314,7 +316,10 @@ def comparison(interpreter: Interpreter, node: ast.Compare) -> Any:
             elif static_truth(result) is False:
                 out = result
         return out
-    pairs = [ast.copy_location(ast.Compare(x, [op], [y]), node) for op, x, y in zip(node.ops, operands, operands[1:])]
+    pairs = [
+        ast.copy_location(ast.Compare(x, [op], [y]), node)
+        for op, x, y in zip(node.ops, operands, operands[1:], strict=False)
+    ]
     return boolean(interpreter, True, list(pairs))
 
 
@@ -342,7 +347,7 @@ def _static_comparison(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) 
     if isinstance(x, TupleValue) and isinstance(y, TupleValue) and isinstance(op, (ast.Eq, ast.NotEq)):
         if len(x.items) != len(y.items):
             return constant(isinstance(op, ast.NotEq))
-        parts = [_compare(interpreter, ast.Eq(), a, b) for a, b in zip(x.items, y.items)]
+        parts = [_compare(interpreter, ast.Eq(), a, b) for a, b in zip(x.items, y.items, strict=False)]
         out: Expr = Const(True, BOOL)
         for part in parts:
             condition = truth(interpreter, part)
@@ -355,7 +360,9 @@ def _static_comparison(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) 
         result = Scalar(out, weak=True)
         return result if isinstance(op, ast.Eq) else unary(interpreter, ast.Not(), result)
     if isinstance(x, ArrayValue) or isinstance(y, ArrayValue):
-        return elementwise(interpreter.build, OPERATORS[type(op)], [_array(interpreter, v) for v in (x, y)], python=True)
+        return elementwise(
+            interpreter.build, OPERATORS[type(op)], [_array(interpreter, v) for v in (x, y)], python=True
+        )
     try:
         return constant(bool(calls.PYTHON_OPERATORS[OPERATORS[type(op)]](plain(x), plain(y))))
     except TypeError as problem:
@@ -374,7 +381,9 @@ def _membership(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
                 break
             if static_truth(same) is None:
                 condition = truth(interpreter, same)
-                found = Scalar(condition if static_truth(found) is False else Call("or", (found.expr, condition), BOOL), True)
+                found = Scalar(
+                    condition if static_truth(found) is False else Call("or", (found.expr, condition), BOOL), True
+                )
     else:
         return interpreter.build.refuse("`in` needs a tuple or a list here")
     return found if isinstance(op, ast.In) else unary(interpreter, ast.Not(), found)
@@ -464,7 +473,9 @@ def _tuple_item(interpreter: Interpreter, owner: TupleValue, index: list[Any]) -
             "a tuple or list is indexed by a number that is only known at run time", "use an array:  np.stack(items)"
         )
     if not -len(owner.items) <= number < len(owner.items):
-        return interpreter.build.refuse(f"index {number} is out of range for {len(owner.items)} items", error=ArgumentError)
+        return interpreter.build.refuse(
+            f"index {number} is out of range for {len(owner.items)} items", error=ArgumentError
+        )
     return owner.items[number]
 
 
@@ -479,7 +490,9 @@ def comprehension(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorEx
     if items is not None:
         return TupleValue(tuple(_unrolled(interpreter, node, 0, items)), list)
     if len(node.generators) > 1 or first.ifs:
-        return interpreter.build.refuse("a comprehension over a run-time range has one `for` and no `if`", "write the loop")
+        return interpreter.build.refuse(
+            "a comprehension over a run-time range has one `for` and no `if`", "write the loop"
+        )
     if isinstance(over, ArrayValue) and over.ndim:
         held = whole(interpreter.build.stored(over, "items"))
         return _looped(interpreter, node, Range(affine.ZERO, held.dims[0], affine.ONE), lambda i: element(held, i))
@@ -514,7 +527,11 @@ def _unrolled(interpreter: Interpreter, node: Any, level: int, items: list[Any])
             out += _unrolled(interpreter, node, level + 1, inner)  # type: ignore[arg-type]
         else:
             value = evaluate(interpreter, node.elt)
-            out.append(interpreter.bind_item("t", value) if isinstance(value, (Scalar, TupleValue)) else _kept(interpreter, value))
+            out.append(
+                interpreter.bind_item("t", value)
+                if isinstance(value, (Scalar, TupleValue))
+                else _kept(interpreter, value)
+            )
     interpreter.env.clear()
     interpreter.env.update(saved)
     return out
@@ -527,7 +544,9 @@ def _kept(interpreter: Interpreter, value: Any) -> Any:
 def _looped(interpreter: Interpreter, node: Any, rng: Range, item: Callable[[Expr], Any]) -> ArrayValue:
     """[f(i) for i in range(n)] as an array of n rows, filled by a loop."""
     build = interpreter.build
-    start, stop, step = (build.pin(e, n) for e, n in zip((rng.start, rng.stop, rng.step), ("start", "stop", "step")))
+    start, stop, step = (
+        build.pin(e, n) for e, n in zip((rng.start, rng.stop, rng.step), ("start", "stop", "step"), strict=False)
+    )
     count = affine.sub(stop, start)
     if not affine.same(step, affine.ONE):
         count = build.capture(Call("trip_count", (start, stop, step), INT64), "n")
@@ -567,8 +586,11 @@ def _looped(interpreter: Interpreter, node: Any, rng: Range, item: Callable[[Exp
 def defaults(interpreter: Interpreter, args: ast.arguments) -> dict[str, Any]:
     """The default values of a function that is defined inside the function."""
     names = [arg.arg for arg in (*args.posonlyargs, *args.args)]
-    out = {n: evaluate(interpreter, d) for n, d in zip(names[len(names) - len(args.defaults) :], args.defaults)}
-    for arg, default in zip(args.kwonlyargs, args.kw_defaults):
+    out = {
+        n: evaluate(interpreter, d)
+        for n, d in zip(names[len(names) - len(args.defaults) :], args.defaults, strict=False)
+    }
+    for arg, default in zip(args.kwonlyargs, args.kw_defaults, strict=False):
         if default is not None:
             out[arg.arg] = evaluate(interpreter, default)
     return out

@@ -124,7 +124,9 @@ class _Flow:
             out = [_assign(stopped, ast.Constant(False), stmt), new]
             if self.flags and _returns(stmt):  # the loop around it stops too
                 guard = ast.copy_location(ast.Name(RETURNED, ast.Load()), stmt)
-                out.append(ast.copy_location(ast.If(guard, [_assign(self.flags[-1][0], ast.Constant(True), stmt)], []), stmt))
+                out.append(
+                    ast.copy_location(ast.If(guard, [_assign(self.flags[-1][0], ast.Constant(True), stmt)], []), stmt)
+                )
         if stmt.orelse:
             otherwise = self.block(stmt.orelse)
             if stopped in names:

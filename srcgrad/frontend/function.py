@@ -1,6 +1,6 @@
 """A Python function and argument types → the IR function, with its parameters, outputs and seeds.
 
-    f, (float64[:], float64[:])   →   function f_backward(x, w, y_b): body, results
+f, (float64[:], float64[:])   →   function f_backward(x, w, y_b): body, results
 """
 
 from __future__ import annotations
@@ -99,7 +99,13 @@ def interpret(function: Callable[..., Any], kind: str, types: Any, cotangents: A
 
 class _Job:
     def __init__(
-        self, function: Callable[..., Any], kind: str, types: Any, cotangents: Any, options: Any, disordered: frozenset[str]
+        self,
+        function: Callable[..., Any],
+        kind: str,
+        types: Any,
+        cotangents: Any,
+        options: Any,
+        disordered: frozenset[str],
     ) -> None:
         self.function, self.kind, self.types, self.options = function, kind, types, options
         self.given = cotangents
@@ -223,7 +229,9 @@ class _Job:
             chosen = [p for p in arrays if p.name in self.options.outputs]
             missing = set(self.options.outputs) - {p.name for p in chosen}
             if missing:
-                raise OptionError(f"outputs= names {', '.join(sorted(missing))}, which are no float arrays among the arguments")
+                raise OptionError(
+                    f"outputs= names {', '.join(sorted(missing))}, which are no float arrays among the arguments"
+                )
         else:
             chosen = [p for p in arrays if p.name in written]
         if not chosen:
@@ -311,7 +319,12 @@ class _Job:
             single = len(flat) == 1 and isinstance(outputs, ScalarOutput)
             self.given = None if single else structure(outputs)
         if self.given is None:
-            if len(flat) == 1 and isinstance(flat[0], ScalarOutput) and _is_float(flat[0]) and not isinstance(outputs, Group):
+            if (
+                len(flat) == 1
+                and isinstance(flat[0], ScalarOutput)
+                and _is_float(flat[0])
+                and not isinstance(outputs, Group)
+            ):
                 return None
             raise MissingCotangent(self.function.__name__, outputs, tuple(p.name for p in self.own))
         kinds = self.matched(outputs, self.given, "v")
@@ -332,8 +345,14 @@ class _Job:
         if isinstance(outputs, (Group, tuple)):
             parts = outputs.items if isinstance(outputs, Group) else outputs
             if not isinstance(given, TupleType) or len(given.items) != len(parts):
-                raise ShapeError(f"{path} must have the structure of the output, {describe_output(outputs)}; got {_describe(given)}")
-            return [k for n, (o, g) in enumerate(zip(parts, given.items)) for k in self.matched(o, g, f"{path}[{n}]")]
+                raise ShapeError(
+                    f"{path} must have the structure of the output, {describe_output(outputs)}; got {_describe(given)}"
+                )
+            return [
+                k
+                for n, (o, g) in enumerate(zip(parts, given.items, strict=False))
+                for k in self.matched(o, g, f"{path}[{n}]")
+            ]
         if isinstance(given, (TupleType, StaticType)):
             error = ShapeError if isinstance(given, TupleType) else ArgumentError
             raise error(f"{path} must be like the output, {describe_output(outputs)}; got {_describe(given)}")
@@ -378,7 +397,7 @@ class _Job:
         names.release(*(index.name for index in indices))
         value = Load(param, indices) if isinstance(param, Array) else param
         body: tuple[Stmt, ...] = (Store(out, indices, cast(value, leaf.dtype)),)
-        for index, dim in reversed(list(zip(indices, leaf.dims))):
+        for index, dim in reversed(list(zip(indices, leaf.dims, strict=False))):
             body = (For(index, affine.ZERO, dim, affine.ONE, body, False),)
         setup += body
         return out

@@ -84,9 +84,7 @@ class Interpreter:
 
     def enter(self, frame: Frame, node: ast.FunctionDef | ast.Lambda) -> Any:
         if len(self.frames) > MAX_DEPTH or sum(f.source.node is node for f in self.frames):
-            self.build.refuse(
-                f"{frame.source.name} calls itself: recursion is not supported yet", "write it as a loop"
-            )
+            self.build.refuse(f"{frame.source.name} calls itself: recursion is not supported yet", "write it as a loop")
         body = flow.structured(node)
         self.build.names.users |= liveness.assigned(liveness.without_targets(body))
         liveness.annotate(body, [flow.RESULT])
@@ -153,7 +151,9 @@ class Interpreter:
             case ast.Import() | ast.ImportFrom():
                 self.import_names(stmt)
             case _:
-                word = {"ClassDef": "class", "AsyncFor": "async for"}.get(type(stmt).__name__, type(stmt).__name__.lower())
+                word = {"ClassDef": "class", "AsyncFor": "async for"}.get(
+                    type(stmt).__name__, type(stmt).__name__.lower()
+                )
                 self.build.refuse(f"a {word} statement is not supported in a differentiated function")
         return False
 
@@ -184,11 +184,16 @@ class Interpreter:
         if not isinstance(value, TupleValue) or len(value.items) != len(targets):
             return value
         items = list(value.items)
-        for k, (target, item) in enumerate(zip(targets, items)):
+        for k, (target, item) in enumerate(zip(targets, items, strict=False)):
             handle = item.handle if isinstance(item, ArrayValue) else None
             if not isinstance(target, ast.Name) or handle is None or handle.name.rstrip("_0123456789") != "t":
                 continue
-            others = [load.array for n, o in enumerate(items) if n != k and isinstance(o, ArrayValue) for load in loads(o.element)]
+            others = [
+                load.array
+                for n, o in enumerate(items)
+                if n != k and isinstance(o, ArrayValue)
+                for load in loads(o.element)
+            ]
             others += [load.array for o in items if isinstance(o, Scalar) for load in loads(o.expr)]
             if self.is_fresh_array(handle, mark) and handle not in others:
                 items[k] = whole(self.rename_array(handle, target.id, mark))
@@ -207,14 +212,14 @@ class Interpreter:
             items = [self.settled(item) for item in items]  # A[i], A[j] = A[j], A[i]
         else:
             items = self.untangled([t.id for t in targets if isinstance(t, ast.Name)], items)
-        for target, item in zip(targets, items):
+        for target, item in zip(targets, items, strict=False):
             self.assign(target, item, len(self.build.block))
 
     def untangled(self, names: list[str], items: list[Any]) -> list[Any]:
         """Values that read what an earlier of these assignments changes are captured first."""
         out: list[Any] = []
         changed: set[Var] = set()
-        for name, item in zip(names, items):
+        for name, item in zip(names, items, strict=False):
             if isinstance(item, Scalar) and variables(item.expr) & changed:
                 item = Scalar(self.build.capture(item.expr, name), item.weak)
             elif isinstance(item, ArrayValue) and variables(item.element) & changed:
@@ -225,7 +230,7 @@ class Interpreter:
                 changed.add(current.expr)
         if not changed:
             return out
-        return [self.captured_first(item, changed, name) for item, name in zip(items, names)]
+        return [self.captured_first(item, changed, name) for item, name in zip(items, names, strict=False)]
 
     def captured_first(self, item: Any, changed: set[Var], name: str) -> Any:
         if isinstance(item, Scalar) and variables(item.expr) & changed:
@@ -410,7 +415,9 @@ class Interpreter:
         value = frame.bound(name)
         if value is not None:
             if value is UNDEFINED:
-                self.build.refuse(f"{name.lstrip('.')} may not be defined here", "assign it ahead of the branch or loop")
+                self.build.refuse(
+                    f"{name.lstrip('.')} may not be defined here", "assign it ahead of the branch or loop"
+                )
             control.check_bound(self, name)
             return value
         while frame.function is None and frame.parent is not None:

@@ -1,9 +1,9 @@
 """Which names are still read after a statement: only those are carried round loops and merged after branches.
 
-    for i in range(n):        carried: s (read and written round the loop)
-        t = x[i] * 2          not carried: t
-        s = s + t
-    return s
+for i in range(n):        carried: s (read and written round the loop)
+    t = x[i] * 2          not carried: t
+    s = s + t
+return s
 """
 
 from __future__ import annotations

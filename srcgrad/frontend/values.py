@@ -1,6 +1,6 @@
 """What an expression of the user's program evaluates to while it is interpreted with types instead of numbers.
 
-    x * w[:, None]   →   ArrayValue(dims=(n, m), element=mul(x[#0, #1], w[#0]))        (#0, #1: the axes)
+x * w[:, None]   →   ArrayValue(dims=(n, m), element=mul(x[#0, #1], w[#0]))        (#0, #1: the axes)
 """
 
 from __future__ import annotations
@@ -76,7 +76,6 @@ class ArrayValue:
             seen += numbers
         missing = [k for k in range(self.ndim) if k not in seen]
         return len(seen) == len(set(seen)) and all(is_constant(self.dims[k], 1) for k in missing)
-
 
     @property
     def has_run_time_step(self) -> bool:

@@ -1,6 +1,6 @@
 """Integer arithmetic on index expressions: folded as it is built, and compared as sums of terms.
 
-    add(sub(n, 1), 1) → n        same(mul(2, i) + 2, 2 * (i + 1)) → True
+add(sub(n, 1), 1) → n        same(mul(2, i) + 2, 2 * (i + 1)) → True
 """
 
 from __future__ import annotations

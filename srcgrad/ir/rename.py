@@ -18,8 +18,8 @@ def _rename(value: Any, names: dict[str, Array]) -> Any:
         return names.get(value.name, value)
     if isinstance(value, tuple):
         new = tuple(_rename(item, names) for item in value)
-        return value if all(a is b for a, b in zip(new, value)) else new
-    if is_dataclass(value) and isinstance(value, (Expr, Stmt)) or _is_how(value):
+        return value if all(a is b for a, b in zip(new, value, strict=False)) else new
+    if (is_dataclass(value) and isinstance(value, (Expr, Stmt))) or _is_how(value):
         changes = {}
         for item in fields(value):
             if item.name not in ("span", "label", "dtype"):

@@ -1,6 +1,6 @@
 """IR as text, for `f.source(x, after=...)`, golden tests and errors of the checker.
 
-    AddTo(Var("x_b"), Old(Var("w"), 3))   →   x_b += old(w @ 3)
+AddTo(Var("x_b"), Old(Var("w"), 3))   →   x_b += old(w @ 3)
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _lines(stmt: Stmt) -> list[Any]:
         case Swap(left=left, right=right):
             return [f"{left.name}, {right.name} = {right.name}, {left.name}"]
         case ForEach(indices=indices, dims=dims, body=body):
-            ranges = ", ".join(f"{i.name} < {text(d)}" for i, d in zip(indices, dims))
+            ranges = ", ".join(f"{i.name} < {text(d)}" for i, d in zip(indices, dims, strict=False))
             return [f"for each {ranges}:", body]
         case For(index=index, start=start, stop=stop, step=step, body=body):
             return [f"for {index.name} in range({texts((start, stop, step))}):", body]

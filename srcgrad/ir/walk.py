@@ -182,7 +182,7 @@ def _map_value(value: Any, rule: Callable[[Expr], Expr]) -> Any:
         return rule(value)
     if isinstance(value, tuple):
         new = tuple(_map_value(item, rule) for item in value)
-        return value if all(a is b for a, b in zip(new, value)) else new
+        return value if all(a is b for a, b in zip(new, value, strict=False)) else new
     if is_dataclass(value) and not isinstance(value, (type, Array)):
         changes = {f.name: _map_value(getattr(value, f.name), rule) for f in fields(value)}
         same = all(changes[name] is getattr(value, name) for name in changes)
@@ -268,7 +268,9 @@ def arrays_read(stmt: Stmt) -> tuple[Array, ...]:
         case Absorb(out=source):
             out.append(source)
         case Library(args=args) | External(args=args):
-            out += [arg.array if isinstance(arg, OldArray) else arg for arg in args if isinstance(arg, (Array, OldArray))]
+            out += [
+                arg.array if isinstance(arg, OldArray) else arg for arg in args if isinstance(arg, (Array, OldArray))
+            ]
         case View(base=base):
             out.append(base)
         case Push(value=Array() as array) | Unseal(array=array):

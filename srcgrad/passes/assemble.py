@@ -1,8 +1,8 @@
 """The function that is wanted: both sweeps in one, or the forward or the reverse half of a pair.
 
-    joint    f_backward(x, y_b)  → x_b          value and cotangents, or the cotangents alone
-    split    f_forward(x)        → y, residuals
-             f_pullback(residuals, y_b) → x_b   as often as wanted
+joint    f_backward(x, y_b)  → x_b          value and cotangents, or the cotangents alone
+split    f_forward(x)        → y, residuals
+         f_pullback(residuals, y_b) → x_b   as often as wanted
 """
 
 from __future__ import annotations
@@ -125,9 +125,7 @@ def _split(function: Function, forward: Block, sweep: Sweep) -> Function:
         structure = TupleType((extra["output_structure"], TupleType(tuple(map(type_of, handed)))))
         params = (*extra["own"], *extra["captured_params"])
         return _finished(function, params, (*forward, *own), (*leaves(info.outputs), *handed), structure)
-    return _finished(
-        function, (*taken, *seeds), (*opened, sweep), function.results, extra["cotangent_structure"]
-    )
+    return _finished(function, (*taken, *seeds), (*opened, sweep), function.results, extra["cotangent_structure"])
 
 
 def _defaults(residuals: list[Any], forward: Block) -> Block:

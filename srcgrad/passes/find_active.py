@@ -1,6 +1,6 @@
 """Which scalars and arrays carry derivatives: they depend on `wrt`, and the outputs depend on them.
 
-    y = x * 2; z = n * 3; return y     wrt x     →     active: x, y
+y = x * 2; z = n * 3; return y     wrt x     →     active: x, y
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ def find_active(function: Function) -> Function:
     info: Info = function.info
     roots = roots_of(function)
     edges = list(_edges(function.body, roots))
-    varied = _spread({roots.get(name, name) for name in info.wrt}, [(s, t) for t, sources, _ in edges for s, _ in sources])
+    varied = _spread(
+        {roots.get(name, name) for name in info.wrt}, [(s, t) for t, sources, _ in edges for s, _ in sources]
+    )
     wanted = {name for leaf in leaves(function.results) for name, _ in _sources(leaf, roots)}
     useful = _spread(wanted, [(t, s) for t, sources, _ in edges for s, _ in sources])
     active = frozenset(varied & useful)

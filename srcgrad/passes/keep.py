@@ -54,7 +54,15 @@ from ..ir.nodes import (
     View,
     While,
 )
-from ..ir.walk import blocks, children, map_expressions, rebuild, rewrite, statements, subexpressions, variables, with_blocks
+from ..ir.walk import (
+    blocks,
+    children,
+    map_expressions,
+    rebuild,
+    rewrite,
+    statements,
+    with_blocks,
+)
 from ..rules.scalar import PRIMITIVES
 from .info import Info, roots_of
 from .validity import END, ROOT, Forward, Place, Version
@@ -70,7 +78,7 @@ def keep(function: Function) -> Function:
 
 def without_keep(function: Function) -> Function:
     """The negative control of the tests: every old value is read as what is there now, right or wrong."""
-    strip = lambda e: rewrite(e, lambda n: n.expr if isinstance(n, Old) else n)  # noqa: E731
+    strip = lambda e: rewrite(e, lambda n: n.expr if isinstance(n, Old) else n)
 
     def now(stmt: Stmt) -> Stmt:
         if isinstance(stmt, Library):
@@ -362,7 +370,9 @@ class _Keep:
         key, names = place.block, self.info.names
         loops = self.forward.loops_around(key)
         shape = self.forward.rectangle(loops) if loops else ()
-        dims_known = shape is not None and all(self.forward.is_known_ahead(d, loops) for d in array.dims) if loops else True
+        dims_known = (
+            shape is not None and all(self.forward.is_known_ahead(d, loops) for d in array.dims) if loops else True
+        )
         dims = tuple(self.read(d, at) for d in array.dims)
         if not loops:
             kept = Array(names.fresh(f"{array.name}_kept"), array.dtype, array.dims)

@@ -1,8 +1,8 @@
 """Array statements → loops.  The right side comes first: where it reads what the loop writes, it goes to a temporary.
 
-    each i < n - 1:  x[i + 1] = x[i]        t = empty(n - 1)
-                                       →    for i in range(n - 1): t[i] = x[i]
-                                            for i in range(n - 1): x[i + 1] = t[i]
+each i < n - 1:  x[i + 1] = x[i]        t = empty(n - 1)
+                                   →    for i in range(n - 1): t[i] = x[i]
+                                        for i in range(n - 1): x[i + 1] = t[i]
 """
 
 from __future__ import annotations
@@ -31,18 +31,23 @@ def lower_arrays(function: Function) -> Function:
 
 def _loops(stmt: ForEach, roots: dict[str, str], info: Info) -> Block:
     body = stmt.body
-    if not stmt.running and len(body) == 1 and isinstance(body[0], (Store, AddTo)) and _reads_what_it_writes(body[0], stmt, roots):
+    if (
+        not stmt.running
+        and len(body) == 1
+        and isinstance(body[0], (Store, AddTo))
+        and _reads_what_it_writes(body[0], stmt, roots)
+    ):
         return _by_way_of_temporary(stmt, body[0], info)
     return (_nest(stmt.indices, stmt.dims, body, stmt),)
 
 
 def _nest(indices: tuple[Var, ...], dims: tuple[Expr, ...], body: Block, origin: ForEach) -> Stmt:
     """The loops, outermost first; an axis of length 1 needs none."""
-    fixed = {index: affine.ZERO for index, dim in zip(indices, dims) if is_constant(dim, 1)}
+    fixed = {index: affine.ZERO for index, dim in zip(indices, dims, strict=False) if is_constant(dim, 1)}
     if fixed:
         body = _with_indices(body, fixed)
     ordered = not all(_is_unordered(s, indices) for s in statements(body))
-    for index, dim in reversed(list(zip(indices, dims))):
+    for index, dim in reversed(list(zip(indices, dims, strict=False))):
         if index not in fixed:
             body = (For(index, affine.ZERO, dim, affine.ONE, body, ordered, span=origin.span),)
     if len(body) == 1:
@@ -90,7 +95,7 @@ def _reads_what_it_writes(inner: Store | AddTo, stmt: ForEach, roots: dict[str, 
     if isinstance(place, Var):
         return False
     root = roots.get(place.array.name, place.array.name)
-    moving = tuple(v for v, dim in zip(stmt.indices, stmt.dims) if not is_constant(dim, 1))
+    moving = tuple(v for v, dim in zip(stmt.indices, stmt.dims, strict=False) if not is_constant(dim, 1))
     exact = is_injective(place.index, moving)
     read = [load for expr in expressions(inner) for load in loads(expr)]
     clashes = [load for load in read if roots.get(load.array.name, load.array.name) == root]

@@ -177,7 +177,10 @@ class _Reverse:
         allocated = set()
         for stmt in block:
             match stmt:
-                case Alloc(array=array, dims=dims) if self.is_active(array) and self.home[array.name] == (owner, branch):
+                case Alloc(array=array, dims=dims) if self.is_active(array) and self.home[array.name] == (
+                    owner,
+                    branch,
+                ):
                     if array.name in allocated:
                         continue
                     old = tuple(self.old(dim, stmt.label) for dim in dims)
@@ -223,7 +226,7 @@ class _Reverse:
     def seed_array(self, leaf: Array, seed: Array) -> Stmt:
         indices = self.free_indices(leaf.ndim, frozenset())
         body: Block = (AddTo(Load(self.shadow(leaf), indices), Load(seed, indices)),)
-        for index, dim in reversed(list(zip(indices, leaf.dims))):
+        for index, dim in reversed(list(zip(indices, leaf.dims, strict=False))):
             body = (For(index, affine.ZERO, self.old(dim, END), affine.ONE, body, False),)
         return body[0]
 
@@ -235,7 +238,9 @@ class _Reverse:
             if leaf.name not in made or arrays.count(leaf) > 1:
                 continue
             shadow = self.shadow(leaf)
-            views = {s.array.name for s in sweep if isinstance(s, View) and self.roots.get(s.base.name[:-2]) == leaf.name}
+            views = {
+                s.array.name for s in sweep if isinstance(s, View) and self.roots.get(s.base.name[:-2]) == leaf.name
+            }
             start = next(k for k, s in enumerate(sweep) if isinstance(s, Alloc) and s.array == shadow)
             rest = [s for k, s in enumerate(sweep) if k != start and s is not adding]
             written_to = {w.name for s in statements(tuple(rest)) for w in _written_all(s)}
@@ -360,7 +365,7 @@ class _Reverse:
             body = (adding,) if at in self.first_writes else (adding, *body)
         elif at in self.first_writes:
             return []
-        for index, dim in reversed(list(zip(indices, target.dims))):
+        for index, dim in reversed(list(zip(indices, target.dims, strict=False))):
             body = (For(index, affine.ZERO, self.old(dim, at), affine.ONE, body, False),)
         return list(body)
 
@@ -421,7 +426,13 @@ class _Reverse:
     # ------------------------------------------------------------------------------------- expressions
 
     def spread(
-        self, expr: Expr, g: Expr, at: int, clean: bool, own: set[str] | frozenset[str] = frozenset(), guards: tuple[Expr, ...] = ()
+        self,
+        expr: Expr,
+        g: Expr,
+        at: int,
+        clean: bool,
+        own: set[str] | frozenset[str] = frozenset(),
+        guards: tuple[Expr, ...] = (),
     ) -> list[Stmt]:
         """Pass the adjoint `g` of `expr` on to everything that `expr` reads."""
         if not self.depends(expr):
@@ -442,11 +453,19 @@ class _Reverse:
         raise AssertionError(expr)
 
     def spread_call(
-        self, expr: Call, op: str, args: tuple[Expr, ...], g: Expr, at: int, clean: bool, own: Any, guards: tuple[Expr, ...]
+        self,
+        expr: Call,
+        op: str,
+        args: tuple[Expr, ...],
+        g: Expr,
+        at: int,
+        clean: bool,
+        own: Any,
+        guards: tuple[Expr, ...],
     ) -> list[Stmt]:
         rule = PRIMITIVES[op]
         if op == "mul" and args[0] == args[1]:
-            held, out = self.named(g, False)
+            _held, out = self.named(g, False)
             passed = times(g, 2.0 * self.old(args[0], at))
             return out + self.spread(args[0], passed, at, False, own, guards)
         to = [k for k, arg in enumerate(args) if differentiates(op, k) and self.depends(arg)]
@@ -457,7 +476,7 @@ class _Reverse:
         bent = [not is_linear(expr, k) for k in to]
         careful = clean and rule.singular and any(bent)
         g, out = self.named(g, duplicated or careful)
-        for k, partial, is_bent in zip(to, partials, bent):
+        for k, partial, is_bent in zip(to, partials, bent, strict=False):
             inner = guards
             if careful and is_bent and _may_diverge(partial) and not isinstance(g, Const):
                 inner = (*guards, Call("ne", (g, _zero(g.dtype)), BOOL))
@@ -603,7 +622,7 @@ def _common(known: list[tuple[int, int]] | None, path: list[tuple[int, int]]) ->
     if known is None:
         return path
     out = []
-    for x, y in zip(known, path):
+    for x, y in zip(known, path, strict=False):
         if x != y:
             break
         out.append(x)
@@ -626,7 +645,10 @@ def _first_writes(body: Block, roots: dict[str, str]) -> set[int]:
                 after = next((s for s in block[position + 1 :] if _touches(s, name, roots)), None)
                 if after is not None:
                     label = _only_store(after, name, roots)
-                    if label is not None and sum(isinstance(s, Alloc) and s.array.name == name for s in statements(body)) == 1:
+                    if (
+                        label is not None
+                        and sum(isinstance(s, Alloc) and s.array.name == name for s in statements(body)) == 1
+                    ):
                         found.add(label)
             for inner in blocks(stmt):
                 visit(inner)

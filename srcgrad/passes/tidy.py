@@ -1,8 +1,8 @@
 """What nobody reads goes; zero-then-add becomes assign; a temporary that is read once is written where it is read.
 
-    x_b = 0.0                      x_b = 2.0 * x * y_b
-    g = y_b               →
-    x_b += 2.0 * x * g
+x_b = 0.0                      x_b = 2.0 * x * y_b
+g = y_b               →
+x_b += 2.0 * x * g
 """
 
 from __future__ import annotations
@@ -294,7 +294,9 @@ def _without_copies(function: Function) -> Function:
 
     if not copies:
         return function
-    results = tuple(substitute(leaf, dict(copies)) if isinstance(leaf, Expr) else leaf for leaf in leaves(function.results))
+    results = tuple(
+        substitute(leaf, dict(copies)) if isinstance(leaf, Expr) else leaf for leaf in leaves(function.results)
+    )
     return replace(function, body=rewrite_block(function.body, change), results=results)
 
 

@@ -31,7 +31,7 @@ from ..ir.nodes import (
     View,
     While,
 )
-from ..ir.walk import blocks, loads, statements, subexpressions, variables, written
+from ..ir.walk import blocks, loads, subexpressions, variables, written
 from .reverse import END
 
 ROOT = (-1, 0)
@@ -231,7 +231,7 @@ class Forward:
 
     def _common_block(self, x: list[tuple[Key, int]], y: list[tuple[Key, int]]) -> Key:
         last = ROOT
-        for (key_x, number_x), (key_y, number_y) in zip(x, y):
+        for (key_x, number_x), (key_y, number_y) in zip(x, y, strict=False):
             if key_x != key_y:
                 break
             last = key_x
@@ -274,7 +274,7 @@ class Forward:
     ) -> dict[int, int] | None:
         """How many iterations after the read each loop must be for both to meet in one element; None if they can't."""
         out: dict[int, int] = {}
-        for w, r in zip(write, read):
+        for w, r in zip(write, read, strict=False):
             if not (self.never_negative(w, writer) and self.never_negative(r, at)):
                 continue  # x[-1] is x[n - 1]: two indices may differ and mean one element
             (terms_w, constant_w), (terms_r, constant_r) = affine.affine(w), affine.affine(r)

@@ -1,7 +1,7 @@
 """The adjoints of library calls, as library calls on shadows.
 
-    matmul(C, A, B)   →   add_matmul_nt(A_b, C_b, B)        A_b += C_b @ B.T
-                          add_matmul_tn(B_b, A, C_b)        B_b += A.T @ C_b
+matmul(C, A, B)   →   add_matmul_nt(A_b, C_b, B)        A_b += C_b @ B.T
+                      add_matmul_tn(B_b, A, C_b)        B_b += A.T @ C_b
 """
 
 from __future__ import annotations

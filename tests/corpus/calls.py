@@ -256,3 +256,12 @@ def power(x, n):
     if n == 0:
         return 1.0
     return x * power(x, n - 1)
+
+
+@program(case(real(3, 4)))
+def callee_writes_what_its_other_argument_reads(a):
+    b = a * 1.0
+    for row in b:
+        add_into(row, b[-1] * 1.0)
+    add_into(b[0], b[0])
+    return b.sum(0)

@@ -469,3 +469,22 @@ def loop_variable_names_like_ours(x, n):
         for i in range(len(x)):
             g[i] = np.exp(g[i] * t) * 0.1
     return g
+
+
+@program(case(real(3, 4), real(4)))
+def swapped_with_a_fresh_array(a, y):
+    n = 0
+    while n < 2:
+        n += 1
+        z = np.outer(a[:, 0], y) * 1.0
+        a, z = z, a
+    return a * z
+
+
+@program(case(real(3), real(3)), case(values(0.9, 0.2), values(0.8, 0.3)))
+def returns_between_swaps(x, y):
+    for t in y * 1.0:
+        if x[0] * y[-1] < 0.1:
+            return t + y[0] * x[1]
+        x, y = y, x * 0.5
+    return x[0] * y[1]

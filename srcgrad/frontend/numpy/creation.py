@@ -26,8 +26,10 @@ def dtype_of(builder: Builder, value: Any, default: np.dtype | None) -> np.dtype
         dtype = np.dtype(value.value)
     except TypeError:
         return builder.refuse(f"{value.value!r} is not a dtype", error=ArgumentError)
-    if dtype.kind not in "fiub" or dtype.itemsize == 2 and dtype.kind == "f" or dtype.itemsize > 8:
-        return builder.refuse(f"arrays of dtype {dtype} are not supported", "use float32, float64, an integer type or bool")
+    if dtype.kind not in "fiub" or (dtype.itemsize == 2 and dtype.kind == "f") or dtype.itemsize > 8:
+        return builder.refuse(
+            f"arrays of dtype {dtype} are not supported", "use float32, float64, an integer type or bool"
+        )
     return dtype
 
 
@@ -100,7 +102,7 @@ def check_alike(builder: Builder, parts: Sequence[ArrayValue]) -> tuple[Expr, ..
     for part in parts[1:]:
         if part.ndim != len(dims):
             builder.refuse("all input arrays must have the same shape", error=ArgumentError)
-        for x, y in zip(dims, part.dims):
+        for x, y in zip(dims, part.dims, strict=False):
             check_length(builder, x, y)
     return dims
 
@@ -122,7 +124,7 @@ def check_length(builder: Builder, x: Expr, y: Expr) -> None:
 
 def write_part(builder: Builder, out: Any, dims: tuple[Expr, ...], part: ArrayValue, index: Any) -> None:
     builder.check_fresh(part.element)
-    store = lambda i: Store(out, index(i), cast(part.at(i), out.dtype))  # noqa: E731
+    store = lambda i: Store(out, index(i), cast(part.at(i), out.dtype))
     if dims:
         builder.each(dims, store)
     else:
@@ -154,7 +156,9 @@ def arange(builder: Builder, args: Sequence[Scalar], dtype: np.dtype | None) -> 
 
 
 def linspace(builder: Builder, start: Any, stop: Any, num: Any, endpoint: bool, dtype: np.dtype | None) -> ArrayValue:
-    common = np.result_type(start.dtype, stop.dtype, np.dtype(np.float32) if not (start.weak and stop.weak) else FLOAT64)
+    common = np.result_type(
+        start.dtype, stop.dtype, np.dtype(np.float32) if not (start.weak and stop.weak) else FLOAT64
+    )
     common = common if common.kind == "f" else FLOAT64
     if start.weak or stop.weak:
         common = np.result_type(common, FLOAT64)
@@ -166,7 +170,9 @@ def linspace(builder: Builder, start: Any, stop: Any, num: Any, endpoint: bool, 
     at = cast(Axis(0), common)
     element: Expr = Call("add", (Call("mul", (at, step), common), low), common)
     if endpoint:  # the last point is exactly the end
-        last = Call("and", (affine.equals(Axis(0), affine.sub(count, affine.ONE)), Call("gt", (count, affine.ONE), BOOL)), BOOL)
+        last = Call(
+            "and", (affine.equals(Axis(0), affine.sub(count, affine.ONE)), Call("gt", (count, affine.ONE), BOOL)), BOOL
+        )
         element = Call("select", (last, high, element), common)
     return ArrayValue((count,), cast(element, dtype or common))
 

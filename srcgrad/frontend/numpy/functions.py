@@ -106,7 +106,9 @@ for _function, _op in FUNCTIONS.items():
 
 
 @rule(np.clip, method="clip")
-def clip(build: Builder, x: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None) -> Any:
+def clip(
+    build: Builder, x: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None
+) -> Any:
     low, high = (a if not _absent(a) else b for a, b in ((a_min, min), (a_max, max)))
     x = _array(build, x)
     if not _absent(low):
@@ -205,12 +207,16 @@ def all_(build: Builder, a: Any, axis: Any = None, out: Any = None, keepdims: An
 
 @rule(np.argmax, method="argmax")
 def argmax(build: Builder, a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
-    return _without_out(build, out, reductions.place_of_extremum(build, "gt", _as_array(build, a), axis, _flag(keepdims)))
+    return _without_out(
+        build, out, reductions.place_of_extremum(build, "gt", _as_array(build, a), axis, _flag(keepdims))
+    )
 
 
 @rule(np.argmin, method="argmin")
 def argmin(build: Builder, a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
-    return _without_out(build, out, reductions.place_of_extremum(build, "lt", _as_array(build, a), axis, _flag(keepdims)))
+    return _without_out(
+        build, out, reductions.place_of_extremum(build, "lt", _as_array(build, a), axis, _flag(keepdims))
+    )
 
 
 @rule(np.count_nonzero)

@@ -1,6 +1,6 @@
 """Subscripts: ints, slices, None, `...`, integer arrays and boolean masks, read and written.
 
-    x[1:, None]   →   x[#0 + 1]  under dims (max(n - 1, 0), 1)
+x[1:, None]   →   x[#0 + 1]  under dims (max(n - 1, 0), 1)
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ def _expand(builder: Builder, value: ArrayValue, items: list[Any]) -> list[Any]:
 def _is_whole_axis(value: ArrayValue, axis: int) -> bool:
     """Do all elements read this axis with an index that Python's own rules then check and wrap?"""
     for load in loads(value.element):
-        for part, length in zip(load.index, load.array.dims):
+        for part, length in zip(load.index, load.array.dims, strict=False):
             if part == Axis(axis):
                 if not affine.same(length, value.dims[axis]):
                     return False
@@ -226,7 +226,9 @@ def _pick(builder: Builder, value: ArrayValue, axis: int, part: Scalar) -> Expr:
     length = value.dims[axis]
     expr = _integer(builder, part)
     if isinstance(expr, Const) and isinstance(length, Const) and not -length.value <= expr.value < length.value:
-        builder.refuse(f"index {expr.value} is out of bounds for axis {axis} with size {length.value}", error=_IndexError)
+        builder.refuse(
+            f"index {expr.value} is out of bounds for axis {axis} with size {length.value}", error=_IndexError
+        )
     if isinstance(expr, Const) and expr.value < 0:
         moved = affine.add(length, expr)
         if expr.value != -1 or not _is_whole_axis(value, axis):  # n - 1 of an empty axis is caught as it is
@@ -247,7 +249,18 @@ def _check_bounds(builder: Builder, expr: Expr, length: Expr) -> None:
     if gap is not None and gap > 0 and builder.is_at_least(expr, 0):
         return
     outside = Call("or", (_negative(expr), Call("ge", (expr, length), BOOL)), BOOL)
-    builder.emit(If(outside, (Raise("BoundsError", "index {} is out of bounds for axis of length {}" + place(builder.span), (expr, length)),)))
+    builder.emit(
+        If(
+            outside,
+            (
+                Raise(
+                    "BoundsError",
+                    "index {} is out of bounds for axis of length {}" + place(builder.span),
+                    (expr, length),
+                ),
+            ),
+        )
+    )
 
 
 def _wrapped(value: ArrayValue, axis: int, element: Expr) -> Expr:
@@ -351,7 +364,9 @@ def _updated(builder: Builder, target: ArrayValue, value: Any, op: str) -> Any:
     new = elementwise(builder, op, (current, value), python=True)
     dtype = target.dtype
     if new.dtype.kind == "f" and dtype.kind != "f":
-        builder.refuse(f"a result of dtype {new.dtype} can't be stored in an array of {dtype} in place", "use a float array")
+        builder.refuse(
+            f"a result of dtype {new.dtype} can't be stored in an array of {dtype} in place", "use a float array"
+        )
     plain = isinstance(new.expr if isinstance(new, Scalar) else new.element, Call) and new.dtype == dtype
     if op in ("add", "sub") and dtype.kind == "f" and plain and target.is_window:
         dims = target.dims

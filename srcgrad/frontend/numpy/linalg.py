@@ -1,6 +1,6 @@
 """Products: small ones as sums, matrix products through BLAS.
 
-    A @ B   →   t = empty(n, m); matmul(t, A, B)
+A @ B   →   t = empty(n, m); matmul(t, A, B)
 """
 
 from __future__ import annotations

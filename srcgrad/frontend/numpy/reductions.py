@@ -1,6 +1,6 @@
 """Sums, means, extrema, products and norms over any axes.
 
-    (x * w).sum(axis=1)   →   s = zeros(n); for each i < n, j < m:  s[i] += x[i, j] * w[j]
+(x * w).sum(axis=1)   →   s = zeros(n); for each i < n, j < m:  s[i] += x[i, j] * w[j]
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ def axes_of(builder: Builder, value: ArrayValue, axis: Any) -> tuple[int, ...]:
         if number is None:
             builder.refuse("axis must be a constant integer or a tuple of them")
         if not -value.ndim <= number < value.ndim:
-            builder.refuse(f"axis {number} is out of bounds for an array of dimension {value.ndim}", error=ArgumentError)
+            builder.refuse(
+                f"axis {number} is out of bounds for an array of dimension {value.ndim}", error=ArgumentError
+            )
         out.append(number % value.ndim)
     if len(set(out)) < len(out):
         builder.refuse("duplicate value in 'axis'", error=ArgumentError)
@@ -225,7 +227,9 @@ def product(builder: Builder, value: ArrayValue, axis: Any = None, keepdims: boo
             builder.emit(job.over(lambda i, place: AddTo(place, select(is_zero(i), one, zero)), zeros))
             builder.emit(job.over(lambda i, place: _set(place, place * select(is_zero(i), one, value.at(i))), others))
             builder.emit(job.over(lambda i, place: Spread(value.at(i), Cotangent(place) * partial(i)), target))
-    builder.emit(Rule("prod", (_output(target),), (value.at([affine.ZERO] * value.ndim),), tuple(forward), tuple(adjoint)))
+    builder.emit(
+        Rule("prod", (_output(target),), (value.at([affine.ZERO] * value.ndim),), tuple(forward), tuple(adjoint))
+    )
     return job.result(target)
 
 
@@ -244,7 +248,7 @@ def norm(builder: Builder, value: ArrayValue, ord: Any = None, axis: Any = None,
         value = cast_value(value, FLOAT64)
     order = ord.value if isinstance(ord, (Static, Scalar)) else ord
     axes = axes_of(builder, value, axis)
-    matrix = len(axes) == 2 and not (order is None)
+    matrix = len(axes) == 2 and order is not None
     if isinstance(axis, Static) and axis.value is None:
         axis = None
     if order is None and axis is None:
@@ -311,7 +315,7 @@ def _store_all(builder: Builder, job: Reduction, target: Var | Load, element: Ex
     if isinstance(target, Var):
         builder.emit(Assign(target, element))
         return
-    values = lambda index: substitute(element, dict(enumerate(index)))  # noqa: E731
+    values = lambda index: substitute(element, dict(enumerate(index)))
     builder.each(job.kept_dims, lambda index: Store(target.array, index, values(index)))
 
 

@@ -1,7 +1,7 @@
 """Reshaping, transposing, joining and copying: views where NumPy makes views.
 
-    x.T            →  x[#1, #0] under dims (m, n): nothing is copied
-    x.reshape(-1)  →  a view of x where x is contiguous, else of a copy
+x.T            →  x[#1, #0] under dims (m, n): nothing is copied
+x.reshape(-1)  →  a view of x where x is contiguous, else of a copy
 """
 
 from __future__ import annotations
@@ -62,10 +62,12 @@ def reshaped(builder: Builder, value: ArrayValue, dims: tuple[Expr, ...], name: 
         return value
     kept = [k for k, d in enumerate(value.dims) if not is_constant(d, 1)]
     wanted = [k for k, d in enumerate(dims) if not is_constant(d, 1)]
-    alike = len(kept) == len(wanted) and all(affine.same(value.dims[a], dims[b]) for a, b in zip(kept, wanted))
+    alike = len(kept) == len(wanted) and all(
+        affine.same(value.dims[a], dims[b]) for a, b in zip(kept, wanted, strict=False)
+    )
     if alike:  # only axes of length 1 come or go
         index: list[Expr] = [affine.ZERO] * value.ndim
-        for a, b in zip(kept, wanted):
+        for a, b in zip(kept, wanted, strict=False):
             index[a] = Axis(b)
         return remap(value, dims, index)
     base = builder.in_order(value, name)
@@ -81,7 +83,9 @@ def _rest(builder: Builder, size: Expr, dims: tuple[Expr, ...], value: ArrayValu
         return size
     if isinstance(others, Const) and isinstance(size, Const):
         if others.value == 0 or size.value % others.value:
-            builder.refuse(f"cannot reshape array of shape {shape_text(value.dims)} into {shape_text(dims)}", error=ShapeError)
+            builder.refuse(
+                f"cannot reshape array of shape {shape_text(value.dims)} into {shape_text(dims)}", error=ShapeError
+            )
         return affine.integer(size.value // others.value)
     lengths = list(value.dims)  # dims that are lengths of the array itself cancel
     for dim in dims:
@@ -133,7 +137,7 @@ def concatenate(builder: Builder, parts: Sequence[Any], axis: Any) -> ArrayValue
         parts, number = [ravel(builder, part) for part in parts], 0
     else:
         number = static_int(axis) or 0
-    parts = [p for p in parts]
+    parts = list(parts)
     if any(not isinstance(p, ArrayValue) or p.ndim == 0 for p in parts):
         builder.refuse("zero-dimensional arrays cannot be concatenated", error=ArgumentError)
     ndim = parts[0].ndim
@@ -151,8 +155,8 @@ def concatenate(builder: Builder, parts: Sequence[Any], axis: Any) -> ArrayValue
         total = affine.add(total, part.dims[number])
     dims = parts[0].dims
     out = builder.allocate("t", common_dtype(parts), (*dims[:number], total, *dims[number + 1 :]))
-    for part, start in zip(parts, starts):
-        place = lambda i, at=start: (*i[:number], affine.add(at, i[number]), *i[number + 1 :])  # noqa: E731
+    for part, start in zip(parts, starts, strict=False):
+        place = lambda i, at=start: (*i[:number], affine.add(at, i[number]), *i[number + 1 :])
         write_part(builder, out, part.dims, part, place)
     return whole(out)
 
