@@ -108,6 +108,7 @@ class Builder:
         self.twins: dict[str, set[str]] = {}  # memory that Python might hold one for the other
         self.stale: dict[str, Span | None] = {}
         self.lower: dict[Var, int] = {}  # the least value of loop indices
+        self.arguments_are_shared = True  # with the caller, who sees what is written to them
         self.other_layouts = False  # is an argument in another order than C?
         self.depth = 0  # of loops and branches
         self.common_lengths: dict[frozenset[Expr], Expr] = {}  # broadcast lengths settled at the top level

@@ -296,10 +296,12 @@ def _try_loop(
     build, env = interpreter.build, interpreter.env
     stack = interpreter.__dict__.setdefault("loop_stack", [])
     entries: dict[str, Any] = {}
+    interpreter.wanted = node.live_in_body | node.live_out  # type: ignore[attr-defined]
     for name in names:
         value = env.get(name, UNDEFINED)
         env[name] = entries[name] = _enter(interpreter, name, value, attempt)
     outer_close = interpreter.__dict__.get("close_loop")
+    interpreter.wanted = None
     frame = interpreter.frame
 
     def close() -> None:
@@ -341,7 +343,7 @@ def _enter(interpreter: Interpreter, name: str, value: Any, attempt: Attempt) ->
             if _is_private(interpreter, name, value):
                 return value
             own = build.materialize(value, name, copy=True)
-            _note_twins(interpreter, own, value)
+            _note_twins(interpreter, name, own, value)
             return whole(own)
     return value
 
@@ -368,33 +370,32 @@ def _is_private(interpreter: Interpreter, name: str, value: ArrayValue) -> bool:
     if any(isinstance(dim, Dim) and dim.array == handle.name for dim in handle.dims) or handle.name in build.twins:
         return False
     made = any(isinstance(s, Alloc) and s.array == handle for s in build.block)
-    viewed = any(root == handle.name and view != handle.name for view, root in build.roots.items())
-    known = [
-        (frame, other)
-        for frame in interpreter.frames
-        for other, held in frame.env.items()
-        for leaf in _leaves(held)
-        if isinstance(leaf, ArrayValue) and handle in _arrays_of(leaf)
-    ]
-    return made and not viewed and known == [(interpreter.frame, name)]
+    return made and not _is_known_elsewhere(interpreter, name, handle.name)
 
 
-def _note_twins(interpreter: Interpreter, own: Array, value: ArrayValue) -> None:
+def _note_twins(interpreter: Interpreter, name: str, own: Array, value: ArrayValue) -> None:
     """Python holds one array where we hold a copy: writing to one must not be followed by reading the other."""
-    build = interpreter.build
-    handle = value.handle
+    build, handle = interpreter.build, value.handle
     if handle is None:
         return
     root = build.root(handle)
-    elsewhere = any(
-        isinstance(leaf, ArrayValue) and any(build.root(a) == root for a in _arrays_of(leaf))
-        for frame in interpreter.frames
-        for other in frame.env.values()
-        for leaf in _leaves(other)
-    )
-    if elsewhere or any(isinstance(dim, Dim) and dim.array == root for dim in handle.dims):
-        build.twins.setdefault(own.name, set()).add(root)
-        build.twins.setdefault(root, set()).add(own.name)
+    is_argument = any(isinstance(dim, Dim) and dim.array == root for dim in handle.dims)
+    if (is_argument and build.arguments_are_shared) or _is_known_elsewhere(interpreter, name, root):
+        build.twin(own, handle)
+
+
+def _is_known_elsewhere(interpreter: Interpreter, name: str, root: str) -> bool:
+    """Does another name that is still wanted stand for this memory?"""
+    build = interpreter.build
+    for frame in interpreter.frames:
+        for other, held in frame.env.items():
+            here = frame is interpreter.frame
+            if here and (other == name or (interpreter.wanted is not None and other not in interpreter.wanted)):
+                continue
+            for leaf in _leaves(held):
+                if isinstance(leaf, ArrayValue) and any(build.root(a) == root for a in _arrays_of(leaf)):
+                    return True
+    return False
 
 
 def _arrays_of(value: ArrayValue) -> list[Array]:
@@ -598,11 +599,16 @@ def branch(interpreter: Interpreter, node: ast.If, then: Callable[[], Any] | Non
     condition = expressions.truth(interpreter, test)
     names = sorted(node.live_out & assigned([*node.body, *node.orelse]))  # type: ignore[attr-defined]
     run_then = then or (lambda: interpreter.block(node.body))
-    return choose(interpreter, condition, run_then, lambda: interpreter.block(node.orelse), names)
+    return choose(interpreter, condition, run_then, lambda: interpreter.block(node.orelse), names, node.live_out)  # type: ignore[attr-defined]
 
 
 def choose(
-    interpreter: Interpreter, condition: Expr, then: Callable[[], Any], orelse: Callable[[], Any], names: list[str]
+    interpreter: Interpreter,
+    condition: Expr,
+    then: Callable[[], Any],
+    orelse: Callable[[], Any],
+    names: list[str],
+    wanted: frozenset[str] | None = None,
 ) -> bool:
     """Interpret two branches, and merge the names that are still wanted."""
     build, env = interpreter.build, interpreter.env
@@ -631,6 +637,7 @@ def choose(
                 names = [*names, bound_flag(name)]
                 for side in (then_env, else_env):
                     side.setdefault(bound_flag(name), Scalar(Const(True, BOOL), weak=True))
+        interpreter.wanted = wanted
         keys = dict.fromkeys([*then_env, *else_env])
         for name in keys:
             x, y = then_env.get(name, UNDEFINED), else_env.get(name, UNDEFINED)
@@ -744,7 +751,7 @@ def merge_arrays(
             build.emit(Alloc(merged, merged.dims))
             if handle is not None and handle.dtype == dtype:
                 build.emit(CopyTo(merged, handle))
-                _note_twins(interpreter, merged, value)
+                _note_twins(interpreter, name, merged, value)
             else:
                 from ..ir.nodes import Store
 

@@ -112,6 +112,7 @@ class _Job:
         self.disordered = disordered  # arguments that stay as they are: written in place, in another order
         self.interpreter = Interpreter()
         self.build = self.interpreter.build
+        self.build.arguments_are_shared = kind == "primal"  # the other kinds write to copies
         self.own: list[Var | Array] = []
         self.not_contiguous: set[str] = set()
         self.parameters = list(inspect.signature(function).parameters)
@@ -267,8 +268,10 @@ class _Job:
 
     def refuse_stale(self, outputs: Any) -> None:
         """Python would have written the caller's array where we wrote a copy: seen too late to be right."""
+        outputs_by_name = {leaf.name for leaf in _flat(outputs) if isinstance(leaf, Array)}
         for param in self.own:
-            if isinstance(param, Array) and param.name in self.build.stale:
+            seen = self.kind == "primal" or param.name in outputs_by_name
+            if seen and isinstance(param, Array) and param.name in self.build.stale:
                 self.build.span = self.build.stale[param.name]
                 self.build.refuse_stale(param.name)
 

@@ -65,7 +65,7 @@ class Interpreter:
         self.captured: dict[Any, tuple[Captured, Any]] = {}
         self.assumed: dict[Any, tuple[Callable[[], Any], Any]] = {}
         self.exceptions: dict[str, type[BaseException]] = {}
-        self.writes: set[str] = set()
+        self.wanted: frozenset[str] | None = None  # names of the current call that are still read; None: not known
 
     @property
     def frame(self) -> Frame:

@@ -188,7 +188,7 @@ def unreached_side(x):
     return x * x
 
 
-@program(case(real(4), 0.5), case(real(4), -0.5), compiled=True)
+@program(case(real(4), number(0.5)), case(real(4), number(-0.5)), compiled=True)
 def jumps_in_a_loop_in_a_branch(x, s):
     t = s
     if s > 0:
@@ -208,7 +208,7 @@ def jumps_in_a_loop_in_a_branch(x, s):
     return t
 
 
-@program(case(real(4), 0.5), case(real(4), -0.5), case(real(4), 0.1))
+@program(case(real(4), number(0.5)), case(real(4), number(-0.5)), case(real(4), number(0.1)))
 def returns_in_a_loop_in_a_branch(x, s):
     if s > 0:
         for i in range(len(x)):
@@ -223,7 +223,7 @@ def returns_in_a_loop_in_a_branch(x, s):
     return s
 
 
-@program(case(real(4), 0.5), case(real(4), -0.5))
+@program(case(real(4), number(0.5)), case(real(4), number(-0.5)))
 def array_returned_from_a_loop(x, s):
     for i in range(len(x)):
         if x[i] > s:

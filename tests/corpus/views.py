@@ -61,7 +61,7 @@ def reshaped_view(a):
     return b
 
 
-@program(case(real(2, 6)), case(real(2, 6, layout="step")))
+@program(case(real(2, 6)))
 def reshape_of_a_transpose_copies(a):
     b = a * 1.0
     c = b.T.reshape(3, 4)
