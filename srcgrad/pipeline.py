@@ -120,7 +120,7 @@ def _is_run(step: Pass) -> bool:
     return step.__name__ not in _left_out or step is keep
 
 
-def run(program: Function, steps: tuple[Pass, ...], watch: Callable[[str, Function], None] | None = None) -> Function:
+def run(program: Function, steps: tuple[Pass, ...], watch: Callable[[str, Function], object] | None = None) -> Function:
     """Every pass in order, checked after each."""
     program = check(program, after="frontend")
     if watch:

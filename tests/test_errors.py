@@ -247,7 +247,39 @@ def written_through_the_older_name(x, y, n):
     return x * z
 
 
+def one_array_twice_in_a_branch(x, y, n):
+    y, x = x, x * y
+    if n > 1:
+        y, x = x, 1 + y * y
+        y = x
+    y[0] = 2.0 * x[1]
+    return x * x + y
+
+
+def old_view_and_new_view(x, y, n):
+    a = np.stack((x, y))
+    before = a[1]
+    for k in range(n):
+        if k % 2 == 1:
+            a = a * 1.0
+        now = a[1]
+        now[0] *= -0.5
+    return before * now if n > 0 else before
+
+
+def iterated_and_rebound(x, y, n):
+    a = np.stack((x, y))
+    for row in a:
+        row *= 2.0
+        for _ in range(n):
+            a = a / (2 + np.cos(a))
+    return a.sum(axis=0)
+
+
 ALIASES = [
+    one_array_twice_in_a_branch,
+    old_view_and_new_view,
+    iterated_and_rebound,
     alias_from_a_loop,
     alias_from_a_branch,
     alias_written_in_the_loop,

@@ -43,6 +43,7 @@ from ..ir.nodes import (
     Load,
     NewAxis,
     NewStack,
+    OldArray,
     OwnCopy,
     Pick,
     Pop,
@@ -73,8 +74,8 @@ with warnings.catch_warnings():
 
 MARK = "#: "  # a comment travels through the tree as a string statement
 WIDENED = (
-    "add", "sub", "mul", "neg", "pos", "floordiv", "mod", "fmod", "abs", "maximum", "minimum", "max", "min", "square", "sign",
-    "clip_low", "clip_high", "bitand", "bitor", "bitxor", "invert", "lshift", "rshift", "gcd", "lcm",
+    "add", "sub", "mul", "neg", "pos", "floordiv", "mod", "fmod", "abs", "maximum", "minimum", "max", "min", "square",
+    "sign", "clip_low", "clip_high", "bitand", "bitor", "bitxor", "invert", "lshift", "rshift", "gcd", "lcm",
 )  # fmt: skip
 
 
@@ -139,7 +140,13 @@ def _name(name: str) -> ast.expr:
     return ast.Name(name, ast.Load())
 
 
-def _operand(value: Expr | Array) -> ast.expr:
+def _target(target: Var | Load) -> ast.Name | ast.Subscript:
+    place = _operand(target)
+    assert isinstance(place, (ast.Name, ast.Subscript))
+    return place
+
+
+def _operand(value: Expr | Array | OldArray) -> ast.expr:
     match value:
         case Array(name=name) | Var(name=name):
             return _name(name)
@@ -273,9 +280,9 @@ def _statement(stmt: Stmt) -> list[ast.stmt]:
         case Store(array=array, index=index, value=value):
             return [_assign(_operand(Load(array, index)), _operand(value))]
         case AddTo(target=target, value=Call(op="neg", args=(value,))):
-            return [ast.AugAssign(_operand(target), ast.Sub(), _operand(value))]
+            return [ast.AugAssign(_target(target), ast.Sub(), _operand(value))]
         case AddTo(target=target, value=value):
-            return [ast.AugAssign(_operand(target), ast.Add(), _operand(value))]
+            return [ast.AugAssign(_target(target), ast.Add(), _operand(value))]
         case Alloc():
             return [_assign(_name(stmt.array.name), _allocation(stmt))]
         case View(array=array):
@@ -336,7 +343,7 @@ def _statement(stmt: Stmt) -> list[ast.stmt]:
 
 def _pop(target: Var | Array, stack: Stack, dims: tuple[Expr, ...]) -> list[ast.stmt]:
     size = _operand(affine.product(dims)) if isinstance(target, Array) else ast.Constant(1)
-    down = ast.AugAssign(_name(stack.top), ast.Sub(), size)
+    down = ast.AugAssign(ast.Name(stack.top, ast.Load()), ast.Sub(), size)
     buffer = ast.Subscript(_name(stack.name), ast.Constant(0), ast.Load())
     if isinstance(target, Var):
         return [down, _assign(_name(target.name), ast.Subscript(buffer, _name(stack.top), ast.Load()))]

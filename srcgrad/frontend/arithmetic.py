@@ -7,20 +7,20 @@ x[:, None] + w   →  add(x[#0], w[#1]) under dims (n, m)
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..errors import ArgumentError, ShapeError, UnsupportedError, place
 from ..ir import affine
-from ..ir.nodes import BOOL, FLOAT64, INT64, Array, Axis, Call, Conform, Const, Expr, If, Load, Raise, Var, View
+from ..ir.nodes import BOOL, FLOAT64, INT64, Array, Axis, Call, Conform, Const, Expr, If, Load, Raise, View
 from ..ir.walk import children, is_constant, loads, rewrite, subexpressions
 from ..rules.names import UFUNCS
 from .builder import Builder
 from .values import ArrayValue, Scalar, axes, whole
 
-PYTHON = {
+PYTHON: dict[str, Callable[..., Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": operator.pow,
     "floordiv": operator.floordiv, "mod": operator.mod, "neg": operator.neg, "pos": operator.pos, "abs": abs,
     "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge, "eq": operator.eq,
@@ -160,29 +160,37 @@ def _common_length(builder: Builder, lengths: list[Expr], shapes: Sequence[tuple
 
 def _guarded_length(builder: Builder, x: Expr, y: Expr) -> Expr:
     """The common length of two axes that may differ: one of them is then 1, or it is an error."""
-    key = frozenset((x, y))
-    if key in builder.common_lengths:
-        return builder.common_lengths[key]
     if isinstance(x, Const) and x.value != 1:
         x, y = y, x
     if isinstance(y, Const):  # the other one is this, or 1
-        length: Expr = y
-        fits = Call("or", (affine.equals(x, y), affine.equals(x, affine.ONE)), BOOL)
-    else:
-        x, y = builder.pin(x), builder.pin(y)
-        fits = Call(
-            "or",
-            (affine.equals(x, y), Call("or", (affine.equals(x, affine.ONE), affine.equals(y, affine.ONE)), BOOL)),
-            BOOL,
-        )
+        return _checked(builder, x, y, affine.equals(x, affine.ONE), y)
+    x, y = builder.pin(x), builder.pin(y)
+    parts_x, parts_y = builder.length_parts.get(x, {x}), builder.length_parts.get(y, {y})
+    if parts_y <= parts_x or parts_x <= parts_y:  # one was made of the other, and compared with it then
+        return x if parts_y <= parts_x else y
+    single = Call("or", (affine.equals(x, affine.ONE), affine.equals(y, affine.ONE)), BOOL)
+    parts = frozenset(parts_x | parts_y)
+    if parts not in builder.common_lengths:
         length = Call("select", (affine.equals(x, affine.ONE), y, x), INT64)
-    message = "lengths {} and {} do not broadcast together" + place(builder.span)
-    builder.emit(If(Call("not", (fits,), BOOL), (Raise("BroadcastError", message, (x, y)),)))
-    length = builder.pin(length)
-    if isinstance(length, Var):
-        builder.lower[length] = 0
-    if builder.is_top_level:
-        builder.common_lengths[key] = length
+        early = builder.is_known_at_entry(x) and builder.is_known_at_entry(y)
+        var = builder.at_entry("n", length) if early else builder.variable("n", length)
+        builder.pinned.add(var)
+        builder.lower[var] = 0
+        builder.length_parts[var] = parts
+        if not (early or builder.is_top_level):
+            return _checked(builder, x, y, single, var)
+        builder.common_lengths[parts] = var
+    return _checked(builder, x, y, single, builder.common_lengths[parts])
+
+
+def _checked(builder: Builder, x: Expr, y: Expr, single: Expr, length: Expr) -> Expr:
+    """The length, behind a guard that the two fit (unless that was checked on the way here)."""
+    key = frozenset((x, y))
+    if key not in builder.compatible:
+        builder.compatible.add(key)
+        fits = Call("or", (affine.equals(x, y), single), BOOL)
+        message = "lengths {} and {} do not broadcast together" + place(builder.span)
+        builder.emit(If(Call("not", (fits,), BOOL), (Raise("BroadcastError", message, (x, y)),)))
     return length
 
 
@@ -211,12 +219,17 @@ def _conform(builder: Builder, value: ArrayValue, dims: tuple[Expr, ...]) -> Arr
         return leafwise
     base = builder.in_order(value) if value.is_window else builder.materialize(value)
     key = (base, dims)
-    if builder.is_top_level and key in builder.conformed:
+    early = builder.conforms_at_entry(base, dims)
+    if (early or builder.is_top_level) and key in builder.conformed:
         return whole(builder.conformed[key])
     array = Array(builder.names.fresh(base.name), base.dtype, dims)
-    builder.emit(View(array, base, Conform(dims)))
+    view = View(array, base, Conform(dims))
+    if early:  # an argument that is never written: once for all
+        builder.prologue.append(view)
+    else:
+        builder.emit(view)
     builder.roots[array.name] = builder.root(base)
-    if builder.is_top_level:
+    if early or builder.is_top_level:
         builder.conformed[key] = array
     return whole(array)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import keyword
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -47,6 +48,13 @@ RESERVED = (
     | frozenset(runtime.__all__)
     | {"np", "range", "print", "len", "min", "max", "abs", "int", "float", "bool"}
 )
+
+
+class WrittenAfterAll(Exception):
+    """An argument was taken for one that is never written: interpret again, knowing better."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
 
 
 PLAIN_HELP = "write it with NumPy expressions, loops and branches, or keep it out of the differentiated function"
@@ -96,6 +104,12 @@ class Names:
         self.taken, self.indices, self.active, self.users = map(set, saved)
 
 
+REMEMBERED = (
+    "block", "mutable", "pinned", "contiguous", "roots", "stale", "lower", "depth", "written",
+    "common_lengths", "compatible", "checked_lengths", "conformed",
+)  # fmt: skip
+
+
 class Builder:
     def __init__(self) -> None:
         self.names = Names()
@@ -107,11 +121,17 @@ class Builder:
         self.roots: dict[str, str] = {}  # handle → the memory that it is a view of
         self.twins: dict[str, set[str]] = {}  # memory that Python might hold one for the other
         self.stale: dict[str, Span | None] = {}
-        self.lower: dict[Var, int] = {}  # the least value of loop indices
+        self.lower: dict[Expr, int] = {}  # the least value of loop indices
         self.arguments_are_shared = True  # with the caller, who sees what is written to them
         self.other_layouts = False  # is an argument in another order than C?
         self.depth = 0  # of loops and branches
-        self.common_lengths: dict[frozenset[Expr], Expr] = {}  # broadcast lengths settled at the top level
+        self.prologue: list[Stmt] = []  # what needs nothing but the arguments, ahead of everything
+        self.known_at_entry: set[Var] = set()
+        self.never_early: frozenset[str] = frozenset()  # arguments that turned out to be written
+        self.written: set[str] = set()
+        self.common_lengths: dict[frozenset[Expr], Var] = {}  # by the lengths that were broadcast together
+        self.length_parts: dict[Expr, frozenset[Expr]] = {}
+        self.compatible: set[frozenset[Expr]] = set()  # lengths found to fit on the way here
         self.checked_lengths: set[frozenset[Expr]] = set()  # lengths found equal at the top level
         self.conformed: dict[Any, Array] = {}  # operands conformed at the top level, until they are written
         self.masks: dict[Any, Any] = {}  # positions where a mask holds, until anything is written
@@ -125,8 +145,10 @@ class Builder:
         """Statements go to the block of a loop or a branch."""
         self.depth += 1
         self.masks.clear()
+        compatible = set(self.compatible)
         with self.into(block):
             yield block
+        self.compatible = compatible
         self.masks.clear()
         self.depth -= 1
 
@@ -134,11 +156,54 @@ class Builder:
         """Provably expr >= bound, from the ranges of loop indices and from lengths being never negative."""
         terms, constant = affine.affine(expr)
         for term, count in terms:
-            least = self.lower.get(term, 0 if affine.is_at_least(term, 0) else None)  # type: ignore[arg-type]
+            least = self.lower.get(term, 0 if affine.is_at_least(term, 0) else None)
             if count < 0 or least is None:
                 return False
             constant += count * least
         return constant >= bound
+
+    def save(self) -> Any:
+        """The state, for another try at a loop."""
+        held = {key: copy(getattr(self, key)) for key in REMEMBERED}
+        return held, self.names.save(), {key: set(found) for key, found in self.twins.items()}
+
+    def restore(self, saved: Any) -> None:
+        """Back to a saved state; but what is done at the entry of the function stays done."""
+        held, names, twins = saved
+        block = self.block
+        early = {key: var for key, var in self.common_lengths.items() if var in self.known_at_entry}
+        views = {s.array: s for s in self.prologue if isinstance(s, View)}
+        conformed = {key: array for key, array in self.conformed.items() if array in views}
+        for key, value in held.items():
+            setattr(self, key, copy(value))
+        block[:], self.block = self.block, block  # the list itself belongs to whoever collects it
+        self.names.restore(names)
+        self.twins = {key: set(found) for key, found in twins.items()}
+        self.masks.clear()
+        self.common_lengths |= early
+        self.conformed |= conformed
+        self.names.taken |= {var.name for var in self.known_at_entry} | {array.name for array in views}
+        self.pinned |= self.known_at_entry
+        self.lower |= dict.fromkeys(self.known_at_entry, 0)
+        self.roots |= {array.name: self.root(view.base) for array, view in views.items()}
+
+    def is_known_at_entry(self, expr: Expr) -> bool:
+        """Is it made of lengths of arguments alone?"""
+        return all(
+            isinstance(node, (Const, Dim, Call)) or node in self.known_at_entry for node in subexpressions(expr)
+        )
+
+    def at_entry(self, name: str, value: Expr) -> Var:
+        """A fresh variable that has the value from the entry of the function on."""
+        var = Var(self.names.fresh(name), value.dtype)
+        self.prologue.append(Assign(var, value, span=self.span))
+        self.known_at_entry.add(var)
+        return var
+
+    def conforms_at_entry(self, base: Array, dims: tuple[Expr, ...]) -> bool:
+        is_argument = bool(base.dims) and all(isinstance(d, Dim) and d.array == base.name for d in base.dims)
+        never = base.name in self.never_early or base.name in self.written
+        return is_argument and not never and all(map(self.is_known_at_entry, dims))
 
     # ------------------------------------------------------------------------------------------ statements
 
@@ -154,7 +219,9 @@ class Builder:
         finally:
             self.block = outer
 
-    def refuse(self, message: str, *help: str, error: type[SrcgradError] = UnsupportedError, because: str = "") -> Any:
+    def refuse(
+        self, message: str, *help: str, error: type[SrcgradError] = UnsupportedError, because: str = ""
+    ) -> NoReturn:
         if not help and error is UnsupportedError:
             help = (PLAIN_HELP,)
         raise error(message, span=self.span, help=tuple(help), because=because)
@@ -226,7 +293,9 @@ class Builder:
         if handle is not None:
             return handle
         assert isinstance(value.element, Load)
-        base, items, order = value.element.array, [], []
+        base = value.element.array
+        items: list[Pick | Run] = []
+        order: list[int] = []
         for part in value.element.index:
             run = run_of(part)
             if run is None:
@@ -307,6 +376,9 @@ class Builder:
         self.check_fresh(Load(array, ()))
         self.masks.clear()
         root = self.root(array)
+        self.written.add(root)
+        if any(isinstance(s, View) and self.root(s.base) == root for s in self.prologue):
+            raise WrittenAfterAll(root)
         self.conformed = {key: view for key, view in self.conformed.items() if self.root(view) != root}
         for twin in self.twins.get(self.root(array), ()):
             self.stale.setdefault(twin, self.span)

@@ -40,7 +40,7 @@ def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
         value = expressions.evaluate(interpreter, keyword.value)
         if keyword.arg is None:
             interpreter.build.refuse("** in a call is not supported here")
-        kwargs[keyword.arg] = value  # type: ignore[index]
+        kwargs[keyword.arg] = value
     interpreter.at(node)
     return apply(interpreter, function, args, kwargs)
 
@@ -135,7 +135,8 @@ def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict
 def external(interpreter: Interpreter, target: Any, name: str, args: list[Any]) -> Any:
     """A NumPy function without a rule runs as it is, as long as no derivative goes through it (see `find_active`)."""
     build = interpreter.build
-    samples, operands = [], []
+    samples: list[Any] = []
+    operands: list[Any] = []
     for arg in args:
         match arg:
             case ArrayValue():
@@ -185,7 +186,7 @@ def bind_arguments(
             interpreter.build.refuse(
                 f"{name} takes {len(names)} arguments, {len(args)} were given", error=ArgumentError
             )
-        bound[spec.vararg.arg] = TupleValue(tuple(args[len(names) :]))  # type: ignore[union-attr]
+        bound[spec.vararg.arg] = TupleValue(tuple(args[len(names) :]))
     elif spec.vararg is not None:
         bound[spec.vararg.arg] = TupleValue(())
     every = names + [arg.arg for arg in spec.kwonlyargs]
@@ -337,8 +338,8 @@ def to_int(interpreter: Interpreter, op: str, args: list[Any]) -> Any:
     if len(args) == 2 and not (isinstance(args[1], Static) and args[1].value is None):  # round(x, digits)
         return functions.TABLE[np.round](build, value, args[1])
     if value.is_constant:
-        python = {"floor": math.floor, "ceil": math.ceil, "trunc": int, "rint": round}[op]
-        return constant(python(value.value))
+        python: dict[str, Callable[[Any], Any]] = {"floor": math.floor, "ceil": math.ceil, "trunc": int, "rint": round}
+        return constant(python[op](value.value))
     if value.dtype.kind in "iub":
         return Scalar(cast(value.expr, INT64), weak=True)
     inner = value.expr if op == "trunc" else Call(op, (value.expr,), value.dtype)

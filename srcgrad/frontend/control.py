@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,6 +38,7 @@ from ..ir.nodes import (
     Print,
     Raise,
     Stmt,
+    Store,
     Swap,
     Var,
     While,
@@ -163,7 +165,7 @@ def unrolled(interpreter: Interpreter, node: ast.For, items: list[Any]) -> None:
                 guard = ast.copy_location(ast.If(test, [again], []), node)
                 guard.live_out = node.live_out | assigned([node])  # type: ignore[attr-defined]
                 again.live_out = guard.live_out  # type: ignore[attr-defined]
-                branch(interpreter, guard, then=lambda: unrolled(interpreter, again, rest))
+                branch(interpreter, guard, then=partial(unrolled, interpreter, again, rest))
                 return
 
 
@@ -243,7 +245,7 @@ def while_loop(interpreter: Interpreter, node: ast.While) -> None:
         if not simple:  # the test needs statements of its own: they run ahead of the loop, and at its end
             build.block.extend(head)
             condition = build.variable("running", condition)
-            build.mutable.add(condition)  # type: ignore[arg-type]
+            build.mutable.add(condition)
         block: list[Stmt] = []
         with build.nested(block):
             interpreter.block(node.body)
@@ -340,6 +342,9 @@ def _enter(interpreter: Interpreter, name: str, value: Any, attempt: Attempt) ->
         case TupleValue(items=items, kind=kind):
             return TupleValue(tuple(_enter(interpreter, f"{name}_{k}", v, attempt) for k, v in enumerate(items)), kind)
         case ArrayValue() if name in attempt.rebound and name not in attempt.swapped:
+            dims = attempt.rebound[name][1]
+            if not all(map(affine.same, dims, value.dims)):
+                return whole(_in_other_dims(interpreter, name, value, dims))
             if _is_private(interpreter, name, value):
                 return value
             own = build.materialize(value, name, copy=True)
@@ -359,6 +364,22 @@ def _own_variable(interpreter: Interpreter, name: str, value: Scalar, dtype: np.
             return var
     own = build.variable(name, cast(value.expr, dtype))
     build.mutable.add(own)
+    return own
+
+
+def _steady_dims(build: Any, entry: ArrayValue, end: ArrayValue) -> tuple[Expr, ...]:
+    """The shape of memory that is rebound in a loop: that of the end, where it is known from the arguments."""
+    if all(map(affine.same, entry.dims, end.dims)) or not all(map(build.is_known_at_entry, end.dims)):
+        return entry.dims
+    return end.dims
+
+
+def _in_other_dims(interpreter: Interpreter, name: str, value: ArrayValue, dims: tuple[Expr, ...]) -> Array:
+    """The value at the head of a loop in memory with the shape that it has at the end of the body."""
+    build = interpreter.build
+    _check_same_shape(interpreter, name, value.dims, dims)
+    own = build.allocate(name, value.dtype, dims)
+    build.each(dims, lambda index: Store(own, index, value.at(index)))
     return own
 
 
@@ -442,7 +463,7 @@ def _close(interpreter: Interpreter, names: list[str], entries: dict[str, Any], 
                 elif name in attempt.swapped and handle is not None:
                     arrays.append((name, handle, end))
                 else:
-                    rebound[name] = (entry.dtype, entry.dims)
+                    rebound[name] = (entry.dtype, _steady_dims(build, entry, end))
             case x, Scalar() if x is UNDEFINED:
                 raise Widen(names_of[name], end.dtype, end.weak)
             case x, ArrayValue() if x is UNDEFINED:
@@ -497,7 +518,7 @@ def _permuted(interpreter: Interpreter, names: list[str], entries: dict[str, Any
 def _known_ahead(interpreter: Interpreter, name: str, value: ArrayValue) -> tuple[Expr, ...]:
     for dim in value.dims:
         for var in variables(dim):
-            if var in interpreter.build.lower or any(
+            if (var in interpreter.build.lower and var not in interpreter.build.known_at_entry) or any(
                 isinstance(s, Assign) and s.var == var for s in statements(tuple(interpreter.build.block))
             ):
                 interpreter.build.refuse(
@@ -535,7 +556,7 @@ def _exchange(interpreter: Interpreter, pairs: list[tuple[str, Array, ArrayValue
     copies = [(target, end) for name, target, end in pairs if name not in attempt.swapped]
     targets = {target for target, _ in copies}
     for target, end in copies:
-        _check_same_shape(interpreter, target, end)
+        _check_same_shape(interpreter, target.name, target.dims, end.dims)
     held: list[tuple[Array, Array]] = []
     for target, end in copies:
         build.check_fresh(end.element)
@@ -549,37 +570,24 @@ def _exchange(interpreter: Interpreter, pairs: list[tuple[str, Array, ArrayValue
         build.stale.pop(target.name, None)
 
 
-def _check_same_shape(interpreter: Interpreter, target: Array, end: ArrayValue) -> None:
+def _check_same_shape(interpreter: Interpreter, name: str, first: tuple[Expr, ...], then: tuple[Expr, ...]) -> None:
     build = interpreter.build
-    for x, y in zip(target.dims, end.dims, strict=False):
+    for x, y in zip(first, then, strict=True):
         gap = affine.difference(x, y)
         if gap is None:
             message = "an array changes its length from {} to {} in a loop, which is not supported" + place(build.span)
             build.emit(If(Call("ne", (x, y), BOOL), (Raise("RuntimeShapeError", message, (x, y)),)))
         elif gap:
-            build.refuse(f"{target.name} changes its shape from one iteration to the next")
+            build.refuse(f"{name} changes its shape from one iteration to the next")
 
 
 def save(interpreter: Interpreter) -> Any:
-    build = interpreter.build
-    return (
-        list(build.block), build.names.save(), set(build.mutable), set(build.pinned), dict(build.roots),
-        set(build.contiguous), {k: set(v) for k, v in build.twins.items()}, dict(build.stale), dict(build.lower),
-        dict(build.common_lengths), dict(build.conformed), [dict(f.env) for f in interpreter.frames], build.depth,
-    )  # fmt: skip
+    return interpreter.build.save(), [dict(frame.env) for frame in interpreter.frames]
 
 
 def restore(interpreter: Interpreter, saved: Any) -> None:
-    build = interpreter.build
-    build.block[:] = saved[0]
-    build.names.restore(saved[1])
-    build.mutable, build.pinned = set(saved[2]), set(saved[3])
-    build.roots, build.contiguous = dict(saved[4]), set(saved[5])
-    build.twins, build.stale = {k: set(v) for k, v in saved[6].items()}, dict(saved[7])
-    build.lower, build.common_lengths, build.conformed = dict(saved[8]), dict(saved[9]), dict(saved[10])
-    build.depth = saved[12]
-    build.masks.clear()
-    for frame, env in zip(interpreter.frames, saved[11], strict=False):
+    interpreter.build.restore(saved[0])
+    for frame, env in zip(interpreter.frames, saved[1], strict=False):
         frame.env.clear()
         frame.env.update(env)
 
@@ -597,9 +605,10 @@ def branch(interpreter: Interpreter, node: ast.If, then: Callable[[], Any] | Non
         return interpreter.block(node.orelse)
     interpreter.at(node)
     condition = expressions.truth(interpreter, test)
-    names = sorted(node.live_out & assigned([*node.body, *node.orelse]))  # type: ignore[attr-defined]
+    live_out = node.live_out  # type: ignore[attr-defined]
+    names = sorted(live_out & assigned([*node.body, *node.orelse]))
     run_then = then or (lambda: interpreter.block(node.body))
-    return choose(interpreter, condition, run_then, lambda: interpreter.block(node.orelse), names, node.live_out)  # type: ignore[attr-defined]
+    return choose(interpreter, condition, run_then, lambda: interpreter.block(node.orelse), names, live_out)
 
 
 def choose(
@@ -753,9 +762,8 @@ def merge_arrays(
                 build.emit(CopyTo(merged, handle))
                 _note_twins(interpreter, name, merged, value)
             else:
-                from ..ir.nodes import Store
-
-                build.each(merged.dims, lambda index, v=value: Store(merged, index, cast(v.at(index), dtype)))  # type: ignore[misc]
+                store = lambda index, v=value: Store(merged, index, cast(v.at(index), dtype))
+                build.each(merged.dims, store)
     return whole(merged)
 
 
@@ -787,10 +795,11 @@ def raise_error(interpreter: Interpreter, node: ast.Raise) -> None:
     if node.exc is None:
         build.refuse("a bare raise is not supported in a differentiated function")
     call = node.exc
-    kind = expressions.evaluate(interpreter, call.func if isinstance(call, ast.Call) else call)  # type: ignore[arg-type]
+    kind = expressions.evaluate(interpreter, call.func if isinstance(call, ast.Call) else call)
     if not isinstance(kind, Static) or not isinstance(kind.value, type) or not issubclass(kind.value, BaseException):
         build.refuse("only exception classes, called with a message, can be raised")
-    message, values = "", []
+    message = ""
+    values: list[Expr] = []
     for part in call.args if isinstance(call, ast.Call) else ():
         text, numbers = message_of(interpreter, part)
         message, values = message + text, values + numbers
@@ -806,10 +815,11 @@ def _raise(interpreter: Interpreter, error: type[BaseException], message: str, v
 def message_of(interpreter: Interpreter, node: ast.expr) -> tuple[str, list[Expr]]:
     """The text of a message, and the numbers that are only known at run time."""
     if isinstance(node, ast.JoinedStr):
-        text, numbers = "", []
+        text = ""
+        numbers: list[Expr] = []
         for part in node.values:
             inner = part.value if isinstance(part, ast.FormattedValue) else part
-            piece, more = message_of(interpreter, inner)  # type: ignore[arg-type]
+            piece, more = message_of(interpreter, inner)
             text, numbers = text + piece, numbers + more
         return text, numbers
     value = expressions.evaluate(interpreter, node)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..ir import affine
-from ..ir.nodes import BOOL, INT64, Assign, Axis, Call, Const, Expr, For, Load, Stmt, Store, Var
+from ..ir.nodes import BOOL, INT64, Alloc, Assign, Axis, Call, Const, Expr, For, Load, Stmt, Store, Var
 from ..ir.walk import is_constant, loads, statements, variables, written
 from ..rules.names import OPERATORS as ARITHMETIC
 from . import calls
@@ -76,8 +76,8 @@ def evaluate(interpreter: Interpreter, node: ast.expr) -> Any:
         case ast.ListComp() | ast.GeneratorExp():
             return comprehension(interpreter, node)
         case ast.Slice(lower=lower, upper=upper, step=step):
-            parts = [None if p is None else none_as_absent(evaluate(interpreter, p)) for p in (lower, upper, step)]
-            return indexing.Slice(*parts)
+            bounds = [None if p is None else none_as_absent(evaluate(interpreter, p)) for p in (lower, upper, step)]
+            return indexing.Slice(*bounds)
         case ast.Lambda():
             return Closure(node, defaults(interpreter, node.args), interpreter.frame)
         case ast.NamedExpr(target=target, value=value):
@@ -117,7 +117,7 @@ def evaluate_all(interpreter: Interpreter, nodes: list[ast.expr]) -> list[Any]:
 
 def _changed(build: Builder, block: list[Stmt]) -> set[Any]:
     """Variables and memory from before that these statements change."""
-    made = {build.root(s.array) for s in statements(tuple(block)) if type(s).__name__ == "Alloc"}  # type: ignore[attr-defined]
+    made = {build.root(s.array) for s in statements(tuple(block)) if isinstance(s, Alloc)}
     out: set[Any] = set()
     for stmt in statements(tuple(block)):
         target = written(stmt)
@@ -157,8 +157,10 @@ def items_of(interpreter: Interpreter, value: Any) -> list[Any]:
         return list(value.items)
     if isinstance(value, ArrayValue) and value.ndim and isinstance(value.dims[0], Const):
         return [element(value, affine.integer(k)) for k in range(value.dims[0].value)]
-    if isinstance(value, Range) and all(isinstance(e, Const) for e in (value.start, value.stop, value.step)):
-        return [constant(k) for k in range(value.start.value, value.stop.value, value.step.value)]  # type: ignore[attr-defined]
+    if isinstance(value, Range):
+        bounds = [e.value for e in (value.start, value.stop, value.step) if isinstance(e, Const)]
+        if len(bounds) == 3:
+            return [constant(k) for k in range(*bounds)]
     return interpreter.build.refuse("only tuples, and arrays of a length that is known, can be unpacked")
 
 
@@ -173,7 +175,7 @@ def element(value: ArrayValue, index: Expr) -> Any:
 def binary(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
     build = interpreter.build
     if op == "matmul":
-        return linalg.matmul(build, *(_array(interpreter, v) for v in (x, y)), name="@")
+        return linalg.matmul(build, _array(interpreter, x), _array(interpreter, y), name="@")
     if isinstance(x, TupleValue) or isinstance(y, TupleValue):
         return _tuple_arithmetic(interpreter, op, x, y)
     if isinstance(x, Static) and isinstance(y, Static):
@@ -324,8 +326,8 @@ def comparison(interpreter: Interpreter, node: ast.Compare) -> Any:
 
 
 def _is_simple(node: ast.expr) -> bool:
-    return all(isinstance(part, (ast.Name, ast.Constant, ast.UnaryOp, ast.BinOp, ast.operator, ast.unaryop, ast.expr_context))
-               for part in ast.walk(node))  # fmt: skip
+    kinds = (ast.Name, ast.Constant, ast.UnaryOp, ast.BinOp, ast.operator, ast.unaryop, ast.expr_context)
+    return all(isinstance(part, kinds) for part in ast.walk(node))
 
 
 def _compare(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
@@ -408,7 +410,7 @@ def conditional(interpreter: Interpreter, node: ast.IfExp) -> Any:
         return evaluate(interpreter, node.body if known else node.orelse)
     condition = truth(interpreter, test)
     sides: list[tuple[list[Stmt], Any]] = []
-    names = interpreter.build.names.save()
+    saved = interpreter.build.save()
     env = dict(interpreter.env)
     for side in (node.body, node.orelse):
         block: list[Stmt] = []
@@ -421,7 +423,7 @@ def conditional(interpreter: Interpreter, node: ast.IfExp) -> Any:
 
         dtype, weak = join_scalars(x, y)
         return Scalar(Call("select", (condition, cast(x.expr, dtype), cast(y.expr, dtype)), dtype), weak)
-    interpreter.build.names.restore(names)
+    interpreter.build.restore(saved)
     interpreter.frame.env.clear()
     interpreter.frame.env.update(env)
     return _either(
@@ -524,7 +526,7 @@ def _unrolled(interpreter: Interpreter, node: Any, level: int, items: list[Any])
             inner = _known_items(evaluate(interpreter, node.generators[level + 1].iter))
             if inner is None:
                 interpreter.build.refuse("an inner range of a comprehension must be known", "write the loop")
-            out += _unrolled(interpreter, node, level + 1, inner)  # type: ignore[arg-type]
+            out += _unrolled(interpreter, node, level + 1, inner)
         else:
             value = evaluate(interpreter, node.elt)
             out.append(

@@ -39,6 +39,7 @@ from ..ir.walk import statements, written
 from ..passes.info import Info
 from .arguments import parameter, type_of
 from .arithmetic import cast
+from .builder import WrittenAfterAll
 from .interpret import Interpreter
 from .types import ArrayType, ScalarType, StaticType, TupleType, ValueType
 from .values import NONE, UNDEFINED, ArrayValue, Scalar, Static, TupleValue, constant, whole
@@ -89,11 +90,20 @@ class Interpreted:
 
 def interpret(function: Callable[..., Any], kind: str, types: Any, cotangents: Any, options: Any) -> Interpreted:
     """Interpret the function; a second time where it writes an argument that is not in C order."""
-    job = _Job(function, kind, types, cotangents, options, frozenset())
-    out = job.run()
+    written: frozenset[str] = frozenset()
+    while True:
+        job = _Job(function, kind, types, cotangents, options, frozenset())
+        job.build.never_early = written
+        try:
+            out = job.run()
+            break
+        except WrittenAfterAll as found:
+            written |= {found.name}
     disordered = frozenset(job.written_params() & job.not_contiguous)
     if disordered and kind == "primal":
-        out = _Job(function, kind, types, cotangents, options, disordered).run()
+        job = _Job(function, kind, types, cotangents, options, disordered)
+        job.build.never_early = written
+        out = job.run()
     return out
 
 
@@ -135,7 +145,8 @@ class _Job:
         extra: dict[str, Any] = {
             "own": tuple(self.own), "captured_params": tuple(c.param for c in captured),
             "output_structure": structure(outputs), "seed_checks": (), "seed_setup": (), "seed_params": (),
-            "results": structure(outputs), "arguments": tuple(self.leaf_types() + [self.type_of_param(c) for c in captured]),
+            "results": structure(outputs),
+            "arguments": tuple(self.leaf_types() + [self.type_of_param(c) for c in captured]),
         }  # fmt: skip
         info = Info(build.names, self.kind, extra=extra)
         if self.kind != "primal":
@@ -144,7 +155,7 @@ class _Job:
         results = _result_leaves(outputs)
         if self.kind == "primal" and self.returns_nothing:
             results, extra["results"] = (), None
-        program = Function(name, tuple(params), (*entry, *build.block), results, info)
+        program = Function(name, tuple(params), (*entry, *build.prologue, *build.block), results, info)
         positions = tuple(k for k, p in enumerate(self.own) if p.name in written)
         return Interpreted(
             program, structure(outputs), tuple(Outside(c.name, c.fetch, self.type_of_param(c)) for c in captured),
@@ -184,7 +195,7 @@ class _Job:
     def written_params(self) -> set[str]:
         params = {p.name for p in self.own} | {c.param.name for c, _ in self.interpreter.captured.values()}
         out = set()
-        for stmt in statements(tuple(self.build.block)):
+        for stmt in statements((*self.build.prologue, *self.build.block)):
             target = written(stmt)
             for item in target if isinstance(target, tuple) else (target,):
                 if isinstance(item, Array) and self.build.root(item) in params:
@@ -463,7 +474,8 @@ def describe_output(outputs: Any, shapes: dict[str, tuple[int, ...]] | None = No
         case ScalarOutput(expr=expr):
             return f"a scalar of dtype {expr.dtype}"
         case Array(dims=dims, dtype=dtype):
-            return f"an array of {len(dims)} {'axis' if len(dims) == 1 else 'axes'}, shape {_dims_text(dims, shapes)}, dtype {dtype}"
+            count = f"{len(dims)} {'axis' if len(dims) == 1 else 'axes'}"
+            return f"an array of {count}, shape {_dims_text(dims, shapes)}, dtype {dtype}"
     parts = outputs.items if isinstance(outputs, Group) else outputs
     return f"a tuple of {len(parts)}: ({', '.join(describe_output(part, shapes) for part in parts)})"
 
@@ -475,8 +487,9 @@ def _dims_text(dims: tuple[Expr, ...], shapes: dict[str, tuple[int, ...]] | None
     def known(node: Expr) -> Expr:
         if isinstance(node, Dim) and node.array in (shapes or {}):
             return affine.integer((shapes or {})[node.array][node.axis])
-        if isinstance(node, Call) and all(isinstance(arg, Const) for arg in node.args):
-            low, high = (arg.value for arg in node.args[:2]) if len(node.args) == 2 else (0, 0)
+        values = [arg.value for arg in node.args if isinstance(arg, Const)] if isinstance(node, Call) else []
+        if isinstance(node, Call) and len(values) == len(node.args):
+            low, high = values if len(values) == 2 else (0, 0)
             folded = {"maximum": max(low, high), "minimum": min(low, high), "mul": low * high}.get(node.op)
             return affine.normal(node) if folded is None else affine.integer(folded)
         return node

@@ -436,7 +436,7 @@ class Interpreter:
         return self.build.refuse(f"name {name!r} is not defined", error=UnsupportedError)
 
     def outside(self, name: str, key: Any, fetch: Callable[[], Any]) -> Any:
-        """A value from outside: arrays and floats are handed in at every call, the rest is a constant that is checked."""
+        """A value from outside: arrays and floats are handed in at every call, the rest are checked constants."""
         if key in self.captured:
             return self.captured[key][1]
         try:

@@ -27,12 +27,13 @@ class Source:
     def span(self, node: ast.AST) -> Span | None:
         if not hasattr(node, "lineno"):
             return None
+        located: Any = node  # a statement, an expression, an argument, a handler …
         return Span(
             self.file,
-            self.line + node.lineno - 1,
-            self.column + node.col_offset,
-            self.line + (node.end_lineno or node.lineno) - 1,
-            self.column + (node.end_col_offset or 0),
+            self.line + located.lineno - 1,
+            self.column + located.col_offset,
+            self.line + (located.end_lineno or located.lineno) - 1,
+            self.column + (located.end_col_offset or 0),
             self.name,
         )
 

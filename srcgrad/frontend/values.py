@@ -6,13 +6,14 @@ x * w[:, None]   →   ArrayValue(dims=(n, m), element=mul(x[#0, #1], w[#0]))   
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ..ir import affine
-from ..ir.nodes import BOOL, INT64, Array, Axis, Const, Expr, Load
+from ..ir.nodes import BOOL, INT64, Array, Axis, Call, Const, Expr, Load
 from ..ir.walk import is_constant, rewrite, subexpressions, substitute
 
 
@@ -52,7 +53,7 @@ class ArrayValue:
     def ndim(self) -> int:
         return len(self.dims)
 
-    def at(self, index: tuple[Expr, ...] | list[Expr]) -> Expr:
+    def at(self, index: Sequence[Expr]) -> Expr:
         return substitute(self.element, dict(enumerate(index)))
 
     @property
@@ -101,8 +102,8 @@ def run_of(index: Expr) -> tuple[Expr, int, Expr] | None:
             return affine.from_affine(rest, constant), axis.number, affine.integer(count)
     for term, count in terms:  # a run-time step: step * #k
         match term:
-            case _ if getattr(term, "op", "") == "mul" and axis in term.args and count == 1:  # type: ignore[attr-defined]
-                step = next(arg for arg in term.args if arg != axis)  # type: ignore[attr-defined]
+            case Call(op="mul", args=args) if axis in args and count == 1:
+                step = next(arg for arg in args if arg != axis)
                 rest = tuple((t, c) for t, c in terms if t != term)
                 return affine.from_affine(rest, constant), axis.number, step
     return None
@@ -112,7 +113,7 @@ def whole(array: Array) -> ArrayValue:
     return ArrayValue(array.dims, Load(array, axes(array.ndim)))
 
 
-def remap(value: ArrayValue, dims: tuple[Expr, ...], index: tuple[Expr, ...] | list[Expr]) -> ArrayValue:
+def remap(value: ArrayValue, dims: tuple[Expr, ...], index: Sequence[Expr]) -> ArrayValue:
     """The array whose element at #0, #1 … is that of `value` at `index`."""
     return ArrayValue(dims, rewrite(value.at(index), affine_inside))
 

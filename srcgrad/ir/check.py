@@ -1,4 +1,4 @@
-"""The grammar as a check that runs after every pass: which nodes are legal when, that types agree, that names are bound."""
+"""The grammar as a check that runs after every pass: legal nodes, types that agree, names that are bound."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -88,7 +88,7 @@ def subexpressions(expr: Expr) -> Iterator[Expr]:
         yield from subexpressions(part)
 
 
-def substitute(expr: Expr, values: dict[Any, Expr]) -> Expr:
+def substitute(expr: Expr, values: Mapping[Any, Expr]) -> Expr:
     """Replace variables, or axes by number (all at once)."""
 
     def swap(node: Expr) -> Expr:
@@ -186,7 +186,7 @@ def _map_value(value: Any, rule: Callable[[Expr], Expr]) -> Any:
     if is_dataclass(value) and not isinstance(value, (type, Array)):
         changes = {f.name: _map_value(getattr(value, f.name), rule) for f in fields(value)}
         same = all(changes[name] is getattr(value, name) for name in changes)
-        return value if same else replace(value, **changes)  # type: ignore[type-var]
+        return value if same else replace(value, **changes)
     return value
 
 

@@ -168,7 +168,8 @@ def _residuals(forward: Block, sweep: Block, function: Function, given: set[str]
     for stmt in statements(forward):
         for item in _makes(stmt):
             known.setdefault(item.name, item)
-    wanted, made = set(), set()
+    wanted: set[str] = set()
+    made: set[str] = set()
     for stmt in statements(sweep):
         wanted |= _reads_of(stmt) - made
         made |= {item.name for item in _makes(stmt)}

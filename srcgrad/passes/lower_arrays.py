@@ -7,6 +7,7 @@ each i < n - 1:  x[i + 1] = x[i]        t = empty(n - 1)
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from ..ir import affine
@@ -61,7 +62,7 @@ def _true() -> Expr:
     return Const(True, BOOL)
 
 
-def _with_indices(body: Block, fixed: dict[Var, Expr]) -> Block:
+def _with_indices(body: Block, fixed: Mapping[Var, Expr]) -> Block:
     def change(expr: Expr) -> Expr:
         return affine.normal(substitute(expr, dict(fixed)))
 

@@ -1,7 +1,8 @@
 """The reverse sweep, statement by statement, on memory with shadows.
 
 A scalar `s` has the adjoint variable `s_b`, an array `A` the shadow `A_b`.  Wherever the sweep reads a primal value, it
-reads `Old(value, at=statement)`: what it was just before that forward statement.  How that value is had is `keep`'s matter.
+reads `Old(value, at=statement)`: what it was just before that forward statement.  How that value is had is the matter
+of `keep`.
 
     y = x * w      →      x_b += old(w) * y_b
                           w_b += old(x) * y_b
@@ -265,7 +266,7 @@ class _Reverse:
     def finish(self, sweep: Block) -> tuple[Block, Any, tuple[Any, ...]]:
         """What is handed back: the cotangents of `wrt`."""
         made: list[Stmt] = []
-        cotangents = []
+        cotangents: list[Array | Expr] = []
         by_name = {p.name: p for p in self.function.params}
         for name in self.info.wrt:
             param = by_name[name]
@@ -336,7 +337,7 @@ class _Reverse:
         out: list[Stmt] = []
         if isinstance(place, Load) or root in self.read_roots(value):
             g = self.fresh("g", place.dtype)
-            out.append(Assign(g, place))  # type: ignore[arg-type]
+            out.append(Assign(g, place))
         return out + self.spread(value, g, at, self.clean(root))
 
     def read_roots(self, value: Expr) -> set[str]:
@@ -389,7 +390,9 @@ class _Reverse:
         done: list[Stmt] = []
         for term in ADJOINTS[routine](*args):
             if self.is_active(args[term.to]):
-                operands = tuple(self.shadow(out) if k == "out" else OldArray(args[k], at) for k in term.operands)  # type: ignore[index]
+                operands = tuple(
+                    self.shadow(out) if isinstance(k, str) else OldArray(args[k], at) for k in term.operands
+                )
                 done.append(Library(term.routine, self.shadow(args[term.to]), operands))
         return done
 
@@ -471,7 +474,8 @@ class _Reverse:
         to = [k for k, arg in enumerate(args) if differentiates(op, k) and self.depends(arg)]
         olds = tuple(arg if isinstance(arg, Const) else self.old(arg, at) for arg in args)
         out_value = self.old(expr, at)
-        partials = [rule.partials[k](*olds, out_value) if op != "cast" else 1.0 for k in to]  # type: ignore[index, misc]
+        known: Any = rule.partials  # it has those of `to`: the operation differentiates in these operands
+        partials = [known[k](*olds, out_value) if op != "cast" else 1.0 for k in to]
         duplicated = len(to) > 1 or any(isinstance(p, Call) and p.op == "select" for p in partials)
         bent = [not is_linear(expr, k) for k in to]
         careful = clean and rule.singular and any(bent)
@@ -595,7 +599,7 @@ class _Scopes:
                 case Assign(var=var) | AddTo(target=Var() as var):
                     self.touch(var, path)
                     self.single[var.name] = self.single.get(var.name, 0) + 1
-                case Rule(outputs=outputs, inputs=inputs, adjoint=adjoint):
+                case Rule(outputs=outputs, adjoint=adjoint):
                     for output in outputs:
                         if isinstance(output, Var):
                             self.touch(output, path)

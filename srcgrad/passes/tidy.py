@@ -8,6 +8,7 @@ x_b += 2.0 * x * g
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ..ir.nodes import (
@@ -344,8 +345,7 @@ def _inline_block(block: Block, once: set[Var], roots: dict[str, str]) -> Block:
         if isinstance(stmt, Assign) and stmt.var in once:
             at = _place_to_inline(out, position, stmt, roots)
             if at is not None:
-                var, value = stmt.var, stmt.value
-                out[at] = map_expressions(out[at], lambda e: substitute(e, {var: value}))
+                out[at] = map_expressions(out[at], partial(substitute, values={stmt.var: stmt.value}))
                 del out[position]
                 continue
         position += 1

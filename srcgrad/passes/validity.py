@@ -241,7 +241,7 @@ class Forward:
 
     def path(self, at: int) -> list[tuple[Key, int]]:
         """(block, position) from the outermost block down to a statement."""
-        out = []
+        out: list[tuple[Key, int]] = []
         key, number = self.place_in_block(at)
         while True:
             out.insert(0, (key, number))

@@ -74,8 +74,9 @@ def add_outer(out: Any, x: Any, y: Any) -> None:
 
 
 def conform(x: Any, shape: Any) -> Any:
-    """x where it has this shape, else a copy broadcast to it."""
-    return x if x.shape == shape else np.broadcast_to(x, shape).copy()
+    """x where it has this shape, else a copy broadcast to it (or x where it does not fit: a guard then raises)."""
+    fits = all(n in (1, m) for n, m in zip(x.shape, shape, strict=True))
+    return x if x.shape == shape or not fits else np.broadcast_to(x, shape).copy()
 
 
 def conform_zeros(x_b: Any, shape: Any) -> Any:
@@ -107,17 +108,19 @@ def _from(array: str, other: str, ndim: int) -> str:
 
 
 @overload(conform)
-def _conform(x, shape):  # type: ignore[no-untyped-def]  # Numba compares signatures
+def _conform(x, shape):  # no types: Numba compares signatures
     plain = x if x.layout == "C" else None
-    head = "def conform(x, shape):\n    if x.shape == shape:\n        return " + ("x" if plain else "x.copy()")
+    odd = " or ".join(f"x.shape[{k}] != 1 and x.shape[{k}] != shape[{k}]" for k in range(x.ndim))
+    same = "x" if plain else "x.copy()"
+    head = f"def conform(x, shape):\n    if x.shape == shape or {odd}:\n        return {same}"
     here = ", ".join(f"i{k}" for k in range(x.ndim))
     body = _nest(x.ndim, "out", f"out[{here}] = x[{_from('x', 'out', x.ndim)}]")
     return _made("conform", f"{head}\n    else:\n        out = np.empty(shape, x.dtype)\n{body}\n        return out\n")
 
 
 @overload(conform_zeros)
-def _conform_zeros(x_b, shape):  # type: ignore[no-untyped-def]
-    def conform_zeros(x_b, shape):  # type: ignore[no-untyped-def]
+def _conform_zeros(x_b, shape):
+    def conform_zeros(x_b, shape):
         if x_b.shape == shape:
             return x_b
         return np.zeros(shape, x_b.dtype)
@@ -126,7 +129,7 @@ def _conform_zeros(x_b, shape):  # type: ignore[no-untyped-def]
 
 
 @overload(absorb)
-def _absorb(x_b, out_b):  # type: ignore[no-untyped-def]
+def _absorb(x_b, out_b):
     here = ", ".join(f"i{k}" for k in range(x_b.ndim))
     body = _nest(x_b.ndim, "out_b", f"x_b[{_from('x_b', 'out_b', x_b.ndim)}] += out_b[{here}]")
     return _made("absorb", f"def absorb(x_b, out_b):\n    if x_b.shape != out_b.shape:\n{body}\n")

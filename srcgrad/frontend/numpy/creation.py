@@ -92,7 +92,7 @@ def stack(builder: Builder, parts: Sequence[Any], axis: int, dtype: np.dtype | N
     out = builder.allocate("t", dtype, (*dims[:axis], affine.integer(len(parts)), *dims[axis:]))
     for number, part in enumerate(parts):
         place = affine.integer(number)
-        write_part(builder, out, dims, part, lambda i, at=place: (*i[:axis], at, *i[axis:]))  # type: ignore[misc]
+        write_part(builder, out, dims, part, lambda i, at=place: (*i[:axis], at, *i[axis:]))
     return whole(out)
 
 

@@ -303,7 +303,7 @@ def _axis(build: Builder, value: Any) -> int:
     number = static_int(value)
     if number is None:
         build.refuse("axis must be a constant integer")
-    return number  # type: ignore[return-value]
+    return number
 
 
 @rule(np.expand_dims)

@@ -150,12 +150,12 @@ def subscript(builder: Builder, value: ArrayValue, items: Sequence[Any]) -> Arra
             dims.append(affine.ZERO)  # set below, where the axis is known
     index: list[Expr] = []
     elements = iter(spread)
-    for axis, (part, place) in enumerate(plan):
+    for axis, (part, at) in enumerate(plan):
         length = value.dims[axis]
         if isinstance(part, Slice):
             start, step, count = normalize(builder, part, length)
-            dims[place] = count
-            run = Axis(place) if is_constant(step, 1) else affine.mul(step, Axis(place))
+            dims[at] = count
+            run = Axis(at) if is_constant(step, 1) else affine.mul(step, Axis(at))
             index.append(affine.add(start, run))
         elif isinstance(part, Scalar):
             index.append(_pick(builder, value, axis, part))
@@ -372,8 +372,9 @@ def _updated(builder: Builder, target: ArrayValue, value: Any, op: str) -> Any:
         dims = target.dims
         same = new.dims == dims if isinstance(new, ArrayValue) else not dims
         if same:
+            assert isinstance(target.element, Load)  # it is a window
             added = cast(_element(builder, value, dims), dtype)
-            return AddTo(target.element, added if op == "add" else Call("neg", (added,), dtype))  # type: ignore[arg-type]
+            return AddTo(target.element, added if op == "add" else Call("neg", (added,), dtype))
     return new
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...errors import ArgumentError, ShapeError
 from ...ir import affine
-from ...ir.nodes import BOOL, INT64, Axis, Call, Const, Expr, If, Raise
+from ...ir.nodes import BOOL, INT64, Axis, Call, Const, Expr, If, Load, Raise
 from ...ir.walk import is_constant
 from ..arithmetic import shape_text
 from ..builder import Builder
@@ -71,8 +71,10 @@ def reshaped(builder: Builder, value: ArrayValue, dims: tuple[Expr, ...], name: 
             index[a] = Axis(b)
         return remap(value, dims, index)
     base = builder.in_order(value, name)
-    if value.is_window and builder.other_layouts and builder.root(base) != builder.root(value.element.array):  # type: ignore[attr-defined]
-        builder.twin(base, value.element.array)  # type: ignore[attr-defined]  # in another order, NumPy makes a view
+    if value.is_window and builder.other_layouts:
+        assert isinstance(value.element, Load)
+        if builder.root(base) != builder.root(value.element.array):
+            builder.twin(base, value.element.array)  # in another order, NumPy makes a view
     return whole(builder.reshape(base, dims, name))
 
 
