@@ -13,6 +13,7 @@ from typing import Any
 
 from ..ir.nodes import (
     BOOL,
+    Absorb,
     AddTo,
     Alloc,
     Array,
@@ -27,6 +28,7 @@ from ..ir.nodes import (
     For,
     Function,
     If,
+    Library,
     Load,
     NewStack,
     Pop,
@@ -37,6 +39,7 @@ from ..ir.nodes import (
     Seal,
     Stmt,
     Store,
+    Swap,
     Sweep,
     Unseal,
     Var,
@@ -150,12 +153,26 @@ def _without_dead(function: Function) -> Function:
         live |= _names_read(leaf, roots)
     if info.kind == "primal":
         live |= {p.name for p in function.params if isinstance(p, Array)}
+    live |= {f"{name}=" for name in _written_handles(function.body)}  # handles that something is added to
     while True:
         before = len(live)
         _mark(function.body, live, roots)
         if len(live) == before:
             break
     return replace(function, body=_sweep_out(function.body, live, roots))
+
+
+def _written_handles(block: Block) -> set[str]:
+    out = set()
+    for stmt in statements(block):
+        if isinstance(stmt, (AddTo, Store, CopyTo, Library, Swap)):
+            target = written(stmt)
+            out |= {t.name for t in (target if isinstance(target, tuple) else (target,)) if isinstance(t, Array)}
+        elif isinstance(stmt, View):
+            out.add(stmt.base.name)
+        elif isinstance(stmt, Absorb):
+            out.add(stmt.into.name)
+    return out
 
 
 def _names_read(value: Any, roots: dict[str, str]) -> set[str]:
@@ -192,6 +209,8 @@ def _is_effective(stmt: Stmt, live: set[str], roots: dict[str, str]) -> bool:
             return True
         case Comment():
             return False
+        case Absorb(into=into, out=out):
+            return roots.get(into.name, into.name) in live and f"{out.name}=" in live
         case Push(stack=stack) | NewStack(stack=stack) | Unseal(stack=stack):
             return stack.name in live
         case View(array=array):

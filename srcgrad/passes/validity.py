@@ -370,8 +370,19 @@ class Forward:
                 return None
             if not all(self.is_known_ahead(e, loops) for e in (loop.start, loop.stop, loop.step)):
                 return None
-            shape.append(trips(loop))
+            shape.append(self.trips(loop))
         return tuple(shape)
+
+    def trips(self, loop: For) -> Expr:
+        """How often a loop runs."""
+        start, stop, step = loop.start, loop.stop, loop.step
+        if affine.same(step, affine.ONE):
+            count = affine.sub(stop, start)
+        elif affine.same(step, affine.integer(-1)):
+            count = affine.sub(start, stop)
+        else:
+            return Call("trip_count", (start, stop, step), INT64)
+        return count if self.never_negative(count, loop.label) else affine.maximum(count, affine.ZERO)
 
     def is_known_ahead(self, expr: Expr, loops: list[For | While]) -> bool:
         """Has the expression one value from before the outermost loop to its end?"""
@@ -386,17 +397,6 @@ class Forward:
         """Where the whole array could be kept once for many reads: at the entry of the iteration of the outermost loop
         whose body leaves it alone up to the end of the statement that `at` is in."""
         return None
-
-
-def trips(loop: For) -> Expr:
-    start, stop, step = loop.start, loop.stop, loop.step
-    if affine.same(step, affine.ONE):
-        count = affine.sub(stop, start)
-    elif affine.same(step, affine.integer(-1)):
-        count = affine.sub(start, stop)
-    else:
-        return Call("trip_count", (start, stop, step), INT64)
-    return count if affine.is_at_least(count, 0) else affine.maximum(count, affine.ZERO)
 
 
 def _place_of(stmt: Stmt) -> Load | None:

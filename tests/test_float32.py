@@ -1,0 +1,56 @@
+"""float32 stays float32, down to the machine code."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from srcgrad import grad
+from srcgrad.backends import cpu
+
+
+def polynomial(x, w):
+    y = np.empty_like(x)
+    for i in range(len(x)):
+        y[i] = 0.5 * x[i] ** 2 + w[i] / 3 - x[i] * w[i]
+    return y
+
+
+def in_place(x):
+    y = x * 2.0
+    y[1:] += 0.25 * y[:-1] * x[1:]
+    y *= x
+    return y
+
+
+def recurrence(x, a):
+    y = x.copy()
+    for i in range(1, len(x)):
+        y[i] = a[i] * y[i - 1] + np.maximum(x[i], 0.1)
+    return y
+
+
+def machine_code(f, *args) -> str:
+    """The assembly of the function itself: what Numba puts around it boxes and unboxes."""
+    before = set(cpu._compiled)
+    f.backward(*args)
+    (made,) = (cpu._compiled[key] for key in set(cpu._compiled) - before)
+    blocks = re.split(r"(?m)^(?=\S+:\s*$)", made.library.get_asm_str())
+    return "".join(blocks)
+
+
+@pytest.mark.parametrize(("function", "arguments"), [(polynomial, 2), (in_place, 1), (recurrence, 2)])
+def test_no_double_arithmetic_in_float32_loops(function, arguments) -> None:
+    x = np.linspace(0.5, 1.5, 9, dtype=np.float32)
+    code = machine_code(grad(function, cache=False), *[x] * arguments, np.ones(9, np.float32))
+    double = re.findall(r"\bv?(?:add|sub|mul|div|fmadd\d*|fnmadd\d*|fmsub\d*|max|min)[sp]d\b|\bv?cvts[sd]2s[sd]\b", code)
+    assert re.search(r"\bv?(?:add|mul)[sp]s\b", code), "no float32 arithmetic found: is this the right code?"
+    assert not double, sorted(set(double))
+
+
+@pytest.mark.parametrize(("function", "arguments"), [(polynomial, 2), (in_place, 1), (recurrence, 2)])
+def test_the_search_finds_double_arithmetic(function, arguments) -> None:
+    x = np.linspace(0.5, 1.5, 9)
+    assert re.search(r"\bv?(?:add|mul)[sp]d\b", machine_code(grad(function, cache=False), *[x] * arguments, np.ones(9)))
