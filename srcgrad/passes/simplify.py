@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..ir.nodes import BOOL, Call, Const, Expr, Function, Stmt, Sweep
-from ..ir.walk import blocks, map_expressions, rewrite, with_blocks
+from ..ir.nodes import BOOL, Call, Const, Expr, Function, Old, Stmt, Sweep
+from ..ir.walk import blocks, children, map_expressions, rebuild, with_blocks
 
 
 def simplify(function: Function) -> Function:
@@ -22,7 +22,15 @@ def _in_sweep(stmt: Stmt) -> Stmt:
     inner = blocks(stmt)
     if inner:
         stmt = with_blocks(stmt, tuple(tuple(_in_sweep(s) for s in block) for block in inner))
-    return map_expressions(stmt, lambda expr: rewrite(expr, simpler))
+    return map_expressions(stmt, _simplified)
+
+
+def _simplified(expr: Expr) -> Expr:
+    """Simplified down to the old values in it: those are the user's own expressions, and found by their text."""
+    if isinstance(expr, Old):
+        return expr
+    parts = children(expr)
+    return simpler(rebuild(expr, tuple(_simplified(part) for part in parts)) if parts else expr)
 
 
 def simpler(expr: Expr) -> Expr:
