@@ -380,8 +380,18 @@ class Builder:
         if any(isinstance(s, View) and self.root(s.base) == root for s in self.prologue):
             raise WrittenAfterAll(root)
         self.conformed = {key: view for key, view in self.conformed.items() if self.root(view) != root}
-        for twin in self.twins.get(self.root(array), ()):
+        for twin in self.all_twins(root):
             self.stale.setdefault(twin, self.span)
+
+    def all_twins(self, root: str) -> set[str]:
+        """Everything that might be this memory, by way of others too."""
+        found, work = {root}, [root]
+        while work:
+            for twin in self.twins.get(work.pop(), ()):
+                if twin not in found:
+                    found.add(twin)
+                    work.append(twin)
+        return found - {root}
 
     def check_fresh(self, expr: Expr) -> None:
         for load in loads(expr):

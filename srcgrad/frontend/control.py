@@ -63,6 +63,9 @@ if TYPE_CHECKING:
     from .interpret import Interpreter
 
 
+HELD = ".items_"
+
+
 class Widen(Exception):
     """A name that goes round a loop does not keep its type: try again with the wider one."""
 
@@ -77,6 +80,8 @@ class Attempt:
     types: dict[str, tuple[np.dtype, bool]] = field(default_factory=dict)
     rebound: dict[str, Any] = field(default_factory=dict)
     swapped: set[str] = field(default_factory=set)
+    twins: set[tuple[str, str]] = field(default_factory=set)  # a rebound name, and a name or memory that it may be
+    stale: dict[str, Any] = field(default_factory=dict)  # what an iteration leaves stale for the next
 
 
 def carried_now(interpreter: Interpreter) -> set[str]:
@@ -128,6 +133,7 @@ def for_loop(interpreter: Interpreter, node: ast.For) -> None:
         item: Callable[[Var], Any] = lambda index: Scalar(index, weak=True)
     elif isinstance(over, ArrayValue) and over.ndim:
         held = whole(interpreter.build.stored(over, "items"))
+        interpreter.env[f"{HELD}{id(node)}"] = held
         rng = Range(affine.ZERO, held.dims[0], affine.ONE)
 
         def item(index: Var) -> Any:
@@ -144,6 +150,7 @@ def for_loop(interpreter: Interpreter, node: ast.For) -> None:
         repeat(interpreter, node, node.body, lambda names: _for(interpreter, node, rng, item, names))
     else:
         repeat(interpreter, node, node.body, lambda names: _for_until(interpreter, node, rng, item, names))
+    interpreter.env.pop(f"{HELD}{id(node)}", None)
 
 
 def unrolled(interpreter: Interpreter, node: ast.For, items: list[Any]) -> None:
@@ -282,9 +289,19 @@ def repeat(
         except _Rebound as found:
             attempt.rebound |= found.dims
             attempt.swapped |= found.swapped
+        except _Aliased as found:
+            attempt.twins |= found.twins
+            attempt.stale |= found.stale
         restore(interpreter, saved)
     for name in changed - set(names):
         interpreter.env.pop(name, None)
+
+
+class _Aliased(Exception):
+    """What is rebound in the loop may be memory that others know: seen at its end, minded from its beginning."""
+
+    def __init__(self, twins: set[tuple[str, str]], stale: dict[str, Any]) -> None:
+        self.twins, self.stale = twins, stale
 
 
 class _Rebound(Exception):
@@ -302,12 +319,21 @@ def _try_loop(
     for name in names:
         value = env.get(name, UNDEFINED)
         env[name] = entries[name] = _enter(interpreter, name, value, attempt)
+    for name, other in sorted(attempt.twins):
+        own = _handle_of(entries.get(name))
+        if own is not None:
+            partner = _handle_of(entries.get(other)) if other in entries else None
+            build.twin(own, partner if partner is not None else Array(other, own.dtype, ()))
+    build.stale |= attempt.stale
     outer_close = interpreter.__dict__.get("close_loop")
     interpreter.wanted = None
     frame = interpreter.frame
 
+    interpreter.stale_before.append(set(build.stale))
+
     def close() -> None:
         interpreter.at(node)
+        interpreter.wanted = node.live_in_body | node.live_out  # type: ignore[attr-defined]
         _close(interpreter, names, entries, attempt)
 
     interpreter.close_loop = close  # type: ignore[attr-defined]
@@ -316,11 +342,16 @@ def _try_loop(
         loop = make(names)
     finally:
         stack.pop()
+        interpreter.stale_before.pop()
         interpreter.close_loop = outer_close  # type: ignore[attr-defined]
     interpreter.at(node)
     build.emit(loop)
     for name in names:
         env[name] = entries[name]
+
+
+def _handle_of(value: Any) -> Array | None:
+    return value.handle if isinstance(value, ArrayValue) else None
 
 
 def _enter(interpreter: Interpreter, name: str, value: Any, attempt: Attempt) -> Any:
@@ -401,7 +432,8 @@ def _note_twins(interpreter: Interpreter, name: str, own: Array, value: ArrayVal
         return
     root = build.root(handle)
     is_argument = any(isinstance(dim, Dim) and dim.array == root for dim in handle.dims)
-    if (is_argument and build.arguments_are_shared) or _is_known_elsewhere(interpreter, name, root):
+    shared = is_argument and build.arguments_are_shared
+    if shared or build.twins.get(root) or _is_known_elsewhere(interpreter, name, root):
         build.twin(own, handle)
 
 
@@ -411,7 +443,9 @@ def _is_known_elsewhere(interpreter: Interpreter, name: str, root: str) -> bool:
     for frame in interpreter.frames:
         for other, held in frame.env.items():
             here = frame is interpreter.frame
-            if here and (other == name or (interpreter.wanted is not None and other not in interpreter.wanted)):
+            hidden = other.startswith(HELD)  # what a loop runs over is wanted until its end
+            wanted = interpreter.wanted is None or other in interpreter.wanted or hidden
+            if here and (other == name or not wanted):
                 continue
             for leaf in _leaves(held):
                 if isinstance(leaf, ArrayValue) and any(build.root(a) == root for a in _arrays_of(leaf)):
@@ -487,7 +521,50 @@ def _close(interpreter: Interpreter, names: list[str], entries: dict[str, Any], 
         raise _Rebound(rebound, _permuted(interpreter, names, entries, rebound))
     for var, expr in _in_parallel(build, scalars):
         build.emit(Assign(var, expr))
+    _mind_aliases(interpreter, arrays, attempt)
     _exchange(interpreter, arrays, attempt)
+    known = {root for name in names for root in _roots(build, entries.get(name))}
+    known |= {root for frame in interpreter.frames for value in frame.env.values() for root in _roots(build, value)}
+    left = {root: span for root, span in build.stale.items() if root in known and root not in attempt.stale}
+    left = {root: span for root, span in left.items() if root not in interpreter.stale_before[-1]}
+    if left:
+        raise _Aliased(set(), left)
+
+
+def _roots(build: Any, value: Any) -> set[str]:
+    return {build.root(a) for leaf in _leaves(value) if isinstance(leaf, ArrayValue) for a in _arrays_of(leaf)}
+
+
+def _mind_aliases(interpreter: Interpreter, arrays: list[tuple[str, Array, ArrayValue]], attempt: Attempt) -> None:
+    """Copies of memory that another name keeps, or that two names get, are twins from the loop's beginning on."""
+    build = interpreter.build
+    found: set[tuple[str, str]] = set()
+    plain = [(name, end) for name, _, end in arrays if name not in attempt.swapped]
+    for name, end in plain:
+        for root in _roots(build, end):
+            found |= {(name, other) for other, value in plain if other != name and root in _roots(build, value)}
+            others = {n for n, _ in plain}
+            if any(
+                root in _roots(build, value)
+                for frame in interpreter.frames
+                for other, value in frame.env.items()
+                if not (frame is interpreter.frame and (other in others or not _is_wanted(interpreter, other)))
+            ):
+                found.add((name, root))
+            found |= {(name, twin) for twin in build.twins.get(root, ()) if twin != attempt_root(arrays, name)}
+    found = {pair for pair in found if pair not in attempt.twins and pair[0] != pair[1]}
+    own = {name: target.name for name, target, _ in arrays}
+    found = {(name, other) for name, other in found if own.get(name) != other}
+    if found:
+        raise _Aliased(found, {})
+
+
+def attempt_root(arrays: list[tuple[str, Array, ArrayValue]], name: str) -> str:
+    return next(target.name for other, target, _ in arrays if other == name)
+
+
+def _is_wanted(interpreter: Interpreter, name: str) -> bool:
+    return interpreter.wanted is None or name in interpreter.wanted or name.startswith(HELD)
 
 
 def _permuted(interpreter: Interpreter, names: list[str], entries: dict[str, Any], rebound: dict[str, Any]) -> set[str]:
@@ -654,12 +731,31 @@ def choose(
                 merged[name] = x
             elif name in names:
                 with build.into(ahead):
+                    interpreter.branch_envs = (then_env, else_env)
                     merged[name] = merge(interpreter, name, (then_block, x), (else_block, y))
+        _mind_merged_aliases(interpreter, merged, (then_env, else_env))
     build.block.extend(ahead)
     build.emit(If(condition, tuple(then_block), tuple(else_block)))
     env.clear()
     env.update(merged)
     return then_ended and else_ended
+
+
+def _mind_merged_aliases(interpreter: Interpreter, merged: dict[str, Any], sides: tuple[dict[str, Any], ...]) -> None:
+    """Names that are one memory at the end of a branch are twins after it, where each has memory of its own."""
+    build = interpreter.build
+    for side in sides:
+        by_root: dict[str, set[str]] = {}
+        for name, value in merged.items():
+            roots = _roots(build, value)
+            if len(roots) == 1:
+                for root in _roots(build, side.get(name)):
+                    by_root.setdefault(root, set()).update(roots)
+        for group in by_root.values():
+            first, *rest = sorted(group)
+            for other in rest:
+                build.twins.setdefault(first, set()).add(other)
+                build.twins.setdefault(other, set()).add(first)
 
 
 def merge(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tuple[list[Stmt], Any]) -> Any:
@@ -780,6 +876,9 @@ def _takes_over(interpreter: Interpreter, block: list[Stmt], handle: Array, merg
     count = sum(isinstance(s, Alloc) and s.array == handle for s in statements(tuple(block)))
     if at is None or views or count != 1 or handle.name in build.twins:
         return False
+    for side in interpreter.branch_envs:
+        if any(other != name and handle.name in _roots(build, value) for other, value in side.items()):
+            return False
     if any(isinstance(s, Swap) and handle in (s.left, s.right) for s in statements(tuple(block))):
         return False
     block[:] = [rename_arrays(stmt, {handle.name: merged}) for stmt in block]

@@ -65,6 +65,8 @@ class Interpreter:
         self.captured: dict[Any, tuple[Captured, Any]] = {}
         self.assumed: dict[Any, tuple[Callable[[], Any], Any]] = {}
         self.exceptions: dict[str, type[BaseException]] = {}
+        self.stale_before: list[set[str]] = []  # what was stale ahead of each loop around
+        self.branch_envs: tuple[dict[str, Any], ...] = ()
         self.wanted: frozenset[str] | None = None  # names of the current call that are still read; None: not known
 
     @property
