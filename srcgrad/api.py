@@ -29,7 +29,7 @@ from srcgrad.binding import (
     python_function,
 )
 from srcgrad.dispatch import Call, Forward, Program, Stage, leaf_names, pattern_of
-from srcgrad.errors import ArgumentError, LaterError, SrcgradError
+from srcgrad.errors import ArgumentError, CompiledError, LaterError, SrcgradError
 from srcgrad.pipeline import Options
 
 
@@ -307,7 +307,9 @@ class GradFunction:
     # ----------------------------------------------------------------------------------------------------------
 
     def _without_our_frames(self, error: SrcgradError) -> SrcgradError:
-        return error.with_traceback(None) if self._program.jit else error  # without jit, frames are what is looked for
+        if self._program.jit or not isinstance(error, CompiledError):
+            return error.with_traceback(None)
+        return error  # raised by generated code that runs as plain Python: its frames are what is looked for
 
     def _call(self, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any], lanes: dict[Any, Call]) -> Any:
         """A call with keywords, tuples or defaults, or whose types are new."""

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import types
 from collections.abc import Iterable, Sequence
@@ -15,7 +16,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from srcgrad.arguments import COTANGENT
-from srcgrad.errors import ArgumentError, OptionError, SourceError, UnsupportedError
+from srcgrad.errors import ArgumentError, OptionError, SourceError, SrcgradError, UnsupportedError
+from srcgrad.frontend.source import read
+from srcgrad.ir.nodes import Span
 
 Wrt = str | int | Sequence[str | int] | None
 
@@ -90,9 +93,20 @@ def python_function(function: Any) -> types.FunctionType:
     if inspect.isgeneratorfunction(inner) or inspect.iscoroutinefunction(inner):
         raise UnsupportedError(
             f"{inner.__name__} is a generator or a coroutine; grad takes functions that return",
+            span=_first_yield(inner),
             help=("return the values together, e.g. in an array",),
         )
     return inner
+
+
+def _first_yield(function: types.FunctionType) -> Span | None:
+    """Where a generator or coroutine shows that it is one."""
+    try:
+        source = read(function)
+    except SrcgradError:
+        return None
+    nodes = [n for n in ast.walk(source.node) if isinstance(n, (ast.Yield, ast.YieldFrom, ast.Await))]
+    return source.span(min(nodes, key=lambda node: node.lineno)) if nodes else None
 
 
 def _what_it_is(inner: Any) -> str:
