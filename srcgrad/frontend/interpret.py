@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, UnsupportedError
+from ..errors import ArgumentError, NameArgumentError
 from ..ir.nodes import BOOL, AddTo, Alloc, Array, Assign, Call, Const, Dim, Expr, Stmt, Var
 from ..ir.walk import loads, map_expressions, statements, substitute, variables, written
 from . import control, expressions, flow, liveness
@@ -435,7 +435,7 @@ class Interpreter:
             return self.outside(name, (id(scope), name), lambda: scope[name])
         if hasattr(builtins, name):
             return Static(getattr(builtins, name))
-        return self.build.refuse(f"name {name!r} is not defined", error=UnsupportedError)
+        return self.build.refuse(f"name {name!r} is not defined", error=NameArgumentError)
 
     def outside(self, name: str, key: Any, fetch: Callable[[], Any]) -> Any:
         """A value from outside: arrays and floats are handed in at every call, the rest are checked constants."""

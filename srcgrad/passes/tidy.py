@@ -109,6 +109,8 @@ def _open(stmt: Stmt) -> tuple[Stmt, ...]:
             return then if value else orelse
         case Assign(var=var, value=value) if var == value:
             return ()
+        case AddTo(value=Const(value=0)):
+            return ()
     return (stmt,)
 
 
@@ -310,7 +312,8 @@ def _without_copies(function: Function) -> Function:
     def change(stmt: Stmt) -> tuple[Stmt, ...]:
         if isinstance(stmt, Assign) and stmt.var in copies:
             return ()
-        return (map_expressions(stmt, lambda e: rewrite(substitute(e, dict(copies)), _settled)),)
+        rule = simpler if stmt.span is None else _settled  # the user's own arithmetic stays as it is written
+        return _open(map_expressions(stmt, lambda e: rewrite(substitute(e, dict(copies)), rule)))
 
     if not copies:
         return function
