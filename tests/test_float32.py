@@ -45,7 +45,9 @@ def machine_code(f, *args) -> str:
 def test_no_double_arithmetic_in_float32_loops(function, arguments) -> None:
     x = np.linspace(0.5, 1.5, 9, dtype=np.float32)
     code = machine_code(grad(function, cache=False), *[x] * arguments, np.ones(9, np.float32))
-    double = re.findall(r"\bv?(?:add|sub|mul|div|fmadd\d*|fnmadd\d*|fmsub\d*|max|min)[sp]d\b|\bv?cvts[sd]2s[sd]\b", code)
+    double = re.findall(
+        r"\bv?(?:add|sub|mul|div|fmadd\d*|fnmadd\d*|fmsub\d*|max|min)[sp]d\b|\bv?cvts[sd]2s[sd]\b", code
+    )
     assert re.search(r"\bv?(?:add|mul)[sp]s\b", code), "no float32 arithmetic found: is this the right code?"
     assert not double, sorted(set(double))
 

@@ -189,9 +189,7 @@ class Builder:
 
     def is_known_at_entry(self, expr: Expr) -> bool:
         """Is it made of lengths of arguments alone?"""
-        return all(
-            isinstance(node, (Const, Dim, Call)) or node in self.known_at_entry for node in subexpressions(expr)
-        )
+        return all(isinstance(node, (Const, Dim, Call)) or node in self.known_at_entry for node in subexpressions(expr))
 
     def at_entry(self, name: str, value: Expr) -> Var:
         """A fresh variable that has the value from the entry of the function on."""

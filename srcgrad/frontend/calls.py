@@ -438,7 +438,7 @@ def power(interpreter: Interpreter, x: Any, y: Any) -> Any:
 
 
 def show(interpreter: Interpreter, *values: Any, **options: Any) -> Any:
-    from .control import print_values
+    from .exceptions import print_values
 
     print_values(interpreter, list(values))
     return NONE

@@ -85,7 +85,7 @@ def evaluate(interpreter: Interpreter, node: ast.expr) -> Any:
             interpreter.bind(target.id, evaluate(interpreter, value), mark)
             return interpreter.env[target.id]
         case ast.JoinedStr():
-            from .control import message_of
+            from .exceptions import message_of
 
             return Static(message_of(interpreter, node)[0])
     word = EXPRESSION_WORDS.get(type(node), f"a {type(node).__name__.lower()} expression")
@@ -283,7 +283,7 @@ def choose_value(interpreter: Interpreter, condition: Expr, nodes: list[ast.expr
 
 def _either(interpreter: Interpreter, condition: Expr, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
     """The value of one of two expressions, of which only one is evaluated."""
-    from . import control
+    from . import branches
 
     name = ".either"
 
@@ -296,7 +296,7 @@ def _either(interpreter: Interpreter, condition: Expr, then: Callable[[], Any], 
         return bind
 
     interpreter.env.pop(name, None)
-    control.choose(interpreter, condition, run(then), run(orelse), [name])
+    branches.choose(interpreter, condition, run(then), run(orelse), [name])
     return interpreter.env.pop(name)
 
 
@@ -419,7 +419,7 @@ def conditional(interpreter: Interpreter, node: ast.IfExp) -> Any:
     (then, x), (orelse, y) = sides
     plain_numbers = isinstance(x, Scalar) and isinstance(y, Scalar) and not (loads(x.expr) or loads(y.expr))
     if not then and not orelse and plain_numbers:  # an element is only read on the side that is taken
-        from .control import join_scalars
+        from .carried import join_scalars
 
         dtype, weak = join_scalars(x, y)
         return Scalar(Call("select", (condition, cast(x.expr, dtype), cast(y.expr, dtype)), dtype), weak)

@@ -21,7 +21,7 @@ import numpy as np
 from ..errors import ArgumentError, NameArgumentError
 from ..ir.nodes import BOOL, AddTo, Alloc, Array, Assign, Call, Const, Dim, Expr, Stmt, Var
 from ..ir.walk import loads, map_expressions, statements, substitute, variables, written
-from . import control, expressions, flow, liveness
+from . import branches, carried, control, exceptions, expressions, flow, liveness
 from .arithmetic import elementwise
 from .builder import Builder
 from .numpy import indexing
@@ -135,7 +135,7 @@ class Interpreter:
                 if not isinstance(value, ast.Constant):
                     expressions.evaluate(self, value)
             case ast.If():
-                return control.branch(self, stmt)
+                return branches.branch(self, stmt)
             case ast.For():
                 control.for_loop(self, stmt)
             case ast.While():
@@ -144,10 +144,10 @@ class Interpreter:
                 defaults = expressions.defaults(self, stmt.args)
                 self.env[stmt.name] = Closure(stmt, defaults, self.frame)
             case ast.Raise():
-                control.raise_error(self, stmt)
+                exceptions.raise_error(self, stmt)
                 return True
             case ast.Assert():
-                control.assertion(self, stmt)
+                exceptions.assertion(self, stmt)
             case ast.Pass():
                 pass
             case ast.Import() | ast.ImportFrom():
@@ -251,8 +251,8 @@ class Interpreter:
 
     def bind(self, name: str, value: Any, mark: int) -> None:
         """Give a value a name: scalars become variables, expressions of arrays become memory."""
-        if control.bound_flag(name) in self.env:  # it may have been without a value so far
-            self.bind(control.bound_flag(name), Scalar(Const(True, BOOL), weak=True), mark)
+        if carried.bound_flag(name) in self.env:  # it may have been without a value so far
+            self.bind(carried.bound_flag(name), Scalar(Const(True, BOOL), weak=True), mark)
         match value:
             case Scalar():
                 self.env[name] = self.bind_scalar(name, value, mark)
@@ -276,8 +276,8 @@ class Interpreter:
     def bind_scalar(self, name: str, value: Scalar, mark: int) -> Scalar:
         build = self.build
         current = self.env.get(name)
-        carried = isinstance(current, Scalar) and isinstance(current.expr, Var) and current.expr in build.mutable
-        if carried and name in self.carried_names():
+        is_carried = isinstance(current, Scalar) and isinstance(current.expr, Var) and current.expr in build.mutable
+        if is_carried and name in self.carried_names():
             return self.reassign(name, current, value)  # type: ignore[arg-type]
         expr = value.expr
         if isinstance(expr, Const):
@@ -293,15 +293,15 @@ class Interpreter:
         return Scalar(build.variable(name, expr), value.weak)
 
     def carried_names(self) -> set[str]:
-        return control.carried_now(self)
+        return carried.carried_now(self)
 
     def reassign(self, name: str, current: Scalar, value: Scalar) -> Scalar:
         """The variable goes round a loop: it is assigned, and its type may have to widen."""
         var = current.expr
         assert isinstance(var, Var)
-        joined, weak = control.join_scalars(current, value)
+        joined, weak = carried.join_scalars(current, value)
         if joined != var.dtype or weak != current.weak:
-            raise control.Widen(name, joined, weak)
+            raise carried.Widen(name, joined, weak)
         from .arithmetic import cast
 
         expr = cast(value.expr, joined)
@@ -420,7 +420,7 @@ class Interpreter:
                 self.build.refuse(
                     f"{name.lstrip('.')} may not be defined here", "assign it ahead of the branch or loop"
                 )
-            control.check_bound(self, name)
+            carried.check_bound(self, name)
             return value
         while frame.function is None and frame.parent is not None:
             frame = frame.parent

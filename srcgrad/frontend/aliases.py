@@ -1,0 +1,137 @@
+"""Which memory may be which: where Python gives one array two names, and we give each name memory of its own.
+
+y = x           x and y are one array after the loop, if it ran: writing to one must not be followed by reading
+(in a loop)     the other.  Such memories are *twins*; what a write makes stale is refused when it is read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..ir.nodes import (
+    Alloc,
+    Array,
+    Dim,
+)
+from .values import (
+    ArrayValue,
+    TupleValue,
+)
+
+if TYPE_CHECKING:
+    from .carried import Attempt
+    from .interpret import Interpreter
+
+
+HELD = ".items_"
+
+
+class Aliased(Exception):
+    """What is rebound in the loop may be memory that others know: seen at its end, minded from its beginning."""
+
+    def __init__(self, twins: set[tuple[str, str]], stale: dict[str, Any]) -> None:
+        self.twins, self.stale = twins, stale
+
+
+def is_private(interpreter: Interpreter, name: str, value: ArrayValue) -> bool:
+    """Is this memory made here, and known by no other name and through no view?"""
+    build, handle = interpreter.build, value.handle
+    if handle is None or build.root(handle) != handle.name or handle.name not in build.contiguous:
+        return False
+    if any(isinstance(dim, Dim) and dim.array == handle.name for dim in handle.dims) or handle.name in build.twins:
+        return False
+    made = any(isinstance(s, Alloc) and s.array == handle for s in build.block)
+    return made and not is_known_elsewhere(interpreter, name, handle.name)
+
+
+def note_twins(interpreter: Interpreter, name: str, own: Array, value: ArrayValue) -> None:
+    """Python holds one array where we hold a copy: writing to one must not be followed by reading the other."""
+    build, handle = interpreter.build, value.handle
+    if handle is None:
+        return
+    root = build.root(handle)
+    is_argument = any(isinstance(dim, Dim) and dim.array == root for dim in handle.dims)
+    shared = is_argument and build.arguments_are_shared
+    if shared or build.twins.get(root) or is_known_elsewhere(interpreter, name, root):
+        build.twin(own, handle)
+
+
+def is_known_elsewhere(interpreter: Interpreter, name: str, root: str) -> bool:
+    """Does another name that is still wanted stand for this memory?"""
+    build = interpreter.build
+    for frame in interpreter.frames:
+        for other, held in frame.env.items():
+            here = frame is interpreter.frame
+            hidden = other.startswith(HELD)  # what a loop runs over is wanted until its end
+            wanted = interpreter.wanted is None or other in interpreter.wanted or hidden
+            if here and (other == name or not wanted):
+                continue
+            for leaf in value_leaves(held):
+                if isinstance(leaf, ArrayValue) and any(build.root(a) == root for a in arrays_of(leaf)):
+                    return True
+    return False
+
+
+def arrays_of(value: ArrayValue) -> list[Array]:
+    from ..ir.walk import loads
+
+    return [load.array for load in loads(value.element)]
+
+
+def value_leaves(value: Any) -> list[Any]:
+    if isinstance(value, TupleValue):
+        return [leaf for item in value.items for leaf in value_leaves(item)]
+    return [value]
+
+
+def roots_of_value(build: Any, value: Any) -> set[str]:
+    return {build.root(a) for leaf in value_leaves(value) if isinstance(leaf, ArrayValue) for a in arrays_of(leaf)}
+
+
+def mind_aliases(interpreter: Interpreter, arrays: list[tuple[str, Array, ArrayValue]], attempt: Attempt) -> None:
+    """Copies of memory that another name keeps, or that two names get, are twins from the loop's beginning on."""
+    build = interpreter.build
+    found: set[tuple[str, str]] = set()
+    plain = [(name, end) for name, _, end in arrays if name not in attempt.swapped]
+    for name, end in plain:
+        for root in roots_of_value(build, end):
+            found |= {(name, other) for other, value in plain if other != name and root in roots_of_value(build, value)}
+            others = {n for n, _ in plain}
+            if any(
+                root in roots_of_value(build, value)
+                for frame in interpreter.frames
+                for other, value in frame.env.items()
+                if not (frame is interpreter.frame and (other in others or not is_wanted(interpreter, other)))
+            ):
+                found.add((name, root))
+            found |= {(name, twin) for twin in build.twins.get(root, ()) if twin != memory_of(arrays, name)}
+    found = {pair for pair in found if pair not in attempt.twins and pair[0] != pair[1]}
+    own = {name: target.name for name, target, _ in arrays}
+    found = {(name, other) for name, other in found if own.get(name) != other}
+    if found:
+        raise Aliased(found, {})
+
+
+def memory_of(arrays: list[tuple[str, Array, ArrayValue]], name: str) -> str:
+    return next(target.name for other, target, _ in arrays if other == name)
+
+
+def is_wanted(interpreter: Interpreter, name: str) -> bool:
+    return interpreter.wanted is None or name in interpreter.wanted or name.startswith(HELD)
+
+
+def mind_merged_aliases(interpreter: Interpreter, merged: dict[str, Any], sides: tuple[dict[str, Any], ...]) -> None:
+    """Names that are one memory at the end of a branch are twins after it, where each has memory of its own."""
+    build = interpreter.build
+    for side in sides:
+        by_root: dict[str, set[str]] = {}
+        for name, value in merged.items():
+            roots = roots_of_value(build, value)
+            if len(roots) == 1:
+                for root in roots_of_value(build, side.get(name)):
+                    by_root.setdefault(root, set()).update(roots)
+        for group in by_root.values():
+            first, *rest = sorted(group)
+            for other in rest:
+                build.twins.setdefault(first, set()).add(other)
+                build.twins.setdefault(other, set()).add(first)

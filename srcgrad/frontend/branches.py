@@ -1,0 +1,245 @@
+"""Branches: what comes out of an `if` by either side gets one variable or one memory.
+
+if c: y = x * 2          if c: y = x * 2
+else: y = -x       →     else: y = -x            (one array y, allocated on both sides)
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..ir import affine
+from ..ir.nodes import (
+    BOOL,
+    INT64,
+    Alloc,
+    Array,
+    Assign,
+    Const,
+    CopyTo,
+    Expr,
+    If,
+    Stmt,
+    Store,
+    Swap,
+    Var,
+)
+from ..ir.rename import rename_arrays
+from ..ir.walk import statements, variables
+from . import expressions
+from .aliases import mind_merged_aliases, note_twins, roots_of_value
+from .arithmetic import cast
+from .carried import bound_flag, join_scalars
+from .liveness import assigned
+from .values import (
+    UNDEFINED,
+    ArrayValue,
+    Scalar,
+    Static,
+    TupleValue,
+    whole,
+)
+
+if TYPE_CHECKING:
+    from .interpret import Interpreter
+
+
+def branch(interpreter: Interpreter, node: ast.If, then: Callable[[], Any] | None = None) -> bool:
+    """An `if`.  A test that is known now leaves one branch only."""
+    test = expressions.evaluate(interpreter, node.test)
+    known = expressions.static_truth(test)
+    if known is not None:
+        if known:
+            return bool(then()) if then else interpreter.block(node.body)
+        return interpreter.block(node.orelse)
+    interpreter.at(node)
+    condition = expressions.truth(interpreter, test)
+    live_out = node.live_out  # type: ignore[attr-defined]
+    names = sorted(live_out & assigned([*node.body, *node.orelse]))
+    run_then = then or (lambda: interpreter.block(node.body))
+    return choose(interpreter, condition, run_then, lambda: interpreter.block(node.orelse), names, live_out)
+
+
+def choose(
+    interpreter: Interpreter,
+    condition: Expr,
+    then: Callable[[], Any],
+    orelse: Callable[[], Any],
+    names: list[str],
+    wanted: frozenset[str] | None = None,
+) -> bool:
+    """Interpret two branches, and merge the names that are still wanted."""
+    build, env = interpreter.build, interpreter.env
+    condition = build.capture(condition, "chosen") if build.mutable & variables(condition) else condition
+    before = dict(env)
+    results = []
+    for run in (then, orelse):
+        block: list[Stmt] = []
+        with build.nested(block):
+            ended = bool(run())
+        results.append((block, dict(env), ended))
+        env.clear()
+        env.update(before)
+    (then_block, then_env, then_ended), (else_block, else_env, else_ended) = results
+    merged: dict[str, Any] = {}
+    ahead: list[Stmt] = []
+    if then_ended or else_ended:
+        merged = else_env if then_ended else then_env
+    else:
+        for name in list(names):
+            sides = [e.get(name, UNDEFINED) is UNDEFINED for e in (then_env, else_env)]
+            if sides[0] != sides[1] and not name.startswith("."):
+                for side, missing in zip((then_env, else_env), sides, strict=False):
+                    side.setdefault(bound_flag(name), Scalar(Const(not missing, BOOL), weak=True))
+            if bound_flag(name) in then_env or bound_flag(name) in else_env:
+                names = [*names, bound_flag(name)]
+                for side in (then_env, else_env):
+                    side.setdefault(bound_flag(name), Scalar(Const(True, BOOL), weak=True))
+        interpreter.wanted = wanted
+        keys = dict.fromkeys([*then_env, *else_env])
+        for name in keys:
+            x, y = then_env.get(name, UNDEFINED), else_env.get(name, UNDEFINED)
+            if x is y or x == y:
+                merged[name] = x
+            elif name in names:
+                with build.into(ahead):
+                    interpreter.branch_envs = (then_env, else_env)
+                    merged[name] = merge(interpreter, name, (then_block, x), (else_block, y))
+        mind_merged_aliases(interpreter, merged, (then_env, else_env))
+    build.block.extend(ahead)
+    build.emit(If(condition, tuple(then_block), tuple(else_block)))
+    env.clear()
+    env.update(merged)
+    return then_ended and else_ended
+
+
+def merge(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tuple[list[Stmt], Any]) -> Any:
+    """One value for what is x at the end of one branch and y at the end of the other."""
+    build = interpreter.build
+    a, b = x[1], y[1]
+    if a is UNDEFINED or b is UNDEFINED:
+        a, b = (a if b is UNDEFINED else b,) * 2 if not isinstance(a if b is UNDEFINED else b, ArrayValue) else (a, b)
+    match a, b:
+        case Scalar(), Scalar():
+            dtype, weak = join_scalars(a, b)
+            var = Var(build.names.fresh(name), dtype)
+            build.mutable.add(var)
+            for (block, value), side in ((x, a), (y, b)):
+                if value is UNDEFINED:
+                    build.emit(Assign(var, Const(dtype.type(0).item(), dtype)))
+                else:
+                    _finish(build, block, var, side.expr)
+            return Scalar(var, weak)
+        case TupleValue(items=first), TupleValue(items=second) if len(first) == len(second):
+            items = [
+                merge(interpreter, f"{name}_{k}", (x[0], p), (y[0], q)) if p != q else p
+                for k, (p, q) in enumerate(zip(first, second, strict=False))
+            ]
+            return TupleValue(tuple(items), a.kind)
+        case (ArrayValue() | Undefined_(), ArrayValue() | Undefined_()):
+            return merge_arrays(interpreter, name, x, y)
+        case (Scalar(), ArrayValue(dims=())) | (ArrayValue(dims=()), Scalar()):
+            sides = [v if isinstance(v, Scalar) else Scalar(v.element) for v in (a, b)]
+            return merge(interpreter, name, (x[0], sides[0]), (y[0], sides[1]))
+    if name == ".result":
+        return build.refuse("the function returns values of different kinds on different paths")
+    return Static(_Ambiguous(name))
+
+
+class _Ambiguous:
+    """A name of which nothing is known but that it depends on the path."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"{self.name}, which is of another kind on each path"
+
+
+Undefined_ = type(UNDEFINED)
+
+
+def _finish(build: Any, block: list[Stmt], var: Var, expr: Expr) -> None:
+    """End a branch with var = expr; a variable that was made for this value takes the name itself."""
+    expr = cast(expr, var.dtype)
+    last = block[-1] if block else None
+    if isinstance(last, Assign) and last.var == expr and last.var not in build.mutable | build.pinned:
+        block[-1] = Assign(var, last.value, span=last.span)
+        return
+    with build.into(block):
+        build.emit(Assign(var, expr))
+
+
+def merge_arrays(
+    interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tuple[list[Stmt], Any]
+) -> ArrayValue:
+    build = interpreter.build
+    known = [value for _, value in (x, y) if isinstance(value, ArrayValue)]
+    ndim = known[0].ndim
+    if any(v.ndim != ndim for v in known):
+        return build.refuse(f"{name.lstrip('.')} has another number of axes on each path")
+    dtype = np.result_type(*(v.dtype for v in known))
+    alike = all(map(affine.same, known[0].dims, known[-1].dims))
+    outside = alike and not any(_assigned_in(block, dim) for block, _ in (x, y) for dim in known[0].dims)
+    merged_name = build.names.fresh(name)
+    if outside:
+        merged = Array(merged_name, dtype, known[0].dims)
+    else:
+        dims = tuple(Var(build.names.fresh(f"{merged_name}_n{k}"), INT64) for k in range(ndim))
+        build.pinned |= set(dims)
+        merged = Array(merged_name, dtype, dims)
+    build.contiguous.add(merged.name)
+    build.roots[merged.name] = merged.name
+    for block, value in (x, y):
+        with build.into(block):
+            sizes = value.dims if isinstance(value, ArrayValue) else (affine.ZERO,) * ndim
+            if not outside:
+                for var, size in zip(merged.dims, sizes, strict=False):
+                    build.emit(Assign(var, size))  # type: ignore[arg-type]
+            if not isinstance(value, ArrayValue):
+                build.emit(Alloc(merged, merged.dims, Const(dtype.type(0).item(), dtype)))
+                continue
+            handle = value.handle
+            if (
+                outside
+                and handle is not None
+                and handle.dtype == dtype
+                and _takes_over(interpreter, block, handle, merged, name)
+            ):
+                continue
+            build.check_fresh(value.element)
+            build.emit(Alloc(merged, merged.dims))
+            if handle is not None and handle.dtype == dtype:
+                build.emit(CopyTo(merged, handle))
+                note_twins(interpreter, name, merged, value)
+            else:
+                store = lambda index, v=value: Store(merged, index, cast(v.at(index), dtype))
+                build.each(merged.dims, store)
+    return whole(merged)
+
+
+def _assigned_in(block: list[Stmt], dim: Expr) -> bool:
+    made = {s.var for s in statements(tuple(block)) if isinstance(s, Assign)}
+    return bool(variables(dim) & made)
+
+
+def _takes_over(interpreter: Interpreter, block: list[Stmt], handle: Array, merged: Array, name: str) -> bool:
+    """An array made in this branch for this value alone becomes the merged one."""
+    build = interpreter.build
+    at = next((k for k, s in enumerate(block) if isinstance(s, Alloc) and s.array == handle), None)
+    views = [a for a, root in build.roots.items() if root == handle.name and a != handle.name]
+    count = sum(isinstance(s, Alloc) and s.array == handle for s in statements(tuple(block)))
+    if at is None or views or count != 1 or handle.name in build.twins:
+        return False
+    for side in interpreter.branch_envs:
+        if any(other != name and handle.name in roots_of_value(build, value) for other, value in side.items()):
+            return False
+    if any(isinstance(s, Swap) and handle in (s.left, s.right) for s in statements(tuple(block))):
+        return False
+    block[:] = [rename_arrays(stmt, {handle.name: merged}) for stmt in block]
+    block[at] = Alloc(merged, merged.dims, block[at].fill, span=block[at].span)  # type: ignore[attr-defined]
+    return True

@@ -1,0 +1,417 @@
+"""What goes round a loop: one variable for a scalar, one memory for an array that is rebound.
+
+    s = 0.0                      s = 0.0
+    for i in range(n):     →     for i in range(n):        (s is one mutable variable)
+        s = s * x[i]                 s = s * x[i]
+
+A loop is interpreted again when its end disagrees with its beginning: a type widens (int → float), an array name turns
+out to be rebound, or memory turns out to be known by another name.  New contents of a rebound name are copied to its
+memory, or, where names only change places (`u, un = un, u`), the two swap.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import place
+from ..ir import affine
+from ..ir.nodes import (
+    BOOL,
+    Array,
+    Assign,
+    Call,
+    Const,
+    CopyTo,
+    Expr,
+    If,
+    Raise,
+    Stmt,
+    Store,
+    Swap,
+    Var,
+)
+from ..ir.walk import statements, variables
+from .aliases import Aliased, arrays_of, is_private, mind_aliases, note_twins, roots_of_value, value_leaves
+from .arithmetic import cast
+from .liveness import assigned
+from .values import (
+    UNDEFINED,
+    ArrayValue,
+    Scalar,
+    Static,
+    TupleValue,
+    whole,
+)
+
+if TYPE_CHECKING:
+    from .interpret import Interpreter
+
+
+class Widen(Exception):
+    """A name that goes round a loop does not keep its type: try again with the wider one."""
+
+    def __init__(self, name: str, dtype: np.dtype, weak: bool) -> None:
+        self.name, self.dtype, self.weak = name, dtype, weak
+
+
+@dataclass
+class Attempt:
+    """What earlier tries at a loop have taught: types that widen, arrays that are rebound, arrays that are swapped."""
+
+    types: dict[str, tuple[np.dtype, bool]] = field(default_factory=dict)
+    rebound: dict[str, Any] = field(default_factory=dict)
+    swapped: set[str] = field(default_factory=set)
+    twins: set[tuple[str, str]] = field(default_factory=set)  # a rebound name, and a name or memory that it may be
+    stale: dict[str, Any] = field(default_factory=dict)  # what an iteration leaves stale for the next
+
+
+def carried_now(interpreter: Interpreter) -> set[str]:
+    """The names of the current call that go round a loop being interpreted."""
+    stack = interpreter.__dict__.setdefault("loop_stack", [])
+    return {name for frame, names in stack if frame is interpreter.frame for name in names}
+
+
+def join_scalars(x: Scalar, y: Scalar) -> tuple[np.dtype, bool]:
+    """The dtype of a variable that holds either."""
+    if x.weak and y.weak:
+        return np.result_type(x.dtype, y.dtype), True
+    if x.weak != y.weak:
+        weak, strong = (x, y) if x.weak else (y, x)
+        kind = {"f": float, "i": int, "u": int, "b": bool}[weak.dtype.kind]
+        if kind is bool:
+            return np.result_type(strong.dtype, BOOL), False
+        return np.result_type(strong.dtype, kind(0)), False
+    return np.result_type(x.dtype, y.dtype), False
+
+
+def bound_flag(name: str) -> str:
+    """The name of a flag that says whether a name has a value yet, where that depends on the path."""
+    return f".bound_{name}"
+
+
+def check_bound(interpreter: Interpreter, name: str) -> None:
+    """Python raises UnboundLocalError for a name that this path did not bind."""
+    flag = interpreter.env.get(bound_flag(name))
+    if not isinstance(flag, Scalar) or (flag.is_constant and flag.value):
+        return
+    missing = Raise(
+        "UnboundLocalError", f"cannot access local variable '{name}' where it is not associated with a value"
+    )
+    interpreter.build.emit(If(Call("not", (flag.expr,), BOOL), (missing,)))
+    interpreter.env[bound_flag(name)] = Scalar(Const(True, BOOL), weak=True) if interpreter.build.is_top_level else flag
+
+
+def repeat(
+    interpreter: Interpreter, node: ast.For | ast.While, body: list[ast.stmt], make: Callable[[list[str]], Stmt]
+) -> None:
+    """Interpret a loop until its end agrees with its beginning."""
+    changed = assigned([*body, *([ast.Assign([node.target], node.iter)] if isinstance(node, ast.For) else [])])
+    names = sorted(changed & (node.live_in_body | node.live_out))  # type: ignore[union-attr]
+    for name in names:
+        if interpreter.env.get(name, UNDEFINED) is UNDEFINED and not name.startswith("."):
+            interpreter.env[bound_flag(name)] = Scalar(Const(False, BOOL), weak=True)
+    names += [bound_flag(name) for name in names if bound_flag(name) in interpreter.env]
+    attempt = Attempt()
+    saved = save(interpreter)
+    while True:
+        try:
+            _try_loop(interpreter, node, names, attempt, make)
+            break
+        except Widen as wider:
+            if wider.name not in names:
+                raise
+            attempt.types[wider.name] = (wider.dtype, wider.weak)
+        except _Rebound as found:
+            attempt.rebound |= found.dims
+            attempt.swapped |= found.swapped
+        except Aliased as found:
+            attempt.twins |= found.twins
+            attempt.stale |= found.stale
+        restore(interpreter, saved)
+    for name in changed - set(names):
+        interpreter.env.pop(name, None)
+
+
+class _Rebound(Exception):
+    def __init__(self, dims: dict[str, Any], swapped: set[str]) -> None:
+        self.dims, self.swapped = dims, swapped
+
+
+def _try_loop(
+    interpreter: Interpreter, node: ast.stmt, names: list[str], attempt: Attempt, make: Callable[[list[str]], Stmt]
+) -> None:
+    build, env = interpreter.build, interpreter.env
+    stack = interpreter.__dict__.setdefault("loop_stack", [])
+    entries: dict[str, Any] = {}
+    interpreter.wanted = node.live_in_body | node.live_out  # type: ignore[attr-defined]
+    for name in names:
+        value = env.get(name, UNDEFINED)
+        env[name] = entries[name] = _enter(interpreter, name, value, attempt)
+    for name, other in sorted(attempt.twins):
+        own = _handle_of(entries.get(name))
+        if own is not None:
+            partner = _handle_of(entries.get(other)) if other in entries else None
+            build.twin(own, partner if partner is not None else Array(other, own.dtype, ()))
+    build.stale |= attempt.stale
+    outer_close = interpreter.__dict__.get("close_loop")
+    interpreter.wanted = None
+    frame = interpreter.frame
+
+    interpreter.stale_before.append(set(build.stale))
+
+    def close() -> None:
+        interpreter.at(node)
+        interpreter.wanted = node.live_in_body | node.live_out  # type: ignore[attr-defined]
+        _close(interpreter, names, entries, attempt)
+
+    interpreter.close_loop = close  # type: ignore[attr-defined]
+    stack.append((frame, [n for n in names if isinstance(entries[n], Scalar)]))
+    try:
+        loop = make(names)
+    finally:
+        stack.pop()
+        interpreter.stale_before.pop()
+        interpreter.close_loop = outer_close  # type: ignore[attr-defined]
+    interpreter.at(node)
+    build.emit(loop)
+    for name in names:
+        env[name] = entries[name]
+
+
+def _handle_of(value: Any) -> Array | None:
+    return value.handle if isinstance(value, ArrayValue) else None
+
+
+def _enter(interpreter: Interpreter, name: str, value: Any, attempt: Attempt) -> Any:
+    """The value of a name at the head of the loop: in a variable of its own, in memory of its own where rebound."""
+    build = interpreter.build
+    if value is UNDEFINED:
+        if name in attempt.types:
+            dtype, weak = attempt.types[name]
+            value = Scalar(Const(dtype.type(0).item(), dtype), weak)
+        elif name in attempt.rebound:
+            dtype, dims = attempt.rebound[name]
+            return whole(build.allocate(name, dtype, dims, Const(dtype.type(0).item(), dtype)))
+        else:
+            return UNDEFINED
+    match value:
+        case Scalar():
+            dtype, weak = attempt.types.get(name, (value.dtype, value.weak))
+            return Scalar(_own_variable(interpreter, name, value, dtype), weak)
+        case TupleValue(items=items, kind=kind):
+            return TupleValue(tuple(_enter(interpreter, f"{name}_{k}", v, attempt) for k, v in enumerate(items)), kind)
+        case ArrayValue() if name in attempt.rebound and name not in attempt.swapped:
+            dims = attempt.rebound[name][1]
+            if not all(map(affine.same, dims, value.dims)):
+                return whole(_in_other_dims(interpreter, name, value, dims))
+            if is_private(interpreter, name, value):
+                return value
+            own = build.materialize(value, name, copy=True)
+            note_twins(interpreter, name, own, value)
+            return whole(own)
+    return value
+
+
+def _own_variable(interpreter: Interpreter, name: str, value: Scalar, dtype: np.dtype) -> Var:
+    build = interpreter.build
+    var = value.expr
+    if isinstance(var, Var) and var.dtype == dtype and interpreter.names_of(var) == [name]:
+        if var in build.mutable:
+            return var
+        if var not in build.pinned and var not in build.lower:
+            build.mutable.add(var)
+            return var
+    own = build.variable(name, cast(value.expr, dtype))
+    build.mutable.add(own)
+    return own
+
+
+def _steady_dims(build: Any, entry: ArrayValue, end: ArrayValue) -> tuple[Expr, ...]:
+    """The shape of memory that is rebound in a loop: that of the end, where it is known from the arguments."""
+    if all(map(affine.same, entry.dims, end.dims)) or not all(map(build.is_known_at_entry, end.dims)):
+        return entry.dims
+    return end.dims
+
+
+def _in_other_dims(interpreter: Interpreter, name: str, value: ArrayValue, dims: tuple[Expr, ...]) -> Array:
+    """The value at the head of a loop in memory with the shape that it has at the end of the body."""
+    build = interpreter.build
+    check_same_shape(interpreter, name, value.dims, dims)
+    own = build.allocate(name, value.dtype, dims)
+    build.each(dims, lambda index: Store(own, index, value.at(index)))
+    return own
+
+
+def _close(interpreter: Interpreter, names: list[str], entries: dict[str, Any], attempt: Attempt) -> None:
+    """At the end of the body: hand on what goes round, or find that the loop has to be tried again."""
+    build, env = interpreter.build, interpreter.env
+    rebound: dict[str, Any] = {}
+    scalars: list[tuple[Var, Expr]] = []
+    arrays: list[tuple[str, Array, ArrayValue]] = []
+
+    def compare(name: str, entry: Any, end: Any) -> None:
+        if end is UNDEFINED or end is entry:
+            return
+        match entry, end:
+            case Scalar(expr=Var() as var), Scalar():
+                joined, weak = join_scalars(entry, end)
+                if joined != entry.dtype or weak != entry.weak:
+                    raise Widen(names_of[name], joined, weak)
+                if end.expr != var:
+                    scalars.append((var, cast(end.expr, joined)))
+            case TupleValue(items=before), TupleValue(items=after) if len(before) == len(after):
+                for k, (x, y) in enumerate(zip(before, after, strict=False)):
+                    names_of[f"{name}_{k}"] = names_of[name]
+                    compare(f"{name}_{k}", x, y)
+            case ArrayValue(), ArrayValue() if entry.element == end.element:
+                pass
+            case ArrayValue(), ArrayValue():
+                if entry.ndim != end.ndim or entry.dtype != end.dtype:
+                    build.refuse(f"{name} changes its number of axes or its dtype from one iteration to the next")
+                handle = entry.handle
+                if name in attempt.rebound and name not in attempt.swapped and handle is not None:
+                    arrays.append((name, handle, end))
+                elif name in attempt.swapped and handle is not None:
+                    arrays.append((name, handle, end))
+                else:
+                    rebound[name] = (entry.dtype, _steady_dims(build, entry, end))
+            case x, Scalar() if x is UNDEFINED:
+                raise Widen(names_of[name], end.dtype, end.weak)
+            case x, ArrayValue() if x is UNDEFINED:
+                rebound[name] = (end.dtype, _known_ahead(interpreter, name, end))
+            case Static(), Static() if entry.value is end.value or entry.value == end.value:
+                pass
+            case x, TupleValue() if x is UNDEFINED:
+                build.refuse(
+                    f"{name} is a tuple that first appears inside a loop and is used after it",
+                    "bind it ahead of the loop",
+                )
+            case _ if entry is UNDEFINED:
+                pass
+            case _:
+                build.refuse(f"{name.lstrip('.')} is of another kind at the end of the loop than at its beginning")
+
+    names_of = {name: name for name in names}
+    for name in names:
+        compare(name, entries[name], env.get(name, UNDEFINED))
+    if rebound:
+        raise _Rebound(rebound, _permuted(interpreter, names, entries, rebound))
+    for var, expr in _in_parallel(build, scalars):
+        build.emit(Assign(var, expr))
+    mind_aliases(interpreter, arrays, attempt)
+    _exchange(interpreter, arrays, attempt)
+    known = {root for name in names for root in roots_of_value(build, entries.get(name))}
+    known |= {
+        root for frame in interpreter.frames for value in frame.env.values() for root in roots_of_value(build, value)
+    }
+    left = {root: span for root, span in build.stale.items() if root in known and root not in attempt.stale}
+    left = {root: span for root, span in left.items() if root not in interpreter.stale_before[-1]}
+    if left:
+        raise Aliased(set(), left)
+
+
+def _permuted(interpreter: Interpreter, names: list[str], entries: dict[str, Any], rebound: dict[str, Any]) -> set[str]:
+    """Rebound names that only change places: their memory can be swapped instead of copied."""
+    build = interpreter.build
+    ends = {n: interpreter.env[n].handle for n in rebound if isinstance(interpreter.env.get(n), ArrayValue)}
+    starts = {n: entries[n].handle for n in rebound if isinstance(entries.get(n), ArrayValue)}
+    group = {n for n in rebound if ends.get(n) is not None and starts.get(n) is not None}
+    while True:
+        handles = {starts[n] for n in group}
+        smaller = {n for n in group if ends[n] in handles}
+        if smaller == group:
+            break
+        group = smaller
+    if len({starts[n] for n in group}) < len(group) or len({ends[n] for n in group}) < len(group):
+        return set()
+    for n in group:
+        handle = starts[n]
+        others = [m for frame in interpreter.frames for m, v in frame.env.items() for leaf in value_leaves(v)
+                  if isinstance(leaf, ArrayValue) and m not in group and handle in arrays_of(leaf)]  # fmt: skip
+        views = [a for a, root in build.roots.items() if root == handle.name and a != handle.name]
+        fits = all(map(affine.same, starts[n].dims, ends[n].dims)) and handle.name in build.contiguous
+        if others or views or not fits or build.root(handle) != handle.name or build.twins.get(handle.name):
+            return set()
+    return group
+
+
+def _known_ahead(interpreter: Interpreter, name: str, value: ArrayValue) -> tuple[Expr, ...]:
+    for dim in value.dims:
+        for var in variables(dim):
+            if (var in interpreter.build.lower and var not in interpreter.build.known_at_entry) or any(
+                isinstance(s, Assign) and s.var == var for s in statements(tuple(interpreter.build.block))
+            ):
+                interpreter.build.refuse(
+                    f"the shape of {name.lstrip('.')} is only known inside the loop, and it is used after it",
+                    "allocate it ahead of the loop",
+                )
+    return value.dims
+
+
+def _in_parallel(build: Any, pairs: list[tuple[Var, Expr]]) -> list[tuple[Var, Expr]]:
+    """Assignments that all read the old values, in an order that keeps them."""
+    targets = {var for var, _ in pairs}
+    out = []
+    for var, expr in pairs:
+        if variables(expr) & (targets - {var}):
+            expr = build.variable(f"{var.name}_next", expr)
+        out.append((var, expr))
+    return out
+
+
+def _exchange(interpreter: Interpreter, pairs: list[tuple[str, Array, ArrayValue]], attempt: Attempt) -> None:
+    """Copy what rebound names hold now into their memory; swap where they only change places."""
+    build = interpreter.build
+    holder = {target: end.handle for name, target, end in pairs if name in attempt.swapped}
+    for target in list(holder):  # cycles, as swaps
+        source = holder[target]
+        if source is None or source not in holder:
+            build.refuse("these arrays change places in a way that depends on the path taken", "copy them instead")
+        if source != target:
+            build.emit(Swap(target, source))
+            for other, wanted in holder.items():
+                if wanted == target and other != target:
+                    holder[other] = source
+            holder[target] = target
+    copies = [(target, end) for name, target, end in pairs if name not in attempt.swapped]
+    targets = {target for target, _ in copies}
+    for target, end in copies:
+        check_same_shape(interpreter, target.name, target.dims, end.dims)
+    held: list[tuple[Array, Array]] = []
+    for target, end in copies:
+        build.check_fresh(end.element)
+        reads = {a for a in arrays_of(end) if any(build.root(a) == build.root(t) for t in targets)}
+        source = end.handle
+        if source is None or reads:  # the source may be a view of what is written
+            source = build.materialize(end, "t", copy=source is not None)
+        held.append((target, source))
+    for target, source in held:
+        build.emit(CopyTo(target, source))
+        build.stale.pop(target.name, None)
+
+
+def check_same_shape(interpreter: Interpreter, name: str, first: tuple[Expr, ...], then: tuple[Expr, ...]) -> None:
+    build = interpreter.build
+    for x, y in zip(first, then, strict=True):
+        gap = affine.difference(x, y)
+        if gap is None:
+            message = "an array changes its length from {} to {} in a loop, which is not supported" + place(build.span)
+            build.emit(If(Call("ne", (x, y), BOOL), (Raise("RuntimeShapeError", message, (x, y)),)))
+        elif gap:
+            build.refuse(f"{name} changes its shape from one iteration to the next")
+
+
+def save(interpreter: Interpreter) -> Any:
+    return interpreter.build.save(), [dict(frame.env) for frame in interpreter.frames]
+
+
+def restore(interpreter: Interpreter, saved: Any) -> None:
+    interpreter.build.restore(saved[0])
+    for frame, env in zip(interpreter.frames, saved[1], strict=False):
+        frame.env.clear()
+        frame.env.update(env)
