@@ -215,10 +215,10 @@ def merge_arrays(
             build.emit(Alloc(merged, merged.dims))
             if handle is not None and handle.dtype == dtype:
                 build.emit(CopyTo(merged, handle))
-                note_twins(interpreter, name, merged, value)
             else:
                 store = lambda index, v=value: Store(merged, index, cast(v.at(index), dtype))
                 build.each(merged.dims, store)
+            note_twins(interpreter, name, merged, value)
     return whole(merged)
 
 

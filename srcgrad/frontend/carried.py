@@ -244,6 +244,7 @@ def _in_other_dims(interpreter: Interpreter, name: str, value: ArrayValue, dims:
     check_same_shape(interpreter, name, value.dims, dims)
     own = build.allocate(name, value.dtype, dims)
     build.each(dims, lambda index: Store(own, index, value.at(index)))
+    note_twins(interpreter, name, own, value)
     return own
 
 
