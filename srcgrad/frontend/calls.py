@@ -308,7 +308,7 @@ def convert(interpreter: Interpreter, dtype: np.dtype, args: list[Any]) -> Any:
     value = args[0] if args else constant(0)
     if isinstance(value, Scalar):
         return Scalar(cast(value.expr, dtype))
-    return functions.astype(interpreter.build, expressions._array(interpreter, value), Static(dtype))
+    return functions.astype(interpreter.build, expressions.as_array(interpreter, value), Static(dtype))
 
 
 def math_function(interpreter: Interpreter, target: Any, args: list[Any]) -> Any:

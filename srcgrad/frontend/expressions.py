@@ -10,12 +10,13 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..ir import affine
-from ..ir.nodes import BOOL, INT64, Alloc, Assign, Axis, Call, Const, Expr, For, Load, Stmt, Store, Var
+from ..ir.nodes import BOOL, INT64, Alloc, Axis, Call, Const, Expr, Load, Stmt, Var
 from ..ir.walk import is_constant, loads, statements, variables, written
 from ..rules.names import OPERATORS as ARITHMETIC
 from . import calls
 from .arithmetic import cast, elementwise
 from .builder import Builder
+from .comprehensions import comprehension
 from .numpy import indexing, linalg
 from .values import (
     NONE,
@@ -39,7 +40,6 @@ EXPRESSION_WORDS: dict[type[ast.AST], str] = {
     ast.Dict: "a dict", ast.Set: "a set", ast.DictComp: "a dict comprehension", ast.SetComp: "a set comprehension",
     ast.Yield: "yield", ast.YieldFrom: "yield", ast.Await: "await",
 }  # fmt: skip
-UNROLLED = 64  # iterations of a comprehension over a constant range
 
 
 def evaluate(interpreter: Interpreter, node: ast.expr) -> Any:
@@ -175,7 +175,7 @@ def element(value: ArrayValue, index: Expr) -> Any:
 def binary(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
     build = interpreter.build
     if op == "matmul":
-        return linalg.matmul(build, _array(interpreter, x), _array(interpreter, y), name="@")
+        return linalg.matmul(build, as_array(interpreter, x), as_array(interpreter, y), name="@")
     if isinstance(x, TupleValue) or isinstance(y, TupleValue):
         return _tuple_arithmetic(interpreter, op, x, y)
     if isinstance(x, Static) and isinstance(y, Static):
@@ -197,7 +197,7 @@ def binary(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
     return elementwise(build, op, (x, y), python=True)
 
 
-def _array(interpreter: Interpreter, value: Any) -> Any:
+def as_array(interpreter: Interpreter, value: Any) -> Any:
     if isinstance(value, TupleValue):
         from .numpy.creation import array_of
 
@@ -214,7 +214,7 @@ def _tuple_arithmetic(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
         if number is not None:
             return TupleValue(parts.items * number, parts.kind)
     if isinstance(x, ArrayValue) or isinstance(y, ArrayValue):
-        return elementwise(interpreter.build, op, [_array(interpreter, v) for v in (x, y)], python=True)
+        return elementwise(interpreter.build, op, [as_array(interpreter, v) for v in (x, y)], python=True)
     return interpreter.build.refuse(f"{op} is not defined on these tuples", "make an array of them:  np.array(t)")
 
 
@@ -227,7 +227,7 @@ def unary(interpreter: Interpreter, op: ast.unaryop, value: Any) -> Any:
     name = OPERATORS[type(op)]
     if isinstance(value, Scalar) and value.dtype == BOOL and value.weak and name != "invert":
         value = Scalar(cast(value.expr, INT64), weak=True)
-    return elementwise(interpreter.build, name, (_array(interpreter, value),), python=True)
+    return elementwise(interpreter.build, name, (as_array(interpreter, value),), python=True)
 
 
 def truth(interpreter: Interpreter, value: Any) -> Expr:
@@ -363,7 +363,7 @@ def _static_comparison(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) 
         return result if isinstance(op, ast.Eq) else unary(interpreter, ast.Not(), result)
     if isinstance(x, ArrayValue) or isinstance(y, ArrayValue):
         return elementwise(
-            interpreter.build, OPERATORS[type(op)], [_array(interpreter, v) for v in (x, y)], python=True
+            interpreter.build, OPERATORS[type(op)], [as_array(interpreter, v) for v in (x, y)], python=True
         )
     try:
         return constant(bool(calls.PYTHON_OPERATORS[OPERATORS[type(op)]](plain(x), plain(y))))
@@ -468,7 +468,7 @@ def _tuple_item(interpreter: Interpreter, owner: TupleValue, index: list[Any]) -
     number = static_int(item)
     if number is None:
         if isinstance(item, Scalar) and owner.items and all(isinstance(v, Scalar) for v in owner.items):
-            array = _array(interpreter, owner)
+            array = as_array(interpreter, owner)
             value = element(array, cast(item.expr, INT64))
             return Scalar(value.expr, all(v.weak for v in owner.items))
         return interpreter.build.refuse(
@@ -482,107 +482,6 @@ def _tuple_item(interpreter: Interpreter, owner: TupleValue, index: list[Any]) -
 
 
 # ----------------------------------------------------------------------------------------------- comprehensions
-
-
-def comprehension(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorExp) -> Any:
-    """A list of known length where the range is known, else an array that a loop fills."""
-    first = node.generators[0]
-    over = evaluate(interpreter, first.iter)
-    items = _known_items(over)
-    if items is not None:
-        return TupleValue(tuple(_unrolled(interpreter, node, 0, items)), list)
-    if len(node.generators) > 1 or first.ifs:
-        return interpreter.build.refuse(
-            "a comprehension over a run-time range has one `for` and no `if`", "write the loop"
-        )
-    if isinstance(over, ArrayValue) and over.ndim:
-        held = whole(interpreter.build.stored(over, "items"))
-        return _looped(interpreter, node, Range(affine.ZERO, held.dims[0], affine.ONE), lambda i: element(held, i))
-    if not isinstance(over, Range):
-        return interpreter.build.refuse("a comprehension runs over a range, an array, a tuple or a list")
-    return _looped(interpreter, node, over, lambda index: Scalar(index, weak=True))
-
-
-def _known_items(over: Any) -> list[Any] | None:
-    if isinstance(over, TupleValue):
-        return list(over.items)
-    if isinstance(over, Range) and all(isinstance(e, Const) for e in (over.start, over.stop, over.step)):
-        numbers = range(over.start.value, over.stop.value, over.step.value)  # type: ignore[attr-defined]
-        return [constant(k) for k in numbers] if len(numbers) <= UNROLLED else None
-    return None
-
-
-def _unrolled(interpreter: Interpreter, node: Any, level: int, items: list[Any]) -> list[Any]:
-    generator, out = node.generators[level], []
-    saved = dict(interpreter.env)
-    for item in items:
-        interpreter.assign(generator.target, item, len(interpreter.build.block))
-        kept = [static_truth(evaluate(interpreter, test)) for test in generator.ifs]
-        if None in kept:
-            interpreter.build.refuse("the condition of a comprehension must be known when the function is compiled")
-        if not all(kept):
-            continue
-        if level + 1 < len(node.generators):
-            inner = _known_items(evaluate(interpreter, node.generators[level + 1].iter))
-            if inner is None:
-                interpreter.build.refuse("an inner range of a comprehension must be known", "write the loop")
-            out += _unrolled(interpreter, node, level + 1, inner)
-        else:
-            value = evaluate(interpreter, node.elt)
-            out.append(
-                interpreter.bind_item("t", value)
-                if isinstance(value, (Scalar, TupleValue))
-                else _kept(interpreter, value)
-            )
-    interpreter.env.clear()
-    interpreter.env.update(saved)
-    return out
-
-
-def _kept(interpreter: Interpreter, value: Any) -> Any:
-    return value
-
-
-def _looped(interpreter: Interpreter, node: Any, rng: Range, item: Callable[[Expr], Any]) -> ArrayValue:
-    """[f(i) for i in range(n)] as an array of n rows, filled by a loop."""
-    build = interpreter.build
-    start, stop, step = (
-        build.pin(e, n) for e, n in zip((rng.start, rng.stop, rng.step), ("start", "stop", "step"), strict=False)
-    )
-    count = affine.sub(stop, start)
-    if not affine.same(step, affine.ONE):
-        count = build.capture(Call("trip_count", (start, stop, step), INT64), "n")
-    elif not build.is_at_least(count, 0):
-        count = affine.maximum(count, affine.ZERO)
-    count = build.pin(count)
-    target = node.generators[0].target
-    wanted = target.id if isinstance(target, ast.Name) else "i"
-    saved = dict(interpreter.env)
-    index = Var(build.names.index("i" if isinstance(item(affine.ZERO), ArrayValue) else wanted), INT64)
-    if isinstance(start, Const):
-        build.lower[index] = 0
-    block: list[Stmt] = []
-    with build.nested(block):
-        at = affine.add(start, affine.mul(step, index))
-        interpreter.assign(target, item(build.capture(at, wanted)), len(block))
-        value = _array(interpreter, evaluate(interpreter, node.elt))
-    interpreter.env.clear()
-    interpreter.env.update(saved)
-    if not isinstance(value, (Scalar, ArrayValue)):
-        return build.refuse("the items of a comprehension over a run-time range must be numbers or arrays")
-    dims = value.dims if isinstance(value, ArrayValue) else ()
-    inside = {s.var for s in statements(tuple(block)) if isinstance(s, Assign)} | {index}
-    if any(variables(dim) & inside for dim in dims):
-        return build.refuse("the items of this comprehension differ in shape", "write the loop")
-    out = build.allocate("t", value.dtype, (count, *dims))
-    with build.nested(block):
-        if isinstance(value, Scalar):
-            build.emit(Store(out, (index,), value.expr))
-        else:
-            build.each(dims, lambda i: Store(out, (index, *i), value.at(i)))
-    build.names.release(index.name)
-    build.emit(For(index, affine.ZERO, count, affine.ONE, tuple(block)))
-    return whole(out)
 
 
 def defaults(interpreter: Interpreter, args: ast.arguments) -> dict[str, Any]:

@@ -41,6 +41,19 @@ from .arguments import parameter, type_of
 from .arithmetic import cast
 from .builder import WrittenAfterAll
 from .interpret import Interpreter
+from .outputs import (
+    Group,
+    ScalarOutput,
+    describe_output,
+    describe_type,
+    flat_outputs,
+    float_leaves,
+    float_structure,
+    is_float,
+    result_leaves,
+    structure,
+    type_leaves,
+)
 from .types import ArrayType, ScalarType, StaticType, TupleType, ValueType
 from .values import NONE, UNDEFINED, ArrayValue, Scalar, Static, TupleValue, constant, whole
 
@@ -152,7 +165,7 @@ class _Job:
         if self.kind != "primal":
             info = self.derivative(info, outputs, extra)
             params = [*params, *(extra["seed_params"] or [s for s in info.seeds or () if s is not None])]
-        results = _result_leaves(outputs)
+        results = result_leaves(outputs)
         if self.kind == "primal" and self.returns_nothing:
             results, extra["results"] = (), None
         program = Function(name, tuple(params), (*entry, *build.prologue, *build.block), results, info)
@@ -187,7 +200,7 @@ class _Job:
         return Scalar(param, isinstance(kind, ScalarType) and kind.weak)
 
     def leaf_types(self) -> list[ValueType]:
-        return [leaf for t in self.types for leaf in _type_leaves(t)]
+        return [leaf for t in self.types for leaf in type_leaves(t)]
 
     def type_of_param(self, captured: Any) -> ValueType:
         return type_of(captured.name, captured.fetch())
@@ -279,7 +292,7 @@ class _Job:
 
     def refuse_stale(self, outputs: Any) -> None:
         """Python would have written the caller's array where we wrote a copy: seen too late to be right."""
-        outputs_by_name = {leaf.name for leaf in _flat(outputs) if isinstance(leaf, Array)}
+        outputs_by_name = {leaf.name for leaf in flat_outputs(outputs) if isinstance(leaf, Array)}
         for param in self.own:
             seen = self.kind == "primal" or param.name in outputs_by_name
             if seen and isinstance(param, Array) and param.name in self.build.stale:
@@ -309,16 +322,16 @@ class _Job:
         by_name = dict(zip(self.parameters, self.types, strict=True))
         chosen, parts = [], []
         for name in names:
-            kinds = _float_structure(by_name[name])
+            kinds = float_structure(by_name[name])
             if kinds is None:
                 if wrt is not None:
                     raise ArgumentError(
-                        f"{name} is {_describe(by_name[name])}, and integers have no derivative",
+                        f"{name} is {describe_type(by_name[name])}, and integers have no derivative",
                         help=(f"pass a float:  {name}.astype(float)  or  float({name})",),
                     )
                 continue
             parts.append(kinds)
-            chosen += [v.name for v in _float_leaves(self.arguments[name])]
+            chosen += [v.name for v in float_leaves(self.arguments[name])]
         if not parts:
             raise ArgumentError(
                 f"{self.function.__name__} has no argument to differentiate by: none is a float or an array of floats",
@@ -328,7 +341,7 @@ class _Job:
         return chosen, parts[0] if single else TupleType(tuple(parts))
 
     def seeds(self, outputs: Any, extra: dict[str, Any]) -> tuple[Any, ...] | None:
-        flat = _flat(outputs)
+        flat = flat_outputs(outputs)
         if self.given is LIKE_THE_OUTPUT:
             single = len(flat) == 1 and isinstance(outputs, ScalarOutput)
             self.given = None if single else structure(outputs)
@@ -336,7 +349,7 @@ class _Job:
             if (
                 len(flat) == 1
                 and isinstance(flat[0], ScalarOutput)
-                and _is_float(flat[0])
+                and is_float(flat[0])
                 and not isinstance(outputs, Group)
             ):
                 return None
@@ -349,7 +362,7 @@ class _Job:
         for number, (leaf, kind) in enumerate(zip(flat, kinds, strict=True)):
             param = parameter(self.build, self.seed_name(leaf, number, len(flat)), kind)
             params.append(param)
-            seeds.append(self.converted(leaf, param, kind, checks, setup) if _is_float(leaf) else None)
+            seeds.append(self.converted(leaf, param, kind, checks, setup) if is_float(leaf) else None)
         extra["seed_checks"], extra["seed_setup"] = tuple(checks), tuple(setup)
         extra["seed_params"] = tuple(params)
         return tuple(seeds)
@@ -359,9 +372,8 @@ class _Job:
         if isinstance(outputs, (Group, tuple)):
             parts = outputs.items if isinstance(outputs, Group) else outputs
             if not isinstance(given, TupleType) or len(given.items) != len(parts):
-                raise ShapeError(
-                    f"{path} must have the structure of the output, {describe_output(outputs)}; got {_describe(given)}"
-                )
+                wanted = describe_output(outputs)
+                raise ShapeError(f"{path} must have the structure of the output, {wanted}; got {describe_type(given)}")
             return [
                 k
                 for n, (o, g) in enumerate(zip(parts, given.items, strict=False))
@@ -369,7 +381,7 @@ class _Job:
             ]
         if isinstance(given, (TupleType, StaticType)):
             error = ShapeError if isinstance(given, TupleType) else ArgumentError
-            raise error(f"{path} must be like the output, {describe_output(outputs)}; got {_describe(given)}")
+            raise error(f"{path} must be like the output, {describe_output(outputs)}; got {describe_type(given)}")
         if given.dtype.kind == "c":
             raise ArgumentError(f"{path} is complex, but the output is real", help=("pass v.real",))
         ndim = outputs.ndim if isinstance(outputs, Array) else 0
@@ -418,123 +430,6 @@ class _Job:
 
 
 # ------------------------------------------------------------------------------------------------------ structure
-
-
-@dataclass(frozen=True)
-class ScalarOutput:
-    expr: Expr
-    weak: bool
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.expr.dtype
-
-
-@dataclass(frozen=True)
-class Group:
-    """A tuple or list of outputs."""
-
-    items: tuple[Any, ...]
-    kind: type = tuple
-
-
-def structure(outputs: Any) -> Any:
-    match outputs:
-        case None:
-            return TupleType(())
-        case Group(items=items, kind=kind):
-            return TupleType(tuple(map(structure, items)), kind)
-        case tuple():
-            return TupleType(tuple(map(structure, outputs)))
-        case ScalarOutput(expr=expr, weak=weak):
-            return ScalarType(expr.dtype, weak)
-        case Array(dtype=dtype, ndim=ndim):
-            return ArrayType(dtype, ndim)
-    raise AssertionError(outputs)
-
-
-def _flat(outputs: Any) -> list[Any]:
-    if outputs is None:
-        return []
-    if isinstance(outputs, (Group, tuple)):
-        return [leaf for item in (outputs.items if isinstance(outputs, Group) else outputs) for leaf in _flat(item)]
-    return [outputs]
-
-
-def _result_leaves(outputs: Any) -> tuple[Any, ...]:
-    return tuple(leaf.expr if isinstance(leaf, ScalarOutput) else leaf for leaf in _flat(outputs))
-
-
-def _is_float(leaf: Any) -> bool:
-    return leaf.dtype.kind == "f"
-
-
-def describe_output(outputs: Any, shapes: dict[str, tuple[int, ...]] | None = None) -> str:
-    match outputs:
-        case ScalarOutput(expr=expr):
-            return f"a scalar of dtype {expr.dtype}"
-        case Array(dims=dims, dtype=dtype):
-            count = f"{len(dims)} {'axis' if len(dims) == 1 else 'axes'}"
-            return f"an array of {count}, shape {_dims_text(dims, shapes)}, dtype {dtype}"
-    parts = outputs.items if isinstance(outputs, Group) else outputs
-    return f"a tuple of {len(parts)}: ({', '.join(describe_output(part, shapes) for part in parts)})"
-
-
-def _dims_text(dims: tuple[Expr, ...], shapes: dict[str, tuple[int, ...]] | None) -> str:
-    from ..ir.show import text
-    from ..ir.walk import rewrite
-
-    def known(node: Expr) -> Expr:
-        if isinstance(node, Dim) and node.array in (shapes or {}):
-            return affine.integer((shapes or {})[node.array][node.axis])
-        values = [arg.value for arg in node.args if isinstance(arg, Const)] if isinstance(node, Call) else []
-        if isinstance(node, Call) and len(values) == len(node.args):
-            low, high = values if len(values) == 2 else (0, 0)
-            folded = {"maximum": max(low, high), "minimum": min(low, high), "mul": low * high}.get(node.op)
-            return affine.normal(node) if folded is None else affine.integer(folded)
-        return node
-
-    return f"({', '.join(text(affine.normal(rewrite(d, known))) for d in dims)}{',' if len(dims) == 1 else ''})"
-
-
-def _describe(kind: Any) -> str:
-    match kind:
-        case ScalarType(dtype=dtype):
-            return f"a number of dtype {dtype}"
-        case ArrayType(dtype=dtype, ndim=ndim):
-            return f"an array of dtype {dtype} with {ndim} {'axis' if ndim == 1 else 'axes'}"
-        case TupleType(items=items):
-            return f"a tuple of {len(items)}"
-        case StaticType(value=value):
-            return repr(value)
-    return str(kind)
-
-
-def _float_structure(kind: Any) -> Any:
-    """The part of an argument's structure that carries derivatives; None where there is none."""
-    if isinstance(kind, TupleType):
-        parts = [s for item in kind.items if (s := _float_structure(item)) is not None]
-        plain = kind.kind if len(parts) == len(kind.items) else tuple
-        return TupleType(tuple(parts), plain) if parts else None
-    if isinstance(kind, (ScalarType, ArrayType)) and kind.dtype.kind == "f":
-        return ArrayType(kind.dtype, kind.ndim) if isinstance(kind, ArrayType) else kind
-    return None
-
-
-def _float_leaves(value: Any) -> list[Any]:
-    if isinstance(value, TupleValue):
-        return [leaf for item in value.items for leaf in _float_leaves(item)]
-    if isinstance(value, ArrayValue) and value.dtype.kind == "f" and value.handle is not None:
-        return [value.handle]
-    if isinstance(value, Scalar) and value.dtype.kind == "f" and isinstance(value.expr, Var):
-        return [value.expr]
-    return []
-
-
-def _type_leaves(kind: Any) -> list[Any]:
-    if isinstance(kind, TupleType):
-        return [leaf for item in kind.items for leaf in _type_leaves(item)]
-    return [] if isinstance(kind, StaticType) else [kind]
 
 
 __all__ = ["Interpreted", "interpret", "leaves"]

@@ -59,9 +59,7 @@ from ..ir.nodes import (
 )
 from ..ir.rename import rename_arrays
 from ..ir.walk import (
-    arrays_read,
     blocks,
-    expressions,
     loads,
     map_expressions,
     rewrite,
@@ -70,13 +68,12 @@ from ..ir.walk import (
     subexpressions,
     variables,
     with_blocks,
-    written,
 )
 from ..rules.array import ADJOINTS
 from ..rules.scalar import PRIMITIVES, times
 from .find_active import differentiates, is_linear
 from .info import Info, roots_of
-from .lower_arrays import is_injective
+from .scopes import Scopes, first_writes_of, written_by
 
 END = 1_000_000_000  # the label of the end of the forward part
 
@@ -123,11 +120,11 @@ class _Reverse:
 
     def run(self) -> Function:
         body = self.label(self.function.body)
-        scopes = _Scopes(body, self.function)
+        scopes = Scopes(body, self.function)
         self.scopes, self.single = scopes.declared, scopes.single
         self.home, self.block_of, self.after = scopes.home, scopes.block_of, scopes.after
         self.first_values, self.indices_around = scopes.first_values, scopes.indices_around
-        self.first_writes = _first_writes(body, self.roots)
+        self.first_writes = first_writes_of(body, self.roots)
         sweep = [*self.shadows_of_parameters(), *self.begin_block(body, -1, 0), *self.seeds()]
         sweep += [s for stmt in reversed(body) for s in self.adjoint_of(stmt)]
         sweep_body, results, params = self.finish(tuple(self.seeded_directly(sweep, body)))
@@ -244,7 +241,7 @@ class _Reverse:
             }
             start = next(k for k, s in enumerate(sweep) if isinstance(s, Alloc) and s.array == shadow)
             rest = [s for k, s in enumerate(sweep) if k != start and s is not adding]
-            written_to = {w.name for s in statements(tuple(rest)) for w in _written_all(s)}
+            written_to = {w.name for s in statements(tuple(rest)) for w in written_by(s)}
             if any(isinstance(s, View) and s.base == shadow for s in statements(tuple(rest))) or views:
                 continue
             if shadow.name in written_to:
@@ -398,7 +395,7 @@ class _Reverse:
 
     def rule(self, stmt: Rule) -> list[Stmt]:
         """The adjoint that came with the rule; what it does not make itself is read as it was then."""
-        own: set[str] = {w.name for s in statements(stmt.adjoint) for w in _written_all(s)}
+        own: set[str] = {w.name for s in statements(stmt.adjoint) for w in written_by(s)}
 
         def translate(expr: Expr) -> Expr:
             """Cotangents by their names; reads of what the forward part made are old, as small as can be."""
@@ -535,157 +532,6 @@ class _Reverse:
 
 
 # ------------------------------------------------------------------------------------------------------ analysis
-
-
-class _Scopes:
-    """In which block each scalar lives: the innermost one that holds all its accesses."""
-
-    def __init__(self, body: Block, function: Function) -> None:
-        self.paths: dict[str, list[tuple[int, int]]] = {}
-        self.vars: dict[str, Var] = {}
-        self.single: dict[str, int] = {}
-        self.arrays: dict[str, list[tuple[int, int]]] = {}
-        self.block_of: dict[int, tuple[int, int]] = {}
-        self.after: dict[int, int] = {}
-        self.block_at: dict[tuple[int, int], Block] = {}
-        self.indices_around: dict[int, frozenset[str]] = {}
-        top = ((-1, 0),)
-        for param in function.params:
-            if isinstance(param, Var):
-                self.touch(param, top)
-                self.single[param.name] = 1  # its value at entry
-        for leaf in leaves(function.results):
-            if isinstance(leaf, Array):
-                self.share(leaf.name, top)
-            else:
-                for var in variables(leaf):
-                    self.touch(var, top)
-        self.walk(body, top, frozenset())
-        self.declared: dict[tuple[int, int], list[Var]] = {}
-        for name, path in self.paths.items():
-            if name in self.single and not any(name == p.name for p in function.params):
-                self.declared.setdefault(path[-1], []).append(self.vars[name])
-        self.first_values = {
-            stmt.label
-            for key, declared in self.declared.items()
-            for var in declared
-            for stmt in [self.first_touch(key, var)]
-            if isinstance(stmt, Assign) and stmt.var == var
-        }
-        self.home = {name: path[-1] for name, path in self.arrays.items()}
-
-    def first_touch(self, key: tuple[int, int], var: Var) -> Stmt | None:
-        """The statement of a block that is the first to have to do with a variable that lives there."""
-        for stmt in self.block_at[key]:
-            for inner in statements((stmt,)):
-                if var in _written_all(inner) or any(var in variables(e) for e in expressions(inner)):
-                    return stmt
-                if isinstance(inner, Rule) and var in inner.outputs:
-                    return stmt
-        return None
-
-    def walk(self, block: Block, path: tuple[tuple[int, int], ...], around: frozenset[str]) -> None:
-        self.block_at[path[-1]] = block
-        for position, stmt in enumerate(block):
-            self.block_of[stmt.label], self.indices_around[stmt.label] = path[-1], around
-            inner_around = around | {stmt.index.name} if isinstance(stmt, For) else around
-            inner_around |= {stmt.trip.name} if isinstance(stmt, While) else set()
-            if position + 1 < len(block):
-                self.after[stmt.label] = block[position + 1].label
-            for expr in expressions(stmt):
-                for var in variables(expr):
-                    self.touch(var, path)
-            match stmt:
-                case Assign(var=var) | AddTo(target=Var() as var):
-                    self.touch(var, path)
-                    self.single[var.name] = self.single.get(var.name, 0) + 1
-                case Rule(outputs=outputs, adjoint=adjoint):
-                    for output in outputs:
-                        if isinstance(output, Var):
-                            self.touch(output, path)
-                            self.single[output.name] = self.single.get(output.name, 0) + 2
-                    for inner in statements(adjoint):
-                        for expr in expressions(inner):
-                            for var in variables(expr):
-                                self.touch(var, path)
-            for array in (*arrays_read(stmt), *(w for w in _written_all(stmt) if isinstance(w, Array))):
-                self.share(array.name, path)
-            for number, inner_block in enumerate(blocks(stmt)):
-                if not isinstance(stmt, Rule):
-                    self.walk(inner_block, (*path, (stmt.label, number)), inner_around)
-
-    def touch(self, var: Var, path: tuple[tuple[int, int], ...]) -> None:
-        self.vars[var.name] = var
-        self.paths[var.name] = _common(self.paths.get(var.name), list(path))
-
-    def share(self, name: str, path: tuple[tuple[int, int], ...]) -> None:
-        self.arrays[name] = _common(self.arrays.get(name), list(path))
-
-
-def _common(known: list[tuple[int, int]] | None, path: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    if known is None:
-        return path
-    out = []
-    for x, y in zip(known, path, strict=False):
-        if x != y:
-            break
-        out.append(x)
-    return out
-
-
-def _written_all(stmt: Stmt) -> tuple[Any, ...]:
-    target = written(stmt)
-    return target if isinstance(target, tuple) else (target,) if target is not None else ()
-
-
-def _first_writes(body: Block, roots: dict[str, str]) -> set[int]:
-    """Stores that are the first to touch fresh memory, each element once: their shadow needs no restart."""
-    found: set[int] = set()
-
-    def visit(block: Block) -> None:
-        for position, stmt in enumerate(block):
-            if isinstance(stmt, Alloc):
-                name = stmt.array.name
-                after = next((s for s in block[position + 1 :] if _touches(s, name, roots)), None)
-                if after is not None:
-                    label = _only_store(after, name, roots)
-                    if (
-                        label is not None
-                        and sum(isinstance(s, Alloc) and s.array.name == name for s in statements(body)) == 1
-                    ):
-                        found.add(label)
-            for inner in blocks(stmt):
-                visit(inner)
-
-    visit(body)
-    return found
-
-
-def _touches(stmt: Stmt, name: str, roots: dict[str, str]) -> bool:
-    for inner in statements((stmt,)):
-        names = [a.name for a in arrays_read(inner)] + [w.name for w in _written_all(inner)]
-        if any(roots.get(n, n) == name for n in names):
-            return True
-        if isinstance(inner, View) and roots.get(inner.array.name) == name:
-            return True
-    return False
-
-
-def _only_store(stmt: Stmt, name: str, roots: dict[str, str]) -> int | None:
-    """The label of the one store in a nest of plain loops, if nothing else there touches the memory."""
-    if isinstance(stmt, CopyTo) and stmt.target.name == name:
-        return stmt.label if roots.get(stmt.source.name, stmt.source.name) != name else None
-    over: list[Var] = []
-    while isinstance(stmt, For):
-        over.append(stmt.index)
-        if sum(_touches(s, name, roots) for s in stmt.body) != 1:
-            return None
-        stmt = next(s for s in stmt.body if _touches(s, name, roots))
-    if not isinstance(stmt, Store) or stmt.array.name != name:
-        return None
-    if any(roots.get(x.array.name, x.array.name) == name for e in expressions(stmt) for x in loads(e)):
-        return None
-    return stmt.label if is_injective(stmt.index, tuple(over)) else None
 
 
 def _backwards(stmt: For, old: Any) -> tuple[Expr, Expr, Expr]:

@@ -1,0 +1,125 @@
+"""List comprehensions and generators: lists of known length, or arrays that a loop fills.
+
+[x**i for i in range(3)]   →   a list of three
+[f(i) for i in range(n)]   →   t = empty(n); for i in range(n): t[i] = f(i)
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..ir import affine
+from ..ir.nodes import INT64, Assign, Call, Const, Expr, For, Stmt, Store, Var
+from ..ir.walk import statements, variables
+from . import expressions
+from .values import (
+    ArrayValue,
+    Range,
+    Scalar,
+    TupleValue,
+    constant,
+    whole,
+)
+
+if TYPE_CHECKING:
+    from .interpret import Interpreter
+
+
+UNROLLED = 64  # iterations of a comprehension over a constant range
+
+
+def comprehension(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorExp) -> Any:
+    """A list of known length where the range is known, else an array that a loop fills."""
+    first = node.generators[0]
+    over = expressions.evaluate(interpreter, first.iter)
+    items = _known_items(over)
+    if items is not None:
+        return TupleValue(tuple(_unrolled(interpreter, node, 0, items)), list)
+    if len(node.generators) > 1 or first.ifs:
+        return interpreter.build.refuse(
+            "a comprehension over a run-time range has one `for` and no `if`", "write the loop"
+        )
+    if isinstance(over, ArrayValue) and over.ndim:
+        held = whole(interpreter.build.stored(over, "items"))
+        return _looped(
+            interpreter, node, Range(affine.ZERO, held.dims[0], affine.ONE), lambda i: expressions.element(held, i)
+        )
+    if not isinstance(over, Range):
+        return interpreter.build.refuse("a comprehension runs over a range, an array, a tuple or a list")
+    return _looped(interpreter, node, over, lambda index: Scalar(index, weak=True))
+
+
+def _known_items(over: Any) -> list[Any] | None:
+    if isinstance(over, TupleValue):
+        return list(over.items)
+    if isinstance(over, Range) and all(isinstance(e, Const) for e in (over.start, over.stop, over.step)):
+        numbers = range(over.start.value, over.stop.value, over.step.value)  # type: ignore[attr-defined]
+        return [constant(k) for k in numbers] if len(numbers) <= UNROLLED else None
+    return None
+
+
+def _unrolled(interpreter: Interpreter, node: Any, level: int, items: list[Any]) -> list[Any]:
+    generator, out = node.generators[level], []
+    saved = dict(interpreter.env)
+    for item in items:
+        interpreter.assign(generator.target, item, len(interpreter.build.block))
+        kept = [expressions.static_truth(expressions.evaluate(interpreter, test)) for test in generator.ifs]
+        if None in kept:
+            interpreter.build.refuse("the condition of a comprehension must be known when the function is compiled")
+        if not all(kept):
+            continue
+        if level + 1 < len(node.generators):
+            inner = _known_items(expressions.evaluate(interpreter, node.generators[level + 1].iter))
+            if inner is None:
+                interpreter.build.refuse("an inner range of a comprehension must be known", "write the loop")
+            out += _unrolled(interpreter, node, level + 1, inner)
+        else:
+            value = expressions.evaluate(interpreter, node.elt)
+            out.append(interpreter.bind_item("t", value) if isinstance(value, (Scalar, TupleValue)) else value)
+    interpreter.env.clear()
+    interpreter.env.update(saved)
+    return out
+
+
+def _looped(interpreter: Interpreter, node: Any, rng: Range, item: Callable[[Expr], Any]) -> ArrayValue:
+    """[f(i) for i in range(n)] as an array of n rows, filled by a loop."""
+    build = interpreter.build
+    start, stop, step = (
+        build.pin(e, n) for e, n in zip((rng.start, rng.stop, rng.step), ("start", "stop", "step"), strict=False)
+    )
+    count = affine.sub(stop, start)
+    if not affine.same(step, affine.ONE):
+        count = build.capture(Call("trip_count", (start, stop, step), INT64), "n")
+    elif not build.is_at_least(count, 0):
+        count = affine.maximum(count, affine.ZERO)
+    count = build.pin(count)
+    target = node.generators[0].target
+    wanted = target.id if isinstance(target, ast.Name) else "i"
+    saved = dict(interpreter.env)
+    index = Var(build.names.index("i" if isinstance(item(affine.ZERO), ArrayValue) else wanted), INT64)
+    if isinstance(start, Const):
+        build.lower[index] = 0
+    block: list[Stmt] = []
+    with build.nested(block):
+        at = affine.add(start, affine.mul(step, index))
+        interpreter.assign(target, item(build.capture(at, wanted)), len(block))
+        value = expressions.as_array(interpreter, expressions.evaluate(interpreter, node.elt))
+    interpreter.env.clear()
+    interpreter.env.update(saved)
+    if not isinstance(value, (Scalar, ArrayValue)):
+        return build.refuse("the items of a comprehension over a run-time range must be numbers or arrays")
+    dims = value.dims if isinstance(value, ArrayValue) else ()
+    inside = {s.var for s in statements(tuple(block)) if isinstance(s, Assign)} | {index}
+    if any(variables(dim) & inside for dim in dims):
+        return build.refuse("the items of this comprehension differ in shape", "write the loop")
+    out = build.allocate("t", value.dtype, (count, *dims))
+    with build.nested(block):
+        if isinstance(value, Scalar):
+            build.emit(Store(out, (index,), value.expr))
+        else:
+            build.each(dims, lambda i: Store(out, (index, *i), value.at(i)))
+    build.names.release(index.name)
+    build.emit(For(index, affine.ZERO, count, affine.ONE, tuple(block)))
+    return whole(out)

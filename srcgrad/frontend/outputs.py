@@ -1,0 +1,139 @@
+"""The structure of outputs, cotangents and their types, and how it is told to the user."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..ir import affine
+from ..ir.nodes import (
+    Array,
+    Call,
+    Const,
+    Dim,
+    Expr,
+    Var,
+)
+from .types import ArrayType, ScalarType, StaticType, TupleType
+from .values import ArrayValue, Scalar, TupleValue
+
+
+@dataclass(frozen=True)
+class ScalarOutput:
+    expr: Expr
+    weak: bool
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.expr.dtype
+
+
+@dataclass(frozen=True)
+class Group:
+    """A tuple or list of outputs."""
+
+    items: tuple[Any, ...]
+    kind: type = tuple
+
+
+def structure(outputs: Any) -> Any:
+    match outputs:
+        case None:
+            return TupleType(())
+        case Group(items=items, kind=kind):
+            return TupleType(tuple(map(structure, items)), kind)
+        case tuple():
+            return TupleType(tuple(map(structure, outputs)))
+        case ScalarOutput(expr=expr, weak=weak):
+            return ScalarType(expr.dtype, weak)
+        case Array(dtype=dtype, ndim=ndim):
+            return ArrayType(dtype, ndim)
+    raise AssertionError(outputs)
+
+
+def flat_outputs(outputs: Any) -> list[Any]:
+    if outputs is None:
+        return []
+    if isinstance(outputs, (Group, tuple)):
+        return [
+            leaf for item in (outputs.items if isinstance(outputs, Group) else outputs) for leaf in flat_outputs(item)
+        ]
+    return [outputs]
+
+
+def result_leaves(outputs: Any) -> tuple[Any, ...]:
+    return tuple(leaf.expr if isinstance(leaf, ScalarOutput) else leaf for leaf in flat_outputs(outputs))
+
+
+def is_float(leaf: Any) -> bool:
+    return leaf.dtype.kind == "f"
+
+
+def describe_output(outputs: Any, shapes: dict[str, tuple[int, ...]] | None = None) -> str:
+    match outputs:
+        case ScalarOutput(expr=expr):
+            return f"a scalar of dtype {expr.dtype}"
+        case Array(dims=dims, dtype=dtype):
+            count = f"{len(dims)} {'axis' if len(dims) == 1 else 'axes'}"
+            return f"an array of {count}, shape {_dims_text(dims, shapes)}, dtype {dtype}"
+    parts = outputs.items if isinstance(outputs, Group) else outputs
+    return f"a tuple of {len(parts)}: ({', '.join(describe_output(part, shapes) for part in parts)})"
+
+
+def _dims_text(dims: tuple[Expr, ...], shapes: dict[str, tuple[int, ...]] | None) -> str:
+    from ..ir.show import text
+    from ..ir.walk import rewrite
+
+    def known(node: Expr) -> Expr:
+        if isinstance(node, Dim) and node.array in (shapes or {}):
+            return affine.integer((shapes or {})[node.array][node.axis])
+        values = [arg.value for arg in node.args if isinstance(arg, Const)] if isinstance(node, Call) else []
+        if isinstance(node, Call) and len(values) == len(node.args):
+            low, high = values if len(values) == 2 else (0, 0)
+            folded = {"maximum": max(low, high), "minimum": min(low, high), "mul": low * high}.get(node.op)
+            return affine.normal(node) if folded is None else affine.integer(folded)
+        return node
+
+    return f"({', '.join(text(affine.normal(rewrite(d, known))) for d in dims)}{',' if len(dims) == 1 else ''})"
+
+
+def describe_type(kind: Any) -> str:
+    match kind:
+        case ScalarType(dtype=dtype):
+            return f"a number of dtype {dtype}"
+        case ArrayType(dtype=dtype, ndim=ndim):
+            return f"an array of dtype {dtype} with {ndim} {'axis' if ndim == 1 else 'axes'}"
+        case TupleType(items=items):
+            return f"a tuple of {len(items)}"
+        case StaticType(value=value):
+            return repr(value)
+    return str(kind)
+
+
+def float_structure(kind: Any) -> Any:
+    """The part of an argument's structure that carries derivatives; None where there is none."""
+    if isinstance(kind, TupleType):
+        parts = [s for item in kind.items if (s := float_structure(item)) is not None]
+        plain = kind.kind if len(parts) == len(kind.items) else tuple
+        return TupleType(tuple(parts), plain) if parts else None
+    if isinstance(kind, (ScalarType, ArrayType)) and kind.dtype.kind == "f":
+        return ArrayType(kind.dtype, kind.ndim) if isinstance(kind, ArrayType) else kind
+    return None
+
+
+def float_leaves(value: Any) -> list[Any]:
+    if isinstance(value, TupleValue):
+        return [leaf for item in value.items for leaf in float_leaves(item)]
+    if isinstance(value, ArrayValue) and value.dtype.kind == "f" and value.handle is not None:
+        return [value.handle]
+    if isinstance(value, Scalar) and value.dtype.kind == "f" and isinstance(value.expr, Var):
+        return [value.expr]
+    return []
+
+
+def type_leaves(kind: Any) -> list[Any]:
+    if isinstance(kind, TupleType):
+        return [leaf for item in kind.items for leaf in type_leaves(item)]
+    return [] if isinstance(kind, StaticType) else [kind]
