@@ -349,6 +349,15 @@ def test_unsupported_but_not_active() -> None:
     assert f.backward(np.ones(3), w).tolist() == [1, 2, 3]
 
 
+def test_lengths_of_what_has_no_rule_are_known_when_it_has_run() -> None:
+    def ranked(x):
+        order = np.argsort(x)
+        return np.sum(x[order] * np.arange(x.size))
+
+    for jit in (False, True):
+        assert grad(ranked, jit=jit).backward(np.array([0.3, 0.1, 0.7])).tolist() == [1, 0, 2]
+
+
 def test_unsupported_but_only_printed(capsys: pytest.CaptureFixture[str]) -> None:
     def prints_sorted(x):
         print(np.sort(x))

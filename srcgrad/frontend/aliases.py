@@ -50,7 +50,7 @@ def note_twins(interpreter: Interpreter, name: str, own: Array, value: ArrayValu
     if handle is None:
         return
     root = build.root(handle)
-    is_argument = any(isinstance(dim, Dim) and dim.array == root for dim in handle.dims)
+    is_argument = root in build.parameters
     shared = is_argument and build.arguments_are_shared
     if shared or build.twins.get(root) or is_known_elsewhere(interpreter, name, root):
         build.twin(own, handle)

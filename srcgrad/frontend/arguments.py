@@ -47,6 +47,7 @@ def parameter(build: Builder, name: str, kind: ValueType) -> Var | Array:
     assert isinstance(kind, ArrayType), kind
     array = Array(fresh, kind.dtype, tuple(Dim(fresh, axis) for axis in range(kind.ndim)))
     build.roots[fresh] = fresh
+    build.parameters.add(fresh)
     if kind.layout == "C":
         build.contiguous.add(fresh)
     return array

@@ -125,6 +125,7 @@ class Builder:
         self.arguments_are_shared = True  # with the caller, who sees what is written to them
         self.other_layouts = False  # is an argument in another order than C?
         self.depth = 0  # of loops and branches
+        self.parameters: set[str] = set()  # arrays that are handed in
         self.prologue: list[Stmt] = []  # what needs nothing but the arguments, ahead of everything
         self.known_at_entry: set[Var] = set()
         self.never_early: frozenset[str] = frozenset()  # arguments that turned out to be written
@@ -189,7 +190,12 @@ class Builder:
 
     def is_known_at_entry(self, expr: Expr) -> bool:
         """Is it made of lengths of arguments alone?"""
-        return all(isinstance(node, (Const, Dim, Call)) or node in self.known_at_entry for node in subexpressions(expr))
+        return all(
+            isinstance(node, (Const, Call))
+            or node in self.known_at_entry
+            or (isinstance(node, Dim) and node.array in self.parameters)
+            for node in subexpressions(expr)
+        )
 
     def at_entry(self, name: str, value: Expr) -> Var:
         """A fresh variable that has the value from the entry of the function on."""
@@ -199,7 +205,7 @@ class Builder:
         return var
 
     def conforms_at_entry(self, base: Array, dims: tuple[Expr, ...]) -> bool:
-        is_argument = bool(base.dims) and all(isinstance(d, Dim) and d.array == base.name for d in base.dims)
+        is_argument = bool(base.dims) and base.name in self.parameters
         never = base.name in self.never_early or base.name in self.written
         return is_argument and not never and all(map(self.is_known_at_entry, dims))
 
