@@ -119,7 +119,7 @@ def run(count: int, seed_of_part: int, check: Callable[[Point], None], record: C
             f"{tally['checked']} checked, {tally['refused']} refused with a clear error, "
             f"{tally['drawn'] - tally['checked'] - tally['refused']} not smooth where drawn; seed {seed_of_part}",
         )
-    assert tally["refused"] <= 0.1 * tally["drawn"], "too many programs refused"
+    assert tally["refused"] <= 0.25 * tally["drawn"], "too many programs refused"  # aliases that depend on the path
 
 
 @pytest.mark.parametrize("part", range(PARTS))

@@ -488,3 +488,26 @@ def returns_between_swaps(x, y):
             return t + y[0] * x[1]
         x, y = y, x * 0.5
     return x[0] * y[1]
+
+
+@program(case(positive(4), positive(4)), case(real(4), real(4)))
+def writes_that_read_their_target(x, y):
+    """NumPy evaluates the right side before it writes anything."""
+    z = x * 1.0
+    z[y > 0.1] *= np.cos(z[0])
+    z[y > 0.2] = z[0] * z[2]
+    z[y < 5] += z[::-1][y < 5]
+    z[1:] *= z[1]
+    z[::2] = z[2] * z[0]
+    z[np.array([0, 1, 1])] *= np.sin(z[1])
+    z /= z[0] + 3
+    z[:] = z[-1] - z
+    return z
+
+
+@program(case(values(0.3, -0.5, 0.9, 0.2), 2))
+def masked_by_an_element_that_changes(x, i):
+    x = x.copy()
+    x[x > -0.4] = np.arctan(np.exp(-(x[i] ** 2)))
+    x[x > 0.3] *= x[i]
+    return x * x

@@ -383,6 +383,8 @@ def masked_write(builder: Builder, target: ArrayValue, mask: ArrayValue, value: 
     if not isinstance(value, Scalar) or mask.ndim != target.ndim or not isinstance(target.element, Load):
         return False
     array, index = target.element.array, target.element.index
+    if loads(value.expr):  # the right side comes first: it may be an element that is about to change
+        value = Scalar(builder.variable("t", value.expr), value.weak)
     held = whole(builder.materialize(mask, "mask")) if not isinstance(mask.element, Load) else mask
     condition = element_under(builder, held, target.dims)
     builder.note_write(array)
