@@ -276,7 +276,29 @@ def iterated_and_rebound(x, y, n):
     return a.sum(axis=0)
 
 
+def swapped_with_a_view(x, y, n):
+    a = np.stack((x, y))
+    u = a[0]
+    for _ in range(n):
+        y[0] += 1.5
+        y, u = u, y
+    return a.sum(axis=0) + y * u
+
+
+def view_joined_with_its_base(x, y, n):
+    a = np.stack((x, y))
+    for _ in range(n):
+        u = a[:, 0]
+        y[:2], u = u, y[:2]
+        u *= 2.0
+    now = a[:, 0]
+    now[-1] += 3.0
+    return a * y
+
+
 ALIASES = [
+    swapped_with_a_view,
+    view_joined_with_its_base,
     one_array_twice_in_a_branch,
     old_view_and_new_view,
     iterated_and_rebound,

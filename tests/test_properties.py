@@ -52,8 +52,9 @@ class Point:
         self.text = program.text
         self.function = from_text(program.text, "f")
         self.plain: Subject = subject(self.function, program.args, {})
+        self.written = fresh(program.args)
         with np.errstate(all="ignore"):
-            self.y = self.plain.run(fresh(program.args))
+            self.y = self.plain.run(self.written)
         assume(np.all(np.isfinite(self.y)) and np.max(np.abs(self.y)) < BOUND)
         rng = np.random.default_rng(0)
         self.direction, self.v = random_like(rng, program.args), random_like(rng, self.y)
@@ -81,6 +82,7 @@ class Point:
             y = f(*args)
             assert_same_kind(y, self.y, "result")
             assert_close(y, self.y, 1e-10, "result")
+            assert_close(args, self.written, 1e-10, "argument after the call")
 
     def right(self, cotangents: Any, entry: str) -> None:
         direction = along(self.plain, self.direction)

@@ -19,7 +19,6 @@ import numpy as np
 from ..ir import affine
 from ..ir.nodes import (
     BOOL,
-    FLOAT32,
     FLOAT64,
     INT64,
     Absorb,
@@ -452,6 +451,3 @@ def _slice(run: Run, dim: Expr) -> tuple[ast.expr, bool]:
     lower = None if affine.same(last, affine.ZERO) else _operand(last)
     upper = None if affine.same(stop, dim) else _operand(stop)
     return ast.Slice(lower, upper, None if stride == 1 else _operand(integer(stride))), True
-
-
-__all__ = ["emit", "expression_text", "FLOAT32"]

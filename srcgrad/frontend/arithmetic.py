@@ -18,7 +18,7 @@ from ..ir.nodes import BOOL, FLOAT64, INT64, Array, Axis, Call, Conform, Const, 
 from ..ir.walk import children, is_constant, loads, rewrite, subexpressions
 from ..rules.names import UFUNCS
 from .builder import Builder
-from .values import ArrayValue, Scalar, axes, whole
+from .values import ArrayValue, Scalar, whole
 
 PYTHON: dict[str, Callable[..., Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": operator.pow,
@@ -269,10 +269,3 @@ def shape_text(dims: Sequence[Expr]) -> str:
 
 def reads_axes(expr: Expr) -> bool:
     return any(isinstance(node, Axis) for node in subexpressions(expr))
-
-
-def replace_loads(expr: Expr, change: Any) -> Expr:
-    return rewrite(expr, lambda node: change(node) if isinstance(node, Load) else node)
-
-
-__all__ = ["axes", "broadcast", "cast", "elementwise"]

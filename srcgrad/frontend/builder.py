@@ -41,7 +41,7 @@ from ..ir.nodes import (
     View,
 )
 from ..ir.walk import loads, subexpressions, variables
-from .values import ArrayValue, Scalar, run_of, whole
+from .values import ArrayValue, run_of
 
 RESERVED = (
     frozenset(keyword.kwlist)
@@ -427,10 +427,3 @@ def _is_whole(item: Pick | Run, dim: Expr) -> bool:
         and affine.same(item.length, dim)
         and (affine.same(item.step, affine.ONE))
     )
-
-
-def scalar_of(value: Any) -> Scalar | None:
-    return value if isinstance(value, Scalar) else None
-
-
-__all__ = ["Builder", "Names", "Scalar", "whole"]

@@ -13,8 +13,8 @@ import numpy as np
 
 from ..errors import ArgumentError, UnsupportedError
 from ..ir import affine
-from ..ir.nodes import BOOL, FLOAT64, INT64, Array, Axis, Call, Const, Dim, Expr, External, Var
-from ..rules.names import MATH, TO_INT, UFUNCS, WHOLE_MATH
+from ..ir.nodes import FLOAT64, INT64, Array, Call, Const, Dim, Expr, External, Var
+from ..rules.names import MATH, TO_INT, WHOLE_MATH
 from . import expressions
 from .arguments import SUPPORTED
 from .arithmetic import cast, elementwise
@@ -494,5 +494,3 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     sum: total, float: to_float, bool: to_bool, print: show, tuple: make_tuple(tuple), list: make_tuple(list),
     enumerate: number_items, zip: zipped, reversed: turned, isinstance: is_instance,
 }  # fmt: skip
-
-__all__ = ["BOOL", "Axis", "Dim", "UFUNCS", "apply", "evaluate_call"]

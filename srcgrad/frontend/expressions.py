@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..ir import affine
-from ..ir.nodes import BOOL, INT64, Alloc, Axis, Call, Const, Expr, Load, Stmt, Var
+from ..ir.nodes import BOOL, INT64, Alloc, Axis, Call, Const, Expr, Stmt, Var
 from ..ir.walk import is_constant, loads, statements, variables, written
 from ..rules.names import OPERATORS as ARITHMETIC
 from . import calls
@@ -19,7 +19,6 @@ from .builder import Builder
 from .comprehensions import comprehension
 from .numpy import indexing, linalg
 from .values import (
-    NONE,
     ArrayValue,
     Closure,
     Range,
@@ -495,6 +494,3 @@ def defaults(interpreter: Interpreter, args: ast.arguments) -> dict[str, Any]:
         if default is not None:
             out[arg.arg] = evaluate(interpreter, default)
     return out
-
-
-__all__ = ["NONE", "Load", "evaluate"]

@@ -33,7 +33,6 @@ from ..ir.nodes import (
     Stmt,
     Store,
     Var,
-    leaves,
 )
 from ..ir.walk import statements, written
 from ..passes.info import Info
@@ -430,6 +429,3 @@ class _Job:
 
 
 # ------------------------------------------------------------------------------------------------------ structure
-
-
-__all__ = ["Interpreted", "interpret", "leaves"]

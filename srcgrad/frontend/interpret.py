@@ -20,7 +20,7 @@ import numpy as np
 
 from ..errors import ArgumentError, NameArgumentError
 from ..ir.nodes import BOOL, AddTo, Alloc, Array, Assign, Call, Const, Dim, Expr, Stmt, Var
-from ..ir.walk import loads, map_expressions, statements, substitute, variables, written
+from ..ir.walk import loads, map_expressions, statements, substitute, variables
 from . import branches, carried, control, exceptions, expressions, flow, liveness
 from .arithmetic import elementwise
 from .builder import Builder
@@ -225,7 +225,7 @@ class Interpreter:
             if isinstance(item, Scalar) and variables(item.expr) & changed:
                 item = Scalar(self.build.capture(item.expr, name), item.weak)
             elif isinstance(item, ArrayValue) and variables(item.element) & changed:
-                item = whole(self.build.materialize(item, name))
+                item = whole(self.build.stored(item, name))
             out.append(item)
             current = self.env.get(name)
             if isinstance(current, Scalar) and isinstance(current.expr, Var) and current.expr in self.build.mutable:
@@ -240,13 +240,13 @@ class Interpreter:
         return self.settled(item) if isinstance(item, ArrayValue) and variables(item.element) & changed else item
 
     def settled(self, value: Any) -> Any:
-        """The value as it is now, whatever is written later."""
+        """A number as it is now, whatever is written later; an expression of arrays in memory; a view as a view."""
         if isinstance(value, Scalar):
             if value.is_constant:
                 return value
             return Scalar(self.build.variable("t", value.expr), value.weak)
         if isinstance(value, ArrayValue) and value.handle is None:
-            return whole(self.build.materialize(value, "t"))
+            return whole(self.build.stored(value, "t"))  # a view stays a view, as in NumPy
         return value
 
     def bind(self, name: str, value: Any, mark: int) -> None:
@@ -490,6 +490,3 @@ def rename_array_in(stmt: Stmt, old: Array, new: Array) -> Stmt:
     from ..ir.rename import rename_arrays
 
     return rename_arrays(stmt, {old.name: new})
-
-
-__all__ = ["Captured", "Frame", "Interpreter", "loads", "written"]

@@ -17,11 +17,8 @@ from .nodes import (
     Function,
     If,
     Load,
-    NewStack,
     Old,
     OldArray,
-    Pop,
-    Push,
     Rule,
     Spread,
     Stmt,
@@ -33,7 +30,7 @@ from .nodes import (
     leaves,
 )
 from .show import _lines, text
-from .walk import arrays_read, blocks, expressions, statements, subexpressions, written
+from .walk import arrays_read, expressions, statements, subexpressions, written
 
 # The nodes that a pass takes away: after it they are an error.
 GONE_AFTER: dict[str, tuple[type, ...]] = {
@@ -125,6 +122,3 @@ def _fail(after: str, stmt: Stmt | None, problem: str) -> None:
     shown = next((line for line in _lines(stmt) if isinstance(line, str)), "") if stmt is not None else "the results"
     where = f" (line {stmt.span.line} of {stmt.span.file})" if stmt is not None and stmt.span else ""
     raise BrokenIR(f"after {after}: {problem}\n    {shown}{where}")
-
-
-__all__ = ["BrokenIR", "NewStack", "Pop", "Push", "blocks", "check"]

@@ -19,7 +19,6 @@ from .nodes import (
     Const,
     CopyTo,
     Cotangent,
-    Dim,
     Expr,
     External,
     For,
@@ -42,7 +41,6 @@ from .nodes import (
     Var,
     View,
     While,
-    leaves,
 )
 
 # -------------------------------------------------------------------------------------------------- expressions
@@ -280,19 +278,9 @@ def arrays_read(stmt: Stmt) -> tuple[Array, ...]:
     return tuple(dict.fromkeys(out))
 
 
-def result_arrays(results: Any) -> tuple[Array, ...]:
-    return tuple(leaf for leaf in leaves(results) if isinstance(leaf, Array))
-
-
 def is_constant(expr: Expr, value: Any = None) -> bool:
     return isinstance(expr, Const) and (value is None or expr.value == value)
 
 
 def mentions(expr: Expr, kind: type) -> bool:
     return any(isinstance(node, kind) for node in subexpressions(expr))
-
-
-def dims_read(expr: Expr) -> Iterator[Dim]:
-    for node in subexpressions(expr):
-        if isinstance(node, Dim):
-            yield node

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..frontend.builder import Names
-from ..ir.nodes import Array, Function, Var, View
+from ..ir.nodes import Function, View
 from ..ir.walk import statements
 
 
@@ -32,7 +32,3 @@ def roots_of(function: Function) -> dict[str, str]:
         if isinstance(stmt, View):
             roots[stmt.array.name] = roots.get(stmt.base.name, stmt.base.name)
     return roots
-
-
-def param_names(function: Function) -> tuple[str, ...]:
-    return tuple(p.name for p in function.params if isinstance(p, (Var, Array)))

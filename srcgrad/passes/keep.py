@@ -14,7 +14,6 @@ sweep a version is
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -34,7 +33,6 @@ from ..ir.nodes import (
     Expr,
     For,
     Function,
-    If,
     Library,
     Load,
     NewStack,
@@ -487,6 +485,3 @@ def _renamed(stmt: Stmt, names: dict[str, str]) -> Stmt:
     if inner:
         stmt = with_blocks(stmt, tuple(tuple(_renamed(s, names) for s in block) for block in inner))
     return map_expressions(stmt, lambda e: rewrite(e, rename))
-
-
-__all__ = ["AddTo", "Callable", "If", "keep", "statements", "without_keep"]

@@ -15,7 +15,6 @@ from ..ir.nodes import (
     BOOL,
     Absorb,
     AddTo,
-    Alloc,
     Array,
     Assign,
     Block,
@@ -29,7 +28,6 @@ from ..ir.nodes import (
     Function,
     If,
     Library,
-    Load,
     NewStack,
     Pop,
     Print,
@@ -398,6 +396,3 @@ def _place_to_inline(block: list[Stmt], position: int, stmt: Assign, roots: dict
 
 def _under_select(stmt: Stmt, made: Assign) -> bool:
     return isinstance(stmt, (While, For)) or (isinstance(stmt, View) and not isinstance(made.value, (Var, Const)))
-
-
-__all__ = ["Alloc", "Call", "CopyTo", "Load", "Store", "tidy"]

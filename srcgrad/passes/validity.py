@@ -22,7 +22,6 @@ from ..ir.nodes import (
     Dim,
     Expr,
     For,
-    If,
     Load,
     Rule,
     Stmt,
@@ -410,6 +409,3 @@ def _place_of(stmt: Stmt) -> Load | None:
 
 def _index_of(loop: Stmt) -> Var | None:
     return loop.index if isinstance(loop, For) else loop.trip if isinstance(loop, While) else None
-
-
-__all__ = ["END", "ROOT", "Forward", "If", "Place", "Version"]

@@ -10,9 +10,9 @@ import numpy as np
 from ...errors import ArgumentError, place
 from ...ir import affine
 from ...ir.nodes import BOOL, FLOAT64, INT64, Axis, Call, Const, Expr, If, Raise, Store
-from ..arithmetic import cast, cast_value, element_under, elementwise
+from ..arithmetic import cast, element_under
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, Static, TupleValue, remap, whole
+from ..values import ArrayValue, Scalar, Static, TupleValue, whole
 
 
 def dtype_of(builder: Builder, value: Any, default: np.dtype | None) -> np.dtype:
@@ -182,6 +182,3 @@ def eye(builder: Builder, rows: Any, columns: Any, shift: int, dtype: np.dtype) 
     on = affine.equals(affine.add(Axis(0), affine.integer(shift)), Axis(1))
     one, zero = Const(dtype.type(1).item(), dtype), Const(dtype.type(0).item(), dtype)
     return ArrayValue(dims, Call("select", (on, one, zero), dtype))
-
-
-__all__ = ["array_of", "cast_value", "elementwise", "remap"]

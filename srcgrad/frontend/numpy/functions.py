@@ -10,11 +10,11 @@ import numpy as np
 
 from ...errors import ArgumentError
 from ...ir import affine
-from ...ir.nodes import BOOL, FLOAT64, INT64, Axis, Call, Const, Expr, Stmt, Store
+from ...ir.nodes import BOOL, FLOAT64, INT64, Call, Const, Expr, Stmt
 from ...rules.names import FUNCTIONS, OPERAND_DTYPES
 from ..arithmetic import cast, cast_value, element_under, elementwise
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, Static, TupleValue, remap, static_int, whole
+from ..values import ArrayValue, Scalar, Static, TupleValue, static_int
 from . import creation, indexing, linalg, reductions, shapes
 
 Handler = Callable[..., Any]
@@ -533,6 +533,3 @@ def add_at(build: Builder, a: Any, indices: Any, b: Any) -> Any:
 
     build.each(target.dims, body)
     return Static(None)
-
-
-__all__ = ["Axis", "Store", "TABLE", "METHODS", "remap", "whole"]

@@ -12,7 +12,7 @@ import numpy as np
 from ...errors import ShapeError
 from ...ir import affine
 from ...ir.nodes import AddTo, Array, Axis, Const, Expr, Library, Load
-from ..arithmetic import cast, cast_value, elementwise, shape_text
+from ..arithmetic import cast_value, elementwise, shape_text
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, remap, whole
 from .creation import check_length
@@ -85,6 +85,3 @@ def outer(builder: Builder, x: Any, y: Any) -> ArrayValue:
     column = ArrayValue((x.dims[0], affine.ONE), x.element)
     row = ArrayValue((affine.ONE, y.dims[0]), y.at([Axis(1)]))
     return elementwise(builder, "mul", (column, row))
-
-
-__all__ = ["cast", "dot", "inner", "matmul", "outer"]

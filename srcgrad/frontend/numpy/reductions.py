@@ -321,6 +321,3 @@ def _store_all(builder: Builder, job: Reduction, target: Var | Load, element: Ex
 
 def _output(target: Var | Load) -> Any:
     return target if isinstance(target, Var) else target.array
-
-
-__all__ = ["INT64", "axes_of", "extremum", "logical", "mean", "norm", "product", "total"]
