@@ -296,7 +296,37 @@ def view_joined_with_its_base(x, y, n):
     return a * y
 
 
+def perhaps_reversed(x, y, n):
+    a = np.stack((x, y))
+    if n > 1:
+        a = a[::-1]
+    flat = a.reshape(-1)  # a copy of what is reversed
+    flat[1] *= 0.5
+    return a * flat.sum()
+
+
+def perhaps_transposed(x, y, n):
+    a = np.stack((x, y, x * y))
+    for _ in range(n):
+        a = a.T
+    flat = a.ravel()
+    flat[1] *= 0.5
+    return a * flat.sum()
+
+
+def parts_of_a_tuple(x, y, n):
+    x, y = x.copy(), y.copy()
+    u = x[:2]
+    for _ in range(n):
+        y[:2], u = u, y[1:]
+        u *= 2.0
+    return x * y
+
+
 ALIASES = [
+    perhaps_reversed,
+    perhaps_transposed,
+    parts_of_a_tuple,
     swapped_with_a_view,
     view_joined_with_its_base,
     one_array_twice_in_a_branch,

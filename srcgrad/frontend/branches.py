@@ -212,6 +212,8 @@ def merge_arrays(
             ):
                 continue
             build.check_fresh(value.element)
+            if handle is None or handle.name not in build.contiguous or handle.name in build.uncertain:
+                build.uncertain.add(merged.name)
             build.emit(Alloc(merged, merged.dims))
             if handle is not None and handle.dtype == dtype:
                 build.emit(CopyTo(merged, handle))

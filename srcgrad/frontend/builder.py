@@ -123,6 +123,7 @@ class Builder:
         self.stale: dict[str, Span | None] = {}
         self.lower: dict[Expr, int] = {}  # the least value of loop indices
         self.arguments_are_shared = True  # with the caller, who sees what is written to them
+        self.uncertain: set[str] = set()  # memory that in Python may be in another order than C, by path
         self.other_layouts = False  # is an argument in another order than C?
         self.depth = 0  # of loops and branches
         self.parameters: set[str] = set()  # arrays that are handed in

@@ -388,6 +388,8 @@ def _exchange(interpreter: Interpreter, pairs: list[tuple[str, Array, ArrayValue
         build.check_fresh(end.element)
         reads = {a for a in arrays_of(end) if any(build.root(a) == build.root(t) for t in targets)}
         source = end.handle
+        if source is None or source.name not in build.contiguous or source.name in build.uncertain:
+            build.uncertain.add(target.name)
         if source is None or reads:  # the source may be a view of what is written
             source = build.materialize(end, "t", copy=source is not None)
         held.append((target, source))

@@ -70,6 +70,11 @@ def reshaped(builder: Builder, value: ArrayValue, dims: tuple[Expr, ...], name: 
         for a, b in zip(kept, wanted, strict=False):
             index[a] = Axis(b)
         return remap(value, dims, index)
+    handle = value.handle
+    if handle is not None and builder.root(handle) in builder.uncertain:  # a view or a copy in NumPy: we have a copy
+        copy = builder.materialize(value, name, copy=True)
+        builder.twin(copy, handle)
+        return whole(builder.reshape(copy, dims, name))
     base = builder.in_order(value, name)
     if value.is_window and builder.other_layouts:
         assert isinstance(value.element, Load)
