@@ -1,0 +1,95 @@
+"""log and its kin: x = 2**k m with m between sqrt(1/2) and sqrt(2), and a polynomial in s = (m - 1) / (m + 1)."""
+
+from __future__ import annotations
+
+import math
+
+from .coefficients import INVERSE_LN2, INVERSE_LN10, LN2, LOG, LOG10_2
+from .emit import Float, Int, fma, polynomial, select
+from .pairs import fast_two_sum, two_product, two_sum
+
+
+def log(x: Float) -> Float:
+    """The natural logarithm."""
+    k, m = split(x)
+    high, low = LN2[x.format.name]
+    f = m - 1.0
+    half, rest = _tail(f)
+    return _at_the_edges(x, fma(k, high, f - (half - fma(k, low, rest))))
+
+
+def log2(x: Float) -> Float:
+    """The logarithm to base 2."""
+    k, m = split(x)
+    return _at_the_edges(x, _scaled(m, INVERSE_LN2, k, x.like(0.0)))
+
+
+def log10(x: Float) -> Float:
+    """The logarithm to base 10."""
+    k, m = split(x)
+    high, low = LOG10_2[x.format.name]
+    return _at_the_edges(x, _scaled(m, INVERSE_LN10, k * high, k * low))
+
+
+def log1p(x: Float) -> Float:
+    """log(1 + x), accurate near 0."""
+    total, lost = two_sum(x.like(1.0), x.at_most(2.0 ** (x.format.digits + 2)))
+    y = select(x > 2.0**x.format.digits, x, total)
+    k, m, power = _split_normal(y)
+    high, low = LN2[x.format.name]
+    f = fast_two_sum(m - 1.0, lost * 0.5 * power)  # m is 1 + x, rounded
+    half, rest = _tail(f.high)
+    grown = fma(k, high, f.high - (half - (fma(k, low, f.low) + rest)))
+    return select(abs(x) < 0.5 ** (x.format.digits + 1), x, _at_the_edges(y, grown))
+
+
+def _tail(f: Float) -> tuple[Float, Float]:
+    """log(1 + f) = f - (half - rest): f itself is exact, and what is taken from it small."""
+    s = f / (2.0 + f)
+    z = s * s
+    half = 0.5 * f * f
+    return half, s * fma(z, polynomial(z, LOG), half)
+
+
+def _scaled(m: Float, factors: dict[str, tuple[float, float]], high: Float, low: Float) -> Float:
+    """high + low + log(m) * factor, rounded about once."""
+    factor, correction = factors[m.format.name]
+    f = m - 1.0
+    _, rest = _tail(f)
+    square = two_product(f, f)
+    a = fast_two_sum(f, -0.5 * square.high)
+    tail = a.low + (rest - 0.5 * square.low)
+    b = two_product(a.high, m.like(factor))
+    c = two_sum(high, b.high)
+    return c.high + (c.low + (b.low + fma(tail, factor, fma(a.high, correction, low))))
+
+
+def _at_the_edges(x: Float, result: Float) -> Float:
+    special = select(x.is_(0.0), x.like(-math.inf), x.like(math.nan))
+    return select(x > 0.0, select(x < math.inf, result, x), special)
+
+
+def split(x: Float) -> tuple[Float, Float]:
+    """k and m of x = 2**k * m, for positive x; a subnormal x too."""
+    digits = x.format.digits
+    small = x < x.format.smallest_normal
+    k, m, _ = _split_normal(select(small, x * 2.0**digits, x))
+    return select(small, k - digits, k), m
+
+
+def _split_normal(x: Float) -> tuple[Float, Float, Float]:
+    """k, m and 2**(1 - k), which is never out of range."""
+    place = x.format.digits - 1
+    root = x.format.bits_of(math.sqrt(0.5))
+    one = x.format.bits_of(1.0)
+    moved = x.bits() + (one - root)  # its exponent is that of x / sqrt(1/2)
+    exponent = moved >> place
+    m = ((moved & ((1 << place) - 1)) + root).as_float()
+    power = (2 * x.format.bias + 1 - exponent) << place
+    return _as_number(exponent, x) - x.format.bias, m, power.as_float()
+
+
+def _as_number(n: Int, x: Float) -> Float:
+    """A whole number below 2**(digits - 1), from its bits."""
+    big = 2.0 ** (x.format.digits - 1)
+    return (n | x.format.bits_of(big)).as_float() - big
