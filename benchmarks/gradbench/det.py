@@ -6,7 +6,7 @@ from srcgrad import grad
 
 
 def minor(a, n, m, row_after, column_after):
-    """The determinant of the m by m minor of `a` whose rows and columns are chained: `row_after[n]` is its first row."""
+    """The determinant of the m by m minor whose rows and columns are chained; `row_after[n]` is its first row."""
     row, column = row_after[n], column_after[n]
     if m == 1:
         return a[row, column]
