@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from .backends.python import emit
+from .backends.python import Facts, emit
 from .errors import OptionError
 from .frontend.function import LIKE_THE_OUTPUT, Interpreted, interpret
 from .frontend.types import ValueType
@@ -20,8 +20,13 @@ from .ir.nodes import Function
 from .ir.show import show
 from .passes.assemble import assemble
 from .passes.find_active import find_active
+from .passes.find_independent import find_independent
+from .passes.first_touch import first_touch
+from .passes.fuse import fuse
+from .passes.hoist import hoist
 from .passes.keep import keep, without_keep
 from .passes.lower_arrays import lower_arrays
+from .passes.prove_bounds import prove_bounds
 from .passes.reverse import reverse
 from .passes.simplify import simplify
 from .passes.tidy import tidy
@@ -30,16 +35,26 @@ Pass = Callable[[Function], Function]
 
 PRIMAL: tuple[Pass, ...] = (
     lower_arrays,  # whole-array arithmetic becomes loops; right sides are evaluated first
+    fuse,  # loops over one range that may be one loop are; temporaries shrink to scalars
+    hoist,  # memory that every iteration would allocate is allocated ahead of the loop
     tidy,
+    prove_bounds,  # accesses that need no check of their own
 )
 DERIVATIVE: tuple[Pass, ...] = (
     lower_arrays,
+    find_independent,  # loops of the user's that may run in any order
+    fuse,
     find_active,  # what carries derivatives: all the rest is left alone
     reverse,  # reads primal values freely, as Old(t)
     simplify,  # before keep: fewer reads, fewer kept values
     keep,  # turns each Old(t) into a valid, recomputed or kept read
     assemble,  # one function for both sweeps, or the forward or the reverse half of a pair
     tidy,  # zero-then-add becomes assign; dead values and shadows go
+    fuse,
+    first_touch,  # what is added to zero is assigned
+    hoist,
+    tidy,
+    prove_bounds,
 )
 OPTIONAL = {"simplify", "keep"}  # tests run without these; without keep, gradients must go wrong
 _left_out: set[str] = set()
@@ -69,7 +84,8 @@ class Generated:
     """A module as text, and what is needed to call it.
 
     `results` and `outputs` are structures of types; `writes` are the positions of leaf arguments that f writes;
-    `assumed` are outside values that the text was specialised to, with how to look at them again.
+    `assumed` are outside values that the text was specialised to, with how to look at them again; `facts` are what the
+    backend may rely on beside the text.
     """
 
     text: str
@@ -81,6 +97,7 @@ class Generated:
     globals: dict[str, Any] = field(default_factory=dict)
     writes: tuple[int, ...] = ()
     assumed: tuple[tuple[Callable[[], Any], Any], ...] = ()
+    facts: Facts = Facts()  # noqa: RUF009 (it is frozen)
 
 
 def generate(function: Callable[..., Any], kind: str, types: Any, cotangents: Any, options: Options) -> Generated:
@@ -97,9 +114,10 @@ def generate(function: Callable[..., Any], kind: str, types: Any, cotangents: An
     start = interpret(function, kind, types, cotangents, options)
     program = run(start.function, passes_for(kind))
     info = program.info
-    text = emit(program)
+    text, facts = emit(program)
     return Generated(
         text=text,
+        facts=facts,
         entry=program.name,
         arguments=info.extra["arguments"],
         results=info.extra["results"],

@@ -18,17 +18,21 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
 from numba.core.datamodel import models
 from numba.core.extending import box, lower_cast, register_model
-from numba.core.typed_passes import NopythonTypeInference
+from numba.core.typed_passes import NativeLowering, NopythonTypeInference
 from numba.np import numpy_support
 
+from srcgrad.backends.lowering import FACTS, LowerWithFacts, replace_pass
 from srcgrad.frontend.types import ArrayType, ScalarType, StaticType, TupleType
 
 
 class Promised(types.Type):
-    """The structure of a result, before type inference: handed to Numba in the place of a return type."""
+    """The structure of a result, before type inference: handed to Numba in the place of a return type.
 
-    def __init__(self, structure: Any) -> None:
-        self.structure = structure
+    With it come the facts about the lines of the function.
+    """
+
+    def __init__(self, structure: Any, facts: Any) -> None:
+        self.structure, self.facts = structure, facts
         super().__init__(name=f"Promised({structure!r})")
 
 
@@ -183,10 +187,11 @@ class EntryCompiler(CompilerBase):
         assert isinstance(return_type, Promised), return_type
         self.promised = return_type.structure
         super().__init__(typingctx, targetctx, library, args, None, flags, locals)
+        self.state.metadata[FACTS] = return_type.facts
 
     def define_pipelines(self) -> list[PassManager]:
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
         passes.add_pass_after(PromiseResult, NopythonTypeInference)
-        # Passes on typed code (indices proven non-negative, sums that may be reordered) go here.
+        replace_pass(passes, NativeLowering, LowerWithFacts)
         passes.finalize()
         return [passes]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -35,7 +36,8 @@ def compile_entry(generated: Any, arguments: tuple[types.Type, ...], options: An
     flags, portable = _flags(options), _is_portable(generated)
     objects = {name: _full_name(obj) for name, obj in generated.globals.items()}
     what = generated.text, generated.entry, arguments, generated.results, objects
-    key = files.digest(*what, sorted(flags.items()), _versions())
+    facts = [sorted(getattr(generated.facts, field.name)) for field in fields(generated.facts)]
+    key = files.digest(*what, facts, sorted(flags.items()), _versions())
     if portable and key in _compiled:
         return _compiled[key]
     module = files.load(generated.entry, key, generated.text, generated.globals)
@@ -43,7 +45,7 @@ def compile_entry(generated: Any, arguments: tuple[types.Type, ...], options: An
     inner = CPUDispatcher(entry, targetoptions=flags, pipeline_class=EntryCompiler)
     if cache and portable:
         inner._cache = CheckedCache(module)
-    inner.compile(typing.signature(Promised(generated.results), *arguments))
+    inner.compile(typing.signature(Promised(generated.results, generated.facts), *arguments))
     _keep_alive.append(inner)
     result = inner.overloads[arguments]
     return _compiled.setdefault(key, result) if portable else result

@@ -11,6 +11,8 @@ import ast
 import math
 import re
 import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -65,6 +67,7 @@ from ..ir.nodes import (
     integer,
     leaves,
 )
+from ..ir.walk import expressions, loads, statements
 from ..rules.scalar import PRIMITIVES, spelling
 
 with warnings.catch_warnings():
@@ -78,8 +81,23 @@ WIDENED = (
 )  # fmt: skip
 
 
-def emit(function: Function, header: tuple[str, ...] = ()) -> str:
-    """The function as a module."""
+@dataclass(frozen=True)
+class Facts:
+    """What is known of lines of the text and can't be read in it: a compiler's licence.
+
+    `inside`: on this line every access to this array is inside it, and its indices are not negative.
+    `reorder`: the addition on this line is one of a sum that may be taken in any order.
+    `memory`: the memory that an array is a handle on; two that were allocated here never overlap, nor do they overlap
+    with what came from outside (which may).
+    """
+
+    inside: frozenset[tuple[int, str]] = frozenset()
+    reorder: frozenset[int] = frozenset()
+    memory: frozenset[tuple[str, str]] = frozenset()
+
+
+def emit(function: Function, header: tuple[str, ...] = ()) -> tuple[str, Facts]:
+    """The function as a module, and facts about its lines."""
     body = _statements(function.body)
     returned = [_operand(leaf) for leaf in leaves(function.results)]
     if len(returned) == 1:
@@ -98,7 +116,79 @@ def emit(function: Function, header: tuple[str, ...] = ()) -> str:
         lines.append(f"from srcgrad.runtime import {', '.join(helpers)}")
     if errors:
         lines.append(f"from srcgrad.runtime.errors import {', '.join(errors)}")
-    return "\n".join([*header, *lines, "", "", text])
+    text = "\n".join([*header, *lines, "", "", text])
+    return text, _facts(definition, text, function)
+
+
+OUTSIDE = ""  # the memory of arguments
+
+
+def _memory(function: Function) -> Iterator[tuple[str, str]]:
+    """Which memory each array is a handle on; those that change places are one, as far as anybody can tell."""
+    group: dict[str, str] = {}
+
+    def find(name: str) -> str:
+        while group.get(name, name) != name:
+            name = group[name]
+        return name
+
+    known: set[str] = set()
+    for param in function.params:
+        group[param.name] = OUTSIDE
+        known.add(param.name)
+    for stmt in statements(function.body):
+        match stmt:
+            case Alloc(array=array) | OwnCopy(array=array, copy=True):
+                known.add(array.name)
+                if isinstance(stmt, OwnCopy):
+                    group.pop(array.name, None)
+            case View(array=array, base=base):
+                known.add(array.name)
+                group[find(array.name)] = find(base.name)
+            case Swap(left=left, right=right):
+                group[find(left.name)] = find(right.name)
+    for name in known:
+        yield name, find(name)
+
+
+def _facts(definition: ast.FunctionDef, text: str, function: Function) -> Facts:
+    """The facts of statements, by the lines on which they were printed."""
+    inside: set[tuple[int, str]] = set()
+    reorder: set[int] = set()
+    printed = ast.parse(text).body[-1]
+    for stmt, node in _pairs(definition.body, printed.body):  # type: ignore[attr-defined]
+        origin = getattr(stmt, "origin", None)
+        if origin is None:
+            continue
+        last = getattr(node, "iter", getattr(node, "test", node)).end_lineno
+        for line in range(node.lineno, (last or node.lineno) + 1):
+            inside |= {(line, name) for name in _inside(origin)}
+            if isinstance(origin, AddTo) and origin.reorder:
+                reorder.add(line)
+    return Facts(frozenset(inside), frozenset(reorder), frozenset(_memory(function)))
+
+
+def _pairs(body: list[ast.stmt], printed: list[ast.stmt]) -> Iterator[tuple[ast.stmt, ast.stmt]]:
+    """Statements beside what they are when read again (comments are none)."""
+    for stmt, node in zip((s for s in body if not _is_comment(s)), printed, strict=True):
+        yield stmt, node
+        for part in ("body", "orelse"):
+            if getattr(stmt, part, None) and not all(map(_is_comment, getattr(stmt, part))):
+                yield from _pairs(getattr(stmt, part), getattr(node, part))
+
+
+def _is_comment(stmt: ast.stmt) -> bool:
+    return isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant) and isinstance(stmt.value.value, str)
+
+
+def _inside(stmt: Stmt) -> set[str]:
+    """The arrays all of whose elements that a statement reads or writes are proved to be there."""
+    found = [load for expr in expressions(stmt) for load in loads(expr)]
+    if isinstance(stmt, Store):
+        found.append(Load(stmt.array, stmt.index, stmt.checked))
+    if isinstance(stmt, AddTo) and isinstance(stmt.target, Load):
+        found.append(stmt.target)
+    return {load.array.name for load in found} - {load.array.name for load in found if load.checked}
 
 
 def _runtime_names() -> tuple[str, ...]:
@@ -267,7 +357,9 @@ def _statements(block: Block) -> list[ast.stmt]:
                 )
                 position += 1
             case _:
-                out += _statement(stmt)
+                nodes = _statement(stmt)
+                nodes[0].origin = stmt  # type: ignore[attr-defined]
+                out += nodes
         position += 1
     return out
 

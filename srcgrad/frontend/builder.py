@@ -414,7 +414,7 @@ class Builder:
         """A fresh scalar with the sum of the element over all indices."""
         total = self.variable("s", Const(dtype.type(0).item(), dtype))
         self.mutable.add(total)
-        self.each(dims, lambda index: AddTo(total, element(index)))
+        self.each(dims, lambda index: AddTo(total, element(index), True))
         return total
 
 

@@ -160,7 +160,7 @@ class _Job:
             "results": structure(outputs),
             "arguments": tuple(self.leaf_types() + [self.type_of_param(c) for c in captured]),
         }  # fmt: skip
-        info = Info(build.names, self.kind, extra=extra)
+        info = Info(build.names, self.kind, extra=extra, boundscheck=self.options.boundscheck)
         if self.kind != "primal":
             info = self.derivative(info, outputs, extra)
             params = [*params, *(extra["seed_params"] or [s for s in info.seeds or () if s is not None])]

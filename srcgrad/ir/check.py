@@ -37,6 +37,7 @@ GONE_AFTER: dict[str, tuple[type, ...]] = {
     "lower_arrays": (ForEach,),
     "keep": (Old, OldArray, Rule, Cotangent, Spread),
     "tidy": (Sweep, Old, OldArray, Rule, ForEach, Cotangent, Spread),
+    "prove_bounds": (Sweep, Old, OldArray, Rule, ForEach, Cotangent, Spread),
 }
 SAME_DTYPE = ("add", "sub", "mul", "div", "maximum", "minimum", "pow", "hypot", "arctan2", "fmax", "fmin")
 

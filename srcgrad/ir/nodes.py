@@ -118,10 +118,11 @@ class Call(Expr):
 
 @dataclass(frozen=True)
 class Load(Expr):
-    """One element of an array."""
+    """One element of an array.  `checked=False`: the index is proved to be inside (see `prove_bounds`)."""
 
     array: Array
     index: tuple[Expr, ...]
+    checked: bool = True
 
     @property
     def dtype(self) -> np.dtype:  # type: ignore[override]
@@ -213,14 +214,19 @@ class Store(Stmt):
     array: Array
     index: tuple[Expr, ...]
     value: Expr
+    checked: bool = True
 
 
 @dataclass(frozen=True)
 class AddTo(Stmt):
-    """target += value: what adjoints are made of.  It never needs the value that it overwrites."""
+    """target += value: what adjoints are made of.  It never needs the value that it overwrites.
+
+    `reorder`: one of the additions of a sum that is ours, in whatever order they come out fastest.
+    """
 
     target: Var | Load
     value: Expr
+    reorder: bool = False
 
 
 @dataclass(frozen=True)

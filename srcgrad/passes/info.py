@@ -21,6 +21,7 @@ class Info:
     active: frozenset[str] = frozenset()  # scalars and memory that carry derivatives
     unclean: frozenset[str] = frozenset()  # their cotangents may be zero by arithmetic (see edge case rule 3)
     outputs: Any = None
+    boundscheck: bool = True
     cotangents: Any = None
     extra: dict[str, Any] = field(default_factory=dict)
 

@@ -374,7 +374,7 @@ class _Reverse:
         start, stop, step = (self.old(e, stmt.label) for e in (stmt.start, stmt.stop, stmt.step))
         if stmt.ordered:
             start, stop, step = _backwards(stmt, lambda e: self.old(e, stmt.label))
-        return [For(stmt.index, start, stop, step, body, stmt.ordered, label=stmt.label)]
+        return [For(stmt.index, start, stop, step, body, stmt.ordered, span=stmt.span, label=stmt.label)]
 
     def while_loop(self, stmt: While) -> list[Stmt]:
         body = tuple(self.block(stmt.body, stmt.label, 0))
@@ -439,10 +439,10 @@ class _Reverse:
             return []
         match expr:
             case Var():
-                return [AddTo(self.adjoint(expr), _guarded(g, guards))]
+                return [AddTo(self.adjoint(expr), _guarded(g, guards), True)]
             case Load(array=array, index=index):
                 place = Load(self.shadow(array), tuple(i if _is_own(i, own) else self.old(i, at) for i in index))
-                return [AddTo(place, _guarded(g, guards))]
+                return [AddTo(place, _guarded(g, guards), True)]
             case Call(op="select", args=(condition, x, y)):
                 held, out = self.named(g, self.depends(x) and self.depends(y))
                 chosen = self.old(condition, at)

@@ -54,6 +54,8 @@ def simpler(expr: Expr) -> Expr:
             return x
         case Call(op="select", args=(Const(value=chosen), x, y)):
             return x if chosen else y
+        case Call(op="ne", args=(Const(value=x), Const(value=y))):
+            return Const(x != y, BOOL)
         case Call(op="not", args=(Const(value=value),)):
             return Const(not value, BOOL)
     return expr

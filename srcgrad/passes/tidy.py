@@ -61,6 +61,7 @@ from ..ir.walk import (
     written,
 )
 from .info import Info, roots_of
+from .repeats import without_repeats
 from .simplify import simpler
 
 LARGEST_INLINED = 12  # nodes of an expression that is moved to where it is read
@@ -75,6 +76,7 @@ def tidy(function: Function) -> Function:
         function = replace(function, body=_assigned_directly(function.body))
         function = replace(function, body=_inlined(function))
         function = _without_copies(function)
+        function = replace(function, body=without_repeats(function))
         if function.body == before:
             break
     return replace(function, body=_counted(function))
@@ -88,6 +90,8 @@ def _counted(function: Function) -> Block:
     def count(stmt: Stmt) -> tuple[Stmt, ...]:
         if isinstance(stmt, While) and stmt.trip in read:
             step = AddTo(stmt.trip, Const(1, stmt.trip.dtype))
+            if stmt.body and stmt.body[-1] == step:
+                return (stmt,)
             return Assign(stmt.trip, Const(0, stmt.trip.dtype)), replace(stmt, body=(*stmt.body, step))
         return (stmt,)
 

@@ -55,7 +55,7 @@ def _by_loops(builder: Builder, x: ArrayValue, y: ArrayValue, dims: tuple[Expr, 
 
     def body(index: tuple[Expr, ...]) -> AddTo:
         row, column, along = index[:rows], index[rows : rows + columns], index[-1]
-        return AddTo(Load(out, (*row, *column)), x.at((*row, along)) * y.at((along, *column)))
+        return AddTo(Load(out, (*row, *column)), x.at((*row, along)) * y.at((along, *column)), True)
 
     builder.each((*dims, x.dims[-1]), body)
     return whole(out)

@@ -122,7 +122,7 @@ def total(builder: Builder, value: ArrayValue, axis: Any = None, keepdims: bool 
     builder.check_fresh(value.element)
     job = Reduction(builder, value, axis, keepdims)
     target = job.start(out, Const(out.type(0).item(), out), "s")
-    builder.emit(job.over(lambda index, place: AddTo(place, value.at(index)), target))
+    builder.emit(job.over(lambda index, place: AddTo(place, value.at(index), True), target))
     return job.result(target)
 
 
@@ -160,7 +160,7 @@ def extremum(builder: Builder, op: str, value: ArrayValue, axis: Any = None, kee
             def share(index: Index) -> Expr:
                 return select(is_top(index), Cotangent(job.place(target, index)) / job.place(ties, index), zero)
 
-            builder.emit(job.over(lambda i, place: AddTo(place, select(is_top(i), one, zero)), ties))
+            builder.emit(job.over(lambda i, place: AddTo(place, select(is_top(i), one, zero), True), ties))
             builder.emit(job.over(lambda i, place: Spread(value.at(i), share(i)), target))
     builder.emit(Rule(op, (_output(target),), (value.at([affine.ZERO] * value.ndim),), tuple(forward), tuple(adjoint)))
     return job.result(target)
@@ -224,7 +224,7 @@ def product(builder: Builder, value: ArrayValue, axis: Any = None, keepdims: boo
                 plain = select(Call("eq", (others_i, zero), BOOL), p / x, zero)
                 return select(is_zero(index), alone, plain)
 
-            builder.emit(job.over(lambda i, place: AddTo(place, select(is_zero(i), one, zero)), zeros))
+            builder.emit(job.over(lambda i, place: AddTo(place, select(is_zero(i), one, zero), True), zeros))
             builder.emit(job.over(lambda i, place: _set(place, place * select(is_zero(i), one, value.at(i))), others))
             builder.emit(job.over(lambda i, place: Spread(value.at(i), Cotangent(place) * partial(i)), target))
     builder.emit(

@@ -1,0 +1,115 @@
+"""Numba's lowering to LLVM, with the facts that srcgrad knows about lines of its own code.
+
+x_b[i] += g * w[i]      every index proved to be inside: a bare load, add and store (Numba wraps negative indices
+                        and checks bounds, and LLVM can vectorise past neither)
+s += x[i] * w[i]        a sum of ours: its additions carry `reassoc`, so that it is taken in vector registers; the
+                        user's own arithmetic stays strict
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from numba.core import cgutils, types
+from numba.core.compiler_machinery import PassManager, register_pass
+from numba.core.lowering import Lower
+from numba.core.typed_passes import BaseNativeLowering
+from numba.np.arrayobj import load_item, make_array, store_item
+
+FACTS = "srcgrad_facts"  # under this name they travel in Numba's metadata of a compilation
+REORDER = ("reassoc", "nsz", "contract")
+
+
+class FactLower(Lower):
+    """Lowering of one function, by the facts about its lines."""
+
+    @property
+    def _facts(self) -> Any:
+        return self.metadata[FACTS]
+
+    def _place(self, array: Any, index: Any) -> Any:
+        """The address of an element that is proved to be inside its array; None where it is not."""
+        kind, given = self.typeof(array.name), self.typeof(index.name)
+        if not isinstance(kind, types.Array) or (self.loc.line, array.unversioned_name) not in self._facts.inside:
+            return None
+        parts = tuple(given) if isinstance(given, types.BaseTuple) else (given,)
+        if len(parts) != kind.ndim or not all(isinstance(part, types.Integer) for part in parts):
+            return None
+        value = self.loadvar(index.name)
+        values = cgutils.unpack_tuple(self.builder, value) if isinstance(given, types.BaseTuple) else [value]
+        values = [self.context.cast(self.builder, v, t, types.intp) for v, t in zip(values, parts, strict=True)]
+        memory = make_array(kind)(self.context, self.builder, self.loadvar(array.name))
+        shape = cgutils.unpack_tuple(self.builder, memory.shape, kind.ndim)
+        strides = cgutils.unpack_tuple(self.builder, memory.strides, kind.ndim)
+        return cgutils.get_item_pointer2(self.context, self.builder, memory.data, shape, strides, kind.layout, values)
+
+    def lower_getitem(self, resty: Any, expr: Any, value: Any, index: Any, signature: Any) -> Any:
+        pointer = self._place(value, index)
+        if pointer is None:
+            return super().lower_getitem(resty, expr, value, index, signature)
+        kind = self.typeof(value.name)
+        item = load_item(self.context, self.builder, kind, pointer)
+        self._mark_memory(value)
+        return self.context.cast(self.builder, item, kind.dtype, resty)
+
+    def lower_setitem(self, target_var: Any, index_var: Any, value_var: Any, signature: Any) -> Any:
+        pointer = self._place(target_var, index_var)
+        if pointer is None:
+            return super().lower_setitem(target_var, index_var, value_var, signature)
+        kind = self.typeof(target_var.name)
+        value = self.context.cast(self.builder, self.loadvar(value_var.name), self.typeof(value_var.name), kind.dtype)
+        store_item(self.context, self.builder, kind, value, pointer)
+        self._mark_memory(target_var)
+        return None
+
+    def _mark_memory(self, array: Any) -> None:
+        """Say of the access just made which memory it can't touch: LLVM then needs no checks at run time."""
+        access = self.builder.block.instructions[-1]
+        memory = dict(self._facts.memory)
+        own = memory.get(array.unversioned_name)
+        if own is None or access.opname not in ("load", "store"):
+            return
+        others = sorted(set(memory.values()) - {own})
+        if others:
+            access.set_metadata("alias.scope", self._scopes((own,)))
+            access.set_metadata("noalias", self._scopes(tuple(others)))
+
+    def _scopes(self, names: tuple[str, ...]) -> Any:
+        module = self.module
+        domain = module.add_metadata([f"srcgrad {self.fndesc.mangled_name}"])
+        return module.add_metadata(
+            [module.add_metadata([f"{self.fndesc.mangled_name} {name}", domain]) for name in names]
+        )
+
+    def lower_expr(self, resty: Any, expr: Any) -> Any:
+        if expr.op == "inplace_binop" and self.loc.line in self._facts.reorder and isinstance(resty, types.Float):
+            signature = self.fndesc.calltypes[expr]
+            if signature.args == (resty, resty):
+                return self._accumulate(expr, resty)
+        return super().lower_expr(resty, expr)
+
+    def _accumulate(self, expr: Any, kind: Any) -> Any:
+        left, right = (
+            self.context.cast(self.builder, self.loadvar(side.name), self.typeof(side.name), kind)
+            for side in (expr.lhs, expr.rhs)
+        )
+        if getattr(right, "opname", "") == "fmul":  # a product of a sum is rounded once, with the addition
+            right.flags = [*right.flags, "contract"]
+        add = self.builder.fadd if expr.immutable_fn is operator.add else self.builder.fsub
+        return add(left, right, flags=REORDER)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class LowerWithFacts(BaseNativeLowering):
+    _name = "srcgrad_lowering"
+
+    @property
+    def lowering_class(self) -> type:
+        return FactLower
+
+
+def replace_pass(passes: PassManager, old: type, new: type) -> None:
+    """Have `new` run in the place of `old`."""
+    passes.add_pass_after(new, old)
+    passes.passes = [item for item in passes.passes if item[0] is not old]

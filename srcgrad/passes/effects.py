@@ -1,0 +1,262 @@
+"""What statements read and write, down to elements: the ground that passes which move or merge loops stand on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from ..ir import affine
+from ..ir.nodes import (
+    AddTo,
+    Array,
+    Assign,
+    Conform,
+    Dim,
+    Expr,
+    For,
+    If,
+    Load,
+    NewAxis,
+    Pick,
+    Pop,
+    Print,
+    Push,
+    Raise,
+    Rule,
+    Run,
+    Seal,
+    Stmt,
+    Store,
+    Subscript,
+    Transpose,
+    Unseal,
+    Var,
+    View,
+    While,
+)
+from ..ir.walk import arrays_read, blocks, expressions, loads, statements, subexpressions, variables, written
+
+Index = tuple[Expr | None, ...]  # None: any
+
+
+@dataclass(frozen=True)
+class Access:
+    """One touch of memory: at these indices of an array (a component that is None may be anything)."""
+
+    array: Array
+    index: Index
+    writes: bool
+    adds: bool = False  # only adds, and nobody looks in between
+    whole: bool = False  # as an array, not as an element
+
+    def through(self, views: Mapping[str, View]) -> Access:
+        """The same touch, said of the memory that a view is a view of."""
+        view = views.get(self.array.name)
+        if view is None:
+            return self
+        index = _of_base(view, self.index)
+        return Access(view.base, index, self.writes, self.adds, self.whole).through(views)
+
+
+def _of_base(view: View, index: Index) -> Index:
+    match view.how:
+        case Subscript(items=items):
+            given = iter(index)
+            out: list[Expr | None] = []
+            for item in items:
+                match item:
+                    case Pick(index=at):
+                        out.append(at)
+                    case NewAxis():
+                        next(given)
+                    case Run(start=start, step=step):
+                        part = next(given)
+                        out.append(None if part is None else affine.add(start, affine.mul(step, part)))
+            return tuple(out)
+        case Transpose(order=order):
+            turned: list[Expr | None] = [None] * len(order)
+            for position, axis in enumerate(order):
+                turned[axis] = index[position]
+            return tuple(turned)
+    return (None,) * view.base.ndim
+
+
+@dataclass
+class Effects:
+    """The scalars and the memory that statements touch, and whether they can be seen from outside."""
+
+    reads: set[Var] = field(default_factory=set)
+    writes: set[Var] = field(default_factory=set)
+    sums: set[Var] = field(default_factory=set)  # only ever added to
+    ours: set[Var] = field(default_factory=set)  # … and always in an order that is ours
+    accesses: list[Access] = field(default_factory=list)
+    views: dict[str, View] = field(default_factory=dict)  # made here
+    allocated: set[str] = field(default_factory=set)  # made here
+    shapes: set[str] = field(default_factory=set)  # names whose lengths are read
+    is_visible: bool = False  # prints or raises
+
+    def names(self) -> set[str]:
+        return {a.array.name for a in self.accesses} | set(self.views) | {v.base.name for v in self.views.values()}
+
+    def on_memory(self) -> list[Access]:
+        """The accesses, said of what views are views of."""
+        return [access.through(self.views) for access in self.accesses]
+
+
+def effects(block: Iterable[Stmt]) -> Effects:
+    out = Effects()
+    plain: set[Var] = set()
+    strict: set[Var] = set()
+    for top in block:
+        for stmt in statements((top,)):
+            if isinstance(stmt, Rule):
+                for item in stmt.outputs:
+                    if isinstance(item, Var):
+                        plain.add(item)
+                        out.writes.add(item)
+                    else:
+                        _touch_whole(out, item, writes=True)
+                for inner in statements(stmt.adjoint):  # what its adjoint will read belongs to it
+                    _note_reads(out, plain, inner)
+            _note_reads(out, plain, stmt)
+            _note_writes(out, plain, strict, stmt)
+    out.sums -= plain
+    out.ours = out.sums - strict
+    return out
+
+
+def _touch_whole(out: Effects, array: Array, writes: bool) -> None:
+    out.accesses.append(Access(array, (None,) * array.ndim, writes, whole=True))
+
+
+def _note_reads(out: Effects, plain: set[Var], stmt: Stmt) -> None:
+    elements: set[str] = set()
+    for expr in expressions(stmt):
+        here = variables(expr)
+        out.reads |= here
+        plain |= here
+        for load in loads(expr):
+            out.accesses.append(Access(load.array, load.index, False))
+            elements.add(load.array.name)
+        out.shapes |= {n.array for n in subexpressions(expr) if isinstance(n, Dim)}
+    match stmt:
+        case View(array=array, base=base, how=Conform()):  # it may be a copy
+            _touch_whole(out, base, writes=False)
+            _touch_whole(out, array, writes=True)
+            return
+        case AddTo(target=Load()) | View():
+            return
+        case Push(stack=stack) | Pop(stack=stack) | Seal(stack=stack) | Unseal(stack=stack):
+            top = Var(stack.top)
+            out.reads.add(top)
+            out.writes.add(top)
+            plain.add(top)
+    for array in arrays_read(stmt):
+        if array.name not in elements:
+            _touch_whole(out, array, writes=False)
+
+
+def _note_writes(out: Effects, plain: set[Var], strict: set[Var], stmt: Stmt) -> None:
+    match stmt:
+        case AddTo(target=Var() as var, reorder=reorder):
+            out.writes.add(var)
+            out.sums.add(var)
+            if not reorder:
+                strict.add(var)
+        case AddTo(target=Load(array=array, index=index)):
+            out.accesses.append(Access(array, index, True, adds=True))
+        case Store(array=array, index=index):
+            out.accesses.append(Access(array, index, True))
+        case Assign(var=var) | For(index=var) | While(trip=var):
+            out.writes.add(var)
+            plain.add(var)
+        case Raise() | Print():
+            out.is_visible = True
+        case View(array=array):
+            out.views[array.name] = stmt
+        case _:
+            target = written(stmt)
+            for item in target if isinstance(target, tuple) else (target,):
+                if isinstance(item, Array):
+                    _touch_whole(out, item, writes=True)
+                    if type(stmt).__name__ == "Alloc":
+                        out.allocated.add(item.name)
+                elif isinstance(item, Var):
+                    out.writes.add(item)
+                    plain.add(item)
+
+
+# --------------------------------------------------------------------------------------------------------- questions
+
+
+def is_private(var: Var, block: tuple[Stmt, ...]) -> bool:
+    """Does every run of the block set the variable before it reads it?"""
+    for stmt in block:
+        if any(var in variables(e) for e in expressions(stmt)):
+            return False
+        if isinstance(stmt, AddTo) and stmt.target == var:
+            return False
+        if isinstance(stmt, Assign) and stmt.var == var:
+            return True
+        if isinstance(stmt, Rule):
+            seen = effects((stmt,))
+            if var in seen.reads or var in seen.writes:
+                return var in stmt.outputs and var not in seen.reads
+            continue
+        if isinstance(stmt, (For, While)) and (stmt.index if isinstance(stmt, For) else stmt.trip) == var:
+            if var in effects(stmt.body).writes:
+                return False
+            continue
+        if not all(is_private(var, inner) for inner in blocks(stmt)):
+            return False
+        if is_set(var, (stmt,)):
+            return True
+    return True
+
+
+def is_set(var: Var, block: tuple[Stmt, ...]) -> bool:
+    """Does every run of the block set the variable?"""
+    for stmt in block:
+        if isinstance(stmt, Assign) and stmt.var == var:
+            return True
+        if isinstance(stmt, If) and is_set(var, stmt.then) and is_set(var, stmt.orelse):
+            return True
+    return False
+
+
+def commutes(x: Effects, y: Effects, roots: Mapping[str, str]) -> bool:
+    """Can the two change places?  (Told by whole arrays and scalars.)"""
+    if x.is_visible and y.is_visible:
+        return False
+    if (x.writes & (y.reads | y.writes)) | (y.writes & x.reads):
+        return False
+    if set(x.views) & y.names() or set(y.views) & x.names():
+        return False
+    root = lambda a: roots.get(a.array.name, a.array.name)
+    wrote_x, wrote_y = {root(a) for a in x.accesses if a.writes}, {root(a) for a in y.accesses if a.writes}
+    touched_x, touched_y = {root(a) for a in x.accesses}, {root(a) for a in y.accesses}
+    return not (wrote_x & touched_y or wrote_y & touched_x)
+
+
+def meet_in_one_iteration(a: Access, b: Access, index: Var, changed: set[Var]) -> bool:
+    """Do two accesses that meet in one element do so in one iteration of the loop over `index`?
+
+    `changed` are the variables that the loop's body sets: their values differ from iteration to iteration.
+    """
+    if a.array != b.array:
+        return False
+    pairs = zip(a.index, b.index, strict=True)
+    return any(
+        p is not None and q is not None and runs_along(p, index, changed) and affine.same(p, q) for p, q in pairs
+    )
+
+
+def runs_along(part: Expr, index: Var, changed: set[Var]) -> bool:
+    """Is this component another one in every iteration?"""
+    terms, _ = affine.affine(part)
+    if not any(term == index for term, _ in terms):
+        return False
+    return all(term == index or not (variables(term) & changed or loads(term)) for term, _ in terms)
+
+
+__all__ = ["Access", "Effects", "commutes", "effects", "is_private", "meet_in_one_iteration", "runs_along"]

@@ -1,0 +1,151 @@
+"""Which of the user's loops may run in any order: their iterations meet in nothing but sums.
+
+    for i in range(n):                  x is only read, y[i] is this iteration's own, t is set before it is read,
+        t = x[i] * w[i]          →      s is only added to: independent
+        y[i] = t * t
+        s += t
+
+The reverse of such a loop may go upwards too, and be merged with other loops over the same range (`fuse`), so that an
+iteration is reversed right after it has run.  What can't be proved stays ordered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..ir import affine
+from ..ir.nodes import Alloc, Array, Block, CopyTo, Expr, For, Function, Stmt, Store, leaves
+from ..ir.walk import blocks, expressions, loads, statements, variables, with_blocks
+from .effects import Access, Effects, effects, is_private, meet_in_one_iteration
+from .info import roots_of
+
+
+def find_independent(function: Function) -> Function:
+    """The function with `ordered=False` on every loop that is proved independent."""
+    finder = _Finder(function)
+    return replace(function, body=finder.block(function.body))
+
+
+class _Finder:
+    def __init__(self, function: Function) -> None:
+        self.roots = roots_of(function)
+        self.uses: dict[str, int] = {}
+        for stmt in statements(function.body):
+            self.count(effects((_alone(stmt),)))
+        for leaf in leaves(function.results):
+            names = (v.name for v in variables(leaf)) if isinstance(leaf, Expr) else (leaf.name,)
+            for name in names:
+                self.uses[name] = self.uses.get(name, 0) + 1
+        for param in function.params:
+            self.uses[param.name] = self.uses.get(param.name, 0) + 1
+
+    def count(self, seen: Effects) -> None:
+        for name in {v.name for v in seen.reads | seen.writes} | seen.names():
+            self.uses[name] = self.uses.get(name, 0) + 1
+
+    def block(self, block: Block) -> Block:
+        out: list[Stmt] = []
+        for stmt in block:
+            if blocks(stmt):
+                stmt = with_blocks(stmt, tuple(self.block(b) for b in blocks(stmt)))
+            if isinstance(stmt, For) and stmt.ordered:
+                out, stmt = self.with_own_scratch(out, stmt)
+                if self.is_independent(stmt):
+                    stmt = replace(stmt, ordered=False)
+            out.append(stmt)
+        return tuple(out)
+
+    def is_independent(self, loop: For) -> bool:
+        inside = effects(loop.body)
+        for var in inside.writes:
+            if var in inside.sums:
+                continue
+            if not (self.lives_in(var.name, loop) and is_private(var, loop.body)):
+                return False
+        return self.memory_is_apart(inside, loop)
+
+    def memory_is_apart(self, inside: Effects, loop: For) -> bool:
+        changed = inside.writes | {loop.index}
+        by_root: dict[str, list[Access]] = {}
+        for access in inside.on_memory():
+            if access.array.name in inside.allocated and self.lives_in(access.array.name, loop):
+                continue
+            by_root.setdefault(self.roots.get(access.array.name, access.array.name), []).append(access)
+        for accesses in by_root.values():
+            for a in accesses:
+                for b in accesses if a.writes else ():
+                    if not (a.adds and b.adds) and not meet_in_one_iteration(a, b, loop.index, changed - {loop.index}):
+                        return False
+        return True
+
+    def lives_in(self, name: str, loop: For) -> bool:
+        """Is the name used nowhere but in this loop?"""
+        inside = sum(name in _names(effects((_alone(s),))) for s in statements((loop,)))
+        return self.uses.get(name, 0) == inside
+
+    # ------------------------------------------------------------------------------------------------ scratch
+
+    def with_own_scratch(self, out: list[Stmt], loop: For) -> tuple[list[Stmt], For]:
+        """Scratch that every iteration overwrites before it reads it is made in the iteration."""
+        kept: list[Stmt] = []
+        own: list[Stmt] = []
+        changed = effects(loop.body).writes | {loop.index}
+        for stmt in out:
+            if (
+                isinstance(stmt, Alloc)
+                and not any(variables(dim) & changed for dim in stmt.dims)
+                and sum(isinstance(s, Alloc) and s.array.name == stmt.array.name for s in out) == 1
+                and self.lives_in_both(stmt, loop)
+                and _is_overwritten_first(stmt.array, loop.body, self.roots)
+            ):
+                own.append(stmt)
+            else:
+                kept.append(stmt)
+        return (kept, replace(loop, body=(*own, *loop.body))) if own else (out, loop)
+
+    def lives_in_both(self, made: Alloc, loop: For) -> bool:
+        name = made.array.name
+        inside = sum(name in _names(effects((_alone(s),))) for s in statements((loop,)))
+        return inside > 0 and self.uses.get(name, 0) == inside + 1 and name not in self.roots.values()
+
+
+def _names(seen: Effects) -> set[str]:
+    return {v.name for v in seen.reads | seen.writes} | seen.names()
+
+
+def _alone(stmt: Stmt) -> Stmt:
+    """The statement without its inner blocks."""
+    return with_blocks(stmt, tuple(() for _ in blocks(stmt))) if blocks(stmt) else stmt
+
+
+def _is_overwritten_first(array: Array, body: Block, roots: dict[str, str]) -> bool:
+    """Is the first statement that touches the array one that writes all of it, unseen?"""
+    for stmt in body:
+        if array.name not in effects((stmt,)).names():
+            continue
+        if isinstance(stmt, CopyTo):
+            return stmt.target == array and stmt.source.name != array.name
+        return _fills(stmt, array)
+    return False
+
+
+def _fills(stmt: Stmt, array: Array) -> bool:
+    """Is this a nest of loops that stores every element of the array before it looks at it?"""
+    lengths: dict[Expr, Expr] = {}
+    nest = stmt
+    while isinstance(nest, For):
+        if not (affine.same(nest.start, affine.ZERO) and affine.same(nest.step, affine.ONE)):
+            return False
+        lengths[nest.index] = nest.stop
+        nest = next(s for s in nest.body if array.name in effects((s,)).names())
+    if not isinstance(nest, Store) or nest.array != array or len(set(nest.index)) != array.ndim:
+        return False
+    if any(array.name == load.array.name for e in expressions(nest) for load in loads(e)):
+        return False
+    covers = all(i in lengths and affine.same(lengths[i], d) for i, d in zip(nest.index, array.dims, strict=True))
+    return covers and all(
+        access.index == nest.index for access in effects((stmt,)).accesses if access.array.name == array.name
+    )
+
+
+__all__ = ["find_independent"]

@@ -1,0 +1,229 @@
+"""Loops over the same range that follow one another become one; arrays that then live within an iteration shrink.
+
+    t = empty(n)
+    for i: t[i] = exp(x[i])           for i:
+    for i: y[i] = t[i] * w[i]    →        t = exp(x[i])
+                                          y[i] = t * w[i]
+
+Two loops may be one where no iteration of the second needs what a later iteration of the first makes.  Only loops whose
+order can't be seen are merged (array arithmetic, sums, loops proved independent): the user's own stay as written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ..ir import affine
+from ..ir.nodes import (
+    Alloc,
+    Array,
+    Assign,
+    Block,
+    Comment,
+    Const,
+    Expr,
+    For,
+    Function,
+    If,
+    Load,
+    Rule,
+    Stmt,
+    Store,
+    Var,
+    View,
+    leaves,
+)
+from ..ir.walk import blocks, map_expressions, rewrite, rewrite_block, statements, substitute, variables, with_blocks
+from .effects import Access, Effects, commutes, effects, is_private, meet_in_one_iteration, runs_along
+from .info import roots_of
+
+
+def fuse(function: Function) -> Function:
+    roots = roots_of(function)
+    body = _Fuser(roots).block(function.body)
+    return replace(function, body=contracted(body, _fixed(function, body)))
+
+
+# ----------------------------------------------------------------------------------------------------------- fusion
+
+
+class _Fuser:
+    def __init__(self, roots: dict[str, str]) -> None:
+        self.roots = roots
+
+    def block(self, block: Block) -> Block:
+        out: list[Stmt] = []
+        for stmt in block:
+            inner = blocks(stmt)
+            if inner and not isinstance(stmt, Rule):
+                stmt = with_blocks(stmt, tuple(self.block(b) for b in inner))
+            if not (isinstance(stmt, For) and self.joined(out, stmt)):
+                out.append(stmt)
+        return tuple(out)
+
+    def joined(self, out: list[Stmt], later: For) -> bool:
+        """Merge a loop into an earlier one; what stands between them goes ahead of both."""
+        if later.ordered:
+            return False
+        between: list[Stmt] = []
+        for position in range(len(out) - 1, -1, -1):
+            earlier = out[position]
+            if isinstance(earlier, For) and self.are_one(earlier, later, between):
+                merged = self.block((*earlier.body, *_with_index(later, earlier.index).body))
+                loop = replace(earlier, body=merged, ordered=False)
+                out[position:] = [*between, loop]
+                return True
+            if isinstance(earlier, For) and not commutes(effects((earlier,)), effects((later,)), self.roots):
+                return False
+            if isinstance(earlier, For):
+                between.insert(0, earlier)  # (nothing between them and the loop ahead may depend on it)
+            elif isinstance(earlier, (Alloc, Assign, View, Comment, If, Rule)):
+                between.insert(0, earlier)
+            else:
+                return False
+        return False
+
+    def are_one(self, earlier: For, later: For, between: list[Stmt]) -> bool:
+        if earlier.ordered or not _same_range(earlier, later):
+            return False
+        x, y = effects(earlier.body), effects(later.body)
+        if x.is_visible or y.is_visible:
+            return False
+        if between:
+            whole = effects((earlier,))
+            moved = effects(between)
+            if not commutes(whole, moved, self.roots):
+                return False
+        index = earlier.index
+        if later.index != index and (index in y.reads or index in y.writes):
+            return False
+        body = _with_index(later, index).body
+        y = effects(body)
+        return self.scalars_allow(x, y, earlier.body, body) and self.memory_allows(x, y, index)
+
+    def scalars_allow(self, x: Effects, y: Effects, first: Block, second: Block) -> bool:
+        for var in (x.writes & (y.reads | y.writes)) | (x.reads & y.writes):
+            if var in x.ours and var in y.ours:
+                continue
+            if not (is_private(var, first) and is_private(var, second)):
+                return False
+        return True
+
+    def memory_allows(self, x: Effects, y: Effects, index: Var) -> bool:
+        changed = x.writes | y.writes
+        by_root: dict[str, list[Access]] = {}
+        for b in y.on_memory():
+            by_root.setdefault(self.root(b), []).append(b)
+        for a in x.on_memory():
+            for b in by_root.get(self.root(a), ()):
+                clash = (a.writes or b.writes) and not (a.adds and b.adds)
+                if clash and not meet_in_one_iteration(a, b, index, changed):
+                    return False
+        return True
+
+    def root(self, access: Access) -> str:
+        return self.roots.get(access.array.name, access.array.name)
+
+
+def _same_range(x: For, y: For) -> bool:
+    return all(affine.same(a, b) for a, b in ((x.start, y.start), (x.stop, y.stop), (x.step, y.step)))
+
+
+def _with_index(loop: For, index: Var) -> For:
+    if loop.index == index:
+        return loop
+    change = lambda e: substitute(e, {loop.index: index})
+    return replace(loop, index=index, body=rewrite_block(loop.body, lambda s: (map_expressions(s, change),)))
+
+
+# ------------------------------------------------------------------------------------------------------ contraction
+
+
+def _fixed(function: Function, body: Block) -> set[str]:
+    """Arrays that must stay arrays of their shape: results, views and their bases, whatever is used as a whole."""
+    out = {p.name for p in function.params}
+    out |= {leaf.name for leaf in leaves(function.results) if isinstance(leaf, Array)}
+    every = effects(body)
+    made: dict[str, int] = {}
+    for stmt in statements(body):
+        if isinstance(stmt, Alloc):
+            made[stmt.array.name] = made.get(stmt.array.name, 0) + 1
+    out |= {name for view in every.views.values() for name in (view.array.name, view.base.name)}
+    whole: dict[str, int] = {}
+    for access in every.accesses:
+        if access.whole:
+            whole[access.array.name] = whole.get(access.array.name, 0) + 1
+    out |= {name for name, count in whole.items() if made.get(name) != 1 or count > 1}  # (one is the allocation)
+    for stmt in statements(body):
+        if isinstance(stmt, Rule):
+            out |= effects((stmt,)).names()
+    return out | every.shapes
+
+
+def contracted(block: Block, fixed: set[str]) -> Block:
+    """Arrays that are used in one loop, an element of their own in every iteration, live inside it."""
+    out = list(block)
+    position = 0
+    while position < len(out):
+        stmt = out[position]
+        if isinstance(stmt, Alloc) and stmt.array.name not in fixed:
+            users = [k for k, s in enumerate(out) if k != position and stmt.array.name in effects((s,)).names()]
+            if len(users) == 1 and isinstance(out[users[0]], For):
+                sunk = _sunk(stmt, out[users[0]])  # type: ignore[arg-type]
+                if sunk is not None:
+                    out[users[0]] = sunk
+                    del out[position]
+                    continue
+        position += 1
+    return tuple(
+        with_blocks(s, tuple(contracted(b, fixed) for b in blocks(s))) if blocks(s) and not isinstance(s, Rule) else s
+        for s in out
+    )
+
+
+def _sunk(made: Alloc, loop: For) -> For | None:
+    """The loop with the array inside it, without the axis along which the loop runs."""
+    inside = effects(loop.body)
+    accesses = [a for a in inside.accesses if a.array.name == made.array.name]
+    if any(variables(dim) & inside.writes for dim in made.dims):
+        return None
+    for axis in range(made.array.ndim):
+        first, *others = (a.index[axis] for a in accesses)
+        if first is not None and runs_along(first, loop.index, inside.writes):
+            if all(part is not None and affine.same(part, first) for part in others):
+                return _without_axis(made, loop, axis)
+    return None
+
+
+def _without_axis(made: Alloc, loop: For, axis: int) -> For:
+    name, dtype = made.array.name, made.array.dtype
+    dims = made.dims[:axis] + made.dims[axis + 1 :]
+    smaller = Array(name, dtype, made.array.dims[:axis] + made.array.dims[axis + 1 :])
+    drop = lambda index: index[:axis] + index[axis + 1 :]
+    scalar = Var(name, dtype)
+
+    def place(load: Load) -> Var | Load:
+        return Load(smaller, drop(load.index)) if smaller.dims else scalar
+
+    def read(node: Expr) -> Expr:
+        return place(node) if isinstance(node, Load) and node.array.name == name else node
+
+    def change(stmt: Stmt) -> tuple[Stmt, ...]:
+        stmt = map_expressions(stmt, lambda e: rewrite(e, read))
+        if isinstance(stmt, Store) and stmt.array.name == name:
+            if not smaller.dims:
+                return (Assign(scalar, stmt.value, span=stmt.span, label=stmt.label),)
+            stmt = replace(stmt, array=smaller, index=drop(stmt.index))
+        return (stmt,)
+
+    body = rewrite_block(loop.body, change)
+    first: Iterable[Stmt] = ()
+    if smaller.dims:
+        first = (replace(made, array=smaller, dims=dims),)
+    elif made.fill is not None or not is_private(scalar, body):
+        first = (Assign(scalar, made.fill or Const(dtype.type(0).item(), dtype), span=made.span),)
+    return replace(loop, body=(*first, *body))
+
+
+__all__ = ["contracted", "fuse"]

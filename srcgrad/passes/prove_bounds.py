@@ -1,0 +1,387 @@
+"""Which accesses are inside their arrays whatever happens: proved, or checked once ahead of the loop.
+
+    for i in range(n):             if n > w.shape[0]:
+        s += w[i]            →         raise BoundsError(...)
+                                   for i in range(n):
+                                       s += w[i]           (needs no check, and no wrap of a negative index)
+
+An access that is proved is compiled to a bare load or store: a check or a wrap in an inner loop stops vectorisation.
+The check ahead of a loop fails exactly where one of its iterations would have; what can't be told exactly stays checked
+where it stands (a gather, a branch, a `while`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..errors import place
+from ..ir import affine
+from ..ir.nodes import (
+    BOOL,
+    INT64,
+    Alloc,
+    Array,
+    Assign,
+    Block,
+    Call,
+    Conform,
+    Const,
+    Dim,
+    Expr,
+    For,
+    Function,
+    If,
+    Load,
+    NewAxis,
+    Pick,
+    Pop,
+    Print,
+    Raise,
+    Reshape,
+    Stmt,
+    Store,
+    Subscript,
+    Transpose,
+    Var,
+    View,
+)
+from ..ir.walk import (
+    blocks,
+    children,
+    loads,
+    map_expressions,
+    rebuild,
+    statements,
+    substitute,
+    variables,
+    with_blocks,
+    written,
+)
+from .info import Info
+
+STEPS = 16  # substitutions of a bound for an index, in one proof
+
+
+def prove_bounds(function: Function) -> Function:
+    info: Info = function.info
+    prover = _Prover(info.boundscheck)
+    shapes = {p.name: _own_dims(p) for p in function.params if isinstance(p, Array)}
+    return replace(function, body=prover.block(function.body, _Scope(shapes=shapes)))
+
+
+@dataclass
+class _Loop:
+    """A loop around an access: the extremes of its index, and how often it runs (where that is positive)."""
+
+    stmt: For
+    low: Expr
+    high: Expr
+    trips: Expr
+    exact: bool  # both extremes are reached
+    changed: frozenset[Var]
+    guards: list[tuple[tuple[Expr, ...], Expr, Expr]] = field(default_factory=list)
+    silent: bool = True  # nothing in it raises or prints: a check may come first
+
+
+@dataclass
+class _Scope:
+    """What holds at a place: loops around it, values of variables, and expressions that are not negative."""
+
+    loops: tuple[_Loop, ...] = ()
+    ahead: int = 0  # loops from here on run all the way down to this place, unconditionally
+    values: dict[Var, Expr] = field(default_factory=dict)
+    facts: list[tuple[tuple[Expr, ...], Expr]] = field(default_factory=list)  # where those are >= 1, this is >= 0
+    shapes: dict[str, tuple[Expr, ...]] = field(default_factory=dict)  # as long as they are what they were when made
+
+    def copy(self, **changes: Any) -> _Scope:
+        own = {"values": dict(self.values), "facts": list(self.facts), "shapes": dict(self.shapes)}
+        return replace(self, **(own | changes))
+
+    def forget(self, names: frozenset[Var] | set[Var]) -> None:
+        """These variables have new values."""
+        for var in list(self.values):
+            if var in names or variables(self.values[var]) & names:
+                del self.values[var]
+        for name, dims in list(self.shapes.items()):
+            if any(variables(dim) & names for dim in dims):
+                del self.shapes[name]
+        self.facts = [f for f in self.facts if not any(variables(e) & names for e in (*f[0], f[1]))]
+
+
+class _Prover:
+    def __init__(self, check: bool) -> None:
+        self.check = check
+
+    # ----------------------------------------------------------------------------------------------- walking
+
+    def block(self, block: Block, scope: _Scope) -> Block:
+        out: list[Stmt] = []
+        for stmt in block:
+            out += self.statement(stmt, scope)
+        return tuple(out)
+
+    def statement(self, stmt: Stmt, scope: _Scope) -> list[Stmt]:
+        if isinstance(stmt, For):
+            return self.loop(stmt, scope)
+        if isinstance(stmt, If):
+            return [self.branch(self.proved(stmt, scope), scope)]  # type: ignore[arg-type]
+        if blocks(stmt):
+            changed = _changed(stmt)
+            scope.forget(changed)
+            stmt = self.proved(stmt, scope.copy(ahead=len(scope.loops)))
+            inner = [self.block(b, scope.copy(ahead=len(scope.loops))) for b in blocks(stmt)]
+            return [with_blocks(stmt, tuple(inner))]
+        stmt = self.proved(stmt, scope)
+        scope.forget(set(_made(stmt)))
+        match stmt:
+            case Assign(var=var, value=value) if var.dtype == INT64 and not loads(value):
+                if var not in variables(value):
+                    scope.values[var] = value
+            case Alloc(array=array, dims=dims) | Pop(target=Array() as array, dims=dims):
+                scope.shapes[array.name] = dims
+            case View(array=array, base=base, how=how):
+                lengths = _view_dims(how, scope.shapes.get(base.name))
+                scope.shapes.pop(array.name, None)
+                if lengths is not None:
+                    scope.shapes[array.name] = lengths
+        return [stmt]
+
+    def loop(self, stmt: For, scope: _Scope) -> list[Stmt]:
+        stmt = self.proved(stmt, scope)  # type: ignore[assignment]
+        loop = _loop(stmt)
+        scope.forget(loop.changed)
+        inner = scope.copy(loops=(*scope.loops, loop))
+        body = self.block(stmt.body, inner)
+        out: list[Stmt] = []
+        if loop.guards:
+            out.append(_guard(loop, stmt))
+            for conditions, lead, _ in loop.guards:
+                scope.facts.append((conditions, lead))
+        return [*out, replace(stmt, body=body)]
+
+    def branch(self, stmt: If, scope: _Scope) -> Stmt:
+        parts = []
+        for number, body in enumerate((stmt.then, stmt.orelse)):
+            inner = scope.copy(ahead=len(scope.loops))
+            inner.facts += [((), e) for e in _known(stmt.condition, number == 0)]
+            parts.append(self.block(body, inner))
+        scope.forget(_changed(stmt))
+        if stmt.then and isinstance(stmt.then[-1], Raise):
+            scope.facts += [((), e) for e in _known(stmt.condition, False)]
+        return replace(stmt, then=parts[0], orelse=parts[1])
+
+    # ---------------------------------------------------------------------------------------------- accesses
+
+    def proved(self, stmt: Stmt, scope: _Scope) -> Stmt:
+        """The statement with every access that is safe marked so."""
+        mark = lambda expr: self.marked(expr, scope)
+        match stmt:
+            case View():
+                return stmt
+            case For(start=start, stop=stop, step=step):
+                return replace(stmt, start=mark(start), stop=mark(stop), step=mark(step))
+            case Store(array=array, index=index) if self.is_safe(Load(array, index), scope):
+                stmt = replace(stmt, checked=False)
+        return map_expressions(stmt, mark)
+
+    def marked(self, expr: Expr, scope: _Scope) -> Expr:
+        """An expression with its safe reads marked; what may not be evaluated at all is not checked ahead."""
+        parts = children(expr)
+        if parts:
+            sure = 1 if isinstance(expr, Call) and expr.op in ("select", "and", "or") else len(parts)
+            unsure = scope.copy(ahead=len(scope.loops)) if sure < len(parts) else scope
+            marked = (self.marked(part, scope if k < sure else unsure) for k, part in enumerate(parts))
+            expr = rebuild(expr, tuple(marked))
+        if isinstance(expr, Load) and self.is_safe(expr, scope):
+            return replace(expr, checked=False)
+        return expr
+
+    def is_safe(self, load: Load, scope: _Scope) -> bool:
+        dims = scope.shapes.get(load.array.name)
+        if dims is None or not load.index:
+            return False
+        for index, dim in zip(load.index, dims, strict=True):
+            if not self.is_natural(index, scope):
+                return False
+            lead = affine.sub(affine.sub(dim, affine.ONE), index)
+            if self.check and not self.is_natural(lead, scope) and not self.is_checked_ahead(index, dim, scope):
+                return False
+        return True
+
+    def is_natural(self, expr: Expr, scope: _Scope) -> bool:
+        """Provably >= 0 here."""
+        loops = {loop.stmt.index: loop for loop in scope.loops}
+        for _ in range(STEPS):
+            terms, constant = affine.affine(expr)
+            if constant >= 0 and all(c > 0 and affine.is_at_least(t, 0) for t, c in terms):
+                return True
+            if any(self.follows(expr, fact, scope) for fact in scope.facts):
+                return True
+            for term, count in sorted(terms, key=lambda item: item[0] not in loops):
+                bound = self.bound(term, count > 0, loops, scope)
+                if bound is not None:
+                    rest = affine.from_affine(tuple(x for x in terms if x[0] != term), constant)
+                    expr = affine.add(rest, affine.mul(affine.integer(count), bound))
+                    break
+            else:
+                return False
+        return False
+
+    def follows(self, expr: Expr, fact: tuple[tuple[Expr, ...], Expr], scope: _Scope) -> bool:
+        conditions, known = fact
+        terms, constant = affine.affine(affine.sub(expr, known))
+        if constant < 0 or not all(c > 0 and affine.is_at_least(t, 0) for t, c in terms):
+            return False
+        return all(any(affine.same(c, loop.trips) for loop in scope.loops) for c in conditions)
+
+    def bound(self, term: Expr, low: bool, loops: dict[Var, _Loop], scope: _Scope) -> Expr | None:
+        match term:
+            case Var() if term in loops:
+                loop = loops[term]
+                extreme = loop.low if low else loop.high
+                return None if variables(extreme) & loop.changed else extreme
+            case Var() if term in scope.values:
+                return scope.values[term]
+            case Call(op="minimum", args=(x, y)) if not low:
+                return x if isinstance(y, Const) else y
+            case Call(op="maximum", args=(x, y)) if low:
+                return x if isinstance(y, Const) else y
+        return None
+
+    def is_checked_ahead(self, index: Expr, dim: Expr, scope: _Scope) -> bool:
+        """Have `index < dim` checked ahead of the outermost loop where that can be told exactly."""
+        found = None
+        conditions: list[Expr] = []
+        for var in sorted(variables(index), key=lambda v: v.name):
+            if var in scope.values and not any(var == loop.stmt.index for loop in scope.loops):
+                index = substitute(index, {var: scope.values[var]})
+        index = affine.normal(index)
+        for loop in reversed(scope.loops[scope.ahead :]):
+            var = loop.stmt.index
+            if not (loop.exact and loop.silent) or (variables(loop.low) | variables(loop.high)) & loop.changed:
+                break
+            counts = [_count(e, var) for e in (index, *conditions)]
+            if any(c is None for c in counts):
+                break
+            signs = {c > 0 for c in counts if c}
+            if len(signs) > 1:
+                break
+            extreme = loop.low if signs == {False} else loop.high
+            index = affine.normal(substitute(index, {var: extreme}))
+            conditions = [affine.normal(substitute(c, {var: extreme})) for c in conditions] + [loop.trips]
+            if not any(variables(e) & loop.changed or loads(e) for e in (index, dim, *conditions)):
+                wanted = tuple(c for c in conditions if not self.is_natural(affine.sub(c, affine.ONE), scope))
+                found = loop, wanted, index
+        if found is None:
+            return False
+        loop, wanted, index = found
+        lead = affine.sub(affine.sub(dim, affine.ONE), index)
+        terms, constant = affine.affine(lead)
+        if not terms and constant < 0:
+            return False  # certain to fail: left where it stands
+        # index >= dim >= 0 says already that a loop from 0 to index runs
+        wanted = tuple(c for c in wanted if not affine.same(c, affine.add(index, affine.ONE)))
+        if all(g[:2] != (wanted, lead) for g in loop.guards):
+            loop.guards.append((wanted, lead, _violation(wanted, index, dim)))
+        scope.facts.append((wanted, lead))
+        return True
+
+
+# --------------------------------------------------------------------------------------------------------- details
+
+
+def _own_dims(array: Array) -> tuple[Expr, ...]:
+    return tuple(Dim(array.name, axis) for axis in range(array.ndim))
+
+
+def _view_dims(how: Any, base: tuple[Expr, ...] | None) -> tuple[Expr, ...] | None:
+    match how:
+        case Reshape(dims=dims) | Conform(dims=dims):
+            return dims
+        case Transpose(order=order) if base is not None:
+            return tuple(base[k] for k in order)
+        case Subscript(items=items):
+            return tuple(
+                affine.ONE if isinstance(item, NewAxis) else item.length for item in items if not isinstance(item, Pick)
+            )
+    return None
+
+
+def _loop(stmt: For) -> _Loop:
+    step = int(stmt.step.value) if isinstance(stmt.step, Const) else 0
+    inner = tuple(statements(stmt.body))
+    changed = frozenset(_changed(stmt))
+    silent = not any(isinstance(s, (Raise, Print)) for s in inner)
+    before, after = affine.sub(stmt.stop, affine.ONE), affine.add(stmt.stop, affine.ONE)
+    if step >= 0:
+        low, high, trips = stmt.start, before, affine.sub(stmt.stop, stmt.start)
+    else:
+        low, high, trips = after, stmt.start, affine.sub(stmt.start, stmt.stop)
+    if step == 0:  # direction not known
+        low = high = stmt.index
+    return _Loop(stmt, low, high, trips, abs(step) == 1, changed, silent=silent)
+
+
+def _changed(stmt: Stmt) -> set[Var]:
+    return {var for inner in statements((stmt,)) for var in _made(inner)}
+
+
+def _made(stmt: Stmt) -> Iterator[Var]:
+    target = written(stmt)
+    for item in target if isinstance(target, tuple) else (target,):
+        if isinstance(item, Var):
+            yield item
+
+
+def _count(expr: Expr, var: Var) -> int | None:
+    """How often a variable is in a sum; None where it is inside one of the terms."""
+    terms, _ = affine.affine(expr)
+    if any(var in variables(t) and t != var for t, _ in terms):
+        return None
+    return next((c for t, c in terms if t == var), 0)
+
+
+def _known(condition: Expr, holds: bool) -> Iterator[Expr]:
+    """Expressions that are >= 0 where a condition holds (or does not)."""
+    match condition:
+        case Call(op="not", args=(x,)):
+            yield from _known(x, not holds)
+        case Call(op="and", args=args) if holds:
+            for arg in args:
+                yield from _known(arg, True)
+        case Call(op="or", args=args) if not holds:
+            for arg in args:
+                yield from _known(arg, False)
+        case Call(op=op, args=(x, y)) if x.dtype == y.dtype == INT64 and not loads(condition):
+            swap = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
+            op = op if holds else swap.get(op, "")
+            if op in ("ge", "eq"):
+                yield affine.sub(x, y)
+            if op in ("le", "eq"):
+                yield affine.sub(y, x)
+            if op == "gt":
+                yield affine.sub(affine.sub(x, y), affine.ONE)
+            if op == "lt":
+                yield affine.sub(affine.sub(y, x), affine.ONE)
+
+
+def _violation(conditions: tuple[Expr, ...], index: Expr, dim: Expr) -> Expr:
+    terms, constant = affine.affine(index)
+    out: Expr = Call("ge", (index, dim), BOOL)
+    if constant == -1:  # n - 1 >= dim reads n > dim
+        out = Call("gt", (affine.from_affine(terms, 0), dim), BOOL)
+    for condition in reversed(conditions):
+        terms, constant = affine.affine(condition)
+        runs = Call("gt", (affine.from_affine(terms, 0), affine.integer(-constant)), BOOL)
+        out = Call("and", (runs, out), BOOL)
+    return out
+
+
+def _guard(loop: _Loop, stmt: For) -> Stmt:
+    condition = loop.guards[0][2]
+    for _, _, other in loop.guards[1:]:
+        condition = Call("or", (condition, other), BOOL)
+    message = "an index in the loop is out of bounds" + place(stmt.span)
+    return If(condition, (Raise("BoundsError", message),), span=stmt.span)
