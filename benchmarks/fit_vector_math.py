@@ -30,7 +30,7 @@ mp.dps = 60
 class Fit:
     """`f` on [low, high]; an error e of the polynomial is an error `weight(x) * e` of the result.
 
-    `pairs` of the lowest coefficients are kept in twice the precision, as (high, low).
+    `pairs` of the lowest coefficients, NAME_FIRST, are kept in twice the precision, as (high, low).
     """
 
     f: Real
@@ -121,9 +121,10 @@ def bits(double: int, single: int) -> dict[str, int]:
 
 # fmt: off
 STEP = (-LOG2 / 2 * mpf("1.001"), LOG2 / 2 * mpf("1.001"))
+SQUARE = (mpf(0), STEP[1] ** 2)
 HALF = (mpf("-0.5005"), mpf("0.5005"))
 S = (mpf(0), ((SQRT2 - 1) / (SQRT2 + 1)) ** 2 * mpf("1.001"))
-EIGHTH = (mpf(0), (mp.pi / 4 * mpf("1.001")) ** 2)
+EIGHTH = (mpf(0), (mp.pi / 4 * mpf("1.002")) ** 2)
 SIXTEENTH = (mpf(0), (SQRT2 - 1) ** 2 * mpf("1.001"))
 
 FITS = {
@@ -135,14 +136,20 @@ FITS = {
         lambda r: mp.expm1(r * LOG2) / r, lambda r: r / mpf(2)**r, *HALF, bits(56, 26))),
     "LOG": ("log((1 + s) / (1 - s)) = s*(2 + z*LOG(z)), z = s*s", Fit(
         lambda z: (atanh_series(z) - 2) / z, lambda z: z / atanh_series(z), *S, bits(59, 30))),
-    "LOG2": ("log2((1 + s) / (1 - s)) = s*LOG2(z), z = s*s", Fit(
+    "LOG2": ("log2((1 + s) / (1 - s)) = s*(LOG2_FIRST + z*z*LOG2(z)), z = s*s", Fit(
         lambda z: atanh_series(z) / LOG2, lambda z: LOG2 / atanh_series(z), *S, bits(69, 37), pairs=2)),
+    "SINH": ("sinh(r) = r + r*z*SINH(z), z = r*r", Fit(
+        root(lambda r: (mp.sinh(r) / r - 1) / r**2), root(lambda r: r**3 / mp.sinh(r)), *SQUARE, bits(57, 28))),
+    "COSH": ("cosh(r) = 1 + z/2 + z*z*COSH(z), z = r*r", Fit(
+        root(lambda r: (mp.cosh(r) - 1 - r**2 / 2) / r**4), root(lambda r: r**4 / mp.cosh(r)), *SQUARE, bits(57, 28))),
     "SIN": ("sin(r) = r + r*z*SIN(z), z = r*r", Fit(
         root(lambda r: (mp.sin(r) / r - 1) / r**2), root(lambda r: r**3 / mp.sin(r)), *EIGHTH, bits(58, 29))),
     "COS": ("cos(r) = 1 - z/2 + z*z*COS(z), z = r*r", Fit(
         root(lambda r: (mp.cos(r) - 1 + r**2 / 2) / r**4), root(lambda r: r**4 / mp.cos(r)), *EIGHTH, bits(58, 29))),
     "ARCTAN": ("arctan(t) = t + t*z*ARCTAN(z), z = t*t", Fit(
         root(lambda t: (mp.atan(t) / t - 1) / t**2), root(lambda t: t**3 / mp.atan(t)), *SIXTEENTH, bits(58, 29))),
+    "ERF": ("erf(x) = -expm1(-x*(ERF_FIRST + x*ERF(x)))", Fit(
+        lambda x: -mp.log(mp.erfc(x)) / x, lambda x: x * mp.erfc(x) / mp.erf(x), mpf(0), mpf(6), bits(56, 28), 1)),
 }
 EXACT_TIMES_EXPONENT = {"float64": 42, "float32": 16}  # digits of a constant whose product with an exponent is exact
 CONSTANTS = {
@@ -165,12 +172,14 @@ def main() -> None:
         text += [f"    {format!r}: {parts(format)!r}," for format in DTYPES]
         text += ["}", ""]
     for name, (formula, fit) in FITS.items():
-        text += [f"# {formula}", f"{name} = {{"]
+        first, rest = [f"{name}_FIRST = {{"], [f"{name} = {{"]
         for format in DTYPES:
-            coefficients, bits = fitted(fit, format)
-            print(f"{name} {format}: degree {len(coefficients) - 1}, {bits:.1f} bits", flush=True)
-            text += [f"    {format!r}: (  # {bits:.1f} bits", *(f"        {c!r}," for c in coefficients), "    ),"]
-        text += ["}", ""]
+            coefficients, right = fitted(fit, format)
+            print(f"{name} {format}: degree {len(coefficients) - 1}, {right:.1f} bits", flush=True)
+            first += [f"    {format!r}: {tuple(coefficients[: fit.pairs])!r},"]
+            rest += [f"    {format!r}: (  # {right:.1f} bits", *(f"        {c!r}," for c in coefficients[fit.pairs :])]
+            rest += ["    ),"]
+        text += [f"# {formula}", *([*first, "}"] if fit.pairs else []), *rest, "}", ""]
     TARGET.write_text("\n".join(text), encoding="utf-8")
     subprocess.run([sys.executable, "-m", "ruff", "format", "--quiet", str(TARGET)], check=True)
 

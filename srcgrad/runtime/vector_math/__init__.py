@@ -9,14 +9,32 @@ In plain Python they are NumPy's and SciPy's.  Compiled, they are kernels of our
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from srcgrad.runtime.vector_math import exponentials, logarithms
+from srcgrad.runtime.vector_math import error_function, exponentials, logarithms, powers, trigonometry
 from srcgrad.runtime.vector_math.library import register
 
-__all__ = ["exp", "exp2", "expm1", "log", "log1p", "log2", "log10"]
+__all__ = [
+    "arctan",
+    "cos",
+    "cosh",
+    "erf",
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "pow",
+    "sin",
+    "sinh",
+    "tan",
+    "tanh",
+]
 
 
 def exp(x: Any) -> Any:
@@ -54,6 +72,51 @@ def log1p(x: Any) -> Any:
     return np.log1p(x)
 
 
+def sin(x: Any) -> Any:
+    """The sine."""
+    return np.sin(x)
+
+
+def cos(x: Any) -> Any:
+    """The cosine."""
+    return np.cos(x)
+
+
+def tan(x: Any) -> Any:
+    """The tangent."""
+    return np.tan(x)
+
+
+def arctan(x: Any) -> Any:
+    """The angle whose tangent is x."""
+    return np.arctan(x)
+
+
+def tanh(x: Any) -> Any:
+    """The hyperbolic tangent."""
+    return np.tanh(x)
+
+
+def sinh(x: Any) -> Any:
+    """The hyperbolic sine."""
+    return np.sinh(x)
+
+
+def cosh(x: Any) -> Any:
+    """The hyperbolic cosine."""
+    return np.cosh(x)
+
+
+def erf(x: Any) -> Any:
+    """The error function."""
+    return type(x)(math.erf(x))
+
+
+def pow(x: Any, y: Any) -> Any:
+    """x**y, and nan where that is not real."""
+    return np.power(x, y)
+
+
 register(exp, exponentials.exp)
 register(exp2, exponentials.exp2)
 register(expm1, exponentials.expm1)
@@ -61,3 +124,12 @@ register(log, logarithms.log)
 register(log2, logarithms.log2)
 register(log10, logarithms.log10)
 register(log1p, logarithms.log1p)
+register(sin, trigonometry.sin, limit=trigonometry.LIMIT, far=trigonometry.sin_far)
+register(cos, trigonometry.cos, limit=trigonometry.LIMIT, far=trigonometry.cos_far)
+register(tan, trigonometry.tan, limit=trigonometry.LIMIT, far=trigonometry.tan_far)
+register(arctan, trigonometry.arctan)
+register(tanh, exponentials.tanh)
+register(sinh, exponentials.sinh)
+register(cosh, exponentials.cosh)
+register(erf, error_function.erf)
+register(pow, powers.pow, 2)

@@ -11,25 +11,39 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
 from llvmlite import ir
+from numba.core import cgutils
 
 BOOL = ir.IntType(1)
 
 
 @dataclass(frozen=True)
 class Format:
-    """A floating-point type: `digits` counts its significant bits."""
+    """A floating-point type, or vectors of one: `digits` counts the significant bits."""
 
     name: str
-    type: ir.Type
-    bits: ir.Type
+    scalar: ir.Type
     dtype: Any
+    width: int
     digits: int
     bias: int
+    lanes: int = 0
+
+    def vector(self, lanes: int) -> Format:
+        return replace(self, lanes=lanes)
+
+    @property
+    def type(self) -> ir.Type:
+        return ir.VectorType(self.scalar, self.lanes) if self.lanes else self.scalar
+
+    @property
+    def bits(self) -> ir.Type:
+        kind = ir.IntType(self.width)
+        return ir.VectorType(kind, self.lanes) if self.lanes else kind
 
     @property
     def smallest_normal(self) -> float:
@@ -43,13 +57,9 @@ class Format:
     def bits_of(self, value: float) -> int:
         return int(self.dtype(value).view(f"u{self.width // 8}"))
 
-    @property
-    def width(self) -> int:
-        return self.bits.width
 
-
-FLOAT64 = Format("float64", ir.DoubleType(), ir.IntType(64), np.float64, 53, 1023)
-FLOAT32 = Format("float32", ir.FloatType(), ir.IntType(32), np.float32, 24, 127)
+FLOAT64 = Format("float64", ir.DoubleType(), np.float64, 64, 53, 1023)
+FLOAT32 = Format("float32", ir.FloatType(), np.float32, 32, 24, 127)
 
 
 @dataclass(frozen=True)
@@ -71,7 +81,7 @@ class Value:
         return type(self)(self.code, getattr(self.code.builder, instruction)(*refs))
 
     def _ref(self, operand: Any) -> ir.Value:
-        return operand.ref if isinstance(operand, Value) else ir.Constant(self.ref.type, operand)
+        return operand.ref if isinstance(operand, Value) else _constant(self.ref.type, operand)
 
 
 AnyValue = TypeVar("AnyValue", bound=Value)
@@ -100,6 +110,9 @@ class Int(Value):
     def __rsub__(self, other: int) -> Int:
         return self._make("sub", other, self)
 
+    def __mul__(self, other: Int | int) -> Int:
+        return self._make("mul", self, other)
+
     def __and__(self, other: Int | int) -> Int:
         return self._make("and_", self, other)
 
@@ -118,6 +131,21 @@ class Int(Value):
     def is_(self, other: Int | int) -> Bool:
         return Bool(self.code, self.code.builder.icmp_unsigned("==", self.ref, self._ref(other)))
 
+    def resize(self, width: int) -> Int:
+        """So many of the lowest bits."""
+        have = self.ref.type.width
+        if width == have:
+            return self
+        instruction = self.code.builder.zext if width > have else self.code.builder.trunc
+        return Int(self.code, instruction(self.ref, ir.IntType(width)))
+
+    def leading_zeros(self) -> Int:
+        return Int(self.code, self.code.builder.ctlz(self.ref, ir.Constant(BOOL, 1)))
+
+    def to_float(self) -> Float:
+        """The same number."""
+        return Float(self.code, self.code.builder.uitofp(self.ref, self.code.format.type))
+
     def as_float(self) -> Float:
         """The number that has these bits."""
         return Float(self.code, self.code.builder.bitcast(self.ref, self.code.format.type))
@@ -127,7 +155,7 @@ class Float(Value):
     def _ref(self, operand: Any) -> ir.Value:
         if isinstance(operand, Value):
             return operand.ref
-        return ir.Constant(self.code.format.type, float(self.code.format.dtype(operand)))
+        return _constant(self.ref.type, float(self.format.dtype(operand)))
 
     def __add__(self, other: Float | float) -> Float:
         return self._make("fadd", self, other)
@@ -181,11 +209,8 @@ class Float(Value):
         return Bool(self.code, self.code.builder.fcmp_ordered(how, self.ref, self._ref(other)))
 
     def _intrinsic(self, name: str, *operands: Any) -> Float:
-        kind, builder = self.code.format.type, self.code.builder
-        function = builder.module.declare_intrinsic(
-            f"llvm.{name}", [kind], ir.FunctionType(kind, [kind] * len(operands))
-        )
-        return Float(self.code, builder.call(function, [self._ref(operand) for operand in operands]))
+        function = intrinsic(self.code.builder.module, name, self.format, len(operands))
+        return Float(self.code, self.code.builder.call(function, [self._ref(operand) for operand in operands]))
 
     @property
     def format(self) -> Format:
@@ -225,12 +250,25 @@ def select(condition: Bool, x: AnyValue, y: AnyValue) -> AnyValue:
     return type(x)(x.code, x.code.builder.select(condition.ref, x.ref, y.ref))
 
 
+def intrinsic(module: ir.Module, name: str, format: Format, operands: int) -> ir.Function:
+    """LLVM's own function of that name."""
+    lanes = f"v{format.lanes}" if format.lanes else ""
+    kind = ir.FunctionType(format.type, [format.type] * operands)
+    return cgutils.get_or_insert_function(module, kind, f"llvm.{name}.{lanes}f{format.width}")
+
+
+def _constant(kind: ir.Type, value: float) -> ir.Constant:
+    return ir.Constant(
+        kind, [ir.Constant(kind.element, value)] * kind.count if isinstance(kind, ir.VectorType) else value
+    )
+
+
 Table = Mapping[str, tuple[float, ...]]  # by the name of a format
 
 
-def polynomial(x: Float, coefficients: Table | tuple[float, ...]) -> Float:
+def polynomial(x: Float, coefficients: Table) -> Float:
     """c[0] + c[1]*x + c[2]*x**2 + …: even and odd powers apart, for half the latency of Horner's scheme."""
-    terms = coefficients if isinstance(coefficients, tuple) else coefficients[x.format.name]
+    terms = coefficients[x.format.name]
     z = x * x
     return fma(_horner(z, terms[1::2]), x, _horner(z, terms[::2]))
 
@@ -242,4 +280,17 @@ def _horner(x: Float, coefficients: tuple[float, ...]) -> Float:
     return total
 
 
-__all__ = ["FLOAT32", "FLOAT64", "Bool", "Code", "Float", "Format", "Int", "Table", "fma", "polynomial", "select"]
+__all__ = [
+    "FLOAT32",
+    "FLOAT64",
+    "Bool",
+    "Code",
+    "Float",
+    "Format",
+    "Int",
+    "Table",
+    "fma",
+    "intrinsic",
+    "polynomial",
+    "select",
+]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from .coefficients import EXP, EXP2, EXPM1, INVERSE_LN2, LN2
+from .coefficients import COSH, EXP, EXP2, EXPM1, INVERSE_LN2, LN2, SINH
 from .emit import Float, Int, fma, polynomial, select
+from .pairs import Pair, fast_two_sum, quotient
 
 
 def exp(x: Float) -> Float:
@@ -64,3 +65,51 @@ def scale(x: Float, steps: Int) -> Float:
 def _power(steps: Int, x: Float) -> Float:
     """2**n, while it is in range."""
     return ((steps - x.format.bias) << (x.format.digits - 1)).as_float()
+
+
+def tanh(x: Float) -> Float:
+    """-e / (e + 2) with e = expm1(-2|x|), which is never large."""
+    size = (abs(x) * 2.0).at_most(0.8 * x.format.digits)
+    e = expm1_pair(Pair(-size, x.like(0.0)))
+    below = fast_two_sum(x.like(2.0), e.high)
+    result = quotient(Pair(-e.high, -e.low), Pair(below.high, below.low + e.low))
+    return select(abs(x) < 0.5 ** (x.format.digits // 2 + 1), x, result.copysign(x))
+
+
+def expm1_pair(x: Pair) -> Pair:
+    """e**x - 1 for x between -log(2) * digits and 1 or so, to a few more digits."""
+    steps, r, lost = _reduce(x.high)
+    power = _power(steps, r)
+    base = fast_two_sum(x.high.like(-1.0), power)
+    high = fast_two_sum(base.high, power * r)
+    rest = fma(r * r, polynomial(r, EXPM1), lost + x.low)
+    return fast_two_sum(high.high, fma(power, rest, base.low + high.low))
+
+
+def sinh(x: Float) -> Float:
+    """(a - b) cosh(r) + (a + b) sinh(r), with a = 2**n / 2 and b = 2**-n / 2."""
+    (growing, shrinking), (cosine, sine, r) = _hyperbolic(abs(x))
+    difference, total = growing - shrinking, growing + shrinking
+    high = fma(total, r, difference)
+    rest = fma(total, r, difference - high)
+    result = high + fma(total, sine, fma(difference, cosine, rest))
+    return select(abs(x) < 0.5 ** (x.format.digits // 2 + 1), x, (result + result).copysign(x))
+
+
+def cosh(x: Float) -> Float:
+    """a e**r + b e**-r: a + b would lose digits."""
+    (growing, shrinking), (cosine, sine, r) = _hyperbolic(abs(x))
+    rising, falling = r + (cosine + sine), (cosine - sine) - r
+    result = growing + fma(growing, rising, fma(shrinking, falling, shrinking))
+    return result + result
+
+
+def _hyperbolic(x: Float) -> tuple[tuple[Float, Float], tuple[Float, Float, Float]]:
+    """a and b, halved against overflow; cosh(r) - 1, sinh(r) - r and r."""
+    steps, r, lost = _reduce(x.at_most((x.format.bias + 2.3) * LN2[x.format.name][0]))
+    few, _ = whole(x.at_most(x.format.digits), INVERSE_LN2[x.format.name][0])
+    bias = (x.format.magic + 2 * x.format.bias - few).bits()
+    z = r * r
+    cosine = fma(z * z, polynomial(z, COSH), 0.5 * z)
+    sine = fma(r * z, polynomial(z, SINH), lost)
+    return (_power(steps - 2, x), _power(bias - 2, x)), (cosine, sine, r)

@@ -1,13 +1,22 @@
-"""Kernels as functions of LLVM, linked into the code that calls them and inlined there.
+"""Kernels as functions of LLVM, linked into the code that calls them.
 
 Each is made once per process, as a library of its own: `fastmath=True` in the caller rewrites the caller's own
-instructions, and none of these.  What is linked goes away where every call of it was inlined.
+instructions, and none of these.  A kernel is inlined, and what was linked goes away.
+
+    %y = call double @srcgrad_exp_float64(double %x)   →   its 25 instructions
+
+A guarded kernel holds up to a limit; beyond, there is another way, one number at a time.  A branch would keep the loop
+around it from vectorising: so that kernel stays a call, and LLVM is told of a twin for whole vectors, which branches
+once for all lanes.
+
+    call double @srcgrad_sin_float64(double %x)   →   call <8 x double> @srcgrad_sin_float64x8(<8 x double> %x)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
 
 from llvmlite import ir
@@ -16,61 +25,30 @@ from numba.core.extending import lower_builtin, type_callable
 
 from .emit import FLOAT32, FLOAT64, Code, Float, Format
 
-Kernel = Callable[..., Float]
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """`limit`: by format, up to where |x| it holds; beyond, `far` takes over."""
+
+    write: Callable[..., Float]
+    operands: int = 1
+    limit: Mapping[str, float] | None = None
+    far: Callable[..., Float] | None = None
+
+    @property
+    def name(self) -> str:
+        return self.write.__name__
+
+    def type(self, format: Format) -> ir.FunctionType:
+        return ir.FunctionType(format.type, [format.type] * self.operands)
+
 
 KERNELS: dict[Callable[..., Any], Kernel] = {}  # by the Python function that Numba knows
 
 
-def call(context: Any, builder: ir.IRBuilder, kernel: Kernel, format: Format, args: list[ir.Value]) -> ir.Value:
-    """Emit a call of the kernel."""
-    library = _library(context.codegen(), kernel, format, len(args))
-    context.active_code_library.add_linking_library(library)
-    _use_whole_registers(builder.function)
-    function = cgutils.get_or_insert_function(builder.module, _type(format, len(args)), library.name)
-    function.attributes.add("nounwind")
-    function.attributes.add("readnone")
-    return builder.call(function, args)
-
-
-def _use_whole_registers(caller: ir.Function) -> None:
-    """LLVM halves the vectors of AVX-512, for the sake of the clock; loops of arithmetic gain more by all of it."""
-    set.add(caller.attributes, '"prefer-vector-width"="512"')  # llvmlite's own `add` knows no attributes of targets
-
-
-@cache
-def _library(codegen: Any, kernel: Kernel, format: Format, count: int) -> Any:
-    library = codegen.create_library(f"srcgrad_{kernel.__name__}_{format.name}")
-    module = ir.Module(library.name)
-    define(module, library.name, kernel, format, count, has_fma(codegen))
-    library.add_ir_module(module)
-    library.finalize()
-    return library
-
-
-def define(module: ir.Module, name: str, kernel: Kernel, format: Format, count: int, fma: bool) -> None:
-    """Write the kernel as a function of the module."""
-    function = ir.Function(module, _type(format, count), name)
-    for attribute in ("alwaysinline", "nounwind", "readnone"):
-        function.attributes.add(attribute)
-    code = Code(ir.IRBuilder(function.append_basic_block()), format, fma)
-    code.builder.ret(kernel(*(Float(code, arg) for arg in function.args)).ref)
-
-
-def _type(format: Format, count: int) -> ir.FunctionType:
-    return ir.FunctionType(format.type, [format.type] * count)
-
-
-def has_fma(codegen: Any) -> bool:
-    triple, _, features = codegen.magic_tuple()
-    return not triple.startswith(("x86", "i386", "i686")) or "+fma" in features.split(",")
-
-
-# --------------------------------------------------------------------------------------------------------------
-
-
-def register(function: Callable[..., Any], kernel: Kernel, operands: int = 1) -> None:
+def register(function: Callable[..., Any], write: Callable[..., Float], operands: int = 1, **guard: Any) -> None:
     """Tell Numba that calls of the Python function are calls of the kernel."""
-    KERNELS[function] = kernel
+    kernel = KERNELS[function] = Kernel(write, operands, **guard)
 
     def result(*args: types.Type) -> typing.Signature | None:
         if not all(isinstance(arg, (types.Float, types.Integer, types.Boolean)) for arg in args):
@@ -83,7 +61,119 @@ def register(function: Callable[..., Any], kernel: Kernel, operands: int = 1) ->
 
     def lower(context: Any, builder: Any, signature: typing.Signature, args: Any) -> ir.Value:
         format = FLOAT32 if signature.return_type == types.float32 else FLOAT64
-        return call(context, builder, kernel, format, args)
+        return _call(context, builder, kernel, format, args)
 
     type_callable(function)(typer)
     lower_builtin(function, *[types.Float] * operands)(lower)
+
+
+def _call(context: Any, builder: ir.IRBuilder, kernel: Kernel, format: Format, args: list[ir.Value]) -> ir.Value:
+    library = _library(context.codegen(), kernel, format)
+    context.active_code_library.add_linking_library(library)
+    _add(builder.function, '"prefer-vector-width"="512"')  # LLVM halves the vectors of AVX-512 unless it is told
+    function = cgutils.get_or_insert_function(builder.module, kernel.type(format), library.name)
+    _add(function, "nounwind", "readnone", "willreturn")
+    return builder.call(function, args)
+
+
+def _add(function: ir.Function, *attributes: str) -> None:
+    """llvmlite's own `add` does not know them all."""
+    for attribute in attributes:
+        set.add(function.attributes, attribute)
+
+
+@cache
+def _library(codegen: Any, kernel: Kernel, format: Format) -> Any:
+    library = codegen.create_library(f"srcgrad_{kernel.name}_{format.name}")
+    module = ir.Module(library.name)
+    if kernel.limit is None:
+        _define_inlined(module, library.name, kernel, format, has_fma(codegen))
+    else:
+        _define_guarded(module, library.name, kernel, format, codegen)
+    library.add_ir_module(module)
+    library.finalize()
+    return library
+
+
+def _define_inlined(module: ir.Module, name: str, kernel: Kernel, format: Format, fma: bool) -> None:
+    function = ir.Function(module, kernel.type(format), name)
+    _add(function, "alwaysinline", "nounwind", "readnone", "willreturn")
+    builder = ir.IRBuilder(function.append_basic_block())
+    builder.ret(_write(Code(builder, format, fma), kernel.write))
+
+
+def _write(code: Code, kernel: Callable[..., Float]) -> ir.Value:
+    return kernel(*(Float(code, arg) for arg in code.builder.function.args)).ref
+
+
+def _define_guarded(module: ir.Module, name: str, kernel: Kernel, format: Format, codegen: Any) -> None:
+    """The function, its twin for vectors, and a note for LLVM that they are the same."""
+    lanes = register_width(codegen) // format.width
+    twin_name = f"{name}x{lanes}"
+    function = ir.Function(module, kernel.type(format), name)
+    twin = ir.Function(module, kernel.type(format.vector(lanes)), twin_name)
+    variants = f'"vector-function-abi-variant"="_ZGV_LLVM_N{lanes}{"v" * kernel.operands}_{name}({twin_name})"'
+    _add(function, "noinline", "nounwind", "readnone", "willreturn", variants)
+    _add(twin, "noinline", "nounwind", "readnone", "willreturn")
+    assert kernel.far is not None
+    _guard(function, kernel, format, has_fma(codegen), partial(_write, kernel=kernel.far))
+    _guard(twin, kernel, format.vector(lanes), has_fma(codegen), partial(_lane_by_lane, function=function))
+    _keep(module, twin)
+
+
+def _guard(function: ir.Function, kernel: Kernel, format: Format, fma: bool, far: Callable[[Code], ir.Value]) -> None:
+    """The kernel, or `far` where any lane is beyond the limit."""
+    assert kernel.limit is not None
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    beyond, done = function.append_basic_block("beyond"), function.append_basic_block("done")
+    code = Code(builder, format, fma)
+    outside = (abs(Float(code, function.args[0])) > kernel.limit[format.name]).ref
+    if format.lanes:
+        bits = ir.IntType(format.lanes)
+        outside = builder.icmp_unsigned("!=", builder.bitcast(outside, bits), bits(0))
+    near_result = _write(code, kernel.write)
+    builder.cbranch(outside, beyond, done).set_weights([1, 10000])
+    builder.position_at_end(beyond)
+    far_result = far(code)
+    builder.branch(done)
+    builder.position_at_end(done)
+    result = builder.phi(format.type)
+    result.add_incoming(near_result, function.entry_basic_block)
+    result.add_incoming(far_result, beyond)
+    builder.ret(result)
+
+
+def _lane_by_lane(code: Code, function: ir.Function) -> ir.Value:
+    builder, args = code.builder, code.builder.function.args
+    result = ir.Constant(code.format.type, ir.Undefined)
+    for lane in range(code.format.lanes):
+        index = ir.IntType(32)(lane)
+        value = builder.call(function, [builder.extract_element(arg, index) for arg in args])
+        result = builder.insert_element(result, value, index)
+    return result
+
+
+def _keep(module: ir.Module, function: ir.Function) -> None:
+    """Nothing calls it until loops are vectorised."""
+    pointer = ir.IntType(8).as_pointer()
+    kept = ir.GlobalVariable(module, ir.ArrayType(pointer, 1), "llvm.compiler.used")
+    kept.linkage, kept.section = "appending", "llvm.metadata"
+    kept.initializer = ir.Constant(kept.value_type, [function.bitcast(pointer)])
+
+
+def has_fma(codegen: Any) -> bool:
+    return not _is_x86(codegen) or "+fma" in _features(codegen)
+
+
+def register_width(codegen: Any) -> int:
+    """How many bits LLVM puts into one vector."""
+    features = _features(codegen)
+    return 512 if "+avx512f" in features else 256 if "+avx2" in features else 128
+
+
+def _is_x86(codegen: Any) -> bool:
+    return codegen.magic_tuple()[0].startswith(("x86", "i386", "i686"))
+
+
+def _features(codegen: Any) -> list[str]:
+    return codegen.magic_tuple()[2].split(",")
