@@ -1,1 +1,1 @@
-"""Measurements, each a module to run: `python -m benchmarks.first_point`."""
+"""Measurements: `python -m benchmarks tape`, `cost`; and `python -m benchmarks.first_point`."""

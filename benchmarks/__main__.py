@@ -1,0 +1,22 @@
+"""The benchmarks, by one command each; `--help` behind one of them says more:
+
+python -m benchmarks tape        against tapes, JAX and adjoints by hand
+python -m benchmarks cost        how time and memory grow
+python -m benchmarks publish     the plots and docs/performance.md anew, from the figures that are there
+"""
+
+import sys
+
+from benchmarks import cost, tape
+
+
+def publish(_: list[str]) -> None:
+    tape.publish()
+    cost.publish()
+
+
+COMMANDS = {"tape": tape.main, "cost": cost.main, "publish": publish}
+
+if len(sys.argv) < 2 or sys.argv[1] not in COMMANDS:
+    sys.exit(__doc__)
+COMMANDS[sys.argv[1]](sys.argv[2:])

@@ -1,0 +1,44 @@
+"""The programs of the benchmarks: srcgrad agrees with the adjoints by hand, in plain Python, on a few elements."""
+
+import pytest
+
+from benchmarks.contestants import disagreement, rebuilt, with_srcgrad
+from benchmarks.cost import slope
+from benchmarks.programs import PROGRAMS
+from srcgrad import UnsupportedError
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_gradient_agrees_with_the_adjoint_by_hand(name: str) -> None:
+    program = PROGRAMS[name]
+    arguments = program.arguments(program.tiny)
+    v = program.cotangent(arguments)
+    by_hand = rebuilt(program.by_hand, lambda function: function)(*arguments, v)
+    gradient = with_srcgrad(program, arguments, v, jit=False).gradient
+    try:
+        found = gradient()
+    except (UnsupportedError, RecursionError):
+        if name == "determinant":
+            pytest.xfail("a recursion whose depth the data decide is refused")
+        raise
+    assert disagreement(program, found, by_hand) is None
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_sizes_fit_the_data(name: str) -> None:
+    program = PROGRAMS[name]
+    assert all(program.label(size.arguments) for size in program.sizes)
+    assert all(parameter in program.parameters for parameter in program.wrt)
+
+
+def test_disagreement_is_told() -> None:
+    program = PROGRAMS["recurrence"]
+    assert disagreement(program, (1.0, 2.0), (1.0, 2.0)) is None
+    assert disagreement(program, (1.0, 2.5), (1.0, 2.0)) == "r_b is off by 0.5, of 2"
+    assert disagreement(program, (1.0, float("nan")), (1.0, 2.0)) == "r_b is off by nan, of 2"
+    assert disagreement(program, 1.0, (1.0, 2.0)) == "1 cotangents, not 2"
+
+
+def test_slope_is_that_of_the_upper_half() -> None:
+    points = [{"size": n, "gradient": 5.0 + n**2} for n in (1, 10, 100, 1_000, 10_000)]
+    assert abs(slope(points, "gradient") - 2.0) < 0.01
