@@ -19,5 +19,5 @@ def waiting(**how):
 
 wrap.multiple_runs = waiting
 tool = Path(sys.argv.pop(1)) / "python" / "gradbench" / "gradbench" / "tools" / "jax"
-sys.path.insert(0, str(tool))
+sys.path[0] = str(tool)  # not this folder: it has files of the same names
 runpy.run_path(str(tool / "run.py"), run_name="__main__")
