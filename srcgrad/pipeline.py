@@ -24,6 +24,8 @@ from .passes.find_independent import find_independent
 from .passes.first_touch import first_touch
 from .passes.fuse import fuse
 from .passes.hoist import hoist
+from .passes.hoist_guards import hoist_guards
+from .passes.induction import induction
 from .passes.keep import keep, without_keep
 from .passes.lower_arrays import lower_arrays
 from .passes.prove_bounds import prove_bounds
@@ -35,6 +37,9 @@ Pass = Callable[[Function], Function]
 
 PRIMAL: tuple[Pass, ...] = (
     lower_arrays,  # whole-array arithmetic becomes loops; right sides are evaluated first
+    hoist_guards,  # checks that come out the same in every iteration are made ahead of the loop
+    induction,  # counters become expressions of loop indices
+    find_independent,  # loops of the user's that may run in any order
     fuse,  # loops over one range that may be one loop are; temporaries shrink to scalars
     hoist,  # memory that every iteration would allocate is allocated ahead of the loop
     tidy,
@@ -42,7 +47,9 @@ PRIMAL: tuple[Pass, ...] = (
 )
 DERIVATIVE: tuple[Pass, ...] = (
     lower_arrays,
-    find_independent,  # loops of the user's that may run in any order
+    hoist_guards,
+    induction,
+    find_independent,
     fuse,
     find_active,  # what carries derivatives: all the rest is left alone
     reverse,  # reads primal values freely, as Old(t)

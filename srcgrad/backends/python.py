@@ -110,7 +110,7 @@ def emit(function: Function, header: tuple[str, ...] = ()) -> tuple[str, Facts]:
     definition = ast.FunctionDef(function.name, arguments, body or [ast.Pass()], [])
     text = _to_source(ast.Module([definition], []))
     lines = ["import numpy as np"]
-    helpers = sorted(name for name in _runtime_names() if re.search(rf"\b{name}\(", text))
+    helpers = sorted(name for name in _runtime_names() if re.search(rf"(?<![\w.]){name}\(", text))
     errors = sorted(name for name in _error_names() if re.search(rf"\b{name}\(", text))
     if helpers:
         lines.append(f"from srcgrad.runtime import {', '.join(helpers)}")

@@ -90,6 +90,7 @@ class Effects:
     sums: set[Var] = field(default_factory=set)  # only ever added to
     ours: set[Var] = field(default_factory=set)  # … and always in an order that is ours
     accesses: list[Access] = field(default_factory=list)
+    indices: set[Var] = field(default_factory=set)  # set by nothing but loops, which alone read them
     views: dict[str, View] = field(default_factory=dict)  # made here
     allocated: set[str] = field(default_factory=set)  # made here
     shapes: set[str] = field(default_factory=set)  # names whose lengths are read
@@ -107,6 +108,7 @@ def effects(block: Iterable[Stmt]) -> Effects:
     out = Effects()
     plain: set[Var] = set()
     strict: set[Var] = set()
+    set_otherwise: set[Var] = set()
     for top in block:
         for stmt in statements((top,)):
             if isinstance(stmt, Rule):
@@ -119,9 +121,10 @@ def effects(block: Iterable[Stmt]) -> Effects:
                 for inner in statements(stmt.adjoint):  # what its adjoint will read belongs to it
                     _note_reads(out, plain, inner)
             _note_reads(out, plain, stmt)
-            _note_writes(out, plain, strict, stmt)
+            _note_writes(out, plain, strict, set_otherwise, stmt)
     out.sums -= plain
     out.ours = out.sums - strict
+    out.indices -= set_otherwise
     return out
 
 
@@ -156,20 +159,26 @@ def _note_reads(out: Effects, plain: set[Var], stmt: Stmt) -> None:
             _touch_whole(out, array, writes=False)
 
 
-def _note_writes(out: Effects, plain: set[Var], strict: set[Var], stmt: Stmt) -> None:
+def _note_writes(out: Effects, plain: set[Var], strict: set[Var], otherwise: set[Var], stmt: Stmt) -> None:
     match stmt:
         case AddTo(target=Var() as var, reorder=reorder):
             out.writes.add(var)
             out.sums.add(var)
+            otherwise.add(var)
             if not reorder:
                 strict.add(var)
         case AddTo(target=Load(array=array, index=index)):
             out.accesses.append(Access(array, index, True, adds=True))
         case Store(array=array, index=index):
             out.accesses.append(Access(array, index, True))
-        case Assign(var=var) | For(index=var) | While(trip=var):
+        case For(index=var):
             out.writes.add(var)
             plain.add(var)
+            out.indices.add(var)
+        case Assign(var=var) | While(trip=var):
+            out.writes.add(var)
+            plain.add(var)
+            otherwise.add(var)
         case Raise() | Print():
             out.is_visible = True
         case View(array=array):
@@ -199,9 +208,10 @@ def is_private(var: Var, block: tuple[Stmt, ...]) -> bool:
         if isinstance(stmt, Assign) and stmt.var == var:
             return True
         if isinstance(stmt, Rule):
-            seen = effects((stmt,))
-            if var in seen.reads or var in seen.writes:
-                return var in stmt.outputs and var not in seen.reads
+            if var in stmt.outputs:
+                return not any(var in variables(e) for e in stmt.inputs)
+            if not (is_private(var, stmt.forward) and is_private(var, stmt.adjoint)):
+                return False
             continue
         if isinstance(stmt, (For, While)) and (stmt.index if isinstance(stmt, For) else stmt.trip) == var:
             if var in effects(stmt.body).writes:
@@ -228,14 +238,16 @@ def commutes(x: Effects, y: Effects, roots: Mapping[str, str]) -> bool:
     """Can the two change places?  (Told by whole arrays and scalars.)"""
     if x.is_visible and y.is_visible:
         return False
-    if (x.writes & (y.reads | y.writes)) | (y.writes & x.reads):
+    shared = (x.writes & (y.reads | y.writes)) | (y.writes & x.reads)
+    if shared - (x.ours & y.ours) - (x.indices & y.indices):
         return False
     if set(x.views) & y.names() or set(y.views) & x.names():
         return False
     root = lambda a: roots.get(a.array.name, a.array.name)
     wrote_x, wrote_y = {root(a) for a in x.accesses if a.writes}, {root(a) for a in y.accesses if a.writes}
     touched_x, touched_y = {root(a) for a in x.accesses}, {root(a) for a in y.accesses}
-    return not (wrote_x & touched_y or wrote_y & touched_x)
+    clash = wrote_x & touched_y | wrote_y & touched_x
+    return all(a.adds for a in (*x.accesses, *y.accesses) if root(a) in clash)
 
 
 def meet_in_one_iteration(a: Access, b: Access, index: Var, changed: set[Var]) -> bool:

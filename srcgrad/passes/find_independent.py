@@ -30,6 +30,7 @@ class _Finder:
     def __init__(self, function: Function) -> None:
         self.roots = roots_of(function)
         self.uses: dict[str, int] = {}
+        self.indices = {s.index for s in statements(function.body) if isinstance(s, For)}  # nobody reads them after
         for stmt in statements(function.body):
             self.count(effects((_alone(stmt),)))
         for leaf in leaves(function.results):
@@ -46,12 +47,12 @@ class _Finder:
     def block(self, block: Block) -> Block:
         out: list[Stmt] = []
         for stmt in block:
-            if blocks(stmt):
-                stmt = with_blocks(stmt, tuple(self.block(b) for b in blocks(stmt)))
             if isinstance(stmt, For) and stmt.ordered:
                 out, stmt = self.with_own_scratch(out, stmt)
-                if self.is_independent(stmt):
-                    stmt = replace(stmt, ordered=False)
+            if blocks(stmt):
+                stmt = with_blocks(stmt, tuple(self.block(b) for b in blocks(stmt)))
+            if isinstance(stmt, For) and stmt.ordered and self.is_independent(stmt):
+                stmt = replace(stmt, ordered=False)
             out.append(stmt)
         return tuple(out)
 
@@ -60,7 +61,9 @@ class _Finder:
         for var in inside.writes:
             if var in inside.sums:
                 continue
-            if not (self.lives_in(var.name, loop) and is_private(var, loop.body)):
+            if not is_private(var, loop.body):
+                return False
+            if var not in self.indices and not self.lives_in(var.name, loop):
                 return False
         return self.memory_is_apart(inside, loop)
 
@@ -96,7 +99,7 @@ class _Finder:
                 and not any(variables(dim) & changed for dim in stmt.dims)
                 and sum(isinstance(s, Alloc) and s.array.name == stmt.array.name for s in out) == 1
                 and self.lives_in_both(stmt, loop)
-                and _is_overwritten_first(stmt.array, loop.body, self.roots)
+                and _is_overwritten_first(stmt.array, loop.body)
             ):
                 own.append(stmt)
             else:
@@ -118,15 +121,15 @@ def _alone(stmt: Stmt) -> Stmt:
     return with_blocks(stmt, tuple(() for _ in blocks(stmt))) if blocks(stmt) else stmt
 
 
-def _is_overwritten_first(array: Array, body: Block, roots: dict[str, str]) -> bool:
+def _is_overwritten_first(array: Array, body: Block) -> bool:
     """Is the first statement that touches the array one that writes all of it, unseen?"""
-    for stmt in body:
-        if array.name not in effects((stmt,)).names():
-            continue
-        if isinstance(stmt, CopyTo):
-            return stmt.target == array and stmt.source.name != array.name
-        return _fills(stmt, array)
-    return False
+    touching = [s for s in body if array.name in effects((s,)).names()]
+    first = touching[0]
+    if isinstance(first, CopyTo):
+        return first.target == array and first.source.name != array.name
+    if isinstance(first, For) and _fills(first, array):
+        return True
+    return len(touching) == 1 and isinstance(first, For) and _is_overwritten_first(array, first.body)
 
 
 def _fills(stmt: Stmt, array: Array) -> bool:

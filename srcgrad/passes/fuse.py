@@ -27,9 +27,12 @@ from ..ir.nodes import (
     Function,
     If,
     Load,
+    Pick,
     Rule,
+    Run,
     Stmt,
     Store,
+    Subscript,
     Var,
     View,
     leaves,
@@ -74,14 +77,7 @@ class _Fuser:
                 loop = replace(earlier, body=merged, ordered=False)
                 out[position:] = [*between, loop]
                 return True
-            if isinstance(earlier, For) and not commutes(effects((earlier,)), effects((later,)), self.roots):
-                return False
-            if isinstance(earlier, For):
-                between.insert(0, earlier)  # (nothing between them and the loop ahead may depend on it)
-            elif isinstance(earlier, (Alloc, Assign, View, Comment, If, Rule)):
-                between.insert(0, earlier)
-            else:
-                return False
+            between.insert(0, earlier)
         return False
 
     def are_one(self, earlier: For, later: For, between: list[Stmt]) -> bool:
@@ -149,7 +145,9 @@ def _fixed(function: Function, body: Block) -> set[str]:
     for stmt in statements(body):
         if isinstance(stmt, Alloc):
             made[stmt.array.name] = made.get(stmt.array.name, 0) + 1
-    out |= {name for view in every.views.values() for name in (view.array.name, view.base.name)}
+    rows = [view for view in every.views.values() if _is_row(view)]
+    out |= {view.array.name for view in every.views.values()}
+    out |= {view.base.name for view in every.views.values() if view not in rows}
     whole: dict[str, int] = {}
     for access in every.accesses:
         if access.whole:
@@ -186,6 +184,9 @@ def _sunk(made: Alloc, loop: For) -> For | None:
     """The loop with the array inside it, without the axis along which the loop runs."""
     inside = effects(loop.body)
     accesses = [a for a in inside.accesses if a.array.name == made.array.name]
+    for view in _views(loop.body, made.array.name):
+        picks = tuple(item.index if isinstance(item, Pick) else None for item in view.how.items)  # type: ignore[union-attr]
+        accesses.append(Access(made.array, picks, True))
     if any(variables(dim) & inside.writes for dim in made.dims):
         return None
     for axis in range(made.array.ndim):
@@ -194,6 +195,23 @@ def _sunk(made: Alloc, loop: For) -> For | None:
             if all(part is not None and affine.same(part, first) for part in others):
                 return _without_axis(made, loop, axis)
     return None
+
+
+def _views(block: Block, name: str) -> list[View]:
+    return [s for s in statements(block) if isinstance(s, View) and s.base.name == name]
+
+
+def _is_row(view: View) -> bool:
+    """Is the view one row of its base: an index along some axes, all of the others?"""
+    if not isinstance(view.how, Subscript):
+        return False
+    items = view.how.items
+    whole = all(
+        isinstance(item, Pick)
+        or (isinstance(item, Run) and affine.same(item.start, affine.ZERO) and affine.same(item.step, affine.ONE))
+        for item in items
+    )
+    return whole and any(isinstance(item, Pick) for item in items) and any(isinstance(item, Run) for item in items)
 
 
 def _without_axis(made: Alloc, loop: For, axis: int) -> For:
@@ -211,6 +229,9 @@ def _without_axis(made: Alloc, loop: For, axis: int) -> For:
 
     def change(stmt: Stmt) -> tuple[Stmt, ...]:
         stmt = map_expressions(stmt, lambda e: rewrite(e, read))
+        if isinstance(stmt, View) and stmt.base.name == name:
+            items = drop(stmt.how.items)  # type: ignore[union-attr]
+            return (replace(stmt, base=smaller, how=Subscript(items)),)
         if isinstance(stmt, Store) and stmt.array.name == name:
             if not smaller.dims:
                 return (Assign(scalar, stmt.value, span=stmt.span, label=stmt.label),)

@@ -100,6 +100,7 @@ class _Edits:
     entry: dict[tuple[int, int], list[Stmt]] = field(default_factory=dict)
     start: list[Stmt] = field(default_factory=list)
     named: dict[int, dict[Expr, Var]] = field(default_factory=dict)
+    instead: dict[int, Stmt] = field(default_factory=dict)
 
 
 class _Keep:
@@ -231,9 +232,10 @@ class _Keep:
         if self.forward.element_is_valid(load, at):
             self.have_handle(load.array, at)
             return Load(load.array, index)
-        stable = self.forward.stable_block(load, at)
-        if stable is not None:
-            return Load(self.keep_array(load.array, stable), index)
+        if self.forward.element_is_valid_within(load, at):
+            self.give_rows(load.array)
+            self.have_handle(load.array, at)
+            return Load(load.array, index)
         return self.keep_expression(load, at)
 
     def already_held(self, expr: Expr, at: int) -> Expr | None:
@@ -276,6 +278,8 @@ class _Keep:
                 version = Version(expr, place)
                 if version in self.versions:
                     return 0
+                if self.depth(place.block) < self.depth(self.forward.block_of(at)):
+                    return 1  # it is had once for all iterations of an inner loop
                 made = self.forward.definition(version)
                 if made is None or depth > 8:
                     return KEEP_IN_LOOP
@@ -290,6 +294,9 @@ class _Keep:
                 own = PRIMITIVES[op].cost if op in PRIMITIVES else 4
                 return own + sum(min(self.cost(arg, at, depth), KEEP_IN_LOOP + own) for arg in args)
         raise AssertionError(expr)
+
+    def depth(self, key: tuple[int, int]) -> int:
+        return len(self.forward.loops_around(key))
 
     def can_name(self, at: int) -> bool:
         return not isinstance(self.forward.statement.get(at), (While, type(None)))
@@ -353,6 +360,10 @@ class _Keep:
         if self.forward.array_is_valid(array, at):
             self.have_handle(array, at)
             return array
+        if self.forward.array_is_valid_within(array, at):
+            self.give_rows(array)
+            self.have_handle(array, at)
+            return array
         return self.keep_array(array, Place(self.forward.block_of(at), None if at == END else -at))
 
     def keep_array(self, array: Array, place: Place) -> Array:
@@ -393,6 +404,23 @@ class _Keep:
             self.kept_arrays[array, place] = out
         return self.kept_arrays[array, place]
 
+    def give_rows(self, array: Array) -> None:
+        """Memory that is made in every iteration is a row of its own in memory that is made once."""
+        made = self.forward.alloc_of(array)
+        assert made is not None
+        if made.label in self.edits.instead:
+            return
+        key = self.forward.block_of(made.label)
+        loops = self.forward.loops_around(key)
+        shape = self.forward.rectangle(loops)
+        assert shape is not None
+        name = self.info.names.fresh(f"{made.array.name}_rows")
+        rows = Array(name, made.array.dtype, (*shape, *made.array.dims))
+        self.edits.before.setdefault(loops[0].label, []).append(Alloc(rows, (*shape, *made.dims), made.fill))
+        index = tuple(map(_iteration, loops))
+        self.edits.instead[made.label] = _row_view(made.array, rows, index)
+        self.tops.setdefault(key, []).insert(0, _row_view(made.array, rows, self.mirrored(index, key)))
+
     def have_handle(self, array: Array, at: int) -> None:
         """A view that was made inside a loop is made again in the sweep."""
         made = self.forward.view_of(array)
@@ -421,7 +449,7 @@ class _Keep:
                 stmt = _named(stmt, names)
             out += before
             if not isinstance(stmt, Rule):
-                out.append(stmt)
+                out.append(self.edits.instead.get(stmt.label, stmt))
             out += self.edits.after.get(stmt.label, [])
         if key == ROOT:
             out += self.edits.before.get(END, [])

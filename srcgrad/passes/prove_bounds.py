@@ -21,6 +21,7 @@ from ..ir import affine
 from ..ir.nodes import (
     BOOL,
     INT64,
+    AddTo,
     Alloc,
     Array,
     Assign,
@@ -46,6 +47,7 @@ from ..ir.nodes import (
     Transpose,
     Var,
     View,
+    While,
 )
 from ..ir.walk import (
     blocks,
@@ -66,9 +68,23 @@ STEPS = 16  # substitutions of a bound for an index, in one proof
 
 def prove_bounds(function: Function) -> Function:
     info: Info = function.info
-    prover = _Prover(info.boundscheck)
     shapes = {p.name: _own_dims(p) for p in function.params if isinstance(p, Array)}
+    naturals = _naturals(function, shapes)
+    prover = _Prover(info.boundscheck, naturals)
     return replace(function, body=prover.block(function.body, _Scope(shapes=shapes)))
+
+
+def _naturals(function: Function, shapes: dict[str, tuple[Expr, ...]]) -> set[str]:
+    """Integer variables, and arrays made here, that are never given a negative value: the largest such set."""
+    found = {v.name for s in statements(function.body) for v in _made(s) if v.dtype == INT64}
+    found |= {s.array.name for s in statements(function.body) if isinstance(s, Alloc) and s.array.dtype == INT64}
+    found -= {p.name for p in function.params}
+    while True:
+        learner = _Prover(False, found, learning=True)
+        learner.block(function.body, _Scope(shapes=shapes))
+        if not learner.refuted & found:
+            return found
+        found = found - learner.refuted
 
 
 @dataclass
@@ -111,8 +127,9 @@ class _Scope:
 
 
 class _Prover:
-    def __init__(self, check: bool) -> None:
-        self.check = check
+    def __init__(self, check: bool, naturals: set[str], learning: bool = False) -> None:
+        self.check, self.naturals, self.learning = check, naturals, learning
+        self.refuted: set[str] = set()
 
     # ----------------------------------------------------------------------------------------------- walking
 
@@ -176,6 +193,9 @@ class _Prover:
 
     def proved(self, stmt: Stmt, scope: _Scope) -> Stmt:
         """The statement with every access that is safe marked so."""
+        if self.learning:
+            self.learn(stmt, scope)
+            return stmt
         mark = lambda expr: self.marked(expr, scope)
         match stmt:
             case View():
@@ -185,6 +205,42 @@ class _Prover:
             case Store(array=array, index=index) if self.is_safe(Load(array, index), scope):
                 stmt = replace(stmt, checked=False)
         return map_expressions(stmt, mark)
+
+    def learn(self, stmt: Stmt, scope: _Scope) -> None:
+        """Strike out what this statement may make negative."""
+        match stmt:
+            case Assign(var=var, value=value) | AddTo(target=Var() as var, value=value):
+                if var.dtype == INT64 and not self.is_natural(value, scope):
+                    self.refuted.add(var.name)
+            case Store(array=array, value=value) | AddTo(target=Load(array=array), value=value):
+                if array.dtype == INT64 and not self.is_natural(value, scope):
+                    self.refuted.add(array.name)
+            case Alloc(array=array, fill=fill):
+                if array.dtype == INT64 and fill is not None and not self.is_natural(fill, scope):
+                    self.refuted.add(array.name)
+            case For(index=index):
+                self.refuted.add(index.name)  # (its bounds say more)
+            case While():
+                pass
+            case View(array=array, base=base):
+                self.refuted |= {array.name, base.name}
+            case _:
+                target = written(stmt)
+                for item in target if isinstance(target, tuple) else (target,):
+                    if item is not None:
+                        self.refuted.add(item.name)
+
+    def is_natural_term(self, term: Expr) -> bool:
+        match term:
+            case Var(name=name) | Load(array=Array(name=name)) if name in self.naturals:
+                return True
+            case Call(op="minimum", args=(x, y)):
+                return self.is_natural_sum(x) and self.is_natural_sum(y)
+        return affine.is_at_least(term, 0)
+
+    def is_natural_sum(self, expr: Expr) -> bool:
+        terms, constant = affine.affine(expr)
+        return constant >= 0 and all(c > 0 and self.is_natural_term(t) for t, c in terms)
 
     def marked(self, expr: Expr, scope: _Scope) -> Expr:
         """An expression with its safe reads marked; what may not be evaluated at all is not checked ahead."""
@@ -213,13 +269,14 @@ class _Prover:
     def is_natural(self, expr: Expr, scope: _Scope) -> bool:
         """Provably >= 0 here."""
         loops = {loop.stmt.index: loop for loop in scope.loops}
+        depth: dict[Expr, int] = {index: k for k, index in enumerate(reversed(loops))}  # the innermost loop first
         for _ in range(STEPS):
             terms, constant = affine.affine(expr)
-            if constant >= 0 and all(c > 0 and affine.is_at_least(t, 0) for t, c in terms):
+            if self.is_natural_sum(expr):
                 return True
             if any(self.follows(expr, fact, scope) for fact in scope.facts):
                 return True
-            for term, count in sorted(terms, key=lambda item: item[0] not in loops):
+            for term, count in sorted(terms, key=lambda item: depth.get(item[0], len(depth))):
                 bound = self.bound(term, count > 0, loops, scope)
                 if bound is not None:
                     rest = affine.from_affine(tuple(x for x in terms if x[0] != term), constant)
@@ -232,7 +289,7 @@ class _Prover:
     def follows(self, expr: Expr, fact: tuple[tuple[Expr, ...], Expr], scope: _Scope) -> bool:
         conditions, known = fact
         terms, constant = affine.affine(affine.sub(expr, known))
-        if constant < 0 or not all(c > 0 and affine.is_at_least(t, 0) for t, c in terms):
+        if constant < 0 or not all(c > 0 and self.is_natural_term(t) for t, c in terms):
             return False
         return all(any(affine.same(c, loop.trips) for loop in scope.loops) for c in conditions)
 

@@ -15,6 +15,7 @@ from ..ir.nodes import (
     BOOL,
     Absorb,
     AddTo,
+    Alloc,
     Array,
     Assign,
     Block,
@@ -29,6 +30,7 @@ from ..ir.nodes import (
     If,
     Library,
     NewStack,
+    OwnCopy,
     Pop,
     Print,
     Push,
@@ -187,8 +189,8 @@ def _names_read(value: Any, roots: dict[str, str]) -> set[str]:
         for load in loads(value):
             out |= {load.array.name, roots.get(load.array.name, load.array.name)}
         for node in subexpressions(value):
-            if type(node).__name__ == "Dim":
-                out.add(node.array)  # type: ignore[attr-defined]
+            if isinstance(node, Dim):
+                out.add(f"{node.array}.shape")  # its lengths, not what is in it
         return out
     return set()
 
@@ -218,7 +220,9 @@ def _is_effective(stmt: Stmt, live: set[str], roots: dict[str, str]) -> bool:
         case Push(stack=stack) | NewStack(stack=stack) | Unseal(stack=stack):
             return stack.name in live
         case View(array=array):
-            return array.name in live
+            return array.name in live or f"{array.name}.shape" in live
+        case Alloc(array=array) if f"{array.name}.shape" in live:
+            return True
         case For() | If():
             return any(_is_effective(s, live, roots) for block in blocks(stmt) for s in block)
         case While(trip=trip):
@@ -239,7 +243,7 @@ def _mark(block: Block, live: set[str], roots: dict[str, str]) -> None:
         live |= _reads(stmt, roots)
         target = written(stmt)
         for item in target if isinstance(target, tuple) else (target,):
-            if isinstance(item, Array):
+            if isinstance(item, Array) and not isinstance(stmt, (Alloc, OwnCopy)):
                 live.add(item.name)
                 live.add(roots.get(item.name, item.name))
         for inner in blocks(stmt):

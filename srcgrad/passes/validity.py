@@ -26,6 +26,7 @@ from ..ir.nodes import (
     Rule,
     Stmt,
     Store,
+    Swap,
     Var,
     View,
     While,
@@ -187,6 +188,40 @@ class Forward:
         """Is the memory one and the same throughout (not allocated anew in every iteration)?"""
         return not any(self.loops_around(self.position[s.label][0]) for s in self.allocs.get(self.root(array), []))
 
+    def alloc_of(self, array: Array) -> Alloc | None:
+        """The one statement that makes the memory, if it is known how much ahead of the loops around it."""
+        made = self.allocs.get(self.root(array), [])
+        if len(made) != 1 or any(isinstance(w, Swap) for w in self.writers.get(self.root(array), [])):
+            return None
+        loops = self.loops_around(self.position[made[0].label][0])
+        if not loops or self.rectangle(loops) is None:
+            return None
+        known = all(self.is_known_ahead(dim, loops) for dim in made[0].dims)  # type: ignore[attr-defined]
+        return made[0] if known else None  # type: ignore[return-value]
+
+    def element_is_valid_within(self, load: Load, at: int) -> bool:
+        """Would the memory hold the value, if every iteration around its allocation had memory of its own?"""
+        made = self.alloc_of(load.array)
+        if made is None:
+            return False
+        depth = len(self.loops_around(self.position[made.label][0]))
+        inner = len(self.loops_around(self.block_of(at))) - depth
+        if inner < load.array.ndim:  # few elements are wanted of it: they are kept alone
+            return False
+        writers = self.writers.get(self.root(load.array), [])
+        return not any(self.may_overwrite(w, load, at, depth=depth) for w in writers)
+
+    def array_is_valid_within(self, array: Array, at: int) -> bool:
+        made = self.alloc_of(array)
+        if made is None:
+            return False
+        depth = len(self.loops_around(self.position[made.label][0]))
+        for writer in self.writers.get(self.root(array), []):
+            loops, textual = self.common(writer.label, at)
+            if textual or len(loops) != depth:
+                return False
+        return True
+
     def element_is_valid(self, load: Load, at: int, written_here: bool = False) -> bool:
         """Does the memory still hold, after the forward part, what it held just before `at` (or just after it)?"""
         key = (load, at, written_here)
@@ -248,8 +283,12 @@ class Forward:
                 return out
             key, number = self.position[key[0]]
 
-    def may_overwrite(self, writer: Stmt, load: Load, at: int, written_here: bool = False) -> bool:
+    def may_overwrite(self, writer: Stmt, load: Load, at: int, written_here: bool = False, depth: int = 0) -> bool:
+        """`depth`: so many loops around both have memory of their own in every iteration."""
         loops, textual = self.common(writer.label, at)
+        if len(loops) < depth:
+            return True
+        loops = loops[depth:]
         if written_here and writer.label == at:
             textual = False
         if not textual and not loops:
@@ -391,11 +430,6 @@ class Forward:
         if loads(expr):
             return False
         return not any(v.name in self.changed[outer] for v in variables(expr))
-
-    def stable_block(self, load: Load, at: int) -> Place | None:
-        """Where the whole array could be kept once for many reads: at the entry of the iteration of the outermost loop
-        whose body leaves it alone up to the end of the statement that `at` is in."""
-        return None
 
 
 def _place_of(stmt: Stmt) -> Load | None:

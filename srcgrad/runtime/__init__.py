@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from srcgrad.runtime import arrays, errors, special
+from srcgrad.runtime import arrays, errors, special, vector_math
 from srcgrad.runtime.arrays import *  # noqa: F403
 from srcgrad.runtime.errors import *  # noqa: F403
 from srcgrad.runtime.special import *  # noqa: F403
+from srcgrad.runtime.vector_math import *  # noqa: F403
 
-__all__ = [*arrays.__all__, *errors.__all__, *special.__all__]
+__all__ = [*arrays.__all__, *errors.__all__, *special.__all__, *vector_math.__all__]

@@ -1,0 +1,57 @@
+"""A check that comes out the same in every iteration is made once, ahead of the loop.
+
+    for i in range(n):                        if n > 0 and k == 0: raise …
+        if k == 0: raise …              →     for i in range(n):
+        …                                         …
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..ir import affine
+from ..ir.nodes import BOOL, Block, Call, For, Function, If, Print, Raise, Stmt
+from ..ir.walk import blocks, loads, statements, variables, with_blocks
+from .effects import effects
+
+
+def hoist_guards(function: Function) -> Function:
+    return replace(function, body=_block(function.body))
+
+
+def _block(block: Block) -> Block:
+    out: list[Stmt] = []
+    for stmt in block:
+        if blocks(stmt):
+            stmt = with_blocks(stmt, tuple(_block(b) for b in blocks(stmt)))
+        if isinstance(stmt, For):
+            out += _split(stmt)
+        else:
+            out.append(stmt)
+    return tuple(out)
+
+
+def _split(loop: For) -> list[Stmt]:
+    changed = effects((loop,)).writes
+    seen_before = False  # something that prints or raises for another reason: that must come first
+    ahead: list[Stmt] = []
+    body: list[Stmt] = []
+    for stmt in loop.body:
+        if _is_guard(stmt) and not seen_before and not (variables(stmt.condition) & changed or loads(stmt.condition)):  # type: ignore[attr-defined]
+            runs = Call("gt", (loop.stop, loop.start), BOOL)
+            if affine.same(loop.step, affine.integer(-1)):
+                runs = Call("gt", (loop.start, loop.stop), BOOL)
+            ahead.append(replace(stmt, condition=Call("and", (runs, stmt.condition), BOOL)))  # type: ignore[call-arg, attr-defined]
+            continue
+        seen_before |= any(isinstance(s, (Raise, Print)) for s in statements((stmt,)))
+        body.append(stmt)
+    if not ahead or not (affine.same(loop.step, affine.ONE) or affine.same(loop.step, affine.integer(-1))):
+        return [loop]
+    return [*ahead, replace(loop, body=tuple(body))]
+
+
+def _is_guard(stmt: Stmt) -> bool:
+    return isinstance(stmt, If) and len(stmt.then) == 1 and isinstance(stmt.then[0], Raise) and not stmt.orelse
+
+
+__all__ = ["hoist_guards"]

@@ -1,0 +1,75 @@
+"""A counter that a loop steps by the same amount becomes an expression of the loop's index.
+
+    for b in range(a + 1, d):                  for b in range(a + 1, d):
+        s[b] += l[p] * x[a]            →           s[b] += l[p + (b - a - 1)] * x[a]
+        p += 1                                 p += d - a - 1          (never less than 0 of them)
+
+The loop is independent then, and its index affine: it vectorises, and no value of the counter is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..ir import affine
+from ..ir.nodes import INT64, AddTo, Block, Const, Expr, For, Function, Stmt, Var
+from ..ir.walk import blocks, loads, map_expressions, rewrite_block, substitute, variables, with_blocks
+from .effects import effects
+
+
+def induction(function: Function) -> Function:
+    return replace(function, body=_block(function.body))
+
+
+def _block(block: Block) -> Block:
+    out: list[Stmt] = []
+    for stmt in block:
+        if blocks(stmt):
+            stmt = with_blocks(stmt, tuple(_block(b) for b in blocks(stmt)))
+        steps: list[Stmt] = []
+        while isinstance(stmt, For):
+            found = _counter(stmt)
+            if found is None:
+                break
+            stmt, step = _closed(stmt, *found)
+            steps.append(step)
+        out += [stmt, *steps]
+    return tuple(out)
+
+
+def _counter(loop: For) -> tuple[int, AddTo] | None:
+    """The place and the statement `p += c` of a counter that nothing else in the body sets."""
+    if not isinstance(loop.step, Const) or abs(loop.step.value) != 1:
+        return None
+    changed = effects(loop.body).writes | {loop.index}
+    for place, stmt in enumerate(loop.body):
+        match stmt:
+            case AddTo(target=Var(dtype=dtype) as var, value=value) if dtype == INT64:
+                if variables(value) & changed or (variables(loop.start) | variables(loop.stop)) & changed:
+                    continue
+                if loads(value) or loads(loop.start) or loads(loop.stop):
+                    continue
+                others = (s for k, s in enumerate(loop.body) if k != place)
+                if not any(var in effects((s,)).writes for s in others):
+                    return place, stmt
+    return None
+
+
+def _closed(loop: For, place: int, stmt: AddTo) -> tuple[For, Stmt]:
+    var, amount = stmt.target, stmt.value
+    assert isinstance(var, Var)
+    gone = affine.sub(loop.index, loop.start) if loop.step.value > 0 else affine.sub(loop.start, loop.index)  # type: ignore[attr-defined]
+    trips = affine.sub(loop.stop, loop.start) if loop.step.value > 0 else affine.sub(loop.start, loop.stop)  # type: ignore[attr-defined]
+    before = affine.add(var, affine.mul(gone, amount))
+    after = affine.add(before, amount)
+    body = (*_with(loop.body[:place], var, before), *_with(loop.body[place + 1 :], var, after))
+    total = affine.mul(affine.maximum(trips, affine.ZERO), amount)
+    return replace(loop, body=body), AddTo(var, total, span=stmt.span)
+
+
+def _with(block: Block, var: Var, value: Expr) -> Block:
+    change = lambda e: substitute(e, {var: value})
+    return rewrite_block(block, lambda s: (map_expressions(s, change),))
+
+
+__all__ = ["induction"]
