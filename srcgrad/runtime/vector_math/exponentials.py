@@ -10,7 +10,8 @@ from .pairs import Pair, fast_two_sum, quotient
 def exp(x: Float) -> Float:
     """e**x"""
     steps, r, _ = _reduce(_clamp(x, LN2[x.format.name][0]))
-    return scale(1.0 + fma(r * r, polynomial(r, EXP), r), steps)
+    first, second = halves(steps, x)
+    return fma(fma(r * r, polynomial(r, EXP), r), first, first) * second
 
 
 def exp2(x: Float) -> Float:
@@ -18,7 +19,8 @@ def exp2(x: Float) -> Float:
     x = _clamp(x, 1.0)
     n, steps = whole(x)
     r = x - n
-    return scale(fma(r, polynomial(r, EXP2), 1.0), steps)
+    first, second = halves(steps, x)
+    return fma(r * first, polynomial(r, EXP2), first) * second
 
 
 def expm1(x: Float) -> Float:
@@ -55,11 +57,11 @@ def whole(x: Float, factor: float = 1.0) -> tuple[Float, Int]:
     return shifted - magic, shifted.bits()
 
 
-def scale(x: Float, steps: Int) -> Float:
-    """x * 2**n, rounded once: in two steps, since 2**n itself may be out of range."""
+def halves(steps: Int, x: Float) -> tuple[Float, Float]:
+    """Two powers whose product is 2**n, which itself may be out of range: only the second multiplication rounds."""
     half = steps >> 1
     place = x.format.digits - 1
-    return x * (half << place).as_float() * ((steps - half) << place).as_float()
+    return (half << place).as_float(), ((steps - half) << place).as_float()
 
 
 def _power(steps: Int, x: Float) -> Float:

@@ -46,15 +46,10 @@ def _halves(x: Float) -> Pair:
     return Pair(high, x - high)
 
 
-def add(x: Pair, y: Pair) -> Pair:
-    """x + y, where x is the larger one."""
-    total = fast_two_sum(x.high, y.high)
-    return fast_two_sum(total.high, total.low + (x.low + y.low))
-
-
 def multiply(x: Pair, y: Pair) -> Pair:
+    """x * y, to nearly twice the digits."""
     product = two_product(x.high, y.high)
-    return fast_two_sum(product.high, fma(x.high, y.low, fma(x.low, y.high, product.low)))
+    return Pair(product.high, fma(x.high, y.low, fma(x.low, y.high, product.low)))
 
 
 def quotient(x: Pair, y: Pair) -> Float:
@@ -64,8 +59,16 @@ def quotient(x: Pair, y: Pair) -> Float:
 
 
 def divide(x: Pair, y: Pair) -> Pair:
+    """x / y, to nearly twice the digits."""
     inverse = 1.0 / y.high
     guess = x.high * inverse
-    product = two_product(guess, y.high)
-    rest = ((x.high - product.high) - product.low) + (x.low - guess * y.low)
+    rest = fma(-guess, y.low, exact_fma(-guess, y.high, x.high) + x.low)
     return Pair(guess, rest * inverse)
+
+
+def exact_fma(x: Float, y: Float, z: Float) -> Float:
+    """x * y + z where z nearly cancels the product: exact, with or without hardware for it."""
+    if x.code.has_fma:
+        return fma(x, y, z)
+    product = two_product(x, y)
+    return (z + product.high) + product.low

@@ -13,7 +13,7 @@ from llvmlite import ir
 
 from .coefficients import ARCTAN, COS, HALF_PI, SIN
 from .emit import Bool, Float, Int, fma, polynomial, select
-from .pairs import Pair, divide, fast_two_sum, multiply, two_product, two_sum
+from .pairs import Pair, divide, exact_fma, fast_two_sum, multiply, two_product, two_sum
 
 LIMIT = {"float64": 2.0**40, "float32": 2.0**15}
 
@@ -64,18 +64,20 @@ def _tan(x: Float, quadrant: Int, r: Pair) -> Float:
 def arctan(x: Float) -> Float:
     """|x| is moved to within tan(pi / 8) of 0, by a rotation of pi / 4 or pi / 2."""
     half_pi = HALF_PI[x.format.name]
-    size = abs(x)
+    size = abs(x).at_most(2.0 ** (x.format.digits + 4))  # inf would leave nan in `rest`
     middle, far = size > 0.4142135623730950488, size > 2.4142135623730950488
     zero = x.like(0.0)
     above = select(far, x.like(-1.0), select(middle, size - 1.0, size))
     below = select(far, size, select(middle, size + 1.0, x.like(1.0)))
     high = select(far, x.like(half_pi[0]), select(middle, x.like(half_pi[0] / 2), zero))
     low = select(far, x.like(half_pi[1]), select(middle, x.like(half_pi[1] / 2), zero))
-    t = above / below
+    lost = select(middle & ~far, size - (below - 1.0), zero)
+    t, rest = divide(Pair(above, zero), Pair(below, lost))
     z = t * t
     total = fast_two_sum(high, t)
-    angle = total.high + (total.low + fma(t * z, polynomial(z, ARCTAN), low))
-    return select(middle, angle, fma(t * z, polynomial(z, ARCTAN), t)).copysign(x)
+    tail = fma(t * z, polynomial(z, ARCTAN), low + rest)
+    angle = select(size < x.format.smallest_normal, size, total.high + (total.low + tail))
+    return angle.copysign(x)
 
 
 def _near(x: Float) -> tuple[Int, Pair]:
@@ -83,8 +85,7 @@ def _near(x: Float) -> tuple[Int, Pair]:
     first, second, third, _ = HALF_PI[x.format.name]
     shifted = fma(x, 0.6366197723675814, x.format.magic)
     n = shifted - x.format.magic
-    product = two_product(n, x.like(first))
-    r = fma(-n, first, x) if x.code.has_fma else (x - product.high) - product.low  # exact: it fits the digits
+    r = exact_fma(-n, x.like(first), x)
     product = two_product(n, x.like(second))
     r, low = two_sum(r, -product.high)
     return shifted.bits(), fast_two_sum(r, fma(-n, third, low - product.low))
@@ -107,7 +108,7 @@ def _far(x: Float) -> tuple[Int, Pair]:
     high = (rest >> (whole - digits)).resize(x.format.width).to_float() * unit
     low = ((rest << digits) >> (whole - digits)).resize(x.format.width).to_float() * (unit * 0.5**digits)
     first, second, *_ = HALF_PI[x.format.name]
-    r = multiply(Pair(high, low), Pair(x.like(first), x.like(second)))
+    r = fast_two_sum(*multiply(Pair(high, low), Pair(x.like(first), x.like(second))))
     downwards = x < 0.0
     quadrant = select(downwards, 0 - quadrant, quadrant).resize(x.format.width)
     sign = select(negative, x.like(-1.0), x.like(1.0)) * select(downwards, x.like(-1.0), x.like(1.0))
