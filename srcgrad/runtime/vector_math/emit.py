@@ -226,12 +226,6 @@ class Float(Value):
     def copysign(self, other: Float) -> Float:
         return self._intrinsic("copysign", self, other)
 
-    def sqrt(self) -> Float:
-        return self._intrinsic("sqrt", self)
-
-    def trunc(self) -> Float:
-        return self._intrinsic("trunc", self)
-
     def at_most(self, high: float) -> Float:
         return select(self > high, self.like(high), self)  # a nan stays
 

@@ -54,4 +54,7 @@ def _exp2(x: Pair) -> Float:
 
 
 def _is_whole(y: Float) -> Bool:
-    return y.trunc().is_(y)
+    """Adding `big` drops the fraction; a number beyond it has none."""
+    big = 2.0 ** (y.format.digits - 1)
+    size = abs(y).at_most(big)
+    return ((size + big) - big).is_(size)
