@@ -55,10 +55,13 @@ from ..ir.nodes import (
 from ..ir.walk import (
     blocks,
     children,
+    loads,
     map_expressions,
     rebuild,
     rewrite,
     statements,
+    subexpressions,
+    variables,
     with_blocks,
 )
 from ..rules.scalar import PRIMITIVES
@@ -183,7 +186,8 @@ class _Keep:
                 held = self.already_held(expr, at)
                 if held is not None:
                     return held
-                if self.cost(expr, at) > self.keep_cost(at) and self.can_name(at):
+                too_dear = not self.is_free(expr, at) and self.cost(expr, at) > self.keep_cost(at)
+                if (too_dear or self.is_shared(expr, at)) and self.can_name(at):
                     return self.keep_expression(expr, at)
                 return Call(op, tuple(self.read(arg, at) for arg in args), expr.dtype)
         raise AssertionError(expr)
@@ -236,6 +240,9 @@ class _Keep:
             self.give_rows(load.array)
             self.have_handle(load.array, at)
             return Load(load.array, index)
+        snapshot = self.forward.snapshot_place(load.array, at)
+        if snapshot is not None:
+            return Load(self.keep_array(load.array, snapshot), index)
         return self.keep_expression(load, at)
 
     def already_held(self, expr: Expr, at: int) -> Expr | None:
@@ -285,15 +292,45 @@ class _Keep:
                     return KEEP_IN_LOOP
                 return min(KEEP_IN_LOOP, self.cost(made.value, made.label, depth + 1))
             case Load(index=index):
-                if self.forward.element_is_valid(expr, at):
+                if self.forward.element_is_valid(expr, at) or self.is_had_whole(expr, at):
                     return 1 + sum(self.cost(i, at, depth) for i in index)
                 return 1 if (expr, at) in self.kept_expressions else KEEP_IN_LOOP
             case Call(op=op, args=args):
                 if (expr, at) in self.kept_expressions:
                     return 0
+                if self.is_shared(expr, at):
+                    return 1
                 own = PRIMITIVES[op].cost if op in PRIMITIVES else 4
                 return own + sum(min(self.cost(arg, at, depth), KEEP_IN_LOOP + own) for arg in args)
         raise AssertionError(expr)
+
+    def is_had_whole(self, load: Load, at: int) -> bool:
+        """Will the array be kept as one, whoever else reads it?"""
+        rows = self.forward.element_is_valid_within(load, at)
+        return rows or self.forward.snapshot_place(load.array, at) is not None
+
+    def is_free(self, expr: Expr, at: int) -> bool:
+        """Sums of loop indices and of what is still there: nothing that is worth memory."""
+        if isinstance(expr, Call) and expr.op in ("add", "sub", "mul", "neg") and expr.dtype == INT64:
+            return all(self.is_free(arg, at) for arg in expr.args)
+        if isinstance(expr, Var):
+            place = self.forward.birth(expr, at)
+            return place is None or self.forward.is_valid(Version(expr, place))
+        return isinstance(expr, (Const, Dim))
+
+    def is_shared(self, expr: Call, at: int) -> bool:
+        """A division of indices that comes out the same in every iteration of an outer loop: one row of it is kept."""
+        if expr.dtype != INT64 or expr.op not in ("mod", "floordiv", "fmod"):
+            return False
+        key = self.forward.block_of(at)
+        return len(self.loops_of(expr, key, at)) < self.depth(key)
+
+    def loops_of(self, expr: Expr, key: tuple[int, int], at: int) -> list[For | While]:
+        """The loops around a block along which an expression can differ."""
+        loops = self.forward.loops_around(key)
+        if loads(expr) or not all(self.is_free(v, at) for v in variables(expr)):
+            return loops
+        return [x for x in loops if isinstance(x, While) or x.index in variables(expr)]
 
     def depth(self, key: tuple[int, int]) -> int:
         return len(self.forward.loops_around(key))
@@ -315,26 +352,33 @@ class _Keep:
         if self.forward.loops_around(key):
             target = Var(f"{var.name}@{len(self.versions)}", var.dtype)
             self.versions[Version(var, Place(key, at))] = target
-            self.keep_value(var, target, key, self.edits.before[at])
+            self.keep_value(var, target, key, self.edits.before[at], self.loops_of(expr, key, at))
         else:
             target = var
             self.plain_reads.add(var.name)
         self.kept_expressions[expr, at] = target
         return target
 
-    def keep_value(self, source: Var, target: Var, key: tuple[int, int], where: list[Stmt]) -> None:
-        """Store `source` at a place in the forward block; load it at the top of the mirrored block."""
+    def keep_value(
+        self, source: Var, target: Var, key: tuple[int, int], where: list[Stmt], over: list[For | While] | None = None
+    ) -> None:
+        """Store `source` at a place in the forward block; load it at the top of the mirrored block.
+
+        One axis per loop `over` which the value may differ: all that are around the block, or fewer.
+        """
         loops = self.forward.loops_around(key)
         if not loops:
             copy = Var(self.info.names.fresh(f"{source.name}_kept"), source.dtype)
             where.append(Assign(copy, source))
             self.tops.setdefault(key, []).append(Assign(target, copy))
             return
-        shape = self.forward.rectangle(loops)
-        if shape is not None:
+        box = self.forward.rectangle(loops)
+        if box is not None:
+            over = over or loops
+            shape = tuple(trips for loop, trips in zip(loops, box, strict=True) if loop in over)
             kept = Array(self.info.names.fresh(f"{source.name}_kept"), source.dtype, shape)
             self.edits.before.setdefault(loops[0].label, []).append(Alloc(kept, shape))
-            index = tuple(map(_iteration, loops))
+            index = tuple(map(_iteration, over))
             where.append(Store(kept, index, source))
             self.tops.setdefault(key, []).append(Assign(target, Load(kept, self.mirrored(index, key))))
             return
@@ -447,6 +491,7 @@ class _Keep:
             before = self.edits.before.get(stmt.label, [])
             if names:
                 stmt = _named(stmt, names)
+                before = _names_first(before, names)
             out += before
             if not isinstance(stmt, Rule):
                 out.append(self.edits.instead.get(stmt.label, stmt))
@@ -494,6 +539,17 @@ def _named(stmt: Stmt, names: dict[Expr, Var]) -> Stmt:
         target = Load(stmt.target.array, tuple(_with_names(i, names) for i in stmt.target.index))
         return replace(stmt, target=target, value=_with_names(stmt.value, names))
     return map_expressions(stmt, lambda e: _with_names(e, names))
+
+
+def _names_first(before: list[Stmt], names: dict[Expr, Var]) -> list[Stmt]:
+    """The statements ahead, those that give names in front: the parts of a value before the value, which uses them."""
+    given = {stmt.var: stmt for stmt in before if isinstance(stmt, Assign) and names.get(stmt.value) == stmt.var}
+    shortest_first = sorted(given.values(), key=lambda stmt: sum(1 for _ in subexpressions(stmt.value)))
+    out: list[Stmt] = []
+    for stmt in shortest_first:
+        parts = tuple(_with_names(part, names) for part in children(stmt.value))
+        out.append(replace(stmt, value=rebuild(stmt.value, parts) if parts else stmt.value))
+    return [*out, *(stmt for stmt in before if stmt not in given.values())]
 
 
 def _with_names(expr: Expr, names: dict[Expr, Var]) -> Expr:

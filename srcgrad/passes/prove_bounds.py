@@ -69,13 +69,17 @@ STEPS = 16  # substitutions of a bound for an index, in one proof
 def prove_bounds(function: Function) -> Function:
     info: Info = function.info
     shapes = {p.name: _own_dims(p) for p in function.params if isinstance(p, Array)}
-    naturals = _naturals(function, shapes)
+    naturals, contents = _naturals(function, shapes)
     prover = _Prover(info.boundscheck, naturals)
+    prover.contents = contents
     return replace(function, body=prover.block(function.body, _Scope(shapes=shapes)))
 
 
-def _naturals(function: Function, shapes: dict[str, tuple[Expr, ...]]) -> set[str]:
-    """Integer variables, and arrays made here, that are never given a negative value: the largest such set."""
+def _naturals(function: Function, shapes: dict[str, tuple[Expr, ...]]) -> tuple[set[str], dict[str, Expr]]:
+    """Integer variables, and arrays made here, that are never given a negative value: the largest such set.
+
+    And arrays of remainders, with the remainder.
+    """
     found = {v.name for s in statements(function.body) for v in _made(s) if v.dtype == INT64}
     found |= {s.array.name for s in statements(function.body) if isinstance(s, Alloc) and s.array.dtype == INT64}
     found -= {p.name for p in function.params}
@@ -83,7 +87,8 @@ def _naturals(function: Function, shapes: dict[str, tuple[Expr, ...]]) -> set[st
         learner = _Prover(False, found, learning=True)
         learner.block(function.body, _Scope(shapes=shapes))
         if not learner.refuted & found:
-            return found
+            made = {s.array.name for s in statements(function.body) if isinstance(s, Alloc) and s.fill is None}
+            return found, {k: v for k, v in learner.contents.items() if k in made and isinstance(v, Call)}
         found = found - learner.refuted
 
 
@@ -130,6 +135,7 @@ class _Prover:
     def __init__(self, check: bool, naturals: set[str], learning: bool = False) -> None:
         self.check, self.naturals, self.learning = check, naturals, learning
         self.refuted: set[str] = set()
+        self.contents: dict[str, Expr] = {}  # what is in arrays that are made here and filled in one place
 
     # ----------------------------------------------------------------------------------------------- walking
 
@@ -153,8 +159,8 @@ class _Prover:
         stmt = self.proved(stmt, scope)
         scope.forget(set(_made(stmt)))
         match stmt:
-            case Assign(var=var, value=value) if var.dtype == INT64 and not loads(value):
-                if var not in variables(value):
+            case Assign(var=var, value=value) if var.dtype == INT64:
+                if var not in variables(value) and all(x.array.name in self.contents for x in loads(value)):
                     scope.values[var] = value
             case Alloc(array=array, dims=dims) | Pop(target=Array() as array, dims=dims):
                 scope.shapes[array.name] = dims
@@ -213,6 +219,7 @@ class _Prover:
                 if var.dtype == INT64 and not self.is_natural(value, scope):
                     self.refuted.add(var.name)
             case Store(array=array, value=value) | AddTo(target=Load(array=array), value=value):
+                self.note_contents(array, value, scope)
                 if array.dtype == INT64 and not self.is_natural(value, scope):
                     self.refuted.add(array.name)
             case Alloc(array=array, fill=fill):
@@ -229,6 +236,15 @@ class _Prover:
                 for item in target if isinstance(target, tuple) else (target,):
                     if item is not None:
                         self.refuted.add(item.name)
+
+    def note_contents(self, array: Array, value: Expr, scope: _Scope) -> None:
+        """Remainders that are kept in an array are as small when they are read again."""
+        value = scope.values.get(value, value)  # type: ignore[call-overload]
+        small = isinstance(value, Call) and value.op == "mod" and not variables(value.args[1])
+        if array.dtype == INT64 and small and array.name not in self.contents:
+            self.contents[array.name] = value
+        else:
+            self.contents[array.name] = Const(-1, INT64)  # several values: nothing is known
 
     def is_natural_term(self, term: Expr) -> bool:
         match term:
@@ -301,6 +317,10 @@ class _Prover:
                 return None if variables(extreme) & loop.changed else extreme
             case Var() if term in scope.values:
                 return scope.values[term]
+            case Call(op="mod", args=(_, y)) if affine.is_at_least(y, 0):  # where y is 0 there is nothing to index
+                return affine.ZERO if low else affine.sub(y, affine.ONE)
+            case Load(array=Array(name=name)) if name in self.contents:
+                return self.bound(self.contents[name], low, loops, scope)
             case Call(op="minimum", args=(x, y)) if not low:
                 return x if isinstance(y, Const) else y
             case Call(op="maximum", args=(x, y)) if low:

@@ -6,6 +6,7 @@ iteration by `A[i]`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +20,9 @@ from ..ir.nodes import (
     Block,
     Call,
     Const,
-    Dim,
     Expr,
     For,
+    If,
     Load,
     Rule,
     Stmt,
@@ -31,7 +32,7 @@ from ..ir.nodes import (
     View,
     While,
 )
-from ..ir.walk import blocks, loads, subexpressions, variables, written
+from ..ir.walk import blocks, loads, subexpressions, substitute, variables, written
 from .reverse import END
 
 ROOT = (-1, 0)
@@ -68,16 +69,11 @@ class Forward:
         self.changed: dict[int, frozenset[str]] = {}
         self._index(body, ROOT)
         self._valid: dict[Any, bool] = {}
-        self.indices: set[Var] = set()
-        values: dict[Var, list[Expr | None]] = {}
+        self.settings: dict[str, int] = {}  # how often, and those in loops twice over
         for stmt in self.statement.values():
-            if isinstance(stmt, (For, While)):
-                self.indices.add(_index_of(stmt))  # type: ignore[arg-type]
-            elif isinstance(stmt, Assign):
-                values.setdefault(stmt.var, []).append(stmt.value)
-            elif isinstance(stmt, AddTo) and isinstance(stmt.target, Var):
-                values.setdefault(stmt.target, []).append(None)
-        self.assigned_once = {v: e[0] for v, e in values.items() if len(e) == 1 and e[0] is not None}
+            again = 2 if self.loops_around(self.position[stmt.label][0]) or isinstance(stmt, (For, While)) else 1
+            for item in _set_by(stmt):
+                self.settings[item.name] = self.settings.get(item.name, 0) + again
 
     def _index(self, block: Block, key: Key) -> frozenset[str]:
         self.blocks[key] = block
@@ -222,6 +218,21 @@ class Forward:
                 return False
         return True
 
+    def snapshot_place(self, array: Array, at: int) -> Place | None:
+        """Where the whole array can be kept, to be read many times: it stays as it is from there to `at`.
+
+        None where it changes too often for that: within the loops that run over its elements.
+        """
+        if array.name != self.root(array) or not self.lives_on(array):
+            return None
+        if any(isinstance(w, Swap) for w in self.writers.get(array.name, [])):
+            return None
+        place = self.birth(Var(array.name), at)
+        if place is None:
+            return None
+        around, here = len(self.loops_around(place.block)), len(self.loops_around(self.block_of(at)))
+        return place if here - around >= array.ndim else None
+
     def element_is_valid(self, load: Load, at: int, written_here: bool = False) -> bool:
         """Does the memory still hold, after the forward part, what it held just before `at` (or just after it)?"""
         key = (load, at, written_here)
@@ -296,76 +307,148 @@ class Forward:
         place = _place_of(writer)
         if place is None or place.array.name != load.array.name:
             return True
-        distances = self.distances(place.index, load.index, loops, writer.label, at)
-        if distances is None:  # never the same element
+        gaps = self.gaps(place.index, load.index, loops, writer.label, at)
+        if gaps is None:  # never the same element
             return False
         for loop in loops:
-            distance = distances.get(loop.label)
-            if distance is None or distance > 0:
+            bounds = gaps.get(loop.label, ())
+            if any(self.is_at_most(gap, -1, at) for gap in bounds):
+                return False  # the writer met this element in an earlier iteration
+            if not any(self.is_at_most(gap, 0, at) for gap in bounds):
                 return True
-            if distance < 0:
-                return False
         return textual
 
-    def distances(
+    def gaps(
         self, write: tuple[Expr, ...], read: tuple[Expr, ...], loops: list[For | While], writer: int, at: int
-    ) -> dict[int, int] | None:
-        """How many iterations after the read each loop must be for both to meet in one element; None if they can't."""
-        out: dict[int, int] = {}
+    ) -> dict[int, list[Expr]] | None:
+        """Upper bounds, for each common loop, on how many iterations after the read the writer meets the same element.
+
+        They are expressions of the read's indices; None where the two never meet.  The writer's indices follow from
+        the equality of the elements; where one is an index of an inner loop, that loop's range bounds the outer ones:
+        `for k: for i in range(k + 1, n): a[i, j] = …` writes a[3, j] at k <= 2 only.
+        """
+        own = self.loops_around(self.block_of(writer))
+        found: dict[Var, Expr] = {}  # the writer's indices, said in those of the read
         for w, r in zip(write, read, strict=False):
             if not (self.never_negative(w, writer) and self.never_negative(r, at)):
                 continue  # x[-1] is x[n - 1]: two indices may differ and mean one element
-            (terms_w, constant_w), (terms_r, constant_r) = affine.affine(w), affine.affine(r)
-            moving_w = self.moving(terms_w, loops)
-            moving_r = self.moving(terms_r, loops)
-            fixed_w = tuple(t for t in terms_w if t not in moving_w)
-            fixed_r = tuple(t for t in terms_r if t not in moving_r)
-            if fixed_w != fixed_r or len(moving_w) > 1 or moving_w != moving_r:
-                continue
-            gap = constant_r - constant_w  # count * (i_write - i_read) == gap
-            if not moving_w:
-                if gap != 0:
+            (terms, constant), (terms_r, constant_r) = affine.affine(w), affine.affine(r)
+            moving = [(t, c) for t, c in terms if not self.is_steady(t)]
+            if not moving:
+                if terms == terms_r and constant != constant_r:
                     return None
                 continue
-            ((term, count),) = moving_w
-            loop = next((x for x in loops if _index_of(x) == term), None)
-            if loop is None:
+            if len(moving) > 1 or loads(r):
                 continue
-            stride = loop.step.value if isinstance(loop, For) and isinstance(loop.step, Const) else None
-            if isinstance(loop, While):
-                stride = 1
-            if gap == 0:
-                distance: int | None = 0
-            elif stride is None:
+            ((term, count),) = moving
+            steady = tuple(t for t in terms if t not in moving)
+            if not isinstance(term, Var) or all(_index_of(loop) != term for loop in own):
                 continue
-            elif gap % (count * stride):
-                return None
+            if abs(count) == 1:
+                value = affine.mul(affine.integer(count), affine.sub(r, affine.from_affine(steady, constant)))
+            elif any(_index_of(loop) == term for loop in loops) and terms == terms_r:
+                if (constant_r - constant) % count:
+                    return None
+                value = affine.add(term, affine.integer((constant_r - constant) // count))
             else:
-                distance = gap // (count * stride)
-            if loop.label in out and out[loop.label] != distance:
+                continue
+            if term in found and affine.difference(found[term], value) not in (None, 0):
                 return None
-            out[loop.label] = distance  # type: ignore[assignment]
+            found.setdefault(term, value)
+        if self.is_outside(found, own, at):
+            return None
+        out: dict[int, list[Expr]] = {}
+        for loop in loops:
+            index = _index_of(loop)
+            step = 1 if isinstance(loop, While) else loop.step.value if isinstance(loop.step, Const) else None
+            if step is None or index is None:
+                continue
+            if index in found:
+                gap = affine.difference(found[index], index)
+                if gap is not None and gap % step:
+                    return None
+            bounds = [found[index]] if index in found else self.upper_bounds(index, found, own, step)
+            out[loop.label] = [affine.mul(affine.integer(1 if step > 0 else -1), affine.sub(b, index)) for b in bounds]
         return out
 
-    def never_negative(self, index: Expr, at: int) -> bool:
-        """Provably >= 0: with the bounds of the loops around `at` in place of their indices."""
+    def is_outside(self, found: dict[Var, Expr], own: list[For | While], at: int) -> bool:
+        """Is one of the writer's indices, as it would have to be, outside the range of its loop?"""
+        for loop in own:
+            index = _index_of(loop)
+            if index not in found or not isinstance(loop, For) or not isinstance(loop.step, Const):
+                continue
+            low, high = _range_of(loop)
+            for end, sign in ((low, 1), (high, -1)):
+                if all(self.is_steady(v) or v in found for v in variables(end)) and not loads(end):
+                    room = affine.sub(found[index], affine.normal(substitute(end, found)))
+                    if self.is_at_most(affine.mul(affine.integer(sign), room), -1, at):
+                        return True
+        return False
+
+    def upper_bounds(self, index: Var, found: dict[Var, Expr], own: list[For | While], step: int) -> list[Expr]:
+        """What the writer's index of a common loop is at most (at least, where the loop goes down)."""
+        out: list[Expr] = []
+        for loop in own:
+            inner = _index_of(loop)
+            if inner not in found or not isinstance(loop, For) or not isinstance(loop.step, Const):
+                continue
+            low, high = _range_of(loop)
+            for end, sign in ((low, 1), (high, -1)):  # sign * (found - end) >= 0
+                terms, _ = affine.affine(end)
+                count = sum(c for t, c in terms if t == index)
+                known = all(t == index or self.is_steady(t) for t, _ in terms)
+                if known and abs(count) == 1 and sign * count * step > 0:
+                    rest = affine.sub(end, affine.mul(affine.integer(count), index))
+                    out.append(affine.mul(affine.integer(count), affine.sub(found[inner], rest)))
+        return out
+
+    def is_steady(self, term: Expr) -> bool:
+        """Has the term one value throughout: a length, or what is set at most once, outside all loops?"""
+        return not loads(term) and all(self.settings.get(v.name, 0) <= 1 for v in variables(term))
+
+    def is_at_most(self, expr: Expr, bound: int, at: int) -> bool:
+        if self.never_negative(affine.sub(affine.integer(bound), expr), at):
+            return True
+        if bound != -1 or not self.never_negative(affine.mul(affine.integer(-1), expr), at):
+            return False
+        zero = [affine.sub(x, y) for x, y in self.unequal(at)]
+        return any(affine.same(expr, gap) or affine.difference(affine.add(expr, gap), affine.ZERO) == 0 for gap in zero)
+
+    def unequal(self, at: int) -> Iterator[tuple[Expr, Expr]]:
+        """Integers that differ where `at` runs: by the branches that it is in."""
+        key = self.block_of(at)
+        while key != ROOT:
+            owner = self.statement[key[0]]
+            if isinstance(owner, If):
+                match owner.condition, key[1]:
+                    case (Call(op="ne", args=(x, y)), 0) | (Call(op="eq", args=(x, y)), 1):
+                        reads = variables(x) | variables(y)
+                        if x.dtype == y.dtype == INT64 and all(
+                            self.birth(v, owner.label) == self.birth(v, at) for v in reads
+                        ):
+                            yield x, y
+            key = self.position[owner.label][0]
+
+    def never_negative(self, expr: Expr, at: int) -> bool:
+        """Provably >= 0 just before `at`: with the bounds of the loops around it in place of their indices."""
         loops = {_index_of(loop): loop for loop in self.loops_around(self.block_of(at))}
+        depth: dict[Any, int] = {index: k for k, index in enumerate(reversed(loops))}  # the innermost first
         for _ in range(12):
-            terms, constant = affine.affine(index)
+            terms, constant = affine.affine(expr)
             if constant >= 0 and all(c > 0 and affine.is_at_least(t, 0) for t, c in terms):
                 return True
-            for term, count in terms:
-                bound = self.bound(term, loops, lower=count > 0)
+            for term, count in sorted(terms, key=lambda item: depth.get(item[0], len(depth))):
+                bound = self.bound(term, loops, count > 0, at)
                 if bound is not None:
                     rest = affine.from_affine(tuple(x for x in terms if x[0] != term), constant)
-                    index = affine.add(rest, affine.mul(affine.integer(count), bound))
+                    expr = affine.add(rest, affine.mul(affine.integer(count), bound))
                     break
             else:
                 return False
         return False
 
-    def bound(self, term: Expr, loops: dict[Any, For | While], lower: bool) -> Expr | None:
-        """The least or greatest value of a loop index, or what a variable set once was set to."""
+    def bound(self, term: Expr, loops: dict[Any, For | While], lower: bool, at: int) -> Expr | None:
+        """The least or greatest value of a loop index, or what a variable was set to in this very iteration."""
         if term in loops:
             loop = loops[term]
             if isinstance(loop, While):
@@ -373,43 +456,59 @@ class Forward:
             if not isinstance(loop.step, Const):
                 return None
             if loop.step.value > 0:
-                return loop.start if lower else affine.sub(loop.stop, affine.ONE)
-            return affine.add(loop.stop, affine.ONE) if lower else loop.start
-        made = self.assigned_once.get(term)  # type: ignore[call-overload]
-        return made if made is not None and made.dtype == INT64 and not loads(made) else None
-
-    def moving(self, terms: tuple[tuple[Expr, int], ...], loops: list[For | While]) -> tuple[tuple[Expr, int], ...]:
-        """The terms that can differ between two iterations of the common loops, or between two runs inside them."""
-        out = []
-        for term, count in terms:
-            if isinstance(term, Dim):
-                continue
-            if not isinstance(term, Var) or self.is_changed_within(term, loops):
-                out.append((term, count))
-        return tuple(out)
-
-    def is_changed_within(self, var: Var, loops: list[For | While]) -> bool:
-        outer = loops[0].label if loops else None
-        if outer is None:
-            # not in a common loop: an index of a loop that is not shared, or a variable assigned more than once
-            return sum(var.name in self.changed[s.label] for s in self.blocks[ROOT]) > 1 or self.is_index(var)
-        return var.name in self.changed[outer] or self.is_index(var)
-
-    def is_index(self, var: Var) -> bool:
-        return var in self.indices
+                extreme = loop.start if lower else affine.sub(loop.stop, affine.ONE)
+            else:
+                extreme = affine.add(loop.stop, affine.ONE) if lower else loop.start
+            changed = any(v.name in self.changed[loop.label] for v in variables(extreme))
+            return None if changed or loads(extreme) else extreme
+        if not isinstance(term, Var) or term.dtype != INT64 or at == END:
+            return None
+        place = self.birth(term, at)
+        made = self.statement.get(place.label) if place is not None and place.label is not None else None
+        if not isinstance(made, Assign) or made.var != term or loads(made.value):
+            return None
+        same = all(self.birth(v, made.label) == self.birth(v, at) for v in variables(made.value))
+        return made.value if same and term not in variables(made.value) else None
 
     # ------------------------------------------------------------------------------------------- rectangles
 
     def rectangle(self, loops: list[For | While]) -> tuple[Expr, ...] | None:
         """The trip counts of nested loops, if all are known ahead of the outermost one."""
-        shape = []
+        shape: list[Expr] = []
+        uneven = 0
+        inner: dict[Var, tuple[Expr, Expr]] = {}  # the extremes of the indices of loops further out
         for loop in loops:
             if isinstance(loop, While):
                 return None
-            if not all(self.is_known_ahead(e, loops) for e in (loop.start, loop.stop, loop.step)):
+            trips = self.most_trips(loop, inner)
+            uneven += trips != self.trips(loop)
+            if uneven > 2:  # a small part of the box would be used
                 return None
-            shape.append(self.trips(loop))
+            if not all(self.is_known_ahead(e, loops) for e in (trips, loop.step)):
+                return None
+            shape.append(trips)
+            if isinstance(loop.step, Const):
+                low, high = _range_of(loop)
+                inner[loop.index] = self.extreme(low, inner, False), self.extreme(high, inner, True)
         return tuple(shape)
+
+    def most_trips(self, loop: For, outer: dict[Var, tuple[Expr, Expr]]) -> Expr:
+        """How often a loop runs at most, whatever the indices of the loops around it: a triangle kept in a square."""
+        trips = self.trips(loop)
+        if not (variables(trips) & set(outer)) or not isinstance(loop.step, Const) or abs(loop.step.value) != 1:
+            return trips
+        low, high = _range_of(loop)
+        count = affine.add(affine.sub(high, low), affine.ONE)
+        return affine.maximum(self.extreme(count, outer, True), affine.ZERO)
+
+    def extreme(self, expr: Expr, outer: dict[Var, tuple[Expr, Expr]], highest: bool) -> Expr:
+        terms, constant = affine.affine(expr)
+        out: Expr = affine.integer(constant)
+        for term, count in terms:
+            if term in outer:
+                term = outer[term][(count > 0) == highest]  # type: ignore[index]
+            out = affine.add(out, affine.mul(affine.integer(count), term))
+        return out
 
     def trips(self, loop: For) -> Expr:
         """How often a loop runs."""
@@ -430,6 +529,22 @@ class Forward:
         if loads(expr):
             return False
         return not any(v.name in self.changed[outer] for v in variables(expr))
+
+
+def _range_of(loop: For) -> tuple[Expr, Expr]:
+    """The least and the greatest index."""
+    if loop.step.value > 0:  # type: ignore[attr-defined]
+        return loop.start, affine.sub(loop.stop, affine.ONE)
+    return affine.add(loop.stop, affine.ONE), loop.start
+
+
+def _set_by(stmt: Stmt) -> Iterator[Var]:
+    if isinstance(stmt, Rule):
+        yield from (item for item in stmt.outputs if isinstance(item, Var))
+    target = written(stmt)
+    for item in target if isinstance(target, tuple) else (target,):
+        if isinstance(item, Var):
+            yield item
 
 
 def _place_of(stmt: Stmt) -> Load | None:

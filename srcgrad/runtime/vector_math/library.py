@@ -16,9 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
+import llvmlite.binding
 from llvmlite import ir
 from numba.core import cgutils, types, typing
 from numba.core.extending import lower_builtin, type_callable
@@ -82,51 +83,73 @@ def _add(function: ir.Function, *attributes: str) -> None:
         set.add(function.attributes, attribute)
 
 
+class Linkable:
+    """What Numba asks of a library that it links.  It never becomes machine code of its own."""
+
+    _reload_init: frozenset[str] = frozenset()
+
+    def __init__(self, name: str, module: ir.Module) -> None:
+        self.name = name
+        self._module = llvmlite.binding.parse_assembly(cgutils.normalize_ir_text(str(module)))
+
+    def _ensure_finalized(self) -> None:
+        self._module.verify()
+
+    def _get_module_for_linking(self) -> Any:
+        return self._module
+
+
 @cache
-def _library(codegen: Any, kernel: Kernel, format: Format) -> Any:
-    library = codegen.create_library(f"srcgrad_{kernel.name}_{format.name}")
-    module = ir.Module(library.name)
-    if kernel.limit is None:
-        _define_inlined(module, library.name, kernel, format, has_fma(codegen))
-    else:
-        _define_guarded(module, library.name, kernel, format, codegen)
-    library.add_ir_module(module)
-    library.finalize()
-    return library
+def _library(codegen: Any, kernel: Kernel, format: Format) -> Linkable:
+    name = f"srcgrad_{kernel.name}_{format.name}"
+    module = codegen._create_empty_module(name)
+    define = _define_inlined if kernel.limit is None else _define_guarded
+    define(module, name, kernel, format, codegen)
+    return Linkable(name, module)
 
 
-def _define_inlined(module: ir.Module, name: str, kernel: Kernel, format: Format, fma: bool) -> None:
-    function = ir.Function(module, kernel.type(format), name)
-    _add(function, "alwaysinline", "nounwind", "readnone", "willreturn")
+def _define_inlined(module: ir.Module, name: str, kernel: Kernel, format: Format, codegen: Any) -> None:
+    function = _function(module, name, kernel.type(format), "alwaysinline")
+    _define(function, kernel.write, format, codegen)
+
+
+def _define_guarded(module: ir.Module, name: str, kernel: Kernel, format: Format, codegen: Any) -> None:
+    """The function, its twin for vectors, and a note for LLVM that they are the same."""
+    assert kernel.far is not None
+    lanes = register_width(codegen) // format.width
+    twin_name = f"{name}x{lanes}"
+    variants = f'"vector-function-abi-variant"="_ZGV_LLVM_N{lanes}{"v" * kernel.operands}_{name}({twin_name})"'
+    function = _function(module, name, kernel.type(format), "noinline", variants)
+    twin = _function(module, twin_name, kernel.type(format.vector(lanes)), "noinline")
+    far = _function(module, f"{name}_far", kernel.type(format), "noinline", "optnone")  # rare, and long to optimise
+    _define(far, kernel.far, format, codegen)
+    _guard(function, kernel, format, codegen, far)
+    _guard(twin, kernel, format.vector(lanes), codegen, function)
+    _keep(module, twin)
+
+
+def _function(module: ir.Module, name: str, kind: ir.FunctionType, *attributes: str) -> ir.Function:
+    function = ir.Function(module, kind, name)
+    function.linkage = "linkonce_odr"  # several programs may bring it; unused, it goes
+    _add(function, "nounwind", "readnone", "willreturn", *attributes)
+    return function
+
+
+def _define(function: ir.Function, kernel: Callable[..., Float], format: Format, codegen: Any) -> None:
     builder = ir.IRBuilder(function.append_basic_block())
-    builder.ret(_write(Code(builder, format, fma), kernel.write))
+    builder.ret(_write(Code(builder, format, has_fma(codegen)), kernel))
 
 
 def _write(code: Code, kernel: Callable[..., Float]) -> ir.Value:
     return kernel(*(Float(code, arg) for arg in code.builder.function.args)).ref
 
 
-def _define_guarded(module: ir.Module, name: str, kernel: Kernel, format: Format, codegen: Any) -> None:
-    """The function, its twin for vectors, and a note for LLVM that they are the same."""
-    lanes = register_width(codegen) // format.width
-    twin_name = f"{name}x{lanes}"
-    function = ir.Function(module, kernel.type(format), name)
-    twin = ir.Function(module, kernel.type(format.vector(lanes)), twin_name)
-    variants = f'"vector-function-abi-variant"="_ZGV_LLVM_N{lanes}{"v" * kernel.operands}_{name}({twin_name})"'
-    _add(function, "noinline", "nounwind", "readnone", "willreturn", variants)
-    _add(twin, "noinline", "nounwind", "readnone", "willreturn")
-    assert kernel.far is not None
-    _guard(function, kernel, format, has_fma(codegen), partial(_write, kernel=kernel.far))
-    _guard(twin, kernel, format.vector(lanes), has_fma(codegen), partial(_lane_by_lane, function=function))
-    _keep(module, twin)
-
-
-def _guard(function: ir.Function, kernel: Kernel, format: Format, fma: bool, far: Callable[[Code], ir.Value]) -> None:
-    """The kernel, or `far` where any lane is beyond the limit."""
+def _guard(function: ir.Function, kernel: Kernel, format: Format, codegen: Any, far: ir.Function) -> None:
+    """The kernel, or `far` lane by lane where any lane is beyond the limit."""
     assert kernel.limit is not None
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     beyond, done = function.append_basic_block("beyond"), function.append_basic_block("done")
-    code = Code(builder, format, fma)
+    code = Code(builder, format, has_fma(codegen))
     outside = (abs(Float(code, function.args[0])) > kernel.limit[format.name]).ref
     if format.lanes:
         bits = ir.IntType(format.lanes)
@@ -134,7 +157,7 @@ def _guard(function: ir.Function, kernel: Kernel, format: Format, fma: bool, far
     near_result = _write(code, kernel.write)
     builder.cbranch(outside, beyond, done).set_weights([1, 10000])
     builder.position_at_end(beyond)
-    far_result = far(code)
+    far_result = _lane_by_lane(code, far)
     builder.branch(done)
     builder.position_at_end(done)
     result = builder.phi(format.type)
@@ -145,6 +168,8 @@ def _guard(function: ir.Function, kernel: Kernel, format: Format, fma: bool, far
 
 def _lane_by_lane(code: Code, function: ir.Function) -> ir.Value:
     builder, args = code.builder, code.builder.function.args
+    if not code.format.lanes:
+        return builder.call(function, args)
     result = ir.Constant(code.format.type, ir.Undefined)
     for lane in range(code.format.lanes):
         index = ir.IntType(32)(lane)
