@@ -12,6 +12,7 @@ import math
 import re
 import warnings
 from collections.abc import Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -272,6 +273,35 @@ def _literal(value: float) -> ast.expr:
     return ast.Constant(value)
 
 
+KERNELS = frozenset(
+    (
+        "exp",
+        "exp2",
+        "expm1",
+        "log",
+        "log1p",
+        "log2",
+        "log10",
+        "sin",
+        "cos",
+        "tan",
+        "tanh",
+        "sinh",
+        "cosh",
+        "arctan",
+        "pow",
+    )
+)  # `runtime.vector_math` has these, for loops that vectorise; elsewhere NumPy's are quicker
+_vectorises: ContextVar[bool] = ContextVar("_vectorises", default=False)
+
+
+def _spelling(expr: Call) -> str:
+    if expr.op in KERNELS and _vectorises.get() and expr.dtype.kind == "f":
+        text = spelling(expr)
+        return text.replace("np.", "") if expr.op != "pow" else "pow({}, {})" if text == "{} ** {}" else text
+    return spelling(expr)
+
+
 def _call(expr: Call) -> ast.expr:
     args = expr.args
     if expr.op == "cast":
@@ -282,7 +312,7 @@ def _call(expr: Call) -> ast.expr:
     operands = [_operand(_without_cast(arg, args)) for arg in args]
     if expr.op not in PRIMITIVES:
         return _parse_call(expr.op, *operands)
-    out = _template(spelling(expr), operands)
+    out = _template(_spelling(expr), operands)
     if expr.dtype.kind in "iu" and expr.dtype != INT64 and expr.op in WIDENED:
         return _parse_call(f"np.{expr.dtype.name}", out)  # Numba computes small integers as int64
     return out
@@ -387,7 +417,11 @@ def _statement(stmt: Stmt) -> list[ast.stmt]:
             pair, swapped = [_name(left.name), _name(right.name)], [_name(right.name), _name(left.name)]
             return [_assign(ast.Tuple(pair, ast.Store()), ast.Tuple(swapped, ast.Load()))]
         case For():
-            return [ast.For(_name(stmt.index.name), _range(stmt), _body(stmt.body), [])]
+            alone = not stmt.ordered and not any(isinstance(s, (For, While)) for s in statements(stmt.body))
+            token = _vectorises.set(alone)
+            body = _body(stmt.body)
+            _vectorises.reset(token)
+            return [ast.For(_name(stmt.index.name), _range(stmt), body, [])]
         case While(condition=condition, body=body):
             return [ast.While(_operand(condition), _body(body), [])]
         case If(condition=condition, then=then, orelse=orelse):

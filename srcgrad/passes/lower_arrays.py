@@ -11,7 +11,23 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ..ir import affine
-from ..ir.nodes import AddTo, Alloc, Array, Block, Expr, For, ForEach, Function, If, Load, Rule, Stmt, Store, Var
+from ..ir.nodes import (
+    AddTo,
+    Alloc,
+    Array,
+    Block,
+    Expr,
+    For,
+    ForEach,
+    Function,
+    If,
+    Load,
+    Rule,
+    Spread,
+    Stmt,
+    Store,
+    Var,
+)
 from ..ir.walk import expressions, is_constant, loads, map_expressions, rewrite_block, statements, substitute, variables
 from .info import Info, roots_of
 
@@ -73,7 +89,7 @@ def _is_unordered(stmt: Stmt, indices: tuple[Var, ...]) -> bool:
     match stmt:
         case Store(index=index):
             return is_injective(index, indices)
-        case AddTo() | If():
+        case AddTo() | If() | Spread():
             return True
     return False
 

@@ -506,7 +506,7 @@ class Forward:
         out: Expr = affine.integer(constant)
         for term, count in terms:
             if term in outer:
-                term = outer[term][(count > 0) == highest]  # type: ignore[index]
+                term = outer[term][(count > 0) == highest]
             out = affine.add(out, affine.mul(affine.integer(count), term))
         return out
 

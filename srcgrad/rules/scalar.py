@@ -200,10 +200,12 @@ PRIMITIVES: dict[str, Primitive] = {
                              (REAL, REAL), {(0.0, 0.0): (0.0, 0.0), (3.0, 0.0): (1.0, 0.0)}, cost=12),
 
     # choices: a bounded kink takes the minimum-norm subgradient, so a tie is split
-    "maximum":     Primitive("np.maximum({}, {})", choice(greater),                        (REAL, REAL),
-                             {(1.0, 1.0): (0.5, 0.5), (0.0, 0.0): (0.5, 0.5)}, boolean="{} or {}"),
-    "minimum":     Primitive("np.minimum({}, {})", choice(less),                           (REAL, REAL),
-                             {(1.0, 1.0): (0.5, 0.5), (0.0, 0.0): (0.5, 0.5)}, boolean="{} and {}"),
+    "maximum":     Primitive("maximum({}, {})",    choice(greater),                        (REAL, REAL),
+                             {(1.0, 1.0): (0.5, 0.5), (0.0, 0.0): (0.5, 0.5)}, integer="np.maximum({}, {})",
+                             boolean="{} or {}"),
+    "minimum":     Primitive("minimum({}, {})",    choice(less),                           (REAL, REAL),
+                             {(1.0, 1.0): (0.5, 0.5), (0.0, 0.0): (0.5, 0.5)}, integer="np.minimum({}, {})",
+                             boolean="{} and {}"),
     "fmax":        Primitive("np.fmax({}, {})",    number_choice(),                        (REAL, REAL),
                              {(1.0, 1.0): (0.5, 0.5), (NAN, 1.0): (0.0, 1.0), (1.0, NAN): (1.0, 0.0)},
                              integer="np.maximum({}, {})", boolean="{} or {}"),
@@ -232,16 +234,16 @@ PRIMITIVES: dict[str, Primitive] = {
                              {(0.0,): (INF,), (-1.0,): (NAN,)}, singular=True, cost=5),
     "cbrt":        Primitive("np.cbrt({})",  (lambda x, out: 1.0 / (3.0 * (out * out)),),  (POSITIVE,),
                              {(0.0,): (INF,), (-8.0,): (1 / 12,)}, singular=True, cost=20),
-    "exp":         Primitive("exp({})", (lambda x, out: out,), (REAL,), singular=True, cost=12),
-    "exp2":        Primitive("exp2({})", (lambda x, out: LN2 * out,), (REAL,), singular=True, cost=12),
-    "expm1":       Primitive("expm1({})", (lambda x, out: out + 1.0,), (REAL,), singular=True, cost=15),
-    "log":         Primitive("log({})",   (log_slope(1.0),),                            (POSITIVE,),
+    "exp":         Primitive("np.exp({})", (lambda x, out: out,), (REAL,), singular=True, cost=12),
+    "exp2":        Primitive("np.exp2({})", (lambda x, out: LN2 * out,), (REAL,), singular=True, cost=12),
+    "expm1":       Primitive("np.expm1({})", (lambda x, out: out + 1.0,), (REAL,), singular=True, cost=15),
+    "log":         Primitive("np.log({})",   (log_slope(1.0),),                            (POSITIVE,),
                              {(0.0,): (INF,), (-1.0,): (NAN,)}, singular=True, cost=12),
-    "log2":        Primitive("log2({})",  (log_slope(LN2),),                            (POSITIVE,),
+    "log2":        Primitive("np.log2({})",  (log_slope(LN2),),                            (POSITIVE,),
                              {(0.0,): (INF,), (-1.0,): (NAN,)}, singular=True, cost=12),
-    "log10":       Primitive("log10({})", (log_slope(LN10),),                           (POSITIVE,),
+    "log10":       Primitive("np.log10({})", (log_slope(LN10),),                           (POSITIVE,),
                              {(0.0,): (INF,), (-1.0,): (NAN,)}, singular=True, cost=12),
-    "log1p":       Primitive("log1p({})", (lambda x, out: pick(less(x, -1.0), NAN, 1.0 / (1.0 + x)),), (POSITIVE,),
+    "log1p":       Primitive("np.log1p({})", (lambda x, out: pick(less(x, -1.0), NAN, 1.0 / (1.0 + x)),), (POSITIVE,),
                              {(-1.0,): (INF,), (-2.0,): (NAN,), (0.0,): (1.0,)}, singular=True, cost=15),
     "logaddexp":   Primitive("np.logaddexp({}, {})",  (lambda x, y, out: call("exp", x - out),
                                                        lambda x, y, out: call("exp", y - out)), (REAL, REAL), cost=30),
@@ -249,20 +251,20 @@ PRIMITIVES: dict[str, Primitive] = {
                                                        lambda x, y, out: call("exp2", y - out)), (REAL, REAL), cost=30),
 
     # trigonometric and hyperbolic
-    "sin":         Primitive("sin({})",     (lambda x, out: call("cos", x),),           (REAL,), cost=15),
-    "cos":         Primitive("cos({})",     (lambda x, out: -call("sin", x),),          (REAL,), cost=15),
-    "tan":         Primitive("tan({})",     (lambda x, out: 1.0 + out * out,),          (UNIT,), cost=20),
+    "sin":         Primitive("np.sin({})",     (lambda x, out: call("cos", x),),           (REAL,), cost=15),
+    "cos":         Primitive("np.cos({})",     (lambda x, out: -call("sin", x),),          (REAL,), cost=15),
+    "tan":         Primitive("np.tan({})",     (lambda x, out: 1.0 + out * out,),          (UNIT,), cost=20),
     "arcsin":      Primitive("np.arcsin({})",  (lambda x, out: 1.0 / call("sqrt", (1.0 - x) * (1.0 + x)),),    (UNIT,),
                              {(1.0,): (INF,), (-1.0,): (INF,), (2.0,): (NAN,)}, singular=True, cost=20),
     "arccos":      Primitive("np.arccos({})",  (lambda x, out: -(1.0 / call("sqrt", (1.0 - x) * (1.0 + x))),), (UNIT,),
                              {(1.0,): (-INF,), (-1.0,): (-INF,), (2.0,): (NAN,)}, singular=True, cost=20),
-    "arctan":      Primitive("arctan({})",  (lambda x, out: 1.0 / (1.0 + x * x),),      (REAL,), cost=20),
+    "arctan":      Primitive("np.arctan({})",  (lambda x, out: 1.0 / (1.0 + x * x),),      (REAL,), cost=20),
     "arctan2":     Primitive("np.arctan2({}, {})", (lambda y, x, out: x / (x * x + y * y),
                                                     lambda y, x, out: -(y / (x * x + y * y))), (REAL, REAL),
                              {(0.0, 0.0): (NAN, NAN), (0.0, -1.0): (-1.0, 0.0)}, singular=True, cost=25),
-    "sinh":        Primitive("sinh({})", (lambda x, out: call("cosh", x),), (REAL,), singular=True, cost=20),
-    "cosh":        Primitive("cosh({})", (lambda x, out: call("sinh", x),), (REAL,), singular=True, cost=20),
-    "tanh":        Primitive("tanh({})",    (lambda x, out: 1.0 - out * out,),          (REAL,), cost=20),
+    "sinh":        Primitive("np.sinh({})", (lambda x, out: call("cosh", x),), (REAL,), singular=True, cost=20),
+    "cosh":        Primitive("np.cosh({})", (lambda x, out: call("sinh", x),), (REAL,), singular=True, cost=20),
+    "tanh":        Primitive("np.tanh({})",    (lambda x, out: 1.0 - out * out,),          (REAL,), cost=20),
     "arcsinh":     Primitive("np.arcsinh({})", (lambda x, out: 1.0 / call("sqrt", x * x + 1.0),), (REAL,), cost=25),
     "arccosh":     Primitive("np.arccosh({})", (lambda x, out: 1.0 / (call("sqrt", x - 1.0) * call("sqrt", x + 1.0)),),
                              (ABOVE_ONE,), {(1.0,): (INF,), (0.0,): (NAN,), (-2.0,): (NAN,)}, singular=True, cost=25),
@@ -338,8 +340,6 @@ def spelling(expr: Call) -> str:
         return _integer_spelling(primitive, expr)
     if expr.op == "pow" and _is_small_whole(operands[1]):
         return f"{{}} ** {int(operands[1].value)}"  # type: ignore[attr-defined]  # products; a float would call pow
-    if expr.op == "pow":
-        return "pow({}, {})"
     return primitive.spelling
 
 

@@ -15,7 +15,6 @@ from numba.extending import register_jitable
 
 __all__ = [
     "digamma",
-    "erf",
     "erfc",
     "gamma_function",
     "heaviside",
@@ -30,12 +29,6 @@ __all__ = [
     "sinc_slope",
     "trigamma",
 ]
-
-
-@register_jitable
-def erf(x: Any) -> Any:
-    """The error function."""
-    return type(x)(math.erf(x))
 
 
 @register_jitable
