@@ -23,14 +23,14 @@ def line(row: dict[str, Any]) -> str:
     own, own_primal = seconds(gradient.get("srcgrad")), seconds(primal.get("srcgrad"))
     parts = [f"{row['program']:<20} {row['size']:<34}", f"gradient {duration(gradient.get('srcgrad')):>9}"]
     parts.append(f"= {own / own_primal:.2f} primals" if own and own_primal else "")
-    parts.append(f"(numba {of(primal.get('numba'), own_primal)}, numpy {of(primal.get('numpy'), own_primal)}) |")
-    parts += [f"{NAMES[name]} {of(gradient.get(name), own)}" for name in PEERS]
-    if row["first call"]:
-        parts.append(
-            f"| first {duration(row['first call']['srcgrad'])}, by hand {duration(row['first call'].get('by hand'))}"
-        )
+    others = [f"{name} {of(primal[name], own_primal)}" for name in ("numba", "numpy") if name in primal]
+    parts.append(f"({', '.join(others)}) |")
+    parts += [f"{NAMES[name]} {of(gradient[name], own)}" for name in PEERS if name in gradient]
+    if first := row["first call"]:
+        parts.append(f"| first {duration(first['srcgrad'])}, by hand {duration(first.get('by hand'))}")
         parts.append(f"again {duration(row['second process']['srcgrad'])} | peak")
-        parts += [f"{NAMES[name]} {size(row['peak memory'].get(name))}" for name in ("srcgrad", *PEERS)]
+        memory = row["peak memory"]
+        parts += [f"{NAMES[name]} {size(memory[name])}" for name in ("srcgrad", *PEERS) if name in memory]
     return " ".join(part for part in parts if part)
 
 

@@ -1,4 +1,7 @@
-"""What one call takes: contestants take turns, so that what else goes on in the machine hits them alike."""
+"""What one call takes, in seconds of the processor, so that waiting while others use the core does not count.
+
+Contestants take turns: what cannot be kept out (a cold cache, a slower clock) hits them alike.
+"""
 
 from __future__ import annotations
 
@@ -45,14 +48,14 @@ class TooLong(Exception):
 
 
 @contextmanager
-def time_limit(seconds: float) -> Iterator[None]:
-    """Raise TooLong in what takes longer (between two steps of Python: compiled code is not interrupted)."""
+def time_limit(seconds: float | None) -> Iterator[None]:
+    """Raise TooLong in what takes longer, between two steps of Python.  Compilers must not be stopped so."""
 
     def stop(*_: object) -> None:
         raise TooLong
 
     previous = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds or 0.0)
     try:
         yield
     finally:
@@ -91,8 +94,10 @@ def measure(calls: dict[Any, Call], effort: Effort) -> dict[Any, Timing]:
         once = sample(call, 1)
         long = once > effort.sample
         loops[name], samples[name] = (1, [once]) if long else (_loops(call, effort), [])
+    order = list(calls)
     for turn in range(effort.repetitions):
-        for name, call in calls.items():
+        for name in order[turn % len(order) :] + order[: turn % len(order)]:  # nobody always follows the same one
+            call = calls[name]
             count, taken = loops[name], samples[name]
             over_budget = taken and (len(taken) + 1) * count * statistics.median(taken) > effort.budget
             if len(taken) <= turn and not over_budget:  # a slow one has fewer turns
@@ -107,10 +112,10 @@ def sample(call: Call, count: int) -> float:
     collecting = gc.isenabled()
     gc.disable()
     try:
-        start = time.perf_counter()
+        start = time.process_time()  # of all threads, and of the system on their behalf
         for _ in range(count):
             call()
-        return (time.perf_counter() - start) / count
+        return (time.process_time() - start) / count
     finally:
         if collecting:
             gc.enable()
@@ -119,10 +124,7 @@ def sample(call: Call, count: int) -> float:
 def _loops(call: Call, effort: Effort) -> int:
     count = 1
     while True:
-        start = time.perf_counter()
-        for _ in range(count):
-            call()
-        spent = time.perf_counter() - start
+        spent = count * sample(call, count)
         if spent >= effort.sample:
             return count
         count *= max(2, min(10, int(1.2 * effort.sample / max(spent, 1e-9)) + 1))

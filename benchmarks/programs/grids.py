@@ -268,7 +268,7 @@ MINUTES = "minutes, and gigabytes of tape"
 # fmt: off
 PROGRAMS = (
     Program("gauss_seidel", LOOPS, gauss_seidel, gauss_seidel_data, ("u", "f"), (5, 2),
-            (Size(66, 10), Size(514, 10, torch=MINUTES, autograd=MINUTES)),
+            (Size(66, 10), Size(514, 10, jax_loops="minutes", torch=MINUTES, autograd=MINUTES)),
             gauss_seidel_adjoint, gauss_seidel_jax, gauss_seidel_torch, gauss_seidel_autograd,
             jax_loops=gauss_seidel_jax_loops,
             shape=lambda u, f, sweeps: u.shape, writes="u"),

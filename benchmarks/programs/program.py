@@ -31,7 +31,7 @@ class Size:
 
     def __init__(self, *arguments: int, **without: str) -> None:
         self.arguments = arguments
-        self.without = without
+        self.without = {contestant.replace("_", " "): why for contestant, why in without.items()}
 
 
 @dataclass(frozen=True)
