@@ -53,8 +53,10 @@ def regularization(w):
 def gather(cameras, points, w, observed):
     own = np.empty((w.size, OWN))
     for i in range(w.size):
-        own[i, :CAMERA] = cameras[observed[i, 0]]
-        own[i, CAMERA : CAMERA + POINT] = points[observed[i, 1]]
+        for j in range(CAMERA):
+            own[i, j] = cameras[observed[i, 0], j]
+        for j in range(POINT):
+            own[i, CAMERA + j] = points[observed[i, 1], j]
         own[i, OWN - 1] = w[i]
     return own
 
@@ -88,7 +90,8 @@ def jacobian(cameras, points, w, observed, feats):
                 for j in range(POINT):
                     cols[at + CAMERA + j] = first_point + POINT * point + j
                 cols[at + OWN - 1] = first_weight + start + i
-                vals[at : at + OWN] = blocks[i]
+                for j in range(OWN):
+                    vals[at + j] = blocks[i, j]
     weights = regularization.backward(w, np.ones(p))
     for i in range(p):
         at = 2 * OWN * p + i

@@ -45,8 +45,8 @@ def main() -> None:
             contest(contestants)
             rounds.append({one.name: list(one.rows.values()) for one in contestants})
         figures[module] = gathered(rounds)
-        print(table(module, figures[module], options.tools), flush=True)
-    print(summary(figures))
+        print(table(module, figures[module], options), flush=True)
+    print(summary(figures, options.by))
     if options.save:
         about = {"versions": versions(options), "tools": options.tools, "options": options.sizes}
         print(f"written to {record.save(options.save, {**about, 'evals': figures})}")
@@ -62,6 +62,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--min-runs", type=int, default=6)
     parser.add_argument("--min-seconds", type=float, default=0.3)
     parser.add_argument("--rounds", type=int, default=1, help="of everything; the best of them counts, for every tool")
+    parser.add_argument("--by", choices=("median", "least"), default="median", help="least: for a busy machine")
     parser.add_argument("--core", type=int, default=0, help="everything runs on this one")
     parser.add_argument("--save", metavar="NAME", help="write benchmarks/results/NAME.json")
     parser.add_argument("sizes", nargs="*", help="after --: for the evals")
@@ -93,24 +94,24 @@ def command(tool: str, python: str, options: argparse.Namespace) -> list[str]:
 
 
 def gathered(rounds: list[dict[str, list[Row]]]) -> dict[str, dict[str, Any]]:
-    """Of each evaluation, each tool: valid in every round, and milliseconds in the best of them."""
+    """Of each evaluation and tool: valid in every round, and milliseconds, median and least, in the best of them."""
     result: dict[str, dict[str, Any]] = {}
     for answers in rounds:
         for tool, rows in answers.items():
             for row in rows:
-                mine = result.setdefault(f"{row.function} {row.size}", {}).setdefault(tool, {"valid": True, "ms": None})
+                mine = result.setdefault(f"{row.function} {row.size}", {}).setdefault(tool, {"valid": True})
                 mine["valid"] = mine["valid"] and row.valid
                 if row.error:
                     mine["error"] = row.error[-300:]
-                if row.nanoseconds:
-                    spent = statistics.median(row.nanoseconds[1:] or row.nanoseconds) / 1e6
-                    mine["ms"] = min(spent, mine["ms"] or spent)
+                for name, figure in (("median", statistics.median), ("least", min)) if row.nanoseconds else ():
+                    spent = figure(row.nanoseconds[1:] or row.nanoseconds) / 1e6
+                    mine[name] = min(spent, mine.get(name, spent))
     return result
 
 
-def ratios(answers: dict[str, Any]) -> dict[str, float]:
+def ratios(answers: dict[str, Any], by: str) -> dict[str, float]:
     """srcgrad's time over that of `manual`, and over that of the fastest tool that differentiates."""
-    spent = {tool: mine["ms"] for tool, mine in answers.items() if mine["valid"] and mine["ms"]}
+    spent = {tool: mine[by] for tool, mine in answers.items() if mine["valid"] and by in mine}
     own, by_hand = spent.pop("srcgrad", None), spent.pop("manual", None)
     found = {}
     if own and by_hand:
@@ -120,13 +121,14 @@ def ratios(answers: dict[str, Any]) -> dict[str, float]:
     return found
 
 
-def table(module: str, figures: dict[str, Any], tools: list[str]) -> str:
+def table(module: str, figures: dict[str, Any], options: argparse.Namespace) -> str:
+    tools, by = options.tools, options.by
     valid = [f"{tool} {share(figures, tool)}" for tool in tools]
     lines = [f"| {module}, ms | {' | '.join(tools)} | / manual | / fastest other |", "|---" * (len(tools) + 3) + "|"]
     for name, answers in figures.items():
         if name.split()[0] in GRADIENTS:
-            cells = [cell(answers.get(tool)) for tool in tools]
-            shares = ratios(answers)
+            cells = [cell(answers.get(tool, {}), by) for tool in tools]
+            shares = ratios(answers, by)
             cells += [f"{shares[other]:.2f}" if other in shares else "" for other in ("manual", "fastest other")]
             lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join([*lines, f"valid: {', '.join(valid)}", ""])
@@ -137,17 +139,17 @@ def share(figures: dict[str, Any], tool: str) -> str:
     return f"{sum(answers.get(tool, {}).get('valid', False) for answers in figures.values())}/{len(figures)}"
 
 
-def cell(mine: dict[str, Any] | None) -> str:
-    if mine is None or mine["ms"] is None:
+def cell(mine: dict[str, Any], by: str) -> str:
+    if by not in mine:
         return "-"
-    return f"{mine['ms']:.4g}" + ("" if mine["valid"] else " (wrong)")
+    return f"{mine[by]:.4g}" + ("" if mine["valid"] else " (wrong)")
 
 
-def summary(figures: Figures) -> str:
+def summary(figures: Figures, by: str) -> str:
     lines = ["| geometric means | / manual | worst | / fastest other | worst |", "|---|---|---|---|---|"]
     means: dict[str, list[float]] = {"manual": [], "fastest other": []}
     for module, answers in figures.items():
-        shares = [ratios(each) for name, each in answers.items() if name.split()[0] in GRADIENTS]
+        shares = [ratios(each, by) for name, each in answers.items() if name.split()[0] in GRADIENTS]
         cells = []
         for other, column in means.items():
             found = [share[other] for share in shares if other in share]

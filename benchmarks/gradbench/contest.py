@@ -42,7 +42,6 @@ class Process:
             env={**os.environ, **environment},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
             text=True,
             start_new_session=True,  # what it starts ends with it
         )

@@ -20,27 +20,27 @@ def loss(main, extra, state, sequence):
     layers, width, steps = main.shape[0] // 2, extra.shape[1], sequence.shape[0] - 1
     state = state.copy()
     total = 0.0
+    x = np.empty(width)
     for step in range(steps):
-        exponentials = 0.0
         for j in range(width):
-            x = sequence[step, j] * extra[0, j]
-            for layer in range(layers):
-                weight, bias = main[2 * layer], main[2 * layer + 1]
-                hidden, cell = state[2 * layer, j], state[2 * layer + 1, j]
-                forget = sigmoid(x * weight[j] + bias[j])
-                ingate = sigmoid(hidden * weight[width + j] + bias[width + j])
-                outgate = sigmoid(x * weight[2 * width + j] + bias[2 * width + j])
-                change = math.tanh(hidden * weight[3 * width + j] + bias[3 * width + j])
-                cell = cell * forget + ingate * change
-                x = outgate * math.tanh(cell)
-                state[2 * layer, j] = x
-                state[2 * layer + 1, j] = cell
-            predicted = x * extra[1, j] + extra[2, j]
+            x[j] = sequence[step, j] * extra[0, j]
+        for layer in range(layers):
+            weight, bias, hidden, cell = main[2 * layer], main[2 * layer + 1], state[2 * layer], state[2 * layer + 1]
+            for j in range(width):
+                forget = sigmoid(x[j] * weight[j] + bias[j])
+                ingate = sigmoid(hidden[j] * weight[width + j] + bias[width + j])
+                outgate = sigmoid(x[j] * weight[2 * width + j] + bias[2 * width + j])
+                change = math.tanh(hidden[j] * weight[3 * width + j] + bias[3 * width + j])
+                cell[j] = cell[j] * forget + ingate * change
+                hidden[j] = outgate * math.tanh(cell[j])
+                x[j] = hidden[j]
+        exponentials = 2.0
+        for j in range(width):
+            predicted = x[j] * extra[1, j] + extra[2, j]
             exponentials += math.exp(predicted)
             total += sequence[step + 1, j] * predicted
-        logsumexp = math.log(exponentials + 2.0)
         for j in range(width):
-            total -= sequence[step + 1, j] * logsumexp
+            total -= sequence[step + 1, j] * math.log(exponentials)
     return -total / (steps * width)
 
 
