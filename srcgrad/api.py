@@ -368,7 +368,7 @@ class GradFunction:
         key = types, stage.version, captured, *kinds
         forward = self._forwards.get(key)
         if forward is None:
-            fresh = Forward(types, len(residuals), stage, captured, tuple(stage.assumed.values()))
+            fresh = Forward(types, len(residuals), stage, captured, tuple(stage.assumed.values()), stage.stretch)
             forward = self._forwards.setdefault(key, fresh)
         return forward
 

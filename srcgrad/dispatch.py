@@ -19,7 +19,7 @@ from numba.core import config
 from srcgrad import arguments, pipeline
 from srcgrad.assumptions import Assumption, assumptions
 from srcgrad.backends import cpu, plain
-from srcgrad.errors import ArgumentError, ShapeError, UnsupportedError
+from srcgrad.errors import ArgumentError, BroadcastError, ShapeError, UnsupportedError
 from srcgrad.frontend.types import StaticType, TupleType, ValueType
 
 Call = Callable[..., Any]
@@ -37,9 +37,11 @@ class Program:
     jit: bool = True
     cache: bool = True
 
-    def generate(self, kind: str, types: Types, cotangents: Any) -> Any:
+    def generate(self, kind: str, types: Types, cotangents: Any, stretch: bool = True) -> Any:
+        """A module; without `stretch` it raises a BroadcastError also where a length of 1 has to be stretched."""
         with self._blame(types, cotangents):
-            return pipeline.generate(self.function, kind, types, cotangents, self.options)
+            options = replace(self.options, stretch=stretch)
+            return pipeline.generate(self.function, kind, types, cotangents, options)
 
     def source(self, kind: str, types: Types, cotangents: Any, after: str | None) -> str:
         with self._blame(types, cotangents):
@@ -82,6 +84,8 @@ class Stage:
     with_v: bool = False
     forward: Forward | None = None  # of a pullback: its leaves are residuals, then those of v
     version: int = 0  # counts restarts
+    stretch: bool = False  # a length of 1 had to be stretched
+    equal_lengths: bool = False  # lengths were taken to be equal
     assumed: dict[Any, Assumption] = field(default_factory=dict)  # of all variants
     captured: dict[str, Callable[[], Any]] = field(default_factory=dict)
     lanes: list[tuple[dict[Any, Call], Any]] = field(default_factory=list)
@@ -108,7 +112,12 @@ class Stage:
         if self.forward is not None:
             return self.forward.pullback(self.program, leaves, *self.types(leaves))
         try:
-            return self.program.generate(self.kind, *self.types(leaves))
+            generated = self.program.generate(self.kind, *self.types(leaves), stretch=self.stretch)
+            if generated.equal_lengths and not self.equal_lengths:
+                self.equal_lengths = True
+                if self.call != self._first:
+                    self.use(self.call)
+            return generated
         except ArgumentError as error:
             if hasattr(error, "with_shapes"):  # v was left out: now the shape that it must have is known
                 raise error.with_shapes(tuple(leaves)) from None
@@ -120,9 +129,25 @@ class Stage:
 
     def use(self, call: Call) -> None:
         """From now on, this is the way to call; callers that have the old one are told."""
+        call = self._or_stretched(call) if self.equal_lengths and not self.stretch else call
         self.call = call
         for lanes, key in self.lanes:
             lanes[key] = call
+
+    def _or_stretched(self, call: Call) -> Call:
+        """The call; and where lengths are not equal as expected, from then on one that stretches those of 1."""
+
+        def attempt(*leaves: Any) -> Any:
+            try:
+                return call(*leaves)
+            except BroadcastError:
+                with cpu.LOCK:
+                    if not self.stretch:
+                        self.stretch = True
+                        self.restart()
+            return self.call(*leaves)
+
+        return attempt
 
     def reach(self, lanes: dict[Any, Call], key: Any) -> None:
         """Put this stage into a table of calls."""
@@ -161,6 +186,7 @@ class Forward:
     origin: Stage
     captured: tuple[tuple[str, Any], ...]
     assumed: tuple[Assumption, ...]
+    stretch: bool
     lanes: dict[type, Call] = field(default_factory=dict)  # pullbacks by the type of v
     stages: dict[Any, Stage] = field(default_factory=dict)
 
@@ -173,7 +199,7 @@ class Forward:
         """Generated when v is first seen; f must still be what ran forward."""
         same_types = self.origin.captured_types() == self.captured
         if same_types and not any(assumption.fails() for assumption in self.assumed):
-            generated = program.generate("pullback", types, cotangents)
+            generated = program.generate("pullback", types, cotangents, self.stretch)
             expected = [_memory(kind) for kind in generated.arguments[: self.count]]
             if [_memory(arguments.leaf_type(leaf, "residual")) for leaf in leaves[: self.count]] == expected:
                 return replace(generated, captured=(), assumed=())  # forward has read them

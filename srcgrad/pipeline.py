@@ -22,6 +22,7 @@ from .passes.assemble import assemble
 from .passes.find_active import find_active
 from .passes.find_independent import find_independent
 from .passes.first_touch import first_touch
+from .passes.flatten_rows import flatten_rows
 from .passes.fuse import fuse
 from .passes.hoist import hoist
 from .passes.hoist_guards import hoist_guards
@@ -58,6 +59,7 @@ DERIVATIVE: tuple[Pass, ...] = (
     assemble,  # one function for both sweeps, or the forward or the reverse half of a pair
     tidy,  # zero-then-add becomes assign; dead values and shadows go
     fuse,
+    flatten_rows,  # rows that are used element by element are no views
     first_touch,  # what is added to zero is assigned
     hoist,
     tidy,
@@ -75,6 +77,7 @@ class Options:
     fastmath: bool = False
     boundscheck: bool = True
     outputs: tuple[str, ...] | None = None
+    stretch: bool = False  # lengths that are not known to be equal may turn out as 1, to be broadcast
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,8 @@ class Generated:
 
     `results` and `outputs` are structures of types; `writes` are the positions of leaf arguments that f writes;
     `assumed` are outside values that the text was specialised to, with how to look at them again; `facts` are what the
-    backend may rely on beside the text.
+    backend may rely on beside the text.  `equal_lengths`: lengths that might differ were taken to be equal, and a
+    BroadcastError may only mean that one of them is 1: then generate with `stretch`.
     """
 
     text: str
@@ -104,6 +108,7 @@ class Generated:
     globals: dict[str, Any] = field(default_factory=dict)
     writes: tuple[int, ...] = ()
     assumed: tuple[tuple[Callable[[], Any], Any], ...] = ()
+    equal_lengths: bool = False
     facts: Facts = Facts()  # noqa: RUF009 (it is frozen)
 
 
@@ -125,6 +130,7 @@ def generate(function: Callable[..., Any], kind: str, types: Any, cotangents: An
     return Generated(
         text=text,
         facts=facts,
+        equal_lengths=start.equal_lengths,
         entry=program.name,
         arguments=info.extra["arguments"],
         results=info.extra["results"],

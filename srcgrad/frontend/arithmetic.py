@@ -160,6 +160,8 @@ def _common_length(builder: Builder, lengths: list[Expr], shapes: Sequence[tuple
 
 def _guarded_length(builder: Builder, x: Expr, y: Expr) -> Expr:
     """The common length of two axes that may differ: one of them is then 1, or it is an error."""
+    if not builder.stretch:
+        return _equal_length(builder, x, y)
     if isinstance(x, Const) and x.value != 1:
         x, y = y, x
     if isinstance(y, Const):  # the other one is this, or 1
@@ -183,6 +185,36 @@ def _guarded_length(builder: Builder, x: Expr, y: Expr) -> Expr:
     return _checked(builder, x, y, single, builder.common_lengths[parts])
 
 
+def _equal_length(builder: Builder, x: Expr, y: Expr) -> Expr:
+    """The common length, where a length of 1 that would have to be stretched is not expected."""
+    x, y = builder.pin(x), builder.pin(y)
+    if not are_equal(builder, x, y):
+        builder.compatible.add(frozenset((x, y)))
+        builder.equal_lengths = True
+        message = "lengths {} and {} do not broadcast together" + place(builder.span)
+        builder.emit(If(Call("ne", (x, y), BOOL), (Raise("BroadcastError", message, (x, y)),)))
+    return y if isinstance(y, Const) else x
+
+
+def are_equal(builder: Builder, x: Expr, y: Expr) -> bool:
+    """Are two lengths the same, as written or by what was checked on the way here?"""
+    if affine.same(x, y):
+        return True
+    if builder.stretch:
+        return False
+    seen, work = {x}, [x]
+    while work:
+        length = work.pop()
+        for pair in builder.compatible:
+            if length in pair:
+                for other in pair - seen:
+                    if affine.same(other, y):
+                        return True
+                    seen.add(other)
+                    work.append(other)
+    return False
+
+
 def _checked(builder: Builder, x: Expr, y: Expr, single: Expr, length: Expr) -> Expr:
     """The length, behind a guard that the two fit (unless that was checked on the way here)."""
     key = frozenset((x, y))
@@ -202,7 +234,7 @@ def element_under(builder: Builder, value: Any, dims: tuple[Expr, ...]) -> Expr:
     index: list[Expr] = []
     conforms = True
     for axis, length in enumerate(value.dims):
-        if affine.same(length, dims[axis + offset]):
+        if are_equal(builder, builder.pin(length), dims[axis + offset]):
             index.append(Axis(axis + offset))
         elif is_constant(length, 1):
             index.append(affine.ZERO)

@@ -135,6 +135,8 @@ class Builder:
         self.length_parts: dict[Expr, frozenset[Expr]] = {}
         self.compatible: set[frozenset[Expr]] = set()  # lengths found to fit on the way here
         self.checked_lengths: set[frozenset[Expr]] = set()  # lengths found equal at the top level
+        self.stretch = False  # see `pipeline.Options`
+        self.equal_lengths = False  # lengths were taken to be equal
         self.conformed: dict[Any, Array] = {}  # operands conformed at the top level, until they are written
         self.masks: dict[Any, Any] = {}  # positions where a mask holds, until anything is written
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import keyword
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -98,6 +98,7 @@ class Interpreted:
     exceptions: dict[str, Any]
     writes: tuple[int, ...]
     assumed: tuple[tuple[Callable[[], Any], Any], ...]
+    equal_lengths: bool  # see `pipeline.Generated`
 
 
 def interpret(function: Callable[..., Any], kind: str, types: Any, cotangents: Any, options: Any) -> Interpreted:
@@ -108,9 +109,12 @@ def interpret(function: Callable[..., Any], kind: str, types: Any, cotangents: A
         job.build.never_early = written
         try:
             out = job.run()
-            break
         except WrittenAfterAll as found:
             written |= {found.name}
+            continue
+        if kind != "primal" or not (job.build.equal_lengths and job.written_params()):
+            break
+        options = replace(options, stretch=True)  # it can't be run again, once it has written its arguments
     disordered = frozenset(job.written_params() & job.not_contiguous)
     if disordered and kind == "primal":
         job = _Job(function, kind, types, cotangents, options, disordered)
@@ -135,6 +139,7 @@ class _Job:
         self.interpreter = Interpreter()
         self.build = self.interpreter.build
         self.build.arguments_are_shared = kind == "primal"  # the other kinds write to copies
+        self.build.stretch = options.stretch
         self.own: list[Var | Array] = []
         self.not_contiguous: set[str] = set()
         self.parameters = list(inspect.signature(function).parameters)
@@ -172,6 +177,7 @@ class _Job:
         return Interpreted(
             program, structure(outputs), tuple(Outside(c.name, c.fetch, self.type_of_param(c)) for c in captured),
             dict(self.interpreter.exceptions), positions, tuple(self.interpreter.assumed.values()),
+            build.equal_lengths,
         )  # fmt: skip
 
     # ------------------------------------------------------------------------------------------ parameters

@@ -206,7 +206,7 @@ def expressions(stmt: Stmt) -> Iterator[Expr]:
                 yield fill
         case View(how=how):
             yield from _inside(how)
-        case ForEach(dims=dims):
+        case ForEach(dims=dims) | Pop(dims=dims):
             yield from dims
         case For(start=start, stop=stop, step=step):
             yield from (start, stop, step)

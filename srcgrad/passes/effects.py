@@ -91,6 +91,8 @@ class Effects:
     ours: set[Var] = field(default_factory=set)  # … and always in an order that is ours
     accesses: list[Access] = field(default_factory=list)
     indices: set[Var] = field(default_factory=set)  # set by nothing but loops, which alone read them
+    pushed: set[Var] = field(default_factory=set)  # the tops of stacks
+    popped: set[Var] = field(default_factory=set)
     views: dict[str, View] = field(default_factory=dict)  # made here
     allocated: set[str] = field(default_factory=set)  # made here
     shapes: set[str] = field(default_factory=set)  # names whose lengths are read
@@ -151,6 +153,8 @@ def _note_reads(out: Effects, plain: set[Var], stmt: Stmt) -> None:
             return
         case Push(stack=stack) | Pop(stack=stack) | Seal(stack=stack) | Unseal(stack=stack):
             top = Var(stack.top)
+            if isinstance(stmt, (Push, Pop)):
+                (out.pushed if isinstance(stmt, Push) else out.popped).add(top)
             out.reads.add(top)
             out.writes.add(top)
             plain.add(top)
@@ -205,7 +209,7 @@ def is_private(var: Var, block: tuple[Stmt, ...]) -> bool:
             return False
         if isinstance(stmt, AddTo) and stmt.target == var:
             return False
-        if isinstance(stmt, Assign) and stmt.var == var:
+        if _sets(stmt, var):
             return True
         if isinstance(stmt, Rule):
             if var in stmt.outputs:
@@ -224,10 +228,14 @@ def is_private(var: Var, block: tuple[Stmt, ...]) -> bool:
     return True
 
 
+def _sets(stmt: Stmt, var: Var) -> bool:
+    return (isinstance(stmt, Assign) and stmt.var == var) or (isinstance(stmt, Pop) and stmt.target == var)
+
+
 def is_set(var: Var, block: tuple[Stmt, ...]) -> bool:
     """Does every run of the block set the variable?"""
     for stmt in block:
-        if isinstance(stmt, Assign) and stmt.var == var:
+        if _sets(stmt, var):
             return True
         if isinstance(stmt, If) and is_set(var, stmt.then) and is_set(var, stmt.orelse):
             return True

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..ir import affine
-from ..ir.nodes import AddTo, Alloc, Array, Block, Const, Expr, For, Function, Load, Rule, Stmt, Store
+from ..ir.nodes import AddTo, Alloc, Array, Block, Const, Expr, For, Function, Library, Load, Rule, Stmt, Store
 from ..ir.walk import blocks, expressions, is_constant, loads, with_blocks
 from .effects import effects
 
@@ -53,6 +53,10 @@ def _assigned(stmt: Stmt, array: Array, fill: Const, over: dict[Expr, Expr], dim
                 and not any(x.array.name == array.name for x in loads(value))
             ):
                 return Store(target, index, value, span=stmt.span, label=stmt.label)
+        case Library(routine=routine, out=out, args=args) if out.name == array.name and not over:
+            whole = routine.startswith("add_") and fill.value == 0
+            if whole and not any(isinstance(a, Array) and a.name == array.name for a in args):
+                return replace(stmt, routine=routine.removeprefix("add_"))
         case Store(array=target, index=index) if target.name == array.name and _covers(index, over, dims):
             if not any(x.array.name == array.name for e in expressions(stmt) for x in loads(e)):
                 return stmt

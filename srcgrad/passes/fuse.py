@@ -82,6 +82,8 @@ class _Fuser:
         if earlier.ordered or not _same_range(earlier, later):
             return False
         x, y = effects(earlier.body), effects(later.body)
+        if x.pushed & y.popped and earlier.label != later.label:
+            return False  # what an iteration pushes is popped by its own reverse
         if x.is_visible or y.is_visible:
             return False
         if between:
@@ -99,6 +101,8 @@ class _Fuser:
     def scalars_allow(self, x: Effects, y: Effects, first: Block, second: Block) -> bool:
         for var in (x.writes & (y.reads | y.writes)) | (x.reads & y.writes):
             if var in x.ours and var in y.ours:
+                continue
+            if var in x.pushed - x.popped and var in y.popped - y.pushed:
                 continue
             if not (is_private(var, first) and is_private(var, second)):
                 return False
@@ -121,7 +125,14 @@ class _Fuser:
 
 
 def _same_range(x: For, y: For) -> bool:
-    return all(affine.same(a, b) for a, b in ((x.start, y.start), (x.stop, y.stop), (x.step, y.step)))
+    """The same indices, if not in the same order: that of neither can be seen."""
+    return all(affine.same(a, b) for a, b in zip(_upwards(x), _upwards(y), strict=True))
+
+
+def _upwards(loop: For) -> tuple[Expr, Expr, Expr]:
+    if affine.same(loop.step, affine.integer(-1)):
+        return affine.add(loop.stop, affine.ONE), affine.add(loop.start, affine.ONE), affine.ONE
+    return loop.start, loop.stop, loop.step
 
 
 def _with_index(loop: For, index: Var) -> For:

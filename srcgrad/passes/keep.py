@@ -55,6 +55,7 @@ from ..ir.nodes import (
 from ..ir.walk import (
     blocks,
     children,
+    expressions,
     loads,
     map_expressions,
     rebuild,
@@ -70,6 +71,7 @@ from .validity import END, ROOT, Forward, Place, Version
 
 KEEP_IN_LOOP = 6  # additions that a store and a load of a kept value cost
 KEEP_OUTSIDE = 1.5
+SMALL = 3  # additions that are not worth a kept value beside the one that they are made of
 
 
 def keep(function: Function) -> Function:
@@ -164,8 +166,23 @@ class _Keep:
                 array = self.old_array(expr.expr.array, expr.at, self.forward.block_of(expr.at))
                 return Load(array, tuple(self.resolved(i) for i in expr.expr.index))
             return self.read(expr.expr, expr.at)
+        whole = self.part_of_statement(expr)
+        if whole is not None:
+            return self.read(*whole)
         parts = children(expr)
         return rebuild(expr, tuple(self.resolved(part) for part in parts)) if parts else expr
+
+    def part_of_statement(self, expr: Expr) -> tuple[Expr, int] | None:
+        """cos(old(x)) is old(cos(x)) where the statement computes cos(x): the slope of its sin(x) may want it."""
+        if not isinstance(expr, Call) or not expr.args or not all(isinstance(arg, Old) for arg in expr.args):
+            return None
+        places = {arg.at for arg in expr.args}  # type: ignore[attr-defined]
+        stmt = self.forward.statement.get(next(iter(places)))
+        if len(places) > 1 or stmt is None:
+            return None
+        inner = Call(expr.op, tuple(arg.expr for arg in expr.args), expr.dtype)  # type: ignore[attr-defined]
+        found = any(inner == node for e in expressions(stmt) for node in subexpressions(e))
+        return (inner, next(iter(places))) if found else None
 
     # ---------------------------------------------------------------------------------------------- reads
 
@@ -187,6 +204,8 @@ class _Keep:
                 if held is not None:
                     return held
                 too_dear = not self.is_free(expr, at) and self.cost(expr, at) > self.keep_cost(at)
+                if too_dear and self.cost(expr, at) <= KEEP_IN_LOOP + SMALL and self.one_part_is_gone(expr, at):
+                    too_dear = False  # that part is kept instead: others may want it too
                 if (too_dear or self.is_shared(expr, at)) and self.can_name(at):
                     return self.keep_expression(expr, at)
                 return Call(op, tuple(self.read(arg, at) for arg in args), expr.dtype)
@@ -331,6 +350,11 @@ class _Keep:
         if loads(expr) or not all(self.is_free(v, at) for v in variables(expr)):
             return loops
         return [x for x in loops if isinstance(x, While) or x.index in variables(expr)]
+
+    def one_part_is_gone(self, expr: Expr, at: int) -> bool:
+        """Does the value depend on a single variable that would have to be kept?"""
+        gone = {v for v in variables(expr) if self.cost(v, at) >= KEEP_IN_LOOP}
+        return len(gone) == 1 and not any(self.cost(x, at) >= KEEP_IN_LOOP for x in loads(expr))
 
     def depth(self, key: tuple[int, int]) -> int:
         return len(self.forward.loops_around(key))

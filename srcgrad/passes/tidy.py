@@ -7,12 +7,14 @@ x_b += 2.0 * x * g
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from ..ir.nodes import (
     BOOL,
+    INT64,
     Absorb,
     AddTo,
     Alloc,
@@ -125,26 +127,43 @@ def _lengths_by_name(function: Function) -> Function:
         target = written(stmt)
         if isinstance(target, Var):
             makes[target] = makes.get(target, 0) + 1
-    names: dict[Expr, Var] = {}
+    names: dict[Expr, Expr] = {}
     out: list[Stmt] = []
     for stmt in function.body:
         if isinstance(stmt, Assign) and isinstance(stmt.value, Dim) and makes[stmt.var] == 1:
             names.setdefault(stmt.value, stmt.var)
             out.append(stmt)
-        else:
-            out.append(_with_lengths(stmt, names))
+            continue
+        stmt = _with_lengths(stmt, names)
+        out.append(stmt)
+        for x, y in _found_equal(stmt):
+            if isinstance(y, Dim) and (isinstance(x, Dim) or (isinstance(x, Var) and makes.get(x) == 1)):
+                names = {length: x if name == y else name for length, name in names.items()}
+                names.setdefault(y, x)
     results = tuple(_named_length(leaf, names) if isinstance(leaf, Expr) else leaf for leaf in leaves(function.results))
     return replace(function, body=tuple(out), results=results)
 
 
-def _with_lengths(stmt: Stmt, names: dict[Expr, Var]) -> Stmt:
+def _found_equal(stmt: Stmt) -> Iterator[tuple[Expr, Expr]]:
+    """Lengths that are equal from here on: the program has stopped where they are not."""
+    if isinstance(stmt, If) and len(stmt.then) == 1 and isinstance(stmt.then[0], Raise) and not stmt.orelse:
+        work = [stmt.condition]
+        while work:
+            match work.pop():
+                case Call(op="or", args=args):
+                    work += args
+                case Call(op="ne", args=(x, y)) if x.dtype == y.dtype == INT64:
+                    yield x, y
+
+
+def _with_lengths(stmt: Stmt, names: dict[Expr, Expr]) -> Stmt:
     inner = blocks(stmt)
     if inner:
         stmt = with_blocks(stmt, tuple(tuple(_with_lengths(s, names) for s in block) for block in inner))
     return map_expressions(stmt, lambda e: _named_length(e, names))
 
 
-def _named_length(expr: Expr, names: dict[Expr, Var]) -> Expr:
+def _named_length(expr: Expr, names: dict[Expr, Expr]) -> Expr:
     return rewrite(expr, lambda node: names.get(node, node)) if names else expr
 
 

@@ -38,10 +38,22 @@ def matmul(out: Any, x: Any, y: Any) -> None:
 
 
 @register_jitable
+def matmul_nt(out: Any, x: Any, y: Any) -> None:
+    """out = x @ y.T"""
+    matmul(out, x, y.T)
+
+
+@register_jitable
 def add_matmul_nt(out: Any, x: Any, y: Any) -> None:
     """out += x @ y.T"""
     if out.size and x.size:
         out += np.dot(x, y.T)
+
+
+@register_jitable
+def matmul_tn(out: Any, x: Any, y: Any) -> None:
+    """out = x.T @ y"""
+    matmul(out, x.T, y)
 
 
 @register_jitable
@@ -52,6 +64,12 @@ def add_matmul_tn(out: Any, x: Any, y: Any) -> None:
 
 
 @register_jitable
+def matvec(out: Any, x: Any, y: Any) -> None:
+    """out = x @ y"""
+    matmul(out, x, y)
+
+
+@register_jitable
 def add_matvec(out: Any, x: Any, y: Any) -> None:
     """out += x @ y"""
     if x.size:
@@ -59,10 +77,24 @@ def add_matvec(out: Any, x: Any, y: Any) -> None:
 
 
 @register_jitable
+def matvec_t(out: Any, x: Any, y: Any) -> None:
+    """out = x.T @ y"""
+    matmul(out, x.T, y)
+
+
+@register_jitable
 def add_matvec_t(out: Any, x: Any, y: Any) -> None:
     """out += x.T @ y"""
     if x.size:
         out += np.dot(x.T, y)
+
+
+@register_jitable
+def outer(out: Any, x: Any, y: Any) -> None:
+    """out = x[:, None] * y"""
+    for i in range(x.size):
+        for j in range(y.size):
+            out[i, j] = x[i] * y[j]
 
 
 @register_jitable
@@ -169,6 +201,11 @@ __all__ = [
     "conform_zeros",
     "find_nonzero",
     "matmul",
+    "matmul_nt",
+    "matmul_tn",
+    "matvec",
+    "matvec_t",
+    "outer",
     "push",
     "push_array",
     "trip_count",

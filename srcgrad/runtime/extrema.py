@@ -1,6 +1,6 @@
 """The larger and the smaller of two numbers, as one instruction each: nan wins, as in NumPy, and loops vectorise.
 
-    maximum(1.0, nan)  →  nan
+maximum(1.0, nan)  →  nan
 """
 
 from __future__ import annotations
