@@ -19,6 +19,7 @@ from .ir.check import check
 from .ir.nodes import Function
 from .ir.show import show
 from .passes.assemble import assemble
+from .passes.dead_stores import dead_stores
 from .passes.find_active import find_active
 from .passes.find_independent import find_independent
 from .passes.first_touch import first_touch
@@ -32,6 +33,7 @@ from .passes.lower_arrays import lower_arrays
 from .passes.prove_bounds import prove_bounds
 from .passes.reverse import reverse
 from .passes.simplify import simplify
+from .passes.skip_zeros import skip_zeros
 from .passes.tidy import tidy
 
 Pass = Callable[[Function], Function]
@@ -61,6 +63,8 @@ DERIVATIVE: tuple[Pass, ...] = (
     fuse,
     flatten_rows,  # rows that are used element by element are no views
     first_touch,  # what is added to zero is assigned
+    dead_stores,  # zeros that nobody looks at
+    skip_zeros,  # loops that would pass on the cotangent of a branch that was not taken
     hoist,
     tidy,
     prove_bounds,

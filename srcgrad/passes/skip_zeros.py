@@ -1,0 +1,95 @@
+"""A loop that only passes on a cotangent is left out where that cotangent is zero because a branch was not taken.
+
+    distance_b = 0.0                        distance_b = 0.0
+    if chosen: distance_b += nearest_b      if chosen: distance_b += nearest_b
+    for a in range(m):                →     if distance_b != 0.0:
+        c_b[a] -= distance_b * …                for a in range(m):
+                                                    c_b[a] -= distance_b * …
+
+Nothing times infinity is nothing here: a branch that was not taken contributes exactly zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..ir.nodes import BOOL, AddTo, Assign, Block, Call, Comment, Const, Expr, For, Function, If, Rule, Stmt, Var
+from ..ir.walk import blocks, is_constant, with_blocks
+from .effects import effects
+
+
+def skip_zeros(function: Function) -> Function:
+    return function if function.info.kind == "primal" else replace(function, body=_block(function.body))
+
+
+def _block(block: Block) -> Block:
+    out: list[Stmt] = []
+    zero: set[Var] = set()  # set to zero in this block
+    perhaps: set[Var] = set()  # … and to something else in a branch only
+    for stmt in block:
+        if blocks(stmt) and not isinstance(stmt, Rule):
+            stmt = with_blocks(stmt, tuple(_block(b) for b in blocks(stmt)))
+        if isinstance(stmt, For):
+            found = next((v for v in sorted(perhaps, key=lambda v: v.name) if _passes_on(stmt, v)), None)
+            if found is not None:
+                condition = Call("ne", (found, Const(found.dtype.type(0).item(), found.dtype)), BOOL)
+                out.append(If(condition, (stmt,)))
+                continue
+        written = effects((stmt,)).writes
+        if isinstance(stmt, Assign) and stmt.var.dtype.kind == "f" and is_constant(stmt.value, 0.0):
+            zero.add(stmt.var)
+            perhaps.discard(stmt.var)
+        elif isinstance(stmt, If):
+            perhaps |= zero & written
+        else:
+            zero -= written
+            perhaps -= written
+        out.append(stmt)
+    return tuple(out)
+
+
+def _passes_on(loop: For, cotangent: Var) -> bool:
+    """Is all that the loop does to add multiples of the cotangent?"""
+    inside = effects((loop,))
+    if cotangent in inside.writes or inside.is_visible:
+        return False
+    return _all_multiples(loop.body, {cotangent})
+
+
+def _all_multiples(block: Block, of: set[Var]) -> bool:
+    for stmt in block:
+        match stmt:
+            case AddTo(value=value):
+                if not _is_multiple(value, of):
+                    return False
+            case Assign(var=var, value=value):
+                if _is_multiple(value, of):
+                    of = of | {var}
+                else:
+                    return False
+            case For(body=body):
+                if not _all_multiples(body, of):
+                    return False
+            case Comment():
+                continue
+            case _:
+                return False
+    return True
+
+
+def _is_multiple(expr: Expr, of: set[Var]) -> bool:
+    match expr:
+        case Var():
+            return expr in of
+        case Call(op="mul", args=(x, y)):
+            return _is_multiple(x, of) or _is_multiple(y, of)
+        case Call(op="div", args=(x, _)) | Call(op="neg" | "cast", args=(x,)):
+            return _is_multiple(x, of)
+        case Call(op="add" | "sub", args=(x, y)):
+            return _is_multiple(x, of) and _is_multiple(y, of)
+        case Call(op="select", args=(_, x, y)):
+            return all(is_constant(side, 0.0) or _is_multiple(side, of) for side in (x, y))
+    return False
+
+
+__all__ = ["skip_zeros"]
