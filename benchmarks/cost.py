@@ -77,16 +77,18 @@ def publish() -> None:
 
 
 def measured(case: Case) -> dict[str, Any]:
-    points = in_process("cost", case.name, **RETURN_FREED)
+    times = in_process("cost", case.name, "times")
+    memory = in_process("cost", case.name, "memory", **RETURN_FREED)  # which costs time
     row: dict[str, Any] = {"case": case.name, "axis": case.axis, "work": case.work}
-    if isinstance(points, dict):
-        return {**row, "failed": points["failed"]}
+    if failed := [found["failed"] for found in (times, memory) if isinstance(found, dict)]:
+        return {**row, "failed": failed[0]}
+    points = [one | other for one, other in zip(times, memory, strict=True)]
     slopes = {curve: slope(points, curve) for curve in ("primal", "gradient", "by hand", "peak memory")}
     return {**row, "points": points, "slopes": slopes}
 
 
-def curve(name: str) -> list[dict[str, Any]]:
-    """The points of one case: its own process does this."""
+def curve(name: str, what: str) -> list[dict[str, Any]]:
+    """The points of one case, times or memory: a process of its own does this."""
     from benchmarks.contestants import CONTESTANTS
     from benchmarks.memory import rise
     from benchmarks.processes import why
@@ -104,17 +106,19 @@ def curve(name: str) -> list[dict[str, Any]]:
         arguments = program.arguments(size)
         v = program.cotangent(arguments)
         own = CONTESTANTS["srcgrad"](program, arguments, v)
-        other = CONTESTANTS["by hand"](program, arguments, v)
         point: dict[str, Any] = {"size": size[case.at]}
         try:
-            own.primal()
-            point["peak memory"], _ = rise(own.gradient)
-            other.gradient()
+            if what == "memory":
+                point["peak memory"], _ = rise(own.gradient)
+            else:
+                other = CONTESTANTS["by hand"](program, arguments, v)
+                calls = {"primal": own.primal, "gradient": own.gradient, "by hand": other.gradient}
+                for call in calls.values():
+                    call()
+                point |= {part: timing.min for part, timing in measure(calls, QUICK).items()}
         except Exception as error:
-            points.append({**point, "failed": why(error)})
-            break
-        calls = {"primal": own.primal, "gradient": own.gradient, "by hand": other.gradient}
-        points.append({**point, **{part: timing.min for part, timing in measure(calls, QUICK).items()}})
+            point["failed"] = why(error)
+        points.append(point)
     return points
 
 

@@ -3,7 +3,7 @@
     times PROGRAM SIZE EFFORT          all contestants in one process, in turns
     first_call PROGRAM CONTESTANT      the first gradient of a process
     memory PROGRAM SIZE CONTESTANT     how far one gradient raises the peak
-    cost CASE                          one point of the curves in cost.py
+    cost CASE times|memory             the points of a curve in cost.py
 
 A crash, a lack of memory or a compiler that never ends costs one row and not the run.
 """
@@ -206,10 +206,10 @@ def memory_of(name: str, index: int, contestant: str) -> Any:
     return in_process("memory", name, str(index), contestant, **RETURN_FREED)
 
 
-def cost(name: str) -> Any:
+def cost(name: str, what: str) -> Any:
     from benchmarks.cost import curve
 
-    return curve(name)
+    return curve(name, what)
 
 
 JOBS = {"times": times, "first_call": first_call, "memory": memory, "cost": cost}
