@@ -57,7 +57,7 @@ def _dots(name: str, rows: list[dict[str, Any]], value: Any, title: str, line: f
     axes.invert_yaxis()
     axes.grid(True, axis="both", linewidth=0.3)
     axes.set_title(title, fontsize=10)
-    axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.05), ncols=len(LOOKS), frameon=False)
+    figure.legend(fontsize=8, loc="lower center", ncols=len(LOOKS), frameon=False)
     _save(figure, name)
 
 
@@ -128,6 +128,6 @@ def _pyplot() -> Any:
 
 
 def _save(figure: Any, name: str) -> None:
-    figure.tight_layout()
+    figure.tight_layout(rect=(0.0, 0.04, 1.0, 1.0))  # the legend stands below
     figure.savefig(record.RESULTS / f"{name}.svg", metadata={"Date": None})
     _pyplot().close(figure)

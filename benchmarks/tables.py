@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from benchmarks.bars import number, seconds
 
-PEERS = ("by hand", "jax", "jax loops", "torch", "autograd")
+PEERS = ("by hand", "jax", "torch", "autograd")
 NAMES = {
     "srcgrad": "srcgrad",
     "by hand": "by hand",
     "jax": "JAX",
-    "jax loops": "JAX, same loops",
+    "jax loops": "JAX, same loops",  # stands in JAX's column
     "torch": "PyTorch",
     "autograd": "autograd",
 }
@@ -25,7 +26,7 @@ def line(row: dict[str, Any]) -> str:
     parts.append(f"= {own / own_primal:.2f} primals" if own and own_primal else "")
     others = [f"{name} {of(primal[name], own_primal)}" for name in ("numba", "numpy") if name in primal]
     parts.append(f"({', '.join(others)}) |")
-    parts += [f"{NAMES[name]} {of(gradient[name], own)}" for name in PEERS if name in gradient]
+    parts += [f"{NAMES[name]} {_peer(gradient, name, own)}" for name in PEERS if name in gradient]
     if first := row["first call"]:
         parts.append(f"| first {duration(first['srcgrad'])}, by hand {duration(first.get('by hand'))}")
         parts.append(f"again {duration(row['second process']['srcgrad'])} | peak")
@@ -45,7 +46,17 @@ def duration(figure: Any) -> str:
 def of(figure: Any, own: float | None) -> str:
     """How many times ours another one's time is; or the time, or words."""
     spent = seconds(figure)
-    return f"{spent / own:.3g}x" if spent is not None and own else duration(figure)
+    return f"{_three(spent / own)}x" if spent is not None and own else duration(figure)
+
+
+def _three(ratio: float) -> str:
+    """Three digits, and no powers of ten."""
+    return f"{ratio:.3g}" if ratio < 999.5 else f"{round(ratio, 2 - math.floor(math.log10(ratio))):,.0f}"
+
+
+def _peer(gradient: dict[str, Any], name: str, own: float | None) -> str:
+    same_loops = f" (same loops: {of(gradient['jax loops'], own)})" if name == "jax" and "jax loops" in gradient else ""
+    return of(gradient.get(name), own) + same_loops
 
 
 def size(figure: Any) -> str:
@@ -56,7 +67,7 @@ def words(figure: Any) -> str:
     if figure is None:
         return "–"
     text = figure.get("failed", "failed") if isinstance(figure, dict) else str(figure)
-    return text.partition(":")[0] if len(text) > 30 else text
+    return text.partition(":")[0] if text.startswith(("failed", "refused", "disagrees")) else text
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -100,7 +111,7 @@ def _times(row: dict[str, Any]) -> str:
         of(primal.get("numba"), own_primal),
         duration(gradient.get("srcgrad")),
     ]
-    return cells(_program(row), row["size"], *own_times, ratio, *(of(gradient.get(name), own) for name in PEERS))
+    return cells(_program(row), row["size"], *own_times, ratio, *(_peer(gradient, name, own) for name in PEERS))
 
 
 def _compiling(row: dict[str, Any]) -> str:
