@@ -565,8 +565,7 @@ def _slice(run: Run, dim: Expr) -> tuple[ast.expr, bool]:
     start, step, length = affine.normal(run.start), affine.normal(run.step), run.length
     step_value = int(step.value) if isinstance(step, Const) else 1
     if step_value > 0:
-        whole = affine.same(length, dim) and affine.same(start, affine.ZERO) and step_value == 1
-        if whole:
+        if run.whole or (affine.same(length, dim) and affine.same(start, affine.ZERO) and step_value == 1):
             return ast.Slice(), False
         stop = affine.add(start, affine.mul(step, length))
         lower = None if affine.same(start, affine.ZERO) else _operand(start)

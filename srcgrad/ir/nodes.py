@@ -252,9 +252,12 @@ class Pick:
 
 @dataclass(frozen=True)
 class Run:
+    """`whole`: all of the axis, as it is (so that a row of a C-ordered array is known to be in order)."""
+
     start: Expr
     step: Expr
     length: Expr
+    whole: bool = False
 
 
 @dataclass(frozen=True)

@@ -541,7 +541,7 @@ class _Keep:
 
 def _row_view(row: Array, rows: Array, index: tuple[Expr, ...]) -> View:
     picks = tuple(Pick(i) for i in index)
-    runs = tuple(Run(affine.ZERO, affine.ONE, d) for d in rows.dims[len(index) :])
+    runs = tuple(Run(affine.ZERO, affine.ONE, d, whole=True) for d in rows.dims[len(index) :])
     return View(row, rows, Subscript((*picks, *runs)))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from ..ir import affine
 from ..ir.nodes import (
@@ -22,11 +23,15 @@ from ..ir.nodes import (
     Function,
     If,
     Load,
+    NewAxis,
     Rule,
+    Run,
     Spread,
     Stmt,
     Store,
+    Subscript,
     Var,
+    View,
 )
 from ..ir.walk import expressions, is_constant, loads, map_expressions, rewrite_block, statements, substitute, variables
 from .info import Info, roots_of
@@ -41,9 +46,23 @@ def lower_arrays(function: Function) -> Function:
             return (replace(stmt, adjoint=rewrite_block(stmt.adjoint, lower)),)
         if isinstance(stmt, ForEach):
             return _loops(stmt, roots, info)
+        if isinstance(stmt, View) and isinstance(stmt.how, Subscript):
+            return (replace(stmt, how=_with_whole_axes(stmt.how, stmt.base)),)
         return (stmt,)
 
     return replace(function, body=rewrite_block(function.body, lower))
+
+
+def _with_whole_axes(how: Subscript, base: Array) -> Subscript:
+    """The items, with those that take an axis as it is marked so."""
+    axes = iter(base.dims)
+    items: list[Any] = []
+    for item in how.items:
+        dim = None if isinstance(item, NewAxis) else next(axes)
+        if isinstance(item, Run) and dim is not None and affine.same(item.step, affine.ONE):
+            item = replace(item, whole=affine.same(item.start, affine.ZERO) and affine.same(item.length, dim))
+        items.append(item)
+    return Subscript(tuple(items))
 
 
 def _loops(stmt: ForEach, roots: dict[str, str], info: Info) -> Block:

@@ -518,7 +518,7 @@ class _Reverse:
             case Pick(index=index):
                 return Pick(self.old(index, at))
             case Run(start=start, step=step, length=length):
-                return Run(self.old(start, at), self.old(step, at), self.old(length, at))
+                return Run(self.old(start, at), self.old(step, at), self.old(length, at), item.whole)
         return item
 
     def root(self, array: Array) -> str:
