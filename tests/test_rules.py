@@ -348,7 +348,7 @@ def test_special_functions(function: Any, reference: Any) -> None:
 
 
 def _one_argument(name: str) -> Any:
-    return from_text(f"from srcgrad.runtime.special import {name}\n\n\ndef f(x):\n    return {name}(x)\n", "f")
+    return from_text(f"from srcgrad.runtime import {name}\n\n\ndef f(x):\n    return {name}(x)\n", "f")
 
 
 # fmt: off

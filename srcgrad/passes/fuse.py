@@ -11,6 +11,7 @@ order can't be seen are merged (array arithmetic, sums, loops proved independent
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -43,7 +44,7 @@ from .info import roots_of
 def fuse(function: Function) -> Function:
     roots = roots_of(function)
     body = _Fuser(roots).block(function.body)
-    return replace(function, body=contracted(body, _fixed(function, body)))
+    return replace(function, body=contracted(body, _fixed(function, body), _uses(body)))
 
 
 # ----------------------------------------------------------------------------------------------------------- fusion
@@ -168,7 +169,16 @@ def _fixed(function: Function, body: Block) -> set[str]:
     return out | every.shapes
 
 
-def contracted(block: Block, fixed: set[str]) -> Block:
+def _uses(block: Block) -> Counter[str]:
+    """How many statements have to do with each array."""
+    out: Counter[str] = Counter()
+    for stmt in statements(block):
+        alone = with_blocks(stmt, tuple(() for _ in blocks(stmt))) if blocks(stmt) else stmt
+        out.update(effects((alone,)).names())
+    return out
+
+
+def contracted(block: Block, fixed: set[str], uses: Counter[str]) -> Block:
     """Arrays that are used in one loop, an element of their own in every iteration, live inside it."""
     out = list(block)
     position = 0
@@ -176,7 +186,8 @@ def contracted(block: Block, fixed: set[str]) -> Block:
         stmt = out[position]
         if isinstance(stmt, Alloc) and stmt.array.name not in fixed:
             users = [k for k, s in enumerate(out) if k != position and stmt.array.name in effects((s,)).names()]
-            if len(users) == 1 and isinstance(out[users[0]], For):
+            inside = _uses((out[users[0]],))[stmt.array.name] if len(users) == 1 else 0
+            if inside and inside + 1 == uses[stmt.array.name] and isinstance(out[users[0]], For):
                 sunk = _sunk(stmt, out[users[0]])  # type: ignore[arg-type]
                 if sunk is not None:
                     out[users[0]] = sunk
@@ -184,7 +195,9 @@ def contracted(block: Block, fixed: set[str]) -> Block:
                     continue
         position += 1
     return tuple(
-        with_blocks(s, tuple(contracted(b, fixed) for b in blocks(s))) if blocks(s) and not isinstance(s, Rule) else s
+        with_blocks(s, tuple(contracted(b, fixed, uses) for b in blocks(s)))
+        if blocks(s) and not isinstance(s, Rule)
+        else s
         for s in out
     )
 
