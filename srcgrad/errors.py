@@ -115,7 +115,9 @@ class CompiledError(SrcgradError):
         template, *numbers = self.args
         text, _, where = template.partition(_PLACE)
         message = _fill(text, numbers)
-        return "\n".join((message, *_where(_parse_place(where), "")))
+        return "\n".join((message, *_where(_parse_place(where), ""), *(f"  help: {line}" for line in self.advice)))
+
+    advice: tuple[str, ...] = ()
 
 
 class BroadcastError(CompiledError, ValueError):
@@ -136,6 +138,11 @@ class BoundsError(CompiledError, IndexError):
 
 class DepthError(CompiledError, RecursionError):
     """Recursion deeper than the stated limit."""
+
+    advice = (
+        "write it as a loop",
+        "or raise Python's limit ahead of the first call:  sys.setrecursionlimit(5000)",
+    )
 
 
 _PLACE = " @ "

@@ -19,6 +19,7 @@ from .ir.check import check
 from .ir.nodes import Function
 from .ir.show import show
 from .passes.assemble import assemble
+from .passes.callees import everywhere
 from .passes.dead_stores import dead_stores
 from .passes.find_active import find_active
 from .passes.find_independent import find_independent
@@ -30,6 +31,7 @@ from .passes.hoist_guards import hoist_guards
 from .passes.induction import induction
 from .passes.keep import keep, without_keep
 from .passes.lower_arrays import lower_arrays
+from .passes.peel import peel
 from .passes.prove_bounds import prove_bounds
 from .passes.reverse import reverse
 from .passes.simplify import simplify
@@ -40,6 +42,7 @@ Pass = Callable[[Function], Function]
 
 PRIMAL: tuple[Pass, ...] = (
     lower_arrays,  # whole-array arithmetic becomes loops; right sides are evaluated first
+    peel,  # the short end of a recursion is decided by the caller
     hoist_guards,  # checks that come out the same in every iteration are made ahead of the loop
     induction,  # counters become expressions of loop indices
     find_independent,  # loops of the user's that may run in any order
@@ -50,6 +53,7 @@ PRIMAL: tuple[Pass, ...] = (
 )
 DERIVATIVE: tuple[Pass, ...] = (
     lower_arrays,
+    peel,  # before find_active: what it takes over is differentiated in its place
     hoist_guards,
     induction,
     find_independent,
@@ -160,7 +164,7 @@ def run(program: Function, steps: tuple[Pass, ...], watch: Callable[[str, Functi
     program = check(program, after="frontend")
     if watch:
         watch("frontend", program)
-    for step in steps:
+    for step in map(everywhere, steps):
         program = check(step(program), after=step.__name__)
         if watch:
             watch(step.__name__, program)

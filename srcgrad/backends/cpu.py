@@ -24,6 +24,7 @@ from numba.core.serialize import dumps
 
 from srcgrad.backends import files
 from srcgrad.backends.boxing import EntryCompiler, Promised
+from srcgrad.backends.own_functions import can_be_kept, compile_own, room_for
 from srcgrad.frontend.types import TupleType
 
 LOCK = global_compiler_lock  # one lock for all: Numba's own, so that two locks can't be taken in two orders
@@ -42,10 +43,12 @@ def compile_entry(generated: Any, arguments: tuple[types.Type, ...], options: An
         return _compiled[key]
     module = files.load(generated.entry, key, generated.text, generated.globals)
     entry = getattr(module, generated.entry)
+    compile_own(module, generated.entry, generated.facts, flags)
     inner = CPUDispatcher(entry, targetoptions=flags, pipeline_class=EntryCompiler)
-    if cache and portable:
+    if cache and portable and can_be_kept(module, generated.entry):
         inner._cache = CheckedCache(module)
-    inner.compile(typing.signature(Promised(generated.results, generated.facts), *arguments))
+    with room_for(module, generated.entry):
+        inner.compile(typing.signature(Promised(generated.results, generated.facts), *arguments))
     _keep_alive.append(inner)
     result = inner.overloads[arguments]
     return _compiled.setdefault(key, result) if portable else result

@@ -12,7 +12,7 @@ import numpy as np
 
 from srcgrad.arguments import leaf_type
 from srcgrad.backends import files
-from srcgrad.errors import ArgumentError
+from srcgrad.errors import ArgumentError, DepthError
 from srcgrad.frontend.types import ArrayType, ScalarType, StaticType, TupleType
 
 
@@ -47,8 +47,13 @@ def plain_entry(generated: Any) -> Callable[..., Any]:
     entry = getattr(module, generated.entry)
 
     def run(*values: Any) -> Any:
-        with np.errstate(all="ignore"):
-            return rebuild(generated.results, _flat(entry(*map(_strong, values))))
+        try:
+            with np.errstate(all="ignore"):
+                return rebuild(generated.results, _flat(entry(*map(_strong, values))))
+        except RecursionError as problem:
+            if isinstance(problem, DepthError):
+                raise
+        raise DepthError(f"{generated.entry}: calls within calls are more than Python's own stack holds")
 
     return run
 

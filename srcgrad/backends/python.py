@@ -70,6 +70,7 @@ from ..ir.nodes import (
 )
 from ..ir.walk import expressions, loads, statements
 from ..rules.scalar import PRIMITIVES, spelling
+from .lending import Borrow, Called, with_lending
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # astor touches ast.Num
@@ -99,6 +100,20 @@ class Facts:
 
 def emit(function: Function, header: tuple[str, ...] = ()) -> tuple[str, Facts]:
     """The function as a module, and facts about its lines."""
+    definitions: list[ast.stmt] = [_definition(f) for f in with_lending(function)]
+    text = _to_source(ast.Module(definitions, []))
+    lines = ["import numpy as np"]
+    helpers = sorted(name for name in _runtime_names() if re.search(rf"(?<![\w.]){name}\(", text))
+    errors = sorted(name for name in _error_names() if re.search(rf"\b{name}\(", text))
+    if helpers:
+        lines.append(f"from srcgrad.runtime import {', '.join(helpers)}")
+    if errors:
+        lines.append(f"from srcgrad.runtime.errors import {', '.join(errors)}")
+    text = "\n".join([*header, *lines, "", "", text])
+    return text, _facts(definitions, text, function)
+
+
+def _definition(function: Function) -> ast.FunctionDef:
     body = _statements(function.body)
     returned = [_operand(leaf) for leaf in leaves(function.results)]
     if len(returned) == 1:
@@ -108,17 +123,7 @@ def emit(function: Function, header: tuple[str, ...] = ()) -> tuple[str, Facts]:
     arguments = ast.arguments(
         posonlyargs=[], args=[ast.arg(p.name) for p in function.params], kwonlyargs=[], kw_defaults=[], defaults=[]
     )
-    definition = ast.FunctionDef(function.name, arguments, body or [ast.Pass()], [])
-    text = _to_source(ast.Module([definition], []))
-    lines = ["import numpy as np"]
-    helpers = sorted(name for name in _runtime_names() if re.search(rf"(?<![\w.]){name}\(", text))
-    errors = sorted(name for name in _error_names() if re.search(rf"\b{name}\(", text))
-    if helpers:
-        lines.append(f"from srcgrad.runtime import {', '.join(helpers)}")
-    if errors:
-        lines.append(f"from srcgrad.runtime.errors import {', '.join(errors)}")
-    text = "\n".join([*header, *lines, "", "", text])
-    return text, _facts(definition, text, function)
+    return ast.FunctionDef(function.name, arguments, body or [ast.Pass()], [])
 
 
 OUTSIDE = ""  # the memory of arguments
@@ -152,12 +157,12 @@ def _memory(function: Function) -> Iterator[tuple[str, str]]:
         yield name, find(name)
 
 
-def _facts(definition: ast.FunctionDef, text: str, function: Function) -> Facts:
+def _facts(definitions: list[ast.stmt], text: str, function: Function) -> Facts:
     """The facts of statements, by the lines on which they were printed."""
     inside: set[tuple[int, str]] = set()
     reorder: set[int] = set()
-    printed = ast.parse(text).body[-1]
-    for stmt, node in _pairs(definition.body, printed.body):  # type: ignore[attr-defined]
+    printed = ast.parse(text).body[-len(definitions) :]
+    for stmt, node in _pairs(definitions, printed):
         origin = getattr(stmt, "origin", None)
         if origin is None:
             continue
@@ -461,9 +466,23 @@ def _statement(stmt: Stmt) -> list[ast.stmt]:
             ]
         case Pop(target=target, stack=stack, dims=dims):
             return _pop(target, stack, dims)
+        case Borrow(things=things, lent=lent):
+            return [_assign(_names(things, ast.Store()), _parse_call("borrow", _name(lent)))]
+        case Called(function=name, outs=outs, things=things, args=args):
+            given = [_operand(arg) for arg in args]
+            if things:
+                given = [_name(name), _names(things, ast.Load()), *given]
+            call = _parse_call("lending" if things else name, *given)
+            if not outs:
+                return [ast.Expr(call)]
+            return [_assign(_name(outs[0].name) if len(outs) == 1 else _names(outs, ast.Store()), call)]
         case Comment(text=text):
             return [ast.Expr(ast.Constant(MARK + text))]
     raise AssertionError(f"not a statement of the backend: {stmt!r}")
+
+
+def _names(things: tuple[Any, ...], context: ast.expr_context) -> ast.expr:
+    return ast.Tuple([_name(thing.name) for thing in things], context)
 
 
 def _pop(target: Var | Array, stack: Stack, dims: tuple[Expr, ...]) -> list[ast.stmt]:

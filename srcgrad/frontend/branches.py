@@ -35,6 +35,7 @@ from .aliases import mind_merged_aliases, note_twins, roots_of_value
 from .arithmetic import cast
 from .carried import bound_flag, join_scalars
 from .liveness import assigned
+from .recursion import NotYetKnown
 from .values import (
     UNDEFINED,
     ArrayValue,
@@ -80,7 +81,7 @@ def choose(
     for run in (then, orelse):
         block: list[Stmt] = []
         with build.nested(block):
-            ended = bool(run())
+            ended = _ends(run)
         results.append((block, dict(env), ended))
         env.clear()
         env.update(before)
@@ -115,6 +116,14 @@ def choose(
     env.clear()
     env.update(merged)
     return then_ended and else_ended
+
+
+def _ends(run: Callable[[], Any]) -> bool:
+    """Interpret a branch: does it end in an exception?  (One that waits for the result of a call tells nothing yet.)"""
+    try:
+        return bool(run())
+    except NotYetKnown:
+        return True
 
 
 def merge(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tuple[list[Stmt], Any]) -> Any:

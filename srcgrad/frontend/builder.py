@@ -150,11 +150,13 @@ class Builder:
         self.depth += 1
         self.masks.clear()
         compatible = set(self.compatible)
-        with self.into(block):
-            yield block
-        self.compatible = compatible
-        self.masks.clear()
-        self.depth -= 1
+        try:
+            with self.into(block):
+                yield block
+        finally:
+            self.compatible = compatible
+            self.masks.clear()
+            self.depth -= 1
 
     def is_at_least(self, expr: Expr, bound: int) -> bool:
         """Provably expr >= bound, from the ranges of loop indices and from lengths being never negative."""

@@ -15,9 +15,10 @@ from ..errors import ArgumentError, UnsupportedError
 from ..ir import affine
 from ..ir.nodes import FLOAT64, INT64, Array, Call, Const, Dim, Expr, External, Var
 from ..rules.names import MATH, TO_INT, WHOLE_MATH
-from . import expressions
+from . import expressions, recursion
 from .arguments import SUPPORTED
 from .arithmetic import cast, elementwise
+from .calls_of_own import invoke
 from .numpy import functions, reductions
 from .source import read, unwrap
 from .values import NONE, ArrayValue, Closure, Method, Range, Scalar, Static, TupleValue, constant, static_int, whole
@@ -217,6 +218,8 @@ def call_function(interpreter: Interpreter, function: Any, args: list[Any], kwar
         if p.default is not inspect.Parameter.empty
     }
     bound = bind_arguments(interpreter, source.node.args, source.name, defaults, args, kwargs)
+    if recursion.key_of(source) in interpreter.callees.chosen.own:
+        return invoke(interpreter, source, function, bound)
     frame = Frame(source, function, settle_arguments(interpreter, bound))
     return interpreter.enter(frame, source.node)
 
@@ -229,6 +232,8 @@ def call_closure(interpreter: Interpreter, closure: Closure, args: list[Any], kw
     bound = bind_arguments(interpreter, closure.node.args, closure.name, closure.defaults, args, kwargs)
     parent = closure.frame
     source = replace(parent.source, node=closure.node, name=closure.name)
+    if recursion.key_of(source) in interpreter.callees.chosen.own:
+        return invoke(interpreter, source, None, bound, closure)
     frame = Frame(source, None, settle_arguments(interpreter, bound), parent)
     return interpreter.enter(frame, closure.node)
 

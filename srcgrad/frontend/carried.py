@@ -39,6 +39,7 @@ from ..ir.walk import statements, variables
 from .aliases import Aliased, arrays_of, is_private, mind_aliases, note_twins, roots_of_value, value_leaves
 from .arithmetic import cast
 from .liveness import assigned
+from .recursion import NotYetKnown
 from .values import (
     UNDEFINED,
     ArrayValue,
@@ -132,6 +133,9 @@ def repeat(
         except Aliased as found:
             attempt.twins |= found.twins
             attempt.stale |= found.stale
+        except NotYetKnown:  # as if it never ran
+            restore(interpreter, saved)
+            break
         restore(interpreter, saved)
     for name in changed - set(names):
         interpreter.env.pop(name, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from .arithmetic import cast, elementwise
 from .builder import Builder
 from .comprehensions import comprehension
 from .numpy import indexing, linalg
+from .recursion import NotYetKnown
 from .values import (
     ArrayValue,
     Closure,
@@ -267,8 +269,11 @@ def boolean(interpreter: Interpreter, is_and: bool, nodes: list[ast.expr]) -> An
     if known is not None:
         return boolean(interpreter, is_and, nodes[1:]) if known == is_and else first
     rest: list[Stmt] = []
-    with interpreter.build.nested(rest):
-        other = boolean(interpreter, is_and, nodes[1:])
+    try:
+        with interpreter.build.nested(rest):
+            other = boolean(interpreter, is_and, nodes[1:])
+    except NotYetKnown:
+        return first
     if not rest and isinstance(first, Scalar) and isinstance(other, Scalar):
         if first.dtype == other.dtype == BOOL:
             return Scalar(Call("and" if is_and else "or", (first.expr, other.expr), BOOL), first.weak and other.weak)
@@ -411,17 +416,18 @@ def conditional(interpreter: Interpreter, node: ast.IfExp) -> Any:
     sides: list[tuple[list[Stmt], Any]] = []
     saved = interpreter.build.save()
     env = dict(interpreter.env)
-    for side in (node.body, node.orelse):
-        block: list[Stmt] = []
-        with interpreter.build.nested(block):
-            sides.append((block, evaluate(interpreter, side)))
-    (then, x), (orelse, y) = sides
-    plain_numbers = isinstance(x, Scalar) and isinstance(y, Scalar) and not (loads(x.expr) or loads(y.expr))
-    if not then and not orelse and plain_numbers:  # an element is only read on the side that is taken
-        from .carried import join_scalars
+    with suppress(NotYetKnown):
+        for side in (node.body, node.orelse):
+            block: list[Stmt] = []
+            with interpreter.build.nested(block):
+                sides.append((block, evaluate(interpreter, side)))
+        (then, x), (orelse, y) = sides
+        plain_numbers = isinstance(x, Scalar) and isinstance(y, Scalar) and not (loads(x.expr) or loads(y.expr))
+        if not then and not orelse and plain_numbers:  # an element is only read on the side that is taken
+            from .carried import join_scalars
 
-        dtype, weak = join_scalars(x, y)
-        return Scalar(Call("select", (condition, cast(x.expr, dtype), cast(y.expr, dtype)), dtype), weak)
+            dtype, weak = join_scalars(x, y)
+            return Scalar(Call("select", (condition, cast(x.expr, dtype), cast(y.expr, dtype)), dtype), weak)
     interpreter.build.restore(saved)
     interpreter.frame.env.clear()
     interpreter.frame.env.update(env)

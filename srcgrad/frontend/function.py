@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, OptionError, ShapeError, UnsupportedError, place
+from ..errors import ArgumentError, OptionError, ShapeError, SrcgradError, UnsupportedError, place
 from ..ir import affine
 from ..ir.nodes import (
     BOOL,
@@ -53,6 +53,7 @@ from .outputs import (
     structure,
     type_leaves,
 )
+from .recursion import Callees, Chosen, InPlace, NotYetKnown, OwnFunction, refuse
 from .types import ArrayType, ScalarType, StaticType, TupleType, ValueType
 from .values import NONE, UNDEFINED, ArrayValue, Scalar, Static, TupleValue, constant, whole
 
@@ -104,23 +105,26 @@ class Interpreted:
 def interpret(function: Callable[..., Any], kind: str, types: Any, cotangents: Any, options: Any) -> Interpreted:
     """Interpret the function; a second time where it writes an argument that is not in C order."""
     written: frozenset[str] = frozenset()
+    chosen = Chosen()
+    disordered: frozenset[str] = frozenset()
     while True:
-        job = _Job(function, kind, types, cotangents, options, frozenset())
+        job = _Job(function, kind, types, cotangents, options, disordered, chosen)
         job.build.never_early = written
         try:
             out = job.run()
         except WrittenAfterAll as found:
             written |= {found.name}
-            continue
-        if kind != "primal" or not (job.build.equal_lengths and job.written_params()):
-            break
-        options = replace(options, stretch=True)  # it can't be run again, once it has written its arguments
-    disordered = frozenset(job.written_params() & job.not_contiguous)
-    if disordered and kind == "primal":
-        job = _Job(function, kind, types, cotangents, options, disordered)
-        job.build.never_early = written
-        out = job.run()
-    return out
+        except (OwnFunction, InPlace) as what:
+            chosen.learn(what)
+        else:
+            found_now = frozenset(job.written_params() & job.not_contiguous)
+            if kind != "primal":
+                return out
+            if job.build.equal_lengths and job.written_params():
+                options = replace(options, stretch=True)  # it can't be run again, once it has written its arguments
+            elif found_now <= disordered:
+                return out
+            disordered |= found_now
 
 
 class _Job:
@@ -132,11 +136,12 @@ class _Job:
         cotangents: Any,
         options: Any,
         disordered: frozenset[str],
+        chosen: Chosen,
     ) -> None:
         self.function, self.kind, self.types, self.options = function, kind, types, options
         self.given = cotangents
         self.disordered = disordered  # arguments that stay as they are: written in place, in another order
-        self.interpreter = Interpreter()
+        self.interpreter = Interpreter(Callees(chosen, options.boundscheck))
         self.build = self.interpreter.build
         self.build.arguments_are_shared = kind == "primal"  # the other kinds write to copies
         self.build.stretch = options.stretch
@@ -145,6 +150,35 @@ class _Job:
         self.parameters = list(inspect.signature(function).parameters)
 
     def run(self) -> Interpreted:
+        """Interpret the function; again where less was known of the functions that it calls than is known now."""
+        while True:
+            out, problem, callees = None, None, self.interpreter.callees
+            try:
+                out = self.once()
+            except (NotYetKnown, SrcgradError) as error:
+                problem = error
+            if callees.settle(self.interpreter):
+                refuse(callees)
+                if out is None:
+                    raise problem  # type: ignore[misc]
+                self.build.equal_lengths |= any(i.equal_lengths for i in callees.reached())
+                function = replace(out.function, callees=callees.functions())
+                return replace(out, function=function, equal_lengths=self.build.equal_lengths)
+            self.start_again()
+
+    def start_again(self) -> None:
+        old, never_early = self.interpreter, self.build.never_early
+        old.callees.seen = {}
+        old.callees.entered = {}
+        self.interpreter = Interpreter(old.callees)
+        self.interpreter.assumed, self.interpreter.exceptions = old.assumed, old.exceptions
+        self.build = self.interpreter.build
+        self.build.arguments_are_shared = self.kind == "primal"
+        self.build.never_early = never_early
+        self.build.stretch = self.options.stretch
+        self.own, self.not_contiguous = [], set()
+
+    def once(self) -> Interpreted:
         build = self.build
         for name in self.parameters:
             build.names.taken.discard(name)
@@ -307,8 +341,6 @@ class _Job:
     # ------------------------------------------------------------------------------------------ derivative
 
     def derivative(self, info: Info, outputs: Any, extra: dict[str, Any]) -> Info:
-        from dataclasses import replace
-
         wrt, shape = self.wanted()
         extra["cotangent_structure"] = shape
         if self.kind == "forward":

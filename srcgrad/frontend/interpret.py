@@ -19,16 +19,15 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, NameArgumentError
-from ..ir.nodes import BOOL, AddTo, Alloc, Array, Assign, Call, Const, Dim, Expr, Stmt, Var
+from ..ir import affine
+from ..ir.nodes import BOOL, AddTo, Alloc, Array, Assign, Call, Const, Dim, Expr, Invoke, Span, Stmt, Var
 from ..ir.walk import loads, map_expressions, statements, substitute, variables
-from . import branches, carried, control, exceptions, expressions, flow, liveness
+from . import branches, calls_of_own, carried, control, exceptions, expressions, flow, liveness, recursion
 from .arithmetic import elementwise
 from .builder import Builder
 from .numpy import indexing
 from .source import Source, read
 from .values import NONE, UNDEFINED, ArrayValue, Closure, Scalar, Static, TupleValue, constant, whole
-
-MAX_DEPTH = 60
 
 
 @dataclass
@@ -39,6 +38,8 @@ class Frame:
     function: Callable[..., Any] | None
     env: dict[str, Any] = field(default_factory=dict)
     parent: Frame | None = None
+    depth: int = 0  # of the loops and branches that the call is in
+    called_at: Span | None = None
 
     def bound(self, name: str) -> Any:
         frame: Frame | None = self
@@ -59,7 +60,10 @@ class Captured:
 
 
 class Interpreter:
-    def __init__(self) -> None:
+    def __init__(self, callees: recursion.Callees) -> None:
+        self.callees = callees
+        self.instance: recursion.Instance | None = None  # whose body this is, in a function of its own
+        self.depth: Expr = affine.ZERO  # of calls of functions of their own
         self.build = Builder()
         self.frames: list[Frame] = []
         self.captured: dict[Any, tuple[Captured, Any]] = {}
@@ -82,11 +86,16 @@ class Interpreter:
     def run(self, function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
         """Interpret a call of a Python function; the value that it returns."""
         source = read(function)
+        if recursion.key_of(source) in self.callees.chosen.own:
+            return calls_of_own.invoke(self, source, function, dict(arguments))
         return self.enter(Frame(source, function, dict(arguments)), source.node)
 
     def enter(self, frame: Frame, node: ast.FunctionDef | ast.Lambda) -> Any:
-        if len(self.frames) > MAX_DEPTH or sum(f.source.node is node for f in self.frames):
-            self.build.refuse(f"{frame.source.name} calls itself: recursion is not supported yet", "write it as a loop")
+        frame.depth = self.build.depth
+        around = [(recursion.key_of(f.source), f.depth) for f in self.frames]
+        key = recursion.key_of(frame.source)
+        self.callees.enter(key, around, frame.depth)
+        frame.called_at, mark, within = self.build.span, len(self.build.block), self.build.block
         body = flow.structured(node)
         self.build.names.users |= liveness.assigned(liveness.without_targets(body))
         liveness.annotate(body, [flow.RESULT])
@@ -94,6 +103,8 @@ class Interpreter:
         self.frames.append(frame)
         try:
             self.block(body)
+            if within is self.build.block:
+                self.callees.expanded(key, tuple(f.called_at for f in self.frames), within[mark:])
             return frame.env.get(flow.RESULT, NONE)
         finally:
             self.frames.pop()
@@ -320,7 +331,7 @@ class Interpreter:
 
     def is_fresh(self, var: Var, mark: int) -> bool:
         """Was this variable made while the current right side was evaluated, and is it nothing else's name?"""
-        made = [s for s in statements(tuple(self.build.block[mark:])) if isinstance(s, Assign) and s.var == var]
+        made = [s for s in statements(tuple(self.build.block[mark:])) if _makes(s, var)]
         return bool(made) and var not in self.build.pinned and not self.names_of(var)
 
     def names_of(self, var: Var) -> list[str]:
@@ -465,6 +476,10 @@ class Interpreter:
         value: Any = whole(param) if isinstance(param, Array) else Scalar(param, getattr(kind, "weak", False))
         self.captured[key] = (Captured(name, fetch, param), value)
         return value
+
+
+def _makes(stmt: Stmt, var: Var) -> bool:
+    return var == stmt.var if isinstance(stmt, Assign) else isinstance(stmt, Invoke) and var in stmt.outs
 
 
 def _flat(value: Any) -> list[Any]:

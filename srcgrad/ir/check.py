@@ -21,6 +21,7 @@ from .nodes import (
     OldArray,
     Rule,
     Spread,
+    Stack,
     Stmt,
     Store,
     Sweep,
@@ -50,7 +51,9 @@ def check(function: Function, after: str) -> Function:
     """The function itself, if it is well formed."""
     gone = GONE_AFTER.get(after, ())
     bound = {p.name for p in function.params}
+    bound |= {p.top for p in function.params if isinstance(p, Stack)}
     bound |= {s.name for s in getattr(function.info, "seeds", None) or () if s is not None}
+    bound |= {s.name for s in getattr(function.info, "shadows", ())}
     for stmt in statements(function.body):
         bound |= {item.name for item in _bound(stmt)}
     for stmt in statements(function.body):
@@ -68,6 +71,8 @@ def check(function: Function, after: str) -> Function:
             _check_expression(node, None, bound, gone, after)
         if isinstance(leaf, Array) and leaf.name not in bound:
             _fail(after, None, f"result {leaf.name} is not bound")
+    for callee in function.callees:
+        check(callee, after)
     return function
 
 

@@ -382,6 +382,22 @@ class External(Stmt):
 
 
 @dataclass(frozen=True)
+class Invoke(Stmt):
+    """outs = callee(*args): a function of its own, which changes the contents of `writes` (arrays among its arguments).
+
+    `half` is "" for the function itself.  "forward" pushes on `tapes` what "reverse" pops; the arguments of "reverse"
+    are what it reads of the function's own arguments, then the shadows of those, then the cotangents of `outs`.
+    """
+
+    callee: str
+    outs: tuple[Var | Array, ...]
+    args: tuple[Expr | Array | OldArray, ...]
+    writes: tuple[Array, ...] = ()
+    half: str = ""
+    tapes: tuple[Stack, ...] = ()
+
+
+@dataclass(frozen=True)
 class Rule(Stmt):
     """Statements whose adjoint is given instead of derived.
 
@@ -493,10 +509,11 @@ class Function:
     """
 
     name: str
-    params: tuple[Var | Array, ...]
+    params: tuple[Var | Array | Stack, ...]
     body: Block
     results: Any
     info: Any = field(default=None, compare=False)
+    callees: tuple[Function, ...] = ()  # what it invokes, and what they invoke
 
 
 # --------------------------------------------------------------------------------------------------------------

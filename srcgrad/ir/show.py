@@ -29,6 +29,7 @@ from .nodes import (
     ForEach,
     Function,
     If,
+    Invoke,
     Library,
     Load,
     NewAxis,
@@ -46,6 +47,7 @@ from .nodes import (
     Run,
     Seal,
     Spread,
+    Stack,
     Stmt,
     Store,
     Subscript,
@@ -66,12 +68,14 @@ SYMBOLS = {
 
 def show(function: Function) -> str:
     """A function of the IR, at any stage."""
-    params = ", ".join(f"{text(p)}: {kind(p)}" for p in function.params)
+    params = ", ".join(f"{p.name}: {kind(p)}" for p in function.params)
     lines = [f"function {function.name}({params})", *_block(function.body, 1), f"    return {text(function.results)}"]
-    return "\n".join(lines) + "\n"
+    return "".join(show(callee) + "\n" for callee in function.callees) + "\n".join(lines) + "\n"
 
 
-def kind(thing: Var | Array) -> str:
+def kind(thing: Var | Array | Stack) -> str:
+    if isinstance(thing, Stack):
+        return f"stack of {thing.dtype.name}"
     return f"{thing.dtype.name}[{', '.join(':' * thing.ndim)}]" if isinstance(thing, Array) else thing.dtype.name
 
 
@@ -118,6 +122,10 @@ def _lines(stmt: Stmt) -> list[Any]:
             return [f"{routine}({texts((out, *args))})"]
         case External(function=name, out=out, args=args):
             return [f"{out.name} = {name}({texts(args)})"]
+        case Invoke(outs=outs, args=args, tapes=tapes):
+            half = f" ({stmt.half})" if stmt.half else ""
+            made = f"{texts(outs)} = " if outs else ""
+            return [f"{made}{stmt.callee}{half}({texts((*args, *(t.name for t in tapes)))})"]
         case Rule(name=name, outputs=outputs, forward=forward, adjoint=adjoint):
             return [f"rule {name} for {texts(outputs)}:", forward, "adjoint:", adjoint]
         case Spread(expr=expr, value=value):

@@ -24,6 +24,7 @@ from .nodes import (
     For,
     ForEach,
     If,
+    Invoke,
     Library,
     Load,
     Old,
@@ -212,6 +213,8 @@ def expressions(stmt: Stmt) -> Iterator[Expr]:
             yield from (start, stop, step)
         case While(condition=condition) | If(condition=condition):
             yield condition
+        case Invoke(args=args):
+            yield from _inside(args)
         case _:
             for item in fields(stmt):
                 if item.name not in ("span", "label", "body", "forward", "adjoint", "outputs", "out"):
@@ -229,7 +232,7 @@ def _inside(value: Any) -> Iterator[Expr]:
             yield from _inside(getattr(value, f.name))
 
 
-def written(stmt: Stmt) -> Var | Array | tuple[Array, ...] | None:
+def written(stmt: Stmt) -> Var | Array | tuple[Var | Array, ...] | None:
     """The scalar or the arrays whose value this statement itself changes."""
     match stmt:
         case Assign(var=var):
@@ -252,6 +255,8 @@ def written(stmt: Stmt) -> Var | Array | tuple[Array, ...] | None:
             return target
         case OwnCopy(array=array) | Seal(array=array):
             return array
+        case Invoke(outs=outs, writes=writes):
+            return (*outs, *writes)
     return None
 
 
@@ -265,7 +270,7 @@ def arrays_read(stmt: Stmt) -> tuple[Array, ...]:
             out += [left, right]
         case Absorb(out=source):
             out.append(source)
-        case Library(args=args) | External(args=args):
+        case Library(args=args) | External(args=args) | Invoke(args=args):
             out += [
                 arg.array if isinstance(arg, OldArray) else arg for arg in args if isinstance(arg, (Array, OldArray))
             ]

@@ -22,6 +22,7 @@ from ..ir.nodes import (
     Dim,
     Expr,
     Function,
+    Invoke,
     Load,
     NewStack,
     Pop,
@@ -99,9 +100,9 @@ def _split(function: Function, forward: Block, sweep: Sweep) -> Function:
             return sizes[expr]
         return expr
 
-    sweep = _mapped(sweep, lambda e: rewrite(e, size))  # type: ignore[assignment]
+    sweep = mapped(sweep, lambda e: rewrite(e, size))  # type: ignore[assignment]
     forward = (*forward, *(Assign(var, dim) for dim, var in sizes.items()))
-    residuals = _residuals(forward, sweep.body, function, {s.name for s in info.seeds or () if s is not None})
+    residuals = residuals_of(forward, sweep.body, function, {s.name for s in info.seeds or () if s is not None})
     handed, opened, taken = [], [], []
     own: list[Stmt] = []
     shared = _shared_roots(function, forward)
@@ -120,7 +121,7 @@ def _split(function: Function, forward: Block, sweep: Sweep) -> Function:
         else:
             handed.append(residual)
             taken.append(residual)
-    forward = (*_defaults([r for r in residuals if r.name not in given], forward), *forward)
+    forward = (*defaults_of([r for r in residuals if r.name not in given], forward), *forward)
     if info.kind == "forward":
         structure = TupleType((extra["output_structure"], TupleType(tuple(map(type_of, handed)))))
         params = (*extra["own"], *extra["captured_params"])
@@ -128,7 +129,7 @@ def _split(function: Function, forward: Block, sweep: Sweep) -> Function:
     return _finished(function, (*taken, *seeds), (*opened, sweep), function.results, extra["cotangent_structure"])
 
 
-def _defaults(residuals: list[Any], forward: Block) -> Block:
+def defaults_of(residuals: list[Any], forward: Block) -> Block:
     """What only some paths make is handed on all the same: empty or zero where it was not made."""
     always = {item.name for stmt in forward for item in _makes(stmt)}
     out: list[Stmt] = []
@@ -155,14 +156,14 @@ def _shared_roots(function: Function, forward: Block) -> dict[str, Any]:
     return roots
 
 
-def _mapped(stmt: Stmt, rule: Any) -> Stmt:
+def mapped(stmt: Stmt, rule: Any) -> Stmt:
     inner = blocks(stmt)
     if inner:
-        stmt = with_blocks(stmt, tuple(tuple(_mapped(s, rule) for s in block) for block in inner))
+        stmt = with_blocks(stmt, tuple(tuple(mapped(s, rule) for s in block) for block in inner))
     return map_expressions(stmt, rule)
 
 
-def _residuals(forward: Block, sweep: Block, function: Function, given: set[str]) -> list[Any]:
+def residuals_of(forward: Block, sweep: Block, function: Function, given: set[str]) -> list[Any]:
     """What the sweep reads before it makes it, in the order in which the forward part makes it."""
     known: dict[str, Any] = {p.name: p for p in function.params}
     for stmt in statements(forward):
@@ -171,7 +172,7 @@ def _residuals(forward: Block, sweep: Block, function: Function, given: set[str]
     wanted: set[str] = set()
     made: set[str] = set()
     for stmt in statements(sweep):
-        wanted |= _reads_of(stmt) - made
+        wanted |= reads_of(stmt) - made
         made |= {item.name for item in _makes(stmt)}
     for leaf in leaves(function.results):
         if isinstance(leaf, Expr):
@@ -185,12 +186,14 @@ def _makes(stmt: Stmt) -> list[Any]:
         return [stmt.array if isinstance(stmt, View) else stmt.stack]
     if isinstance(stmt, (CopyTo, Pop)) and not isinstance(stmt, Pop):
         return []  # writing into memory does not make it
+    if isinstance(stmt, Invoke):
+        return list(stmt.outs)
     target = written(stmt)
     items = list(target) if isinstance(target, tuple) else [target] if target is not None else []
     return [i for i in items if isinstance(i, Var) or isinstance(stmt, (Alloc, Pop, Seal))]
 
 
-def _reads_of(stmt: Stmt) -> set[str]:
+def reads_of(stmt: Stmt) -> set[str]:
     names: set[str] = set()
     for expr in expressions(stmt):
         names |= {v.name for v in variables(expr)}
@@ -203,4 +206,6 @@ def _reads_of(stmt: Stmt) -> set[str]:
     if isinstance(stmt, Pop):
         names.discard(stmt.target.name)
         names.add(stmt.stack.name)
+    if isinstance(stmt, Invoke):
+        names |= {stack.name for stack in stmt.tapes}
     return names

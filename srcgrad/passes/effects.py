@@ -15,6 +15,7 @@ from ..ir.nodes import (
     Expr,
     For,
     If,
+    Invoke,
     Load,
     NewAxis,
     Pick,
@@ -158,6 +159,11 @@ def _note_reads(out: Effects, plain: set[Var], stmt: Stmt) -> None:
             out.reads.add(top)
             out.writes.add(top)
             plain.add(top)
+        case Invoke(tapes=tapes):
+            tops = {Var(stack.top) for stack in tapes}
+            out.reads |= tops
+            out.writes |= tops
+            plain |= tops
     for array in arrays_read(stmt):
         if array.name not in elements:
             _touch_whole(out, array, writes=False)
@@ -188,6 +194,7 @@ def _note_writes(out: Effects, plain: set[Var], strict: set[Var], otherwise: set
         case View(array=array):
             out.views[array.name] = stmt
         case _:
+            out.is_visible |= isinstance(stmt, Invoke)
             target = written(stmt)
             for item in target if isinstance(target, tuple) else (target,):
                 if isinstance(item, Array):
@@ -197,6 +204,7 @@ def _note_writes(out: Effects, plain: set[Var], strict: set[Var], otherwise: set
                 elif isinstance(item, Var):
                     out.writes.add(item)
                     plain.add(item)
+                    otherwise.add(item)
 
 
 # --------------------------------------------------------------------------------------------------------- questions

@@ -38,24 +38,28 @@ Edge = tuple[str, tuple[tuple[str, bool], ...], Stmt]  # target, (source, only l
 
 
 def find_active(function: Function) -> Function:
+    if function.callees:
+        from .callees import find_active_in_all
+
+        return find_active_in_all(function)
     info: Info = function.info
     roots = roots_of(function)
-    edges = list(_edges(function.body, roots))
-    varied = _spread(
+    edges = list(edges_of(function.body, roots))
+    varied = spread(
         {roots.get(name, name) for name in info.wrt}, [(s, t) for t, sources, _ in edges for s, _ in sources]
     )
-    wanted = {name for leaf in leaves(function.results) for name, _ in _sources(leaf, roots)}
-    useful = _spread(wanted, [(t, s) for t, sources, _ in edges for s, _ in sources])
+    wanted = {name for leaf in leaves(function.results) for name, _ in sources_of(leaf, roots)}
+    useful = spread(wanted, [(t, s) for t, sources, _ in edges for s, _ in sources])
     active = frozenset(varied & useful)
-    _refuse_unknown(edges, function, active, roots)
+    refuse_unknown(edges, function, active, roots)
     bent = {s for t, sources, _ in edges if t in active for s, linear in sources if not linear}
     for leaf in leaves(function.results):
-        bent |= {s for s, linear in _sources(leaf, roots) if not linear}
-    unclean = _spread(bent, [(t, s) for t, sources, _ in edges for s, _ in sources if t in active])
+        bent |= {s for s, linear in sources_of(leaf, roots) if not linear}
+    unclean = spread(bent, [(t, s) for t, sources, _ in edges for s, _ in sources if t in active])
     return replace(function, info=replace(info, active=active, unclean=frozenset(unclean)))
 
 
-def _spread(start: set[str], edges: list[tuple[str, str]]) -> set[str]:
+def spread(start: set[str], edges: list[tuple[str, str]]) -> set[str]:
     found, work = set(start), list(start)
     ahead: dict[str, list[str]] = {}
     for source, target in edges:
@@ -68,7 +72,7 @@ def _spread(start: set[str], edges: list[tuple[str, str]]) -> set[str]:
     return found
 
 
-def _edges(block: Block, roots: dict[str, str]) -> Iterator[Edge]:
+def edges_of(block: Block, roots: dict[str, str]) -> Iterator[Edge]:
     for stmt in block:
         match stmt:
             case Assign(var=var, value=value) | AddTo(target=Var() as var, value=value):
@@ -86,26 +90,26 @@ def _edges(block: Block, roots: dict[str, str]) -> Iterator[Edge]:
                     yield roots.get(out.name, out.name), sources, stmt
             case External(out=out, args=args):
                 arrays = [a for a in args if isinstance(a, (Array, Expr))]
-                found = tuple(s for a in arrays for s in _sources(a, roots, False))
+                found = tuple(s for a in arrays for s in sources_of(a, roots, False))
                 if out.dtype.kind == "f":
                     yield roots.get(out.name, out.name), found, stmt
             case Rule(outputs=outputs, inputs=inputs):
                 linear = stmt.name in ("maximum", "minimum")
-                found = tuple((s, clean and linear) for e in inputs for s, clean in _sources(e, roots))
+                found = tuple((s, clean and linear) for e in inputs for s, clean in sources_of(e, roots))
                 for output in outputs:
                     if output.dtype.kind == "f":
                         yield roots.get(output.name, output.name), found, stmt
                 continue
         for inner in blocks(stmt):
-            yield from _edges(inner, roots)
+            yield from edges_of(inner, roots)
 
 
 def _edge(target: Var | Array, value: Expr, stmt: Stmt, roots: dict[str, str]) -> Iterator[Edge]:
     if target.dtype.kind == "f":
-        yield roots.get(target.name, target.name), tuple(_sources(value, roots)), stmt
+        yield roots.get(target.name, target.name), tuple(sources_of(value, roots)), stmt
 
 
-def _sources(value: Expr | Array, roots: dict[str, str], linear: bool = True) -> Iterator[tuple[str, bool]]:
+def sources_of(value: Expr | Array, roots: dict[str, str], linear: bool = True) -> Iterator[tuple[str, bool]]:
     """What an expression depends on with a derivative, and whether all partials on the way are constant."""
     match value:
         case Array(name=name):
@@ -121,7 +125,7 @@ def _sources(value: Expr | Array, roots: dict[str, str], linear: bool = True) ->
                 return
             for number, arg in enumerate(args):
                 if differentiates(op, number):
-                    yield from _sources(arg, roots, linear and is_linear(value, number))
+                    yield from sources_of(arg, roots, linear and is_linear(value, number))
 
 
 def differentiates(op: str, number: int) -> bool:
@@ -148,7 +152,7 @@ def is_linear(expr: Call, number: int) -> bool:
     return False
 
 
-def _refuse_unknown(edges: list[Edge], function: Function, active: frozenset[str], roots: dict[str, str]) -> None:
+def refuse_unknown(edges: list[Edge], function: Function, active: frozenset[str], roots: dict[str, str]) -> None:
     """An active value must not go through a primitive whose derivative nobody has written."""
     from ..ir.walk import expressions, subexpressions
 
@@ -165,5 +169,5 @@ def _refuse_unknown(edges: list[Edge], function: Function, active: frozenset[str
         for expr in expressions(stmt):
             for node in subexpressions(expr):
                 if isinstance(node, Call) and node.op in PRIMITIVES and PRIMITIVES[node.op].partials == ():
-                    if any(name in active for arg in node.args for name, _ in _sources(arg, roots)):
+                    if any(name in active for arg in node.args for name, _ in sources_of(arg, roots)):
                         raise UnsupportedError(f"{node.op} has no derivative rule", span=stmt.span)

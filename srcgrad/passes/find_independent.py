@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..ir import affine
-from ..ir.nodes import Alloc, Array, Block, CopyTo, Expr, For, Function, Stmt, Store, leaves
+from ..ir.nodes import Alloc, Array, Block, CopyTo, Expr, For, Function, Invoke, Stmt, Store, leaves
 from ..ir.walk import blocks, expressions, loads, statements, variables, with_blocks
 from .effects import Access, Effects, effects, is_private, meet_in_one_iteration
 from .info import roots_of
@@ -57,6 +57,8 @@ class _Finder:
         return tuple(out)
 
     def is_independent(self, loop: For) -> bool:
+        if any(isinstance(s, Invoke) for s in statements(loop.body)):  # what it keeps is taken back last first
+            return False
         inside = effects(loop.body)
         for var in inside.writes:
             if var in inside.sums:

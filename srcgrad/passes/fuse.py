@@ -85,6 +85,9 @@ class _Fuser:
         x, y = effects(earlier.body), effects(later.body)
         if x.pushed & y.popped and earlier.label != later.label:
             return False  # what an iteration pushes is popped by its own reverse
+        one_way = x.pushed | x.popped | y.pushed | y.popped  # a stack is filled and emptied in opposite orders
+        if one_way and earlier.label != later.label and not affine.same(earlier.step, later.step):
+            return False
         if x.is_visible or y.is_visible:
             return False
         if between:

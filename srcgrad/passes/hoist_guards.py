@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..ir import affine
-from ..ir.nodes import BOOL, Block, Call, For, Function, If, Print, Raise, Stmt
+from ..ir.nodes import BOOL, Block, Call, For, Function, If, Invoke, Print, Raise, Stmt
 from ..ir.walk import blocks, loads, statements, variables, with_blocks
 from .effects import effects
 
@@ -43,7 +43,7 @@ def _split(loop: For) -> list[Stmt]:
                 runs = Call("gt", (loop.start, loop.stop), BOOL)
             ahead.append(replace(stmt, condition=Call("and", (runs, stmt.condition), BOOL)))  # type: ignore[call-arg, attr-defined]
             continue
-        seen_before |= any(isinstance(s, (Raise, Print)) for s in statements((stmt,)))
+        seen_before |= any(isinstance(s, (Raise, Print, Invoke)) for s in statements((stmt,)))
         body.append(stmt)
     if not ahead or not (affine.same(loop.step, affine.ONE) or affine.same(loop.step, affine.integer(-1))):
         return [loop]

@@ -20,6 +20,7 @@ class Info:
     seeds: tuple[Any, ...] | None = None  # one parameter per output leaf; None: the output is a scalar, with seed 1
     active: frozenset[str] = frozenset()  # scalars and memory that carry derivatives
     unclean: frozenset[str] = frozenset()  # their cotangents may be zero by arithmetic (see edge case rule 3)
+    shadows: tuple[Any, ...] = ()  # of parameters, handed in
     outputs: Any = None
     boundscheck: bool = True
     cotangents: Any = None

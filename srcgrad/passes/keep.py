@@ -33,6 +33,7 @@ from ..ir.nodes import (
     Expr,
     For,
     Function,
+    Invoke,
     Library,
     Load,
     NewStack,
@@ -84,7 +85,7 @@ def without_keep(function: Function) -> Function:
     strip = lambda e: rewrite(e, lambda n: n.expr if isinstance(n, Old) else n)
 
     def now(stmt: Stmt) -> Stmt:
-        if isinstance(stmt, Library):
+        if isinstance(stmt, (Library, Invoke)):
             stmt = replace(stmt, args=tuple(a.array if isinstance(a, OldArray) else a for a in stmt.args))
         inner = blocks(stmt)
         if inner:
@@ -142,7 +143,7 @@ class _Keep:
         return (*self.tops.pop(key, []), *out)
 
     def sweep_statement(self, stmt: Stmt, key: tuple[int, int]) -> Stmt:
-        if isinstance(stmt, Library):
+        if isinstance(stmt, (Library, Invoke)):
             args = tuple(self.old_array(a.array, a.at, key) if isinstance(a, OldArray) else a for a in stmt.args)
             stmt = replace(stmt, args=args)
         stmt = map_expressions(stmt, lambda expr: self.resolved(expr))
@@ -373,7 +374,7 @@ class _Keep:
         self.edits.named.setdefault(at, {})[expr] = var
         self.edits.before.setdefault(at, []).append(Assign(var, expr))
         key = self.forward.block_of(at)
-        if self.forward.loops_around(key):
+        if self.is_left(key):
             target = Var(f"{var.name}@{len(self.versions)}", var.dtype)
             self.versions[Version(var, Place(key, at))] = target
             self.keep_value(var, target, key, self.edits.before[at], self.loops_of(expr, key, at))
@@ -382,6 +383,10 @@ class _Keep:
             self.plain_reads.add(var.name)
         self.kept_expressions[expr, at] = target
         return target
+
+    def is_left(self, key: tuple[int, int]) -> bool:
+        """Is what this block has made gone when the forward part has ended?"""
+        return bool(self.forward.loops_around(key))
 
     def keep_value(
         self, source: Var, target: Var, key: tuple[int, int], where: list[Stmt], over: list[For | While] | None = None
@@ -495,7 +500,7 @@ class _Keep:
         if made is None:
             return
         view, key = made
-        split = self.info.kind in ("forward", "pullback")  # memory is handed on, views are made again
+        split = self.info.kind in ("forward", "pullback", "callee")  # memory is handed on, views are made again
         if not (split or self.forward.loops_around(key)) or (array.name, key) in self.rebuilt:
             return
         self.rebuilt.add((array.name, key))

@@ -34,6 +34,7 @@ from ..ir.nodes import (
     For,
     Function,
     If,
+    Invoke,
     Load,
     NewAxis,
     Pick,
@@ -164,6 +165,8 @@ class _Prover:
                     scope.values[var] = value
             case Alloc(array=array, dims=dims) | Pop(target=Array() as array, dims=dims):
                 scope.shapes[array.name] = dims
+            case Invoke(outs=outs):
+                scope.shapes |= {out.name: out.dims for out in outs if isinstance(out, Array)}
             case View(array=array, base=base, how=how):
                 lengths = _view_dims(how, scope.shapes.get(base.name))
                 scope.shapes.pop(array.name, None)
@@ -390,7 +393,7 @@ def _loop(stmt: For) -> _Loop:
     step = int(stmt.step.value) if isinstance(stmt.step, Const) else 0
     inner = tuple(statements(stmt.body))
     changed = frozenset(_changed(stmt))
-    silent = not any(isinstance(s, (Raise, Print)) for s in inner)
+    silent = not any(isinstance(s, (Raise, Print, Invoke)) for s in inner)
     before, after = affine.sub(stmt.stop, affine.ONE), affine.add(stmt.stop, affine.ONE)
     if step >= 0:
         low, high, trips = stmt.start, before, affine.sub(stmt.stop, stmt.start)

@@ -37,6 +37,7 @@ from ..ir.nodes import (
     For,
     Function,
     If,
+    Invoke,
     Library,
     Load,
     Old,
@@ -73,6 +74,7 @@ from ..rules.array import ADJOINTS
 from ..rules.scalar import PRIMITIVES, times
 from .find_active import differentiates, is_linear
 from .info import Info, roots_of
+from .invoke import adjoint_of_call, is_differentiated
 from .scopes import Scopes, first_writes_of, written_by
 
 END = 1_000_000_000  # the label of the end of the forward part
@@ -149,8 +151,10 @@ class _Reverse:
             inner = tuple(self.label(part) for part in blocks(stmt))
             labelled = replace(stmt, label=self.next_label())
             out.append(with_blocks(labelled, inner) if inner else labelled)
-            if isinstance(stmt, While):
-                out.append(Comment("", label=self.next_label()))  # here `trip` is the count
+            if isinstance(stmt, Invoke) and is_differentiated(self, stmt):
+                out[-1] = replace(labelled, half="forward")  # type: ignore[call-arg]
+            if isinstance(stmt, (While, Invoke)):
+                out.append(Comment("", label=self.next_label()))  # here `trip` is the count, and arrays are written
         return tuple(out)
 
     def next_label(self) -> int:
@@ -159,8 +163,9 @@ class _Reverse:
 
     def shadows_of_parameters(self) -> list[Stmt]:
         out: list[Stmt] = []
+        handed_in = {shadow.name for shadow in self.info.shadows}
         for param in self.function.params:
-            if isinstance(param, Array) and self.is_active(param):
+            if isinstance(param, Array) and self.is_active(param) and f"{param.name}_b" not in handed_in:
                 out.append(Alloc(self.shadow(param), param.dims, _zero(param.dtype)))
             elif isinstance(param, Var) and self.is_active(param):
                 out.append(Assign(self.adjoint(param), _zero(param.dtype)))
@@ -184,6 +189,13 @@ class _Reverse:
                     old = tuple(self.old(dim, stmt.label) for dim in dims)
                     out.append(Alloc(self.shadow(array), old, _zero(array.dtype)))
                     allocated.add(array.name)
+                case Invoke(outs=outs):
+                    for made in outs:
+                        if isinstance(made, Array) and self.is_active(made) and made.name not in allocated:
+                            if self.home[made.name] == (owner, branch):
+                                old = tuple(self.old(dim, stmt.label + 1) for dim in made.dims)
+                                out.append(Alloc(self.shadow(made), old, _zero(made.dtype)))
+                                allocated.add(made.name)
                 case View(array=array, base=base, how=how) if self.is_active(array):
                     out.append(View(self.shadow(array), self.shadow(base), self.old_how(how, stmt.label)))
                 case If():  # an array that both branches make lives here
@@ -194,12 +206,13 @@ class _Reverse:
         """Shadows of arrays made in a branch and used after it."""
         out: list[Stmt] = []
         for inner in statements((*stmt.then, *stmt.orelse)):
-            if isinstance(inner, Alloc) and self.is_active(inner.array) and inner.array.name not in allocated:
-                if self.home[inner.array.name] == self.block_of[stmt.label]:
-                    after = self.after.get(stmt.label, END)
-                    old = tuple(self.old(dim, after) for dim in inner.array.dims)
-                    out.append(Alloc(self.shadow(inner.array), old, _zero(inner.array.dtype)))
-                    allocated.add(inner.array.name)
+            for array in _made_by(inner):
+                if self.is_active(array) and array.name not in allocated:
+                    if self.home[array.name] == self.block_of[stmt.label]:
+                        after = self.after.get(stmt.label, END)
+                        old = tuple(self.old(dim, after) for dim in array.dims)
+                        out.append(Alloc(self.shadow(array), old, _zero(array.dtype)))
+                        allocated.add(array.name)
         return out
 
     # -------------------------------------------------------------------------------------------- ends
@@ -272,6 +285,7 @@ class _Reverse:
                     made.append(Alloc(self.shadow(param), param.dims, _zero(param.dtype)))
                 cotangents.append(self.shadow(param))
             else:
+                assert isinstance(param, Var), param
                 cotangents.append(self.adjoint(param) if self.is_active(param) else _zero(param.dtype))
         return (*made, *sweep), tuple(cotangents), self.function.params
 
@@ -309,6 +323,8 @@ class _Reverse:
                 return [If(self.old(condition, at), tuple(then), tuple(orelse), label=at)]
             case Library(routine=routine, out=out, args=args) if self.is_active(out):
                 return self.library(routine, out, args, at)
+            case Invoke(half="forward"):
+                return adjoint_of_call(self, stmt)
             case Rule(outputs=outputs) if any(self.is_active(o) for o in outputs):
                 return self.rule(stmt)
         return []
@@ -532,6 +548,12 @@ class _Reverse:
 
 
 # ------------------------------------------------------------------------------------------------------ analysis
+
+
+def _made_by(stmt: Stmt) -> tuple[Array, ...]:
+    if isinstance(stmt, Invoke):
+        return tuple(out for out in stmt.outs if isinstance(out, Array))
+    return (stmt.array,) if isinstance(stmt, Alloc) else ()
 
 
 def _backwards(stmt: For, old: Any) -> tuple[Expr, Expr, Expr]:

@@ -16,6 +16,7 @@ from ..ir.nodes import (
     CopyTo,
     For,
     Function,
+    Invoke,
     Rule,
     Stmt,
     Store,
@@ -69,7 +70,7 @@ class Scopes:
             for key, declared in self.declared.items()
             for var in declared
             for stmt in [self.first_touch(key, var)]
-            if isinstance(stmt, Assign) and stmt.var == var
+            if (isinstance(stmt, Assign) and stmt.var == var) or (isinstance(stmt, Invoke) and var in stmt.outs)
         }
         self.home = {name: path[-1] for name, path in self.arrays.items()}
 
@@ -98,6 +99,11 @@ class Scopes:
                 case Assign(var=var) | AddTo(target=Var() as var):
                     self.touch(var, path)
                     self.single[var.name] = self.single.get(var.name, 0) + 1
+                case Invoke(outs=outs):
+                    for out in outs:
+                        if isinstance(out, Var):
+                            self.touch(out, path)
+                            self.single[out.name] = self.single.get(out.name, 0) + 1
                 case Rule(outputs=outputs, adjoint=adjoint):
                     for output in outputs:
                         if isinstance(output, Var):

@@ -30,6 +30,7 @@ from ..ir.nodes import (
     For,
     Function,
     If,
+    Invoke,
     Library,
     NewStack,
     OwnCopy,
@@ -39,6 +40,7 @@ from ..ir.nodes import (
     Raise,
     Rule,
     Seal,
+    Stack,
     Stmt,
     Store,
     Swap,
@@ -66,6 +68,7 @@ from ..ir.walk import (
 )
 from .info import Info, roots_of
 from .repeats import without_repeats
+from .scopes import written_by
 from .simplify import simpler
 
 LARGEST_INLINED = 12  # nodes of an expression that is moved to where it is read
@@ -124,10 +127,9 @@ def _open(stmt: Stmt) -> tuple[Stmt, ...]:
 
 def _lengths_by_name(function: Function) -> Function:
     """`n = x.shape[0]` in the user's program: from there on, it is n."""
-    makes: dict[Var, int] = {}
+    makes: dict[Any, int] = {}
     for stmt in statements(function.body):
-        target = written(stmt)
-        if isinstance(target, Var):
+        for target in written_by(stmt):
             makes[target] = makes.get(target, 0) + 1
     names: dict[Expr, Expr] = {}
     out: list[Stmt] = []
@@ -178,8 +180,9 @@ def _without_dead(function: Function) -> Function:
     live: set[str] = set()
     for leaf in leaves(function.results):
         live |= _names_read(leaf, roots)
-    if info.kind == "primal":
-        live |= {p.name for p in function.params if isinstance(p, Array)}
+    if info.kind in ("primal", "callee"):
+        live |= {p.name for p in function.params if isinstance(p, (Array, Stack))}
+        live |= {f"{p.name}*" for p in function.params if isinstance(p, Stack)}  # what another has pushed has to go
     live |= {f"{name}=" for name in _written_handles(function.body)}  # handles that something is added to
     while True:
         before = len(live)
@@ -192,7 +195,7 @@ def _without_dead(function: Function) -> Function:
 def _written_handles(block: Block) -> set[str]:
     out = set()
     for stmt in statements(block):
-        if isinstance(stmt, (AddTo, Store, CopyTo, Library, Swap)):
+        if isinstance(stmt, (AddTo, Store, CopyTo, Library, Swap, Invoke)):
             target = written(stmt)
             out |= {t.name for t in (target if isinstance(target, tuple) else (target,)) if isinstance(t, Array)}
         elif isinstance(stmt, View):
@@ -227,12 +230,14 @@ def _reads(stmt: Stmt, roots: dict[str, str]) -> set[str]:
             out |= _names_read(part, roots)
     if isinstance(stmt, (Pop, Seal)):
         out.add(stmt.stack.name)
+    if isinstance(stmt, Invoke):
+        out |= {stack.name for stack in stmt.tapes}
     return out
 
 
 def _is_effective(stmt: Stmt, live: set[str], roots: dict[str, str]) -> bool:
     match stmt:
-        case Raise() | Print():
+        case Raise() | Print() | Invoke():
             return True
         case Comment():
             return False
@@ -240,6 +245,8 @@ def _is_effective(stmt: Stmt, live: set[str], roots: dict[str, str]) -> bool:
             return roots.get(into.name, into.name) in live and f"{out.name}=" in live
         case Push(stack=stack) | NewStack(stack=stack) | Unseal(stack=stack):
             return stack.name in live
+        case Pop(stack=stack) if f"{stack.name}*" in live:
+            return True
         case View(array=array):
             return array.name in live or f"{array.name}.shape" in live
         case Alloc(array=array) if f"{array.name}.shape" in live:
@@ -310,7 +317,7 @@ def _assigned_directly(block: Block) -> Block:
 
 def _touches(stmt: Stmt, var: Var) -> bool:
     for inner in statements((stmt,)):
-        if written(inner) == var or any(var in variables(e) for e in expressions(inner)):
+        if var in written_by(inner) or any(var in variables(e) for e in expressions(inner)):
             return True
     return False
 
@@ -323,9 +330,9 @@ def _without_copies(function: Function) -> Function:
     makes: dict[Var, int] = {p: 1 for p in function.params if isinstance(p, Var)}
     copies: dict[Var, Expr] = {}
     for stmt in statements(function.body):
-        target = written(stmt)
-        if isinstance(target, Var):
-            makes[target] = makes.get(target, 0) + 1
+        for target in written_by(stmt):
+            if isinstance(target, Var):
+                makes[target] = makes.get(target, 0) + 1
         if isinstance(stmt, Assign) and isinstance(stmt.value, (Var, Const)) and stmt.span is None:
             copies[stmt.var] = stmt.value
     copies = {
@@ -372,11 +379,11 @@ def _inlined(function: Function) -> Block:
             for node in subexpressions(expr):
                 if isinstance(node, Var):
                     uses[node] = uses.get(node, 0) + 1
-        target = written(stmt)
-        if isinstance(target, Var):
-            makes[target] = makes.get(target, 0) + 1
-            if isinstance(stmt, Assign) and stmt.span is None:
-                made_for.add(target)
+        for target in written_by(stmt):
+            if isinstance(target, Var):
+                makes[target] = makes.get(target, 0) + 1
+                if isinstance(stmt, Assign) and stmt.span is None:
+                    made_for.add(target)
     for leaf in leaves(function.results):
         for var in variables(leaf) if isinstance(leaf, Expr) else ():
             uses[var] = uses.get(var, 0) + 2

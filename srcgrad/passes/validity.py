@@ -23,6 +23,7 @@ from ..ir.nodes import (
     Expr,
     For,
     If,
+    Invoke,
     Load,
     Rule,
     Stmt,
@@ -86,7 +87,8 @@ class Forward:
             for item in target if isinstance(target, tuple) else (target,):
                 if isinstance(item, Array):
                     names.add(self.roots.get(item.name, item.name))
-                    kind = self.allocs if isinstance(stmt, Alloc) else self.writers
+                    is_new = isinstance(stmt, Alloc) or (isinstance(stmt, Invoke) and item in stmt.outs)
+                    kind = self.allocs if is_new else self.writers
                     kind.setdefault(self.roots.get(item.name, item.name), []).append(stmt)
                 elif isinstance(item, Var):
                     names.add(item.name)
@@ -187,13 +189,17 @@ class Forward:
     def alloc_of(self, array: Array) -> Alloc | None:
         """The one statement that makes the memory, if it is known how much ahead of the loops around it."""
         made = self.allocs.get(self.root(array), [])
-        if len(made) != 1 or any(isinstance(w, Swap) for w in self.writers.get(self.root(array), [])):
+        if (
+            len(made) != 1
+            or not isinstance(made[0], Alloc)
+            or any(isinstance(w, Swap) for w in self.writers.get(self.root(array), []))
+        ):
             return None
         loops = self.loops_around(self.position[made[0].label][0])
         if not loops or self.rectangle(loops) is None:
             return None
-        known = all(self.is_known_ahead(dim, loops) for dim in made[0].dims)  # type: ignore[attr-defined]
-        return made[0] if known else None  # type: ignore[return-value]
+        known = all(self.is_known_ahead(dim, loops) for dim in made[0].dims)
+        return made[0] if known else None
 
     def element_is_valid_within(self, load: Load, at: int) -> bool:
         """Would the memory hold the value, if every iteration around its allocation had memory of its own?"""

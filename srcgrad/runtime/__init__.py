@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from srcgrad.runtime import arrays, errors, extrema, special, vector_math
+from srcgrad.runtime import arrays, errors, extrema, lent, special, vector_math
 from srcgrad.runtime.arrays import *  # noqa: F403
 from srcgrad.runtime.errors import *  # noqa: F403
 from srcgrad.runtime.extrema import *  # noqa: F403
+from srcgrad.runtime.lent import *  # noqa: F403
 from srcgrad.runtime.special import *  # noqa: F403
 from srcgrad.runtime.vector_math import *  # noqa: F403
 
-__all__ = [*arrays.__all__, *errors.__all__, *extrema.__all__, *special.__all__, *vector_math.__all__]
+__all__ = [
+    *arrays.__all__,
+    *errors.__all__,
+    *extrema.__all__,
+    *lent.__all__,
+    *special.__all__,
+    *vector_math.__all__,
+]

@@ -167,9 +167,8 @@ def _absorb(x_b, out_b):
     return _made("absorb", f"def absorb(x_b, out_b):\n    if x_b.shape != out_b.shape:\n{body}\n")
 
 
-@register_jitable
 def push(buffer: Any, top: Any, value: Any) -> Any:
-    """Keep a value; the new top."""
+    """Keep a value; the new top.  (How it is compiled is in `lent`.)"""
     if top == buffer[0].size:
         grown = np.empty(2 * top, buffer[0].dtype)
         grown[:top] = buffer[0]
@@ -178,7 +177,6 @@ def push(buffer: Any, top: Any, value: Any) -> Any:
     return top + 1
 
 
-@register_jitable
 def push_array(buffer: Any, top: Any, values: Any) -> Any:
     """Keep the elements of an array; the new top."""
     end = top + values.size

@@ -322,3 +322,15 @@ def for_else_free_search(x, y):
             found = i
             break
     return x[found] * y[found] ** 2
+
+
+@program(case(real(3), 4), case(real(3), 0))
+def array_arithmetic_while(x, n):
+    """What is kept goes on stacks, in loops of ours whose order can't be seen otherwise."""
+    y = x * 1.0
+    while n > 0:
+        z = np.sin(y)
+        y = y * z
+        y = np.cos(y) * z + y * y
+        n -= 1
+    return y

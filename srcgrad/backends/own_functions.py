@@ -1,0 +1,82 @@
+"""The functions of a generated module beside its entry, compiled where the entry calls them.
+
+compile_own(module, "f_backward", facts, flags)     in the module, f_forward and f_reverse are compiled functions now
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from types import FunctionType, ModuleType
+from typing import Any
+
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import PassManager
+from numba.core.registry import CPUDispatcher
+from numba.core.typed_passes import NativeLowering
+
+from srcgrad.backends.lowering import FACTS, LowerWithFacts, replace_pass
+
+
+def compile_own(module: ModuleType, entry: str, facts: Any, flags: dict[str, Any]) -> None:
+    """Put compiled functions in the places of the plain ones: Numba finds them when it compiles the entry."""
+    compiler = _compiler_with(replace(facts, memory=frozenset()))  # those are the names of the entry's arrays
+    for name, function in own_functions(module, entry):
+        setattr(module, name, CPUDispatcher(function, targetoptions=flags, pipeline_class=compiler))
+
+
+@contextmanager
+def room_for(module: ModuleType, entry: str) -> Iterator[None]:
+    """Numba compiles a function in the middle of compiling its caller, some hundred Python calls deeper each time."""
+    before = sys.getrecursionlimit()
+    needed = before + 500 * len(own_functions(module, entry))
+    sys.setrecursionlimit(max(before, needed))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def can_be_kept(module: ModuleType, entry: str) -> bool:
+    """Can the machine code be loaded by another process?
+
+    Functions that call each other in a circle refer to each other through addresses that Numba does not restore.
+    """
+    calls = {name: set(f.__code__.co_names) for name, f in own_functions(module, entry)}
+    for name in calls:
+        found: set[str] = set()
+        work = [other for other in calls[name] if other in calls and other != name]
+        while work:
+            other = work.pop()
+            if other == name:
+                return False
+            if other not in found:
+                found.add(other)
+                work += [n for n in calls[other] if n in calls and n != other]
+    return True
+
+
+def own_functions(module: ModuleType, entry: str) -> list[tuple[str, FunctionType]]:
+    """The functions whose text is in the module, but for its entry."""
+    found = [(name, getattr(thing, "py_func", thing)) for name, thing in vars(module).items() if name != entry]
+    functions = [(name, thing) for name, thing in found if isinstance(thing, FunctionType)]
+    return [(name, f) for name, f in functions if f.__code__.co_filename == module.__file__]
+
+
+def _compiler_with(facts: Any) -> type[CompilerBase]:
+    class OwnCompiler(CompilerBase):
+        """Numba's nopython pipeline, lowered with what is known of the lines of the module."""
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            self.state.metadata[FACTS] = facts
+
+        def define_pipelines(self) -> list[PassManager]:
+            passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+            replace_pass(passes, NativeLowering, LowerWithFacts)
+            passes.finalize()
+            return [passes]
+
+    return OwnCompiler

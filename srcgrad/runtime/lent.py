@@ -1,0 +1,225 @@
+"""Arrays and stacks that a function and all its activations share, handed over as one reference.
+
+lending(f, (x, tape), n, top)      f(lent, n, top), where `x, tape = borrow(lent)`
+
+Compiled, `lent` is an address.  The caller holds on to what it lends; so what is borrowed counts no references.
+"""
+
+from __future__ import annotations
+
+import operator
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.extending import intrinsic, models, overload, register_model
+from numba.cpython.listobj import ListInstance
+
+from srcgrad.runtime.arrays import push, push_array
+
+
+def lending(function: Any, things: tuple[Any, ...], *args: Any) -> Any:
+    """Call the function with these things lent."""
+    return function(things, *args)
+
+
+def borrow(lent: Any) -> Any:
+    """What was lent."""
+    return lent
+
+
+class Lent(types.Type):
+    """The address of a tuple."""
+
+    def __init__(self, things: types.BaseTuple) -> None:
+        self.things = things
+        super().__init__(name=f"Lent({things})")
+
+
+class Shelf(types.Type):
+    """The address of the one array in a list: a stack, whose buffer is replaced when it is full."""
+
+    def __init__(self, array: types.Array) -> None:
+        self.array = array
+        super().__init__(name=f"Shelf({array})")
+
+
+class Page(types.Type):
+    """What is on a shelf now, to be read where it is known to be written."""
+
+    def __init__(self, array: types.Array) -> None:
+        self.array = array
+        super().__init__(name=f"Page({array})")
+
+
+class _Address(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, ir.IntType(8).as_pointer())
+
+
+register_model(Lent)(_Address)
+register_model(Shelf)(_Address)
+register_model(Page)(_Address)
+
+
+@intrinsic
+def _lend(typing_context, things):
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = cgutils.alloca_once_value(builder, args[0])
+        return builder.bitcast(place, ir.IntType(8).as_pointer())
+
+    return Lent(things)(things), generate
+
+
+@intrinsic
+def _borrow(typing_context, lent):
+    borrowed = types.Tuple([Shelf(kind.dtype) if isinstance(kind, types.List) else kind for kind in lent.things])
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = builder.bitcast(args[0], context.get_value_type(lent.things).as_pointer())
+        whole = builder.load(place)
+        parts = []
+        for position, kind in enumerate(lent.things):
+            part = builder.extract_value(whole, position)
+            parts.append(_without_owner(context, builder, kind, part))
+        return context.make_tuple(builder, borrowed, parts)
+
+    return borrowed(lent), generate
+
+
+def _without_owner(context: Any, builder: Any, kind: types.Type, value: Any) -> Any:
+    if isinstance(kind, types.List):
+        items = ListInstance(context, builder, kind, value)
+        return builder.bitcast(items._gep(context.get_constant(types.intp, 0)), ir.IntType(8).as_pointer())
+    if isinstance(kind, types.Array):
+        array = context.make_array(kind)(context, builder, value=value)
+        array.meminfo = cgutils.get_null_value(array.meminfo.type)
+        array.parent = cgutils.get_null_value(array.parent.type)
+        return array._getvalue()
+    return value
+
+
+@intrinsic
+def _on_shelf(typing_context, shelf):
+    """The array as it is now, without a reference to it."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = builder.bitcast(args[0], context.get_data_type(shelf.array).as_pointer())
+        value = context.unpack_value(builder, shelf.array, place)
+        return _without_owner(context, builder, shelf.array, value)
+
+    return shelf.array(shelf), generate
+
+
+@intrinsic
+def _replace(typing_context, shelf, array):
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = builder.bitcast(args[0], context.get_data_type(shelf.array).as_pointer())
+        before = context.unpack_value(builder, shelf.array, place)
+        context.nrt.incref(builder, shelf.array, args[1])
+        context.pack_value(builder, shelf.array, args[1], place)
+        context.nrt.decref(builder, shelf.array, before)
+        return context.get_dummy_value()
+
+    return types.none(shelf, shelf.array), generate
+
+
+@intrinsic
+def _push_on_shelf(typing_context, shelf, top, value):
+    """The store alone is what callers are to inline: growing is a call."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = builder.bitcast(args[0], context.get_data_type(shelf.array).as_pointer())
+        array = context.make_array(shelf.array)(context, builder, ref=place)
+        with cgutils.if_unlikely(builder, builder.icmp_signed(">=", args[1], array.nitems)):
+            context.compile_internal(builder, _grow, types.none(shelf, types.intp), args[:2])
+        value = context.cast(builder, args[2], signature.args[2], shelf.array.dtype)
+        item = builder.gep(builder.load(array._get_ptr_by_name("data")), [args[1]])
+        context.pack_value(builder, shelf.array.dtype, value, item)
+        return builder.add(args[1], context.get_constant(types.intp, 1))
+
+    return types.intp(shelf, types.intp, value), generate
+
+
+def _grow(buffer, top):
+    full = _on_shelf(buffer)
+    grown = np.empty(max(2 * top, min(8 * top, 1 << 18)), full.dtype)  # pages that are never touched cost nothing
+    grown[:top] = full[:top]
+    _replace(buffer, grown)
+
+
+def _bare(function: Any) -> Any:
+    """The function without annotations: Numba compares signatures."""
+    return FunctionType(function.__code__, function.__globals__, function.__name__)
+
+
+_push_on_list, _push_array_on_list = _bare(push), _bare(push_array)
+
+
+@overload(push_array)
+def _push_array(buffer, top, values):
+    if not isinstance(buffer, Shelf):
+        return _push_array_on_list
+
+    def on_shelf(buffer, top, values):
+        end = top + values.size
+        if end > _on_shelf(buffer).size:
+            grown = np.empty(2 * end, values.dtype)
+            grown[:top] = _on_shelf(buffer)[:top]
+            _replace(buffer, grown)
+        _on_shelf(buffer)[top:end].reshape(values.shape)[...] = values
+        return end
+
+    return on_shelf
+
+
+@overload(push)
+def _push(buffer, top, value):
+    if isinstance(buffer, Shelf):
+        return lambda buffer, top, value: _push_on_shelf(buffer, top, value)
+    return _push_on_list
+
+
+@overload(lending)
+def _lending(function, things, *args):
+    def lending(function, things, *args):
+        return function(_lend(things), *args)
+
+    return lending
+
+
+@overload(borrow)
+def _borrowing(lent):
+    return lambda lent: _borrow(lent)
+
+
+@intrinsic
+def _page(typing_context, shelf):
+    return Page(shelf.array)(shelf), lambda context, builder, signature, args: args[0]
+
+
+@intrinsic
+def _read(typing_context, page, position):
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = builder.bitcast(args[0], context.get_data_type(page.array).as_pointer())
+        array = context.make_array(page.array)(context, builder, ref=place)
+        item = builder.gep(builder.load(array._get_ptr_by_name("data")), [args[1]])
+        return context.unpack_value(builder, page.array.dtype, item)
+
+    return page.array.dtype(page, types.intp), generate
+
+
+@overload(operator.getitem)
+def _get(shelf, position):
+    if isinstance(shelf, Shelf):
+        return lambda shelf, position: _page(shelf)
+    if isinstance(shelf, Page) and isinstance(position, types.SliceType):
+        return lambda shelf, position: _on_shelf(shelf)[position]
+    if isinstance(shelf, Page):
+        return lambda shelf, position: _read(shelf, position)
+    return None
+
+
+__all__ = ["borrow", "lending"]

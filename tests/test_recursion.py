@@ -1,0 +1,354 @@
+"""Recursion beside the corpus: how deep it may go, what is refused, and the form of the generated module."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import corpus
+import numpy as np
+import pytest
+from numba import njit
+from support import fresh, leaves, subject
+from test_errors import line_of
+
+from srcgrad import grad
+from srcgrad.errors import DepthError, UnsupportedError
+from srcgrad.frontend import recursion
+
+
+def chained(x, n):
+    if n == 0:
+        return x
+    return np.sin(chained(x, n - 1)) * x  # here
+
+
+def nested(x, n):
+    return x if n == 0 else nested(nested(x, n - 1), n - 1) * 0.5
+
+
+# ------------------------------------------------------------------------------------------------------- how deep
+
+
+@pytest.mark.parametrize("entry", ["__call__", "backward", "value_and_backward", "vjp"])
+def test_too_deep_is_a_recursion_error(entry: str) -> None:
+    f = grad(chained)
+    with pytest.raises(RecursionError) as caught:
+        getattr(f, entry)(0.5, 100_000)
+    error = caught.value
+    line, text = line_of(chained, "# here")
+    assert isinstance(error, DepthError)
+    assert str(error).startswith("chained calls itself more than ")
+    assert f'test_recursion.py", line {line}' in str(error) and text in str(error)
+    assert "help: write it as a loop" in str(error)
+
+
+def test_as_deep_as_python_goes() -> None:
+    f = grad(chained)
+    assert np.isfinite(f.backward(0.5, sys.getrecursionlimit() - 2))
+
+
+def test_too_deep_in_plain_python() -> None:
+    f = grad(chained, jit=False)
+    with pytest.raises(DepthError):
+        f.backward(0.5, 100_000)
+    assert np.isfinite(f.backward(0.5, 20))
+
+
+def test_a_limit_that_the_user_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deeper than Python's own default, but no deeper than the stack is sure to hold."""
+    monkeypatch.setattr(sys, "getrecursionlimit", lambda: 1_000_000)
+    f = grad(chained)
+    assert np.isfinite(f.backward(0.5, 1500))
+    with pytest.raises(DepthError):
+        f.backward(0.5, 100_000)
+
+
+# --------------------------------------------------------------------------------------------------------- refused
+
+
+def endless(x, n):
+    return x * endless(x, n - 1)  # here
+
+
+def endless_circle(x, n):
+    return other_half(x, n) + 1.0
+
+
+def other_half(x, n):
+    return endless_circle(x, n) * 2  # here
+
+
+def other_structure(x, n):
+    if n == 0:
+        return x, x
+    return other_structure(x, n - 1)[0] * x  # here
+
+
+def other_number_of_axes(x, n):
+    if n == 0:
+        return x
+    return other_number_of_axes(x, n - 1)[None]  # here
+
+
+def unknown_inside(x, n):
+    if n == 0:
+        return x
+    return np.sort(unknown_inside(x, n - 1))  # here
+
+
+def same_memory_twice(x, n):
+    y = x * 2
+    mixes(y[:2], y[1:3], n)  # here
+    return y
+
+
+def mixes(a, b, n):
+    if n == 0:
+        return
+    a[0] += b[0] * b[1]
+    mixes(a, b, n - 1)
+
+
+def view_returned(x, n):
+    y = x * 2
+    z = tail(y, n)
+    y[-1] = 7.0
+    return z * 2  # here
+
+
+def tail(y, n):
+    if n == 0:
+        return y
+    return tail(y[1:], n - 1)
+
+
+VECTOR = np.array([0.5, 0.2, 0.3, 0.4])
+REFUSED = [
+    (endless, (0.5, 2), ["endless", "on every path"]),
+    (endless_circle, (0.5, 2), ["on every path"]),
+    (other_structure, (0.5, 2), ["different kinds on different paths"]),
+    (other_number_of_axes, (VECTOR, 2), ["axes"]),
+    (unknown_inside, (VECTOR, 2), ["sort"]),
+    (same_memory_twice, (VECTOR, 2), ["mixes", "the same memory a second time"]),
+    (view_returned, (VECTOR, 2), ["may or may not be"]),
+]
+
+
+@pytest.mark.parametrize(("function", "args", "words"), REFUSED, ids=[row[0].__name__ for row in REFUSED])
+def test_refused(function: Any, args: tuple, words: list[str]) -> None:
+    """Before anything runs, at the user's own line."""
+    with pytest.raises(UnsupportedError) as caught:
+        grad(function, jit=False)(*args)
+    text = str(caught.value)
+    blamed = other_half if function is endless_circle else function
+    assert f"line {line_of(blamed, '# here')[0]}" in text
+    assert all(word in text for word in words), text
+    assert "help: " in text
+
+
+def test_errors_of_the_user_come_through() -> None:
+    f = grad(halved)
+    assert f.backward(0.5, 4) == 1.25
+    with pytest.raises(ValueError, match="odd"):
+        f.backward(0.5, 6)
+
+
+def halved(x, n):
+    if n % 2:
+        if n > 1:
+            raise ValueError("odd")
+        return x * x * 1.25
+    return halved(x, n // 2)
+
+
+def test_an_index_out_of_range_in_a_call_is_an_index_error() -> None:
+    f = grad(beyond)
+    with pytest.raises(IndexError):
+        f(VECTOR, 0)
+    with pytest.raises(IndexError):
+        f.backward(VECTOR, 0)
+
+
+def beyond(x, i):
+    return x[i] * 2 if i > 5 else x[i] * beyond(x, i + 1)
+
+
+# ------------------------------------------------------------------------------------------------------- the module
+
+
+def test_one_function_for_each_half() -> None:
+    text = grad(chained).source(0.5, 3)
+    assert text.count("def ") == 3
+    assert "def chained_forward(" in text and "def chained_reverse(" in text and "def chained_backward(" in text
+    assert text == grad(chained).source(0.5, 3)
+
+
+def test_nothing_is_kept_where_nothing_is_needed() -> None:
+    """Each half is handed what it reads, and a linear function keeps nothing."""
+    text = grad(fibonacci).source(5, 0.5)
+    assert "push(" not in text and "tape" not in text
+
+
+def fibonacci(n, x):
+    return x * n if n < 2 else fibonacci(n - 1, x) + fibonacci(n - 2, x)
+
+
+def push(x, n):
+    """A name that the module has for itself."""
+    return x if n == 0 else push(x * x, n - 1) * x
+
+
+def names(tape, depth, lent, n):
+    borrow = tape * depth
+    if n == 0:
+        return borrow * lent
+    np_ = names(tape * lent, depth, lent, n - 1)
+    return np_ * borrow
+
+
+PROGRAMS = [p for p in corpus.PROGRAMS if p.family == "recursion"]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_what_is_pushed_is_popped(program: corpus.Program) -> None:
+    """The reverse half leaves the stacks as empty as the forward half found them."""
+    args, keywords = program.arguments(0, corpus.FLOAT64)
+    plain = subject(program.function, args, keywords, program.cases[0].wrt, program.writes)
+    f = grad(program.function, wrt=program.cases[0].wrt, jit=False, **program.options)
+    text = f.source(*args, **keywords)
+    head, entry = text.rsplit("\ndef ", 1)
+    stacks = re.findall(r"(\w+) = \[np\.empty\(64", entry)
+    checks = "".join(f"    assert {stack}_top == 0\n" for stack in stacks)
+    body, result = entry.rsplit("    return ", 1)
+    namespace: dict[str, Any] = {}
+    exec(f"{head}\ndef {body}{checks}    return {result}", namespace)
+    y = plain.run(fresh(plain.args))
+    leaves_of_v = [] if np.ndim(y) == 0 and not isinstance(y, tuple) else [v for v in leaves(y)]
+    captured = [v for name, v in (("SCALE", corpus.recursion.SCALE), ("TABLE", corpus.recursion.TABLE)) if name in body]
+    namespace[f"{program.function.__name__}_backward"](*leaves(fresh(plain.args)), *leaves_of_v, *captured)
+    assert stacks or "push" not in text
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_names_of_our_own_are_no_trouble(jit: bool) -> None:
+    assert grad(push, jit=jit).backward(0.5, 2) == pytest.approx(7 * 0.5**6)
+    got = grad(names, jit=jit).backward(0.5, 0.7, 1.1, 2)
+    step = 1e-6
+    for k, value in enumerate(got):
+        up, down = [0.5, 0.7, 1.1], [0.5, 0.7, 1.1]
+        up[k] += step
+        down[k] -= step
+        assert value == pytest.approx((names(*up, 2) - names(*down, 2)) / (2 * step), rel=1e-6)
+
+
+def test_a_long_function_called_often_is_one_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the same numbers; but for what a function of its own can't do, which stays in place."""
+    x, w = 0.3, np.array([0.3, 0.2, 0.1])
+    for function in (calls_often, calls_often_with_aliases):
+        in_place = grad(function, jit=False)
+        expected, text = in_place.backward(x, w), in_place.source(x, w)
+        assert text.count("def ") == 1
+        with monkeypatch.context() as patch:
+            patch.setattr(recursion, "LARGE", 8)
+            patch.setattr(recursion, "PLACES", 3)
+            f = grad(function, jit=False)
+            for got, want in zip(f.backward(x, w), expected, strict=True):
+                np.testing.assert_allclose(got, want, rtol=1e-13)
+            assert (f.source(x, w).count("def ") > 1) == (function is calls_often)
+
+
+def long_one(x, w, u, power, name):
+    s = x * w[0] + u[1]
+    for i in range(len(w)):
+        s = s * 0.5 + np.sin(s * w[i]) ** power
+        if s > 1:
+            s = np.tanh(s)
+        else:
+            s = s + np.cos(s)
+    if name == "adds":
+        w[1] += s
+    return s * w[-1]
+
+
+def calls_often(x, w):
+    w = w * 1.0
+    y = np.float64(x)
+    y = y + long_one(y, w, w * 2, 2, "adds")
+    y = y * long_one(y, w, w * 3, 2, "adds")
+    y = y - long_one(y, w, w * 4, 2, "adds")
+    return y * long_one(y, w, w, 2, "reads") + w[1]
+
+
+def calls_often_with_aliases(x, w):
+    w = w * 1.0
+    y = np.float64(x)
+    y = y + long_one(y, w, w, 2, "adds")
+    y = y * long_one(y, w, w, 2, "adds")
+    return y - long_one(y, w, w, 2, "adds")
+
+
+def test_from_compiled_code() -> None:
+    f = grad(nested)
+
+    @njit
+    def caller(x, n):
+        return f(x, n) + f.backward(x, n)
+
+    assert caller(0.5, 3) == f(0.5, 3) + f.backward(0.5, 3)
+
+
+def test_a_change_outside_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    f = grad(scaled_by_global)
+    before = f.backward(0.5, 2)
+    monkeypatch.setitem(globals(), "FACTOR", 3.0)
+    assert (before, f.backward(0.5, 2)) == (4.0, 9.0)
+
+
+FACTOR = 2.0
+
+
+def scaled_by_global(x, n):
+    return x if n == 0 else FACTOR * scaled_by_global(x, n - 1)
+
+
+PROGRAM = """
+import numpy as np
+from numba.core import event
+from srcgrad import grad
+
+def tree(x, low, high):
+    if high - low == 1:
+        return x[low] ** 2
+    middle = (low + high) // 2
+    return np.sin(tree(x, low, middle)) * {other}(x, middle, high)
+
+def circle(x, low, high):
+    return x[low] if high - low < 2 else tree(x, low, high) + circle(x, low, high - 1)
+
+@grad
+def f(x):
+    return tree(x, 0, len(x))
+
+with event.install_recorder("numba:compile") as seen:
+    g = f.backward(np.linspace(0.1, 1.0, 7))
+print(len(seen.buffer), *g)
+"""
+
+
+@pytest.mark.parametrize(("other", "is_served"), [("tree", True), ("circle", False)])
+def test_a_second_process(other: str, is_served: bool, tmp_path: Path) -> None:
+    """It is served from the cache; but for a circle of functions, which Numba can't keep."""
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM.format(other=other))
+    environment = {"SRCGRAD_CACHE_DIR": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}
+    run = lambda: subprocess.run(
+        [sys.executable, program], env=environment, capture_output=True, text=True, check=True
+    ).stdout.split()
+    first, second = run(), run()
+    assert first[1:] == second[1:]
+    assert int(first[0]) > 0 and (int(second[0]) == 0) == is_served
