@@ -29,6 +29,7 @@ from ..ir.nodes import (
     Call,
     Conform,
     Const,
+    CopyTo,
     Dim,
     Expr,
     For,
@@ -45,6 +46,7 @@ from ..ir.nodes import (
     Stmt,
     Store,
     Subscript,
+    Swap,
     Transpose,
     Var,
     View,
@@ -121,6 +123,12 @@ class _Scope:
         own = {"values": dict(self.values), "facts": list(self.facts), "shapes": dict(self.shapes)}
         return replace(self, **(own | changes))
 
+    def forget_arrays(self, stmt: Stmt) -> None:
+        """What is made inside a statement has another shape after it, perhaps."""
+        for inner in statements((stmt,)):
+            for name in _arrays_made(inner):
+                self.shapes.pop(name, None)
+
     def forget(self, names: frozenset[Var] | set[Var]) -> None:
         """These variables have new values."""
         for var in list(self.values):
@@ -154,6 +162,7 @@ class _Prover:
         if blocks(stmt):
             changed = _changed(stmt)
             scope.forget(changed)
+            scope.forget_arrays(stmt)
             stmt = self.proved(stmt, scope.copy(ahead=len(scope.loops)))
             inner = [self.block(b, scope.copy(ahead=len(scope.loops))) for b in blocks(stmt)]
             return [with_blocks(stmt, tuple(inner))]
@@ -178,6 +187,7 @@ class _Prover:
         stmt = self.proved(stmt, scope)  # type: ignore[assignment]
         loop = _loop(stmt)
         scope.forget(loop.changed)
+        scope.forget_arrays(stmt)
         inner = scope.copy(loops=(*scope.loops, loop))
         body = self.block(stmt.body, inner)
         out: list[Stmt] = []
@@ -194,6 +204,7 @@ class _Prover:
             inner.facts += [((), e) for e in _known(stmt.condition, number == 0)]
             parts.append(self.block(body, inner))
         scope.forget(_changed(stmt))
+        scope.forget_arrays(stmt)
         if stmt.then and isinstance(stmt.then[-1], Raise):
             scope.facts += [((), e) for e in _known(stmt.condition, False)]
         return replace(stmt, then=parts[0], orelse=parts[1])
@@ -413,6 +424,18 @@ def _made(stmt: Stmt) -> Iterator[Var]:
     for item in target if isinstance(target, tuple) else (target,):
         if isinstance(item, Var):
             yield item
+
+
+def _arrays_made(stmt: Stmt) -> Iterator[str]:
+    match stmt:
+        case View(array=array):
+            yield array.name
+        case Swap(left=left, right=right):
+            yield from (left.name, right.name)
+        case _:
+            target = written(stmt)
+            if isinstance(target, Array) and not isinstance(stmt, (Store, AddTo, CopyTo)):
+                yield target.name
 
 
 def _count(expr: Expr, var: Var) -> int | None:

@@ -8,8 +8,22 @@ x_b += y_b * w * t_1          x_b += y_b * w * t
 
 from __future__ import annotations
 
+from collections import Counter
+
 from ..ir.nodes import Array, Assign, Block, Const, Expr, Function, Rule, Stmt, Var, leaves
-from ..ir.walk import blocks, loads, map_expressions, rewrite, statements, substitute, variables, with_blocks, written
+from ..ir.walk import (
+    blocks,
+    expressions,
+    loads,
+    map_expressions,
+    rewrite,
+    statements,
+    subexpressions,
+    substitute,
+    variables,
+    with_blocks,
+    written,
+)
 from .info import roots_of
 
 Held = dict[Expr, Var]
@@ -23,26 +37,36 @@ def without_repeats(function: Function) -> Block:
         for item in _targets(stmt):
             if isinstance(item, Var):
                 made[item] = made.get(item, 0) + 1
-    return _block(function.body, {}, made, roots_of(function))
+    return _block(function.body, {}, made, _reads(function.body), roots_of(function))
 
 
-def _block(block: Block, held: Held, made: dict[Var, int], roots: dict[str, str]) -> Block:
+def _reads(block: Block) -> Counter[Var]:
+    """How often each variable is read."""
+    out: Counter[Var] = Counter()
+    for stmt in statements(block):
+        for expr in expressions(stmt):
+            out.update(node for node in subexpressions(expr) if isinstance(node, Var))
+    return out
+
+
+def _block(block: Block, held: Held, made: dict[Var, int], reads: Counter[Var], roots: dict[str, str]) -> Block:
     out: list[Stmt] = []
     same: dict[Var, Expr] = {}
-    for stmt in block:
+    for position, stmt in enumerate(block):
         if same:
             stmt = _with(stmt, same)
         if isinstance(stmt, Assign):
             if stmt.value == stmt.var or held.get(stmt.value) == stmt.var:
                 continue
             known = held.get(stmt.value)
-            if known is not None and stmt.span is None and made[stmt.var] == 1 and made[known] == 1:
+            once = known is not None and stmt.span is None and made[stmt.var] == 1 and made[known] == 1
+            if known is not None and once and _reads(block[position + 1 :])[stmt.var] == reads[stmt.var]:
                 same[stmt.var] = known
                 continue
         changed, memory = _changed(stmt, roots)
         if blocks(stmt) and not isinstance(stmt, Rule):
             _forget(held, changed, memory, roots)
-            stmt = with_blocks(stmt, tuple(_block(b, dict(held), made, roots) for b in blocks(stmt)))
+            stmt = with_blocks(stmt, tuple(_block(b, dict(held), made, reads, roots) for b in blocks(stmt)))
         else:
             _forget(held, changed, memory, roots)
         if isinstance(stmt, Assign) and not isinstance(stmt.value, (Var, Const)):
