@@ -68,6 +68,7 @@ from ..ir.walk import (
 )
 from ..rules.scalar import PRIMITIVES
 from .info import Info, roots_of
+from .reverse import backwards
 from .validity import END, ROOT, Forward, Place, Version
 
 KEEP_IN_LOOP = 6  # additions that a store and a load of a kept value cost
@@ -153,8 +154,8 @@ class _Keep:
         if stmt.label >= 0 and isinstance(stmt, For) and not stmt.ordered:
             body = self.sweep_block(stmt.body, (stmt.label, 0))
             if any(isinstance(s, Pop) for s in statements(body)):  # a stack gives the last value first
-                start = affine.sub(stmt.stop, affine.ONE)
-                stmt = replace(stmt, start=start, stop=affine.sub(stmt.start, affine.ONE), step=affine.integer(-1))
+                start, stop, step = backwards(stmt, lambda e: e)
+                stmt = replace(stmt, start=start, stop=stop, step=step)
             return replace(stmt, body=body)
         if stmt.label >= 0:
             return with_blocks(stmt, tuple(self.sweep_block(b, (stmt.label, n)) for n, b in enumerate(inner)))

@@ -29,20 +29,22 @@ from ..ir.nodes import (
     Call,
     Conform,
     Const,
-    CopyTo,
     Dim,
     Expr,
+    External,
     For,
     Function,
     If,
     Invoke,
     Load,
     NewAxis,
+    OwnCopy,
     Pick,
     Pop,
     Print,
     Raise,
     Reshape,
+    Seal,
     Stmt,
     Store,
     Subscript,
@@ -432,10 +434,10 @@ def _arrays_made(stmt: Stmt) -> Iterator[str]:
             yield array.name
         case Swap(left=left, right=right):
             yield from (left.name, right.name)
-        case _:
-            target = written(stmt)
-            if isinstance(target, Array) and not isinstance(stmt, (Store, AddTo, CopyTo)):
-                yield target.name
+        case Alloc(array=array) | OwnCopy(array=array) | Seal(array=array):
+            yield array.name
+        case Pop(target=Array(name=name)) | External(out=Array(name=name)):
+            yield name
 
 
 def _count(expr: Expr, var: Var) -> int | None:

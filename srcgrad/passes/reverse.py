@@ -389,7 +389,7 @@ class _Reverse:
             return []
         start, stop, step = (self.old(e, stmt.label) for e in (stmt.start, stmt.stop, stmt.step))
         if stmt.ordered:
-            start, stop, step = _backwards(stmt, lambda e: self.old(e, stmt.label))
+            start, stop, step = backwards(stmt, lambda e: self.old(e, stmt.label))
         return [For(stmt.index, start, stop, step, body, stmt.ordered, span=stmt.span, label=stmt.label)]
 
     def while_loop(self, stmt: While) -> list[Stmt]:
@@ -556,7 +556,8 @@ def _made_by(stmt: Stmt) -> tuple[Array, ...]:
     return (stmt.array,) if isinstance(stmt, Alloc) else ()
 
 
-def _backwards(stmt: For, old: Any) -> tuple[Expr, Expr, Expr]:
+def backwards(stmt: For, old: Any) -> tuple[Expr, Expr, Expr]:
+    """The range of a loop the other way round; `old` is done to each part."""
     step = stmt.step
     if isinstance(step, Const) and abs(step.value) == 1:
         first = affine.sub(stmt.stop, step)

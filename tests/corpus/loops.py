@@ -334,3 +334,15 @@ def array_arithmetic_while(x, n):
         y = np.cos(y) * z + y * y
         n -= 1
     return y
+
+
+@program(case(real(2, 3), real(3)))
+def downwards_inside_while(a, y):
+    """Independent loops that go down, whose values are on a stack."""
+    n = 0
+    while n < 2:
+        n += 1
+        for _ in range(a.shape[0]):
+            for p in range(a.shape[0] - 1, -1, -1):
+                y += np.exp(-np.square(a[p]))
+    return np.sum(np.sin(y))
