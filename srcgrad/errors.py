@@ -139,10 +139,7 @@ class BoundsError(CompiledError, IndexError):
 class DepthError(CompiledError, RecursionError):
     """Recursion deeper than the stated limit."""
 
-    advice = (
-        "write it as a loop",
-        "or raise Python's limit ahead of the first call:  sys.setrecursionlimit(5000)",
-    )
+    advice = ("write it as a loop, or divide the work in halves instead of one at a time",)
 
 
 _PLACE = " @ "

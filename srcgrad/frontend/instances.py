@@ -5,7 +5,6 @@ def f(x, n): …      →      Function f(x, n, depth), Summary(result=float64, 
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from .values import NONE, UNDEFINED, ArrayValue, Scalar, Static, TupleValue, who
 if TYPE_CHECKING:
     from .interpret import Interpreter
 
-DEEPEST = 1000  # calls within calls at run time, for which there is room on the stack whatever the function
+DEEPEST = 1000  # calls within calls at run time: Python's own limit, for which there is room whatever the function
 STACK = 4_000_000  # bytes, of which more calls may make use
 
 
@@ -126,10 +125,9 @@ class _End:
         return out
 
     def guard(self) -> tuple[Stmt, ...]:
-        """Python's own limit, as long as the stack can hold it."""
+        """As deep as Python goes by default, and deeper as long as the stack is sure to hold it."""
         names = len(self.build.names.taken - RESERVED)
-        room = STACK // (500 + 50 * names)  # a frame holds each of them once at most
-        limit = min(sys.getrecursionlimit(), max(DEEPEST, room))
+        limit = max(DEEPEST, STACK // (500 + 50 * names))  # a frame holds each of them once at most
         message = f"{self.instance.title} calls itself more than {limit} times, one call inside the other"
         deep = Raise("DepthError", message + place(self.instance.span), ())
         return (If(Call("gt", (self.depth, Const(limit, INT64)), BOOL), (deep,), span=self.instance.span),)
