@@ -14,7 +14,6 @@ import scipy.stats
 from scipy.spatial.transform import Rotation
 
 TOOL = Path(__file__).parent.parent / "benchmarks" / "gradbench"
-UNTIL_RECURSION = pytest.mark.xfail(reason="a determinant by minors is recursive", strict=False)
 
 
 def lse(given):
@@ -174,10 +173,7 @@ def answers(tmp_path_factory):
     return dict(zip(EXPECTED, heard[-len(EXPECTED) :], strict=True))
 
 
-@pytest.mark.parametrize(
-    "module, function",
-    [pytest.param(*name, marks=UNTIL_RECURSION if name[0] == "det" else ()) for name in EXPECTED],
-)
+@pytest.mark.parametrize("module, function", list(EXPECTED))
 def test_every_function_answers_what_numpy_says(answers, module, function):
     answer = answers[module, function]
     assert answer["success"], answer["error"]
