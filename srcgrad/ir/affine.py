@@ -30,13 +30,19 @@ def affine(expr: Expr) -> tuple[Terms, int]:
     return ((expr, 1),), 0
 
 
+@lru_cache(maxsize=65536)
+def _order(term: Expr) -> str:
+    return repr(term)
+
+
+@lru_cache(maxsize=65536)
 def _combine(x: Expr, y: Expr, factor: int) -> tuple[Terms, int]:
     terms_x, constant_x = affine(x)
     terms_y, constant_y = affine(y)
     total = dict(terms_x)
     for term, count in terms_y:
         total[term] = total.get(term, 0) + factor * count
-    kept = tuple(sorted(((t, c) for t, c in total.items() if c), key=lambda item: repr(item[0])))
+    kept = tuple(sorted(((t, c) for t, c in total.items() if c), key=lambda item: _order(item[0])))
     return kept, constant_x + factor * constant_y
 
 

@@ -98,6 +98,16 @@ class Effects:
     allocated: set[str] = field(default_factory=set)  # made here
     shapes: set[str] = field(default_factory=set)  # names whose lengths are read
     is_visible: bool = False  # prints or raises
+    plain: set[Var] = field(default_factory=set)  # read, or set in other ways than by adding
+    strict: set[Var] = field(default_factory=set)  # added to in the user's own order
+    otherwise: set[Var] = field(default_factory=set)  # set by other statements than loops
+
+    def take(self, other: Effects) -> None:
+        """Add what another statement does."""
+        for name in UNITED:
+            getattr(self, name).update(getattr(other, name))
+        self.accesses += other.accesses
+        self.is_visible |= other.is_visible
 
     def names(self) -> set[str]:
         return {a.array.name for a in self.accesses} | set(self.views) | {v.base.name for v in self.views.values()}
@@ -107,27 +117,49 @@ class Effects:
         return [access.through(self.views) for access in self.accesses]
 
 
+UNITED = (
+    "reads", "writes", "sums", "indices", "pushed", "popped", "views", "allocated", "shapes", "plain", "strict",
+    "otherwise",
+)  # fmt: skip
+
+
 def effects(block: Iterable[Stmt]) -> Effects:
     out = Effects()
-    plain: set[Var] = set()
-    strict: set[Var] = set()
-    set_otherwise: set[Var] = set()
-    for top in block:
-        for stmt in statements((top,)):
-            if isinstance(stmt, Rule):
-                for item in stmt.outputs:
-                    if isinstance(item, Var):
-                        plain.add(item)
-                        out.writes.add(item)
-                    else:
-                        _touch_whole(out, item, writes=True)
-                for inner in statements(stmt.adjoint):  # what its adjoint will read belongs to it
-                    _note_reads(out, plain, inner)
-            _note_reads(out, plain, stmt)
-            _note_writes(out, plain, strict, set_otherwise, stmt)
-    out.sums -= plain
-    out.ours = out.sums - strict
-    out.indices -= set_otherwise
+    for stmt in block:
+        out.take(_raw(stmt))
+    out.sums -= out.plain
+    out.ours = out.sums - out.strict
+    out.indices -= out.otherwise
+    return out
+
+
+_known: dict[int, tuple[Stmt, Effects]] = {}  # statements never change, and passes ask about each of them often
+MOST_KNOWN = 50_000
+
+
+def _raw(stmt: Stmt) -> Effects:
+    """The effects of one statement and all inside it, not yet put together."""
+    held = _known.get(id(stmt))
+    if held is not None and held[0] is stmt:
+        return held[1]
+    out = Effects()
+    if isinstance(stmt, Rule):
+        for item in stmt.outputs:
+            if isinstance(item, Var):
+                out.plain.add(item)
+                out.writes.add(item)
+            else:
+                _touch_whole(out, item, writes=True)
+        for inner in statements(stmt.adjoint):  # what its adjoint will read belongs to it
+            _note_reads(out, inner)
+    _note_reads(out, stmt)
+    _note_writes(out, stmt)
+    for part in blocks(stmt):
+        for inner in part:
+            out.take(_raw(inner))
+    if len(_known) > MOST_KNOWN:
+        _known.clear()
+    _known[id(stmt)] = stmt, out
     return out
 
 
@@ -135,12 +167,12 @@ def _touch_whole(out: Effects, array: Array, writes: bool) -> None:
     out.accesses.append(Access(array, (None,) * array.ndim, writes, whole=True))
 
 
-def _note_reads(out: Effects, plain: set[Var], stmt: Stmt) -> None:
+def _note_reads(out: Effects, stmt: Stmt) -> None:
     elements: set[str] = set()
     for expr in expressions(stmt):
         here = variables(expr)
         out.reads |= here
-        plain |= here
+        out.plain |= here
         for load in loads(expr):
             out.accesses.append(Access(load.array, load.index, False))
             elements.add(load.array.name)
@@ -158,37 +190,37 @@ def _note_reads(out: Effects, plain: set[Var], stmt: Stmt) -> None:
                 (out.pushed if isinstance(stmt, Push) else out.popped).add(top)
             out.reads.add(top)
             out.writes.add(top)
-            plain.add(top)
+            out.plain.add(top)
         case Invoke(tapes=tapes):
             tops = {Var(stack.top) for stack in tapes}
             out.reads |= tops
             out.writes |= tops
-            plain |= tops
+            out.plain |= tops
     for array in arrays_read(stmt):
         if array.name not in elements:
             _touch_whole(out, array, writes=False)
 
 
-def _note_writes(out: Effects, plain: set[Var], strict: set[Var], otherwise: set[Var], stmt: Stmt) -> None:
+def _note_writes(out: Effects, stmt: Stmt) -> None:
     match stmt:
         case AddTo(target=Var() as var, reorder=reorder):
             out.writes.add(var)
             out.sums.add(var)
-            otherwise.add(var)
+            out.otherwise.add(var)
             if not reorder:
-                strict.add(var)
+                out.strict.add(var)
         case AddTo(target=Load(array=array, index=index)):
             out.accesses.append(Access(array, index, True, adds=True))
         case Store(array=array, index=index):
             out.accesses.append(Access(array, index, True))
         case For(index=var):
             out.writes.add(var)
-            plain.add(var)
+            out.plain.add(var)
             out.indices.add(var)
         case Assign(var=var) | While(trip=var):
             out.writes.add(var)
-            plain.add(var)
-            otherwise.add(var)
+            out.plain.add(var)
+            out.otherwise.add(var)
         case Raise() | Print():
             out.is_visible = True
         case View(array=array):
@@ -203,8 +235,8 @@ def _note_writes(out: Effects, plain: set[Var], strict: set[Var], otherwise: set
                         out.allocated.add(item.name)
                 elif isinstance(item, Var):
                     out.writes.add(item)
-                    plain.add(item)
-                    otherwise.add(item)
+                    out.plain.add(item)
+                    out.otherwise.add(item)
 
 
 # --------------------------------------------------------------------------------------------------------- questions
