@@ -4,6 +4,8 @@ x_b[i] += g * w[i]      every index proved to be inside: a bare load, add and st
                         and checks bounds, and LLVM can vectorise past neither)
 s += x[i] * w[i]        a sum of ours: its additions carry `reassoc`, so that it is taken in vector registers; the
                         user's own arithmetic stays strict
+for i in range(n - 1, -1, -1):  LLVM does not look through i: it lifts the test whether rows of an inner loop overlap
+    for k in range(m): …        out of this one, and fails that test wherever i goes down (hoist-runtime-checks)
 """
 
 from __future__ import annotations
@@ -11,7 +13,8 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from numba.core import cgutils, types
+from llvmlite.ir import FunctionType
+from numba.core import cgutils, ir, types
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.lowering import Lower
 from numba.core.typed_passes import BaseNativeLowering
@@ -81,6 +84,12 @@ class FactLower(Lower):
         return module.add_metadata(
             [module.add_metadata([f"{self.fndesc.mangled_name} {name}", domain]) for name in names]
         )
+
+    def lower_assign(self, ty: Any, inst: Any) -> Any:
+        value = super().lower_assign(ty, inst)
+        if (self.loc.line, inst.target.unversioned_name) in self._facts.downward and isinstance(inst.value, ir.Var):
+            return self.builder.asm(FunctionType(value.type, [value.type]), "", "=r,0", [value], side_effect=False)
+        return value
 
     def lower_expr(self, resty: Any, expr: Any) -> Any:
         if expr.op == "inplace_binop" and self.loc.line in self._facts.reorder and isinstance(resty, types.Float):

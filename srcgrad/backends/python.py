@@ -91,11 +91,13 @@ class Facts:
     `reorder`: the addition on this line is one of a sum that may be taken in any order.
     `memory`: the memory that an array is a handle on; two that were allocated here never overlap, nor do they overlap
     with what came from outside (which may).
+    `downward`: this line begins a loop around others, with this index, which goes down.
     """
 
     inside: frozenset[tuple[int, str]] = frozenset()
     reorder: frozenset[int] = frozenset()
     memory: frozenset[tuple[str, str]] = frozenset()
+    downward: frozenset[tuple[int, str]] = frozenset()
 
 
 def emit(function: Function, header: tuple[str, ...] = ()) -> tuple[str, Facts]:
@@ -161,17 +163,25 @@ def _facts(definitions: list[ast.stmt], text: str, function: Function) -> Facts:
     """The facts of statements, by the lines on which they were printed."""
     inside: set[tuple[int, str]] = set()
     reorder: set[int] = set()
+    downward: set[tuple[int, str]] = set()
     printed = ast.parse(text).body[-len(definitions) :]
     for stmt, node in _pairs(definitions, printed):
         origin = getattr(stmt, "origin", None)
         if origin is None:
             continue
+        if isinstance(origin, For) and _goes_down_around_loops(origin):
+            downward.add((node.lineno, origin.index.name))
         last = getattr(node, "iter", getattr(node, "test", node)).end_lineno
         for line in range(node.lineno, (last or node.lineno) + 1):
             inside |= {(line, name) for name in _inside(origin)}
             if isinstance(origin, AddTo) and origin.reorder:
                 reorder.add(line)
-    return Facts(frozenset(inside), frozenset(reorder), frozenset(_memory(function)))
+    return Facts(frozenset(inside), frozenset(reorder), frozenset(_memory(function)), frozenset(downward))
+
+
+def _goes_down_around_loops(loop: For) -> bool:
+    upward = isinstance(loop.step, Const) and loop.step.value > 0
+    return not upward and any(isinstance(inner, (For, While)) for inner in statements(loop.body))
 
 
 def _pairs(body: list[ast.stmt], printed: list[ast.stmt]) -> Iterator[tuple[ast.stmt, ast.stmt]]:

@@ -358,7 +358,7 @@ class Forward:
                 value = affine.add(term, affine.integer((constant_r - constant) // count))
             else:
                 continue
-            if term in found and affine.difference(found[term], value) not in (None, 0):
+            if term in found and self.differ(found[term], value, at):
                 return None
             found.setdefault(term, value)
         if self.is_outside(found, own, at):
@@ -376,6 +376,10 @@ class Forward:
             bounds = [found[index]] if index in found else self.upper_bounds(index, found, own, step)
             out[loop.label] = [affine.mul(affine.integer(1 if step > 0 else -1), affine.sub(b, index)) for b in bounds]
         return out
+
+    def differ(self, x: Expr, y: Expr, at: int) -> bool:
+        """Provably never the same number where `at` runs: i and k under `for k in range(j): … for i in range(j, n)`."""
+        return any(self.is_at_most(affine.sub(a, b), -1, at) for a, b in ((x, y), (y, x)))
 
     def is_outside(self, found: dict[Var, Expr], own: list[For | While], at: int) -> bool:
         """Is one of the writer's indices, as it would have to be, outside the range of its loop?"""
