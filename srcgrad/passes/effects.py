@@ -36,6 +36,7 @@ from ..ir.nodes import (
     While,
 )
 from ..ir.walk import arrays_read, blocks, expressions, loads, statements, subexpressions, variables, written
+from .signs import Signs
 
 Index = tuple[Expr | None, ...]  # None: any
 
@@ -298,21 +299,25 @@ def commutes(x: Effects, y: Effects, roots: Mapping[str, str]) -> bool:
     return all(a.adds for a in (*x.accesses, *y.accesses) if root(a) in clash)
 
 
-def meet_in_one_iteration(a: Access, b: Access, index: Var, changed: set[Var]) -> bool:
-    """Do two accesses that meet in one element do so in one iteration of the loop over `index`?
+def meet_in_one_iteration(a: Access, b: Access, loop: For, changed: set[Var], signs: Signs) -> bool:
+    """Do two accesses that meet in one element do so in one iteration of the loop?
 
     `changed` are the variables that the loop's body sets: their values differ from iteration to iteration.
     """
     if a.array != b.array:
         return False
-    pairs = zip(a.index, b.index, strict=True)
     return any(
-        p is not None and q is not None and runs_along(p, index, changed) and affine.same(p, q) for p, q in pairs
+        p is not None
+        and q is not None
+        and runs_along(p, loop.index, changed)
+        and affine.same(p, q)
+        and signs.is_apart(p, a.array, axis, loop)
+        for axis, (p, q) in enumerate(zip(a.index, b.index, strict=True))
     )
 
 
 def runs_along(part: Expr, index: Var, changed: set[Var]) -> bool:
-    """Is this component another one in every iteration?"""
+    """Is this component another number in every iteration?  (Another element only as far as `Signs` can tell.)"""
     terms, _ = affine.affine(part)
     if not any(term == index for term, _ in terms):
         return False

@@ -346,3 +346,55 @@ def downwards_inside_while(a, y):
             for p in range(a.shape[0] - 1, -1, -1):
                 y += np.exp(-np.square(a[p]))
     return np.sum(np.sin(y))
+
+
+@program(case(real(6), real(3)), case(real(8), real(3)))
+def goes_round_twice(x, w):
+    """A negative index is another name of an element: what is written here is overwritten later."""
+    n = len(w)
+    y = np.zeros(n)
+    for j in range(2 * n):
+        y[j - n] = x[j] * x[j]
+    total = 0.0
+    for j in range(n):
+        total += y[j] * w[j]
+    return total
+
+
+@program(case(real(6), -2), case(real(6), 0))
+def starts_below_zero(x, low):
+    y = np.ones(4)
+    for i in range(low, 4):
+        y[i] = y[i] * x[i + 2]
+    return y
+
+
+@program(case(real(6)))
+def scratch_that_goes_round(x):
+    """What an iteration finds in its scratch was left there by another one."""
+    scratch = np.zeros(3)
+    total = 0.0
+    for j in range(6):
+        total += scratch[j - 3] * x[j]
+        scratch[j - 3] = x[j] * x[j]
+    return total
+
+
+@program(case(real(5)), compiled=True)
+def shifted_round(x):
+    """As many iterations as elements: each has its own, for all that one index is negative."""
+    n = len(x)
+    y = np.zeros(n)
+    for i in range(n):
+        y[i - 1] = x[i] * x[i]
+    return y
+
+
+@program(case(real(4), integers(0, -1, -2, -3)), case(real(4), integers(0, 1, 0, -1)))
+def places_that_meet(x, move):
+    """Where an iteration writes is not told by its index alone."""
+    y = np.zeros(6)
+    for j in range(4):
+        k = move[j]
+        y[j + k] = x[j] * x[j]
+    return y
