@@ -50,6 +50,7 @@ class Access:
     writes: bool
     adds: bool = False  # only adds, and nobody looks in between
     whole: bool = False  # as an array, not as an element
+    ours: bool = False  # … adds, and in an order that is ours
 
     def through(self, views: Mapping[str, View]) -> Access:
         """The same touch, said of the memory that a view is a view of."""
@@ -57,7 +58,7 @@ class Access:
         if view is None:
             return self
         index = _of_base(view, self.index)
-        return Access(view.base, index, self.writes, self.adds, self.whole).through(views)
+        return Access(view.base, index, self.writes, self.adds, self.whole, self.ours).through(views)
 
 
 def _of_base(view: View, index: Index) -> Index:
@@ -210,8 +211,8 @@ def _note_writes(out: Effects, stmt: Stmt) -> None:
             out.otherwise.add(var)
             if not reorder:
                 out.strict.add(var)
-        case AddTo(target=Load(array=array, index=index)):
-            out.accesses.append(Access(array, index, True, adds=True))
+        case AddTo(target=Load(array=array, index=index), reorder=reorder):
+            out.accesses.append(Access(array, index, True, adds=True, ours=reorder))
         case Store(array=array, index=index):
             out.accesses.append(Access(array, index, True))
         case For(index=var):
