@@ -29,6 +29,7 @@ from .passes.fuse import fuse
 from .passes.hoist import hoist
 from .passes.hoist_guards import hoist_guards
 from .passes.induction import induction
+from .passes.interchange import interchange
 from .passes.keep import keep, without_keep
 from .passes.lower_arrays import lower_arrays
 from .passes.peel import peel
@@ -49,6 +50,7 @@ PRIMAL: tuple[Pass, ...] = (
     fuse,  # loops over one range that may be one loop are; temporaries shrink to scalars
     hoist,  # memory that every iteration would allocate is allocated ahead of the loop
     tidy,
+    interchange,  # the loop that runs along the rows of arrays goes to the inside of its nest
     prove_bounds,  # accesses that need no check of their own
 )
 DERIVATIVE: tuple[Pass, ...] = (
@@ -71,6 +73,7 @@ DERIVATIVE: tuple[Pass, ...] = (
     skip_zeros,  # loops that would pass on the cotangent of a branch that was not taken
     hoist,
     tidy,
+    interchange,
     prove_bounds,
 )
 OPTIONAL = {"simplify", "keep"}  # tests run without these; without keep, gradients must go wrong

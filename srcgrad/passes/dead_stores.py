@@ -14,6 +14,7 @@ from ..ir.nodes import Alloc, Array, Block, Const, CopyTo, For, Function, If, Ru
 from ..ir.rename import rename_arrays
 from ..ir.walk import blocks, statements, with_blocks
 from .effects import Access, Effects, effects, meet_in_one_iteration
+from .signs import Signs
 
 
 def dead_stores(function: Function) -> Function:
@@ -27,13 +28,13 @@ def dead_stores(function: Function) -> Function:
         if isinstance(stmt, Alloc):
             made[stmt.array.name] = made.get(stmt.array.name, 0) + 1
     local = {name for name, count in made.items() if count == 1} - handed - seen_as_views
-    function = replace(function, body=_Cleaner(local).block(function.body, [], []))
+    function = replace(function, body=_Cleaner(local, Signs(function)).block(function.body, [], []))
     return _without_copies(function, local)
 
 
 class _Cleaner:
-    def __init__(self, local: set[str]) -> None:
-        self.local = local
+    def __init__(self, local: set[str], signs: Signs) -> None:
+        self.local, self.signs = local, signs
 
     def block(self, block: Block, after: list[Iterable[Stmt]], around: list[For]) -> Block:
         """`after`: what runs after this block, for each block around it; `around`: the loops that it is in."""
@@ -59,7 +60,7 @@ class _Cleaner:
             inside = effects(loop.body)
             changed = inside.writes - {loop.index}
             for read in _reads(inside, name):
-                if not (_are_apart(own, read) or meet_in_one_iteration(own, read, loop.index, changed)):
+                if not (_are_apart(own, read) or meet_in_one_iteration(own, read, loop, changed, self.signs)):
                     return False
         return True
 

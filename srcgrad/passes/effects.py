@@ -36,6 +36,7 @@ from ..ir.nodes import (
     While,
 )
 from ..ir.walk import arrays_read, blocks, expressions, loads, statements, subexpressions, variables, written
+from .signs import Signs
 
 Index = tuple[Expr | None, ...]  # None: any
 
@@ -49,6 +50,7 @@ class Access:
     writes: bool
     adds: bool = False  # only adds, and nobody looks in between
     whole: bool = False  # as an array, not as an element
+    ours: bool = False  # … adds, and in an order that is ours
 
     def through(self, views: Mapping[str, View]) -> Access:
         """The same touch, said of the memory that a view is a view of."""
@@ -56,7 +58,7 @@ class Access:
         if view is None:
             return self
         index = _of_base(view, self.index)
-        return Access(view.base, index, self.writes, self.adds, self.whole).through(views)
+        return Access(view.base, index, self.writes, self.adds, self.whole, self.ours).through(views)
 
 
 def _of_base(view: View, index: Index) -> Index:
@@ -209,8 +211,8 @@ def _note_writes(out: Effects, stmt: Stmt) -> None:
             out.otherwise.add(var)
             if not reorder:
                 out.strict.add(var)
-        case AddTo(target=Load(array=array, index=index)):
-            out.accesses.append(Access(array, index, True, adds=True))
+        case AddTo(target=Load(array=array, index=index), reorder=reorder):
+            out.accesses.append(Access(array, index, True, adds=True, ours=reorder))
         case Store(array=array, index=index):
             out.accesses.append(Access(array, index, True))
         case For(index=var):
@@ -298,21 +300,25 @@ def commutes(x: Effects, y: Effects, roots: Mapping[str, str]) -> bool:
     return all(a.adds for a in (*x.accesses, *y.accesses) if root(a) in clash)
 
 
-def meet_in_one_iteration(a: Access, b: Access, index: Var, changed: set[Var]) -> bool:
-    """Do two accesses that meet in one element do so in one iteration of the loop over `index`?
+def meet_in_one_iteration(a: Access, b: Access, loop: For, changed: set[Var], signs: Signs) -> bool:
+    """Do two accesses that meet in one element do so in one iteration of the loop?
 
     `changed` are the variables that the loop's body sets: their values differ from iteration to iteration.
     """
     if a.array != b.array:
         return False
-    pairs = zip(a.index, b.index, strict=True)
     return any(
-        p is not None and q is not None and runs_along(p, index, changed) and affine.same(p, q) for p, q in pairs
+        p is not None
+        and q is not None
+        and runs_along(p, loop.index, changed)
+        and affine.same(p, q)
+        and signs.is_apart(p, a.array, axis, loop)
+        for axis, (p, q) in enumerate(zip(a.index, b.index, strict=True))
     )
 
 
 def runs_along(part: Expr, index: Var, changed: set[Var]) -> bool:
-    """Is this component another one in every iteration?"""
+    """Is this component another number in every iteration?  (Another element only as far as `Signs` can tell.)"""
     terms, _ = affine.affine(part)
     if not any(term == index for term, _ in terms):
         return False

@@ -18,6 +18,7 @@ from ..ir.nodes import Alloc, Array, Block, CopyTo, Expr, For, Function, Invoke,
 from ..ir.walk import blocks, expressions, loads, statements, variables, with_blocks
 from .effects import Access, Effects, effects, is_private, meet_in_one_iteration
 from .info import roots_of
+from .signs import Signs
 
 
 def find_independent(function: Function) -> Function:
@@ -28,7 +29,7 @@ def find_independent(function: Function) -> Function:
 
 class _Finder:
     def __init__(self, function: Function) -> None:
-        self.roots = roots_of(function)
+        self.roots, self.signs = roots_of(function), Signs(function)
         self.uses: dict[str, int] = {}
         self.indices = {s.index for s in statements(function.body) if isinstance(s, For)}  # nobody reads them after
         for stmt in statements(function.body):
@@ -70,7 +71,7 @@ class _Finder:
         return self.memory_is_apart(inside, loop)
 
     def memory_is_apart(self, inside: Effects, loop: For) -> bool:
-        changed = inside.writes | {loop.index}
+        changed = inside.writes - {loop.index}
         by_root: dict[str, list[Access]] = {}
         for access in inside.on_memory():
             if access.array.name in inside.allocated and self.lives_in(access.array.name, loop):
@@ -79,7 +80,8 @@ class _Finder:
         for accesses in by_root.values():
             for a in accesses:
                 for b in accesses if a.writes else ():
-                    if not (a.adds and b.adds) and not meet_in_one_iteration(a, b, loop.index, changed - {loop.index}):
+                    adds = a.adds and b.adds
+                    if not adds and not meet_in_one_iteration(a, b, loop, changed, self.signs):
                         return False
         return True
 

@@ -39,20 +39,21 @@ from ..ir.nodes import (
 from ..ir.walk import blocks, map_expressions, rewrite, rewrite_block, statements, substitute, variables, with_blocks
 from .effects import Access, Effects, commutes, effects, is_private, meet_in_one_iteration, runs_along
 from .info import roots_of
+from .signs import Signs
 
 
 def fuse(function: Function) -> Function:
-    roots = roots_of(function)
-    body = _Fuser(roots).block(function.body)
-    return replace(function, body=contracted(body, _fixed(function, body), _uses(body)))
+    roots, signs = roots_of(function), Signs(function)
+    body = _Fuser(roots, signs).block(function.body)
+    return replace(function, body=contracted(body, _fixed(function, body), _uses(body), signs))
 
 
 # ----------------------------------------------------------------------------------------------------------- fusion
 
 
 class _Fuser:
-    def __init__(self, roots: dict[str, str]) -> None:
-        self.roots = roots
+    def __init__(self, roots: dict[str, str], signs: Signs) -> None:
+        self.roots, self.signs = roots, signs
 
     def block(self, block: Block) -> Block:
         out: list[Stmt] = []
@@ -100,7 +101,7 @@ class _Fuser:
             return False
         body = _with_index(later, index).body
         y = effects(body)
-        return self.scalars_allow(x, y, earlier.body, body) and self.memory_allows(x, y, index)
+        return self.scalars_allow(x, y, earlier.body, body) and self.memory_allows(x, y, earlier)
 
     def scalars_allow(self, x: Effects, y: Effects, first: Block, second: Block) -> bool:
         for var in (x.writes & (y.reads | y.writes)) | (x.reads & y.writes):
@@ -112,7 +113,7 @@ class _Fuser:
                 return False
         return True
 
-    def memory_allows(self, x: Effects, y: Effects, index: Var) -> bool:
+    def memory_allows(self, x: Effects, y: Effects, loop: For) -> bool:
         changed = x.writes | y.writes
         by_root: dict[str, list[Access]] = {}
         for b in y.on_memory():
@@ -120,7 +121,7 @@ class _Fuser:
         for a in x.on_memory():
             for b in by_root.get(self.root(a), ()):
                 clash = (a.writes or b.writes) and not (a.adds and b.adds)
-                if clash and not meet_in_one_iteration(a, b, index, changed):
+                if clash and not meet_in_one_iteration(a, b, loop, changed, self.signs):
                     return False
         return True
 
@@ -181,7 +182,7 @@ def _uses(block: Block) -> Counter[str]:
     return out
 
 
-def contracted(block: Block, fixed: set[str], uses: Counter[str]) -> Block:
+def contracted(block: Block, fixed: set[str], uses: Counter[str], signs: Signs) -> Block:
     """Arrays that are used in one loop, an element of their own in every iteration, live inside it."""
     out = list(block)
     position = 0
@@ -191,21 +192,21 @@ def contracted(block: Block, fixed: set[str], uses: Counter[str]) -> Block:
             users = [k for k, s in enumerate(out) if k != position and stmt.array.name in effects((s,)).names()]
             inside = _uses((out[users[0]],))[stmt.array.name] if len(users) == 1 else 0
             if inside and inside + 1 == uses[stmt.array.name] and isinstance(out[users[0]], For):
-                sunk = _sunk(stmt, out[users[0]])  # type: ignore[arg-type]
+                sunk = _sunk(stmt, out[users[0]], signs)  # type: ignore[arg-type]
                 if sunk is not None:
                     out[users[0]] = sunk
                     del out[position]
                     continue
         position += 1
     return tuple(
-        with_blocks(s, tuple(contracted(b, fixed, uses) for b in blocks(s)))
+        with_blocks(s, tuple(contracted(b, fixed, uses, signs) for b in blocks(s)))
         if blocks(s) and not isinstance(s, Rule)
         else s
         for s in out
     )
 
 
-def _sunk(made: Alloc, loop: For) -> For | None:
+def _sunk(made: Alloc, loop: For, signs: Signs) -> For | None:
     """The loop with the array inside it, without the axis along which the loop runs."""
     inside = effects(loop.body)
     accesses = [a for a in inside.accesses if a.array.name == made.array.name]
@@ -216,7 +217,9 @@ def _sunk(made: Alloc, loop: For) -> For | None:
         return None
     for axis in range(made.array.ndim):
         first, *others = (a.index[axis] for a in accesses)
-        if first is not None and runs_along(first, loop.index, inside.writes):
+        if first is None or not runs_along(first, loop.index, inside.writes):
+            continue
+        if signs.is_apart(first, made.array, axis, loop):
             if all(part is not None and affine.same(part, first) for part in others):
                 return _without_axis(made, loop, axis)
     return None

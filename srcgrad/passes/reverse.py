@@ -76,6 +76,7 @@ from .find_active import differentiates, is_linear
 from .info import Info, roots_of
 from .invoke import adjoint_of_call, is_differentiated
 from .scopes import Scopes, first_writes_of, written_by
+from .signs import Signs
 
 END = 1_000_000_000  # the label of the end of the forward part
 
@@ -126,7 +127,7 @@ class _Reverse:
         self.scopes, self.single = scopes.declared, scopes.single
         self.home, self.block_of, self.after = scopes.home, scopes.block_of, scopes.after
         self.first_values, self.indices_around = scopes.first_values, scopes.indices_around
-        self.first_writes = first_writes_of(body, self.roots)
+        self.first_writes = first_writes_of(body, self.roots, Signs(self.function))
         sweep = [*self.shadows_of_parameters(), *self.begin_block(body, -1, 0), *self.seeds()]
         sweep += [s for stmt in reversed(body) for s in self.adjoint_of(stmt)]
         sweep_body, results, params = self.finish(tuple(self.seeded_directly(sweep, body)))

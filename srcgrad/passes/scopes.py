@@ -34,7 +34,8 @@ from ..ir.walk import (
     variables,
     written,
 )
-from .lower_arrays import is_injective
+from .effects import effects, runs_along
+from .signs import Signs
 
 
 class Scopes:
@@ -143,7 +144,7 @@ def written_by(stmt: Stmt) -> tuple[Any, ...]:
     return target if isinstance(target, tuple) else (target,) if target is not None else ()
 
 
-def first_writes_of(body: Block, roots: dict[str, str]) -> set[int]:
+def first_writes_of(body: Block, roots: dict[str, str], signs: Signs) -> set[int]:
     """Stores that are the first to touch fresh memory, each element once: their shadow needs no restart."""
     found: set[int] = set()
 
@@ -153,7 +154,7 @@ def first_writes_of(body: Block, roots: dict[str, str]) -> set[int]:
                 name = stmt.array.name
                 after = next((s for s in block[position + 1 :] if _touches(s, name, roots)), None)
                 if after is not None:
-                    label = _only_store(after, name, roots)
+                    label = _only_store(after, name, roots, signs)
                     if (
                         label is not None
                         and sum(isinstance(s, Alloc) and s.array.name == name for s in statements(body)) == 1
@@ -176,13 +177,14 @@ def _touches(stmt: Stmt, name: str, roots: dict[str, str]) -> bool:
     return False
 
 
-def _only_store(stmt: Stmt, name: str, roots: dict[str, str]) -> int | None:
+def _only_store(stmt: Stmt, name: str, roots: dict[str, str], signs: Signs) -> int | None:
     """The label of the one store in a nest of plain loops, if nothing else there touches the memory."""
     if isinstance(stmt, CopyTo) and stmt.target.name == name:
         return stmt.label if roots.get(stmt.source.name, stmt.source.name) != name else None
-    over: list[Var] = []
+    changed = effects((stmt,)).writes
+    over: list[For] = []
     while isinstance(stmt, For):
-        over.append(stmt.index)
+        over.append(stmt)
         if sum(_touches(s, name, roots) for s in stmt.body) != 1:
             return None
         stmt = next(s for s in stmt.body if _touches(s, name, roots))
@@ -190,4 +192,12 @@ def _only_store(stmt: Stmt, name: str, roots: dict[str, str]) -> int | None:
         return None
     if any(roots.get(x.array.name, x.array.name) == name for e in expressions(stmt) for x in loads(e)):
         return None
-    return stmt.label if is_injective(stmt.index, tuple(over)) else None
+    return stmt.label if all(_is_apart(stmt, loop, changed, signs) for loop in over) else None
+
+
+def _is_apart(store: Store, loop: For, changed: set[Var], signs: Signs) -> bool:
+    """Does every iteration of the loop write other elements, whatever the other loops of the nest do?"""
+    return any(
+        runs_along(part, loop.index, changed - {loop.index}) and signs.is_apart(part, store.array, axis, loop)
+        for axis, part in enumerate(store.index)
+    )

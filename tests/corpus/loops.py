@@ -346,3 +346,184 @@ def downwards_inside_while(a, y):
             for p in range(a.shape[0] - 1, -1, -1):
                 y += np.exp(-np.square(a[p]))
     return np.sum(np.sin(y))
+
+
+@program(case(real(6), real(3)), case(real(8), real(3)))
+def goes_round_twice(x, w):
+    """A negative index is another name of an element: what is written here is overwritten later."""
+    n = len(w)
+    y = np.zeros(n)
+    for j in range(2 * n):
+        y[j - n] = x[j] * x[j]
+    total = 0.0
+    for j in range(n):
+        total += y[j] * w[j]
+    return total
+
+
+@program(case(real(6), -2), case(real(6), 0))
+def starts_below_zero(x, low):
+    y = np.ones(4)
+    for i in range(low, 4):
+        y[i] = y[i] * x[i + 2]
+    return y
+
+
+@program(case(real(6)))
+def scratch_that_goes_round(x):
+    """What an iteration finds in its scratch was left there by another one."""
+    scratch = np.zeros(3)
+    total = 0.0
+    for j in range(6):
+        total += scratch[j - 3] * x[j]
+        scratch[j - 3] = x[j] * x[j]
+    return total
+
+
+@program(case(real(5)), compiled=True)
+def shifted_round(x):
+    """As many iterations as elements: each has its own, for all that one index is negative."""
+    n = len(x)
+    y = np.zeros(n)
+    for i in range(n):
+        y[i - 1] = x[i] * x[i]
+    return y
+
+
+@program(case(real(4), integers(0, -1, -2, -3)), case(real(4), integers(0, 1, 0, -1)))
+def places_that_meet(x, move):
+    """Where an iteration writes is not told by its index alone."""
+    y = np.zeros(6)
+    for j in range(4):
+        k = move[j]
+        y[j + k] = x[j] * x[j]
+    return y
+
+
+# ---- nests whose loops may change places (see tests/test_interchange.py), and some whose loops may not
+
+
+@program(case(real(6, 7), real(3, 2)), case(real(3, 9), real(3, 9)), compiled=True)
+def slide_a_window(image, kernel):
+    n, m = image.shape
+    p, q = kernel.shape
+    out = np.zeros((n - p + 1, m - q + 1))
+    for i in range(n - p + 1):
+        for j in range(m - q + 1):
+            for a in range(p):
+                for b in range(q):
+                    out[i, j] += image[i + a, j + b] * kernel[a, b]
+    return out
+
+
+@program(case(real(3, 5), real(5, 4)), case(real(3, 0), real(0, 4)), compiled=True)
+def rows_by_columns(x, y):
+    out = np.zeros((x.shape[0], y.shape[1]))
+    for i in range(x.shape[0]):
+        for j in range(y.shape[1]):
+            for k in range(x.shape[1]):
+                out[i, j] += x[i, k] * y[k, j]
+    return out
+
+
+@program(case(real(4, 5)), case(real(4, 0)), case(real(0, 3)))
+def down_each_column(x):
+    s = np.zeros(x.shape[1])
+    for j in range(x.shape[1]):
+        for i in range(x.shape[0]):
+            s[j] += np.sin(x[i, j])
+    return s
+
+
+@program(case(real(4, 5)))
+def column_of_products(x):
+    """Set on the way to the innermost loop."""
+    s = np.ones(x.shape[1])
+    for j in range(x.shape[1]):
+        scale = 2.0 * x[0, j]
+        for i in range(x.shape[0]):
+            s[j] = s[j] * x[i, j] + scale
+    return s
+
+
+@program(case(real(4, 5), real(5)))
+def one_sum_down_columns(x, w):
+    """The sum has one order; its sweep has none."""
+    s = 0.0
+    for j in range(x.shape[1]):
+        for i in range(x.shape[0]):
+            s += x[i, j] * w[j] * x[i, j]
+    return s
+
+
+@program(case(real(5, 5)))
+def along_a_diagonal(x):
+    """What is read was written in the iteration before, in the row below."""
+    y = x * 1.0
+    for j in range(1, x.shape[1]):
+        for i in range(x.shape[0] - 1):
+            y[i, j] = y[i + 1, j - 1] * np.cos(x[i, j])
+    return y
+
+
+@program(case(real(4, 4)))
+def below_the_diagonal(x):
+    s = np.zeros(x.shape[0])
+    for j in range(x.shape[1]):
+        for i in range(j, x.shape[0]):
+            s[j] += x[i, j] * x[i, j]
+    return s
+
+
+@program(case(real(4, 5)), case(real(1, 1)))
+def last_above_zero(x):
+    """Which iteration is the last to set the variable depends on which loop is inside."""
+    last = 0.0
+    y = np.zeros(x.shape[1])
+    for j in range(x.shape[1]):
+        for i in range(x.shape[0]):
+            y[j] += x[i, j]
+            if x[i, j] > 0.0:
+                last = x[i, j] * x[i, j]
+    return y * last
+
+
+@program(case(real(4, 5), integers(0, 1, 0, 1, 0)), case(real(4, 5), integers(2, 2, 2, 2, 2)))
+def columns_that_meet(x, to):
+    """Two columns may write one element: the later one is what stays."""
+    y = np.ones((4, 3))
+    for j in range(x.shape[1]):
+        for i in range(x.shape[0]):
+            y[i, to[j]] = y[i, to[j]] * x[i, j] + x[i, j]
+    return y
+
+
+@program(case(real(4, 3)))
+def columns_round_twice(x):
+    """y[i, -1] is y[i, 2]."""
+    y = np.ones((4, 3))
+    for j in range(6):
+        for i in range(4):
+            y[i, j - 3] = y[i, j - 3] * x[i, j % 3] + x[i, j - 3]
+    return y
+
+
+@program(case(real(3, 4)))
+def bound_set_inside(x):
+    y = np.zeros(x.shape[1])
+    m = 1
+    for j in range(x.shape[1]):
+        for i in range(m):
+            y[j] += x[i, j] * x[i, j]
+            m = min(m + 1, 3)
+    return y
+
+
+@program(case(real(3, 4)))
+def row_that_grows(x):
+    """Elements are added to while others are read from the same row."""
+    y = x * 1.0
+    for j in range(1, x.shape[1]):
+        for i in range(x.shape[0]):
+            y[0, j] += y[i, j - 1] * x[i, j]
+    return y

@@ -1,0 +1,76 @@
+"""Which integers are never negative: an index that may be is one of two names of an element.
+
+    for j in range(2 * n):        y[j - n] is y[0] at j = n, and at j = 0 too where y has n elements
+        y[j - n] = x[j]           (x[-1] is x[n - 1]): so its iterations are not apart
+
+Two iterations mean two elements by an index that tells them apart where it never is negative, or where there are at
+most as many iterations as elements.
+"""
+
+from __future__ import annotations
+
+from ..ir import affine
+from ..ir.nodes import INT64, AddTo, Array, Assign, Const, Dim, Expr, For, Function, Stmt, Var, While
+from ..ir.walk import statements, substitute, variables, written
+
+
+class Signs:
+    """What is known of the integers of a function."""
+
+    def __init__(self, function: Function) -> None:
+        self.lengths: dict[Var, Expr] = {}  # variables that are one length throughout
+        makes: dict[Var, list[Stmt]] = {}
+        for stmt in statements(function.body):
+            target = written(stmt)
+            for item in target if isinstance(target, tuple) else (target,):
+                if isinstance(item, Var) and item.dtype == INT64:
+                    makes.setdefault(item, []).append(stmt)
+        params = {p for p in function.params if isinstance(p, Var)}
+        self.fixed = {p for p in params if p not in makes}
+        for var, made in makes.items():
+            if len(made) == 1 and made[0] in function.body:
+                self.fixed.add(var)
+            if len(made) == 1 and var not in params and isinstance(made[0], Assign) and isinstance(made[0].value, Dim):
+                self.lengths[var] = made[0].value
+        self.naturals = set(makes) - params  # the largest set of which it holds
+        while refuted := {v for v in self.naturals if not all(map(self._stays_natural, makes[v]))}:
+            self.naturals -= refuted
+
+    def _stays_natural(self, stmt: Stmt) -> bool:
+        match stmt:
+            case Assign(value=value) | AddTo(value=value):
+                return self.is_natural(value)
+            case For():
+                return self.is_natural(_extremes(stmt)[0])
+        return isinstance(stmt, While)
+
+    def is_natural(self, expr: Expr) -> bool:
+        """Provably >= 0."""
+        terms, constant = affine.affine(expr)
+        return constant >= 0 and all(c > 0 and (t in self.naturals or affine.is_at_least(t, 0)) for t, c in terms)
+
+    def is_apart(self, part: Expr, array: Array, axis: int, loop: For) -> bool:
+        """Do iterations of the loop in which this index of the axis differs mean different elements?"""
+        low, high = _extremes(loop)
+        terms, _ = affine.affine(part)
+        count = next((c for term, c in terms if term == loop.index), 0)
+        least = affine.normal(substitute(part, {loop.index: low if count > 0 else high}))
+        if self.is_natural(least) or self.is_natural(affine.normal(substitute(least, self.lengths))):
+            return True
+        if not variables(array.dims[axis]) <= self.fixed:
+            return False
+        most = affine.mul(affine.integer(abs(count)), affine.add(affine.sub(high, low), affine.ONE))
+        room = affine.sub(array.dims[axis], most)
+        return self.is_natural(affine.normal(substitute(room, self.lengths)))
+
+
+def _extremes(loop: For) -> tuple[Expr, Expr]:
+    """The least and the greatest index; where the direction is not known, the index itself."""
+    if not isinstance(loop.step, Const):
+        return loop.index, loop.index
+    if loop.step.value > 0:
+        return loop.start, affine.sub(loop.stop, affine.ONE)
+    return affine.add(loop.stop, affine.ONE), loop.start
+
+
+__all__ = ["Signs"]
