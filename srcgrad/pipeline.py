@@ -34,6 +34,7 @@ from .passes.keep import keep, without_keep
 from .passes.lower_arrays import lower_arrays
 from .passes.peel import peel
 from .passes.prove_bounds import prove_bounds
+from .passes.registers import registers
 from .passes.reverse import reverse
 from .passes.simplify import simplify
 from .passes.skip_zeros import skip_zeros
@@ -74,6 +75,7 @@ DERIVATIVE: tuple[Pass, ...] = (
     hoist,
     tidy,
     interchange,
+    registers,  # elements that a loop adds to over and over are scalars in it
     prove_bounds,
 )
 OPTIONAL = {"simplify", "keep"}  # tests run without these; without keep, gradients must go wrong

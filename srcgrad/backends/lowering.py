@@ -4,8 +4,9 @@ x_b[i] += g * w[i]      every index proved to be inside: a bare load, add and st
                         and checks bounds, and LLVM can vectorise past neither)
 s += x[i] * w[i]        a sum of ours: its additions carry `reassoc`, so that it is taken in vector registers; the
                         user's own arithmetic stays strict
-for i in range(n - 1, -1, -1):  LLVM does not look through i: it lifts the test whether rows of an inner loop overlap
-    for k in range(m): …        out of this one, and fails that test wherever i goes down (hoist-runtime-checks)
+for i in range(n - 1, -1, -1):  LLVM is kept from seeing through i: it lifts the test whether rows of an inner loop
+    for k in range(m): …        overlap out of this one (hoist-runtime-checks), and then it fails wherever i goes down,
+                                and wherever a row is compared with another row of the same array
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ class FactLower(Lower):
 
     def lower_assign(self, ty: Any, inst: Any) -> Any:
         value = super().lower_assign(ty, inst)
-        if (self.loc.line, inst.target.unversioned_name) in self._facts.downward and isinstance(inst.value, ir.Var):
+        if (self.loc.line, inst.target.unversioned_name) in self._facts.hidden and isinstance(inst.value, ir.Var):
             return self.builder.asm(FunctionType(value.type, [value.type]), "", "=r,0", [value], side_effect=False)
         return value
 

@@ -91,13 +91,13 @@ class Facts:
     `reorder`: the addition on this line is one of a sum that may be taken in any order.
     `memory`: the memory that an array is a handle on; two that were allocated here never overlap, nor do they overlap
     with what came from outside (which may).
-    `downward`: this line begins a loop around others, with this index, which goes down.
+    `hidden`: this line begins a loop around others, with this index, which LLVM had better not see through.
     """
 
     inside: frozenset[tuple[int, str]] = frozenset()
     reorder: frozenset[int] = frozenset()
     memory: frozenset[tuple[str, str]] = frozenset()
-    downward: frozenset[tuple[int, str]] = frozenset()
+    hidden: frozenset[tuple[int, str]] = frozenset()
 
 
 def emit(function: Function, header: tuple[str, ...] = ()) -> tuple[str, Facts]:
@@ -163,25 +163,54 @@ def _facts(definitions: list[ast.stmt], text: str, function: Function) -> Facts:
     """The facts of statements, by the lines on which they were printed."""
     inside: set[tuple[int, str]] = set()
     reorder: set[int] = set()
-    downward: set[tuple[int, str]] = set()
+    hidden: set[tuple[int, str]] = set()
     printed = ast.parse(text).body[-len(definitions) :]
     for stmt, node in _pairs(definitions, printed):
         origin = getattr(stmt, "origin", None)
         if origin is None:
             continue
-        if isinstance(origin, For) and _goes_down_around_loops(origin):
-            downward.add((node.lineno, origin.index.name))
+        if isinstance(origin, For) and _hides_its_index(origin):
+            hidden.add((node.lineno, origin.index.name))
         last = getattr(node, "iter", getattr(node, "test", node)).end_lineno
         for line in range(node.lineno, (last or node.lineno) + 1):
             inside |= {(line, name) for name in _inside(origin)}
             if isinstance(origin, AddTo) and origin.reorder:
                 reorder.add(line)
-    return Facts(frozenset(inside), frozenset(reorder), frozenset(_memory(function)), frozenset(downward))
+    return Facts(frozenset(inside), frozenset(reorder), frozenset(_memory(function)), frozenset(hidden))
 
 
-def _goes_down_around_loops(loop: For) -> bool:
+def _hides_its_index(loop: For) -> bool:
+    """Is this a loop around others whose rows LLVM would ask about in one question, to be answered with "perhaps"?"""
+    inner = [s for s in statements(loop.body) if isinstance(s, (For, While))]
+    near, far = (any(found) for found in zip(*map(_touches_others, inner), strict=True)) if inner else (True, False)
     upward = isinstance(loop.step, Const) and loop.step.value > 0
-    return not upward and any(isinstance(inner, (For, While)) for inner in statements(loop.body))
+    return not near and (far or not upward)
+
+
+def _touches_others(loop: For | While) -> tuple[bool, bool]:
+    """Does a loop write elements of an array and touch others of that array: neighbours, and such at any distance?"""
+    touched: dict[str, set[tuple[Expr, ...]]] = {}
+    written: list[Load] = []
+    for stmt in statements(loop.body):
+        own = _element_written(stmt)
+        written += own
+        for load in (*(load for expr in expressions(stmt) for load in loads(expr)), *own):
+            touched.setdefault(load.array.name, set()).add(load.index)
+    near = far = False
+    for place in written:
+        for index in touched[place.array.name] - {place.index}:
+            fixed = all(affine.difference(p, q) is not None for p, q in zip(place.index, index, strict=True))
+            near, far = near or fixed, far or not fixed
+    return near, far
+
+
+def _element_written(stmt: Stmt) -> tuple[Load, ...]:
+    match stmt:
+        case Store(array=array, index=index, checked=checked):
+            return (Load(array, index, checked),)
+        case AddTo(target=Load() as target):
+            return (target,)
+    return ()
 
 
 def _pairs(body: list[ast.stmt], printed: list[ast.stmt]) -> Iterator[tuple[ast.stmt, ast.stmt]]:
@@ -200,10 +229,7 @@ def _is_comment(stmt: ast.stmt) -> bool:
 def _inside(stmt: Stmt) -> set[str]:
     """The arrays all of whose elements that a statement reads or writes are proved to be there."""
     found = [load for expr in expressions(stmt) for load in loads(expr)]
-    if isinstance(stmt, Store):
-        found.append(Load(stmt.array, stmt.index, stmt.checked))
-    if isinstance(stmt, AddTo) and isinstance(stmt.target, Load):
-        found.append(stmt.target)
+    found += _element_written(stmt)
     return {load.array.name for load in found} - {load.array.name for load in found if load.checked}
 
 
@@ -590,7 +616,7 @@ def _subscript(base: ast.expr, array: Array, items: tuple[Pick | Run | NewAxis, 
 
 
 def _slice(run: Run, dim: Expr) -> tuple[ast.expr, bool]:
-    """The slice, and whether it has to be turned round after it (a downward slice can't end at index 0)."""
+    """The slice, and whether it has to be turned round after it (a hidden slice can't end at index 0)."""
     start, step, length = affine.normal(run.start), affine.normal(run.step), run.length
     step_value = int(step.value) if isinstance(step, Const) else 1
     if step_value > 0:

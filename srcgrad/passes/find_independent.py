@@ -18,6 +18,7 @@ from ..ir.nodes import Alloc, Array, Block, CopyTo, Expr, For, Function, Invoke,
 from ..ir.walk import blocks, expressions, loads, statements, variables, with_blocks
 from .effects import Access, Effects, effects, is_private, meet_in_one_iteration
 from .info import roots_of
+from .ranges import Ranges
 from .signs import Signs
 
 
@@ -45,19 +46,20 @@ class _Finder:
         for name in {v.name for v in seen.reads | seen.writes} | seen.names():
             self.uses[name] = self.uses.get(name, 0) + 1
 
-    def block(self, block: Block) -> Block:
+    def block(self, block: Block, around: tuple[For, ...] = ()) -> Block:
         out: list[Stmt] = []
         for stmt in block:
             if isinstance(stmt, For) and stmt.ordered:
                 out, stmt = self.with_own_scratch(out, stmt)
             if blocks(stmt):
-                stmt = with_blocks(stmt, tuple(self.block(b) for b in blocks(stmt)))
-            if isinstance(stmt, For) and stmt.ordered and self.is_independent(stmt):
+                inner = (*around, stmt) if isinstance(stmt, For) else around
+                stmt = with_blocks(stmt, tuple(self.block(b, inner) for b in blocks(stmt)))
+            if isinstance(stmt, For) and stmt.ordered and self.is_independent(stmt, around):
                 stmt = replace(stmt, ordered=False)
             out.append(stmt)
         return tuple(out)
 
-    def is_independent(self, loop: For) -> bool:
+    def is_independent(self, loop: For, around: tuple[For, ...]) -> bool:
         if any(isinstance(s, Invoke) for s in statements(loop.body)):  # what it keeps is taken back last first
             return False
         inside = effects(loop.body)
@@ -68,20 +70,24 @@ class _Finder:
                 return False
             if var not in self.indices and not self.lives_in(var.name, loop):
                 return False
-        return self.memory_is_apart(inside, loop)
+        return self.memory_is_apart(inside, loop, around)
 
-    def memory_is_apart(self, inside: Effects, loop: For) -> bool:
+    def memory_is_apart(self, inside: Effects, loop: For, around: tuple[For, ...]) -> bool:
         changed = inside.writes - {loop.index}
         by_root: dict[str, list[Access]] = {}
         for access in inside.on_memory():
             if access.array.name in inside.allocated and self.lives_in(access.array.name, loop):
                 continue
             by_root.setdefault(self.roots.get(access.array.name, access.array.name), []).append(access)
+        ranges: Ranges | None = None
         for accesses in by_root.values():
             for a in accesses:
                 for b in accesses if a.writes else ():
                     adds = a.adds and b.adds
-                    if not adds and not meet_in_one_iteration(a, b, loop, changed, self.signs):
+                    if adds or meet_in_one_iteration(a, b, loop, changed, self.signs):
+                        continue
+                    ranges = ranges or Ranges(around, loop, self.signs)
+                    if not ranges.never_meet(a, b):
                         return False
         return True
 

@@ -68,8 +68,6 @@ from ..ir.walk import (
 )
 from .info import Info
 
-STEPS = 16  # substitutions of a bound for an index, in one proof
-
 
 def prove_bounds(function: Function) -> Function:
     info: Info = function.info
@@ -302,21 +300,12 @@ class _Prover:
         """Provably >= 0 here."""
         loops = {loop.stmt.index: loop for loop in scope.loops}
         depth: dict[Expr, int] = {index: k for k, index in enumerate(reversed(loops))}  # the innermost loop first
-        for _ in range(STEPS):
-            terms, constant = affine.affine(expr)
-            if self.is_natural_sum(expr):
-                return True
-            if any(self.follows(expr, fact, scope) for fact in scope.facts):
-                return True
-            for term, count in sorted(terms, key=lambda item: depth.get(item[0], len(depth))):
-                bound = self.bound(term, count > 0, loops, scope)
-                if bound is not None:
-                    rest = affine.from_affine(tuple(x for x in terms if x[0] != term), constant)
-                    expr = affine.add(rest, affine.mul(affine.integer(count), bound))
-                    break
-            else:
-                return False
-        return False
+        return affine.proved_by_bounds(
+            expr,
+            lambda e: self.is_natural_sum(e) or any(self.follows(e, fact, scope) for fact in scope.facts),
+            lambda term, low: self.bound(term, low, loops, scope),
+            lambda term: depth.get(term, len(depth)),
+        )
 
     def follows(self, expr: Expr, fact: tuple[tuple[Expr, ...], Expr], scope: _Scope) -> bool:
         conditions, known = fact

@@ -41,7 +41,7 @@ class Signs:
             case Assign(value=value) | AddTo(value=value):
                 return self.is_natural(value)
             case For():
-                return self.is_natural(_extremes(stmt)[0])
+                return self.is_natural(extremes(stmt)[0])
         return isinstance(stmt, While)
 
     def is_natural(self, expr: Expr) -> bool:
@@ -51,7 +51,7 @@ class Signs:
 
     def is_apart(self, part: Expr, array: Array, axis: int, loop: For) -> bool:
         """Do iterations of the loop in which this index of the axis differs mean different elements?"""
-        low, high = _extremes(loop)
+        low, high = extremes(loop)
         terms, _ = affine.affine(part)
         count = next((c for term, c in terms if term == loop.index), 0)
         least = affine.normal(substitute(part, {loop.index: low if count > 0 else high}))
@@ -64,7 +64,7 @@ class Signs:
         return self.is_natural(affine.normal(substitute(room, self.lengths)))
 
 
-def _extremes(loop: For) -> tuple[Expr, Expr]:
+def extremes(loop: For) -> tuple[Expr, Expr]:
     """The least and the greatest index; where the direction is not known, the index itself."""
     if not isinstance(loop.step, Const):
         return loop.index, loop.index
@@ -73,4 +73,4 @@ def _extremes(loop: For) -> tuple[Expr, Expr]:
     return affine.add(loop.stop, affine.ONE), loop.start
 
 
-__all__ = ["Signs"]
+__all__ = ["Signs", "extremes"]

@@ -35,6 +35,7 @@ from ..ir.nodes import (
 )
 from ..ir.walk import blocks, loads, subexpressions, substitute, variables, written
 from .reverse import END
+from .signs import extremes
 
 ROOT = (-1, 0)
 Key = tuple[int, int]
@@ -387,7 +388,7 @@ class Forward:
             index = _index_of(loop)
             if index not in found or not isinstance(loop, For) or not isinstance(loop.step, Const):
                 continue
-            low, high = _range_of(loop)
+            low, high = extremes(loop)
             for end, sign in ((low, 1), (high, -1)):
                 if all(self.is_steady(v) or v in found for v in variables(end)) and not loads(end):
                     room = affine.sub(found[index], affine.normal(substitute(end, found)))
@@ -402,7 +403,7 @@ class Forward:
             inner = _index_of(loop)
             if inner not in found or not isinstance(loop, For) or not isinstance(loop.step, Const):
                 continue
-            low, high = _range_of(loop)
+            low, high = extremes(loop)
             for end, sign in ((low, 1), (high, -1)):  # sign * (found - end) >= 0
                 terms, _ = affine.affine(end)
                 count = sum(c for t, c in terms if t == index)
@@ -443,19 +444,12 @@ class Forward:
         """Provably >= 0 just before `at`: with the bounds of the loops around it in place of their indices."""
         loops = {_index_of(loop): loop for loop in self.loops_around(self.block_of(at))}
         depth: dict[Any, int] = {index: k for k, index in enumerate(reversed(loops))}  # the innermost first
-        for _ in range(12):
-            terms, constant = affine.affine(expr)
-            if constant >= 0 and all(c > 0 and affine.is_at_least(t, 0) for t, c in terms):
-                return True
-            for term, count in sorted(terms, key=lambda item: depth.get(item[0], len(depth))):
-                bound = self.bound(term, loops, count > 0, at)
-                if bound is not None:
-                    rest = affine.from_affine(tuple(x for x in terms if x[0] != term), constant)
-                    expr = affine.add(rest, affine.mul(affine.integer(count), bound))
-                    break
-            else:
-                return False
-        return False
+        return affine.proved_by_bounds(
+            expr,
+            lambda e: affine.is_at_least(e, 0),
+            lambda term, low: self.bound(term, loops, low, at),
+            lambda term: depth.get(term, len(depth)),
+        )
 
     def bound(self, term: Expr, loops: dict[Any, For | While], lower: bool, at: int) -> Expr | None:
         """The least or greatest value of a loop index, or what a variable was set to in this very iteration."""
@@ -498,7 +492,7 @@ class Forward:
                 return None
             shape.append(trips)
             if isinstance(loop.step, Const):
-                low, high = _range_of(loop)
+                low, high = extremes(loop)
                 inner[loop.index] = self.extreme(low, inner, False), self.extreme(high, inner, True)
         return tuple(shape)
 
@@ -507,7 +501,7 @@ class Forward:
         trips = self.trips(loop)
         if not (variables(trips) & set(outer)) or not isinstance(loop.step, Const) or abs(loop.step.value) != 1:
             return trips
-        low, high = _range_of(loop)
+        low, high = extremes(loop)
         count = affine.add(affine.sub(high, low), affine.ONE)
         return affine.maximum(self.extreme(count, outer, True), affine.ZERO)
 
@@ -539,13 +533,6 @@ class Forward:
         if loads(expr):
             return False
         return not any(v.name in self.changed[outer] for v in variables(expr))
-
-
-def _range_of(loop: For) -> tuple[Expr, Expr]:
-    """The least and the greatest index."""
-    if loop.step.value > 0:  # type: ignore[attr-defined]
-        return loop.start, affine.sub(loop.stop, affine.ONE)
-    return affine.add(loop.stop, affine.ONE), loop.start
 
 
 def _set_by(stmt: Stmt) -> Iterator[Var]:

@@ -1,0 +1,102 @@
+"""An element that every iteration of a loop adds to is a scalar while the loop runs.
+
+    for j in range(k + 1, n):                  total = 0.0
+        g = -x_b[i, j]                         for j in range(k + 1, n):
+        x_b[i, k] += g * x[k, j]        →          g = -x_b[i, j]
+        x_b[k, j] += g * x[i, k]                   total += g * x[k, j]
+                                                   x_b[k, j] += g * x[i, k]
+                                               x_b[i, k] += total
+
+LLVM does the same, except where the loop touches other elements of that memory: it can not tell them apart.
+Only sums that are ours are taken so: the user's own are added up in the order that is written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..ir.nodes import BOOL, AddTo, Assign, Block, Call, Const, For, Function, If, Load, Rule, Stmt, Var, While
+from ..ir.walk import blocks, expressions, loads, rewrite_block, statements, subexpressions, variables, with_blocks
+from .effects import Access, effects
+from .info import roots_of
+from .ranges import Ranges
+from .signs import Signs, extremes
+
+LAZY = ("select", "and", "or")  # not all of their operands may be evaluated
+
+
+def registers(function: Function) -> Function:
+    return replace(function, body=_Registers(function).block(function.body, ()))
+
+
+class _Registers:
+    def __init__(self, function: Function) -> None:
+        self.roots, self.signs, self.names = roots_of(function), Signs(function), function.info.names
+
+    def block(self, block: Block, around: tuple[For, ...]) -> Block:
+        out: list[Stmt] = []
+        for position, stmt in enumerate(block):
+            if blocks(stmt) and not isinstance(stmt, Rule):
+                inner = (*around, stmt) if isinstance(stmt, For) else around
+                stmt = with_blocks(stmt, tuple(self.block(b, inner) for b in blocks(stmt)))
+            if isinstance(stmt, For) and not any(isinstance(s, (For, While)) for s in statements(stmt.body)):
+                beside = {load for s in (*block[:position], *block[position + 1 :]) for load in _elements(s)}
+                out += self.summed(stmt, around, beside)
+            else:
+                out.append(stmt)
+        return tuple(out)
+
+    def summed(self, loop: For, around: tuple[For, ...], beside: set[Load]) -> list[Stmt]:
+        """`beside`: elements that are touched beside the loop, whether it runs or not."""
+        before: list[Stmt] = []
+        after: list[Stmt] = []
+        for place in self.sums(loop, around):
+            total = Var(self.names.fresh("total"), place.dtype)
+
+            def in_register(stmt: Stmt, place: Load = place, total: Var = total) -> tuple[Stmt, ...]:
+                return (replace(stmt, target=total) if isinstance(stmt, AddTo) and stmt.target == place else stmt,)
+
+            loop = replace(loop, body=rewrite_block(loop.body, in_register))
+            before.append(Assign(total, Const(place.dtype.type(0).item(), place.dtype)))
+            added: Stmt = AddTo(place, total, reorder=True)
+            if place not in beside:  # a loop that does not run touches nothing
+                low, high = extremes(loop)
+                added = If(Call("le", (low, high), BOOL), (added,))
+            after.append(added)
+        return [*before, loop, *after]
+
+    def sums(self, loop: For, around: tuple[For, ...]) -> list[Load]:
+        """Elements that the loop only adds to, beside others of the same memory that are never the same."""
+        inside = effects(loop.body)
+        changed = inside.writes | {loop.index}
+        additions: dict[Load, bool] = {}
+        for stmt in statements(loop.body):
+            if isinstance(stmt, AddTo) and isinstance(stmt.target, Load):
+                additions[stmt.target] = additions.get(stmt.target, True) and stmt.reorder
+        if inside.views or not isinstance(loop.step, Const):
+            return []
+        out = []
+        for place, is_ours in additions.items():
+            if not is_ours or any(variables(i) & changed or loads(i) for i in place.index):
+                continue
+            here = Access(place.array, place.index, True, adds=True)
+            near = [a for a in inside.accesses if self.root(a) == self.root(here)]
+            others = [a for a in near if not (a.adds and (a.array, a.index) == (here.array, here.index))]
+            ranges = Ranges(around, loop, self.signs)
+            if others and all(ranges.never_meet(here, a) and ranges.never_meet(a, here) for a in others):
+                out.append(place)
+        return out
+
+    def root(self, access: Access) -> str:
+        return self.roots.get(access.array.name, access.array.name)
+
+
+def _elements(stmt: Stmt) -> list[Load]:
+    """The elements that a statement touches wherever its block is run."""
+    if blocks(stmt):
+        return []
+    sure = (e for e in expressions(stmt) if not any(isinstance(n, Call) and n.op in LAZY for n in subexpressions(e)))
+    return [load for expr in sure for load in loads(expr)]
+
+
+__all__ = ["registers"]
