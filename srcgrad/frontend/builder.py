@@ -94,6 +94,13 @@ class Names:
             self.active.add(name)
         return name
 
+    def free_indices(self, count: int, around: frozenset[str]) -> tuple[Var, ...]:
+        """Names for the loops of a nest: those of other loops, but for the loops around it."""
+        names: list[str] = []
+        for letter in "ijklmnpq"[:count]:
+            names.append(self.index(letter, around | frozenset(names)))
+        return tuple(Var(name, INT64) for name in names)
+
     def release(self, *names: str) -> None:
         self.active -= set(names)
 

@@ -5,6 +5,8 @@
     for i: y[i] = t[i] * w[i]    →        t = exp(x[i])
                                           y[i] = t * w[i]
 
+A copy of a whole array (z[:] = y) is a loop where it comes after one that it can be merged with.
+
 Two loops may be one where no iteration of the second needs what a later iteration of the first makes.  Only loops whose
 order can't be seen are merged (array arithmetic, sums, loops proved independent): the user's own stay as written.
 """
@@ -15,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
+from ..frontend.builder import Names
 from ..ir import affine
 from ..ir.nodes import (
     Alloc,
@@ -22,6 +25,7 @@ from ..ir.nodes import (
     Assign,
     Block,
     Const,
+    CopyTo,
     Expr,
     For,
     Function,
@@ -38,13 +42,13 @@ from ..ir.nodes import (
 )
 from ..ir.walk import blocks, map_expressions, rewrite, rewrite_block, statements, substitute, variables, with_blocks
 from .effects import Access, Effects, commutes, effects, is_private, meet_in_one_iteration, runs_along
-from .info import roots_of
+from .info import elementwise, roots_of
 from .signs import Signs
 
 
 def fuse(function: Function) -> Function:
     roots, signs = roots_of(function), Signs(function)
-    body = _Fuser(roots, signs).block(function.body)
+    body = _Fuser(roots, signs, function.info.names).block(function.body, frozenset())
     return replace(function, body=contracted(body, _fixed(function, body), _uses(body), signs))
 
 
@@ -52,20 +56,30 @@ def fuse(function: Function) -> Function:
 
 
 class _Fuser:
-    def __init__(self, roots: dict[str, str], signs: Signs) -> None:
-        self.roots, self.signs = roots, signs
+    def __init__(self, roots: dict[str, str], signs: Signs, names: Names) -> None:
+        self.roots, self.signs, self.names = roots, signs, names
 
-    def block(self, block: Block) -> Block:
+    def block(self, block: Block, around: frozenset[str]) -> Block:
         out: list[Stmt] = []
         for stmt in block:
             inner = blocks(stmt)
             if inner and not isinstance(stmt, Rule):
-                stmt = with_blocks(stmt, tuple(self.block(b) for b in inner))
-            if not (isinstance(stmt, For) and self.joined(out, stmt)):
+                index = {stmt.index.name} if isinstance(stmt, For) else set()
+                stmt = with_blocks(stmt, tuple(self.block(b, around | index) for b in inner))
+            loop = self.as_loop(stmt, around)
+            if loop is None or not self.joined(out, loop, around):
                 out.append(stmt)
         return tuple(out)
 
-    def joined(self, out: list[Stmt], later: For) -> bool:
+    def as_loop(self, stmt: Stmt, around: frozenset[str]) -> For | None:
+        """The statement as a loop that others may be merged with: a copy is one, if there is one to merge it with."""
+        if isinstance(stmt, CopyTo) and stmt.target.ndim and stmt.target.dtype == stmt.source.dtype:
+            source, root = stmt.source, lambda array: self.roots.get(array.name, array.name)
+            if root(source) != root(stmt.target) and source.dims == stmt.target.dims:
+                stmt = elementwise(stmt.target, lambda index: Load(source, index), self.names, around, stmt.span)
+        return stmt if isinstance(stmt, For) else None
+
+    def joined(self, out: list[Stmt], later: For, around: frozenset[str]) -> bool:
         """Merge a loop into an earlier one; what stands between them goes ahead of both."""
         if later.ordered:
             return False
@@ -73,7 +87,8 @@ class _Fuser:
         for position in range(len(out) - 1, -1, -1):
             earlier = out[position]
             if isinstance(earlier, For) and self.are_one(earlier, later, between):
-                merged = self.block((*earlier.body, *_with_index(later, earlier.index).body))
+                inside = around | {earlier.index.name}
+                merged = self.block((*earlier.body, *_with_index(later, earlier.index).body), inside)
                 loop = replace(earlier, body=merged, ordered=False)
                 out[position:] = [*between, loop]
                 return True

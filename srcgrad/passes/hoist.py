@@ -12,10 +12,10 @@ for i in range(n):                  e_b = empty(m)
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from ..ir import affine
 from ..ir.nodes import (
-    INT64,
     Alloc,
     Array,
     Assign,
@@ -26,7 +26,6 @@ from ..ir.nodes import (
     Function,
     Rule,
     Stmt,
-    Store,
     Swap,
     Var,
     While,
@@ -34,7 +33,7 @@ from ..ir.nodes import (
 )
 from ..ir.walk import blocks, loads, statements, substitute, variables, with_blocks
 from .effects import effects
-from .info import roots_of
+from .info import elementwise, roots_of
 
 
 def hoist(function: Function) -> Function:
@@ -82,7 +81,9 @@ class _Hoister:
                 continue
             ahead.append(replace(stmt, dims=tuple(map(self.length, stmt.dims)), fill=None))
             if stmt.fill is not None:
-                body.append(self.filled(stmt, around))
+                body.append(
+                    elementwise(stmt.array, partial(_same_everywhere, stmt.fill), self.names, around, stmt.span)
+                )
         return ahead, replace(loop, body=tuple(body)) if ahead else loop
 
     def varies(self, made: Alloc, changed: set[Var]) -> bool:
@@ -93,15 +94,9 @@ class _Hoister:
         """A loop that does not run allocates nothing: its lengths need not even be lengths."""
         return dim if affine.is_at_least(substitute(dim, self.lengths), 0) else affine.maximum(dim, affine.ZERO)
 
-    def filled(self, made: Alloc, around: frozenset[str]) -> Stmt:
-        names: list[str] = []
-        for letter in "ijklmnpq"[: made.array.ndim]:
-            names.append(self.names.index(letter, around | frozenset(names)))
-        indices = tuple(Var(name, INT64) for name in names)
-        body: Stmt = Store(made.array, indices, made.fill, span=made.span)  # type: ignore[arg-type]
-        for index, dim in reversed(list(zip(indices, made.dims, strict=True))):
-            body = For(index, affine.ZERO, dim, affine.ONE, (body,), ordered=False, span=made.span)
-        return body
+
+def _same_everywhere(fill: Expr, index: tuple[Var, ...]) -> Expr:
+    return fill
 
 
 __all__ = ["hoist"]

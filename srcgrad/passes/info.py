@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..frontend.builder import Names
-from ..ir.nodes import Function, View
+from ..ir import affine
+from ..ir.nodes import Array, Expr, For, Function, Stmt, Store, Var, View
 from ..ir.walk import statements
 
 
@@ -34,3 +36,14 @@ def roots_of(function: Function) -> dict[str, str]:
         if isinstance(stmt, View):
             roots[stmt.array.name] = roots.get(stmt.base.name, stmt.base.name)
     return roots
+
+
+def elementwise(
+    array: Array, value: Callable[[tuple[Var, ...]], Expr], names: Names, around: frozenset[str], span: Any = None
+) -> Stmt:
+    """A nest of loops that stores a value in every element of an array."""
+    indices = names.free_indices(array.ndim, around)
+    inner: Stmt = Store(array, indices, value(indices), span=span)
+    for index, dim in reversed(list(zip(indices, array.dims, strict=True))):
+        inner = For(index, affine.ZERO, dim, affine.ONE, (inner,), ordered=False, span=span)
+    return inner

@@ -27,7 +27,7 @@ class Ranges:
         bounds: dict[Var, tuple[Expr, Expr] | None] = {}  # the innermost index first; None: not known
         for inner in reversed(nest):
             changed = effects(inner.body).writes | (set() if inner in around else unsteady)
-            ends = extremes(inner)
+            ends: tuple[Expr, Expr] = extremes(inner)
             is_known = inner.index not in changed | variables(ends[0]) and not any(
                 loads(end) or variables(end) & changed for end in ends
             )
@@ -35,10 +35,10 @@ class Ranges:
         self.other = {var: Var(f"{var.name}'", var.dtype) for var in varies}  # what it is in another iteration
         self.bounds: dict[Expr, tuple[Expr, Expr]] = {}
         self.rank: dict[Expr, int] = {}
-        for rank, (index, ends) in enumerate(bounds.items()):
-            if ends is not None:
-                low, high = (substitute(end, dict(self.other)) for end in ends)
-                self.bounds |= {index: ends, self.other.get(index, index): (low, high) if index in varies else ends}
+        for rank, (index, known) in enumerate(bounds.items()):
+            if known is not None:
+                low, high = (substitute(end, dict(self.other)) for end in known)
+                self.bounds |= {index: known, self.other.get(index, index): (low, high) if index in varies else known}
                 self.rank |= {index: rank, self.other.get(index, index): rank}
 
     def never_meet(self, a: Access, b: Access) -> bool:

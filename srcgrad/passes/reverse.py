@@ -236,7 +236,7 @@ class _Reverse:
         return out
 
     def seed_array(self, leaf: Array, seed: Array) -> Stmt:
-        indices = self.free_indices(leaf.ndim, frozenset())
+        indices = self.info.names.free_indices(leaf.ndim, frozenset())
         body: Block = (AddTo(Load(self.shadow(leaf), indices), Load(seed, indices)),)
         for index, dim in reversed(list(zip(indices, leaf.dims, strict=False))):
             body = (For(index, affine.ZERO, self.old(dim, END), affine.ONE, body, False),)
@@ -266,13 +266,6 @@ class _Reverse:
             else:
                 sweep = [rename_arrays(s, {shadow.name: seed}) for s in rest]
         return sweep
-
-    def free_indices(self, count: int, around: frozenset[str]) -> tuple[Var, ...]:
-        """Names for loops of the sweep's own: those of other loops, but for the loops around them."""
-        names: list[str] = []
-        for letter in "ijklmnpq"[:count]:
-            names.append(self.info.names.index(letter, around | frozenset(names)))
-        return tuple(Var(name, INT64) for name in names)
 
     def finish(self, sweep: Block) -> tuple[Block, Any, tuple[Any, ...]]:
         """What is handed back: the cotangents of `wrt`."""
@@ -372,7 +365,7 @@ class _Reverse:
         return out + self.spread(value, held, at, self.clean(self.root(array)))
 
     def copy(self, target: Array, source: Array, at: int) -> list[Stmt]:
-        indices = self.free_indices(target.ndim, self.indices_around.get(at, frozenset()))
+        indices = self.info.names.free_indices(target.ndim, self.indices_around.get(at, frozenset()))
         place = Load(self.shadow(target), indices)
         body: Block = (Store(place.array, indices, _zero(target.dtype)),)
         if self.is_active(source):

@@ -132,6 +132,7 @@ def _lengths_by_name(function: Function) -> Function:
         for target in written_by(stmt):
             makes[target] = makes.get(target, 0) + 1
     names: dict[Expr, Expr] = {}
+    spoken_of: set[Expr] = set()  # those keep their names
     out: list[Stmt] = []
     for stmt in function.body:
         if isinstance(stmt, Assign) and isinstance(stmt.value, Dim) and makes[stmt.var] == 1:
@@ -141,9 +142,11 @@ def _lengths_by_name(function: Function) -> Function:
         stmt = _with_lengths(stmt, names)
         out.append(stmt)
         for x, y in _found_equal(stmt):
-            if isinstance(y, Dim) and (isinstance(x, Dim) or (isinstance(x, Var) and makes.get(x) == 1)):
-                names = {length: x if name == y else name for length, name in names.items()}
-                names.setdefault(y, x)
+            stays, gone = sorted((x, y), key=lambda e: 0 if makes.get(e) == 1 else 1 if e in spoken_of else 2)
+            if isinstance(gone, Dim) and (isinstance(stays, Dim) or makes.get(stays) == 1):
+                names = {length: stays if name == gone else name for length, name in names.items()}
+                names.setdefault(gone, stays)
+        spoken_of |= {n for s in statements((stmt,)) for e in expressions(s) for n in subexpressions(e)}
     results = tuple(_named_length(leaf, names) if isinstance(leaf, Expr) else leaf for leaf in leaves(function.results))
     return replace(function, body=tuple(out), results=results)
 
