@@ -17,7 +17,6 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ..frontend.builder import Names
 from ..ir import affine
 from ..ir.nodes import (
     Alloc,
@@ -48,7 +47,7 @@ from .signs import Signs
 
 def fuse(function: Function) -> Function:
     roots, signs = roots_of(function), Signs(function)
-    body = _Fuser(roots, signs, function.info.names).block(function.body, frozenset())
+    body = _Fuser(roots, signs, function).block(function.body, frozenset())
     return replace(function, body=contracted(body, _fixed(function, body), _uses(body), signs))
 
 
@@ -56,8 +55,11 @@ def fuse(function: Function) -> Function:
 
 
 class _Fuser:
-    def __init__(self, roots: dict[str, str], signs: Signs, names: Names) -> None:
-        self.roots, self.signs, self.names = roots, signs, names
+    def __init__(self, roots: dict[str, str], signs: Signs, function: Function) -> None:
+        self.roots, self.signs, self.names = roots, signs, function.info.names
+        made = [s for s in statements(function.body) if isinstance(s, Alloc)]
+        once = Counter(s.array.name for s in made)
+        self.dims = {s.array.name: s.dims for s in made if once[s.array.name] == 1}
 
     def block(self, block: Block, around: frozenset[str]) -> Block:
         out: list[Stmt] = []
@@ -74,9 +76,10 @@ class _Fuser:
     def as_loop(self, stmt: Stmt, around: frozenset[str]) -> For | None:
         """The statement as a loop that others may be merged with: a copy is one, if there is one to merge it with."""
         if isinstance(stmt, CopyTo) and stmt.target.ndim and stmt.target.dtype == stmt.source.dtype:
-            source, root = stmt.source, lambda array: self.roots.get(array.name, array.name)
-            if root(source) != root(stmt.target) and source.dims == stmt.target.dims:
-                stmt = elementwise(stmt.target, lambda index: Load(source, index), self.names, around, stmt.span)
+            target, source, root = stmt.target, stmt.source, lambda array: self.roots.get(array.name, array.name)
+            dims = self.dims.get(target.name)
+            if root(source) != root(target) and dims is not None and dims == self.dims.get(source.name):
+                stmt = elementwise(target, dims, lambda index: Load(source, index), self.names, around, stmt.span)
         return stmt if isinstance(stmt, For) else None
 
     def joined(self, out: list[Stmt], later: For, around: frozenset[str]) -> bool:

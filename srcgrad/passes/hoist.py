@@ -81,9 +81,8 @@ class _Hoister:
                 continue
             ahead.append(replace(stmt, dims=tuple(map(self.length, stmt.dims)), fill=None))
             if stmt.fill is not None:
-                body.append(
-                    elementwise(stmt.array, partial(_same_everywhere, stmt.fill), self.names, around, stmt.span)
-                )
+                fill = partial(_same_everywhere, stmt.fill)
+                body.append(elementwise(stmt.array, stmt.dims, fill, self.names, around, stmt.span))
         return ahead, replace(loop, body=tuple(body)) if ahead else loop
 
     def varies(self, made: Alloc, changed: set[Var]) -> bool:

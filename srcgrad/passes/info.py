@@ -39,11 +39,16 @@ def roots_of(function: Function) -> dict[str, str]:
 
 
 def elementwise(
-    array: Array, value: Callable[[tuple[Var, ...]], Expr], names: Names, around: frozenset[str], span: Any = None
+    array: Array,
+    dims: tuple[Expr, ...],
+    value: Callable[[tuple[Var, ...]], Expr],
+    names: Names,
+    around: frozenset[str],
+    span: Any = None,
 ) -> Stmt:
     """A nest of loops that stores a value in every element of an array."""
     indices = names.free_indices(array.ndim, around)
     inner: Stmt = Store(array, indices, value(indices), span=span)
-    for index, dim in reversed(list(zip(indices, array.dims, strict=True))):
+    for index, dim in reversed(list(zip(indices, dims, strict=True))):
         inner = For(index, affine.ZERO, dim, affine.ONE, (inner,), ordered=False, span=span)
     return inner
