@@ -427,6 +427,12 @@ def _statements(block: Block) -> list[ast.stmt]:
                     _assign(_name(array.name), ast.Call(ast.Attribute(_name(source.name), "copy", ast.Load()), [], []))
                 )
                 position += 1
+            case ((Push() | Pop()), _) if _is_of_scalars(stmt):
+                run: list[Any] = [stmt]
+                while position + 1 < len(block) and _is_next(block[position + 1], stmt):
+                    position += 1
+                    run.append(block[position])
+                out += _pushed(run) if isinstance(stmt, Push) else _popped(run)
             case _:
                 nodes = _statement(stmt)
                 nodes[0].origin = stmt  # type: ignore[attr-defined]
@@ -496,11 +502,8 @@ def _statement(stmt: Stmt) -> list[ast.stmt]:
                 _assign(_name(stack.top), top),
             ]
         case Push(stack=stack, value=value):
-            routine = "push_array" if isinstance(value, Array) else "push"
-            return [
-                _assign(_name(stack.top), _parse_call(routine, _name(stack.name), _name(stack.top), _operand(value)))
-            ]
-        case Pop(target=target, stack=stack, dims=dims):
+            return [_push("push_array", stack, [value])]
+        case Pop(target=Array() as target, stack=stack, dims=dims):
             return _pop(target, stack, dims)
         case Borrow(things=things, lent=lent):
             return [_assign(_names(things, ast.Store()), _parse_call("borrow", _name(lent)))]
@@ -521,16 +524,50 @@ def _names(things: tuple[Any, ...], context: ast.expr_context) -> ast.expr:
     return ast.Tuple([_name(thing.name) for thing in things], context)
 
 
-def _pop(target: Var | Array, stack: Stack, dims: tuple[Expr, ...]) -> list[ast.stmt]:
-    size = _operand(affine.product(dims)) if isinstance(target, Array) else ast.Constant(1)
-    down = ast.AugAssign(ast.Name(stack.top, ast.Load()), ast.Sub(), size)
-    buffer = ast.Subscript(_name(stack.name), ast.Constant(0), ast.Load())
-    if isinstance(target, Var):
-        return [down, _assign(_name(target.name), ast.Subscript(buffer, _name(stack.top), ast.Load()))]
+def _is_of_scalars(stmt: Stmt) -> bool:
+    return isinstance(stmt.value if isinstance(stmt, Push) else stmt.target, Expr)  # type: ignore[attr-defined]
+
+
+def _is_next(stmt: Stmt, first: Push | Pop) -> bool:
+    """Does it push, or pop, one more number on the same stack?"""
+    return isinstance(stmt, type(first)) and stmt.stack == first.stack and _is_of_scalars(stmt)
+
+
+def _push(routine: str, stack: Stack, values: list[Any]) -> ast.stmt:
+    given = [_operand(value) for value in values]
+    return _assign(_name(stack.top), _parse_call(routine, _name(stack.name), _name(stack.top), *given))
+
+
+def _pushed(run: list[Any]) -> list[ast.stmt]:
+    return [_push("push", run[0].stack, [stmt.value for stmt in run])]
+
+
+def _popped(run: list[Any]) -> list[ast.stmt]:
+    """The last that was pushed is the last of its row."""
+    stack = run[0].stack
+    out = [_down(stack, ast.Constant(len(run)))]
+    for place, stmt in zip(reversed(range(len(run))), run, strict=True):
+        top = _name(stack.top)
+        at = ast.BinOp(top, ast.Add(), ast.Constant(place)) if place else top
+        out.append(_assign(_name(stmt.target.name), ast.Subscript(_buffer(stack), at, ast.Load())))
+    return out
+
+
+def _down(stack: Stack, size: ast.expr) -> ast.stmt:
+    return ast.AugAssign(ast.Name(stack.top, ast.Load()), ast.Sub(), size)
+
+
+def _buffer(stack: Stack) -> ast.expr:
+    return ast.Subscript(_name(stack.name), ast.Constant(0), ast.Load())
+
+
+def _pop(target: Array, stack: Stack, dims: tuple[Expr, ...]) -> list[ast.stmt]:
+    size = _operand(affine.product(dims))
     end = ast.BinOp(_name(stack.top), ast.Add(), size)
-    part = ast.Subscript(buffer, ast.Slice(_name(stack.top), end), ast.Load())
+    part = ast.Subscript(_buffer(stack), ast.Slice(_name(stack.top), end), ast.Load())
     shape = ast.Tuple([_operand(affine.normal(dim)) for dim in dims], ast.Load())
-    return [down, _assign(_name(target.name), ast.Call(ast.Attribute(part, "reshape", ast.Load()), [shape], []))]
+    reshaped = ast.Call(ast.Attribute(part, "reshape", ast.Load()), [shape], [])
+    return [_down(stack, size), _assign(_name(target.name), reshaped)]
 
 
 def _assign(target: ast.expr, value: ast.expr) -> ast.stmt:

@@ -527,3 +527,19 @@ def row_that_grows(x):
         for i in range(x.shape[0]):
             y[0, j] += y[i, j - 1] * x[i, j]
     return y
+
+
+@program(case(real(7), 0.7, 90), case(real(7), number(0.7), 0), compiled=True)
+def keeps_of_all_kinds(w, x, n):
+    """More than fits at first, of several dtypes, kept in the loop and in its branches."""
+    k, place, y, total = 0, 0, x, 0.0
+    while k < n:
+        place = (place * 3 + k) % 7
+        z = np.sin(y * w[place]) + 0.5
+        if z > 0.6:
+            y = y * z * np.cos(z)
+            total += y * y
+        else:
+            y = np.sqrt(1.0 + y * y) * z
+        k += 1 + place % 2
+    return total + y
