@@ -529,7 +529,7 @@ def row_that_grows(x):
     return y
 
 
-@program(case(real(7), 0.7, 90), case(real(7), number(0.7), 0), compiled=True)
+@program(case(real(7), number(0.7), 90), case(real(7), number(0.7), 0), compiled=True)
 def keeps_of_all_kinds(w, x, n):
     """More than fits at first, of several dtypes, kept in the loop and in its branches."""
     k, place, y, total = 0, 0, x, 0.0
