@@ -11,7 +11,7 @@ import ast
 import math
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
@@ -88,6 +88,7 @@ class Facts:
     """What is known of lines of the text and can't be read in it: a compiler's licence.
 
     `inside`: on this line every access to this array is inside it, and its indices are not negative.
+    `natural`: on this line no index into this array is negative.
     `reorder`: the addition on this line is one of a sum that may be taken in any order.
     `memory`: the memory that an array is a handle on; two that were allocated here never overlap, nor do they overlap
     with what came from outside (which may).
@@ -95,6 +96,7 @@ class Facts:
     """
 
     inside: frozenset[tuple[int, str]] = frozenset()
+    natural: frozenset[tuple[int, str]] = frozenset()
     reorder: frozenset[int] = frozenset()
     memory: frozenset[tuple[str, str]] = frozenset()
     hidden: frozenset[tuple[int, str]] = frozenset()
@@ -162,6 +164,7 @@ def _memory(function: Function) -> Iterator[tuple[str, str]]:
 def _facts(definitions: list[ast.stmt], text: str, function: Function) -> Facts:
     """The facts of statements, by the lines on which they were printed."""
     inside: set[tuple[int, str]] = set()
+    natural: set[tuple[int, str]] = set()
     reorder: set[int] = set()
     hidden: set[tuple[int, str]] = set()
     printed = ast.parse(text).body[-len(definitions) :]
@@ -173,10 +176,13 @@ def _facts(definitions: list[ast.stmt], text: str, function: Function) -> Facts:
             hidden.add((node.lineno, origin.index.name))
         last = getattr(node, "iter", getattr(node, "test", node)).end_lineno
         for line in range(node.lineno, (last or node.lineno) + 1):
-            inside |= {(line, name) for name in _inside(origin)}
+            inside |= {(line, name) for name in _of_all(origin, lambda place: not place.checked)}
+            natural |= {(line, name) for name in _of_all(origin, lambda place: place.natural or not place.checked)}
             if isinstance(origin, AddTo) and origin.reorder:
                 reorder.add(line)
-    return Facts(frozenset(inside), frozenset(reorder), frozenset(_memory(function)), frozenset(hidden))
+    return Facts(
+        frozenset(inside), frozenset(natural), frozenset(reorder), frozenset(_memory(function)), frozenset(hidden)
+    )
 
 
 def _hides_its_index(loop: For) -> bool:
@@ -206,8 +212,8 @@ def _touches_others(loop: For | While) -> tuple[bool, bool]:
 
 def _element_written(stmt: Stmt) -> tuple[Load, ...]:
     match stmt:
-        case Store(array=array, index=index, checked=checked):
-            return (Load(array, index, checked),)
+        case Store(array=array, index=index, checked=checked, natural=natural):
+            return (Load(array, index, checked, natural),)
         case AddTo(target=Load() as target):
             return (target,)
     return ()
@@ -226,11 +232,11 @@ def _is_comment(stmt: ast.stmt) -> bool:
     return isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant) and isinstance(stmt.value.value, str)
 
 
-def _inside(stmt: Stmt) -> set[str]:
-    """The arrays all of whose elements that a statement reads or writes are proved to be there."""
+def _of_all(stmt: Stmt, holds: Callable[[Load], bool]) -> set[str]:
+    """The arrays of which something holds for all elements that a statement reads or writes."""
     found = [load for expr in expressions(stmt) for load in loads(expr)]
     found += _element_written(stmt)
-    return {load.array.name for load in found} - {load.array.name for load in found if load.checked}
+    return {load.array.name for load in found} - {load.array.name for load in found if not holds(load)}
 
 
 def _runtime_names() -> tuple[str, ...]:
