@@ -36,6 +36,7 @@ from .passes.peel import peel
 from .passes.prove_bounds import prove_bounds
 from .passes.registers import registers
 from .passes.reverse import reverse
+from .passes.share_lookups import share_lookups
 from .passes.simplify import simplify
 from .passes.skip_zeros import skip_zeros
 from .passes.tidy import tidy
@@ -51,6 +52,7 @@ PRIMAL: tuple[Pass, ...] = (
     fuse,  # loops over one range that may be one loop are; temporaries shrink to scalars
     hoist,  # memory that every iteration would allocate is allocated ahead of the loop
     tidy,
+    share_lookups,  # an index that is read from memory is read once
     interchange,  # the loop that runs along the rows of arrays goes to the inside of its nest
     prove_bounds,  # accesses that need no check of their own
 )
@@ -74,6 +76,7 @@ DERIVATIVE: tuple[Pass, ...] = (
     skip_zeros,  # loops that would pass on the cotangent of a branch that was not taken
     hoist,
     tidy,
+    share_lookups,
     interchange,
     registers,  # elements that a loop adds to over and over are scalars in it
     prove_bounds,

@@ -2,6 +2,7 @@
 
 x_b[i] += g * w[i]      every index proved to be inside: a bare load, add and store (Numba wraps negative indices
                         and checks bounds, and LLVM can vectorise past neither)
+x[columns[p]]           not proved: one comparison, where Numba has three and a choice
 s += x[i] * w[i]        a sum of ours: its additions carry `reassoc`, so that it is taken in vector registers; the
                         user's own arithmetic stays strict
 for i in range(n - 1, -1, -1):  LLVM is kept from seeing through i: it lifts the test whether rows of an inner loop
@@ -33,25 +34,53 @@ class FactLower(Lower):
         return self.metadata[FACTS]
 
     def _place(self, array: Any, index: Any) -> Any:
-        """The address of an element that is proved to be inside its array; None where it is not."""
+        """The address of an element; None where Numba is to find it."""
+        if not self._is_element(array, index):
+            return None
         kind, given = self.typeof(array.name), self.typeof(index.name)
-        if not isinstance(kind, types.Array) or (self.loc.line, array.unversioned_name) not in self._facts.inside:
-            return None
-        parts = tuple(given) if isinstance(given, types.BaseTuple) else (given,)
-        if len(parts) != kind.ndim or not all(isinstance(part, types.Integer) for part in parts):
-            return None
+        parts = _parts(given)
+        place = self.loc.line, array.unversioned_name
+        proved = place in self._facts.inside
+        unknown = place not in self._facts.natural and all(part.signed for part in parts)
+        if not proved and not (unknown and self.context.enable_boundscheck):
+            return None  # (where LLVM sees that an index is not negative, it does better on Numba's checks)
         value = self.loadvar(index.name)
         values = cgutils.unpack_tuple(self.builder, value) if isinstance(given, types.BaseTuple) else [value]
         values = [self.context.cast(self.builder, v, t, types.intp) for v, t in zip(values, parts, strict=True)]
         memory = make_array(kind)(self.context, self.builder, self.loadvar(array.name))
         shape = cgutils.unpack_tuple(self.builder, memory.shape, kind.ndim)
         strides = cgutils.unpack_tuple(self.builder, memory.strides, kind.ndim)
+        if not proved:
+            values = [self._checked(v, length) for v, length in zip(values, shape, strict=True)]
         return cgutils.get_item_pointer2(self.context, self.builder, memory.data, shape, strides, kind.layout, values)
+
+    def _checked(self, index: Any, length: Any) -> Any:
+        """The index, from the end where it is negative; one comparison finds that there is nothing to be done."""
+        usual = self.builder.block
+        with self.builder.if_then(self.builder.icmp_unsigned(">=", index, length), likely=False):
+            from_end = self.builder.add(index, length)
+            cgutils.do_boundscheck(self.context, self.builder, from_end, length)
+            unusual = self.builder.block
+        inside = self.builder.phi(index.type)
+        inside.add_incoming(index, usual)
+        inside.add_incoming(from_end, unusual)
+        return inside
+
+    def _is_element(self, array: Any, index: Any) -> bool:
+        kind, parts = self.typeof(array.name), _parts(self.typeof(index.name))
+        return (
+            isinstance(kind, types.Array)
+            and len(parts) == kind.ndim
+            and all(isinstance(part, types.Integer) for part in parts)
+        )
 
     def lower_getitem(self, resty: Any, expr: Any, value: Any, index: Any, signature: Any) -> Any:
         pointer = self._place(value, index)
         if pointer is None:
-            return super().lower_getitem(resty, expr, value, index, signature)
+            item = super().lower_getitem(resty, expr, value, index, signature)
+            if self._is_element(value, index) and getattr(item, "opname", "") == "load":
+                self._mark(item, value)
+            return item
         kind = self.typeof(value.name)
         item = load_item(self.context, self.builder, kind, pointer)
         self._mark_memory(value)
@@ -60,7 +89,10 @@ class FactLower(Lower):
     def lower_setitem(self, target_var: Any, index_var: Any, value_var: Any, signature: Any) -> Any:
         pointer = self._place(target_var, index_var)
         if pointer is None:
-            return super().lower_setitem(target_var, index_var, value_var, signature)
+            done = super().lower_setitem(target_var, index_var, value_var, signature)
+            if self._is_element(target_var, index_var):
+                self._mark_memory(target_var)
+            return done
         kind = self.typeof(target_var.name)
         value = self.context.cast(self.builder, self.loadvar(value_var.name), self.typeof(value_var.name), kind.dtype)
         store_item(self.context, self.builder, kind, value, pointer)
@@ -68,14 +100,16 @@ class FactLower(Lower):
         return None
 
     def _mark_memory(self, array: Any) -> None:
-        """Say of the access just made which memory it can't touch: LLVM then needs no checks at run time."""
         access = self.builder.block.instructions[-1]
+        if access.opname in ("load", "store"):
+            self._mark(access, array)
+
+    def _mark(self, access: Any, array: Any) -> None:
+        """Say of an access which memory it can't touch: LLVM then needs no checks at run time."""
         memory = dict(self._facts.memory)
         own = memory.get(array.unversioned_name)
-        if own is None or access.opname not in ("load", "store"):
-            return
         others = sorted(set(memory.values()) - {own})
-        if others:
+        if own is not None and others:
             access.set_metadata("alias.scope", self._scopes((own,)))
             access.set_metadata("noalias", self._scopes(tuple(others)))
 
@@ -108,6 +142,10 @@ class FactLower(Lower):
             right.flags = [*right.flags, "contract"]
         add = self.builder.fadd if expr.immutable_fn is operator.add else self.builder.fsub
         return add(left, right, flags=REORDER)
+
+
+def _parts(index: types.Type) -> tuple[types.Type, ...]:
+    return tuple(index) if isinstance(index, types.BaseTuple) else (index,)
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)

@@ -11,7 +11,7 @@ import ast
 import math
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
@@ -88,6 +88,7 @@ class Facts:
     """What is known of lines of the text and can't be read in it: a compiler's licence.
 
     `inside`: on this line every access to this array is inside it, and its indices are not negative.
+    `natural`: on this line no index into this array is negative.
     `reorder`: the addition on this line is one of a sum that may be taken in any order.
     `memory`: the memory that an array is a handle on; two that were allocated here never overlap, nor do they overlap
     with what came from outside (which may).
@@ -95,6 +96,7 @@ class Facts:
     """
 
     inside: frozenset[tuple[int, str]] = frozenset()
+    natural: frozenset[tuple[int, str]] = frozenset()
     reorder: frozenset[int] = frozenset()
     memory: frozenset[tuple[str, str]] = frozenset()
     hidden: frozenset[tuple[int, str]] = frozenset()
@@ -162,6 +164,7 @@ def _memory(function: Function) -> Iterator[tuple[str, str]]:
 def _facts(definitions: list[ast.stmt], text: str, function: Function) -> Facts:
     """The facts of statements, by the lines on which they were printed."""
     inside: set[tuple[int, str]] = set()
+    natural: set[tuple[int, str]] = set()
     reorder: set[int] = set()
     hidden: set[tuple[int, str]] = set()
     printed = ast.parse(text).body[-len(definitions) :]
@@ -173,10 +176,13 @@ def _facts(definitions: list[ast.stmt], text: str, function: Function) -> Facts:
             hidden.add((node.lineno, origin.index.name))
         last = getattr(node, "iter", getattr(node, "test", node)).end_lineno
         for line in range(node.lineno, (last or node.lineno) + 1):
-            inside |= {(line, name) for name in _inside(origin)}
+            inside |= {(line, name) for name in _of_all(origin, lambda place: not place.checked)}
+            natural |= {(line, name) for name in _of_all(origin, lambda place: place.natural or not place.checked)}
             if isinstance(origin, AddTo) and origin.reorder:
                 reorder.add(line)
-    return Facts(frozenset(inside), frozenset(reorder), frozenset(_memory(function)), frozenset(hidden))
+    return Facts(
+        frozenset(inside), frozenset(natural), frozenset(reorder), frozenset(_memory(function)), frozenset(hidden)
+    )
 
 
 def _hides_its_index(loop: For) -> bool:
@@ -206,8 +212,8 @@ def _touches_others(loop: For | While) -> tuple[bool, bool]:
 
 def _element_written(stmt: Stmt) -> tuple[Load, ...]:
     match stmt:
-        case Store(array=array, index=index, checked=checked):
-            return (Load(array, index, checked),)
+        case Store(array=array, index=index, checked=checked, natural=natural):
+            return (Load(array, index, checked, natural),)
         case AddTo(target=Load() as target):
             return (target,)
     return ()
@@ -226,11 +232,11 @@ def _is_comment(stmt: ast.stmt) -> bool:
     return isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant) and isinstance(stmt.value.value, str)
 
 
-def _inside(stmt: Stmt) -> set[str]:
-    """The arrays all of whose elements that a statement reads or writes are proved to be there."""
+def _of_all(stmt: Stmt, holds: Callable[[Load], bool]) -> set[str]:
+    """The arrays of which something holds for all elements that a statement reads or writes."""
     found = [load for expr in expressions(stmt) for load in loads(expr)]
     found += _element_written(stmt)
-    return {load.array.name for load in found} - {load.array.name for load in found if load.checked}
+    return {load.array.name for load in found} - {load.array.name for load in found if not holds(load)}
 
 
 def _runtime_names() -> tuple[str, ...]:
@@ -427,6 +433,12 @@ def _statements(block: Block) -> list[ast.stmt]:
                     _assign(_name(array.name), ast.Call(ast.Attribute(_name(source.name), "copy", ast.Load()), [], []))
                 )
                 position += 1
+            case ((Push() | Pop()), _) if _is_of_scalars(stmt):
+                run: list[Any] = [stmt]
+                while position + 1 < len(block) and _is_next(block[position + 1], stmt):
+                    position += 1
+                    run.append(block[position])
+                out += _pushed(run) if isinstance(stmt, Push) else _popped(run)
             case _:
                 nodes = _statement(stmt)
                 nodes[0].origin = stmt  # type: ignore[attr-defined]
@@ -496,11 +508,8 @@ def _statement(stmt: Stmt) -> list[ast.stmt]:
                 _assign(_name(stack.top), top),
             ]
         case Push(stack=stack, value=value):
-            routine = "push_array" if isinstance(value, Array) else "push"
-            return [
-                _assign(_name(stack.top), _parse_call(routine, _name(stack.name), _name(stack.top), _operand(value)))
-            ]
-        case Pop(target=target, stack=stack, dims=dims):
+            return [_push("push_array", stack, [value])]
+        case Pop(target=Array() as target, stack=stack, dims=dims):
             return _pop(target, stack, dims)
         case Borrow(things=things, lent=lent):
             return [_assign(_names(things, ast.Store()), _parse_call("borrow", _name(lent)))]
@@ -521,16 +530,50 @@ def _names(things: tuple[Any, ...], context: ast.expr_context) -> ast.expr:
     return ast.Tuple([_name(thing.name) for thing in things], context)
 
 
-def _pop(target: Var | Array, stack: Stack, dims: tuple[Expr, ...]) -> list[ast.stmt]:
-    size = _operand(affine.product(dims)) if isinstance(target, Array) else ast.Constant(1)
-    down = ast.AugAssign(ast.Name(stack.top, ast.Load()), ast.Sub(), size)
-    buffer = ast.Subscript(_name(stack.name), ast.Constant(0), ast.Load())
-    if isinstance(target, Var):
-        return [down, _assign(_name(target.name), ast.Subscript(buffer, _name(stack.top), ast.Load()))]
+def _is_of_scalars(stmt: Stmt) -> bool:
+    return isinstance(stmt.value if isinstance(stmt, Push) else stmt.target, Expr)  # type: ignore[attr-defined]
+
+
+def _is_next(stmt: Stmt, first: Push | Pop) -> bool:
+    """Does it push, or pop, one more number on the same stack?"""
+    return isinstance(stmt, type(first)) and stmt.stack == first.stack and _is_of_scalars(stmt)
+
+
+def _push(routine: str, stack: Stack, values: list[Any]) -> ast.stmt:
+    given = [_operand(value) for value in values]
+    return _assign(_name(stack.top), _parse_call(routine, _name(stack.name), _name(stack.top), *given))
+
+
+def _pushed(run: list[Any]) -> list[ast.stmt]:
+    return [_push("push", run[0].stack, [stmt.value for stmt in run])]
+
+
+def _popped(run: list[Any]) -> list[ast.stmt]:
+    """The last that was pushed is the last of its row."""
+    stack = run[0].stack
+    out = [_down(stack, ast.Constant(len(run)))]
+    for place, stmt in zip(reversed(range(len(run))), run, strict=True):
+        top = _name(stack.top)
+        at = ast.BinOp(top, ast.Add(), ast.Constant(place)) if place else top
+        out.append(_assign(_name(stmt.target.name), ast.Subscript(_buffer(stack), at, ast.Load())))
+    return out
+
+
+def _down(stack: Stack, size: ast.expr) -> ast.stmt:
+    return ast.AugAssign(ast.Name(stack.top, ast.Load()), ast.Sub(), size)
+
+
+def _buffer(stack: Stack) -> ast.expr:
+    return ast.Subscript(_name(stack.name), ast.Constant(0), ast.Load())
+
+
+def _pop(target: Array, stack: Stack, dims: tuple[Expr, ...]) -> list[ast.stmt]:
+    size = _operand(affine.product(dims))
     end = ast.BinOp(_name(stack.top), ast.Add(), size)
-    part = ast.Subscript(buffer, ast.Slice(_name(stack.top), end), ast.Load())
+    part = ast.Subscript(_buffer(stack), ast.Slice(_name(stack.top), end), ast.Load())
     shape = ast.Tuple([_operand(affine.normal(dim)) for dim in dims], ast.Load())
-    return [down, _assign(_name(target.name), ast.Call(ast.Attribute(part, "reshape", ast.Load()), [shape], []))]
+    reshaped = ast.Call(ast.Attribute(part, "reshape", ast.Load()), [shape], [])
+    return [_down(stack, size), _assign(_name(target.name), reshaped)]
 
 
 def _assign(target: ast.expr, value: ast.expr) -> ast.stmt:

@@ -118,11 +118,15 @@ class Call(Expr):
 
 @dataclass(frozen=True)
 class Load(Expr):
-    """One element of an array.  `checked=False`: the index is proved to be inside (see `prove_bounds`)."""
+    """One element of an array.  `checked=False`: the index is proved to be inside (see `prove_bounds`).
+
+    `natural`: it is proved to be at least 0, if not to be inside.
+    """
 
     array: Array
     index: tuple[Expr, ...]
     checked: bool = True
+    natural: bool = False
 
     @property
     def dtype(self) -> np.dtype:  # type: ignore[override]
@@ -215,6 +219,7 @@ class Store(Stmt):
     index: tuple[Expr, ...]
     value: Expr
     checked: bool = True
+    natural: bool = False
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ def rebuild(expr: Expr, parts: tuple[Expr, ...]) -> Expr:
         case Call():
             return expr if parts == expr.args else Call(expr.op, parts, expr.dtype)
         case Load():
-            return expr if parts == expr.index else Load(expr.array, parts, expr.checked)
+            return expr if parts == expr.index else replace(expr, index=parts)
         case Old():
             return expr if parts[0] == expr.expr else Old(parts[0], expr.at, expr.local)
         case Cotangent(of=Load(array=array)):

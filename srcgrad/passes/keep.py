@@ -5,7 +5,7 @@ sweep a version is
     valid        nothing can have changed the variable (or the memory) since,
     recomputed   from what is at hand, at the top of the mirrored block, where that is cheaper than a load,
     kept         stored when it is born: in an array with one axis per enclosing loop where trip counts are known ahead,
-                 else on a growing stack.
+                 else on a growing stack, together with what else its block keeps.
 
     for i: s = s * x[i]        for i: s_kept[i] = s; s = s * x[i]
     sweep for i:          →    sweep for i:
@@ -121,6 +121,8 @@ class _Keep:
         self.forward = Forward(self.body, self.roots)
         self.edits = _Edits()
         self.tops: dict[tuple[int, int], list[Stmt]] = {}  # what a mirrored block of the sweep begins with
+        self.ends: dict[tuple[int, int], list[Stmt]] = {}  # what a block of the forward part ends with, last first
+        self.stacks: dict[Any, Stack] = {}  # one for all values of a dtype that a block pushes
         self.versions: dict[Version, Var] = {}
         self.kept_expressions: dict[tuple[Expr, int], Expr] = {}
         self.kept_arrays: dict[Any, Array] = {}
@@ -141,7 +143,11 @@ class _Keep:
     def sweep_block(self, block: Block, key: tuple[int, int]) -> Block:
         """Resolve a block of the sweep; `key` is the forward block that it mirrors."""
         out = [self.sweep_statement(stmt, key) for stmt in block]
-        return (*self.tops.pop(key, []), *out)
+        return (*self.popped_first(self.tops.pop(key, [])), *out)
+
+    def popped_first(self, top: list[Stmt]) -> list[Stmt]:
+        """What is popped one after the other is popped as one."""
+        return sorted(top, key=lambda stmt: not (isinstance(stmt, Pop) and isinstance(stmt.target, Var)))
 
     def sweep_statement(self, stmt: Stmt, key: tuple[int, int]) -> Stmt:
         if isinstance(stmt, (Library, Invoke)):
@@ -412,8 +418,15 @@ class _Keep:
             where.append(Store(kept, index, source))
             self.tops.setdefault(key, []).append(Assign(target, Load(kept, self.mirrored(index, key))))
             return
-        stack = self.new_stack(f"{source.name}_kept", source.dtype, loops[0].label)
-        where.append(Push(stack, source))
+        if (key, source.dtype) not in self.stacks:
+            self.stacks[key, source.dtype] = self.new_stack("kept", source.dtype, loops[0].label)
+        self.push_at_end(self.stacks[key, source.dtype], source, target, key, where)
+
+    def push_at_end(self, stack: Stack, source: Var, target: Var, key: tuple[int, int], where: list[Stmt]) -> None:
+        """What a block keeps is pushed together, when it is left, and popped together by the mirrored block."""
+        held = Var(self.info.names.fresh(f"{source.name}_kept"), source.dtype)
+        where.append(Assign(held, source))
+        self.ends.setdefault(key, []).append(Push(stack, held))
         self.tops.setdefault(key, []).append(Pop(target, stack))
 
     def mirrored(self, index: tuple[Expr, ...], key: tuple[int, int]) -> tuple[Expr, ...]:
@@ -528,7 +541,7 @@ class _Keep:
             out += self.edits.after.get(stmt.label, [])
         if key == ROOT:
             out += self.edits.before.get(END, [])
-        return tuple(out)
+        return (*out, *reversed(self.ends.get(key, ())))
 
     # ------------------------------------------------------------------------------------------------- names
 

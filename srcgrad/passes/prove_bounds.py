@@ -222,8 +222,9 @@ class _Prover:
                 return stmt
             case For(start=start, stop=stop, step=step):
                 return replace(stmt, start=mark(start), stop=mark(stop), step=mark(step))
-            case Store(array=array, index=index) if self.is_safe(Load(array, index), scope):
-                stmt = replace(stmt, checked=False)
+            case Store(array=array, index=index):
+                place = self.proved_place(Load(array, index), scope)
+                stmt = replace(stmt, checked=place.checked, natural=place.natural)
         return map_expressions(stmt, mark)
 
     def learn(self, stmt: Stmt, scope: _Scope) -> None:
@@ -280,9 +281,12 @@ class _Prover:
             unsure = scope.copy(ahead=len(scope.loops)) if sure < len(parts) else scope
             marked = (self.marked(part, scope if k < sure else unsure) for k, part in enumerate(parts))
             expr = rebuild(expr, tuple(marked))
-        if isinstance(expr, Load) and self.is_safe(expr, scope):
-            return replace(expr, checked=False)
-        return expr
+        return self.proved_place(expr, scope) if isinstance(expr, Load) else expr
+
+    def proved_place(self, load: Load, scope: _Scope) -> Load:
+        if self.is_safe(load, scope):
+            return replace(load, checked=False)
+        return replace(load, natural=all(self.is_natural(index, scope) for index in load.index))
 
     def is_safe(self, load: Load, scope: _Scope) -> bool:
         dims = scope.shapes.get(load.array.name)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ..ir.nodes import Alloc, Array, Assign, Block, CopyTo, For, Function, Invoke, Pop, Push, Stack, Stmt, Var
+from ..ir.nodes import Alloc, Array, CopyTo, For, Function, Invoke, Pop, Push, Stack, Stmt, Var
 from ..ir.walk import rewrite_block, statements
 from .info import Info
 from .keep import KEEP_IN_LOOP, _Keep
@@ -63,7 +63,6 @@ class _KeepOnTape(_Keep):
         super().__init__(function)
         self.info.extra["tapes"] = {}
         self.forward = _Frame(self.body, self.roots)
-        self.ends: dict[Key, list[Stmt]] = {}  # what a block ends with, last first
 
     def is_left(self, key: Key) -> bool:
         return key != ROOT
@@ -74,12 +73,10 @@ class _KeepOnTape(_Keep):
     def keep_value(self, source: Var, target: Var, key: Key, where: list[Stmt], over: Any = None) -> None:
         if key == ROOT:
             return super().keep_value(source, target, key, where, over)
-        held = Var(self.info.names.fresh(f"{source.name}_kept"), source.dtype)
-        where.append(Assign(held, source))
-        stack = tape_of(self.info, source.dtype)
-        self.ends.setdefault(key, []).append(Push(stack, held))
-        self.tops.setdefault(key, []).append(Pop(target, stack))
-        return None
+        return self.push_at_end(tape_of(self.info, source.dtype), source, target, key, where)
+
+    def popped_first(self, top: list[Stmt]) -> list[Stmt]:
+        return top  # arrays are on the same tape
 
     def keep_array(self, array: Array, place: Place) -> Array:
         if place.block == ROOT or (array, place) in self.kept_arrays:
@@ -100,6 +97,3 @@ class _KeepOnTape(_Keep):
         if place.label is not None and place.label < 0:
             return self.edits.before.setdefault(-place.label, []), -place.label
         return self.after_place(place), self.forward.label_after(place)
-
-    def edited(self, block: Block, key: Key) -> Block:
-        return (*super().edited(block, key), *reversed(self.ends.get(key, ())))

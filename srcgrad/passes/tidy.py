@@ -186,6 +186,8 @@ def _without_dead(function: Function) -> Function:
     if info.kind in ("primal", "callee"):
         live |= {p.name for p in function.params if isinstance(p, (Array, Stack))}
         live |= {f"{p.name}*" for p in function.params if isinstance(p, Stack)}  # what another has pushed has to go
+    popped = [s.stack.name for s in statements(function.body) if isinstance(s, Pop)]
+    live |= {f"{name}*" for name in popped if popped.count(name) > 1}  # what is not wanted goes with the rest
     live |= {f"{name}=" for name in _written_handles(function.body)}  # handles that something is added to
     while True:
         before = len(live)

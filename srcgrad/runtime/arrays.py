@@ -167,14 +167,15 @@ def _absorb(x_b, out_b):
     return _made("absorb", f"def absorb(x_b, out_b):\n    if x_b.shape != out_b.shape:\n{body}\n")
 
 
-def push(buffer: Any, top: Any, value: Any) -> Any:
-    """Keep a value; the new top.  (How it is compiled is in `lent`.)"""
-    if top == buffer[0].size:
-        grown = np.empty(2 * top, buffer[0].dtype)
-        grown[:top] = buffer[0]
+def push(buffer: Any, top: Any, *values: Any) -> Any:
+    """Keep values; the new top.  (How it is compiled is in `lent`.)"""
+    end = top + len(values)
+    if end > buffer[0].size:
+        grown = np.empty(2 * end, buffer[0].dtype)
+        grown[:top] = buffer[0][:top]
         buffer[0] = grown
-    buffer[0][top] = value
-    return top + 1
+    buffer[0][top:end] = values
+    return end
 
 
 def push_array(buffer: Any, top: Any, values: Any) -> Any:

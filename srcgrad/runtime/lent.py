@@ -127,26 +127,44 @@ def _replace(typing_context, shelf, array):
 
 
 @intrinsic
-def _push_on_shelf(typing_context, shelf, top, value):
-    """The store alone is what callers are to inline: growing is a call."""
+def _push_on_shelf(typing_context, shelf, top, values):
+    """The stores alone are what callers are to inline: growing is a call."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         place = builder.bitcast(args[0], context.get_data_type(shelf.array).as_pointer())
         array = context.make_array(shelf.array)(context, builder, ref=place)
-        with cgutils.if_unlikely(builder, builder.icmp_signed(">=", args[1], array.nitems)):
-            context.compile_internal(builder, _grow, types.none(shelf, types.intp), args[:2])
-        value = context.cast(builder, args[2], signature.args[2], shelf.array.dtype)
-        item = builder.gep(builder.load(array._get_ptr_by_name("data")), [args[1]])
-        context.pack_value(builder, shelf.array.dtype, value, item)
-        return builder.add(args[1], context.get_constant(types.intp, 1))
+        end = builder.add(args[1], context.get_constant(types.intp, len(values)))
+        with cgutils.if_unlikely(builder, builder.icmp_signed(">", end, array.nitems)):
+            context.compile_internal(builder, _grow, types.none(shelf, types.intp), (args[0], end))
+        _store(context, builder, shelf.array, builder.load(array._get_ptr_by_name("data")), args[1], values, args[2])
+        return end
 
-    return types.intp(shelf, types.intp, value), generate
+    return types.intp(shelf, types.intp, values), generate
 
 
-def _grow(buffer, top):
+@intrinsic
+def _put(typing_context, array, top, values):
+    """array[top:] = values, where there is room for them."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = context.make_array(array)(context, builder, value=args[0]).data
+        _store(context, builder, array, data, args[1], values, args[2])
+        return context.get_dummy_value()
+
+    return types.none(array, types.intp, values), generate
+
+
+def _store(context: Any, builder: Any, array: Any, data: Any, top: Any, kinds: Any, values: Any) -> None:
+    for k, kind in enumerate(kinds):
+        value = context.cast(builder, builder.extract_value(values, k), kind, array.dtype)
+        item = builder.gep(data, [builder.add(top, context.get_constant(types.intp, k))])
+        context.pack_value(builder, array.dtype, value, item)
+
+
+def _grow(buffer, end):
     full = _on_shelf(buffer)
-    grown = np.empty(max(2 * top, min(8 * top, 1 << 18)), full.dtype)  # pages that are never touched cost nothing
-    grown[:top] = full[:top]
+    grown = np.empty(max(2 * end, min(8 * end, 1 << 18)), full.dtype)  # pages that are never touched cost nothing
+    grown[: full.size] = full
     _replace(buffer, grown)
 
 
@@ -155,7 +173,7 @@ def _bare(function: Any) -> Any:
     return FunctionType(function.__code__, function.__globals__, function.__name__)
 
 
-_push_on_list, _push_array_on_list = _bare(push), _bare(push_array)
+_push_array_on_list = _bare(push_array)
 
 
 @overload(push_array)
@@ -176,10 +194,20 @@ def _push_array(buffer, top, values):
 
 
 @overload(push)
-def _push(buffer, top, value):
+def _push(buffer, top, *values):
     if isinstance(buffer, Shelf):
-        return lambda buffer, top, value: _push_on_shelf(buffer, top, value)
-    return _push_on_list
+        return lambda buffer, top, *values: _push_on_shelf(buffer, top, values)
+
+    def on_list(buffer, top, *values):
+        end = top + len(values)
+        if end > buffer[0].size:
+            grown = np.empty(2 * end, buffer[0].dtype)
+            grown[:top] = buffer[0][:top]
+            buffer[0] = grown
+        _put(buffer[0], top, values)
+        return end
+
+    return on_list
 
 
 @overload(lending)

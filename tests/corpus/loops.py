@@ -527,3 +527,77 @@ def row_that_grows(x):
         for i in range(x.shape[0]):
             y[0, j] += y[i, j - 1] * x[i, j]
     return y
+
+
+@program(case(real(7), number(0.7), 90), case(real(7), number(0.7), 0), compiled=True)
+def keeps_of_all_kinds(w, x, n):
+    """More than fits at first, of several dtypes, kept in the loop and in its branches."""
+    k, place, y, total = 0, 0, x, 0.0
+    while k < n:
+        place = (place * 3 + k) % 7
+        z = np.sin(y * w[place]) + 0.5
+        if z > 0.6:
+            y = y * z * np.cos(z)
+            total += y * y
+        else:
+            y = np.sqrt(1.0 + y * y) * z
+        k += 1 + place % 2
+    return total + y
+
+
+# ---- indices that are looked up, more than once in an iteration
+
+
+@program(
+    case(real(4), real(5), integers(0, 2, 1, 2, -1), integers(0, 2, 2, 5)),
+    case(real(4), real(5), integers(0, 0, 0, 0, 0), integers(0, 0, 5, 5)),
+    compiled=True,
+)
+def sparse_rows(x, values, columns, starts):
+    y = np.zeros(starts.size - 1)
+    for i in range(starts.size - 1):
+        for p in range(starts[i], starts[i + 1]):
+            y[i] += values[p] * x[columns[p]]
+    return y
+
+
+@program(case(real(4), integers(1, 2, 3, 0)))
+def table_that_changes(x, to):
+    """The second lookup finds what the first statement has left there."""
+    y = np.zeros(4)
+    for i in range(4):
+        y[to[i]] += x[to[i]] * x[i]
+        to[i] = (to[i] + 1) % 4
+        y[to[i]] += x[to[i]] * x[to[i]]
+    return y
+
+
+@program(case(real(4), integers(1, 2, 3, 0, 2)))
+def place_that_moves(x, to):
+    y = np.zeros(4)
+    for i in range(4):
+        k = i
+        y[to[k]] += x[to[k]] * x[i]
+        k += 1
+        y[to[k]] += x[to[k]] * x[to[k]]
+    return y
+
+
+@program(case(real(4), integers(1, 2, 3)))
+def lookup_that_may_not_happen(x, to):
+    """to[i] is asked for where it is there, and only there."""
+    y = np.zeros(4)
+    for i in range(4):
+        y[i] += x[to[i]] * x[to[i]] if i < 3 else x[i]
+        y[i] += x[to[i]] * x[i] if i < 3 else 0.0
+    return y
+
+
+@program(case(real(4), integers(2, 0, 3, 1)))
+def table_of_tables(x, to):
+    """A table that is looked up in itself, and written by what it says."""
+    y = np.ones(4)
+    for i in range(4):
+        y[to[to[i]]] *= x[to[to[i]]] + x[to[i]]
+        to[to[i]] = i
+    return y
