@@ -89,10 +89,24 @@ def _borrow(typing_context, lent):
     return borrowed(lent), generate
 
 
+def _place_in_list(context: Any, builder: Any, kind: types.List, value: Any) -> Any:
+    items = ListInstance(context, builder, kind, value)
+    return builder.bitcast(items._gep(context.get_constant(types.intp, 0)), ir.IntType(8).as_pointer())
+
+
+@intrinsic
+def _shelf(typing_context, stack):
+    """The shelf that a list of one array is.  It is there as long as the list."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _place_in_list(context, builder, stack, args[0])
+
+    return Shelf(stack.dtype)(stack), generate
+
+
 def _without_owner(context: Any, builder: Any, kind: types.Type, value: Any) -> Any:
     if isinstance(kind, types.List):
-        items = ListInstance(context, builder, kind, value)
-        return builder.bitcast(items._gep(context.get_constant(types.intp, 0)), ir.IntType(8).as_pointer())
+        return _place_in_list(context, builder, kind, value)
     if isinstance(kind, types.Array):
         array = context.make_array(kind)(context, builder, value=value)
         array.meminfo = cgutils.get_null_value(array.meminfo.type)
@@ -155,7 +169,7 @@ def _bare(function: Any) -> Any:
     return FunctionType(function.__code__, function.__globals__, function.__name__)
 
 
-_push_on_list, _push_array_on_list = _bare(push), _bare(push_array)
+_push_array_on_list = _bare(push_array)
 
 
 @overload(push_array)
@@ -179,7 +193,7 @@ def _push_array(buffer, top, values):
 def _push(buffer, top, value):
     if isinstance(buffer, Shelf):
         return lambda buffer, top, value: _push_on_shelf(buffer, top, value)
-    return _push_on_list
+    return lambda buffer, top, value: _push_on_shelf(_shelf(buffer), top, value)  # buffer[0] would count references
 
 
 @overload(lending)
