@@ -115,6 +115,11 @@ def root(f: Real) -> Real:
     return lambda z: f(mp.sqrt(z))
 
 
+def scaled_erfc(t: Any) -> Any:
+    x = 3 * (1 + t) / (1 - t)
+    return mp.exp(x * x) * mp.erfc(x) * (1 + 2 * x)
+
+
 def bits(double: int, single: int) -> dict[str, int]:
     return {"float64": double, "float32": single}
 
@@ -150,6 +155,8 @@ FITS = {
         root(lambda t: (mp.atan(t) / t - 1) / t**2), root(lambda t: t**3 / mp.atan(t)), *SIXTEENTH, bits(58, 29))),
     "ERF": ("erf(x) = -expm1(-x*(ERF_FIRST + x*ERF(x)))", Fit(
         lambda x: -mp.log(mp.erfc(x)) / x, lambda x: x * mp.erfc(x) / mp.erf(x), mpf(0), mpf(6), bits(56, 28), 1)),
+    "ERFC": ("erfc(x) = exp(-x*x) * (ERFC_FIRST + t*ERFC(t)) / (1 + 2*x), t = (x - 3) / (x + 3)", Fit(
+        scaled_erfc, lambda t: 1 / scaled_erfc(t), mpf(-1), mpf("0.807"), bits(57, 28), 1)),
 }
 EXACT_TIMES_EXPONENT = {"float64": 42, "float32": 16}  # digits of a constant whose product with an exponent is exact
 CONSTANTS = {

@@ -39,6 +39,8 @@ DOMAINS = {
     "log2":   ((0.0, 10.0), (0.1, 10.0)),
     "log10":  ((0.0, 10.0), (0.1, 10.0)),
     "log1p":  ((-1.0, 10.0), (-0.9, 10.0)),
+    "logaddexp": ((-100.0, 100.0), (-5.0, 5.0)),
+    "logaddexp2": ((-100.0, 100.0), (-5.0, 5.0)),
     "sin":    ((-1e4, 1e4), (-10.0, 10.0)),
     "cos":    ((-1e4, 1e4), (-10.0, 10.0)),
     "tan":    ((-1e4, 1e4), (-10.0, 10.0)),
@@ -47,13 +49,20 @@ DOMAINS = {
     "cosh":   ((-711.0, 711.0), (-5.0, 5.0)),
     "tanh":   ((-22.0, 22.0), (-5.0, 5.0)),
     "erf":    ((-6.5, 6.5), (-3.0, 3.0)),
+    "erfc":   ((-6.5, 27.5), (-3.0, 3.0)),
     "pow":    ((0.0, 10.0), (0.1, 10.0)),
 }
-LIBM = {"arctan": math.atan, "exp2": np.exp2, "pow": math.pow}  # where `math` spells it otherwise
-NUMPY = {"erf": scipy.special.erf, "pow": np.power}
+TWO_OPERANDS = ("logaddexp", "logaddexp2", "pow")
+# What `math` spells otherwise, or does not have.
+LIBM = {
+    "arctan": math.atan, "exp2": np.exp2, "pow": math.pow, "logaddexp": np.logaddexp, "logaddexp2": np.logaddexp2,
+}
+NUMPY = {"erf": scipy.special.erf, "erfc": scipy.special.erfc, "pow": np.power}
 MPMATH = {
     "arctan": mpmath.atan, "exp2": lambda x: mpmath.mpf(2) ** x, "pow": lambda x, y: mpmath.mpf(x) ** y,
     "log2": lambda x: mpmath.log(x, 2),
+    "logaddexp": lambda x, y: max(x, y) + mpmath.log1p(mpmath.exp(-abs(x - y))),
+    "logaddexp2": lambda x, y: max(x, y) + mpmath.log1p(mpmath.mpf(2) ** -abs(x - y)) / mpmath.log(2),
 }
 # fmt: on
 
@@ -92,7 +101,7 @@ def _worst(name: str, dtype: Any) -> dict[str, Any]:
     with np.errstate(all="ignore"):
         true = _reference(name, dtype)(*(x.astype(np.longdouble if dtype is np.float64 else float) for x in operands))
         found = _ulps(got, true)
-    worst = np.argsort(found)[-(TRIED_AGAIN if name != "erf" else 20 * TRIED_AGAIN) :]
+    worst = np.argsort(found)[-(TRIED_AGAIN if name not in ("erf", "erfc") else 20 * TRIED_AGAIN) :]
     with mpmath.workprec(150):
         function = MPMATH.get(name) or getattr(mpmath, name)
         exact = [function(*map(_exact, x)) for x in zip(*(x[worst] for x in operands), strict=True)]
@@ -112,6 +121,8 @@ def _points(name: str, dtype: Any) -> tuple[Any, ...]:
     with np.errstate(all="ignore"):
         if name == "pow":
             return _power_points(dtype, rng)
+        if name in TWO_OPERANDS:
+            return _exponent_points(dtype, rng)
         bits = rng.integers(0, np.iinfo(unsigned).max, POINTS // 2, dtype=unsigned).view(dtype)
         x = np.concatenate([bits, rng.uniform(low, high, POINTS // 4), rng.uniform(-2, 2, POINTS // 4)]).astype(dtype)
     if name in ("log", "log2", "log10"):
@@ -131,9 +142,19 @@ def _power_points(dtype: Any, rng: Any) -> tuple[Any, Any]:
     return x[good], y[good]
 
 
+def _exponent_points(dtype: Any, rng: Any) -> tuple[Any, Any]:
+    """One of them is not negative: else the result may be the small rest of two large terms."""
+    x = np.concatenate(
+        [rng.uniform(0, 100, POINTS // 4), 2.0 ** rng.uniform(-60, 3, POINTS // 4), np.zeros(POINTS // 2)]
+    )
+    y = np.concatenate([rng.uniform(-100, 100, POINTS // 4), -(2.0 ** rng.uniform(-10, 6, POINTS // 4))])
+    y = np.concatenate([y, rng.uniform(-110, 5, POINTS // 2)])
+    return x.astype(dtype), y.astype(dtype)
+
+
 def _reference(name: str, dtype: Any) -> Callable[..., Any]:
-    if name == "erf":  # nothing in long double: float64, whose own errors are below a unit
-        return lambda x: scipy.special.erf(x.astype(float)).astype(x.dtype)
+    if name in ("erf", "erfc"):  # nothing in long double: float64, whose own errors are below a unit
+        return lambda x: NUMPY[name](x.astype(float)).astype(x.dtype)
     return NUMPY.get(name) or getattr(np, name)
 
 
@@ -168,7 +189,7 @@ def times() -> dict[str, Any]:
 
 def _times(name: str, dtype: Any) -> dict[str, float]:
     rng = np.random.default_rng(7)
-    operands = [rng.uniform(*DOMAINS[name][1], POINTS).astype(dtype) for _ in range(2 if name == "pow" else 1)]
+    operands = [rng.uniform(*DOMAINS[name][1], POINTS).astype(dtype) for _ in range(1 + (name in TWO_OPERANDS))]
     out = np.empty_like(operands[0])
     ours = loop(getattr(vector_math, name), dtype, len(operands))
     libm = loop(LIBM.get(name) or getattr(math, name), dtype, len(operands))

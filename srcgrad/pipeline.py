@@ -36,6 +36,7 @@ from .passes.peel import peel
 from .passes.prove_bounds import prove_bounds
 from .passes.registers import registers
 from .passes.reverse import reverse
+from .passes.share import share
 from .passes.share_lookups import share_lookups
 from .passes.simplify import simplify
 from .passes.skip_zeros import skip_zeros
@@ -74,6 +75,7 @@ DERIVATIVE: tuple[Pass, ...] = (
     first_touch,  # what is added to zero is assigned
     dead_stores,  # zeros that nobody looks at
     skip_zeros,  # loops that would pass on the cotangent of a branch that was not taken
+    share,  # what is dear to compute is computed once
     hoist,
     tidy,
     share_lookups,

@@ -17,6 +17,8 @@ import pytest
 from support import from_arrow
 
 from srcgrad import grad
+from srcgrad.backends import cpu
+from srcgrad.backends.boxing import Promised
 from srcgrad.errors import SourceError, SrcgradError, UnsupportedError
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -493,6 +495,23 @@ def test_index_out_of_range(jit: bool) -> None:
         with pytest.raises(IndexError):
             f.backward(x, index)
     assert f.backward(x, np.array([-3, 2])).tolist() == [2, 0, 2]
+
+
+def all_but_the_index(x, i):
+    return (x**2).sum()
+
+
+def test_what_is_proved_of_one_program_says_nothing_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numba may hold on to a type for as long as it likes, and has one object for all types that are equal."""
+    held = []
+    monkeypatch.setattr(cpu, "Promised", lambda *parts: held.append(Promised(*parts)) or held[-1])
+    x = np.ones(3)
+    for function in (all_but_the_index, picks_many):
+        f = grad(function, cache=False)
+        f.backward(x, np.array([-3, 2]))
+    assert f.backward(x, np.array([-3, 2])).tolist() == [2, 0, 2]
+    with pytest.raises(IndexError):
+        f.backward(x, np.array([-4]))
 
 
 def test_index_out_of_range_in_loops_and_literals() -> None:

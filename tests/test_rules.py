@@ -331,7 +331,7 @@ def test_a_negative_integer_power_is_refused_as_by_numpy() -> None:
 # fmt: off
 @pytest.mark.parametrize(("function", "reference"), [
     (special.digamma, scipy.special.digamma), (special.trigamma, lambda x: scipy.special.polygamma(1, x)),
-    (runtime.erf, scipy.special.erf), (special.erfc, scipy.special.erfc), (special.log_gamma, scipy.special.gammaln),
+    (runtime.erf, scipy.special.erf), (runtime.erfc, scipy.special.erfc), (special.log_gamma, scipy.special.gammaln),
     (special.gamma_function, scipy.special.gamma),
 ])
 # fmt: on

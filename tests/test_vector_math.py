@@ -43,6 +43,7 @@ FUNCTIONS: dict[str, tuple[tuple[float, float], tuple[float, ...]]] = {
     "cosh":   ((-711.0, 711.0), (0.3465735902799726, 1.0397207708399179, 710.4758600739439, 89.41599)),
     "tanh":   ((-22.0, 22.0), (0.1732867951399863, 18.714973875118524, 18.36, 9.01, 8.32)),
     "erf":    ((-6.5, 6.5), (5.92, 3.92, 0.5, 2.0)),
+    "erfc":   ((-6.5, 27.5), (5.92, 3.92, 0.5, 2.0, 10.05, 26.543, 27.226)),
 }
 # fmt: on
 
@@ -76,7 +77,20 @@ def values(name: str, *xs: Any) -> Any:
 
 def points(name: str, dtype: Any, count: int) -> tuple[Any, ...]:
     """Where to look: a row for each operand."""
+    if name in ("logaddexp", "logaddexp2"):
+        return _pairs_of_exponents(dtype, count)
     return _power_points(dtype, count) if name == "pow" else (_points(name, dtype, count),)
+
+
+def _pairs_of_exponents(dtype: Any, count: int) -> tuple[Any, ...]:
+    """Near each other and far apart, with 0, and small beside large: there the last digits of x - y count."""
+    rng = np.random.default_rng(4)
+    zero, near, wide = np.zeros(count), rng.uniform(-50, 50, count), np.finfo(dtype).maxexp * 0.7
+    x = [near, rng.uniform(-wide, wide, count), zero, 2.0 ** rng.uniform(-60, 3, count), rng.uniform(-3, 3, count)]
+    y = [near + rng.normal(size=count), rng.uniform(-wide, wide, count), rng.uniform(-1.1 * wide, wide, count)]
+    y += [-(2.0 ** rng.uniform(-10, 6, count)), rng.uniform(-3, 3, count)]
+    left, right = np.concatenate(x).astype(dtype), np.concatenate(y).astype(dtype)
+    return np.concatenate([left, right]), np.concatenate([right, left])
 
 
 def _power_points(dtype: Any, count: int) -> tuple[Any, ...]:
@@ -126,23 +140,32 @@ def true_value(name: str, *xs: float) -> Any:
         return mp.mpf(2) ** xs[0]
     if name == "pow":
         return mp.mpf(xs[0]) ** mp.mpf(xs[1])
+    if name in ("logaddexp", "logaddexp2"):
+        base = mp.e if name == "logaddexp" else mp.mpf(2)
+        x, y = sorted(map(mp.mpf, xs))
+        return y + mp.log1p(base ** (x - y)) / mp.log(base)
     return getattr(mp, {"arctan": "atan"}.get(name, name))(mp.mpf(xs[0]))
 
 
 def ulps(name: str, xs: tuple[Any, ...], y: Any) -> Any:
     """Errors in units of the last place of the true value."""
     with mp.workprec(1200 if name == "log1p" else 120):
-        return np.array([_ulps(true_value(name, *map(float, x)), got) for *x, got in zip(*xs, y, strict=True)])
+        size = max if name.startswith("logaddexp") else lambda *x: 0.0  # a result near 0 is the rest of two large terms
+        return np.array(
+            [_ulps(true_value(name, *map(float, x)), got, size(*x)) for *x, got in zip(*xs, y, strict=True)]
+        )
 
 
-def _ulps(true: Any, got: Any) -> float:
+def _ulps(true: Any, got: Any, beside: Any) -> float:
+    """In units of the true value, or of a negative term `beside` it that is larger."""
     limits = np.finfo(type(got))
     if mp.isnan(true) or np.isnan(got):
         return 0.0 if mp.isnan(true) and np.isnan(got) else INF
     half_beyond = mp.mpf(2) ** limits.maxexp * (1 - mp.mpf(2) ** (-limits.nmant - 2))  # rounds to inf
     if mp.isinf(true) or np.isinf(got):
         return 0.0 if (true > 0) == (got > 0) and np.isinf(got) and abs(true) >= half_beyond else INF
-    exponent = max(int(mp.frexp(true)[1]) if true else limits.minexp, limits.minexp + 1)
+    size = max(abs(true), -mp.mpf(float(beside)))
+    exponent = max(int(mp.frexp(size)[1]) if size else limits.minexp, limits.minexp + 1)
     return float(abs(mp.mpf(float(got)) - true) / mp.mpf(2) ** (exponent - limits.nmant - 1))
 
 
@@ -171,6 +194,7 @@ EXACT = {  # arguments, and what becomes of them
     "cosh":  ("0 -0 inf -inf nan 1e4 -1e4 1e-40 -1e-40", "1 1 inf inf nan inf inf 1 1"),
     "tanh":  ("0 -0 inf -inf nan 1e4 -1e4 1e-40 -1e-40", "0 -0 1 -1 nan 1 -1 1e-40 -1e-40"),
     "erf":   ("0 -0 inf -inf nan 1e4 -1e4", "0 -0 1 -1 nan 1 -1"),
+    "erfc":  ("0 -0 inf -inf nan 1e4 -1e4 1e-40", "1 1 0 2 nan 0 2 1"),
     "log1p": ("0 -0 inf -inf nan -1 -2 1e-40 -1e-40", "0 -0 inf nan nan -inf nan 1e-40 -1e-40"),
 }
 # fmt: on
@@ -192,6 +216,19 @@ def test_edges_of_powers(dtype: Any) -> None:
         expected = np.power(x, y)
     special = ~np.isfinite(expected) | (expected == 0) | (abs(expected) == 1)
     assert special.sum() > 200
+    np.testing.assert_array_equal(_signed(got[special]), _signed(expected[special]))
+    np.testing.assert_array_max_ulp(got[~special], expected[~special], 2)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["logaddexp", "logaddexp2"])
+def test_edges_of_sums_of_powers(name: str, dtype: Any) -> None:
+    corners = "0 -0 1 -1 1e4 -1e4 1e38 -1e38 1e-40 inf -inf nan"
+    x, y = (np.ascontiguousarray(part.ravel()) for part in np.meshgrid(*[np.array(corners.split(), dtype)] * 2))
+    got = values(name, x, y)
+    with np.errstate(all="ignore"):
+        expected = getattr(np, name)(x, y)
+    special = ~np.isfinite(expected) | (expected == 0)
     np.testing.assert_array_equal(_signed(got[special]), _signed(expected[special]))
     np.testing.assert_array_max_ulp(got[~special], expected[~special], 2)
 

@@ -329,6 +329,8 @@ KERNELS = frozenset(
         "log1p",
         "log2",
         "log10",
+        "logaddexp",
+        "logaddexp2",
         "sin",
         "cos",
         "tan",

@@ -445,7 +445,7 @@ class _Job:
             return var
         wrong: Expr | None = None
         for axis, dim in enumerate(leaf.dims):
-            differs = Call("ne", (Dim(param.name, axis) if isinstance(param, Array) else affine.ONE, dim), BOOL)
+            differs = Call("ne", (dim, Dim(param.name, axis) if isinstance(param, Array) else affine.ONE), BOOL)
             wrong = differs if wrong is None else Call("or", (wrong, differs), BOOL)
         if wrong is not None:
             shape = ", ".join(["{}"] * leaf.ndim) + ("," if leaf.ndim == 1 else "")

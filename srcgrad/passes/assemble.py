@@ -17,15 +17,19 @@ from ..ir.nodes import (
     Array,
     Assign,
     Block,
+    Comment,
     Const,
     CopyTo,
     Dim,
     Expr,
     Function,
+    If,
     Invoke,
     Load,
     NewStack,
+    OwnCopy,
     Pop,
+    Raise,
     Seal,
     Stack,
     Stmt,
@@ -48,6 +52,7 @@ from ..ir.walk import (
     written,
 )
 from .info import Info, roots_of
+from .scopes import written_by
 
 
 def assemble(function: Function) -> Function:
@@ -69,7 +74,27 @@ def _joint(function: Function, forward: Block, sweep: Sweep) -> Function:
         results = (*leaves(info.outputs), *results)
         structure = TupleType((extra["output_structure"], structure))
     params = (*extra["own"], *extra["seed_params"], *extra["captured_params"])
-    return _finished(function, params, (*forward, *extra["seed_checks"], sweep), results, structure)
+    for check in extra["seed_checks"]:
+        forward = _as_early_as_can_be(check, forward)
+    return _finished(function, params, (*forward, sweep), results, structure)
+
+
+def _as_early_as_can_be(check: If, forward: Block) -> Block:
+    """The shape of v is looked at before anything is computed, if only the arguments decide what it has to be: then no
+    check stands between a loop and its reverse either, and they may become one."""
+    lengths = variables(check.condition)
+    at = next((k for k, stmt in enumerate(forward) if not _is_entry(stmt)), len(forward))
+    for k, stmt in enumerate(forward[at:], at):
+        if any(var in lengths for inner in statements((stmt,)) for var in written_by(inner)):
+            at = k + 1
+    return (*forward[:at], check, *forward[at:])
+
+
+def _is_entry(stmt: Stmt) -> bool:
+    """Names, and checks of arguments."""
+    if isinstance(stmt, If):
+        return all(isinstance(inner, Raise) for inner in (*stmt.then, *stmt.orelse))
+    return isinstance(stmt, (Assign, View, OwnCopy, Comment))
 
 
 def _finished(function: Function, params: tuple[Any, ...], body: Block, results: Any, structure: Any) -> Function:

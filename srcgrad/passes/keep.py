@@ -190,6 +190,7 @@ class _Keep:
             return None
         inner = Call(expr.op, tuple(arg.expr for arg in expr.args), expr.dtype)  # type: ignore[attr-defined]
         found = any(inner == node for e in expressions(stmt) for node in subexpressions(e))
+        found = found or self.holder(inner, stmt.label) is not None
         return (inner, next(iter(places))) if found else None
 
     # ---------------------------------------------------------------------------------------------- reads
@@ -211,6 +212,9 @@ class _Keep:
                 held = self.already_held(expr, at)
                 if held is not None:
                     return held
+                holder = self.holder(expr, at)
+                if holder is not None:
+                    return self.read_version(holder)
                 too_dear = not self.is_free(expr, at) and self.cost(expr, at) > self.keep_cost(at)
                 if too_dear and self.cost(expr, at) <= KEEP_IN_LOOP + SMALL and self.one_part_is_gone(expr, at):
                     too_dear = False  # that part is kept instead: others may want it too
@@ -229,7 +233,10 @@ class _Keep:
         place = self.forward.birth(var, at)
         if place is None:  # the index of a loop around it: the sweep's loop has the same
             return var
-        version = Version(var, place)
+        return self.read_version(Version(var, place))
+
+    def read_version(self, version: Version) -> Var:
+        var = version.var
         if self.forward.is_valid(version):
             self.plain_reads.add(var.name)
             return var
@@ -291,6 +298,18 @@ class _Keep:
             if self.cost(expr, at) > 2 and self.forward.element_is_valid(place, at, written_here=True):
                 self.have_handle(stmt.array, at)
                 return Load(stmt.array, tuple(self.read(i, at) for i in stmt.index))
+        return None
+
+    def holder(self, expr: Call, at: int) -> Version | None:
+        """A variable that is given this dear value, of the same operands, where whatever comes to `at` comes too."""
+        if expr.op not in PRIMITIVES or PRIMITIVES[expr.op].cost <= KEEP_IN_LOOP or loads(expr):
+            return None
+        around = {key for key, _ in self.forward.path(at)}
+        for stmt in self.forward.assigned.get(expr, ()):
+            key = self.forward.block_of(stmt.label)
+            same = all(self.forward.birth(v, stmt.label) == self.forward.birth(v, at) for v in variables(expr))
+            if key in around and same and stmt.var not in variables(expr):
+                return Version(stmt.var, Place(key, stmt.label))
         return None
 
     # ----------------------------------------------------------------------------------------------- costs

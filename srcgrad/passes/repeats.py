@@ -63,7 +63,7 @@ def _block(block: Block, held: Held, made: dict[Var, int], reads: Counter[Var], 
             if known is not None and once and _reads(block[position + 1 :])[stmt.var] == reads[stmt.var]:
                 same[stmt.var] = known
                 continue
-        changed, memory = _changed(stmt, roots)
+        changed, memory = changed_by(stmt, roots)
         if blocks(stmt) and not isinstance(stmt, Rule):
             _forget(held, changed, memory, roots)
             stmt = with_blocks(stmt, tuple(_block(b, dict(held), made, reads, roots) for b in blocks(stmt)))
@@ -90,7 +90,7 @@ def _targets(stmt: Stmt) -> tuple[Var | Array, ...]:
     return target if isinstance(target, tuple) else (target,) if target is not None else ()
 
 
-def _changed(stmt: Stmt, roots: dict[str, str]) -> tuple[set[Var], set[str]]:
+def changed_by(stmt: Stmt, roots: dict[str, str]) -> tuple[set[Var], set[str]]:
     names: set[Var] = set()
     memory: set[str] = set()
     for inner in statements((stmt,)):
@@ -110,4 +110,4 @@ def _forget(held: Held, changed: set[Var], memory: set[str], roots: dict[str, st
             del held[expr]
 
 
-__all__ = ["without_repeats"]
+__all__ = ["changed_by", "without_repeats"]

@@ -494,6 +494,12 @@ class _Reverse:
             while isinstance(partial, Call) and partial.op == "select" and _is_zero(partial.args[1]):
                 inner, partial = (*inner, _not(partial.args[0])), partial.args[2]  # this operand lost: exactly nothing
             passed = g if op == "cast" else times(g, partial)
+            if op == "div" and len(to) == 2:  # g / y goes to x, and -g / y * out to y: one division for both
+                if k == 0:
+                    passed, named = self.named(passed, True)
+                    out, quotient = out + named, passed
+                else:
+                    passed = -(quotient * out_value)
             if passed.dtype != args[k].dtype:
                 passed = Call("cast", (passed,), args[k].dtype)
             out += self.spread(args[k], passed, at, clean and not is_bent, own, inner)

@@ -69,6 +69,7 @@ class Forward:
         self.writers: dict[str, list[Stmt]] = {}
         self.allocs: dict[str, list[Stmt]] = {}
         self.changed: dict[int, frozenset[str]] = {}
+        self.assigned: dict[Expr, list[Assign]] = {}
         self._index(body, ROOT)
         self._valid: dict[Any, bool] = {}
         self.settings: dict[str, int] = {}  # how often, and those in loops twice over
@@ -95,6 +96,8 @@ class Forward:
                     names.add(item.name)
             if isinstance(stmt, View):
                 self.views[stmt.array.name] = (stmt, key)
+            if isinstance(stmt, Assign) and isinstance(stmt.value, Call):
+                self.assigned.setdefault(stmt.value, []).append(stmt)
             if not isinstance(stmt, Rule):
                 for branch, inner in enumerate(blocks(stmt)):
                     names |= self._index(inner, (stmt.label, branch))

@@ -149,6 +149,17 @@ def copysign_slope(x: Expr, y: Expr, out: Expr) -> Expr:
     return call("sign", x) * call("copysign", 1.0, y)
 
 
+def shares(power: str) -> tuple[Partial, Partial]:
+    """logaddexp: the share of either power in their sum, by the smaller over the larger one: nothing overflows, and no
+    digits are lost (x - out would have lost them)."""
+
+    def share(x: Expr, y: Expr, loses: Expr) -> Expr:
+        ratio = call(power, -call("abs", x - y))
+        return pick(loses, ratio, 1.0) / (1.0 + ratio)
+
+    return (lambda x, y, out: share(x, y, less(x, y))), (lambda x, y, out: share(x, y, less(y, x)))
+
+
 def log_slope(scale: float) -> Partial:
     """1 / (scale * x); log of a negative number is nan, and so is its slope."""
     return lambda x, out: pick(less(x, 0.0), NAN, 1.0 / x if scale == 1.0 else 1.0 / (scale * x))
@@ -245,10 +256,8 @@ PRIMITIVES: dict[str, Primitive] = {
                              {(0.0,): (INF,), (-1.0,): (NAN,)}, singular=True, cost=12),
     "log1p":       Primitive("np.log1p({})", (lambda x, out: pick(less(x, -1.0), NAN, 1.0 / (1.0 + x)),), (POSITIVE,),
                              {(-1.0,): (INF,), (-2.0,): (NAN,), (0.0,): (1.0,)}, singular=True, cost=15),
-    "logaddexp":   Primitive("np.logaddexp({}, {})",  (lambda x, y, out: call("exp", x - out),
-                                                       lambda x, y, out: call("exp", y - out)), (REAL, REAL), cost=30),
-    "logaddexp2":  Primitive("np.logaddexp2({}, {})", (lambda x, y, out: call("exp2", x - out),
-                                                       lambda x, y, out: call("exp2", y - out)), (REAL, REAL), cost=30),
+    "logaddexp":   Primitive("np.logaddexp({}, {})",  shares("exp"),  (REAL, REAL), {(1.0, 1.0): (0.5, 0.5)}, cost=30),
+    "logaddexp2":  Primitive("np.logaddexp2({}, {})", shares("exp2"), (REAL, REAL), {(1.0, 1.0): (0.5, 0.5)}, cost=30),
 
     # trigonometric and hyperbolic
     "sin":         Primitive("np.sin({})",     (lambda x, out: call("cos", x),),           (REAL,), cost=15),

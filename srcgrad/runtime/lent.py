@@ -89,10 +89,24 @@ def _borrow(typing_context, lent):
     return borrowed(lent), generate
 
 
+def _place_in_list(context: Any, builder: Any, kind: types.List, value: Any) -> Any:
+    items = ListInstance(context, builder, kind, value)
+    return builder.bitcast(items._gep(context.get_constant(types.intp, 0)), ir.IntType(8).as_pointer())
+
+
+@intrinsic
+def _shelf(typing_context, stack):
+    """The shelf that a list of one array is.  It is there as long as the list."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _place_in_list(context, builder, stack, args[0])
+
+    return Shelf(stack.dtype)(stack), generate
+
+
 def _without_owner(context: Any, builder: Any, kind: types.Type, value: Any) -> Any:
     if isinstance(kind, types.List):
-        items = ListInstance(context, builder, kind, value)
-        return builder.bitcast(items._gep(context.get_constant(types.intp, 0)), ir.IntType(8).as_pointer())
+        return _place_in_list(context, builder, kind, value)
     if isinstance(kind, types.Array):
         array = context.make_array(kind)(context, builder, value=value)
         array.meminfo = cgutils.get_null_value(array.meminfo.type)
@@ -136,29 +150,14 @@ def _push_on_shelf(typing_context, shelf, top, values):
         end = builder.add(args[1], context.get_constant(types.intp, len(values)))
         with cgutils.if_unlikely(builder, builder.icmp_signed(">", end, array.nitems)):
             context.compile_internal(builder, _grow, types.none(shelf, types.intp), (args[0], end))
-        _store(context, builder, shelf.array, builder.load(array._get_ptr_by_name("data")), args[1], values, args[2])
+        data = builder.load(array._get_ptr_by_name("data"))
+        for k, kind in enumerate(values):
+            value = context.cast(builder, builder.extract_value(args[2], k), kind, shelf.array.dtype)
+            item = builder.gep(data, [builder.add(args[1], context.get_constant(types.intp, k))])
+            context.pack_value(builder, shelf.array.dtype, value, item)
         return end
 
     return types.intp(shelf, types.intp, values), generate
-
-
-@intrinsic
-def _put(typing_context, array, top, values):
-    """array[top:] = values, where there is room for them."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        data = context.make_array(array)(context, builder, value=args[0]).data
-        _store(context, builder, array, data, args[1], values, args[2])
-        return context.get_dummy_value()
-
-    return types.none(array, types.intp, values), generate
-
-
-def _store(context: Any, builder: Any, array: Any, data: Any, top: Any, kinds: Any, values: Any) -> None:
-    for k, kind in enumerate(kinds):
-        value = context.cast(builder, builder.extract_value(values, k), kind, array.dtype)
-        item = builder.gep(data, [builder.add(top, context.get_constant(types.intp, k))])
-        context.pack_value(builder, array.dtype, value, item)
 
 
 def _grow(buffer, end):
@@ -197,17 +196,8 @@ def _push_array(buffer, top, values):
 def _push(buffer, top, *values):
     if isinstance(buffer, Shelf):
         return lambda buffer, top, *values: _push_on_shelf(buffer, top, values)
-
-    def on_list(buffer, top, *values):
-        end = top + len(values)
-        if end > buffer[0].size:
-            grown = np.empty(2 * end, buffer[0].dtype)
-            grown[:top] = buffer[0][:top]
-            buffer[0] = grown
-        _put(buffer[0], top, values)
-        return end
-
-    return on_list
+    # buffer[0] would count references
+    return lambda buffer, top, *values: _push_on_shelf(_shelf(buffer), top, values)
 
 
 @overload(lending)

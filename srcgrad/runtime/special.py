@@ -15,7 +15,6 @@ from numba.extending import register_jitable
 
 __all__ = [
     "digamma",
-    "erfc",
     "gamma_function",
     "heaviside",
     "ieee_remainder",
@@ -29,12 +28,6 @@ __all__ = [
     "sinc_slope",
     "trigamma",
 ]
-
-
-@register_jitable
-def erfc(x: Any) -> Any:
-    """1 - erf(x), accurate for large x."""
-    return type(x)(math.erfc(x))
 
 
 @register_jitable

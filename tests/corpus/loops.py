@@ -601,3 +601,36 @@ def table_of_tables(x, to):
         y[to[to[i]]] *= x[to[to[i]]] + x[to[i]]
         to[to[i]] = i
     return y
+
+
+@program(case(real(6), positive(6)), case(real(1), positive(1)), compiled=True)
+def sines_and_cosines_under_names(x, y):
+    """The slope of one is the other, but only of the same angle; angles are overwritten, and set in branches."""
+    out = np.zeros(x.size)
+    angle = 0.3
+    for i in range(x.size):
+        c = np.cos(angle)
+        angle = angle + x[i] * y[i]
+        s = np.sin(angle)
+        if y[i] > 0.5:
+            d = np.cos(angle)
+            angle = angle * 0.5
+        else:
+            d = np.cosh(angle)
+        e = np.sin(angle) / y[i]
+        out[i] = s * c + d * e / (2.0 + s)
+    return out
+
+
+@program(case(real(5), real(5)), compiled=True)
+def adding_powers(x, y):
+    """The share of each in the sum, twice, and the sum itself once more: few exponentials."""
+    total = -2.0
+    out = np.zeros(x.size)
+    for i in range(x.size):
+        total = np.logaddexp(total, x[i])
+        out[i] = np.logaddexp(x[i], y[i]) * np.logaddexp2(y[i], x[i]) + total
+        x[i] = x[i] * np.exp(y[i])
+        out[i] += x[i] * np.exp(y[i])
+        total = total * 0.5
+    return out

@@ -22,6 +22,7 @@ __all__ = [
     "cos",
     "cosh",
     "erf",
+    "erfc",
     "exp",
     "exp2",
     "expm1",
@@ -29,6 +30,8 @@ __all__ = [
     "log1p",
     "log2",
     "log10",
+    "logaddexp",
+    "logaddexp2",
     "pow",
     "sin",
     "sinh",
@@ -72,6 +75,16 @@ def log1p(x: Any) -> Any:
     return np.log1p(x)
 
 
+def logaddexp(x: Any, y: Any) -> Any:
+    """log(e**x + e**y), without overflow."""
+    return np.logaddexp(x, y)
+
+
+def logaddexp2(x: Any, y: Any) -> Any:
+    """log2(2**x + 2**y), without overflow."""
+    return np.logaddexp2(x, y)
+
+
 def sin(x: Any) -> Any:
     """The sine."""
     return np.sin(x)
@@ -112,6 +125,11 @@ def erf(x: Any) -> Any:
     return type(x)(math.erf(x))
 
 
+def erfc(x: Any) -> Any:
+    """1 - erf(x), accurate for large x."""
+    return type(x)(math.erfc(x))
+
+
 def pow(x: Any, y: Any) -> Any:
     """x**y, and nan where that is not real."""
     return np.power(x, y)
@@ -124,6 +142,8 @@ register(log, logarithms.log)
 register(log2, logarithms.log2)
 register(log10, logarithms.log10)
 register(log1p, logarithms.log1p)
+register(logaddexp, logarithms.logaddexp, 2)
+register(logaddexp2, logarithms.logaddexp2, 2)
 register(sin, trigonometry.sin, limit=trigonometry.LIMIT, far=trigonometry.sin_far)
 register(cos, trigonometry.cos, limit=trigonometry.LIMIT, far=trigonometry.cos_far)
 register(tan, trigonometry.tan, limit=trigonometry.LIMIT, far=trigonometry.tan_far)
@@ -132,4 +152,5 @@ register(tanh, exponentials.tanh)
 register(sinh, exponentials.sinh)
 register(cosh, exponentials.cosh)
 register(erf, error_function.erf)
+register(erfc, error_function.erfc)
 register(pow, powers.pow, 2)

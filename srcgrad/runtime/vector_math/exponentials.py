@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from .coefficients import COSH, EXP, EXP2, EXPM1, INVERSE_LN2, LN2, SINH
 from .emit import Float, Int, fma, polynomial, select
-from .pairs import Pair, fast_two_sum, quotient
+from .pairs import Pair, fast_two_sum, multiply, quotient
 
 
 def exp(x: Float) -> Float:
@@ -67,6 +69,44 @@ def halves(steps: Int, x: Float) -> tuple[Float, Float]:
 def _power(steps: Int, x: Float) -> Float:
     """2**n, while it is in range."""
     return ((steps - x.format.bias) << (x.format.digits - 1)).as_float()
+
+
+class Power(NamedTuple):
+    """mantissa * first * second: the first multiplication is exact, only the second one can leave the range."""
+
+    mantissa: Pair
+    first: Float
+    second: Float
+
+    def times(self, x: Pair) -> Float:
+        """Rounded once, where the result is subnormal too."""
+        product = multiply(self.mantissa, x)
+        return (product.high + product.low) * self.first * self.second
+
+    def pair(self) -> Pair:
+        return Pair(self.mantissa.high * self.first * self.second, self.mantissa.low * self.first * self.second)
+
+
+def exp_pair(x: Pair) -> Power:
+    """e**x, to a few more digits; in the instructions of `exp` where it can be, so that LLVM has them once."""
+    steps, r, lost = _reduce(_clamp(x.high, LN2[x.high.format.name][0]))
+    start = fast_two_sum(r.like(1.0), r)
+    rounded = fast_two_sum(start.high, fma(r * r, polynomial(r, EXP), start.low))
+    return Power(_grown(rounded, lost + x.low), *halves(steps, r))
+
+
+def exp2_pair(x: Pair) -> Power:
+    """2**x, likewise."""
+    high = _clamp(x.high, 1.0)
+    n, steps = whole(high)
+    r = high - n
+    rounded = fast_two_sum(r.like(1.0), r * polynomial(r, EXP2))
+    return Power(_grown(rounded, x.low * LN2[r.format.name][0]), *halves(steps, r))
+
+
+def _grown(x: Pair, rate: Float) -> Pair:
+    """x * e**rate, for a rate below the last digit of whatever it was the rest of."""
+    return fast_two_sum(x.high, fma(x.high, rate, x.low))
 
 
 def tanh(x: Float) -> Float:

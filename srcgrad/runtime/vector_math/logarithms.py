@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from .coefficients import INVERSE_LN2, INVERSE_LN10, LN2, LOG, LOG10_2
 from .emit import Float, Int, fma, polynomial, select
-from .pairs import fast_two_sum, two_product, two_sum
+from .exponentials import Power, exp2_pair, exp_pair
+from .pairs import Pair, fast_two_sum, two_product, two_sum
 
 
 def log(x: Float) -> Float:
@@ -21,14 +23,14 @@ def log(x: Float) -> Float:
 def log2(x: Float) -> Float:
     """The logarithm to base 2."""
     k, m = split(x)
-    return _at_the_edges(x, _scaled(m, INVERSE_LN2, k, x.like(0.0)))
+    return _at_the_edges(x, _scaled(Pair(m - 1.0, x.like(0.0)), INVERSE_LN2, k, x.like(0.0)))
 
 
 def log10(x: Float) -> Float:
     """The logarithm to base 10."""
     k, m = split(x)
     high, low = LOG10_2[x.format.name]
-    return _at_the_edges(x, _scaled(m, INVERSE_LN10, k * high, k * low))
+    return _at_the_edges(x, _scaled(Pair(m - 1.0, x.like(0.0)), INVERSE_LN10, k * high, k * low))
 
 
 def log1p(x: Float) -> Float:
@@ -43,6 +45,34 @@ def log1p(x: Float) -> Float:
     return select(abs(x) < 0.5 ** (x.format.digits + 1), x, _at_the_edges(y, grown))
 
 
+def logaddexp(x: Float, y: Float) -> Float:
+    """log(e**x + e**y)"""
+    k, f, larger = _ratio(x, y, exp_pair)
+    high, low = LN2[x.format.name]
+    half, rest = _tail(f.high)
+    grown = fma(k, high, f.high - (half - (fma(k, low, f.low) + rest)))
+    return select(x.is_(y), x + (high + low), larger + grown)  # inf and inf: their difference is nan
+
+
+def logaddexp2(x: Float, y: Float) -> Float:
+    """log2(2**x + 2**y)"""
+    k, f, larger = _ratio(x, y, exp2_pair)
+    return select(x.is_(y), x + 1.0, larger + _scaled(f, INVERSE_LN2, k, x.like(0.0)))
+
+
+def _ratio(x: Float, y: Float, power: Callable[[Pair], Power]) -> tuple[Float, Pair, Float]:
+    """k, f and the larger of the two, with 2**k (1 + f) = 1 + the smaller power / the larger one, of which nothing is
+    lost: where the result is small beside x and y, it hangs on the last digits of x - y."""
+    gap, lost = two_sum(x, -y)
+    lost = select(abs(gap) < 2.0 * x.format.bias, select(gap > 0.0, -lost, lost), x.like(0.0))  # not inf - inf
+    ratio = power(Pair(-abs(gap), lost)).pair()
+    big = ratio.high > math.sqrt(2.0) - 1.0
+    less = fast_two_sum(x.like(-1.0), ratio.high)
+    high = select(big, 0.5 * less.high, ratio.high)
+    low = select(big, 0.5 * (less.low + ratio.low), ratio.low)
+    return select(big, x.like(1.0), x.like(0.0)), Pair(high, low), select(x > y, x, y)
+
+
 def _tail(f: Float) -> tuple[Float, Float]:
     """log(1 + f) = f - (half - rest): f itself is exact, and what is taken from it small."""
     s = f / (2.0 + f)
@@ -51,15 +81,14 @@ def _tail(f: Float) -> tuple[Float, Float]:
     return half, s * fma(z, polynomial(z, LOG), half)
 
 
-def _scaled(m: Float, factors: dict[str, tuple[float, float]], high: Float, low: Float) -> Float:
-    """high + low + log(m) * factor, rounded about once."""
-    factor, correction = factors[m.format.name]
-    f = m - 1.0
-    _, rest = _tail(f)
-    square = two_product(f, f)
-    a = fast_two_sum(f, -0.5 * square.high)
-    tail = a.low + (rest - 0.5 * square.low)
-    b = two_product(a.high, m.like(factor))
+def _scaled(f: Pair, factors: dict[str, tuple[float, float]], high: Float, low: Float) -> Float:
+    """high + low + log(1 + f) * factor, rounded about once."""
+    factor, correction = factors[high.format.name]
+    _, rest = _tail(f.high)
+    square = two_product(f.high, f.high)
+    a = fast_two_sum(f.high, -0.5 * square.high)
+    tail = a.low + (f.low + (rest - 0.5 * square.low))
+    b = two_product(a.high, high.like(factor))
     c = two_sum(high, b.high)
     return c.high + (c.low + (b.low + fma(tail, factor, fma(a.high, correction, low))))
 
