@@ -35,6 +35,11 @@ class Promised(types.Type):
         self.structure, self.facts = structure, facts
         super().__init__(name=f"Promised({structure!r})")
 
+    @property
+    def key(self) -> Any:
+        """Numba has one type per key: those of two functions that return alike must differ, as their facts do."""
+        return self.name, self.facts
+
 
 class Result(types.Type):
     """Flat leaves in memory, a nested structure to Python."""
