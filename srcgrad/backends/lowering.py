@@ -31,6 +31,11 @@ class FactLower(Lower):
     def _facts(self) -> Any:
         return self.metadata[FACTS]
 
+    def setup_function(self, fndesc: Any) -> None:
+        super().setup_function(fndesc)
+        if fndesc.qualname in self._facts.pieces:
+            self.function.attributes.add("noinline")  # several call it: one copy is enough
+
     def _place(self, array: Any, index: Any) -> Any:
         """The address of an element that is proved to be inside its array; None where it is not."""
         kind, given = self.typeof(array.name), self.typeof(index.name)
