@@ -2,20 +2,22 @@
 
 python -m benchmarks tape        against tapes, JAX and adjoints by hand
 python -m benchmarks cost        how time and memory grow
+python -m benchmarks parallel    parallel=True on one thread and on two
 python -m benchmarks publish     the plots and docs/performance.md anew, from the figures that are there
 """
 
 import sys
 
-from benchmarks import cost, tape
+from benchmarks import cost, parallel, tape
 
 
 def publish(_: list[str]) -> None:
     tape.publish()
     cost.publish()
+    parallel.publish()
 
 
-COMMANDS = {"tape": tape.main, "cost": cost.main, "publish": publish}
+COMMANDS = {"tape": tape.main, "cost": cost.main, "parallel": parallel.main, "publish": publish}
 
 if len(sys.argv) < 2 or sys.argv[1] not in COMMANDS:
     sys.exit(__doc__)

@@ -31,10 +31,10 @@ class Absent(Exception):
     """Nobody wrote this program for this library."""
 
 
-def with_srcgrad(program: Program, arguments: tuple[Any, ...], v: Any, jit: bool = True) -> Calls:
+def with_srcgrad(program: Program, arguments: tuple[Any, ...], v: Any, **options: bool) -> Calls:
     from srcgrad import grad
 
-    f = grad(program.primal, wrt=program.wrt, jit=jit)
+    f = grad(program.primal, wrt=program.wrt, **options)
     return Calls(_primal(program, f, arguments), lambda: f.backward(*arguments, v))
 
 

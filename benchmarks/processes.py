@@ -4,6 +4,7 @@
     first_call PROGRAM CONTESTANT      the first gradient of a process
     memory PROGRAM SIZE CONTESTANT     how far one gradient raises the peak
     cost CASE times|memory             the points of a curve in cost.py
+    parallel PROGRAM                   a row of parallel.py
 
 A crash, a lack of memory or a compiler that never ends costs one row and not the run.
 """
@@ -212,7 +213,13 @@ def cost(name: str, what: str) -> Any:
     return curve(name, what)
 
 
-JOBS = {"times": times, "first_call": first_call, "memory": memory, "cost": cost}
+def parallel(name: str) -> Any:
+    from benchmarks.parallel import row
+
+    return row(name)
+
+
+JOBS = {"times": times, "first_call": first_call, "memory": memory, "cost": cost, "parallel": parallel}
 
 if __name__ == "__main__":
     print(json.dumps(JOBS[sys.argv[1]](*sys.argv[2:])))

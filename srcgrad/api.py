@@ -83,7 +83,8 @@ def grad(
     target : {"cpu"}
         What to compile for.
     parallel : bool
-        Not there yet.
+        Run independent loops, and array arithmetic, on several threads where they are long enough: as many as
+        `numba.get_num_threads()`.  Sums are then taken in another order, which is always the same for as many threads.
     fastmath : bool
         Let the compiler reorder floating-point arithmetic and assume that there is no nan.
     boundscheck : bool
@@ -113,14 +114,19 @@ def grad(
     """
     if target != "cpu":
         raise LaterError(f'target="{target}" is not there yet', help=('use target="cpu"',))
-    if parallel:
-        raise LaterError("parallel=True is not there yet", help=("leave it out: the result is the same",))
     if tuple(static):
         raise LaterError("static=... is not there yet", help=("close over the value, or make it a default argument",))
 
     def decorate(function: Callable[..., Any]) -> GradFunction:
         return GradFunction(
-            function, wrt=wrt, fastmath=fastmath, boundscheck=boundscheck, cache=cache, jit=jit, outputs=outputs
+            function,
+            wrt=wrt,
+            parallel=parallel,
+            fastmath=fastmath,
+            boundscheck=boundscheck,
+            cache=cache,
+            jit=jit,
+            outputs=outputs,
         )
 
     return decorate if f is None else decorate(f)
@@ -148,6 +154,7 @@ class GradFunction:
         function: Callable[..., Any],
         *,
         wrt: Wrt = None,
+        parallel: bool = False,
         fastmath: bool = False,
         boundscheck: bool = True,
         cache: bool = True,
@@ -159,7 +166,7 @@ class GradFunction:
         self._parameters = fixed_parameters(self.py_func)
         names = tuple(self._parameters)
         chosen = checked_wrt(wrt, names, self.__name__), fastmath, boundscheck
-        options = Options(*chosen, checked_outputs(outputs, names, self.__name__))
+        options = Options(*chosen, checked_outputs(outputs, names, self.__name__), parallel=parallel)
         optional = frozenset(name for name, parameter in self._parameters.items() if parameter.default is None)
         self._program = Program(self.py_func, options, names, optional, jit, cache)
         self._plain, self._with_v = make_signatures(self._parameters)

@@ -32,6 +32,7 @@ from .passes.induction import induction
 from .passes.interchange import interchange
 from .passes.keep import keep, without_keep
 from .passes.lower_arrays import lower_arrays
+from .passes.parallelise import parallelise
 from .passes.peel import peel
 from .passes.prove_bounds import prove_bounds
 from .passes.registers import registers
@@ -95,6 +96,7 @@ class Options:
     fastmath: bool = False
     boundscheck: bool = True
     outputs: tuple[str, ...] | None = None
+    parallel: bool = False
     stretch: bool = False  # lengths that are not known to be equal may turn out as 1, to be broadcast
 
 
@@ -142,7 +144,7 @@ def generate(function: Callable[..., Any], kind: str, types: Any, cotangents: An
         The structure of v; None where it is left out.
     """
     start = interpret(function, kind, types, cotangents, options)
-    program = run(start.function, passes_for(kind))
+    program = run(start.function, passes_for(kind, options))
     info = program.info
     text, facts = emit(program)
     return Generated(
@@ -160,8 +162,10 @@ def generate(function: Callable[..., Any], kind: str, types: Any, cotangents: An
     )
 
 
-def passes_for(kind: str) -> tuple[Pass, ...]:
+def passes_for(kind: str, options: Options) -> tuple[Pass, ...]:
     steps = PRIMAL if kind == "primal" else DERIVATIVE
+    if options.parallel:
+        steps = (*steps, parallelise)  # after prove_bounds: what fails ahead of a loop fails once
     return tuple(without_keep if s is keep and "keep" in _left_out else s for s in steps if _is_run(s))
 
 
@@ -188,7 +192,7 @@ def source(
     cotangents = LIKE_THE_OUTPUT if cotangents is None else cotangents
     if after is None:
         return generate(function, kind, types, cotangents, options).text
-    steps = passes_for(kind)
+    steps = passes_for(kind, options)
     known = ["frontend", *(step.__name__ for step in steps)]
     if after not in known:
         raise OptionError(f"there is no pass {after!r}", help=(f"the passes are {', '.join(known)}",))

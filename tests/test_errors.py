@@ -436,9 +436,7 @@ def test_nothing_runs_before_the_refusal(capsys: pytest.CaptureFixture[str]) -> 
     assert not out.any()
 
 
-@pytest.mark.parametrize(
-    "options", [{"static": ("n",)}, {"parallel": True}, {"target": "cuda"}], ids=["static", "parallel", "cuda"]
-)
+@pytest.mark.parametrize("options", [{"static": ("n",)}, {"target": "cuda"}], ids=["static", "cuda"])
 def test_what_comes_later_says_so(options: dict[str, Any]) -> None:
     def f(x, n=2):
         return x**n

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, note, seed, settings
 from hypothesis.internal.conjecture import engine
 from programs import Generated, programs
+from racing import pieces_at_once
 from support import (
     Subject,
     along,
@@ -62,8 +63,8 @@ class Point:
         assume(np.isfinite(self.slope) and abs(self.slope) < BOUND)
         assume(self.error < 1e-7 * (1 + abs(self.slope)))
 
-    def check(self, jit: bool, entries: tuple[str, ...] = ("call", "backward", "vjp")) -> None:
-        f = grad(self.function, jit=jit)
+    def check(self, jit: bool, entries: tuple[str, ...] = ("call", "backward", "vjp"), parallel: bool = False) -> None:
+        f = grad(self.function, jit=jit, parallel=parallel)
         args = fresh(self.plain.args)
         if "backward" in entries:
             cotangents = f.backward(*args, self.v)
@@ -137,6 +138,16 @@ def test_generated_programs_joint_with_value(record_property: Callable[[str, Any
         point.check(jit=False, entries=("value_and_backward",))
 
     run(max(1, PROGRAMS // 10), SEED + 100, check, record_property)
+
+
+def test_generated_programs_in_pieces(record_property: Callable[[str, Any], None]) -> None:
+    """The pieces of every loop that parallel=True splits take turns: a race would show."""
+
+    def check(point: Point) -> None:
+        with pieces_at_once():
+            point.check(jit=False, parallel=True)
+
+    run(max(1, PROGRAMS // 20), SEED + 400, check, record_property)
 
 
 def test_generated_programs_compiled(record_property: Callable[[str, Any], None]) -> None:

@@ -26,6 +26,7 @@ from srcgrad.backends import files
 from srcgrad.backends.boxing import EntryCompiler, Promised
 from srcgrad.backends.own_functions import can_be_kept, compile_own, room_for
 from srcgrad.frontend.types import TupleType
+from srcgrad.runtime import threads
 
 LOCK = global_compiler_lock  # one lock for all: Numba's own, so that two locks can't be taken in two orders
 
@@ -43,6 +44,8 @@ def compile_entry(generated: Any, arguments: tuple[types.Type, ...], options: An
         return _compiled[key]
     module = files.load(generated.entry, key, generated.text, generated.globals)
     entry = getattr(module, generated.entry)
+    if generated.facts.pieces:
+        threads.settle()
     compile_own(module, generated.entry, generated.facts, flags)
     inner = CPUDispatcher(entry, targetoptions=flags, pipeline_class=EntryCompiler)
     if cache and portable and can_be_kept(module, generated.entry):

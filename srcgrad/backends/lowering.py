@@ -33,6 +33,11 @@ class FactLower(Lower):
     def _facts(self) -> Any:
         return self.metadata[FACTS]
 
+    def setup_function(self, fndesc: Any) -> None:
+        super().setup_function(fndesc)
+        if fndesc.qualname in self._facts.pieces:
+            self.function.attributes.add("noinline")  # several call it: one copy is enough
+
     def _place(self, array: Any, index: Any) -> Any:
         """The address of an element; None where Numba is to find it."""
         if not self._is_element(array, index):

@@ -12,19 +12,34 @@ from dataclasses import replace
 from types import FunctionType, ModuleType
 from typing import Any
 
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core import types
+from numba.core.compiler import Compiler, CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import PassManager
 from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
 
 from srcgrad.backends.lowering import FACTS, LowerWithFacts, replace_pass
 
+NOT_PARALLEL = ("comprehension", "fusion", "inplace_binop", "numpy", "reduction", "setitem", "stencil")
+
 
 def compile_own(module: ModuleType, entry: str, facts: Any, flags: dict[str, Any]) -> None:
     """Put compiled functions in the places of the plain ones: Numba finds them when it compiles the entry."""
-    compiler = _compiler_with(replace(facts, memory=frozenset()))  # those are the names of the entry's arrays
     for name, function in own_functions(module, entry):
-        setattr(module, name, CPUDispatcher(function, targetoptions=flags, pipeline_class=compiler))
+        if "prange" in function.__code__.co_names:  # it calls others, and no more
+            options = flags | {"parallel": {"prange": True} | dict.fromkeys(NOT_PARALLEL, False)}
+            compiled = OwnFunction(function, targetoptions=options, pipeline_class=Compiler)
+        else:
+            known = facts if name in facts.pieces else replace(facts, memory=frozenset())  # those are the entry's names
+            compiled = OwnFunction(function, targetoptions=flags, pipeline_class=_compiler_with(known))
+        setattr(module, name, compiled)
+
+
+class OwnFunction(CPUDispatcher):
+    """Compiled once for integers: not for every constant that it is called with."""
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        return super().get_call_template(tuple(types.unliteral(kind) for kind in args), kws)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -71,6 +71,7 @@ from ..ir.nodes import (
 from ..ir.walk import expressions, loads, statements
 from ..rules.scalar import PRIMITIVES, spelling
 from .lending import Borrow, Called, with_lending
+from .threads import with_threads
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # astor touches ast.Num
@@ -93,6 +94,7 @@ class Facts:
     `memory`: the memory that an array is a handle on; two that were allocated here never overlap, nor do they overlap
     with what came from outside (which may).
     `hidden`: this line begins a loop around others, with this index, which LLVM had better not see through.
+    `pieces`: functions that are parts of the entry: what it knows of its arrays holds for theirs of the same names.
     """
 
     inside: frozenset[tuple[int, str]] = frozenset()
@@ -100,21 +102,27 @@ class Facts:
     reorder: frozenset[int] = frozenset()
     memory: frozenset[tuple[str, str]] = frozenset()
     hidden: frozenset[tuple[int, str]] = frozenset()
+    pieces: frozenset[str] = frozenset()
 
 
 def emit(function: Function, header: tuple[str, ...] = ()) -> tuple[str, Facts]:
     """The function as a module, and facts about its lines."""
-    definitions: list[ast.stmt] = [_definition(f) for f in with_lending(function)]
+    *callees, entry = with_lending(function)
+    parts = (*callees, *with_threads(entry))
+    definitions: list[ast.stmt] = [_definition(part) if isinstance(part, Function) else part for part in parts]
     text = _to_source(ast.Module(definitions, []))
     lines = ["import numpy as np"]
     helpers = sorted(name for name in _runtime_names() if re.search(rf"(?<![\w.]){name}\(", text))
     errors = sorted(name for name in _error_names() if re.search(rf"\b{name}\(", text))
+    if "prange(" in text:
+        lines.append("from numba import prange")
     if helpers:
         lines.append(f"from srcgrad.runtime import {', '.join(helpers)}")
     if errors:
         lines.append(f"from srcgrad.runtime.errors import {', '.join(errors)}")
     text = "\n".join([*header, *lines, "", "", text])
-    return text, _facts(definitions, text, function)
+    pieces = frozenset(part.name for part in parts[len(callees) : -1] if isinstance(part, Function))
+    return text, replace(_facts(definitions, text, function), pieces=pieces)
 
 
 def _definition(function: Function) -> ast.FunctionDef:

@@ -46,7 +46,7 @@ from .values import ArrayValue, run_of
 RESERVED = (
     frozenset(keyword.kwlist)
     | frozenset(runtime.__all__)
-    | {"np", "range", "print", "len", "min", "max", "abs", "int", "float", "bool"}
+    | {"np", "prange", "range", "print", "len", "min", "max", "abs", "int", "float", "bool"}
 )
 
 

@@ -19,6 +19,7 @@ from .nodes import (
     Load,
     Old,
     OldArray,
+    Parallel,
     Rule,
     Spread,
     Stack,
@@ -82,6 +83,8 @@ def _bound(stmt: Stmt) -> tuple[Var | Array, ...]:
             return (array,)
         case ForEach(indices=indices):
             return indices
+        case Parallel(low=low, high=high):
+            return (low, high)
         case Rule(outputs=outputs, adjoint=adjoint):
             inner = [item for s in statements(adjoint) for item in _bound(s)]
             return (*outputs, *inner)

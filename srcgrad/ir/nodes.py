@@ -500,6 +500,30 @@ class OwnCopy(Stmt):
 
 
 @dataclass(frozen=True)
+class Parallel(Stmt):
+    """range(start, stop, step) in pieces, range(low, high, step), on as many threads as there are.
+
+    The last statement of `body` is the loop over a piece; what stands ahead of it is memory of each piece's own.  To
+    `sums` and `partial` every piece adds in a copy of its own.  An iteration adds to elements of others up to `reach`
+    iterations away: pieces that are neighbours never run at one time.  `work`: what an iteration costs, in additions;
+    `uneven`: more of it for some than for others.
+    """
+
+    name: str
+    low: Var
+    high: Var
+    start: Expr
+    stop: Expr
+    step: Expr
+    body: Block
+    sums: tuple[Var, ...] = ()
+    partial: tuple[Array, ...] = ()
+    reach: int = 0
+    work: Expr = Const(1, INT64)
+    uneven: bool = False
+
+
+@dataclass(frozen=True)
 class Comment(Stmt):
     """A line of the user's source, shown above what it became."""
 

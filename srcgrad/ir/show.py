@@ -37,6 +37,7 @@ from .nodes import (
     Old,
     OldArray,
     OwnCopy,
+    Parallel,
     Pick,
     Pop,
     Print,
@@ -148,6 +149,8 @@ def _lines(stmt: Stmt) -> list[Any]:
             return [f"{stack.name} = stack of {array.name}"]
         case OwnCopy(array=array):
             return [f"{array.name} = own copy of {array.name}"]
+        case Parallel(low=low, high=high, start=start, stop=stop, step=step, body=body):
+            return [f"in pieces {low.name}, {high.name} of range({texts((start, stop, step))}):", body]
         case Comment(text=words):
             return [f"# {words}" if words else ""]
     raise AssertionError(stmt)

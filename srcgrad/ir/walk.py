@@ -30,6 +30,7 @@ from .nodes import (
     Old,
     OldArray,
     OwnCopy,
+    Parallel,
     Pop,
     Push,
     Rule,
@@ -124,7 +125,7 @@ def loads(expr: Expr) -> tuple[Load, ...]:
 def blocks(stmt: Stmt) -> tuple[Block, ...]:
     """The blocks inside a statement, in order of execution."""
     match stmt:
-        case For(body=body) | While(body=body) | ForEach(body=body) | Sweep(body=body):
+        case For(body=body) | While(body=body) | ForEach(body=body) | Sweep(body=body) | Parallel(body=body):
             return (body,)
         case If(then=then, orelse=orelse):
             return (then, orelse)
@@ -135,7 +136,7 @@ def blocks(stmt: Stmt) -> tuple[Block, ...]:
 
 def with_blocks(stmt: Stmt, parts: tuple[Block, ...]) -> Stmt:
     match stmt:
-        case For() | While() | ForEach() | Sweep():
+        case For() | While() | ForEach() | Sweep() | Parallel():
             return replace(stmt, body=parts[0])
         case If():
             return replace(stmt, then=parts[0], orelse=parts[1])

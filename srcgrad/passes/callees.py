@@ -40,7 +40,7 @@ def everywhere(step: Pass) -> Pass:
     """The pass on the entry and on every function of its own."""
 
     def run(program: Function) -> Function:
-        if not program.callees or step.__name__ in ("find_active", "peel"):
+        if not program.callees or step.__name__ in ("find_active", "peel", "parallelise"):
             return step(program)
         if step.__name__ == "keep":
             return keep_in_all(program, step)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from srcgrad.runtime import arrays, errors, extrema, lent, special, vector_math
+from srcgrad.runtime import arrays, errors, extrema, lent, special, threads, vector_math
 from srcgrad.runtime.arrays import *  # noqa: F403
 from srcgrad.runtime.errors import *  # noqa: F403
 from srcgrad.runtime.extrema import *  # noqa: F403
 from srcgrad.runtime.lent import *  # noqa: F403
 from srcgrad.runtime.special import *  # noqa: F403
+from srcgrad.runtime.threads import *  # noqa: F403
 from srcgrad.runtime.vector_math import *  # noqa: F403
 
 __all__ = [
@@ -16,5 +17,6 @@ __all__ = [
     *extrema.__all__,
     *lent.__all__,
     *special.__all__,
+    *threads.__all__,
     *vector_math.__all__,
 ]

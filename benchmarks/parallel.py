@@ -1,0 +1,170 @@
+"""parallel=True against the serial code, on one thread and on two.
+
+    python -m benchmarks parallel                 everything; writes results/parallel.json, docs/performance.md
+    python -m benchmarks parallel --only gmm      some of it, printed only
+
+The programs of the tables whose loops are independent, at sizes where a gradient takes more than 10 ms.  Two threads
+need two cores at once, which a machine with other work on it seldom has to give: so there are many short repetitions,
+in turns, and the best of each is what is compared.  Beside it stands what the longer of the two threads took of its
+processor: what the time would be if nobody else were there, but for what two threads want of memory at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+from benchmarks import record, tables
+from benchmarks.processes import in_process
+
+SIZES = {
+    "square": (10_000_000,),
+    "square_sum": (10_000_000,),
+    "weighed": (10_000_000,),
+    "curve": (2_000_000,),
+    "moments": (10_000_000,),
+    "row_moments": (10_000_000,),
+    "kepler": (40_000,),
+    "kmeans": (100_000, 32, 8),
+    "gmm_loops": (5_000, 10, 25),
+    "gmm_numpy": (5_000, 10, 25),
+    "logistic_regression": (200_000, 30),
+    "heat_3d": (96, 4),
+    "convolution": (1_000, 7),
+    "n_body": (300, 10),
+    "sparse_product": (300_000, 10),
+    "black_scholes": (250_000,),
+    "chain_functions": (400_000,),
+    "chain_arithmetic": (1_000_000,),
+}
+WAYS = ("serial", "one thread", "two threads")
+BARS = {"one thread": 1 / 1.1, "two threads": 1.6}  # times as fast as the serial code
+ROUNDS, SECONDS = 200, 15.0  # at most
+TWO_THREADS = {"NUMBA_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive"}  # one that waits leaves its core to others
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks parallel")
+    parser.add_argument("--only", help="programs whose names begin so: gmm,kmeans")
+    options = parser.parse_args(arguments)
+    prefixes = tuple(options.only.split(",")) if options.only else ("",)
+    rows = []
+    for name in SIZES:
+        if name.startswith(prefixes):
+            rows.append({"program": name, **in_process("parallel", name, **TWO_THREADS)})
+            print(line(rows[-1]), flush=True)
+    if not options.only:
+        record.save("parallel", rows)
+        publish()
+
+
+def publish() -> None:
+    """From results/parallel.json to the page."""
+    record.show("parallel", table(record.load("parallel")))
+
+
+# --------------------------------------------------------------------------------------------------------------
+# In a process of its own
+
+
+def row(name: str) -> dict[str, Any]:
+    import numba
+
+    from benchmarks.contestants import disagreement, with_srcgrad
+    from benchmarks.programs import PROGRAMS
+
+    program = PROGRAMS[name]
+    arguments = program.arguments(SIZES[name])
+    v = program.cotangent(arguments)
+    serial = with_srcgrad(program, arguments, v).gradient
+    parallel = with_srcgrad(program, arguments, v, parallel=True).gradient
+    assert serial is not None and parallel is not None
+
+    def on_threads(count: int) -> Callable[[], Any]:
+        def call() -> Any:
+            numba.set_num_threads(count)
+            return parallel()
+
+        return call
+
+    calls = dict(zip(WAYS, (serial, on_threads(1), on_threads(2)), strict=True))
+    found: dict[str, Any] = {"size": program.label(SIZES[name])}
+    expected = serial()
+    for way in WAYS[1:]:
+        if wrong := disagreement(program, calls[way](), expected):
+            return {**found, "failed": f"{way} disagrees: {wrong}"}
+    return {**found, **in_turns(calls)}
+
+
+def in_turns(calls: dict[str, Callable[[], Any]]) -> dict[str, Any]:
+    """Seconds by the clock on the wall, and those that the longer of two threads had of its processor."""
+    taken: dict[str, list[float]] = {way: [] for way in calls}
+    longer: dict[str, list[float]] = {way: [] for way in calls}
+    end = time.perf_counter() + SECONDS
+    gc.disable()
+    while len(taken["serial"]) < ROUNDS and (len(taken["serial"]) < 5 or time.perf_counter() < end):
+        for way, call in calls.items():
+            time.sleep(0.01)  # who has slept goes first
+            process, thread, start = time.process_time(), time.thread_time(), time.perf_counter()
+            call()
+            taken[way].append(time.perf_counter() - start)
+            own = time.thread_time() - thread
+            longer[way].append(max(own, time.process_time() - process - own))
+    gc.enable()
+    return {
+        way: {"min": min(t), "median": statistics.median(t), "thread": min(longer[way]), "repetitions": len(t)}
+        for way, t in taken.items()
+    }
+
+
+# --------------------------------------------------------------------------------------------------------------
+# The table
+
+
+def ratio(row: dict[str, Any], way: str, which: str = "min") -> float:
+    """How many times as fast as the serial code."""
+    return row["serial"][which] / row[way][which]
+
+
+def line(row: dict[str, Any]) -> str:
+    """For the terminal."""
+    name = f"{row['program']:<20} {row.get('size', ''):<40}"
+    if "failed" in row:
+        return f"{name} {row['failed']}"
+    ways = [f"{way} {', '.join(_ratios(row, way))}" for way in WAYS[1:]]
+    missed = [f"missed: {way} {bar:.2f}x" for way, bar in BARS.items() if ratio(row, way) < bar]
+    parts = [f"{name} serial {_time(row)}", *ways, *missed, f"({row['serial']['repetitions']} repetitions)"]
+    return "   ".join(parts)
+
+
+def _time(row: dict[str, Any]) -> str:
+    return tables.duration(row["serial"]["min"])
+
+
+def _ratios(row: dict[str, Any], way: str) -> list[str]:
+    return [f"{ratio(row, way, which):.2f}x" for which in ("min", "median", "thread")]
+
+
+def table(saved: dict[str, Any]) -> str:
+    """For the page."""
+    return "\n".join(
+        [
+            tables.heading(saved).replace("one core used", "others were using the two cores"),
+            "",
+            "| program | size | serial | one thread | median | two threads | median | longer thread |",
+            "|---|---|---|---|---|---|---|---|",
+            *map(_cells, saved["figures"]),
+        ]
+    )
+
+
+def _cells(row: dict[str, Any]) -> str:
+    name = f"`{row['program']}`"
+    if "failed" in row:
+        return tables.cells(name, row.get("size", ""), tables.words(row), "", "", "", "", "")
+    one, two = (_ratios(row, way) for way in WAYS[1:])
+    return tables.cells(name, row["size"], _time(row), *one[:2], *two)
