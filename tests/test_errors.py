@@ -359,6 +359,105 @@ def test_memory_that_depends_on_the_path(function: Callable[..., Any], n: int) -
     np.testing.assert_allclose(inner(cotangents, along(plain, direction)), want, rtol=1e-7)
 
 
+def columns_reshaped(x, a, k):
+    b = np.arctan(a[:, k])  # in Fortran's order: to reshape it is to copy it
+    u = b.reshape(-1)
+    u[1] *= x[0]
+    return b.sum(axis=0) + u[:3]
+
+
+def transposed_and_reshaped(x, a, k):
+    b = a.T * 2.0
+    u = b.reshape(-1)
+    u[1] *= x[0]
+    return b + u[0]
+
+
+def joined_transposes_reshaped(x, a, k):
+    b = np.concatenate((a.T, a.T))
+    u = b.reshape(-1)
+    u[1] *= x[1]
+    return b + u[0]
+
+
+def part_of_a_transpose_reshaped(x, a, k):
+    b = a.T * 2.0
+    u = b[:2].reshape(-1)
+    u[1] *= x[1]
+    return b + u[0]
+
+
+def sums_of_a_transpose_reshaped(x, a, k):
+    b = (a.T[:, :, None] * np.ones(2)).sum(axis=2)
+    u = b.reshape(-1)
+    u[1] *= x[1]
+    return b + u[0]
+
+
+def reshaped_in_the_loop(x, a, k):
+    b = a * x[2]
+    for _ in range(2):
+        u = b.reshape(-1)
+        u[1] *= x[0]
+        b = np.arctan(b[:, k])
+    return b
+
+
+def reshaped_after_the_loop(x, a, k):
+    b = a * x[2]
+    for _ in range(2):
+        b = np.arctan(b[:, k])
+        c = np.sin(b)
+        b, c = c, b
+    u = b.reshape(-1)[:3]
+    u[1] *= x[0]
+    return b.sum(axis=0) + u
+
+
+def rows_backwards_reshaped(x, a, k):
+    b = a[::-1, :2] * 2.0  # in order
+    u = b.reshape(-1)
+    u[1] *= x[1]
+    return b + u[0]
+
+
+def rows_looked_up_reshaped(x, a, k):
+    b = a[k[:2] // 2] * 2.0  # in order
+    u = b.reshape(-1)
+    u[1] *= x[1]
+    return b + u[0]
+
+
+ORDERS = [
+    (columns_reshaped, True),
+    (transposed_and_reshaped, True),
+    (joined_transposes_reshaped, True),
+    (part_of_a_transpose_reshaped, True),
+    (sums_of_a_transpose_reshaped, True),
+    (reshaped_in_the_loop, True),
+    (reshaped_after_the_loop, True),
+    (rows_backwards_reshaped, False),
+    (rows_looked_up_reshaped, False),
+]
+
+
+@pytest.mark.parametrize(("function", "may_be_refused"), ORDERS, ids=[row[0].__name__ for row in ORDERS])
+def test_reshape_of_what_numpy_keeps_in_another_order(function: Callable[..., Any], may_be_refused: bool) -> None:
+    args = (np.array([0.3, 0.5, 0.7]), np.linspace(-0.7, 0.9, 6).reshape(2, 3), np.array([1, 1, 2]))
+    plain = subject(function, args, {})
+    y = plain.run(fresh(args))
+    direction, v = (random_like(np.random.default_rng(0), part) for part in (args, y))
+    f = grad(function, jit=False)
+    try:
+        np.testing.assert_allclose(f(*fresh(args)), y, rtol=1e-12)
+        cotangents = f.backward(*fresh(args), v)
+    except UnsupportedError:
+        assert may_be_refused
+        return
+    want, _ = directional(plain, direction, v)
+    np.testing.assert_allclose(inner(cotangents, along(plain, direction)), want, rtol=1e-7)
+
+
 def writes_a_maybe_view(a):
     b = a * 1.0  # Fortran-ordered where a is
     c = b.T.reshape(3, 4)  # so a view of b there, and a copy elsewhere

@@ -660,7 +660,9 @@ def _subscript(base: ast.expr, array: Array, items: tuple[Pick | Run | NewAxis, 
         if isinstance(item, NewAxis):
             flips.append(False)
     out = base
-    if not all(isinstance(p, ast.Slice) and p.lower is p.upper is p.step is None for p in parts):
+    while parts and isinstance(parts[-1], ast.Slice) and parts[-1].lower is parts[-1].upper is parts[-1].step is None:
+        parts.pop()  # rows[k, :] is rows[k], which Numba knows to be in order
+    if parts:
         out = ast.Subscript(base, parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load()), ast.Load())
     if any(flips):
         turned: list[ast.expr] = [ast.Slice(step=_literal(-1)) if flip else ast.Slice() for flip in flips]

@@ -41,7 +41,7 @@ from ..ir.nodes import (
     View,
 )
 from ..ir.walk import loads, subexpressions, variables
-from .values import ArrayValue, run_of
+from .values import ArrayValue, follows_order, run_of
 
 RESERVED = (
     frozenset(keyword.kwlist)
@@ -130,7 +130,7 @@ class Builder:
         self.stale: dict[str, Span | None] = {}
         self.lower: dict[Expr, int] = {}  # the least value of loop indices
         self.arguments_are_shared = True  # with the caller, who sees what is written to them
-        self.uncertain: set[str] = set()  # memory that in Python may be in another order than C, by path
+        self.uncertain: set[str] = set()  # memory that in Python may be in another order than C
         self.other_layouts = False  # is an argument in another order than C?
         self.depth = 0  # of loops and branches
         self.parameters: set[str] = set()  # arrays that are handed in
@@ -295,13 +295,18 @@ class Builder:
         self.check_fresh(value.element)
         if isinstance(value.element, Const):
             return self.allocate(name, value.dtype, value.dims, value.element)
+        target = self.allocate(name, value.dtype, value.dims)
+        if value.ndim > 1 and not follows_order(value.element, self.is_in_order):
+            self.uncertain.add(target.name)
         if handle is not None:
-            target = self.allocate(name, value.dtype, value.dims)
             self.emit(CopyTo(target, handle))
             return target
-        target = self.allocate(name, value.dtype, value.dims)
         self.each(value.dims, lambda index: Store(target, index, value.at(index)))
         return target
+
+    def is_in_order(self, array: Array) -> bool:
+        """Is the memory in C order, in Python too?"""
+        return self.root(array) not in self.uncertain
 
     def view(self, value: ArrayValue, name: str = "t") -> Array:
         """A handle on the memory that a window shows."""

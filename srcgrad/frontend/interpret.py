@@ -370,6 +370,8 @@ class Interpreter:
         build.names.taken.discard(array.name)
         build.block[mark:] = [rename_array_in(stmt, array, new) for stmt in build.block[mark:]]
         build.contiguous.add(new.name)
+        if array.name in build.uncertain:
+            build.uncertain = build.uncertain - {array.name} | {new.name}
         build.roots = {k: (new.name if v == array.name else v) for k, v in build.roots.items() if k != array.name}
         build.roots[new.name] = new.name
         return new

@@ -6,7 +6,7 @@ x * w[:, None]   →   ArrayValue(dims=(n, m), element=mul(x[#0, #1], w[#0]))   
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from ..ir import affine
 from ..ir.nodes import BOOL, INT64, Array, Axis, Call, Const, Expr, Load
-from ..ir.walk import is_constant, rewrite, subexpressions, substitute
+from ..ir.walk import is_constant, loads, rewrite, subexpressions, substitute
 
 
 @dataclass(frozen=True)
@@ -107,6 +107,23 @@ def run_of(index: Expr) -> tuple[Expr, int, Expr] | None:
                 rest = tuple((t, c) for t, c in terms if t != term)
                 return affine.from_affine(rest, constant), axis.number, step
     return None
+
+
+def follows_order(element: Expr, is_in_order: Callable[[Array], bool]) -> bool:
+    """Does NumPy put the result of this arithmetic in C order?  Its memory follows that of the operands.
+
+    x.T * 2.0 and x[:, k] * 2.0 are in another order: to reshape them is to copy them.
+    """
+    for load in loads(element):
+        runs: list[int] = []
+        gathered_late = False
+        for part in load.index:
+            own = sorted({node.number for node in subexpressions(part) if isinstance(node, Axis)})
+            gathered_late |= bool(runs) and any(True for _ in loads(part))
+            runs += own
+        if gathered_late or runs != sorted(set(runs)) or (len(runs) > 1 and not is_in_order(load.array)):
+            return False
+    return True
 
 
 def whole(array: Array) -> ArrayValue:

@@ -38,7 +38,7 @@ from ...ir.nodes import (
 )
 from ..arithmetic import cast, cast_value, elementwise
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, Static, TupleValue, static_int, whole
+from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, static_int, whole
 
 Index = tuple[Expr, ...]
 
@@ -80,6 +80,8 @@ class Reduction:
             value = fill if fill is not None else Const(dtype.type(0).item(), dtype)
             return self.builder.variable(name, value)
         array = self.builder.allocate(name, dtype, self.kept_dims, fill)
+        if array.ndim > 1 and not follows_order(self.value.element, self.builder.is_in_order):
+            self.builder.uncertain.add(array.name)
         return Load(array, tuple(Axis(k) for k in range(len(self.kept))))
 
     def place(self, target: Var | Load, index: Index) -> Any:

@@ -15,7 +15,7 @@ from ...ir.nodes import BOOL, INT64, Axis, Call, Const, Expr, If, Load, Raise
 from ...ir.walk import is_constant
 from ..arithmetic import shape_text
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, Static, TupleValue, remap, static_int, whole
+from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, remap, static_int, whole
 from .creation import check_length, common_dtype, shape_of, write_part
 
 
@@ -70,10 +70,11 @@ def reshaped(builder: Builder, value: ArrayValue, dims: tuple[Expr, ...], name: 
         for a, b in zip(kept, wanted, strict=False):
             index[a] = Axis(b)
         return remap(value, dims, index)
-    handle = value.handle
-    if handle is not None and builder.root(handle) in builder.uncertain:  # a view or a copy in NumPy: we have a copy
+    memory = value.element.array if value.is_window else None  # type: ignore[attr-defined]
+    if memory is not None and not builder.is_in_order(memory):  # a view or a copy in NumPy: we have a copy
         copy = builder.materialize(value, name, copy=True)
-        builder.twin(copy, handle)
+        builder.uncertain.discard(copy.name)
+        builder.twin(copy, memory)
         return whole(builder.reshape(copy, dims, name))
     base = builder.in_order(value, name)
     if value.is_window and builder.other_layouts:
@@ -162,6 +163,8 @@ def concatenate(builder: Builder, parts: Sequence[Any], axis: Any) -> ArrayValue
         total = affine.add(total, part.dims[number])
     dims = parts[0].dims
     out = builder.allocate("t", common_dtype(parts), (*dims[:number], total, *dims[number + 1 :]))
+    if ndim > 1 and not all(follows_order(part.element, builder.is_in_order) for part in parts):
+        builder.uncertain.add(out.name)
     for part, start in zip(parts, starts, strict=False):
         place = lambda i, at=start: (*i[:number], affine.add(at, i[number]), *i[number + 1 :])
         write_part(builder, out, part.dims, part, place)
