@@ -28,15 +28,17 @@ def compile_own(module: ModuleType, entry: str, facts: Any, flags: dict[str, Any
     for name, function in own_functions(module, entry):
         if "prange" in function.__code__.co_names:  # it calls others, and no more
             options = flags | {"parallel": {"prange": True} | dict.fromkeys(NOT_PARALLEL, False)}
-            compiled = OwnFunction(function, targetoptions=options, pipeline_class=Compiler)
+            compiled = CPUDispatcher(function, targetoptions=options, pipeline_class=Compiler)
+        elif name in facts.pieces:
+            compiled = Piece(function, targetoptions=flags, pipeline_class=_compiler_with(facts))
         else:
-            known = facts if name in facts.pieces else replace(facts, memory=frozenset())  # those are the entry's names
-            compiled = OwnFunction(function, targetoptions=flags, pipeline_class=_compiler_with(known))
+            known = replace(facts, memory=frozenset())  # those are the names of the entry's arrays
+            compiled = CPUDispatcher(function, targetoptions=flags, pipeline_class=_compiler_with(known))
         setattr(module, name, compiled)
 
 
-class OwnFunction(CPUDispatcher):
-    """Compiled once for integers: not for every constant that it is called with."""
+class Piece(CPUDispatcher):
+    """Part of a loop, compiled once for integers: not for every constant that it is called with."""
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         return super().get_call_template(tuple(types.unliteral(kind) for kind in args), kws)

@@ -73,11 +73,13 @@ class _Registers:
         for stmt in statements(loop.body):
             if isinstance(stmt, AddTo) and isinstance(stmt.target, Load):
                 additions[stmt.target] = additions.get(stmt.target, True) and stmt.reorder
-        if inside.views or not isinstance(loop.step, Const):
-            return []
+        ends = extremes(loop)
+        if inside.views or any(variables(end) & changed or loads(end) for end in ends):
+            return []  # whether it has run is not known after the loop
+        every_time = {stmt.target for stmt in loop.body if isinstance(stmt, AddTo)}
         out = []
         for place, is_ours in additions.items():
-            if not is_ours or any(variables(i) & changed or loads(i) for i in place.index):
+            if not is_ours or place not in every_time or any(variables(i) & changed or loads(i) for i in place.index):
                 continue
             here = Access(place.array, place.index, True, adds=True)
             near = [a for a in inside.accesses if self.root(a) == self.root(here)]
