@@ -19,8 +19,17 @@ from numba.core import config
 from srcgrad import arguments, pipeline
 from srcgrad.assumptions import Assumption, assumptions
 from srcgrad.backends import cpu, plain
-from srcgrad.errors import ArgumentError, BroadcastError, ShapeError, UnsupportedError
+from srcgrad.errors import (
+    ArgumentError,
+    BroadcastError,
+    CotangentShapeError,
+    RuntimeShapeError,
+    ShapeError,
+    UnsupportedError,
+)
 from srcgrad.frontend.types import StaticType, TupleType, ValueType
+
+LENGTHS_DIFFER = (BroadcastError, CotangentShapeError, RuntimeShapeError)
 
 Call = Callable[..., Any]
 Types = tuple[ValueType, ...]
@@ -140,14 +149,21 @@ class Stage:
         def attempt(*leaves: Any) -> Any:
             try:
                 return call(*leaves)
-            except BroadcastError:
-                with cpu.LOCK:
-                    if not self.stretch:
-                        self.stretch = True
-                        self.restart()
-            return self.call(*leaves)
+            except LENGTHS_DIFFER:
+                self._expect_lengths_of_one(True)
+            try:
+                return self.call(*leaves)
+            except LENGTHS_DIFFER:  # they fit in no way
+                self._expect_lengths_of_one(False)
+                raise
 
         return attempt
+
+    def _expect_lengths_of_one(self, stretch: bool) -> None:
+        with cpu.LOCK:
+            if self.stretch != stretch:
+                self.stretch = stretch
+                self.restart()
 
     def reach(self, lanes: dict[Any, Call], key: Any) -> None:
         """Put this stage into a table of calls."""
@@ -157,6 +173,7 @@ class Stage:
     def restart(self) -> Call:
         """What f has as a constant changed (a function that it calls, a tuple): generate anew."""
         self.version += 1
+        self.equal_lengths = False
         self.assumed, self.captured = {}, {}
         self.use(self._first)
         return self._first

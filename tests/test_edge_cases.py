@@ -541,6 +541,10 @@ def test_shapes_that_do_not_broadcast(jit: bool) -> None:
     line = inspect.getsourcelines(sum_with)[1] + 1
     with fails(ValueError, f"line {line}", r"x \* w"):
         f.backward(np.ones(3), np.ones(4))
+    assert f.backward(np.ones(3), np.ones(3))[1].tolist() == [1.0, 1.0, 1.0]
+    assert f.backward(np.ones(3), np.ones(1))[1].tolist() == [3.0]
+    with fails(ValueError, "3", "4"):
+        f.backward(np.ones(3), np.ones(4))
 
 
 @pytest.mark.parametrize(

@@ -634,3 +634,12 @@ def adding_powers(x, y):
         out[i] += x[i] * np.exp(y[i])
         total = total * 0.5
     return out
+
+
+@program(case(real(3), real(1), 2), case(real(1), real(1), 2), case(real(3), real(3), 0), compiled=True)
+def rebound_to_what_stretches(x, b, n):
+    """The length of b + x is that of x, if not that of b."""
+    y = x * 1.0
+    for _ in range(n):
+        y = np.sin(b + x) * y
+    return y
