@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from srcgrad.api import GradFunction, Pullback, grad
+from srcgrad.backends.memory import release_memory
 from srcgrad.errors import (
     ArgumentError,
     BoundsError,
@@ -42,4 +43,5 @@ __all__ = [
     "SrcgradError",
     "UnsupportedError",
     "grad",
+    "release_memory",
 ]

@@ -36,8 +36,8 @@ def cholesky(a):
     return l
 
 
-@by_hand_sums
-def cholesky_adjoint(a, v):
+@by_hand  # by rows; in the order in which the user's sums are written
+def cholesky_by_rows(a):
     n = a.shape[0]
     l = np.zeros((n, n))
     for j in range(n):
@@ -52,6 +52,12 @@ def cholesky_adjoint(a, v):
             for k in range(j):
                 s -= other[k] * row[k]
             l[i, j] = s / l[j, j]
+    return l
+
+
+@by_hand_sums
+def cholesky_reverse(l, v):
+    n = l.shape[0]
     l_b, a_b = v.copy(), np.zeros((n, n))
     for j in range(n - 1, -1, -1):  # all that is read of l is still there
         row, row_b = l[j, :j], l_b[j, :j]
@@ -68,6 +74,11 @@ def cholesky_adjoint(a, v):
         for k in range(j):
             row_b[k] -= 2.0 * g * row[k]
     return a_b
+
+
+@by_hand
+def cholesky_adjoint(a, v):
+    return cholesky_reverse(cholesky_by_rows(a), v)
 
 
 def cholesky_jax(a):

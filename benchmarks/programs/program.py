@@ -21,7 +21,8 @@ LOOPS = "loops"  # element by element, or in place
 ARRAYS = "arrays"  # whole-array expressions
 CALLS = "calls"  # so small that the call itself counts
 
-# How the adjoints by hand are compiled.  Sums may be reordered where the adjoint is made of sums.
+# How the adjoints by hand are compiled.  Sums of the adjoint's own may be reordered; those of the user's that come out
+# otherwise then may not (srcgrad keeps their order too), and where they go in one function with others, all are strict.
 by_hand = numba.njit(error_model="numpy", cache=True)
 by_hand_sums = numba.njit(error_model="numpy", cache=True, fastmath={"reassoc", "nsz", "contract"})
 

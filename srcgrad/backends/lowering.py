@@ -15,12 +15,15 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+import numpy as np
 from llvmlite.ir import FunctionType
 from numba.core import cgutils, ir, types
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.lowering import Lower
 from numba.core.typed_passes import BaseNativeLowering
-from numba.np.arrayobj import load_item, make_array, store_item
+from numba.np.arrayobj import _parse_shape, load_item, make_array, store_item
+
+from srcgrad.backends.memory import empty
 
 FACTS = "srcgrad_facts"  # under this name they travel in Numba's metadata of a compilation
 REORDER = ("reassoc", "nsz", "contract")
@@ -132,11 +135,28 @@ class FactLower(Lower):
         return value
 
     def lower_expr(self, resty: Any, expr: Any) -> Any:
+        if expr.op == "call" and isinstance(resty, types.Array) and resty.layout == "C":
+            made = self._made(resty, expr)
+            if made is not None:
+                return made
         if expr.op == "inplace_binop" and self.loc.line in self._facts.reorder and isinstance(resty, types.Float):
             signature = self.fndesc.calltypes[expr]
             if signature.args == (resty, resty):
                 return self._accumulate(expr, resty)
         return super().lower_expr(resty, expr)
+
+    def _made(self, kind: Any, call: Any) -> Any:
+        """np.empty and np.zeros in memory that was used before, if there is some."""
+        function = self.typeof(call.func.name)
+        maker = getattr(function, "typing_key", None)
+        if maker not in (np.empty, np.zeros) or not call.args:
+            return None
+        shape = call.args[0]
+        lengths = _parse_shape(self.context, self.builder, self.typeof(shape.name), self.loadvar(shape.name))
+        array = empty(self.context, self.builder, kind, lengths)
+        if maker is np.zeros:
+            cgutils.memset(self.builder, array.data, self.builder.mul(array.itemsize, array.nitems), 0)
+        return array._getvalue()
 
     def _accumulate(self, expr: Any, kind: Any) -> Any:
         left, right = (

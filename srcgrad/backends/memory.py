@@ -1,0 +1,256 @@
+"""Memory of arrays that are gone serves the next ones: fresh pages cost more than the arithmetic on them.
+
+The operating system hands out memory in pages that it clears, one by one, when they are first touched.  So what a large
+array leaves behind is held, up to a limit, until an array of about its size is made: by the next call, as a rule, for
+the values that it keeps, and for its results where the caller has dropped those of the call before.
+
+    numpy.empty(...) in generated code   →   NRT_MemInfo_alloc_safe_aligned_external(size, 32, &srcgrad_allocator)
+
+Numba counts references as ever; only where memory comes from and goes to is ours.  Any thread may take and give: a slot
+is emptied and filled by one atomic instruction.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from typing import Any
+
+import llvmlite.binding as llvm
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.runtime import _nrt_python
+from numba.np.arrayobj import get_itemsize, make_array, populate_array
+
+SLOTS = 32
+LEAST = 1 << 18  # bytes; below that malloc has pages at hand
+HEADER = 128
+SIZE, BYTES, NOTHING = ir.IntType(64), ir.IntType(8).as_pointer(), ir.VoidType()
+ALLOCATOR = "srcgrad_allocator"
+
+
+def most_held() -> int:
+    """A sixteenth of the machine's memory, and a gigabyte at most."""
+    try:
+        machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        machine = 1 << 32
+    return min(machine // 16, 1 << 30)
+
+
+class _Code:
+    """The functions of the allocator, in LLVM's terms: those that Numba calls, and `srcgrad_release` for Python."""
+
+    def __init__(self, most: int) -> None:
+        self.module = ir.Module("srcgrad_memory")
+        self.slots = self._variable(ir.ArrayType(SIZE, SLOTS), "slots")
+        self.held = self._variable(SIZE, "held")
+        self.most = most
+        self.release = self._function("srcgrad_release", SIZE, ())
+        self.take = self._function("srcgrad_take", BYTES, (SIZE, BYTES))
+        self.give = self._function("srcgrad_give", NOTHING, (BYTES, BYTES))
+        self._write_release()
+        self._write_take()
+        self._write_give()
+        no_realloc = ir.Constant(BYTES, None)
+        parts = [self.take.bitcast(BYTES), no_realloc, self.give.bitcast(BYTES), no_realloc]
+        allocator = self._variable(ir.LiteralStructType([BYTES] * 4), ALLOCATOR)
+        allocator.initializer = ir.Constant(allocator.value_type, parts)
+
+    def _variable(self, kind: Any, name: str) -> ir.GlobalVariable:
+        variable = ir.GlobalVariable(self.module, kind, name)
+        variable.initializer = ir.Constant(kind, None)
+        return variable
+
+    def _function(self, name: str, result: Any, arguments: tuple[Any, ...]) -> ir.Function:
+        return ir.Function(self.module, ir.FunctionType(result, arguments), name)
+
+    def _outside(self, builder: Any, helper: str, result: Any, argument: Any) -> Any:
+        """A function of Numba's runtime, by its address in this process."""
+        kind = ir.FunctionType(result, (argument,)).as_pointer()
+        return builder.inttoptr(ir.Constant(SIZE, _nrt_python.c_helpers[helper]), kind)
+
+    def _slot(self, builder: Any, number: Any) -> Any:
+        return builder.gep(self.slots, [ir.Constant(SIZE, 0), number])
+
+    def _each_slot(self, builder: Any) -> Any:
+        return cgutils.for_range(builder, ir.Constant(SIZE, SLOTS), intp=SIZE)
+
+    def _header(self, builder: Any, block: Any, offset: int) -> Any:
+        address = builder.sub(builder.ptrtoint(block, SIZE), ir.Constant(SIZE, offset))
+        return builder.inttoptr(address, SIZE.as_pointer())
+
+    def _capacity(self, builder: Any, block: Any) -> Any:
+        return builder.load(self._header(builder, block, 8))
+
+    def _emptied(self, builder: Any, slot: Any) -> Any:
+        """What is in the slot, which nobody else has from now on."""
+        return builder.atomic_rmw("xchg", slot, ir.Constant(SIZE, 0), "acq_rel")
+
+    def _filled(self, builder: Any, slot: Any, block: Any) -> Any:
+        """Could the block be put into the slot?"""
+        address = builder.ptrtoint(block, SIZE)
+        return builder.extract_value(builder.cmpxchg(slot, ir.Constant(SIZE, 0), address, "acq_rel", "monotonic"), 1)
+
+    def _count(self, builder: Any, operation: str, block: Any) -> Any:
+        return builder.atomic_rmw(operation, self.held, self._capacity(builder, block), "monotonic")
+
+    def _free(self, builder: Any, block: Any) -> None:
+        base = builder.load(self._header(builder, block, 16))
+        builder.call(self._outside(builder, "Free", NOTHING, BYTES), [builder.inttoptr(base, BYTES)])
+
+    def _write_release(self) -> None:
+        """Free all that is held.  The bytes that were."""
+        builder = ir.IRBuilder(self.release.append_basic_block())
+        before = builder.atomic_rmw("add", self.held, ir.Constant(SIZE, 0), "monotonic")
+        with self._each_slot(builder) as loop:
+            address = self._emptied(builder, self._slot(builder, loop.index))
+            with builder.if_then(cgutils.is_not_null(builder, address)):
+                block = builder.inttoptr(address, BYTES)
+                self._count(builder, "sub", block)
+                self._free(builder, block)
+        builder.ret(before)
+
+    def _write_take(self) -> None:
+        """A block of at least so many bytes: one that is held, if it is not much larger, or a new one."""
+        builder = ir.IRBuilder(self.take.append_basic_block())
+        size = self.take.args[0]
+        most = builder.add(size, builder.lshr(size, ir.Constant(SIZE, 2)))
+        with self._each_slot(builder) as loop:
+            slot = self._slot(builder, loop.index)
+            address = self._emptied(builder, slot)
+            with builder.if_then(cgutils.is_not_null(builder, address)):
+                block = builder.inttoptr(address, BYTES)
+                capacity = self._capacity(builder, block)
+                fits = builder.and_(
+                    builder.icmp_unsigned(">=", capacity, size), builder.icmp_unsigned("<=", capacity, most)
+                )
+                with builder.if_then(fits):
+                    self._count(builder, "sub", block)
+                    builder.ret(block)
+                with builder.if_then(builder.not_(self._filled(builder, slot, block))):  # it was wanted in between
+                    self._count(builder, "sub", block)
+                    self._free(builder, block)
+        allocate = self._outside(builder, "Allocate", BYTES, SIZE)
+        fresh = builder.call(allocate, [builder.add(size, ir.Constant(SIZE, HEADER))])
+        with builder.if_then(cgutils.is_null(builder, fresh)):
+            builder.ret(fresh)
+        base = builder.ptrtoint(fresh, SIZE)
+        aligned = builder.and_(builder.add(base, ir.Constant(SIZE, HEADER)), ir.Constant(SIZE, -64))
+        block = builder.inttoptr(aligned, BYTES)
+        builder.store(base, self._header(builder, block, 16))
+        builder.store(size, self._header(builder, block, 8))
+        builder.ret(block)
+
+    def _write_give(self) -> None:
+        """Hold the block; where that is too much, what was held before goes."""
+        builder = ir.IRBuilder(self.give.append_basic_block())
+        block = self.give.args[0]
+        capacity = self._capacity(builder, block)
+        most = ir.Constant(SIZE, self.most)
+        with builder.if_then(builder.icmp_unsigned(">", capacity, most)):
+            self._free(builder, block)
+            builder.ret_void()
+        before = self._count(builder, "add", block)
+        with builder.if_then(builder.icmp_unsigned(">", builder.add(before, capacity), most)):
+            builder.call(self.release, [])
+        with self._each_slot(builder) as loop:
+            with builder.if_then(self._filled(builder, self._slot(builder, loop.index), block)):
+                builder.ret_void()
+        builder.call(self.release, [])  # the slots are full of other sizes
+        with builder.if_then(self._filled(builder, self._slot(builder, ir.Constant(SIZE, 0)), block)):
+            builder.ret_void()
+        self._count(builder, "sub", block)
+        self._free(builder, block)
+        builder.ret_void()
+
+
+def _compiled(code: _Code) -> tuple[int, int]:
+    """Where the allocator and `srcgrad_release` are.  They stay to the end: arrays may be freed after all else."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    target = llvm.Target.from_default_triple().create_target_machine(jit=True)
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(str(code.module)), target)
+    engine.finalize_object()
+    found = engine.get_global_value_address(ALLOCATOR), engine.get_function_address("srcgrad_release")
+    engine.detach()
+    return found
+
+
+_allocator, _release_held = _compiled(_Code(most_held()))
+llvm.add_symbol(ALLOCATOR, _allocator)
+_release = ctypes.CFUNCTYPE(ctypes.c_int64)(_release_held)
+
+
+def release_memory() -> int:
+    """Give memory that srcgrad holds for later calls back to the system.
+
+    Arrays that are in use are not touched.
+
+    Returns
+    -------
+    int
+        The number of bytes that were held.
+
+    Examples
+    --------
+    >>> import srcgrad
+    >>> _ = srcgrad.release_memory()
+    >>> srcgrad.release_memory()
+    0
+    """
+    return int(_release())
+
+
+# ----------------------------------------------------------------------------------------------------- in Numba's terms
+
+
+def empty(context: Any, builder: Any, kind: types.Array, shape: Any) -> Any:
+    """A C-contiguous array of these lengths, none of which is negative, with memory of its own."""
+    item_size = context.get_constant(types.intp, get_itemsize(context, kind))
+    size, too_large = item_size, cgutils.false_bit
+    strides: list[Any] = []
+    for length in reversed(shape):
+        strides.insert(0, size)
+        product = builder.smul_with_overflow(size, length)
+        size = builder.extract_value(product, 0)
+        too_large = builder.or_(too_large, builder.extract_value(product, 1))
+    with builder.if_then(too_large, likely=False):
+        words = "array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum possible size."
+        context.call_conv.return_user_exc(builder, ValueError, (words,))
+    owner = _owned_memory(context, builder, size, context.get_preferred_array_alignment(kind.dtype))
+    array = make_array(kind)(context, builder)
+    populate_array(
+        array,
+        data=builder.bitcast(context.nrt.meminfo_data(builder, owner), context.get_data_type(kind.dtype).as_pointer()),
+        shape=cgutils.pack_array(builder, shape, ty=SIZE),
+        strides=cgutils.pack_array(builder, strides, ty=SIZE),
+        itemsize=item_size,
+        meminfo=owner,
+    )
+    return array
+
+
+def _owned_memory(context: Any, builder: Any, size: Any, alignment: int) -> Any:
+    """Numba's MemInfo with so many bytes."""
+    found = cgutils.alloca_once(builder, cgutils.voidptr_t)
+    large = builder.icmp_unsigned(">=", size, ir.Constant(SIZE, LEAST))
+    with builder.if_else(large, likely=False) as (then, otherwise):
+        with then:
+            number = ir.IntType(32)
+            kind = ir.FunctionType(cgutils.voidptr_t, [SIZE, number, cgutils.voidptr_t])
+            name = "NRT_MemInfo_alloc_safe_aligned_external"
+            allocate = cgutils.get_or_insert_function(builder.module, kind, name)
+            allocator = builder.module.globals.get(ALLOCATOR)
+            if allocator is None:
+                allocator = cgutils.add_global_variable(builder.module, cgutils.int8_t, ALLOCATOR)
+            owner = builder.call(allocate, [size, ir.Constant(number, alignment), allocator])
+            with builder.if_then(cgutils.is_null(builder, owner), likely=False):
+                context.call_conv.return_user_exc(builder, MemoryError, ("Allocation failed (probably too large).",))
+            builder.store(owner, found)
+        with otherwise:
+            builder.store(context.nrt.meminfo_alloc_aligned(builder, size, alignment), found)
+    return builder.load(found)
+
+
+__all__ = ["empty", "release_memory"]
