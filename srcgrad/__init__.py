@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from srcgrad.api import GradFunction, Pullback, grad
-from srcgrad.backends.memory import release_memory
 from srcgrad.errors import (
     ArgumentError,
     BoundsError,
@@ -21,6 +20,7 @@ from srcgrad.errors import (
     SrcgradError,
     UnsupportedError,
 )
+from srcgrad.runtime.memory import release_memory
 
 __version__ = "0.1.0"
 

@@ -13,7 +13,7 @@ import pytest
 
 import srcgrad
 from srcgrad import grad
-from srcgrad.backends import memory
+from srcgrad.runtime import memory
 
 
 def chain(x):

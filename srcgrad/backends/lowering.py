@@ -23,7 +23,7 @@ from numba.core.lowering import Lower
 from numba.core.typed_passes import BaseNativeLowering
 from numba.np.arrayobj import _parse_shape, load_item, make_array, store_item
 
-from srcgrad.backends.memory import empty
+from srcgrad.runtime.memory import empty
 
 FACTS = "srcgrad_facts"  # under this name they travel in Numba's metadata of a compilation
 REORDER = ("reassoc", "nsz", "contract")

@@ -61,13 +61,16 @@ from ..ir.walk import (
     map_expressions,
     rebuild,
     rewrite,
+    rewrite_block,
     statements,
     subexpressions,
+    substitute,
     variables,
     with_blocks,
 )
 from ..rules.scalar import PRIMITIVES
 from .info import Info, roots_of
+from .rebuild import fill_of
 from .reverse import backwards
 from .validity import END, ROOT, Forward, Place, Version
 
@@ -270,6 +273,9 @@ class _Keep:
         if self.forward.element_is_valid(load, at):
             self.have_handle(load.array, at)
             return Load(load.array, index)
+        again = self.filled_again(load.array, at)
+        if again is not None:
+            return Load(again, index)
         if self.forward.element_is_valid_within(load, at):
             self.give_rows(load.array)
             self.have_handle(load.array, at)
@@ -461,11 +467,40 @@ class _Keep:
 
     # ------------------------------------------------------------------------------------------------ arrays
 
+    def filled_again(self, array: Array, at: int) -> Array | None:
+        """Memory that the sweep fills as the forward part did in the same iteration, from what is still there."""
+        place = self.forward.birth(Var(array.name), at)
+        if place is None or place.label is None or not self.forward.loops_around(place.block):
+            return None
+        if (array, place) in self.kept_arrays:
+            return self.kept_arrays[array, place]
+        fill = fill_of(self.forward.statement[place.label], array, array.dims)
+        if fill is None or fill.cost > KEEP_IN_LOOP or array.name != self.forward.root(array):
+            return None
+        nest, store = fill.nest.label, fill.store.label
+        if not all(self.is_free(v, nest) for v in fill.outside | set().union(*map(variables, array.dims))):
+            return None
+        if not all(self.forward.element_is_valid(load, store) for load in loads(fill.store.value)):
+            return None
+        out = Array(self.info.names.fresh(f"{array.name}_then"), array.dtype, array.dims)
+        for load in loads(fill.store.value):
+            self.have_handle(load.array, nest)
+        values = {v: self.read(v, nest) for v in fill.outside}
+        again = rewrite_block((_unlabelled(fill.nest),), lambda s: (_with_values(s, values, array, out),))
+        self.tops.setdefault(place.block, []).extend(
+            (Alloc(out, tuple(substitute(d, values) for d in array.dims)), *again)
+        )
+        self.kept_arrays[array, place] = out
+        return out
+
     def old_array(self, array: Array, at: int, key: tuple[int, int]) -> Array:
         """An array whose elements are those of `array` just before `at`."""
         if self.forward.array_is_valid(array, at):
             self.have_handle(array, at)
             return array
+        again = self.filled_again(array, at)
+        if again is not None:
+            return again
         if self.forward.array_is_valid_within(array, at):
             self.give_rows(array)
             self.have_handle(array, at)
@@ -575,6 +610,16 @@ class _Keep:
                 own = number == 0 and name not in self.plain_reads
                 names[var.name] = name if own else self.info.names.fresh(name)
         return names
+
+
+def _unlabelled(stmt: Stmt) -> Stmt:
+    inner = tuple(tuple(_unlabelled(s) for s in block) for block in blocks(stmt))
+    return replace(with_blocks(stmt, inner) if inner else stmt, label=-1)
+
+
+def _with_values(stmt: Stmt, values: dict[Var, Expr], array: Array, out: Array) -> Stmt:
+    stmt = map_expressions(stmt, lambda e: substitute(e, dict(values)))
+    return replace(stmt, array=out) if isinstance(stmt, Store) and stmt.array == array else stmt
 
 
 def _row_view(row: Array, rows: Array, index: tuple[Expr, ...]) -> View:

@@ -11,13 +11,13 @@ import operator
 from types import FunctionType
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.extending import intrinsic, models, overload, register_model
 from numba.cpython.listobj import ListInstance
 
 from srcgrad.runtime.arrays import push, push_array
+from srcgrad.runtime.memory import empty
 
 
 def lending(function: Any, things: tuple[Any, ...], *args: Any) -> Any:
@@ -141,6 +141,17 @@ def _replace(typing_context, shelf, array):
 
 
 @intrinsic
+def _fresh(typing_context, length, like):
+    """An array of that length, of the type of another, in memory that was used before if there is some."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        length = context.cast(builder, args[0], signature.args[0], types.intp)
+        return empty(context, builder, like, [length])._getvalue()
+
+    return like(length, like), generate
+
+
+@intrinsic
 def _push_on_shelf(typing_context, shelf, top, values):
     """The stores alone are what callers are to inline: growing is a call."""
 
@@ -162,7 +173,7 @@ def _push_on_shelf(typing_context, shelf, top, values):
 
 def _grow(buffer, end):
     full = _on_shelf(buffer)
-    grown = np.empty(max(2 * end, min(8 * end, 1 << 18)), full.dtype)  # pages that are never touched cost nothing
+    grown = _fresh(max(2 * end, min(8 * end, 1 << 18)), full)  # pages that are never touched cost nothing
     grown[: full.size] = full
     _replace(buffer, grown)
 
@@ -183,7 +194,7 @@ def _push_array(buffer, top, values):
     def on_shelf(buffer, top, values):
         end = top + values.size
         if end > _on_shelf(buffer).size:
-            grown = np.empty(2 * end, values.dtype)
+            grown = _fresh(2 * end, _on_shelf(buffer))
             grown[:top] = _on_shelf(buffer)[:top]
             _replace(buffer, grown)
         _on_shelf(buffer)[top:end].reshape(values.shape)[...] = values
