@@ -4,7 +4,7 @@ The operating system hands out memory in pages that it clears, one by one, when 
 array leaves behind is held, up to a limit, until an array of about its size is made: by the next call, as a rule, for
 the values that it keeps, and for its results where the caller has dropped those of the call before.
 
-    numpy.empty(...) in generated code   →   NRT_MemInfo_alloc_safe_aligned_external(size, 32, &srcgrad_allocator)
+    numpy.empty(...) in generated code   →   NRT_MemInfo_alloc_external(size, &srcgrad_allocator)
 
 Numba counts references as ever; only where memory comes from and goes to is ours.  Any thread may take and give: a slot
 is emptied and filled by one atomic instruction.
@@ -26,7 +26,7 @@ SLOTS = 32
 LEAST = 1 << 18  # bytes; below that malloc has pages at hand
 HEADER = 128
 SIZE, BYTES, NOTHING = ir.IntType(64), ir.IntType(8).as_pointer(), ir.VoidType()
-ALLOCATOR = "srcgrad_allocator"
+ALLOCATOR, ALLOCATE = "srcgrad_allocator", "srcgrad_allocate_external"
 
 
 def most_held() -> int:
@@ -179,6 +179,8 @@ def _compiled(code: _Code) -> tuple[int, int]:
 
 _allocator, _release_held = _compiled(_Code(most_held()))
 llvm.add_symbol(ALLOCATOR, _allocator)
+_numba = ctypes.CFUNCTYPE(ctypes.c_void_p)(_nrt_python.c_helpers["get_api"])()  # NRT_api_functions, see nrt_external.h
+llvm.add_symbol(ALLOCATE, ctypes.cast(_numba, ctypes.POINTER(ctypes.c_void_p))[1])  # allocate_external
 _release = ctypes.CFUNCTYPE(ctypes.c_int64)(_release_held)
 
 
@@ -218,11 +220,11 @@ def empty(context: Any, builder: Any, kind: types.Array, shape: Any) -> Any:
     with builder.if_then(too_large, likely=False):
         words = "array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum possible size."
         context.call_conv.return_user_exc(builder, ValueError, (words,))
-    owner = _owned_memory(context, builder, size, context.get_preferred_array_alignment(kind.dtype))
+    owner, data = _owned_memory(context, builder, size, context.get_preferred_array_alignment(kind.dtype))
     array = make_array(kind)(context, builder)
     populate_array(
         array,
-        data=builder.bitcast(context.nrt.meminfo_data(builder, owner), context.get_data_type(kind.dtype).as_pointer()),
+        data=builder.inttoptr(data, context.get_data_type(kind.dtype).as_pointer()),
         shape=cgutils.pack_array(builder, shape, ty=SIZE),
         strides=cgutils.pack_array(builder, strides, ty=SIZE),
         itemsize=item_size,
@@ -231,26 +233,27 @@ def empty(context: Any, builder: Any, kind: types.Array, shape: Any) -> Any:
     return array
 
 
-def _owned_memory(context: Any, builder: Any, size: Any, alignment: int) -> Any:
-    """Numba's MemInfo with so many bytes."""
+def _owned_memory(context: Any, builder: Any, size: Any, alignment: int) -> tuple[Any, Any]:
+    """Numba's MemInfo, and the aligned address of so many bytes that it owns."""
     found = cgutils.alloca_once(builder, cgutils.voidptr_t)
     large = builder.icmp_unsigned(">=", size, ir.Constant(SIZE, LEAST))
     with builder.if_else(large, likely=False) as (then, otherwise):
         with then:
-            number = ir.IntType(32)
-            kind = ir.FunctionType(cgutils.voidptr_t, [SIZE, number, cgutils.voidptr_t])
-            name = "NRT_MemInfo_alloc_safe_aligned_external"
-            allocate = cgutils.get_or_insert_function(builder.module, kind, name)
+            kind = ir.FunctionType(cgutils.voidptr_t, [SIZE, cgutils.voidptr_t])
+            allocate = cgutils.get_or_insert_function(builder.module, kind, ALLOCATE)
             allocator = builder.module.globals.get(ALLOCATOR)
             if allocator is None:
                 allocator = cgutils.add_global_variable(builder.module, cgutils.int8_t, ALLOCATOR)
-            owner = builder.call(allocate, [size, ir.Constant(number, alignment), allocator])
+            owner = builder.call(allocate, [builder.add(size, ir.Constant(SIZE, alignment)), allocator])
             with builder.if_then(cgutils.is_null(builder, owner), likely=False):
                 context.call_conv.return_user_exc(builder, MemoryError, ("Allocation failed (probably too large).",))
             builder.store(owner, found)
         with otherwise:
             builder.store(context.nrt.meminfo_alloc_aligned(builder, size, alignment), found)
-    return builder.load(found)
+    owner = builder.load(found)
+    address = builder.ptrtoint(context.nrt.meminfo_data(builder, owner), SIZE)
+    up = builder.add(address, ir.Constant(SIZE, alignment - 1))
+    return owner, builder.and_(up, ir.Constant(SIZE, -alignment))
 
 
 __all__ = ["empty", "release_memory"]
