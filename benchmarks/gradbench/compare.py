@@ -50,6 +50,8 @@ def main() -> None:
     if options.save:
         about = {"versions": versions(options), "tools": options.tools, "options": options.sizes}
         print(f"written to {record.save(options.save, {**about, 'evals': figures})}")
+    if options.save == "gradbench":
+        publish()
 
 
 def arguments() -> argparse.Namespace:
@@ -160,6 +162,50 @@ def summary(figures: Figures, by: str) -> str:
     total = [f"{mean(column):.2f}" if column else "" for column in means.values()]
     lines.append(f"| all (manual: without {', '.join(NO_CONTEST)}) | {total[0]} | | {total[1]} | |")
     return "\n".join(lines)
+
+
+def publish() -> None:
+    """From results/gradbench.json to docs/performance.md."""
+    saved = record.load("gradbench")
+    figures, machine, versions = saved["figures"]["evals"], saved["machine"], saved["figures"]["versions"]
+    lines = [
+        f"{saved['date']}; {machine['processor']}, one core; numba {machine['numba']}; {versions['peers']}; "
+        f"{versions['compiler']}, -O3 -march=native.",
+        "",
+        "| eval | valid | / manual | worst | / fastest other tool | worst | which it is |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for module, answers in figures.items():
+        rows = {name: each for name, each in answers.items() if name.split()[0] in GRADIENTS}
+        shares = {name: ratios(each, "median") for name, each in rows.items()}
+        cells = [share(answers, "srcgrad")]
+        for other in ("manual", "fastest other"):
+            found = {name: each[other] for name, each in shares.items() if other in each}
+            worst = max(found, key=lambda name: found[name], default="")
+            no_contest = other == "manual" and module in NO_CONTEST
+            known = bool(found) and not no_contest
+            cells += (
+                [f"{mean(found.values()):.2f}", f"{found[worst]:.2f} ({worst.split(maxsplit=1)[1]})"]
+                if known
+                else ["", ""]
+            )
+        lines.append(f"| {module} | {' | '.join(cells)} | {', '.join(fastest(rows.values()))} |")
+    record.show("gradbench", "\n".join(lines))
+
+
+def fastest(rows: Iterable[dict[str, Any]]) -> list[str]:
+    """The tools that are the fastest beside srcgrad and the adjoint by hand, the most frequent first."""
+    count: dict[str, int] = {}
+    for answers in rows:
+        spent = {
+            tool: mine["median"]
+            for tool, mine in answers.items()
+            if tool not in ("srcgrad", "manual") and mine["valid"] and "median" in mine
+        }
+        if spent:
+            first = min(spent, key=lambda tool: spent[tool])
+            count[first] = count.get(first, 0) + 1
+    return sorted(count, key=lambda tool: -count[tool])
 
 
 def mean(ratios: Iterable[float]) -> float:

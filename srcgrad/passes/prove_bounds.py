@@ -184,7 +184,7 @@ class _Prover:
         return [stmt]
 
     def loop(self, stmt: For, scope: _Scope) -> list[Stmt]:
-        stmt = self.proved(stmt, scope)  # type: ignore[assignment]
+        stmt = _to_the_end(self.proved(stmt, scope))  # type: ignore[arg-type]
         loop = _loop(stmt)
         scope.forget(loop.changed)
         scope.forget_arrays(stmt)
@@ -393,6 +393,14 @@ def _view_dims(how: Any, base: tuple[Expr, ...] | None) -> tuple[Expr, ...] | No
                 affine.ONE if isinstance(item, NewAxis) else item.length for item in items if not isinstance(item, Pick)
             )
     return None
+
+
+def _to_the_end(stmt: For) -> For:
+    """range(maximum(n - 2, 0)) is range(n - 2): a loop that runs has n > 2."""
+    match stmt:
+        case For(start=Const(value=0), stop=Call(op="maximum", args=(end, Const(value=0))), step=Const(value=1)):
+            return replace(stmt, stop=end)
+    return stmt
 
 
 def _loop(stmt: For) -> _Loop:
