@@ -414,6 +414,34 @@ def reshaped_after_the_loop(x, a, k):
     return b.sum(axis=0) + u
 
 
+def stacked_transposes_reshaped(x, a, k):
+    b = np.stack([a.T, a.T])
+    u = b.reshape(-1)
+    u[1] *= x[1]
+    return b + u[0]
+
+
+def made_contiguous(x, a, k):
+    c = a * 1.0
+    b = np.ascontiguousarray(c.T)  # a copy
+    b[0, 1] *= x[1]
+    return c + b[0, 1]
+
+
+def like_a_transpose_reshaped(x, a, k):
+    b = np.zeros_like(a.T)
+    u = b.reshape(-1)
+    u[1] = x[1] * a[0, 0]
+    return b + u[1]
+
+
+def transposed_product_reshaped(x, a, k):
+    b = (x[:, None] * (x + 1.0)).T * 1.0
+    u = b.reshape(-1)
+    u[1] *= x[1]
+    return b + u[0]
+
+
 def rows_backwards_reshaped(x, a, k):
     b = a[::-1, :2] * 2.0  # in order
     u = b.reshape(-1)
@@ -434,6 +462,10 @@ ORDERS = [
     (joined_transposes_reshaped, True),
     (part_of_a_transpose_reshaped, True),
     (sums_of_a_transpose_reshaped, True),
+    (stacked_transposes_reshaped, True),
+    (made_contiguous, False),
+    (like_a_transpose_reshaped, True),
+    (transposed_product_reshaped, True),
     (reshaped_in_the_loop, True),
     (reshaped_after_the_loop, True),
     (rows_backwards_reshaped, False),

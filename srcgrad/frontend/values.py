@@ -112,8 +112,10 @@ def run_of(index: Expr) -> tuple[Expr, int, Expr] | None:
 def follows_order(element: Expr, is_in_order: Callable[[Array], bool]) -> bool:
     """Does NumPy put the result of this arithmetic in C order?  Its memory follows that of the operands.
 
-    x.T * 2.0 and x[:, k] * 2.0 are in another order: to reshape them is to copy them.
+    x.T * 2.0 and x[:, k] * 2.0 are in another order: to reshape them is to copy them.  Of w[:, None] * w it is not
+    known, as it may be the transpose of another such product.
     """
+    found: list[list[int]] = []
     for load in loads(element):
         runs: list[int] = []
         gathered_late = False
@@ -123,7 +125,9 @@ def follows_order(element: Expr, is_in_order: Callable[[Array], bool]) -> bool:
             runs += own
         if gathered_late or runs != sorted(set(runs)) or (len(runs) > 1 and not is_in_order(load.array)):
             return False
-    return True
+        found.append(runs)
+    every = {axis for runs in found for axis in runs}
+    return len(every) < 2 or any(set(runs) == every for runs in found)
 
 
 def whole(array: Array) -> ArrayValue:

@@ -164,6 +164,9 @@ def _nest_of(loop: For, roots: dict[str, str]) -> tuple[list[For], Block, set[Va
         if not isinstance(last, For) or not all(map(_is_cheap, first)):
             break
         by = effects((last,))
+        ranges = {var for end in (last.start, last.stop, last.step) for var in variables(end)}
+        if any(isinstance(stmt, Assign) and stmt.var in ranges for stmt in (*ahead, *first)):
+            break
         if any(_is_disturbed(stmt, by, roots) for stmt in (*ahead, *first)):
             break
         ahead += first

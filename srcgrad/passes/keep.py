@@ -382,7 +382,9 @@ class _Keep:
         loops = self.forward.loops_around(key)
         if loads(expr) or not all(self.is_free(v, at) for v in variables(expr)):
             return loops
-        return [x for x in loops if isinstance(x, While) or x.index in variables(expr)]
+        over = [x for x in loops if isinstance(x, While) or x.index in variables(expr)]
+        same = (self.forward.is_known_ahead(e, loops) for x in over if isinstance(x, For) for e in (x.start, x.step))
+        return over if all(same) else loops  # (an iteration's number means the same index in each of the others)
 
     def one_part_is_gone(self, expr: Expr, at: int) -> bool:
         """Does the value depend on a single variable that would have to be kept?"""

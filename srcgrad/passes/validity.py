@@ -375,8 +375,8 @@ class Forward:
                 continue
             if index in found:
                 gap = affine.difference(found[index], index)
-                if gap is not None and gap % step:
-                    return None
+                if gap is not None and gap % step and isinstance(loop, For) and self.is_steady(loop.start):
+                    return None  # (it is stepped through in the same places each time)
             bounds = [found[index]] if index in found else self.upper_bounds(index, found, own, step)
             out[loop.label] = [affine.mul(affine.integer(1 if step > 0 else -1), affine.sub(b, index)) for b in bounds]
         return out

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .registry import case, integers, number, positive, program, real
+from .registry import ONLY64, case, integers, number, positive, program, real
 
 
 @program(case(positive(4, 4)), case(positive(1, 1)), case(positive(0, 0)), compiled=True)
@@ -109,4 +109,39 @@ def written_twice_by_a_negative_index(y, x):
     n = len(y)
     for i in range(-n, n):
         y[i] = y[i] * x[i + n]
+    return y
+
+
+@program(case(positive(4), dtypes=ONLY64), case(positive(9), dtypes=ONLY64))
+def every_other_from_k_on(a):
+    """What is changed in one sweep over every other element is read in the next: it begins elsewhere."""
+    s = 0.0
+    n = len(a)
+    for k in range(3):
+        for i in range(k, n - 1, 2):
+            s += a[i + 1] * a[i + 1]
+            a[i] = a[i] * 0.5 + 0.1 * a[i] * a[i]
+    return s
+
+
+@program(case(positive(6, 3), positive(6)), compiled=True)
+def remainders_from_j_on(a, w):
+    """i counts from another start in every iteration of the outer loop."""
+    n = len(w)
+    for j in range(3):
+        for i in range(j, n):
+            a[i, j] = np.sin(w[(i + 1) % n] * a[i, j])
+    return a
+
+
+@program(case(positive(6), positive(3), positive(9), 4), compiled=True)
+def length_of_a_loop_set_ahead_of_it(y, w, x, n):
+    p = len(w)
+    q = len(y)
+    for a in range(n):
+        m = 2 * a + 1
+        for b in range(m):
+            for c in range(q):
+                for d in range(p):
+                    y[c] += 0.01 * w[d] * x[c + d] * m * b
     return y

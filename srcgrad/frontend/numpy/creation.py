@@ -12,7 +12,7 @@ from ...ir import affine
 from ...ir.nodes import BOOL, FLOAT64, INT64, Axis, Call, Const, Expr, If, Raise, Store
 from ..arithmetic import cast, element_under
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, Static, TupleValue, whole
+from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, whole
 
 
 def dtype_of(builder: Builder, value: Any, default: np.dtype | None) -> np.dtype:
@@ -90,6 +90,8 @@ def stack(builder: Builder, parts: Sequence[Any], axis: int, dtype: np.dtype | N
     axis %= ndim
     dtype = dtype or common_dtype(parts)
     out = builder.allocate("t", dtype, (*dims[:axis], affine.integer(len(parts)), *dims[axis:]))
+    if not all(follows_order(part.element, builder.is_in_order) for part in parts):
+        builder.uncertain.add(out.name)
     for number, part in enumerate(parts):
         place = affine.integer(number)
         write_part(builder, out, dims, part, lambda i, at=place: (*i[:axis], at, *i[axis:]))

@@ -14,7 +14,7 @@ from ...ir.nodes import BOOL, FLOAT64, INT64, Call, Const, Expr, Stmt
 from ...rules.names import FUNCTIONS, OPERAND_DTYPES
 from ..arithmetic import cast, cast_value, element_under, elementwise
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, Static, TupleValue, static_int
+from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, static_int, whole
 from . import creation, indexing, linalg, reductions, shapes
 
 Handler = Callable[..., Any]
@@ -423,7 +423,7 @@ def ndim(build: Builder, a: Any) -> Any:
 # ------------------------------------------------------------------------------------------------------ creation
 
 
-@rule(np.array, np.asarray, np.ascontiguousarray, np.asanyarray)
+@rule(np.array, np.asarray, np.asanyarray)
 def array(build: Builder, object: Any, dtype: Any = None, *, copy: Any = None) -> Any:
     wanted = _dtype(build, dtype)
     value = creation.array_of(build, object, wanted)
@@ -436,9 +436,15 @@ def _is_view_function(copy: Any) -> bool:
     return copy is not None and not _flag(copy)
 
 
-@rule(np.asarray, np.ascontiguousarray, np.asanyarray)
+@rule(np.asarray, np.asanyarray)
 def asarray(build: Builder, a: Any, dtype: Any = None) -> Any:
     return creation.array_of(build, a, _dtype(build, dtype))
+
+
+@rule(np.ascontiguousarray)
+def ascontiguousarray(build: Builder, a: Any, dtype: Any = None) -> Any:
+    value = creation.array_of(build, a, _dtype(build, dtype))
+    return shapes.in_c_order(build, value) if isinstance(value, ArrayValue) else value
 
 
 @rule(np.zeros)
@@ -471,25 +477,39 @@ def _shape_like(build: Builder, a: Any, shape: Any) -> Any:
     return TupleValue(tuple(Scalar(dim, weak=True) for dim in _as_array(build, a).dims))
 
 
+def _in_the_order_of(build: Builder, made: Any, a: Any) -> Any:
+    """np.zeros_like(x.T) is in the order of x.T."""
+    if not isinstance(made, ArrayValue) or not isinstance(a, ArrayValue) or a.ndim < 2:
+        return made
+    if follows_order(a.element, build.is_in_order):
+        return made
+    memory = build.materialize(made, copy=made.handle is None)
+    build.uncertain.add(memory.name)
+    return whole(memory)
+
+
 @rule(np.zeros_like)
 def zeros_like(build: Builder, a: Any, dtype: Any = None, shape: Any = None) -> Any:
-    return _constant(build, _shape_like(build, a, shape), 0, creation.dtype_of(build, dtype, _array(build, a).dtype))
+    made = _constant(build, _shape_like(build, a, shape), 0, creation.dtype_of(build, dtype, _array(build, a).dtype))
+    return _in_the_order_of(build, made, a)
 
 
 @rule(np.ones_like)
 def ones_like(build: Builder, a: Any, dtype: Any = None, shape: Any = None) -> Any:
-    return _constant(build, _shape_like(build, a, shape), 1, creation.dtype_of(build, dtype, _array(build, a).dtype))
+    made = _constant(build, _shape_like(build, a, shape), 1, creation.dtype_of(build, dtype, _array(build, a).dtype))
+    return _in_the_order_of(build, made, a)
 
 
 @rule(np.empty_like)
 def empty_like(build: Builder, a: Any, dtype: Any = None, shape: Any = None) -> Any:
-    return creation.empty(build, _shape_like(build, a, shape), creation.dtype_of(build, dtype, _array(build, a).dtype))
+    made = creation.empty(build, _shape_like(build, a, shape), creation.dtype_of(build, dtype, _array(build, a).dtype))
+    return _in_the_order_of(build, made, a)
 
 
 @rule(np.full_like)
 def full_like(build: Builder, a: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> Any:
     wanted = creation.dtype_of(build, dtype, _array(build, a).dtype)
-    return creation.filled(build, _shape_like(build, a, shape), fill_value, wanted)
+    return _in_the_order_of(build, creation.filled(build, _shape_like(build, a, shape), fill_value, wanted), a)
 
 
 @rule(np.arange)

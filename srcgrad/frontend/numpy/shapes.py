@@ -191,5 +191,21 @@ def flip(value: ArrayValue, axes: Sequence[int]) -> ArrayValue:
     return remap(value, value.dims, index)
 
 
+def in_c_order(builder: Builder, value: ArrayValue, name: str = "t") -> ArrayValue:
+    """np.ascontiguousarray: the array itself where it is in order already, else a copy."""
+    handle = value.handle
+    if handle is not None and handle.name in builder.contiguous and builder.is_in_order(handle):
+        if not builder.other_layouts:
+            return value
+        copy = builder.materialize(value, name, copy=True)
+        builder.twin(copy, handle)  # the argument itself, or a copy of it
+        return whole(copy)
+    copy = builder.materialize(value, name, copy=True)
+    if handle is not None and not builder.is_in_order(handle):
+        builder.twin(copy, handle)  # it may be in order after all
+    builder.uncertain.discard(copy.name)
+    return whole(copy)
+
+
 def copied(builder: Builder, value: ArrayValue, name: str = "t") -> ArrayValue:
     return whole(builder.materialize(value, name, copy=True))
