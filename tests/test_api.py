@@ -146,6 +146,22 @@ def test_tuples_in_and_out(jit):
     assert same(pair_b, (np.ones(2), 3.0)) and same(s_b, 3.0)
 
 
+def returns_an_inner_pair():
+    Inner = namedtuple("Pair", "a b")  # of one name with the other, and with every other call's
+
+    def f(x):
+        return Inner(x * 2.0, x + 1.0)
+
+    return Inner, f
+
+
+@modes
+def test_classes_of_one_name(jit):
+    for _ in range(2):
+        kind, f = returns_an_inner_pair()
+        assert type(grad(f, jit=jit)(1.5)) is kind
+
+
 @modes
 def test_defaults_and_keywords(jit):
     f = grad(power, jit=jit)

@@ -442,6 +442,13 @@ def transposed_product_reshaped(x, a, k):
     return b + u[0]
 
 
+def greatest_of_a_turned_view_reshaped(w, x, idx):
+    y = np.max(x[:, :, None].transpose(1, 2, 0), axis=1)
+    z = y.reshape(-1)
+    z[1] = w[1] ** 2
+    return y * 1.0
+
+
 def rows_backwards_reshaped(x, a, k):
     b = a[::-1, :2] * 2.0  # in order
     u = b.reshape(-1)
@@ -468,6 +475,7 @@ ORDERS = [
     (transposed_product_reshaped, True),
     (reshaped_in_the_loop, True),
     (reshaped_after_the_loop, True),
+    (greatest_of_a_turned_view_reshaped, True),
     (rows_backwards_reshaped, False),
     (rows_looked_up_reshaped, False),
 ]

@@ -38,7 +38,7 @@ class Promised(types.Type):
     @property
     def key(self) -> Any:
         """Numba has one type per key: those of two functions that return alike must differ, as their facts do."""
-        return self.name, self.facts
+        return self.name, kinds(self.structure), self.facts
 
 
 class Result(types.Type):
@@ -48,6 +48,11 @@ class Result(types.Type):
         self.structure = structure
         self.flat = flat
         super().__init__(name=f"Result({structure!r}, {flat})")
+
+    @property
+    def key(self) -> Any:
+        """Two classes of tuples may have one name."""
+        return self.name, kinds(self.structure)
 
 
 @register_model(Result)
@@ -171,8 +176,15 @@ def leaves(structure: Any) -> Iterator[ScalarType | ArrayType]:
         yield structure
 
 
-def _flat(kinds: list[types.Type]) -> types.Type:
-    return kinds[0] if len(kinds) == 1 else types.Tuple(kinds)
+def kinds(structure: Any) -> tuple[type, ...]:
+    """The classes of the tuples in a structure."""
+    if not isinstance(structure, TupleType):
+        return ()
+    return (structure.kind, *(kind for item in structure.items for kind in kinds(item)))
+
+
+def _flat(leaf_types: list[types.Type]) -> types.Type:
+    return leaf_types[0] if len(leaf_types) == 1 else types.Tuple(leaf_types)
 
 
 def _leaf(promised: ScalarType | ArrayType, inferred: types.Type) -> types.Type:

@@ -6,7 +6,9 @@ Dispatcher(2, build, …)    a callable of two leaves; `build(leaves)` says what
 
 from __future__ import annotations
 
+import operator
 import pickle
+import sys
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -23,14 +25,13 @@ from numba.core.registry import CPUDispatcher, cpu_target
 from numba.core.serialize import dumps
 
 from srcgrad.backends import files
-from srcgrad.backends.boxing import EntryCompiler, Promised
+from srcgrad.backends.boxing import EntryCompiler, Promised, kinds
 from srcgrad.backends.own_functions import can_be_kept, compile_own, room_for
-from srcgrad.frontend.types import TupleType
 from srcgrad.runtime import threads
 
 LOCK = global_compiler_lock  # one lock for all: Numba's own, so that two locks can't be taken in two orders
 
-_compiled: dict[str, CompileResult] = {}
+_compiled: dict[Any, CompileResult] = {}  # by the text and all that goes with it, and the very objects named in it
 
 
 def compile_entry(generated: Any, arguments: tuple[types.Type, ...], options: Any, cache: bool) -> CompileResult:
@@ -40,8 +41,9 @@ def compile_entry(generated: Any, arguments: tuple[types.Type, ...], options: An
     what = generated.text, generated.entry, arguments, generated.results, objects
     facts = [sorted(getattr(generated.facts, field.name)) for field in fields(generated.facts)]
     key = files.digest(*what, facts, sorted(flags.items()), _versions())
-    if portable and key in _compiled:
-        return _compiled[key]
+    held = key, *map(id, (*generated.globals.values(), *kinds(generated.results)))
+    if portable and held in _compiled:
+        return _compiled[held]
     module = files.load(generated.entry, key, generated.text, generated.globals)
     entry = getattr(module, generated.entry)
     if generated.facts.pieces:
@@ -54,7 +56,7 @@ def compile_entry(generated: Any, arguments: tuple[types.Type, ...], options: An
         inner.compile(typing.signature(Promised(generated.results, generated.facts), *arguments))
     _keep_alive.append(inner)
     result = inner.overloads[arguments]
-    return _compiled.setdefault(key, result) if portable else result
+    return _compiled.setdefault(held, result) if portable else result
 
 
 _keep_alive: list[CPUDispatcher] = []  # Numba forgets a function when its dispatcher goes
@@ -79,19 +81,19 @@ def _versions() -> tuple[Any, ...]:
 
 def _is_portable(generated: Any) -> bool:
     """Whether another process can find the same objects by name: `except MyError` needs the very same class."""
-    kinds = [part.kind for part in _groups(generated.results)]
-    return all(_is_importable(obj) for obj in (*generated.globals.values(), *kinds))
-
-
-def _groups(structure: Any) -> list[TupleType]:
-    if not isinstance(structure, TupleType):
-        return []
-    return [structure, *(group for item in structure.items for group in _groups(item))]
+    return all(_is_importable(obj) for obj in (*generated.globals.values(), *kinds(generated.results)))
 
 
 def _is_importable(obj: Any) -> bool:
+    if isinstance(obj, ModuleType):
+        return True
     module, name = _full_name(obj)
-    return isinstance(obj, ModuleType) or (module not in (None, "__main__") and name is not None and "<" not in name)
+    if module in (None, "__main__") or name is None or module not in sys.modules:
+        return False
+    try:
+        return operator.attrgetter(name)(sys.modules[module]) is obj
+    except AttributeError:
+        return False
 
 
 def _full_name(obj: Any) -> tuple[str | None, str | None]:

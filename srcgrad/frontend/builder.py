@@ -113,7 +113,7 @@ class Names:
 
 REMEMBERED = (
     "block", "mutable", "pinned", "contiguous", "roots", "stale", "lower", "depth", "written",
-    "common_lengths", "compatible", "checked_lengths", "conformed",
+    "common_lengths", "compatible", "checked_lengths", "conformed", "turned",
 )  # fmt: skip
 
 
@@ -131,6 +131,7 @@ class Builder:
         self.lower: dict[Expr, int] = {}  # the least value of loop indices
         self.arguments_are_shared = True  # with the caller, who sees what is written to them
         self.uncertain: set[str] = set()  # memory that in Python may be in another order than C
+        self.turned: set[str] = set()  # handles with their axes in another order than their memory has them
         self.other_layouts = False  # is an argument in another order than C?
         self.depth = 0  # of loops and branches
         self.parameters: set[str] = set()  # arrays that are handed in
@@ -305,8 +306,8 @@ class Builder:
         return target
 
     def is_in_order(self, array: Array) -> bool:
-        """Is the memory in C order, in Python too?"""
-        return self.root(array) not in self.uncertain
+        """Does the order of the axes follow the memory, in Python too?"""
+        return array.name not in self.turned and self.root(array) not in self.uncertain
 
     def view(self, value: ArrayValue, name: str = "t") -> Array:
         """A handle on the memory that a window shows."""
@@ -364,6 +365,8 @@ class Builder:
         array = Array(self.names.fresh(name), base.dtype, dims)
         self.emit(View(array, base, how))
         self.roots[array.name] = self.root(base)
+        if isinstance(how, Transpose) or base.name in self.turned:
+            self.turned.add(array.name)
         return array
 
     def stored(self, value: ArrayValue, name: str = "t") -> Array:
