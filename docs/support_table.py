@@ -18,10 +18,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from srcgrad.backends.python import expression_text
-from srcgrad.frontend.calls import BUILTINS
-from srcgrad.frontend.numpy.functions import METHODS, TABLE
+from srcgrad.frontend.calls import BUILTINS, name_of
+from srcgrad.frontend.numpy.table import METHODS, TABLE
 from srcgrad.ir.nodes import Expr, Var
-from srcgrad.rules import names
+from srcgrad.rules import compositions, names
 from srcgrad.rules.scalar import PRIMITIVES, Primitive
 
 PAGE = Path(__file__).with_name("supported.md")
@@ -91,6 +91,7 @@ def page() -> str:
             "| function | method |",
             "|---|---|",
             *_array_functions(),
+            *_compositions(),
             "",
             "## Python's own functions",
             "",
@@ -179,6 +180,20 @@ def _array_functions() -> Iterator[str]:
         yield f"| {spelt} | {method} |"
 
 
+def _compositions() -> Iterator[str]:
+    """One row per function that is said in simpler ones."""
+    spellings: dict[Any, list[str]] = {}
+    for function, composition in compositions.COMPOSITIONS.items():
+        spellings.setdefault(composition, []).append(name_of(function))
+    methods = {composition: name for name, composition in compositions.METHODS.items()}
+    for composition in {**spellings, **methods}:
+        first, *rest = inspect.signature(composition).parameters.values()
+        arguments = ", ".join(map(_argument, [first, *rest]))
+        spelt = ", ".join(f"`{name}({arguments})`" for name in spellings.get(composition, ()))
+        method = f"`.{methods[composition]}({', '.join(map(_argument, rest))})`" if composition in methods else ""
+        yield f"| {spelt} | {method} |"
+
+
 def _called(function: Any) -> str:
     if getattr(function, "__self__", None) is np.add:
         return "np.add.at"
@@ -188,8 +203,13 @@ def _called(function: Any) -> str:
 def _arguments(handler: Any) -> list[str]:
     """The names of NumPy's arguments; those that may be left out carry an `=`."""
     _, *parameters = inspect.signature(handler).parameters.values()
-    marks = {True: "", False: "="}
-    return [f"*{p.name}" if p.kind == p.VAR_POSITIONAL else p.name + marks[p.default is p.empty] for p in parameters]
+    return list(map(_argument, parameters))
+
+
+def _argument(parameter: inspect.Parameter) -> str:
+    if parameter.kind == parameter.VAR_POSITIONAL:
+        return f"*{parameter.name}"
+    return parameter.name + ("" if parameter.default is parameter.empty else "=")
 
 
 def _builtins() -> set[Any]:

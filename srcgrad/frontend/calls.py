@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import math
 import operator
@@ -14,12 +15,15 @@ import numpy as np
 from ..errors import ArgumentError, UnsupportedError
 from ..ir import affine
 from ..ir.nodes import FLOAT64, INT64, Array, Call, Const, Dim, Expr, External, Var
+from ..rules import compositions
+from ..rules.compositions import COMPOSITIONS
 from ..rules.names import MATH, TO_INT, WHOLE_MATH
 from . import expressions, recursion
 from .arguments import SUPPORTED
 from .arithmetic import cast, elementwise
 from .calls_of_own import invoke
 from .numpy import functions, reductions
+from .numpy.table import METHODS, TABLE, nearest
 from .source import read, unwrap
 from .values import NONE, ArrayValue, Closure, Method, Range, Scalar, Static, TupleValue, constant, static_int, whole
 
@@ -61,8 +65,8 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
     """A call of a Python object that is known: NumPy's, Python's, or the user's function."""
     build = interpreter.build
     try:
-        if target in functions.TABLE:
-            return functions.TABLE[target](build, *args, **kwargs)
+        if target in TABLE:
+            return TABLE[target](build, *args, **kwargs)
         if target in MATH:
             return math_function(interpreter, target, args)
         if target in BUILTINS:
@@ -76,6 +80,8 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
             raise
         name = name_of(target)
         build.refuse(f"{name}: {_binding_text(problem)}", "this argument of the function is not supported")
+    if target in COMPOSITIONS:
+        return call_composition(interpreter, COMPOSITIONS[target], args, kwargs)
     if isinstance(target, np.dtype) or (isinstance(target, type) and issubclass(target, np.generic)):
         return convert(interpreter, np.dtype(target), args)
     plain = unwrap(target) if callable(target) else target
@@ -126,7 +132,7 @@ def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict
         result = external(interpreter, target, name, args)
         if result is not None:
             return result
-    near = functions.nearest(name)
+    near = nearest(name)
     help = [f"the nearest supported function is {near}"] if near else []
     return interpreter.build.refuse(
         f"{name} is not supported: srcgrad has no rule for it", *help, error=UnsupportedError
@@ -208,15 +214,31 @@ def settle_arguments(interpreter: Interpreter, bound: dict[str, Any]) -> dict[st
     return {name: interpreter.bind_item(name, value) for name, value in bound.items()}
 
 
-def call_function(interpreter: Interpreter, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def call_composition(interpreter: Interpreter, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """A function of NumPy's as a program of ours, in the place of the call."""
     from .interpret import Frame
 
-    source = read(function)
-    defaults = {
+    source = _read_once(function)
+    bound = bind_arguments(interpreter, source.node.args, source.name, _defaults(function), args, kwargs)
+    frame = Frame(source, function, settle_arguments(interpreter, bound), is_composition=True)
+    return interpreter.enter(frame, source.node)
+
+
+_read_once = functools.cache(read)
+
+
+def _defaults(function: Any) -> dict[str, Any]:
+    return {
         name: constant(p.default)
         for name, p in inspect.signature(function).parameters.items()
         if p.default is not inspect.Parameter.empty
     }
+
+
+def call_function(interpreter: Interpreter, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    from .interpret import Frame
+
+    source, defaults = read(function), _defaults(function)
     bound = bind_arguments(interpreter, source.node.args, source.name, defaults, args, kwargs)
     if recursion.key_of(source) in interpreter.callees.chosen.own:
         return invoke(interpreter, source, function, bound)
@@ -273,10 +295,10 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
         case "itemsize":
             return constant(owner.dtype.itemsize)
         case "T":
-            return functions.TABLE[np.transpose](build, owner) if isinstance(owner, ArrayValue) else owner
+            return TABLE[np.transpose](build, owner) if isinstance(owner, ArrayValue) else owner
         case "real":
             return owner
-    if name in functions.METHODS:
+    if name in METHODS or name in compositions.METHODS:
         return Method(owner, name)
     return build.refuse(f"the array attribute .{name} is not supported")
 
@@ -289,7 +311,9 @@ def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any]
         return build.refuse(
             f"the {owner.kind.__name__} method .{name} is not supported yet", "build the list in one expression"
         )
-    function = functions.METHODS[name]
+    if name in compositions.METHODS:
+        return call_composition(interpreter, compositions.METHODS[name], [owner, *args], kwargs)
+    function = METHODS[name]
     if name in ("reshape", "transpose") and len(args) > 1:
         args = [TupleValue(tuple(args))]
     if name == "fill":
@@ -341,7 +365,7 @@ def to_int(interpreter: Interpreter, op: str, args: list[Any]) -> Any:
     build = interpreter.build
     value = _number(interpreter, args[0] if args else constant(0))
     if len(args) == 2 and not (isinstance(args[1], Static) and args[1].value is None):  # round(x, digits)
-        return functions.TABLE[np.round](build, value, args[1])
+        return TABLE[np.round](build, value, args[1])
     if value.is_constant:
         python: dict[str, Callable[[Any], Any]] = {"floor": math.floor, "ceil": math.ceil, "trunc": int, "rint": round}
         return constant(python[op](value.value))

@@ -40,6 +40,7 @@ class Frame:
     parent: Frame | None = None
     depth: int = 0  # of the loops and branches that the call is in
     called_at: Span | None = None
+    is_composition: bool = False  # of ours: what happens in it happens at the line of the call
 
     def bound(self, name: str) -> Any:
         frame: Frame | None = self
@@ -94,7 +95,8 @@ class Interpreter:
         frame.depth = self.build.depth
         around = [(recursion.key_of(f.source), f.depth) for f in self.frames]
         key = recursion.key_of(frame.source)
-        self.callees.enter(key, around, frame.depth)
+        if not frame.is_composition:
+            self.callees.enter(key, around, frame.depth)
         frame.called_at, mark, within = self.build.span, len(self.build.block), self.build.block
         body = flow.structured(node)
         self.build.names.users |= liveness.assigned(liveness.without_targets(body))
@@ -103,7 +105,7 @@ class Interpreter:
         self.frames.append(frame)
         try:
             self.block(body)
-            if within is self.build.block:
+            if within is self.build.block and not frame.is_composition:
                 self.callees.expanded(key, tuple(f.called_at for f in self.frames), within[mark:])
             return frame.env.get(flow.RESULT, NONE)
         finally:
@@ -120,6 +122,8 @@ class Interpreter:
 
     def at(self, node: ast.AST) -> None:
         """Errors and statements from here on belong to this place in the user's file."""
+        if self.frame.is_composition:
+            return
         span = self.frame.source.span(node)
         if span is not None:
             self.build.span = span
@@ -444,6 +448,8 @@ class Interpreter:
             cell = cells[code.co_freevars.index(name)]
             return self.outside(name, (id(cell), name), lambda: cell.cell_contents)
         scope = function.__globals__
+        if frame.is_composition and name in scope:
+            return constant(scope[name])
         if name in scope:
             return self.outside(name, (id(scope), name), lambda: scope[name])
         if hasattr(builtins, name):

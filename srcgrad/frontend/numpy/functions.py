@@ -1,14 +1,11 @@
-"""NumPy's functions and array methods, each in all its spellings: the table that says what is supported."""
+"""NumPy's functions and array methods, each in all its spellings, as calls of what does the work."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ...errors import ArgumentError
 from ...ir import affine
 from ...ir.nodes import BOOL, FLOAT64, INT64, Call, Const, Expr, Stmt
 from ...rules.names import FUNCTIONS, OPERAND_DTYPES
@@ -16,78 +13,29 @@ from ..arithmetic import cast, cast_value, element_under, elementwise
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, static_int, whole
 from . import creation, indexing, linalg, reductions, shapes
-
-Handler = Callable[..., Any]
-TABLE: dict[Any, Handler] = {}
-METHODS: dict[str, Handler] = {}
-
-
-def rule(*functions: Any, method: str | None = None) -> Callable[[Handler], Handler]:
-    """Register a handler for NumPy functions, and for the array method of that name."""
-
-    def register(handler: Handler) -> Handler:
-        for function in functions:
-            TABLE[function] = handler
-        if method:
-            METHODS[method] = handler
-        return handler
-
-    return register
-
-
-def nearest(name: str) -> str | None:
-    """The supported function whose name is most like this one."""
-    from ..calls import name_of
-
-    names = sorted({name_of(function) for function in TABLE})
-    found = difflib.get_close_matches(name, names, 1)
-    return found[0] if found else None
-
-
-def _array(build: Builder, value: Any) -> Any:
-    """Lists and tuples of values become arrays; numbers stay numbers."""
-    return creation.array_of(build, value, None) if isinstance(value, TupleValue) else value
-
-
-def _as_array(build: Builder, value: Any) -> ArrayValue:
-    value = _array(build, value)
-    if isinstance(value, Scalar):
-        return ArrayValue((), value.expr)
-    if not isinstance(value, ArrayValue):
-        build.refuse("an array is needed here", error=ArgumentError)
-    return value
-
-
-def _flag(value: Any) -> bool:
-    return bool(value.value) if isinstance(value, (Scalar, Static)) else bool(value)
-
-
-def _absent(value: Any) -> bool:
-    return value is None or (isinstance(value, Static) and value.value is None)
-
-
-def _dtype(build: Builder, value: Any) -> np.dtype | None:
-    return None if _absent(value) else creation.dtype_of(build, value, None)
-
-
-def _without_out(build: Builder, out: Any, value: Any) -> Any:
-    """`out=`: the result is also written there."""
-    if _absent(out):
-        return value
-    target = out.items[0] if isinstance(out, TupleValue) else out
-    indexing.write(build, target, value)
-    return target
-
+from .table import (
+    TABLE,
+    Handler,
+    absent,
+    also_into,
+    array_or_number,
+    as_array,
+    axis_number,
+    dtype_or_none,
+    flag,
+    items_of,
+    rule,
+)
 
 # --------------------------------------------------------------------------------------------------- elementwise
 
 
 def _ufunc(function: Any, op: str) -> Handler:
     def handler(build: Builder, *args: Any, out: Any = None, dtype: Any = None) -> Any:
-        values = [_array(build, value) for value in args]
+        values = [array_or_number(build, value) for value in args]
         if function in OPERAND_DTYPES:
             values = [cast_value(v, OPERAND_DTYPES[function]) for v in values]
-        wanted = _dtype(build, dtype)
+        wanted = dtype_or_none(build, dtype)
         if wanted is not None:
             values = [cast_value(v, wanted) for v in values]
         nin = getattr(function, "nin", len(values))
@@ -96,7 +44,7 @@ def _ufunc(function: Any, op: str) -> Handler:
         result = elementwise(build, op, values)
         if isinstance(result, ArrayValue) and result.ndim == 0:
             result = Scalar(result.element)
-        return _without_out(build, out, result)
+        return also_into(build, out, result)
 
     return handler
 
@@ -109,20 +57,20 @@ for _function, _op in FUNCTIONS.items():
 def clip(
     build: Builder, x: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None
 ) -> Any:
-    low, high = (a if not _absent(a) else b for a, b in ((a_min, min), (a_max, max)))
-    x = _array(build, x)
-    if not _absent(low):
-        x = elementwise(build, "clip_low", (x, _array(build, low)))
-    if not _absent(high):
-        x = elementwise(build, "clip_high", (x, _array(build, high)))
-    return _without_out(build, out, x)
+    low, high = (a if not absent(a) else b for a, b in ((a_min, min), (a_max, max)))
+    x = array_or_number(build, x)
+    if not absent(low):
+        x = elementwise(build, "clip_low", (x, array_or_number(build, low)))
+    if not absent(high):
+        x = elementwise(build, "clip_high", (x, array_or_number(build, high)))
+    return also_into(build, out, x)
 
 
 @rule(np.where)
 def where(build: Builder, condition: Any, x: Any = None, y: Any = None) -> Any:
     if x is None or y is None:
         return build.refuse("np.where with one argument is not supported yet", "use a boolean mask:  x[condition]")
-    condition, x, y = (_array(build, value) for value in (condition, x, y))
+    condition, x, y = (array_or_number(build, value) for value in (condition, x, y))
     kinds = [v.dtype if not (isinstance(v, Scalar) and v.weak) else v.dtype.type(0).item() for v in (x, y)]
     dtype = np.result_type(*kinds)
     if condition.dtype != BOOL:
@@ -138,7 +86,7 @@ def where(build: Builder, condition: Any, x: Any = None, y: Any = None) -> Any:
 
 @rule(np.round, np.around, method="round")
 def round_to(build: Builder, x: Any, decimals: Any = None, out: Any = None) -> Any:
-    x = _array(build, x)
+    x = array_or_number(build, x)
     digits = 0 if decimals is None else static_int(decimals)
     if digits is None:
         build.refuse("the number of decimals must be a constant")
@@ -152,7 +100,7 @@ def round_to(build: Builder, x: Any, decimals: Any = None, out: Any = None) -> A
 
 @rule(np.square)
 def square(build: Builder, x: Any, out: Any = None) -> Any:
-    return _without_out(build, out, elementwise(build, "square", (_array(build, x),)))
+    return also_into(build, out, elementwise(build, "square", (array_or_number(build, x),)))
 
 
 @rule(np.nan_to_num)
@@ -164,70 +112,66 @@ def nan_to_num(build: Builder, x: Any) -> Any:
 
 
 def _reduce(build: Builder, kernel: Handler, a: Any, axis: Any, keepdims: Any, out: Any, **more: Any) -> Any:
-    result = kernel(build, _as_array(build, a), axis, _flag(keepdims), **more)
-    return _without_out(build, out, result)
+    result = kernel(build, as_array(build, a), axis, flag(keepdims), **more)
+    return also_into(build, out, result)
 
 
 @rule(np.sum, method="sum")
 def sum_(build: Builder, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    return _reduce(build, reductions.total, a, axis, keepdims, out, dtype=_dtype(build, dtype))
+    return _reduce(build, reductions.total, a, axis, keepdims, out, dtype=dtype_or_none(build, dtype))
 
 
 @rule(np.mean, method="mean")
 def mean(build: Builder, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    return _reduce(build, reductions.mean, a, axis, keepdims, out, dtype=_dtype(build, dtype))
+    return _reduce(build, reductions.mean, a, axis, keepdims, out, dtype=dtype_or_none(build, dtype))
 
 
 @rule(np.prod, method="prod")
 def prod(build: Builder, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    return _reduce(build, reductions.product, a, axis, keepdims, out, dtype=_dtype(build, dtype))
+    return _reduce(build, reductions.product, a, axis, keepdims, out, dtype=dtype_or_none(build, dtype))
 
 
 @rule(np.max, np.amax, method="max")
 def max_(build: Builder, a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    result = reductions.extremum(build, "maximum", _as_array(build, a), axis, _flag(keepdims))
-    return _without_out(build, out, result)
+    result = reductions.extremum(build, "maximum", as_array(build, a), axis, flag(keepdims))
+    return also_into(build, out, result)
 
 
 @rule(np.min, np.amin, method="min")
 def min_(build: Builder, a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    result = reductions.extremum(build, "minimum", _as_array(build, a), axis, _flag(keepdims))
-    return _without_out(build, out, result)
+    result = reductions.extremum(build, "minimum", as_array(build, a), axis, flag(keepdims))
+    return also_into(build, out, result)
 
 
 @rule(np.any, method="any")
 def any_(build: Builder, a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    return _without_out(build, out, reductions.logical(build, "or", _as_array(build, a), axis, _flag(keepdims)))
+    return also_into(build, out, reductions.logical(build, "or", as_array(build, a), axis, flag(keepdims)))
 
 
 @rule(np.all, method="all")
 def all_(build: Builder, a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    return _without_out(build, out, reductions.logical(build, "and", _as_array(build, a), axis, _flag(keepdims)))
+    return also_into(build, out, reductions.logical(build, "and", as_array(build, a), axis, flag(keepdims)))
 
 
 @rule(np.argmax, method="argmax")
 def argmax(build: Builder, a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
-    return _without_out(
-        build, out, reductions.place_of_extremum(build, "gt", _as_array(build, a), axis, _flag(keepdims))
-    )
+    return also_into(build, out, reductions.place_of_extremum(build, "gt", as_array(build, a), axis, flag(keepdims)))
 
 
 @rule(np.argmin, method="argmin")
 def argmin(build: Builder, a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
-    return _without_out(
-        build, out, reductions.place_of_extremum(build, "lt", _as_array(build, a), axis, _flag(keepdims))
-    )
+    return also_into(build, out, reductions.place_of_extremum(build, "lt", as_array(build, a), axis, flag(keepdims)))
 
 
 @rule(np.count_nonzero)
 def count_nonzero(build: Builder, a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
-    held = cast_value(cast_value(_as_array(build, a), BOOL), INT64)
-    return reductions.total(build, held, axis, _flag(keepdims))
+    held = cast_value(cast_value(as_array(build, a), BOOL), INT64)
+    return reductions.total(build, held, axis, flag(keepdims))
 
 
 @rule(np.linalg.norm)
 def norm(build: Builder, x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
-    return reductions.norm(build, _as_array(build, x), None if _absent(ord) else ord, axis, _flag(keepdims))
+    return reductions.norm(build, as_array(build, x), None if absent(ord) else ord, axis, flag(keepdims))
 
 
 # ------------------------------------------------------------------------------------------------------ products
@@ -235,22 +179,22 @@ def norm(build: Builder, x: Any, ord: Any = None, axis: Any = None, keepdims: An
 
 @rule(np.dot, method="dot")
 def dot(build: Builder, a: Any, b: Any, out: Any = None) -> Any:
-    return _without_out(build, out, linalg.dot(build, _array(build, a), _array(build, b)))
+    return also_into(build, out, linalg.dot(build, array_or_number(build, a), array_or_number(build, b)))
 
 
 @rule(np.matmul)
 def matmul(build: Builder, a: Any, b: Any, out: Any = None) -> Any:
-    return _without_out(build, out, linalg.matmul(build, _array(build, a), _array(build, b)))
+    return also_into(build, out, linalg.matmul(build, array_or_number(build, a), array_or_number(build, b)))
 
 
 @rule(np.outer)
 def outer(build: Builder, a: Any, b: Any, out: Any = None) -> Any:
-    return _without_out(build, out, linalg.outer(build, _array(build, a), _array(build, b)))
+    return also_into(build, out, linalg.outer(build, array_or_number(build, a), array_or_number(build, b)))
 
 
 @rule(np.inner, np.vdot)
 def inner(build: Builder, a: Any, b: Any) -> Any:
-    a, b = _array(build, a), _array(build, b)
+    a, b = array_or_number(build, a), array_or_number(build, b)
     if isinstance(a, ArrayValue) and isinstance(b, ArrayValue) and (a.ndim > 1 or b.ndim > 1):
         return build.refuse("np.inner of matrices is not supported yet", "a @ b.T")
     return linalg.dot(build, a, b)
@@ -261,29 +205,29 @@ def inner(build: Builder, a: Any, b: Any) -> Any:
 
 @rule(np.reshape, method="reshape")
 def reshape(build: Builder, a: Any, shape: Any, order: Any = None, *, copy: Any = None) -> Any:
-    if not _absent(order) and order.value != "C":
+    if not absent(order) and order.value != "C":
         return build.refuse("reshape in another order than 'C' is not supported yet", "x.T.reshape(…)")
-    return shapes.reshape(build, _as_array(build, a), shape)
+    return shapes.reshape(build, as_array(build, a), shape)
 
 
 @rule(np.ravel, method="ravel")
 def ravel(build: Builder, a: Any, order: Any = None) -> Any:
-    if not _absent(order) and order.value != "C":
+    if not absent(order) and order.value != "C":
         return build.refuse("ravel in another order than 'C' is not supported yet", "x.T.ravel()")
-    return shapes.ravel(build, _as_array(build, a))
+    return shapes.ravel(build, as_array(build, a))
 
 
 @rule(method="flatten")
 def flatten(build: Builder, a: Any, order: Any = None) -> Any:
-    if not _absent(order) and order.value != "C":
+    if not absent(order) and order.value != "C":
         return build.refuse("flatten in another order than 'C' is not supported yet", "x.T.flatten()")
-    return shapes.copied(build, ravel(build, shapes.copied(build, _as_array(build, a))))
+    return shapes.copied(build, ravel(build, shapes.copied(build, as_array(build, a))))
 
 
 @rule(np.transpose, method="transpose")
 def transpose(build: Builder, a: Any, axes: Any = None) -> Any:
-    value = _as_array(build, a)
-    if _absent(axes):
+    value = as_array(build, a)
+    if absent(axes):
         return shapes.transpose(build, value)
     order = [static_int(item) for item in (axes.items if isinstance(axes, TupleValue) else (axes,))]
     return shapes.transpose(build, value, order)  # type: ignore[arg-type]
@@ -291,49 +235,42 @@ def transpose(build: Builder, a: Any, axes: Any = None) -> Any:
 
 @rule(np.swapaxes, method="swapaxes")
 def swapaxes(build: Builder, a: Any, axis1: Any, axis2: Any) -> Any:
-    return shapes.swapaxes(build, _as_array(build, a), _axis(build, axis1), _axis(build, axis2))
+    return shapes.swapaxes(build, as_array(build, a), axis_number(build, axis1), axis_number(build, axis2))
 
 
 @rule(np.moveaxis)
 def moveaxis(build: Builder, a: Any, source: Any, destination: Any) -> Any:
-    return shapes.moveaxis(build, _as_array(build, a), _axis(build, source), _axis(build, destination))
-
-
-def _axis(build: Builder, value: Any) -> int:
-    number = static_int(value)
-    if number is None:
-        build.refuse("axis must be a constant integer")
-    return number
+    return shapes.moveaxis(build, as_array(build, a), axis_number(build, source), axis_number(build, destination))
 
 
 @rule(np.expand_dims)
 def expand_dims(build: Builder, a: Any, axis: Any) -> Any:
-    return shapes.expand_dims(build, _as_array(build, a), _axis(build, axis))
+    return shapes.expand_dims(build, as_array(build, a), axis_number(build, axis))
 
 
 @rule(np.squeeze, method="squeeze")
 def squeeze(build: Builder, a: Any, axis: Any = None) -> Any:
-    return shapes.squeeze(build, _as_array(build, a), axis)
+    return shapes.squeeze(build, as_array(build, a), axis)
 
 
 @rule(np.flip)
 def flip(build: Builder, m: Any, axis: Any = None) -> Any:
-    value = _as_array(build, m)
+    value = as_array(build, m)
     return shapes.flip(value, reductions.axes_of(build, value, axis))
 
 
 @rule(np.broadcast_to)
 def broadcast_to(build: Builder, array: Any, shape: Any) -> Any:
-    return shapes.broadcast_to(build, _array(build, array), shape)
+    return shapes.broadcast_to(build, array_or_number(build, array), shape)
 
 
 @rule(np.stack)
 def stack(build: Builder, arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None) -> Any:
-    number = 0 if isinstance(axis, int) else _axis(build, axis)
+    number = 0 if isinstance(axis, int) else axis_number(build, axis)
     if isinstance(arrays, ArrayValue):
         return shapes.moveaxis(build, arrays, 0, number) if number else shapes.copied(build, arrays)
-    parts = [_as_array(build, item) for item in _items(build, arrays)]
-    return _without_out(build, out, creation.stack(build, parts, number, _dtype(build, dtype)))
+    parts = [as_array(build, item) for item in items_of(build, arrays)]
+    return also_into(build, out, creation.stack(build, parts, number, dtype_or_none(build, dtype)))
 
 
 @rule(np.concatenate)
@@ -344,32 +281,26 @@ def concatenate(build: Builder, arrays: Any, axis: Any = 0, out: Any = None) -> 
             rows = affine.mul(arrays.dims[0], arrays.dims[1])
             return shapes.reshaped(build, shapes.copied(build, arrays), (build.pin(rows), *arrays.dims[2:]))
         return build.refuse("np.concatenate of the rows of an array is supported along axis 0")
-    parts = [_as_array(build, item) for item in _items(build, arrays)]
-    return _without_out(build, out, shapes.concatenate(build, parts, number))
+    parts = [as_array(build, item) for item in items_of(build, arrays)]
+    return also_into(build, out, shapes.concatenate(build, parts, number))
 
 
 @rule(np.vstack)
 def vstack(build: Builder, tup: Any) -> Any:
-    parts = [_as_array(build, item) for item in _items(build, tup)]
+    parts = [as_array(build, item) for item in items_of(build, tup)]
     parts = [shapes.expand_dims(build, p, 0) if p.ndim == 1 else p for p in parts]
     return shapes.concatenate(build, parts, Scalar(affine.ZERO, True))
 
 
 @rule(np.hstack)
 def hstack(build: Builder, tup: Any) -> Any:
-    parts = [_as_array(build, item) for item in _items(build, tup)]
+    parts = [as_array(build, item) for item in items_of(build, tup)]
     return shapes.concatenate(build, parts, Scalar(affine.integer(0 if parts[0].ndim == 1 else 1), True))
-
-
-def _items(build: Builder, value: Any) -> tuple[Any, ...]:
-    if not isinstance(value, TupleValue) or not value.items:
-        build.refuse("need at least one array, in a list or a tuple", error=ArgumentError)
-    return value.items
 
 
 @rule(np.copy, method="copy")
 def copy(build: Builder, a: Any, order: Any = None) -> Any:
-    value = _array(build, a)
+    value = array_or_number(build, a)
     return value if isinstance(value, Scalar) else shapes.copied(build, value)
 
 
@@ -406,18 +337,18 @@ def copyto(build: Builder, dst: Any, src: Any) -> Any:
 
 @rule(np.shape)
 def shape(build: Builder, a: Any) -> Any:
-    return TupleValue(tuple(Scalar(dim, weak=True) for dim in _as_array(build, a).dims))
+    return TupleValue(tuple(Scalar(dim, weak=True) for dim in as_array(build, a).dims))
 
 
 @rule(np.size)
 def size(build: Builder, a: Any, axis: Any = None) -> Any:
-    dims = _as_array(build, a).dims
-    return Scalar(affine.product(dims) if _absent(axis) else dims[_axis(build, axis)], weak=True)
+    dims = as_array(build, a).dims
+    return Scalar(affine.product(dims) if absent(axis) else dims[axis_number(build, axis)], weak=True)
 
 
 @rule(np.ndim)
 def ndim(build: Builder, a: Any) -> Any:
-    return Scalar(affine.integer(_as_array(build, a).ndim), weak=True)
+    return Scalar(affine.integer(as_array(build, a).ndim), weak=True)
 
 
 # ------------------------------------------------------------------------------------------------------ creation
@@ -425,7 +356,7 @@ def ndim(build: Builder, a: Any) -> Any:
 
 @rule(np.array, np.asarray, np.asanyarray)
 def array(build: Builder, object: Any, dtype: Any = None, *, copy: Any = None) -> Any:
-    wanted = _dtype(build, dtype)
+    wanted = dtype_or_none(build, dtype)
     value = creation.array_of(build, object, wanted)
     if isinstance(object, ArrayValue) and value.dtype == object.dtype and not _is_view_function(copy):
         return shapes.copied(build, value)
@@ -433,17 +364,17 @@ def array(build: Builder, object: Any, dtype: Any = None, *, copy: Any = None) -
 
 
 def _is_view_function(copy: Any) -> bool:
-    return copy is not None and not _flag(copy)
+    return copy is not None and not flag(copy)
 
 
 @rule(np.asarray, np.asanyarray)
 def asarray(build: Builder, a: Any, dtype: Any = None) -> Any:
-    return creation.array_of(build, a, _dtype(build, dtype))
+    return creation.array_of(build, a, dtype_or_none(build, dtype))
 
 
 @rule(np.ascontiguousarray)
 def ascontiguousarray(build: Builder, a: Any, dtype: Any = None) -> Any:
-    value = creation.array_of(build, a, _dtype(build, dtype))
+    value = creation.array_of(build, a, dtype_or_none(build, dtype))
     return shapes.in_c_order(build, value) if isinstance(value, ArrayValue) else value
 
 
@@ -468,13 +399,17 @@ def empty(build: Builder, shape: Any, dtype: Any = None) -> Any:
 
 @rule(np.full)
 def full(build: Builder, shape: Any, fill_value: Any, dtype: Any = None) -> Any:
-    return creation.filled(build, shape, fill_value, _dtype(build, dtype))
+    return creation.filled(build, shape, fill_value, dtype_or_none(build, dtype))
 
 
 def _shape_like(build: Builder, a: Any, shape: Any) -> Any:
-    if not _absent(shape):
+    if not absent(shape):
         return shape
-    return TupleValue(tuple(Scalar(dim, weak=True) for dim in _as_array(build, a).dims))
+    return TupleValue(tuple(Scalar(dim, weak=True) for dim in as_array(build, a).dims))
+
+
+def _dtype_like(build: Builder, a: Any, dtype: Any) -> np.dtype:
+    return creation.dtype_of(build, dtype, array_or_number(build, a).dtype)
 
 
 def _in_the_order_of(build: Builder, made: Any, a: Any) -> Any:
@@ -490,43 +425,43 @@ def _in_the_order_of(build: Builder, made: Any, a: Any) -> Any:
 
 @rule(np.zeros_like)
 def zeros_like(build: Builder, a: Any, dtype: Any = None, shape: Any = None) -> Any:
-    made = _constant(build, _shape_like(build, a, shape), 0, creation.dtype_of(build, dtype, _array(build, a).dtype))
+    made = _constant(build, _shape_like(build, a, shape), 0, _dtype_like(build, a, dtype))
     return _in_the_order_of(build, made, a)
 
 
 @rule(np.ones_like)
 def ones_like(build: Builder, a: Any, dtype: Any = None, shape: Any = None) -> Any:
-    made = _constant(build, _shape_like(build, a, shape), 1, creation.dtype_of(build, dtype, _array(build, a).dtype))
+    made = _constant(build, _shape_like(build, a, shape), 1, _dtype_like(build, a, dtype))
     return _in_the_order_of(build, made, a)
 
 
 @rule(np.empty_like)
 def empty_like(build: Builder, a: Any, dtype: Any = None, shape: Any = None) -> Any:
-    made = creation.empty(build, _shape_like(build, a, shape), creation.dtype_of(build, dtype, _array(build, a).dtype))
+    made = creation.empty(build, _shape_like(build, a, shape), _dtype_like(build, a, dtype))
     return _in_the_order_of(build, made, a)
 
 
 @rule(np.full_like)
 def full_like(build: Builder, a: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> Any:
-    wanted = creation.dtype_of(build, dtype, _array(build, a).dtype)
+    wanted = _dtype_like(build, a, dtype)
     return _in_the_order_of(build, creation.filled(build, _shape_like(build, a, shape), fill_value, wanted), a)
 
 
 @rule(np.arange)
 def arange(build: Builder, *args: Any, dtype: Any = None) -> Any:
-    return creation.arange(build, args, _dtype(build, dtype))
+    return creation.arange(build, args, dtype_or_none(build, dtype))
 
 
 @rule(np.linspace)
 def linspace(build: Builder, start: Any, stop: Any, num: Any = None, endpoint: Any = True, *, dtype: Any = None) -> Any:
     count = Scalar(affine.integer(50), True) if num is None else num
-    return creation.linspace(build, start, stop, count, _flag(endpoint), _dtype(build, dtype))
+    return creation.linspace(build, start, stop, count, flag(endpoint), dtype_or_none(build, dtype))
 
 
 @rule(np.eye)
 def eye(build: Builder, N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Any:
-    shift = k if isinstance(k, int) else _axis(build, k)
-    columns = N if _absent(M) else M
+    shift = k if isinstance(k, int) else axis_number(build, k)
+    columns = N if absent(M) else M
     return creation.eye(build, N, columns, shift, creation.dtype_of(build, dtype, FLOAT64))
 
 
@@ -544,7 +479,7 @@ def add_at(build: Builder, a: Any, indices: Any, b: Any) -> Any:
     target = indexing.subscript(build, a, items)
     assert isinstance(target.element, Load)
     build.note_write(target.element.array)
-    element = cast(element_under(build, _array(build, b), target.dims), target.dtype)
+    element = cast(element_under(build, array_or_number(build, b), target.dims), target.dtype)
     index = target.element.index
 
     def body(at: tuple[Expr, ...]) -> Stmt:

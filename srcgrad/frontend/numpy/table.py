@@ -1,0 +1,92 @@
+"""The table that says which functions of NumPy there are, and how their arguments are read.
+
+A function is a rule of the frontend (`@rule`), or a composition of others (`rules.compositions`).
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...errors import ArgumentError
+from ...rules.compositions import COMPOSITIONS
+from ..builder import Builder
+from ..values import ArrayValue, Scalar, Static, TupleValue, static_int
+from . import creation, indexing
+
+Handler = Callable[..., Any]
+TABLE: dict[Any, Handler] = {}
+METHODS: dict[str, Handler] = {}
+
+
+def rule(*functions: Any, method: str | None = None) -> Callable[[Handler], Handler]:
+    """Register a handler for NumPy functions, and for the array method of that name."""
+
+    def register(handler: Handler) -> Handler:
+        for function in functions:
+            TABLE[function] = handler
+        if method:
+            METHODS[method] = handler
+        return handler
+
+    return register
+
+
+def nearest(name: str) -> str | None:
+    """The supported function whose name is most like this one."""
+    from ..calls import name_of
+
+    names = sorted({name_of(function) for function in (*TABLE, *COMPOSITIONS)})
+    found = difflib.get_close_matches(name, names, 1)
+    return found[0] if found else None
+
+
+def array_or_number(build: Builder, value: Any) -> Any:
+    """Lists and tuples of values become arrays; numbers stay numbers."""
+    return creation.array_of(build, value, None) if isinstance(value, TupleValue) else value
+
+
+def as_array(build: Builder, value: Any) -> ArrayValue:
+    value = array_or_number(build, value)
+    if isinstance(value, Scalar):
+        return ArrayValue((), value.expr)
+    if not isinstance(value, ArrayValue):
+        build.refuse("an array is needed here", error=ArgumentError)
+    return value
+
+
+def flag(value: Any) -> bool:
+    return bool(value.value) if isinstance(value, (Scalar, Static)) else bool(value)
+
+
+def absent(value: Any) -> bool:
+    return value is None or (isinstance(value, Static) and value.value is None)
+
+
+def dtype_or_none(build: Builder, value: Any) -> np.dtype | None:
+    return None if absent(value) else creation.dtype_of(build, value, None)
+
+
+def also_into(build: Builder, out: Any, value: Any) -> Any:
+    """`out=`: the result is also written there."""
+    if absent(out):
+        return value
+    target = out.items[0] if isinstance(out, TupleValue) else out
+    indexing.write(build, target, value)
+    return target
+
+
+def axis_number(build: Builder, value: Any) -> int:
+    number = static_int(value)
+    if number is None:
+        build.refuse("axis must be a constant integer")
+    return number
+
+
+def items_of(build: Builder, value: Any) -> tuple[Any, ...]:
+    if not isinstance(value, TupleValue) or not value.items:
+        build.refuse("need at least one array, in a list or a tuple", error=ArgumentError)
+    return value.items

@@ -1,0 +1,18 @@
+"""Functions of NumPy and SciPy that are said in simpler ones: plain Python, interpreted where the user calls them.
+
+    @means(np.trace, method="trace")
+    def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
+        return np.diagonal(a, offset, axis1, axis2).sum(axis=-1, dtype=dtype, out=out)
+
+A composition has NumPy's own arguments and defaults (those that it lacks are refused), and is itself a program in the
+style that srcgrad differentiates: its derivative needs no rule.  What it raises is raised at the user's line.
+"""
+
+from __future__ import annotations
+
+from srcgrad.rules.compositions import registry, statistics
+
+COMPOSITIONS = registry.COMPOSITIONS
+METHODS = registry.METHODS
+
+__all__ = ["COMPOSITIONS", "METHODS", "registry", "statistics"]

@@ -1,0 +1,23 @@
+"""Which function a composition stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Composition = Callable[..., Any]
+COMPOSITIONS: dict[Any, Composition] = {}
+METHODS: dict[str, Composition] = {}
+
+
+def means(*functions: Any, method: str | None = None) -> Callable[[Composition], Composition]:
+    """The function below is what these functions mean, and the array method of that name."""
+
+    def register(composition: Composition) -> Composition:
+        for function in functions:
+            COMPOSITIONS[function] = composition
+        if method:
+            METHODS[method] = composition
+        return composition
+
+    return register
