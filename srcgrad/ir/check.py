@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from .nodes import (
     BOOL,
     AddTo,
@@ -51,6 +53,7 @@ class BrokenIR(AssertionError):
 def check(function: Function, after: str) -> Function:
     """The function itself, if it is well formed."""
     gone = GONE_AFTER.get(after, ())
+    illegal = {Axis, *gone}
     bound = {p.name for p in function.params}
     bound |= {p.top for p in function.params if isinstance(p, Stack)}
     bound |= {s.name for s in getattr(function.info, "seeds", None) or () if s is not None}
@@ -60,16 +63,15 @@ def check(function: Function, after: str) -> Function:
     for stmt in statements(function.body):
         if isinstance(stmt, gone):
             _fail(after, stmt, f"{type(stmt).__name__} should be gone")
-        for expr in expressions(stmt):
-            for node in subexpressions(expr):
-                _check_expression(node, stmt, bound, gone, after)
-        _check_types(stmt, after)
-        for array in arrays_read(stmt):
-            if array.name not in bound:
-                _fail(after, stmt, f"array {array.name} is not bound")
+        own = _own(stmt, after)
+        if not own.names <= bound:
+            _fail(after, stmt, f"{', '.join(sorted(own.names - bound))}: not bound")
+        if own.kinds & illegal:
+            _fail(after, stmt, f"{', '.join(kind.__name__ for kind in own.kinds & illegal)}: not legal here")
     for leaf in leaves(function.results):
-        for node in subexpressions(leaf) if isinstance(leaf, Expr) else ():
-            _check_expression(node, None, bound, gone, after)
+        names = _names_in(leaf, None, after) if isinstance(leaf, Expr) else set()
+        if not names <= bound:
+            _fail(after, None, f"{', '.join(sorted(names - bound))}: not bound")
         if isinstance(leaf, Array) and leaf.name not in bound:
             _fail(after, None, f"result {leaf.name} is not bound")
     for callee in function.callees:
@@ -92,18 +94,48 @@ def _bound(stmt: Stmt) -> tuple[Var | Array, ...]:
     return target if isinstance(target, tuple) else (target,) if target is not None else ()
 
 
-def _check_expression(node: Expr, stmt: Stmt | None, bound: set[str], gone: tuple[type, ...], after: str) -> None:
-    if isinstance(node, Axis) or isinstance(node, gone):
-        _fail(after, stmt, f"{text(node)} is not legal here")
-    if isinstance(node, Var) and node.name not in bound:
-        _fail(after, stmt, f"{node.name} is not bound")
-    if isinstance(node, Load):
-        if node.array.name not in bound:
-            _fail(after, stmt, f"array {node.array.name} is not bound")
-        if len(node.index) != node.array.ndim:
-            _fail(after, stmt, f"{text(node)} has {len(node.index)} indices for {node.array.ndim} axes")
-    if isinstance(node, Call) and node.op in SAME_DTYPE and len({a.dtype for a in node.args} | {node.dtype}) > 1:
-        _fail(after, stmt, f"{text(node)} mixes {[a.dtype.name for a in node.args]} to {node.dtype.name}")
+@dataclass(frozen=True)
+class Own:
+    """What a statement itself mentions: names that must be bound, kinds of expressions."""
+
+    names: frozenset[str]
+    kinds: frozenset[type]
+
+
+_known: dict[int, tuple[Stmt, Own]] = {}  # statements never change, and most outlive many passes
+MOST_KNOWN = 50_000
+
+
+def _own(stmt: Stmt, after: str) -> Own:
+    held = _known.get(id(stmt))
+    if held is not None and held[0] is stmt:
+        return held[1]
+    _check_types(stmt, after)
+    names = {array.name for array in arrays_read(stmt)}
+    kinds: set[type] = set()
+    for expr in expressions(stmt):
+        names |= _names_in(expr, stmt, after)
+        kinds.update(map(type, subexpressions(expr)))
+    if len(_known) > MOST_KNOWN:
+        _known.clear()
+    own = Own(frozenset(names), frozenset(kinds))
+    _known[id(stmt)] = stmt, own
+    return own
+
+
+def _names_in(expr: Expr, stmt: Stmt | None, after: str) -> set[str]:
+    """The names that an expression reads; its nodes are well formed."""
+    names: set[str] = set()
+    for node in subexpressions(expr):
+        if isinstance(node, Var):
+            names.add(node.name)
+        elif isinstance(node, Load):
+            names.add(node.array.name)
+            if len(node.index) != node.array.ndim:
+                _fail(after, stmt, f"{text(node)} has {len(node.index)} indices for {node.array.ndim} axes")
+        elif isinstance(node, Call) and node.op in SAME_DTYPE and len({a.dtype for a in node.args} | {node.dtype}) > 1:
+            _fail(after, stmt, f"{text(node)} mixes {[a.dtype.name for a in node.args]} to {node.dtype.name}")
+    return names
 
 
 def _check_types(stmt: Stmt, after: str) -> None:

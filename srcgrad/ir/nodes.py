@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -77,6 +77,24 @@ class Expr:
         return call("neg", self)
 
 
+Kind = TypeVar("Kind", bound=type)
+
+
+def hashed_once(kind: Kind) -> Kind:
+    """Trees are keys of many tables: a node remembers its hash, so that asking for it does not walk the tree."""
+    walk: Any = kind.__hash__
+
+    def hash_of(self: Any) -> int:
+        held: dict[str, int] = self.__dict__
+        if "hashed" not in held:
+            held["hashed"] = walk(self)
+        return held["hashed"]
+
+    kind.__hash__ = hash_of  # type: ignore
+    return kind
+
+
+@hashed_once
 @dataclass(frozen=True)
 class Const(Expr):
     """A number; `dtype` is part of what it is."""
@@ -91,6 +109,7 @@ class Const(Expr):
         return isinstance(other, Const) and repr(self.value) == repr(other.value) and self.dtype == other.dtype
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Var(Expr):
     """A scalar variable."""
@@ -107,6 +126,7 @@ class Axis(Expr):
     dtype: np.dtype = INT64
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Call(Expr):
     """A primitive of the rule table applied to operands."""
@@ -116,6 +136,7 @@ class Call(Expr):
     dtype: np.dtype
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Load(Expr):
     """One element of an array.  `checked=False`: the index is proved to be inside (see `prove_bounds`).
@@ -142,6 +163,7 @@ class Dim(Expr):
     dtype: np.dtype = INT64
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Old(Expr):
     """The value that `expr` had just before the forward statement labelled `at` (between `reverse` and `keep`).
@@ -177,6 +199,7 @@ class OldArray:
     at: int
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Array:
     """A handle on memory: C-ordered unless it is a view."""

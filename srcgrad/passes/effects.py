@@ -107,7 +107,9 @@ class Effects:
     def take(self, other: Effects) -> None:
         """Add what another statement does."""
         for name in UNITED:
-            getattr(self, name).update(getattr(other, name))
+            theirs = getattr(other, name)
+            if theirs:
+                getattr(self, name).update(theirs)
         self.accesses += other.accesses
         self.is_visible |= other.is_visible
 
