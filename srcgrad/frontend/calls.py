@@ -120,8 +120,9 @@ def name_of(target: Any) -> str:
 
 def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Not ours: evaluated now where everything is known, else refused with the nearest name that we have."""
-    values = [expressions.plain(v) for v in (*args, *kwargs.values())]
-    if all(not isinstance(v, (Scalar, ArrayValue, Closure, Range)) for v in values) and callable(target):
+    given = (*args, *kwargs.values())
+    values = [expressions.plain(v) for v in given]
+    if all(map(is_known, given)) and callable(target):
         if not isinstance(target, type) and args:
             try:
                 return constant(target(*values[: len(args)], **dict(zip(kwargs, values[len(args) :], strict=False))))
@@ -137,6 +138,16 @@ def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict
     return interpreter.build.refuse(
         f"{name} is not supported: srcgrad has no rule for it", *help, error=UnsupportedError
     )
+
+
+def is_known(value: Any) -> bool:
+    """Is it a Python object now, with nothing in it that is known at run time only?"""
+    match value:
+        case TupleValue(items=items):
+            return all(map(is_known, items))
+        case Scalar():
+            return value.is_constant
+    return isinstance(value, Static)
 
 
 def external(interpreter: Interpreter, target: Any, name: str, args: list[Any]) -> Any:

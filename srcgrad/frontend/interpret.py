@@ -20,7 +20,7 @@ import numpy as np
 
 from ..errors import ArgumentError, NameArgumentError
 from ..ir import affine
-from ..ir.nodes import BOOL, AddTo, Alloc, Array, Assign, Call, Const, Dim, Expr, Invoke, Span, Stmt, Var
+from ..ir.nodes import BOOL, AddTo, Alloc, Array, Assign, Call, Const, Dim, Expr, If, Invoke, Raise, Span, Stmt, Var
 from ..ir.walk import loads, map_expressions, statements, substitute, variables
 from . import branches, calls_of_own, carried, control, exceptions, expressions, flow, liveness, recursion
 from .arithmetic import elementwise
@@ -217,6 +217,9 @@ class Interpreter:
         return TupleValue(tuple(items), value.kind)
 
     def unpack(self, targets: list[ast.expr], value: Any) -> None:
+        is_plain = not any(isinstance(target, ast.Starred) for target in targets)
+        if is_plain and isinstance(value, ArrayValue) and value.ndim and not isinstance(value.dims[0], Const):
+            value = self.of_length(value, len(targets))
         items = expressions.items_of(self, value)
         starred = [k for k, target in enumerate(targets) if isinstance(target, ast.Starred)]
         if starred:
@@ -231,6 +234,13 @@ class Interpreter:
             items = self.untangled([t.id for t in targets if isinstance(t, ast.Name)], items)
         for target, item in zip(targets, items, strict=False):
             self.assign(target, item, len(self.build.block))
+
+    def of_length(self, value: ArrayValue, count: int) -> ArrayValue:
+        """The array, checked at run time to have as many items as there are names for them."""
+        length, wanted = value.dims[0], affine.integer(count)
+        message = f"can't unpack an array of another length into {count} names"
+        self.build.emit(If(Call("ne", (length, wanted), BOOL), (Raise("ValueError", message),)))
+        return ArrayValue((wanted, *value.dims[1:]), value.element)
 
     def untangled(self, names: list[str], items: list[Any]) -> list[Any]:
         """Values that read what an earlier of these assignments changes are captured first."""

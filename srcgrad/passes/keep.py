@@ -68,7 +68,7 @@ from ..ir.walk import (
     variables,
     with_blocks,
 )
-from ..rules.scalar import PRIMITIVES
+from ..rules.scalar import PRIMITIVES, cost
 from .info import Info, roots_of
 from .rebuild import fill_of
 from .reverse import backwards
@@ -76,6 +76,7 @@ from .validity import END, ROOT, Forward, Place, Version
 
 KEEP_IN_LOOP = 6  # additions that a store and a load of a kept value cost
 KEEP_OUTSIDE = 1.5
+KEEP_BESIDE = 16  # the same beside a state that is kept for every step: what is made of it would be as large again
 SMALL = 3  # additions that are not worth a kept value beside the one that they are made of
 
 
@@ -218,7 +219,7 @@ class _Keep:
                 holder = self.holder(expr, at)
                 if holder is not None:
                     return self.read_version(holder)
-                too_dear = not self.is_free(expr, at) and self.cost(expr, at) > self.keep_cost(at)
+                too_dear = not self.is_free(expr, at) and self.cost(expr, at) > self.keep_cost(at, expr)
                 if too_dear and self.cost(expr, at) <= KEEP_IN_LOOP + SMALL and self.one_part_is_gone(expr, at):
                     too_dear = False  # that part is kept instead: others may want it too
                 if (too_dear or self.is_shared(expr, at)) and self.can_name(at):
@@ -308,7 +309,7 @@ class _Keep:
 
     def holder(self, expr: Call, at: int) -> Version | None:
         """A variable that is given this dear value, of the same operands, where whatever comes to `at` comes too."""
-        if expr.op not in PRIMITIVES or PRIMITIVES[expr.op].cost <= KEEP_IN_LOOP or loads(expr):
+        if expr.op not in PRIMITIVES or cost(expr) <= KEEP_IN_LOOP or loads(expr):
             return None
         around = {key for key, _ in self.forward.path(at)}
         for stmt in self.forward.assigned.get(expr, ()):
@@ -320,8 +321,12 @@ class _Keep:
 
     # ----------------------------------------------------------------------------------------------- costs
 
-    def keep_cost(self, at: int) -> float:
-        return KEEP_IN_LOOP if self.forward.loops_around(self.forward.block_of(at)) else KEEP_OUTSIDE
+    def keep_cost(self, at: int, expr: Expr | None = None) -> float:
+        if not self.forward.loops_around(self.forward.block_of(at)):
+            return KEEP_OUTSIDE
+        read = loads(expr) if expr is not None else ()
+        beside = any(self.is_had_whole(x, at) and not self.forward.element_is_valid(x, at) for x in read)
+        return KEEP_BESIDE if beside and not any(self.cost(x, at) >= KEEP_IN_LOOP for x in read) else KEEP_IN_LOOP
 
     def cost(self, expr: Expr, at: int, depth: int = 0) -> float:
         """What it costs the sweep to have this value, in additions, with the best choice for every part."""
@@ -347,12 +352,12 @@ class _Keep:
                 if self.forward.element_is_valid(expr, at) or self.is_had_whole(expr, at):
                     return 1 + sum(self.cost(i, at, depth) for i in index)
                 return 1 if (expr, at) in self.kept_expressions else KEEP_IN_LOOP
-            case Call(op=op, args=args):
+            case Call(args=args):
                 if (expr, at) in self.kept_expressions:
                     return 0
                 if self.is_shared(expr, at):
                     return 1
-                own = PRIMITIVES[op].cost if op in PRIMITIVES else 4
+                own = cost(expr)
                 return own + sum(min(self.cost(arg, at, depth), KEEP_IN_LOOP + own) for arg in args)
         raise AssertionError(expr)
 
@@ -387,9 +392,8 @@ class _Keep:
         return over if all(same) else loops  # (an iteration's number means the same index in each of the others)
 
     def one_part_is_gone(self, expr: Expr, at: int) -> bool:
-        """Does the value depend on a single variable that would have to be kept?"""
-        gone = {v for v in variables(expr) if self.cost(v, at) >= KEEP_IN_LOOP}
-        return len(gone) == 1 and not any(self.cost(x, at) >= KEEP_IN_LOOP for x in loads(expr))
+        """Does the value depend on a single variable or element that would have to be kept?"""
+        return sum(self.cost(part, at) >= KEEP_IN_LOOP for part in (*variables(expr), *loads(expr))) == 1
 
     def depth(self, key: tuple[int, int]) -> int:
         return len(self.forward.loops_around(key))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ..ir import affine
 from ..ir.nodes import Array, Call, Const, Expr, For, Stmt, Store, Var
 from ..ir.walk import loads, subexpressions, variables
-from ..rules.scalar import PRIMITIVES
+from ..rules.scalar import cost
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Fill:
     def cost(self) -> float:
         """What an element costs, in additions."""
         calls = (node for node in subexpressions(self.store.value) if isinstance(node, Call))
-        return sum(PRIMITIVES[call.op].cost if call.op in PRIMITIVES else 4 for call in calls)
+        return sum(map(cost, calls))
 
 
 def fill_of(stmt: Stmt | None, array: Array, dims: tuple[Expr, ...]) -> Fill | None:

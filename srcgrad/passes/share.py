@@ -25,7 +25,7 @@ from ..ir.walk import (
     variables,
     with_blocks,
 )
-from ..rules.scalar import PRIMITIVES, spelling
+from ..rules.scalar import PRIMITIVES, cost, spelling
 from .info import roots_of
 from .repeats import changed_by
 
@@ -78,7 +78,7 @@ def _always_computed(stmt: Stmt) -> Iterator[Call]:
 def _dear(expr: Expr) -> Iterator[Call]:
     """The dear parts of an expression, those apart that only one side of a choice needs."""
     if isinstance(expr, Call):
-        if expr.dtype.kind == "f" and expr.op in PRIMITIVES and PRIMITIVES[expr.op].cost >= DEAR:
+        if expr.dtype.kind == "f" and expr.op in PRIMITIVES and cost(expr) >= DEAR:
             if not (expr.op == "pow" and isinstance(expr.args[1], Const) and "**" in spelling(expr)):
                 yield expr
         for arg in expr.args[:1] if expr.op in ("select", "and", "or") else expr.args:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ..ir.nodes import Alloc, Array, CopyTo, For, Function, Invoke, Pop, Push, Stack, Stmt, Var
+from ..ir.nodes import Alloc, Array, CopyTo, Expr, For, Function, Invoke, Pop, Push, Stack, Stmt, Var
 from ..ir.walk import rewrite_block, statements
 from .info import Info
 from .keep import KEEP_IN_LOOP, _Keep
@@ -67,7 +67,7 @@ class _KeepOnTape(_Keep):
     def is_left(self, key: Key) -> bool:
         return key != ROOT
 
-    def keep_cost(self, at: int) -> float:
+    def keep_cost(self, at: int, expr: Expr | None = None) -> float:
         return KEEP_IN_LOOP
 
     def keep_value(self, source: Var, target: Var, key: Key, where: list[Stmt], over: Any = None) -> None:

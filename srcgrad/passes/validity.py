@@ -235,8 +235,6 @@ class Forward:
         """
         if array.name != self.root(array) or not self.lives_on(array):
             return None
-        if any(isinstance(w, Swap) for w in self.writers.get(array.name, [])):
-            return None
         place = self.birth(Var(array.name), at)
         if place is None:
             return None

@@ -339,6 +339,13 @@ PRIMITIVES: dict[str, Primitive] = {
 # --------------------------------------------------------------------------------------------------------------
 
 
+def cost(call: Call) -> int:
+    """What an application of a primitive costs, in additions."""
+    if call.op == "pow" and isinstance(call.args[1], Const) and call.args[1].value in (2, 3, 4):
+        return 2  # products
+    return PRIMITIVES[call.op].cost if call.op in PRIMITIVES else 4
+
+
 def spelling(expr: Call) -> str:
     """The Python text of a call, with holes for its operands: `{}` in order, or `{1}` by number."""
     primitive, operands = PRIMITIVES[expr.op], expr.args

@@ -1,0 +1,67 @@
+"""Scientific programs, unmodified: the gradient in three random directions, in double and in single precision.
+
+Each is also generated with an optional pass left out, a different one for each; SRCGRAD_EVERY_PASS=1 leaves out each.
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from corpus.programs import PROGRAMS, Scientific
+from corpus.registry import BOTH, Program
+from support import along, assert_close, directional, inner, magnitude, random_like
+from test_corpus import Trial, check_primal
+
+from srcgrad import grad, pipeline
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+EVERY = [pytest.param(program, id=program.name) for program in PROGRAMS]
+
+
+def trial(program: Scientific, dtype: np.dtype, jit: bool = False) -> Trial:
+    described = Program(program.function, (program.case(program.small),), program.writes, loose=program.loose)
+    return Trial(described, 0, dtype, jit)
+
+
+def check_directions(one: Trial, tolerance: float, width: float) -> None:
+    cotangents = one.call(one.f.backward, one.v)
+    rng = np.random.default_rng(1)
+    for _ in range(3):
+        direction = random_like(rng, one.plain.args)
+        want, error = directional(one.plain, direction, one.v, width)
+        got = inner(cotangents, along(one.plain, direction))
+        scale = max(magnitude(cotangents, along(one.plain, direction)), abs(want))
+        assert error <= 0.1 * tolerance * scale, f"the difference itself is in doubt: {want} +- {error}"
+        assert abs(got - want) <= tolerance * scale, f"v^T J u is {want}, backward says {got}"
+
+
+def test_there_are_enough() -> None:
+    assert len(PROGRAMS) >= 40
+    assert len({program.name for program in PROGRAMS}) == len(PROGRAMS)
+
+
+@pytest.mark.parametrize("program", EVERY)
+def test_gradient(program: Scientific) -> None:
+    one = trial(program, BOTH[0])
+    check_primal(one)
+    check_directions(one, 1e-6 * program.loose, program.width)
+
+
+@pytest.mark.parametrize("program", [one for one in EVERY if one.values[0].single])
+def test_gradient_in_single_precision(program: Scientific) -> None:
+    one = trial(program, BOTH[1])
+    check_directions(one, 1e-3 * program.loose, program.width)
+
+
+@pytest.mark.parametrize(("position", "program"), list(enumerate(PROGRAMS)), ids=[one.name for one in PROGRAMS])
+def test_without_a_pass(position: int, program: Scientific) -> None:
+    one = trial(program, BOTH[0])
+    expected = one.call(one.f.value_and_backward, one.v)
+    optional = sorted(pipeline.OPTIONAL)
+    for name in optional if "SRCGRAD_EVERY_PASS" in os.environ else [optional[position % len(optional)]]:
+        with pipeline.without(name):
+            found = one.call(grad(program.function, jit=False).value_and_backward, one.v)
+        assert_close(found, expected, 1e-10 * program.loose, f"without {name}")
