@@ -21,9 +21,10 @@ Pattern = Any
 COTANGENT = "v"  # what backward's last argument is called
 
 # fmt: off
-WEAK = {float: np.dtype(np.float64), int: np.dtype(np.int64), bool: np.dtype(np.bool_)}
+WEAK = {float: np.dtype(np.float64), int: np.dtype(np.int64), bool: np.dtype(np.bool_),
+        complex: np.dtype(np.complex128)}
 NUMBERS = (np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64,
-           np.float32, np.float64)
+           np.float32, np.float64, np.complex64, np.complex128)
 # fmt: on
 LEAVES = frozenset({np.ndarray, *WEAK, *NUMBERS, np.longlong, np.ulonglong})
 _KINDS = {np.dtype(number).str for number in NUMBERS}
@@ -48,8 +49,9 @@ def flatten(value: Any, name: str, leaves: list[Any]) -> Pattern:
     if kind is np.memmap:
         leaves.append(value.view(np.ndarray))
         return np.ndarray
-    if isinstance(value, (int, float)) and not isinstance(value, np.generic):  # an IntEnum is an int
-        return flatten(int(value) if isinstance(value, int) else float(value), name, leaves)
+    if isinstance(value, (int, float, complex)) and not isinstance(value, np.generic):  # an IntEnum is an int
+        plain = next(plain for plain in (int, float, complex) if isinstance(value, plain))
+        return flatten(plain(value), name, leaves)
     if isinstance(value, str):
         return StaticType(str(value))
     if value is None or value is Ellipsis or isinstance(value, _CALLABLE) or hasattr(value, "py_func"):
@@ -152,8 +154,6 @@ def _describe(value: Any, name: str) -> tuple[str, str]:
         return "an np.matrix, whose * means something else", f"pass np.asarray({name})"
     if isinstance(value, (np.ndarray, np.generic)):
         return _describe_dtype(value, name, title)
-    if isinstance(value, complex):
-        return "complex, which is not supported yet", f"pass {name}.real and {name}.imag as two arguments"
     if isinstance(value, (list, set, frozenset, range)):
         return f"a {kind.__name__}", f"pass np.array({name}), or a tuple where the items differ in kind"
     if isinstance(value, dict):
@@ -169,17 +169,16 @@ def _describe_dtype(value: Any, name: str, title: str) -> tuple[str, str]:
     if type(value) is not np.ndarray and isinstance(value, np.ndarray):
         return f"{_a(title)}, a subclass of ndarray", f"pass np.asarray({name})"
     match dtype.kind:
-        case "c":
-            return (
-                f"complex ({dtype}), which is not supported yet",
-                f"pass {name}.real and {name}.imag as two arguments",
-            )
-        case "f" | "i" | "u" | "b" if not dtype.isnative:
+        case "f" | "c" | "i" | "u" | "b" if not dtype.isnative:
             return f"{what} {dtype.newbyteorder('=')} in another byte order", (
                 f"pass {name}.astype({name}.dtype.newbyteorder('='))"
             )
         case "f":
             return f"{what} {dtype}: floats are float32 or float64 here", f"pass {name}.astype(np.float64)"
+        case "c":
+            return f"{what} {dtype}: complex numbers are complex64 or complex128 here", (
+                f"pass {name}.astype(np.complex128)"
+            )
         case "O":
             return f"{what} Python objects", f"pass an array of floats:  {name}.astype(np.float64)"
         case "U" | "S" | "T":

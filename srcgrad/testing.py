@@ -3,6 +3,7 @@
     check_grad(f, x, w)   →   nothing, or an AssertionError that names the argument, the direction and the worst element
 
 One random direction t per argument checks a gradient of any size: <v, J t> by differences, <J^T v, t> by `backward`.
+Where numbers are complex, <v, t> is the real part of v^T t, without conjugation.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ TOLERANCES: dict[np.dtype, float] = {
     np.dtype(np.float64): 1e-7,  # what extrapolated differences reach
     np.dtype(np.float32): 1e-3,  # the gradient's own rounding; the differences are taken in float64
 }
+TOLERANCES |= {np.dtype(np.complex128): 1e-7, np.dtype(np.complex64): 1e-3}
 
 Path = tuple[str, tuple[int, ...]]  # an argument's name, and the way into it where it is a tuple
 
@@ -171,7 +173,7 @@ class _Point:
 
     def _written(self, args: list[Any]) -> tuple[str, ...]:
         pairs = zip(self.names, args, self.args, strict=True)
-        return tuple(name for name, now, then in pairs if _is_real_array(then) and not np.array_equal(now, then))
+        return tuple(name for name, now, then in pairs if _is_inexact_array(then) and not np.array_equal(now, then))
 
     def along(self, path: Path, direction: Any, v: Any) -> tuple[float, float]:
         """<v, J t> for a direction in one argument, and its error."""
@@ -187,10 +189,10 @@ class _Point:
         return sum(float(np.sum(term)) for term in self._terms(moved, v))
 
     def _terms(self, leaves: list[tuple[Path, Any]], v: Any) -> Iterator[np.ndarray]:
-        weights = [np.asarray(leaf, dtype=np.float64) for _, leaf in _leaves(v)]
-        values = [np.asarray(leaf, dtype=np.float64) for _, leaf in _leaves(self.results(leaves))]
+        weights = [_wide(leaf) for _, leaf in _leaves(v)]
+        values = [_wide(leaf) for _, leaf in _leaves(self.results(leaves))]
         for w, y in zip(weights, values, strict=True):
-            yield np.where(w == 0, 0.0, w * y)  # where nothing is asked, even nan counts for nothing
+            yield np.where(w == 0, 0.0, (w * y).real)  # where nothing is asked, even nan counts for nothing
 
 
 def _check_argument(
@@ -201,9 +203,9 @@ def _check_argument(
     got = np.asarray(cotangent)
     assert got.shape == shape, f"the cotangent of {_text(path)} has shape {got.shape}, not {shape}"
     assert got.dtype == dtype, f"the cotangent of {_text(path)} is {got.dtype}, not {dtype}"
-    direction = random.standard_normal(shape)
-    exact = got.astype(np.float64)
-    contributions = exact * direction
+    exact = _wide(got)
+    direction = _wide(_random_like(np.zeros(shape, exact.dtype), random))
+    contributions = (exact * direction).real
     forward, error = point.along(path, direction, v)
     reverse = float(np.sum(contributions))
     tolerance = TOLERANCES[dtype] if rtol is None else rtol
@@ -227,14 +229,23 @@ def _worst(point: _Point, path: Path, cotangent: np.ndarray, v: Any) -> str:
     """The element that is furthest off, among the first 200."""
     rows = []
     for index in list(np.ndindex(cotangent.shape))[:200]:
-        direction = np.zeros(cotangent.shape)
-        direction[index] = 1.0
-        difference, _ = point.along(path, direction, v)
+        difference = _difference(point, path, index, cotangent, v)
         off = abs(difference - cotangent[index])
         rows.append((np.inf if np.isnan(off) else off, index, difference))
     _, index, difference = max(rows, key=lambda row: row[0])
     where = f"[{', '.join(map(str, index))}]" if index else ""
     return f"worst element {_text(path)}{where}: {difference:.9g} by differences, {cotangent[index]:.9g} by backward"
+
+
+def _difference(point: _Point, path: Path, index: tuple[int, ...], cotangent: np.ndarray, v: Any) -> Any:
+    """What the cotangent of one element should be: dL/dx, or dL/dx - i dL/dy of a complex one."""
+    direction = np.zeros_like(cotangent)
+    direction[index] = 1.0
+    along_x, _ = point.along(path, direction, v)
+    if cotangent.dtype.kind != "c":
+        return along_x
+    along_y, _ = point.along(path, 1j * direction, v)
+    return along_x - 1j * along_y
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -261,17 +272,22 @@ def _text(path: Path) -> str:
     return name + "".join(f"[{k}]" for k in way)
 
 
-def _is_real(leaf: Any) -> bool:
-    return isinstance(leaf, (float, np.floating, np.ndarray)) and np.asarray(leaf).dtype.kind == "f"
+def _is_inexact(leaf: Any) -> bool:
+    return isinstance(leaf, (float, complex, np.inexact, np.ndarray)) and np.asarray(leaf).dtype.kind in "fc"
 
 
-def _is_real_array(leaf: Any) -> bool:
-    return isinstance(leaf, np.ndarray) and _is_real(leaf)
+def _is_inexact_array(leaf: Any) -> bool:
+    return isinstance(leaf, np.ndarray) and _is_inexact(leaf)
+
+
+def _wide(leaf: Any) -> np.ndarray:
+    """In double precision."""
+    return np.asarray(leaf, dtype=np.complex128 if np.iscomplexobj(leaf) else np.float64)
 
 
 def _asked(names: list[str], leaves: list[tuple[Path, Any]], wrt: Any) -> list[Path]:
     """The leaves that have a cotangent, in its order."""
-    real = [path for path, leaf in leaves if _is_real(leaf)]
+    real = [path for path, leaf in leaves if _is_inexact(leaf)]
     if wrt is None:
         return real
     wanted = [names[w] if isinstance(w, int) else w for w in (wrt if isinstance(wrt, tuple) else (wrt,))]
@@ -279,16 +295,20 @@ def _asked(names: list[str], leaves: list[tuple[Path, Any]], wrt: Any) -> list[P
 
 
 def _random_like(leaf: Any, random: np.random.Generator) -> Any:
-    if not _is_real(leaf):
+    if not _is_inexact(leaf):
         return np.zeros(np.shape(leaf))[()]  # nothing to weigh
     dtype = np.asarray(leaf).dtype
-    return random.standard_normal(np.shape(leaf)).astype(dtype) if np.shape(leaf) else dtype.type(random.normal())
+    drawn: Any = random.standard_normal(np.shape(leaf))
+    if dtype.kind == "c":
+        drawn = drawn + 1j * random.standard_normal(np.shape(leaf))
+    return drawn.astype(dtype) if np.shape(leaf) else dtype.type(drawn)
 
 
 def _shifted(leaf: Any, shift: Any) -> Any:
-    """A real leaf moved, in double precision; anything else as it is."""
-    if not _is_real(leaf):
+    """A real or complex leaf moved, in double precision; anything else as it is."""
+    if not _is_inexact(leaf):
         return leaf
+    moved = _wide(leaf) + shift
     if isinstance(leaf, np.ndarray):
-        return leaf.astype(np.float64) + shift
-    return float(leaf) + float(shift) if isinstance(leaf, float) else np.float64(leaf) + np.float64(shift)
+        return moved
+    return moved.item() if isinstance(leaf, (float, complex)) else moved[()]

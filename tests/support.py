@@ -23,6 +23,7 @@ import numpy as np
 # fmt: off
 PRIMAL_TOLERANCE =   {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 3e-5}
 GRADIENT_TOLERANCE = {np.dtype(np.float64): 1e-7,  np.dtype(np.float32): 2e-3}
+WIDE = {np.dtype(np.float32): np.dtype(np.float64), np.dtype(np.complex64): np.dtype(np.complex128)}
 # fmt: on
 
 
@@ -64,8 +65,11 @@ def mapped(function: Callable[[Any], Any], structure: Any) -> Any:
     return function(structure)
 
 
-def is_real(leaf: Any) -> bool:
-    return isinstance(leaf, float) or (isinstance(leaf, np.ndarray | np.generic) and leaf.dtype.kind == "f")
+def is_inexact(leaf: Any) -> bool:
+    """Is it real or complex, so that it has derivatives?"""
+    if isinstance(leaf, np.ndarray | np.generic):
+        return leaf.dtype.kind in "fc"
+    return isinstance(leaf, float | complex)
 
 
 def fresh(value: Any) -> Any:
@@ -86,12 +90,12 @@ def strided_like(value: np.ndarray) -> np.ndarray:
 
 
 def widened(value: Any) -> Any:
-    """The same arguments in float64."""
+    """The same arguments in double precision."""
     if isinstance(value, tuple):
         return tuple(widened(item) for item in value)
-    if isinstance(value, np.ndarray | np.generic) and value.dtype.kind == "f":
+    if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "fc":
         out = fresh(value) if isinstance(value, np.ndarray) else value
-        return out.astype(np.float64) if out.dtype != np.float64 else out
+        return out.astype(WIDE[out.dtype]) if out.dtype in WIDE else out
     return fresh(value)
 
 
@@ -108,7 +112,7 @@ class Subject:
     @property
     def differentiated(self) -> tuple[str, ...]:
         if self.wrt is None:
-            return tuple(n for n, a in zip(self.names, self.args, strict=True) if any(is_real(x) for x in leaves(a)))
+            return tuple(n for n, a in zip(self.names, self.args, strict=True) if any(is_inexact(x) for x in leaves(a)))
         wrt = self.wrt if isinstance(self.wrt, tuple) else (self.wrt,)
         return tuple(self.names[w] if isinstance(w, int) else w for w in wrt)
 
@@ -133,38 +137,39 @@ def subject(
 
 
 def random_like(rng: np.random.Generator, structure: Any) -> Any:
-    """A random tangent or cotangent: same structure, shapes and dtypes; 0.0 where the leaf is no real number."""
+    """A random tangent or cotangent: same structure, shapes and dtypes; the leaf itself where it has no derivative."""
 
     def draw(leaf: Any) -> Any:
-        if not is_real(leaf):
+        if not is_inexact(leaf):
             return leaf
-        if isinstance(leaf, np.ndarray):
-            return rng.uniform(-1, 1, leaf.shape).astype(leaf.dtype)
-        return type(leaf)(rng.uniform(-1, 1))
+        drawn = rng.uniform(-1, 1, np.shape(leaf))
+        if np.iscomplexobj(leaf):
+            drawn = drawn + 1j * rng.uniform(-1, 1, np.shape(leaf))
+        return np.asarray(drawn).astype(leaf.dtype) if isinstance(leaf, np.ndarray) else type(leaf)(drawn)
 
     return mapped(draw, structure)
 
 
+def products(a: Any, b: Any) -> Iterator[np.ndarray]:
+    """Elementwise, in double precision."""
+    for x, y in zip(leaves(a), leaves(b), strict=True):
+        if is_inexact(x):
+            yield np.asarray(x, np.complex128) * np.asarray(y, np.complex128)
+
+
 def inner(a: Any, b: Any) -> float:
-    return math.fsum(
-        float(np.sum(np.asarray(x, np.float64) * np.asarray(y, np.float64)))
-        for x, y in zip(leaves(a), leaves(b), strict=True)
-        if is_real(x)
-    )
+    """v^T t; where they are complex, its real part: what a cotangent and a tangent are paired to."""
+    return math.fsum(float(np.sum(product.real)) for product in products(a, b))
 
 
 def magnitude(a: Any, b: Any) -> float:
     """What the rounding errors of `inner(a, b)` are measured against."""
-    return math.fsum(
-        float(np.sum(np.abs(np.asarray(x, np.float64) * np.asarray(y, np.float64))))
-        for x, y in zip(leaves(a), leaves(b), strict=True)
-        if is_real(x)
-    )
+    return math.fsum(float(np.sum(np.abs(product))) for product in products(a, b))
 
 
 def moved(args: Any, direction: Any, step: float) -> Any:
     def move(leaf: Any, along: Any) -> Any:
-        if not is_real(leaf):
+        if not is_inexact(leaf):
             return leaf
         if isinstance(leaf, np.ndarray):
             leaf[...] += step * along
@@ -196,7 +201,7 @@ def slope(phi: Callable[[float], float], width: float = 0.01, levels: int = 5) -
 def directional(s: Subject, direction: Any, v: Any, width: float = 0.01) -> tuple[float, float]:
     """v^T J direction of the undecorated function, in float64, with an estimate of its error."""
     direction = tuple(
-        widened(d) if name in s.differentiated else mapped(lambda leaf: leaf * 0 if is_real(leaf) else leaf, d)
+        widened(d) if name in s.differentiated else mapped(lambda leaf: leaf * 0 if is_inexact(leaf) else leaf, d)
         for name, d in zip(s.names, direction, strict=True)
     )
 
@@ -237,6 +242,6 @@ def assert_close(got: Any, want: Any, tolerance: float, what: str) -> None:
 
 def unchanged(before: Any, after: Any) -> bool:
     return all(
-        np.array_equal(a, b, equal_nan=True) if isinstance(a, np.ndarray) and a.dtype.kind == "f" else np.all(a == b)
+        np.array_equal(a, b, equal_nan=True) if isinstance(a, np.ndarray) and a.dtype.kind in "fc" else np.all(a == b)
         for a, b in zip(leaves(before), leaves(after), strict=True)
     )

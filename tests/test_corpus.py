@@ -23,7 +23,7 @@ from support import (
     directional,
     fresh,
     inner,
-    is_real,
+    is_inexact,
     leaves,
     magnitude,
     mapped,
@@ -112,7 +112,7 @@ def assert_like_arguments(trial: Trial, cotangents: Any) -> None:
     """Each cotangent has its argument's structure, shape and dtype."""
     arguments = along(trial.plain, trial.plain.args)
     for got, argument in zip(leaves(cotangents), leaves(arguments), strict=True):
-        if is_real(argument):
+        if is_inexact(argument):
             assert np.shape(got) == np.shape(argument)
             assert np.asarray(got).dtype == np.asarray(argument).dtype
             assert isinstance(got, np.ndarray) == isinstance(argument, np.ndarray)
@@ -133,7 +133,7 @@ def check_entries(trial: Trial) -> None:
     assert unchanged(trial.args, args), "an argument was changed by vjp"
     spoil(args)  # the pullback owns what it reads
     assert_close(pullback(trial.v), cotangents, tolerance, "pullback")
-    twice = mapped(lambda leaf: leaf * 2 if is_real(leaf) else leaf, trial.v)
+    twice = mapped(lambda leaf: leaf * 2 if is_inexact(leaf) else leaf, trial.v)
     pullback(twice)
     assert_close(pullback(trial.v), cotangents, tolerance, "pullback, third call")
 

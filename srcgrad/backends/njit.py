@@ -39,7 +39,8 @@ from srcgrad.binding import make_signatures
 from srcgrad.errors import ArgumentError, UnsupportedError
 from srcgrad.frontend.types import ArrayType, ScalarType, StaticType, TupleType, ValueType
 
-WEAK = (types.float64, types.int64, types.boolean)
+WEAK = (types.float64, types.int64, types.boolean, types.complex128)
+NUMBERS = (types.Float, types.Complex, types.Integer, types.Boolean)
 
 
 class GradType(types.Callable, types.Opaque):
@@ -193,7 +194,7 @@ def _static(kind: types.Type) -> StaticType | None:
             return StaticType(None)
         case types.StringLiteral():
             return StaticType(kind.literal_value)
-        case types.Omitted() if not isinstance(kind.value, (bool, int, float)):
+        case types.Omitted() if not isinstance(kind.value, (bool, int, float, complex)):
             return StaticType(kind.value)
         case types.Dispatcher():
             return StaticType(kind.dispatcher)
@@ -205,9 +206,9 @@ def _static(kind: types.Type) -> StaticType | None:
 def _leaf_type(kind: types.Type, name: str) -> ScalarType | ArrayType:
     if isinstance(kind, types.Omitted):
         return _leaf_type(typeof(kind.value), name)
-    if isinstance(kind, (types.Float, types.Integer, types.Boolean)):
+    if isinstance(kind, NUMBERS):
         return ScalarType(numpy_support.as_dtype(kind), weak=kind in WEAK)
-    if type(kind) is types.Array and isinstance(kind.dtype, (types.Float, types.Integer, types.Boolean)):
+    if type(kind) is types.Array and isinstance(kind.dtype, NUMBERS):
         return ArrayType(numpy_support.as_dtype(kind.dtype), kind.ndim, kind.layout)
     raise ArgumentError(
         f"argument {name} is of Numba's type {kind}", help=("pass a number, a NumPy array, or a tuple of them",)

@@ -58,10 +58,13 @@ def plain_entry(generated: Any) -> Callable[..., Any]:
     return run
 
 
+STRONG = {float: np.float64, int: np.int64, complex: np.complex128}
+
+
 def _strong(value: Any) -> Any:
     """Python's own numbers raise on division by zero; NumPy's do not."""
     kind = type(value)
-    return np.float64(value) if kind is float else np.int64(value) if kind is int else value
+    return STRONG[kind](value) if kind in STRONG else value
 
 
 def _flat(result: Any) -> Iterator[Any]:

@@ -22,6 +22,7 @@ import numpy as np
 from ..ir import affine
 from ..ir.nodes import (
     BOOL,
+    COMPLEX128,
     FLOAT64,
     INT64,
     Absorb,
@@ -67,6 +68,7 @@ from ..ir.nodes import (
     While,
     integer,
     leaves,
+    part_of,
 )
 from ..ir.walk import expressions, loads, statements
 from ..rules.scalar import PRIMITIVES, spelling
@@ -315,8 +317,8 @@ def _constant(const: Const) -> ast.expr:
     value, dtype = const.value, const.dtype
     if dtype == BOOL:
         return ast.Constant(bool(value))
-    literal = _literal(float(value) if dtype.kind == "f" else int(value))
-    return literal if dtype in (FLOAT64, INT64) else _parse_call(f"np.{dtype.name}", literal)
+    literal = _complex_literal(value) if dtype.kind == "c" else _literal(float(value) if dtype.kind == "f" else int(value))
+    return literal if dtype in (FLOAT64, INT64, COMPLEX128) else _parse_call(f"np.{dtype.name}", literal)
 
 
 def _literal(value: float) -> ast.expr:
@@ -326,6 +328,12 @@ def _literal(value: float) -> ast.expr:
     if math.copysign(1, value) < 0:  # astor prints a negative Constant without parentheses: -2 ** 2
         return ast.UnaryOp(ast.USub(), ast.Constant(-value))
     return ast.Constant(value)
+
+
+def _complex_literal(value: complex) -> ast.expr:
+    if value.real == 0 and math.copysign(1, value.real) > 0 and 0 < value.imag < math.inf:
+        return ast.Constant(value)
+    return _parse_call("complex", _literal(value.real), _literal(value.imag))
 
 
 KERNELS = frozenset(
@@ -366,6 +374,10 @@ def _call(expr: Call) -> ast.expr:
     if expr.op == "select":
         condition, x, y = (_operand(arg) for arg in args)
         return ast.IfExp(condition, x, y)
+    if expr.op == "complex":
+        return _parse_call(expr.dtype.name, *map(_operand, args))
+    if expr.dtype.kind == "c" and expr.op in ("add", "sub", "mul", "div", "pow"):
+        args = _as_real(args)
     operands = [_operand(_without_cast(arg, args)) for arg in args]
     if expr.op not in PRIMITIVES:
         return _parse_call(expr.op, *operands)
@@ -384,6 +396,29 @@ def _without_cast(arg: Expr, args: tuple[Expr, ...]) -> Expr:
             ):
                 return x
     return arg
+
+
+def _as_real(args: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """`complex128(x) * z` reads `x * z`, and so does a constant beside z: it is converted there anyway."""
+    for arg, other in (args, args[::-1]):
+        if _is_real_in_text(other):
+            continue
+        part = part_of(arg.dtype)
+        match arg:
+            case Call(op="cast", args=(Expr(dtype=inner) as x,)) if inner == part:
+                return (x, other) if arg is args[0] else (other, x)
+            case Const(value=complex(real=value, imag=0.0)):
+                return (Const(value, part), other) if arg is args[0] else (other, Const(value, part))
+    return args
+
+
+def _is_real_in_text(expr: Expr) -> bool:
+    match expr:
+        case Const(value=value):
+            return bool(value.imag == 0)
+        case Call(op=op):
+            return op == "cast"
+    return False
 
 
 def _cast(expr: Call) -> ast.expr:
@@ -606,7 +641,7 @@ def _allocation(stmt: Alloc) -> ast.expr:
     dtype = [] if stmt.array.dtype == FLOAT64 else [_dtype(stmt.array.dtype)]
     if stmt.fill is None:
         return _parse_call("np.empty", shape, *dtype)
-    if isinstance(stmt.fill, Const) and stmt.fill.value == 0 and math.copysign(1, stmt.fill.value) > 0:
+    if isinstance(stmt.fill, Const) and not any(np.asarray(stmt.fill.value, stmt.fill.dtype).tobytes()):  # not -0.0
         return _parse_call("np.zeros", shape, *dtype)
     return _parse_call("np.full", shape, _operand(stmt.fill), _dtype(stmt.array.dtype))
 

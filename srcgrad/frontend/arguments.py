@@ -20,7 +20,7 @@ def type_of(name: str, value: Any) -> ValueType:
         check_dtype(name, value.dtype)
         layout = "C" if value.flags.c_contiguous else "F" if value.flags.f_contiguous else "A"
         return ArrayType(value.dtype, value.ndim, layout)
-    if isinstance(value, (bool, int, float, np.generic)):
+    if isinstance(value, (bool, int, float, complex, np.generic)):
         dtype = np.asarray(value).dtype
         check_dtype(name, dtype)
         return ScalarType(dtype, weak=not isinstance(value, np.generic))
@@ -30,13 +30,13 @@ def type_of(name: str, value: Any) -> ValueType:
 
 
 def check_dtype(name: str, dtype: np.dtype) -> None:
-    if dtype.kind == "c":
-        raise ArgumentError(f"{name} is complex, which is not supported yet; pass its real and imaginary parts")
-    if dtype.kind not in "fiub" or dtype not in SUPPORTED:
-        raise ArgumentError(f"{name} has dtype {dtype}; float32, float64, integers and bool are supported")
+    if dtype not in SUPPORTED:
+        raise ArgumentError(
+            f"{name} has dtype {dtype}; float32, float64, complex64, complex128, integers and bool are supported"
+        )
 
 
-SUPPORTED = tuple(map(np.dtype, "f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 ?".split()))
+SUPPORTED = tuple(map(np.dtype, "f4 f8 c8 c16 i1 i2 i4 i8 u1 u2 u4 u8 ?".split()))
 
 
 def parameter(build: Builder, name: str, kind: ValueType) -> Var | Array:

@@ -14,7 +14,22 @@ import numpy as np
 
 from ..errors import ArgumentError, ShapeError, UnsupportedError, place
 from ..ir import affine
-from ..ir.nodes import BOOL, FLOAT64, INT64, Array, Axis, Call, Conform, Const, Expr, If, Load, Raise, View
+from ..ir.nodes import (
+    BOOL,
+    FLOAT64,
+    INT64,
+    Array,
+    Axis,
+    Call,
+    Conform,
+    Const,
+    Expr,
+    If,
+    Load,
+    Raise,
+    View,
+    part_of,
+)
 from ..ir.walk import children, is_constant, loads, rewrite, subexpressions
 from ..rules.names import UFUNCS
 from .builder import Builder
@@ -26,6 +41,12 @@ PYTHON: dict[str, Callable[..., Any]] = {
     "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge, "eq": operator.eq,
     "ne": operator.ne, "bitand": operator.and_, "bitor": operator.or_, "bitxor": operator.xor,
 }  # fmt: skip
+COMPLEX_NAMES = {"abs": "modulus"}  # what an operation is called where an operand is complex
+TAKE_COMPLEX = frozenset((
+    "add", "sub", "mul", "div", "neg", "pos", "pow", "square", "reciprocal", "modulus", "phase", "conj", "sqrt", "exp",
+    "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh",
+    "tanh", "arcsinh", "arccosh", "arctanh", "eq", "ne", "isnan", "isinf", "isfinite",
+))  # fmt: skip
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 
 
@@ -33,9 +54,21 @@ def cast(expr: Expr, dtype: np.dtype) -> Expr:
     """The value in another dtype; constants change theirs on the spot."""
     if expr.dtype == dtype:
         return expr
+    if expr.dtype.kind == "c" and dtype.kind in "fiu":  # NumPy drops the imaginary part
+        return cast(real_part(expr), dtype)
     if isinstance(expr, Const):
         return Const(np.asarray(expr.value).astype(dtype).item(), dtype)
     return Call("cast", (expr,), dtype)
+
+
+def real_part(expr: Expr) -> Expr:
+    part = part_of(expr.dtype)
+    return Const(expr.value.real, part) if isinstance(expr, Const) else Call("real", (expr,), part)
+
+
+def imaginary_part(expr: Expr) -> Expr:
+    part = part_of(expr.dtype)
+    return Const(expr.value.imag, part) if isinstance(expr, Const) else Call("imag", (expr,), part)
 
 
 def cast_value(value: Any, dtype: np.dtype) -> Any:
@@ -44,10 +77,13 @@ def cast_value(value: Any, dtype: np.dtype) -> Any:
     return ArrayValue(value.dims, cast(value.element, dtype))
 
 
+PYTHON_KINDS: dict[str, type] = {"i": int, "u": int, "f": float, "c": complex}
+
+
 def _kind(value: Any) -> Any:
     """What NumPy's promotion takes for an operand: a dtype, or a Python type for Python numbers."""
     if isinstance(value, Scalar) and value.weak and value.dtype != BOOL:
-        return int if value.dtype.kind in "iu" else float
+        return PYTHON_KINDS[value.dtype.kind]
     return value.dtype
 
 
@@ -60,7 +96,11 @@ def loop_dtypes(builder: Builder, op: str, values: Sequence[Any], python: bool) 
         common = np.result_type(INT64, *(v.dtype for v in values))  # True + True is 2
         if op in ("bitand", "bitor", "bitxor") and all(v.dtype == BOOL for v in values):
             common = BOOL
-        return ((FLOAT64,) * (len(values) + 1)) if op == "div" else ((common,) * (len(values) + 1))
+        if op == "div":
+            common = np.result_type(FLOAT64, common)
+        if op == "modulus":
+            return (common, FLOAT64)
+        return (common,) * (len(values) + 1)
     ufunc = UFUNCS[op]
     kinds = [v.dtype if all(isinstance(u, Scalar) and u.weak for u in values) else _kind(v) for v in values]
     try:
@@ -79,11 +119,14 @@ def elementwise(builder: Builder, op: str, values: Sequence[Any], *, python: boo
             what = type(getattr(value, "value", value)).__name__
             error = ArgumentError if what == "str" else UnsupportedError
             builder.refuse(f"{op} needs numbers or arrays, not {what}", "pass a number or an array", error=error)
+    if any(value.dtype.kind == "c" for value in values):
+        op = COMPLEX_NAMES.get(op, op)
+        if op not in TAKE_COMPLEX:
+            builder.refuse(f"{op} does not take complex numbers", "take the real part, z.real, or abs(z)", error=ArgumentError)
     dtypes = loop_dtypes(builder, op, values, python)
-    if any(dtype.kind not in "fiub" for dtype in dtypes):
-        builder.refuse(
-            f"{op} on these operands has dtype {dtypes[-1]}", "float32, float64, integers and bool are supported"
-        )
+    if any(dtype.kind not in "fciub" for dtype in dtypes):
+        supported = "float32, float64, complex64, complex128, integers and bool are supported"
+        builder.refuse(f"{op} on these operands has dtype {dtypes[-1]}", supported)
     weak = python and all(isinstance(v, Scalar) and v.weak for v in values)
     if all(isinstance(v, Scalar) for v in values):
         if all(v.is_constant for v in values) and (folded := _fold(op, values, dtypes, weak)) is not None:
@@ -113,7 +156,7 @@ def _fold(op: str, values: Sequence[Any], dtypes: tuple[np.dtype, ...], weak: bo
     except (ArithmeticError, ValueError, KeyError, TypeError, OverflowError):
         return None
     dtype = np.asarray(result).dtype
-    if dtype.kind not in "fiub" or (dtype.kind in "iu" and not -(2**63) <= int(result) < 2**63):
+    if dtype.kind not in "fciub" or (dtype.kind in "iu" and not -(2**63) <= int(result) < 2**63):
         return None
     plain = result.item() if isinstance(result, np.generic) else result
     return Scalar(Const(plain, dtype if not weak or dtype != dtypes[-1] else dtypes[-1]), weak)

@@ -375,8 +375,11 @@ class Builder:
         if value.is_window:
             return self.view(value, name)
         copy = self.materialize(value, name)
-        if value.has_run_time_step:
-            self.twin(copy, value.element.array)  # type: ignore[attr-defined]
+        match value.element:
+            case Load(array=array) if value.has_run_time_step:
+                self.twin(copy, array)
+            case Call(op="real" | "imag", args=(Load(array=array),)):  # a view in NumPy
+                self.twin(copy, array)
         return copy
 
     def in_order(self, value: ArrayValue, name: str = "t") -> Array:

@@ -17,12 +17,12 @@ from ..ir import affine
 from ..ir.nodes import FLOAT64, INT64, Array, Call, Const, Dim, Expr, External, Var
 from ..rules import compositions
 from ..rules.compositions import COMPOSITIONS
-from ..rules.names import MATH, TO_INT, WHOLE_MATH
+from ..rules.names import COMPLEX_MATH, MATH, TO_INT, WHOLE_MATH
 from . import expressions, recursion
 from .arguments import SUPPORTED
 from .arithmetic import cast, elementwise
 from .calls_of_own import invoke
-from .numpy import functions, reductions
+from .numpy import complex_numbers, functions, reductions
 from .numpy.table import METHODS, TABLE, nearest
 from .source import read, unwrap
 from .values import NONE, ArrayValue, Closure, Method, Range, Scalar, Static, TupleValue, constant, static_int, whole
@@ -67,6 +67,8 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
     try:
         if target in TABLE:
             return TABLE[target](build, *args, **kwargs)
+        if target in COMPLEX_MATH:
+            return complex_numbers.complex_math(build, target, args)
         if target in MATH:
             return math_function(interpreter, target, args)
         if target in BUILTINS:
@@ -106,7 +108,7 @@ def _binding_text(problem: TypeError) -> str:
 def _is_library(function: Any) -> bool:
     """NumPy's and SciPy's own Python functions are rules of ours, or nobody's."""
     module = (getattr(function, "__module__", None) or "").split(".")[0]
-    return module in ("numpy", "scipy", "math", "builtins")
+    return module in ("numpy", "scipy", "math", "cmath", "builtins")
 
 
 def name_of(target: Any) -> str:
@@ -115,7 +117,7 @@ def name_of(target: Any) -> str:
     if isinstance(target, np.ufunc) or module.split(".")[0] == "numpy":
         inner = module.split(".")[1:] if module.startswith("numpy.") and not module.startswith("numpy._") else []
         return ".".join(["np", *inner, name])
-    return f"math.{name}" if module == "math" else name
+    return f"{module}.{name}" if module in ("math", "cmath") else name
 
 
 def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -280,7 +282,7 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
         if not hasattr(owner.value, name):
             return build.refuse(f"{getattr(owner.value, '__name__', owner.value)!s} has no attribute {name!r}")
         value = getattr(owner.value, name)
-        if inspect.ismodule(owner.value) and owner.value.__name__.split(".")[0] not in ("numpy", "math", "scipy"):
+        if inspect.ismodule(owner.value) and owner.value.__name__.split(".")[0] not in ("numpy", "math", "cmath", "scipy"):
             module = owner.value
             return interpreter.outside(name, (id(module), name), lambda: getattr(module, name))
         return constant(value)
@@ -308,7 +310,9 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
         case "T":
             return TABLE[np.transpose](build, owner) if isinstance(owner, ArrayValue) else owner
         case "real":
-            return owner
+            return complex_numbers.real(build, owner)
+        case "imag":
+            return complex_numbers.imag(build, owner)
     if name in METHODS or name in compositions.METHODS:
         return Method(owner, name)
     return build.refuse(f"the array attribute .{name} is not supported")
@@ -360,6 +364,7 @@ def math_function(interpreter: Interpreter, target: Any, args: list[Any]) -> Any
             value = Scalar(value.element)
         if not isinstance(value, Scalar):
             build.refuse(f"math.{target.__name__} takes a number, not an array", f"np.{target.__name__}")
+        _refuse_complex(interpreter, value, f"math.{target.__name__}")
         numbers.append(Scalar(cast(value.expr, FLOAT64)))
     op = MATH[target]
     if target is math.log and len(numbers) == 2:
@@ -371,10 +376,16 @@ def math_function(interpreter: Interpreter, target: Any, args: list[Any]) -> Any
     return Scalar(result.expr, weak=True)
 
 
+def _refuse_complex(interpreter: Interpreter, value: Scalar, name: str) -> None:
+    if value.dtype.kind == "c":
+        interpreter.build.refuse(f"{name} takes a real number", "take the real part, z.real", error=ArgumentError)
+
+
 def to_int(interpreter: Interpreter, op: str, args: list[Any]) -> Any:
     """int(x), math.floor(x) …: a Python int."""
     build = interpreter.build
     value = _number(interpreter, args[0] if args else constant(0))
+    _refuse_complex(interpreter, value, "an integer part")
     if len(args) == 2 and not (isinstance(args[1], Static) and args[1].value is None):  # round(x, digits)
         return TABLE[np.round](build, value, args[1])
     if value.is_constant:
@@ -398,7 +409,12 @@ def to_float(interpreter: Interpreter, value: Any = None) -> Any:
     if isinstance(value, Static) and isinstance(value.value, str):
         return constant(float(value.value))
     number = _number(interpreter, value if value is not None else constant(0.0))
+    _refuse_complex(interpreter, number, "float()")
     return Scalar(cast(number.expr, FLOAT64), weak=True)
+
+
+def to_complex(interpreter: Interpreter, real: Any = None, imag: Any = None) -> Any:
+    return complex_numbers.to_complex(interpreter.build, real, imag)
 
 
 def to_bool(interpreter: Interpreter, value: Any = None) -> Any:
@@ -531,6 +547,6 @@ def is_instance(interpreter: Interpreter, value: Any, kind: Any) -> Any:
 
 BUILTINS: dict[Any, Callable[..., Any]] = {
     range: make_range, len: length, abs: absolute, pow: power, max: choose_extremum("max"), min: choose_extremum("min"),
-    sum: total, float: to_float, bool: to_bool, print: show, tuple: make_tuple(tuple), list: make_tuple(list),
+    sum: total, float: to_float, bool: to_bool, complex: to_complex, print: show, tuple: make_tuple(tuple), list: make_tuple(list),
     enumerate: number_items, zip: zipped, reversed: turned, isinstance: is_instance,
 }  # fmt: skip

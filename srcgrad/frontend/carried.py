@@ -83,7 +83,7 @@ def join_scalars(x: Scalar, y: Scalar) -> tuple[np.dtype, bool]:
         return np.result_type(x.dtype, y.dtype), True
     if x.weak != y.weak:
         weak, strong = (x, y) if x.weak else (y, x)
-        kind = {"f": float, "i": int, "u": int, "b": bool}[weak.dtype.kind]
+        kind = {"f": float, "c": complex, "i": int, "u": int, "b": bool}[weak.dtype.kind]
         if kind is bool:
             return np.result_type(strong.dtype, BOOL), False
         return np.result_type(strong.dtype, kind(0)), False

@@ -33,6 +33,7 @@ from ..ir.nodes import (
     Stmt,
     Store,
     Var,
+    is_inexact,
 )
 from ..ir.walk import statements, written
 from ..passes.info import Info
@@ -288,7 +289,7 @@ class _Job:
 
     def written_outputs(self, arguments: dict[str, Any]) -> Any:
         written = self.written_params()
-        arrays = [p for p in self.own if isinstance(p, Array) and p.dtype.kind == "f"]
+        arrays = [p for p in self.own if isinstance(p, Array) and is_inexact(p.dtype)]
         if self.options.outputs:
             chosen = [p for p in arrays if p.name in self.options.outputs]
             missing = set(self.options.outputs) - {p.name for p in chosen}
@@ -316,7 +317,7 @@ class _Job:
                 parts = tuple(self.leaf_outputs(item, f"{name}_{k}") for k, item in enumerate(items))
                 return Group(parts, kind)
             case ArrayValue():
-                if value.element.dtype.kind not in "fiub":
+                if value.element.dtype.kind not in "fciub":
                     raise UnsupportedError(f"a result of dtype {value.dtype} is not supported")
                 return build.stored(value, name)
             case Scalar(expr=expr):
@@ -380,13 +381,13 @@ class _Job:
     def seeds(self, outputs: Any, extra: dict[str, Any]) -> tuple[Any, ...] | None:
         flat = flat_outputs(outputs)
         if self.given is LIKE_THE_OUTPUT:
-            single = len(flat) == 1 and isinstance(outputs, ScalarOutput)
+            single = len(flat) == 1 and isinstance(outputs, ScalarOutput) and outputs.dtype.kind != "c"
             self.given = None if single else structure(outputs)
         if self.given is None:
             if (
                 len(flat) == 1
                 and isinstance(flat[0], ScalarOutput)
-                and is_float(flat[0])
+                and flat[0].dtype.kind == "f"
                 and not isinstance(outputs, Group)
             ):
                 return None
@@ -419,7 +420,7 @@ class _Job:
         if isinstance(given, (TupleType, StaticType)):
             error = ShapeError if isinstance(given, TupleType) else ArgumentError
             raise error(f"{path} must be like the output, {describe_output(outputs)}; got {describe_type(given)}")
-        if given.dtype.kind == "c":
+        if given.dtype.kind == "c" and outputs.dtype.kind != "c":
             raise ArgumentError(f"{path} is complex, but the output is real", help=("pass v.real",))
         ndim = outputs.ndim if isinstance(outputs, Array) else 0
         given_ndim = given.ndim if isinstance(given, ArrayType) else 0

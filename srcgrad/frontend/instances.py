@@ -180,7 +180,7 @@ class _End:
                 help=("return arrays with the same number of axes on every path",),
             )
         dtype = np.result_type(value.dtype, known[1]) if known is not None and known[0] == "array" else value.dtype
-        if dtype.kind not in "fiub":
+        if dtype.kind not in "fciub":
             raise UnsupportedError(f"a result of dtype {dtype} is not supported", span=self.instance.span)
         root = build.root(handle) if handle is not None else None
         shared = root in positions or any(isinstance(x, Array) and build.root(x) == root for x in self.leaves)

@@ -192,6 +192,8 @@ class Interpreter:
                 self.unpack(targets, self.named_after(targets, value, mark))
             case ast.Subscript(value=base, slice=items):
                 self.store(base, items, value)
+            case ast.Attribute(attr="real" | "imag"):
+                indexing.write(self.build, self.part(target), value)
             case _:
                 self.at(target)
                 self.build.refuse("only names, tuples of names and array elements can be assigned to")
@@ -407,6 +409,13 @@ class Interpreter:
         target = indexing.subscript(self.build, owner, index)
         indexing.write(self.build, target, value, op=op)
 
+    def part(self, target: ast.Attribute) -> ArrayValue:
+        """z.real or z.imag, to be written."""
+        value = expressions.evaluate(self, ast.copy_location(ast.Attribute(target.value, target.attr, ast.Load()), target))
+        if not isinstance(value, ArrayValue):
+            self.build.refuse(f".{target.attr} of a number can't be written", "complex(x, y)")
+        return value
+
     def store_item(self, name: str, owner: TupleValue, items: ast.expr, value: Any, op: str | None) -> None:
         from .values import static_int
 
@@ -430,6 +439,10 @@ class Interpreter:
                 indexing.write(self.build, current, value, op=op)
             else:
                 self.bind(stmt.target.id, expressions.binary(self, op, current, value), mark)
+            return
+        if isinstance(stmt.target, ast.Attribute) and stmt.target.attr in ("real", "imag"):
+            value = expressions.evaluate(self, stmt.value)
+            indexing.write(self.build, self.part(stmt.target), value, op=op)
             return
         if not isinstance(stmt.target, ast.Subscript):
             self.build.refuse("only names and array elements can be updated in place")
@@ -474,7 +487,7 @@ class Interpreter:
             current = fetch()
         except ValueError:
             return self.build.refuse(f"{name} is not bound yet")
-        if isinstance(current, np.ndarray) or isinstance(current, (float, np.floating)):
+        if isinstance(current, np.ndarray) or isinstance(current, (float, complex, np.inexact)):
             return self.hand_in(name, key, fetch, current)
         if not inspect.ismodule(current):
             self.assumed[key] = (fetch, current)

@@ -15,6 +15,7 @@ from ..ir.nodes import (
     Dim,
     Expr,
     Var,
+    is_inexact,
 )
 from .types import ArrayType, ScalarType, StaticType, TupleType
 from .values import ArrayValue, Scalar, TupleValue
@@ -68,7 +69,7 @@ def result_leaves(outputs: Any) -> tuple[Any, ...]:
 
 
 def is_float(leaf: Any) -> bool:
-    return leaf.dtype.kind == "f"
+    return is_inexact(leaf.dtype)
 
 
 def describe_output(outputs: Any, shapes: dict[str, tuple[int, ...]] | None = None) -> str:
@@ -118,7 +119,7 @@ def float_structure(kind: Any) -> Any:
         parts = [s for item in kind.items if (s := float_structure(item)) is not None]
         plain = kind.kind if len(parts) == len(kind.items) else tuple
         return TupleType(tuple(parts), plain) if parts else None
-    if isinstance(kind, (ScalarType, ArrayType)) and kind.dtype.kind == "f":
+    if isinstance(kind, (ScalarType, ArrayType)) and is_inexact(kind.dtype):
         return ArrayType(kind.dtype, kind.ndim) if isinstance(kind, ArrayType) else kind
     return None
 
@@ -126,9 +127,9 @@ def float_structure(kind: Any) -> Any:
 def float_leaves(value: Any) -> list[Any]:
     if isinstance(value, TupleValue):
         return [leaf for item in value.items for leaf in float_leaves(item)]
-    if isinstance(value, ArrayValue) and value.dtype.kind == "f" and value.handle is not None:
+    if isinstance(value, ArrayValue) and is_inexact(value.dtype) and value.handle is not None:
         return [value.handle]
-    if isinstance(value, Scalar) and value.dtype.kind == "f" and isinstance(value.expr, Var):
+    if isinstance(value, Scalar) and is_inexact(value.dtype) and isinstance(value.expr, Var):
         return [value.expr]
     return []
 

@@ -204,7 +204,9 @@ def constant(value: Any) -> Any:
         return Scalar(Const(value, INT64), weak=True)
     if isinstance(value, float) and not isinstance(value, np.floating):
         return Scalar(Const(value, np.dtype(np.float64)), weak=True)
-    if isinstance(value, np.generic) and value.dtype.kind in "fiub":
+    if isinstance(value, complex) and not isinstance(value, np.complexfloating):
+        return Scalar(Const(value, np.dtype(np.complex128)), weak=True)
+    if isinstance(value, np.generic) and value.dtype.kind in "fciub":
         return Scalar(Const(value.item(), value.dtype))
     if isinstance(value, (tuple, list)):
         return TupleValue(tuple(constant(item) for item in value), type(value))

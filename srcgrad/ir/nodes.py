@@ -23,6 +23,23 @@ FLOAT64 = np.dtype(np.float64)
 FLOAT32 = np.dtype(np.float32)
 INT64 = np.dtype(np.int64)
 BOOL = np.dtype(np.bool_)
+COMPLEX128 = np.dtype(np.complex128)
+COMPLEX64 = np.dtype(np.complex64)
+
+
+def is_inexact(dtype: np.dtype) -> bool:
+    """Does a value of this dtype carry a derivative: is it a float or complex?"""
+    return dtype.kind in "fc"
+
+
+def part_of(dtype: np.dtype) -> np.dtype:
+    """The dtype of the real and imaginary parts of a complex number."""
+    return FLOAT32 if dtype == COMPLEX64 else FLOAT64
+
+
+def complex_of(dtype: np.dtype) -> np.dtype:
+    """The complex dtype with parts of this one."""
+    return COMPLEX64 if dtype in (FLOAT32, COMPLEX64) else COMPLEX128
 
 
 @dataclass(frozen=True)
@@ -101,6 +118,10 @@ class Const(Expr):
 
     value: Any
     dtype: np.dtype = FLOAT64
+
+    def __post_init__(self) -> None:
+        if self.dtype.kind == "c":
+            object.__setattr__(self, "value", complex(self.value))  # one text for 1.0 and 1.0 + 0j
 
     def __hash__(self) -> int:
         return hash((repr(self.value), self.dtype))

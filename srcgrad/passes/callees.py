@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..ir.nodes import Array, Block, Expr, Function, Invoke, Stmt, Sweep, Var, leaves
+from ..ir.nodes import Array, Block, Expr, Function, Invoke, Stmt, Sweep, Var, is_inexact, leaves
 from ..ir.walk import blocks, statements, with_blocks
 from .assemble import reads_of
 from .find_active import edges_of, refuse_unknown, sources_of, spread
@@ -111,14 +111,14 @@ def _call_edges(
     for call in invokes(function.body):
         callee, own = functions[call.callee], roots[name]
         for arg, param in zip(call.args, callee.params, strict=True):
-            if param.dtype.kind == "f":
+            if is_inexact(param.dtype):
                 inside = f"{callee.name}/{param.name}"
                 assert isinstance(arg, (Expr, Array)), arg
                 yield inside, tuple((f"{name}/{s}", linear) for s, linear in sources_of(arg, own))
                 if arg in call.writes:
                     yield f"{name}/{own.get(arg.name, arg.name)}", ((inside, True),)
         for out, leaf in zip(call.outs, leaves(callee.results), strict=True):
-            if out.dtype.kind == "f":
+            if is_inexact(out.dtype):
                 found = sources_of(leaf, roots[callee.name])
                 yield f"{name}/{out.name}", tuple((f"{callee.name}/{s}", linear) for s, linear in found)
 
@@ -133,7 +133,7 @@ def _with_shadows(active: set[str], functions: dict[str, Function], roots: dict[
                 callee = functions[call.callee]
                 theirs = (*callee.params, *leaves(callee.results))
                 for here, there in zip((*call.args, *call.outs), theirs, strict=True):
-                    if isinstance(there, Array) and isinstance(here, Array) and there.dtype.kind == "f":
+                    if isinstance(there, Array) and isinstance(here, Array) and is_inexact(there.dtype):
                         if f"{callee.name}/{roots[callee.name].get(there.name, there.name)}" in active:
                             active.add(f"{name}/{roots[name].get(here.name, here.name)}")
         if len(active) == before:
@@ -144,7 +144,7 @@ def _facts(function: Function, roots: dict[str, str]) -> Facts:
     info: Info = function.info
 
     def is_active(thing: Any) -> bool:
-        if thing.dtype.kind != "f" or not isinstance(thing, (Var, Array)):
+        if not is_inexact(thing.dtype) or not isinstance(thing, (Var, Array)):
             return False
         return roots.get(thing.name, thing.name) in info.active
 

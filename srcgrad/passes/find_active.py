@@ -28,6 +28,7 @@ from ..ir.nodes import (
     Store,
     Swap,
     Var,
+    is_inexact,
     leaves,
 )
 from ..ir.walk import blocks
@@ -86,18 +87,18 @@ def edges_of(block: Block, roots: dict[str, str]) -> Iterator[Edge]:
                 yield right.name, ((left.name, True),), stmt
             case Library(out=out, args=args):
                 sources = tuple((roots.get(a.name, a.name), False) for a in args if isinstance(a, Array))
-                if out.dtype.kind == "f":
+                if is_inexact(out.dtype):
                     yield roots.get(out.name, out.name), sources, stmt
             case External(out=out, args=args):
                 arrays = [a for a in args if isinstance(a, (Array, Expr))]
                 found = tuple(s for a in arrays for s in sources_of(a, roots, False))
-                if out.dtype.kind == "f":
+                if is_inexact(out.dtype):
                     yield roots.get(out.name, out.name), found, stmt
             case Rule(outputs=outputs, inputs=inputs):
                 linear = stmt.name in ("maximum", "minimum")
                 found = tuple((s, clean and linear) for e in inputs for s, clean in sources_of(e, roots))
                 for output in outputs:
-                    if output.dtype.kind == "f":
+                    if is_inexact(output.dtype):
                         yield roots.get(output.name, output.name), found, stmt
                 continue
         for inner in blocks(stmt):
@@ -105,7 +106,7 @@ def edges_of(block: Block, roots: dict[str, str]) -> Iterator[Edge]:
 
 
 def _edge(target: Var | Array, value: Expr, stmt: Stmt, roots: dict[str, str]) -> Iterator[Edge]:
-    if target.dtype.kind == "f":
+    if is_inexact(target.dtype):
         yield roots.get(target.name, target.name), tuple(sources_of(value, roots)), stmt
 
 
@@ -115,13 +116,13 @@ def sources_of(value: Expr | Array, roots: dict[str, str], linear: bool = True) 
         case Array(name=name):
             yield roots.get(name, name), linear
         case Var(name=name):
-            if value.dtype.kind == "f":
+            if is_inexact(value.dtype):
                 yield name, linear
         case Load(array=array):
-            if value.dtype.kind == "f":
+            if is_inexact(value.dtype):
                 yield roots.get(array.name, array.name), linear
         case Call(op=op, args=args):
-            if value.dtype.kind != "f":
+            if not is_inexact(value.dtype):
                 return
             for number, arg in enumerate(args):
                 if differentiates(op, number):
@@ -141,7 +142,7 @@ def differentiates(op: str, number: int) -> bool:
 def is_linear(expr: Call, number: int) -> bool:
     """Is the partial by this operand a constant, so that a zero cotangent stays a zero of structure?"""
     match expr.op:
-        case "add" | "sub" | "neg" | "pos" | "cast":
+        case "add" | "sub" | "neg" | "pos" | "cast" | "real" | "imag" | "complex" | "conj":
             return True
         case "select":
             return number > 0

@@ -55,7 +55,9 @@ from ..ir.nodes import (
     Var,
     View,
     While,
+    is_inexact,
     leaves,
+    part_of,
     select,
 )
 from ..ir.rename import rename_arrays
@@ -71,7 +73,7 @@ from ..ir.walk import (
     with_blocks,
 )
 from ..rules.array import ADJOINTS
-from ..rules.scalar import PRIMITIVES, times
+from ..rules.scalar import PRIMITIVES, Adjoint, times
 from .find_active import differentiates, is_linear
 from .info import Info, roots_of
 from .invoke import adjoint_of_call, is_differentiated
@@ -99,7 +101,7 @@ class _Reverse:
     # ------------------------------------------------------------------------------------------- names
 
     def is_active(self, thing: Var | Array) -> bool:
-        return self.roots.get(thing.name, thing.name) in self.active and thing.dtype.kind == "f"
+        return self.roots.get(thing.name, thing.name) in self.active and is_inexact(thing.dtype)
 
     def adjoint(self, var: Var) -> Var:
         return Var(f"{var.name}_b", var.dtype)
@@ -113,9 +115,9 @@ class _Reverse:
     def depends(self, expr: Expr) -> bool:
         """Does the expression carry a derivative?"""
         match expr:
-            case Var() | Load(array=_) if expr.dtype.kind == "f":
+            case Var() | Load(array=_) if is_inexact(expr.dtype):
                 return self.is_active(expr if isinstance(expr, Var) else expr.array)
-            case Call(op=op, args=args) if expr.dtype.kind == "f":
+            case Call(op=op, args=args) if is_inexact(expr.dtype):
                 return any(differentiates(op, k) and self.depends(arg) for k, arg in enumerate(args))
         return False
 
@@ -482,7 +484,7 @@ class _Reverse:
         olds = tuple(arg if isinstance(arg, Const) else self.old(arg, at) for arg in args)
         out_value = self.old(expr, at)
         known: Any = rule.partials  # it has those of `to`: the operation differentiates in these operands
-        partials = [known[k](*olds, out_value) if op != "cast" else 1.0 for k in to]
+        partials = [p if isinstance(p := known[k], Adjoint) else p(*olds, out_value) for k in to]
         duplicated = len(to) > 1 or any(isinstance(p, Call) and p.op == "select" for p in partials)
         bent = [not is_linear(expr, k) for k in to]
         careful = clean and rule.singular and any(bent)
@@ -493,16 +495,14 @@ class _Reverse:
                 inner = (*guards, Call("ne", (g, _zero(g.dtype)), BOOL))
             while isinstance(partial, Call) and partial.op == "select" and _is_zero(partial.args[1]):
                 inner, partial = (*inner, _not(partial.args[0])), partial.args[2]  # this operand lost: exactly nothing
-            passed = g if op == "cast" else times(g, partial)
+            passed = partial.of(g) if isinstance(partial, Adjoint) else times(_beside(g, partial), partial)
             if op == "div" and len(to) == 2:  # g / y goes to x, and -g / y * out to y: one division for both
                 if k == 0:
                     passed, named = self.named(passed, True)
                     out, quotient = out + named, passed
                 else:
                     passed = -(quotient * out_value)
-            if passed.dtype != args[k].dtype:
-                passed = Call("cast", (passed,), args[k].dtype)
-            out += self.spread(args[k], passed, at, clean and not is_bent, own, inner)
+            out += self.spread(args[k], _converted(passed, args[k].dtype), at, clean and not is_bent, own, inner)
         return out
 
     def named(self, g: Expr, wanted: bool) -> tuple[Expr, list[Stmt]]:
@@ -569,6 +569,19 @@ def backwards(stmt: For, old: Any) -> tuple[Expr, Expr, Expr]:
 
 def _zero(dtype: np.dtype) -> Const:
     return Const(dtype.type(0).item(), dtype)
+
+
+def _beside(g: Expr, partial: Any) -> Expr:
+    """A real cotangent as a complex number, where the partial is one: abs(z) has the slope conj(z) / abs(z)."""
+    is_complex = isinstance(partial, Expr) and partial.dtype.kind == "c" and g.dtype.kind != "c"
+    return Call("cast", (g,), partial.dtype) if is_complex else g
+
+
+def _converted(g: Expr, dtype: np.dtype) -> Expr:
+    """The cotangent of an operand that was converted: a real one gets the real part."""
+    if g.dtype.kind == "c" and dtype.kind != "c":
+        g = Call("real", (g,), part_of(g.dtype))
+    return g if g.dtype == dtype else Call("cast", (g,), dtype)
 
 
 def _is_zero(expr: Expr) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..frontend.builder import Names
-from ..ir.nodes import AddTo, Assign, Block, Call, Const, Expr, Function, Stmt, Store, Var
+from ..ir.nodes import AddTo, Assign, Block, Call, Const, Expr, Function, Stmt, Store, Var, is_inexact
 from ..ir.walk import (
     blocks,
     expressions,
@@ -78,7 +78,7 @@ def _always_computed(stmt: Stmt) -> Iterator[Call]:
 def _dear(expr: Expr) -> Iterator[Call]:
     """The dear parts of an expression, those apart that only one side of a choice needs."""
     if isinstance(expr, Call):
-        if expr.dtype.kind == "f" and expr.op in PRIMITIVES and cost(expr) >= DEAR:
+        if is_inexact(expr.dtype) and expr.op in PRIMITIVES and cost(expr) >= DEAR:
             if not (expr.op == "pow" and isinstance(expr.args[1], Const) and "**" in spelling(expr)):
                 yield expr
         for arg in expr.args[:1] if expr.op in ("select", "and", "or") else expr.args:

@@ -13,7 +13,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..ir.nodes import BOOL, AddTo, Assign, Block, Call, Comment, Const, Expr, For, Function, If, Rule, Stmt, Var
+from ..ir.nodes import (
+    BOOL,
+    AddTo,
+    Assign,
+    Block,
+    Call,
+    Comment,
+    Const,
+    Expr,
+    For,
+    Function,
+    If,
+    Rule,
+    Stmt,
+    Var,
+    is_inexact,
+)
 from ..ir.walk import blocks, is_constant, with_blocks
 from .effects import effects
 
@@ -36,7 +52,7 @@ def _block(block: Block) -> Block:
                 out.append(If(condition, (stmt,)))
                 continue
         written = effects((stmt,)).writes
-        if isinstance(stmt, Assign) and stmt.var.dtype.kind == "f" and is_constant(stmt.value, 0.0):
+        if isinstance(stmt, Assign) and is_inexact(stmt.var.dtype) and is_constant(stmt.value, 0.0):
             zero.add(stmt.var)
             perhaps.discard(stmt.var)
         elif isinstance(stmt, If):
@@ -83,9 +99,9 @@ def _is_multiple(expr: Expr, of: set[Var]) -> bool:
             return expr in of
         case Call(op="mul", args=(x, y)):
             return _is_multiple(x, of) or _is_multiple(y, of)
-        case Call(op="div", args=(x, _)) | Call(op="neg" | "cast", args=(x,)):
+        case Call(op="div", args=(x, _)) | Call(op="neg" | "cast" | "real" | "imag" | "conj", args=(x,)):
             return _is_multiple(x, of)
-        case Call(op="add" | "sub", args=(x, y)):
+        case Call(op="add" | "sub" | "complex", args=(x, y)):
             return _is_multiple(x, of) and _is_multiple(y, of)
         case Call(op="select", args=(_, x, y)):
             return all(is_constant(side, 0.0) or _is_multiple(side, of) for side in (x, y))

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import ast
+import cmath
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -56,6 +57,7 @@ UFUNCS: dict[str, np.ufunc | Like] = {
     "arctan2": np.arctan2, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "arcsinh": np.arcsinh,
     "arccosh": np.arccosh, "arctanh": np.arctanh, "deg2rad": np.deg2rad, "rad2deg": np.rad2deg,
     "sinc": Like(np.sinc, np.sin),
+    "conj": np.conjugate, "modulus": Like(np.absolute, np.absolute), "phase": Like(np.angle, np.absolute),
     "erf": Like(math.erf, np.sin), "erfc": Like(math.erfc, np.sin), "gamma": Like(math.gamma, np.sin),
     "lgamma": Like(math.lgamma, np.sin),
     "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "rint": np.rint, "ldexp": np.ldexp,
@@ -69,7 +71,7 @@ UFUNCS: dict[str, np.ufunc | Like] = {
 # NumPy's functions that are a primitive by another name; aliases (np.divide, np.mod, np.abs …) are the same objects.
 FUNCTIONS: dict[Callable[..., Any], str] = {u: op for op, u in UFUNCS.items() if isinstance(u, np.ufunc)} | {
     np.maximum: "maximum", np.minimum: "minimum", np.fabs: "abs", np.float_power: "pow",
-    np.degrees: "rad2deg", np.radians: "deg2rad", np.conjugate: "pos", np.sinc: "sinc", np.real: "pos", np.fix: "trunc",
+    np.degrees: "rad2deg", np.radians: "deg2rad", np.sinc: "sinc", np.fix: "trunc",
     np.logical_xor: "ne",
 }
 
@@ -94,6 +96,15 @@ for _name in ("cbrt", "exp2"):  # Python 3.11
     if hasattr(math, _name):
         MATH[getattr(math, _name)] = _name
 
+# `cmath` computes in double precision and gives Python's complex numbers; `polar` and `rect` are of two parts.
+COMPLEX_MATH: dict[Callable[..., Any], str] = {
+    cmath.sqrt: "sqrt", cmath.exp: "exp", cmath.log: "log", cmath.log10: "log10", cmath.sin: "sin", cmath.cos: "cos",
+    cmath.tan: "tan", cmath.asin: "arcsin", cmath.acos: "arccos", cmath.atan: "arctan", cmath.sinh: "sinh",
+    cmath.cosh: "cosh", cmath.tanh: "tanh", cmath.asinh: "arcsinh", cmath.acosh: "arccosh", cmath.atanh: "arctanh",
+    cmath.phase: "phase", cmath.isnan: "isnan", cmath.isinf: "isinf", cmath.isfinite: "isfinite",
+    cmath.polar: "modulus", cmath.rect: "complex",
+}
+
 # These give a Python int.
 TO_INT: dict[Callable[..., Any], str] = {
     math.floor: "floor", math.ceil: "ceil", math.trunc: "trunc", round: "rint", int: "trunc",
@@ -109,9 +120,6 @@ OPERATORS: dict[type[ast.AST], str] = {
     ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne",
     ast.And: "and", ast.Or: "or",
 }
-
-# Methods and attributes of arrays that are elementwise without further arguments.
-METHODS: dict[str, str] = {"conj": "pos", "conjugate": "pos", "real": "pos"}
 # fmt: on
 
-__all__ = ["BUILTINS", "FUNCTIONS", "MATH", "METHODS", "OPERAND_DTYPES", "OPERATORS", "TO_INT", "UFUNCS", "WHOLE_MATH"]
+__all__ = ["BUILTINS", "COMPLEX_MATH", "FUNCTIONS", "MATH", "OPERAND_DTYPES", "OPERATORS", "TO_INT", "UFUNCS", "WHOLE_MATH"]

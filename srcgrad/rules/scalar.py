@@ -10,6 +10,7 @@ table: a new row is tested, in every frame, the moment it exists.
 
 from __future__ import annotations
 
+import cmath
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -17,9 +18,23 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.nodes import BOOL, FLOAT64, INT64, Call, Const, Expr, call, compare, less, select
+from ..ir.nodes import (
+    BOOL,
+    COMPLEX128,
+    FLOAT64,
+    INT64,
+    Call,
+    Const,
+    Expr,
+    call,
+    compare,
+    complex_of,
+    less,
+    part_of,
+    select,
+)
 
-Partial = Callable[..., Any]  # (*operands, out) -> Expr, or a bare number
+Partial = Callable[..., Any]  # (*operands, out) -> Expr, or a bare number; or an `Adjoint`
 Point = tuple[float, ...]
 
 
@@ -30,6 +45,16 @@ class Interval:
     low: float
     high: float
     dtype: np.dtype = FLOAT64
+
+
+@dataclass(frozen=True)
+class Adjoint:
+    """In the place of a partial, where the function is linear and its adjoint is no product: conj, real, imag.
+
+    The cotangent of z = x + iy, for a real result L, is dL/dx - i dL/dy: so a holomorphic f passes g on as g f'(z).
+    """
+
+    of: Callable[[Expr], Expr]
 
 
 @dataclass(frozen=True)
@@ -44,7 +69,7 @@ class Primitive:
     """
 
     spelling: str
-    partials: tuple[Partial | None, ...] | None
+    partials: tuple[Partial | Adjoint | None, ...] | None
     domain: tuple[Interval, ...]
     corners: Mapping[Point, Point] = field(default_factory=dict)
     singular: bool = False
@@ -59,6 +84,7 @@ ABOVE_ONE = Interval(1.2, 3.0)
 UNIT = Interval(-0.9, 0.9)
 WHOLE = Interval(-3, 3, INT64)
 TRUTH = Interval(0, 1, BOOL)
+COMPLEX = Interval(-2.5, 2.5, COMPLEX128)
 
 INF, NAN = math.inf, math.nan
 LN2, LN10 = math.log(2), math.log(10)
@@ -71,7 +97,7 @@ DEGREE = math.pi / 180
 
 def number(value: float, like: Expr) -> Const:
     """A constant of another expression's dtype."""
-    return Const(float(value), like.dtype)
+    return Const(value if like.dtype.kind == "c" else float(value), like.dtype)
 
 
 def pick(condition: Expr, x: Any, y: Any) -> Expr:
@@ -117,7 +143,7 @@ def pow_base(x: Expr, y: Expr, out: Expr) -> Expr:
     """y * x**(y - 1), in the simplest form of a constant y; 0 for x**0, at x = 0 too."""
     if not isinstance(y, Const):
         return pick(compare("eq", y, 0.0), 0.0, y * call("pow", x, y - 1.0))
-    match float(y.value):
+    match whole_or_real(y):
         case 0.0:
             return number(0.0, x)
         case 1.0:
@@ -134,14 +160,22 @@ def pow_base(x: Expr, y: Expr, out: Expr) -> Expr:
             return exponent * call("pow", x, exponent - 1.0)
 
 
+def whole_or_real(x: Const) -> Any:
+    """The number that a constant is, without an imaginary part that is zero."""
+    is_real = not isinstance(x.value, complex) or x.value.imag == 0
+    return float(x.value.real) if is_real else x.value
+
+
 def pow_exponent(x: Expr, y: Expr, out: Expr) -> Expr:
     """log(x) * out; 0 at x = 0, where the power itself stays 0 (or 1, for 0**0)."""
     if isinstance(x, Const):
-        return number(_log(float(x.value)), out) * out
+        return number(_log(x.value), out) * out
     return call("log", pick(compare("eq", x, 0.0), 1.0, x)) * out
 
 
-def _log(x: float) -> float:
+def _log(x: Any) -> Any:
+    if isinstance(x, complex):
+        return cmath.log(x) if x else 0.0
     return math.log(x) if x > 0 else 0.0 if x == 0 else NAN
 
 
@@ -162,11 +196,42 @@ def shares(power: str) -> tuple[Partial, Partial]:
 
 def log_slope(scale: float) -> Partial:
     """1 / (scale * x); log of a negative number is nan, and so is its slope."""
-    return lambda x, out: pick(less(x, 0.0), NAN, 1.0 / x if scale == 1.0 else 1.0 / (scale * x))
+
+    def slope(x: Expr, out: Expr) -> Expr:
+        return 1.0 / x if scale == 1.0 else 1.0 / (scale * x)
+
+    return lambda x, out: slope(x, out) if x.dtype.kind == "c" else pick(less(x, 0.0), NAN, slope(x, out))
+
+
+def log1p_slope(x: Expr, out: Expr) -> Expr:
+    slope = 1.0 / (1.0 + x)
+    return slope if x.dtype.kind == "c" else pick(less(x, -1.0), NAN, slope)
 
 
 def inside_unit(x: Expr, slope: Expr) -> Expr:
-    return pick(less(1.0, call("abs", x)), NAN, slope)
+    return slope if x.dtype.kind == "c" else pick(less(1.0, call("abs", x)), NAN, slope)
+
+
+def modulus_slope(z: Expr, out: Expr) -> Expr:
+    """conj(z) / abs(z); at 0 the least subgradient, 0."""
+    slope = conj(z) / Call("cast", (out,), z.dtype)
+    return select(compare("eq", out, 0.0), number(0.0, z), slope)
+
+
+def conj(z: Expr) -> Expr:
+    return Call("conj", (z,), z.dtype)
+
+
+def real_part(z: Expr) -> Expr:
+    return Call("real", (z,), part_of(z.dtype))
+
+
+def imaginary_part(z: Expr) -> Expr:
+    return Call("imag", (z,), part_of(z.dtype))
+
+
+def complex_number(x: Expr, y: Expr) -> Expr:
+    return Call("complex", (x, y), complex_of(x.dtype))
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -209,6 +274,15 @@ PRIMITIVES: dict[str, Primitive] = {
     "hypot":       Primitive("np.hypot({}, {})",  (lambda x, y, out: pick(compare("eq", out, 0.0), 0.0, x / out),
                                                    lambda x, y, out: pick(compare("eq", out, 0.0), 0.0, y / out)),
                              (REAL, REAL), {(0.0, 0.0): (0.0, 0.0), (3.0, 0.0): (1.0, 0.0)}, cost=12),
+
+    # complex numbers
+    "real":        Primitive("{}.real", (Adjoint(lambda g: complex_number(g, number(0, g))),), (COMPLEX,), cost=0),
+    "imag":        Primitive("{}.imag", (Adjoint(lambda g: complex_number(number(0, g), -g)),), (COMPLEX,), cost=0),
+    "complex":     Primitive("complex({}, {})", (Adjoint(real_part), Adjoint(lambda g: -imaginary_part(g))),
+                             (REAL, REAL), cost=0),
+    "conj":        Primitive("{}.conjugate()", (Adjoint(conj),),                           (COMPLEX,)),
+    "modulus":     Primitive("abs({})", (modulus_slope,), (COMPLEX,), {(0.0,): (0.0,)}, cost=12),
+    "phase":       Primitive("np.angle({})", (lambda z, out: -1j / z,), (COMPLEX,), singular=True, cost=25),
 
     # choices: a bounded kink takes the minimum-norm subgradient, so a tie is split
     "maximum":     Primitive("maximum({}, {})",    choice(greater),                        (REAL, REAL),
@@ -254,7 +328,7 @@ PRIMITIVES: dict[str, Primitive] = {
                              {(0.0,): (INF,), (-1.0,): (NAN,)}, singular=True, cost=12),
     "log10":       Primitive("np.log10({})", (log_slope(LN10),),                           (POSITIVE,),
                              {(0.0,): (INF,), (-1.0,): (NAN,)}, singular=True, cost=12),
-    "log1p":       Primitive("np.log1p({})", (lambda x, out: pick(less(x, -1.0), NAN, 1.0 / (1.0 + x)),), (POSITIVE,),
+    "log1p":       Primitive("np.log1p({})", (log1p_slope,), (POSITIVE,),
                              {(-1.0,): (INF,), (-2.0,): (NAN,), (0.0,): (1.0,)}, singular=True, cost=15),
     "logaddexp":   Primitive("np.logaddexp({}, {})",  shares("exp"),  (REAL, REAL), {(1.0, 1.0): (0.5, 0.5)}, cost=30),
     "logaddexp2":  Primitive("np.logaddexp2({}, {})", shares("exp2"), (REAL, REAL), {(1.0, 1.0): (0.5, 0.5)}, cost=30),
@@ -306,7 +380,7 @@ PRIMITIVES: dict[str, Primitive] = {
     "round_to":    Primitive("round_to({}, {})", None, (REAL, WHOLE), cost=8),
     "ldexp":       Primitive("np.ldexp({}, {})", (lambda x, n, out: call("ldexp", number(1, x), n), None),
                              (REAL, WHOLE), cost=8),
-    "cast":        Primitive("{}",               (lambda x, out: 1.0,), (REAL,), cost=0),  # its dtype is the emitter's
+    "cast":        Primitive("{}",               (Adjoint(lambda g: g),), (REAL,), cost=0),  # its dtype is the emitter's
 
     # questions
     "lt":          Primitive("{} < {}",  None, (REAL, REAL)),
@@ -355,7 +429,7 @@ def spelling(expr: Call) -> str:
     if kind in "iu":
         return _integer_spelling(primitive, expr)
     if expr.op == "pow" and _is_small_whole(operands[1]):
-        return f"{{}} ** {int(operands[1].value)}"  # type: ignore[attr-defined]  # products; a float would call pow
+        return f"{{}} ** {int(whole_or_real(operands[1]))}"  # type: ignore[attr-defined]  # products; a float would call pow
     return primitive.spelling
 
 
@@ -373,7 +447,10 @@ def _integer_spelling(primitive: Primitive, expr: Call) -> str:
 
 
 def _is_small_whole(expr: Expr) -> bool:
-    return isinstance(expr, Const) and abs(expr.value) <= 16 and float(expr.value).is_integer()
+    if not isinstance(expr, Const):
+        return False
+    value = whole_or_real(expr)
+    return abs(value) <= 16 and float(value.real).is_integer() and value.imag == 0
 
 
 def times(cotangent: Expr, partial: Any) -> Expr:
@@ -392,7 +469,7 @@ def times(cotangent: Expr, partial: Any) -> Expr:
     value = partial.value if isinstance(partial, Const) else partial
     if isinstance(value, Expr):
         return cotangent * value
-    if value == 0 or math.isnan(value):
+    if value == 0 or value != value:
         return number(value, cotangent)
     if value == 1:
         return cotangent

@@ -36,13 +36,26 @@ class Real:
 
 
 @dataclass(frozen=True)
+class Complex:
+    """An array of random complex numbers, real and imaginary parts between -`size` and `size`."""
+
+    shape: tuple[int, ...]
+    size: float = 1.0
+    layout: str = "C"
+
+    def make(self, rng: np.random.Generator, dtype: np.dtype) -> np.ndarray:
+        x, y = (rng.uniform(-self.size, self.size, self.shape) for _ in range(2))
+        return laid_out(np.asarray(x + 1j * y).astype(complex_of(dtype)), self.layout)
+
+
+@dataclass(frozen=True)
 class Number:
     """A NumPy scalar in the dtype of the test (a bare `0.7` in a case stays a Python float)."""
 
-    value: float
+    value: float | complex
 
     def make(self, rng: np.random.Generator, dtype: np.dtype) -> Any:
-        return dtype.type(self.value)
+        return (complex_of(dtype) if isinstance(self.value, complex) else dtype).type(self.value)
 
 
 @dataclass(frozen=True)
@@ -54,6 +67,11 @@ class Values:
 
     def make(self, rng: np.random.Generator, dtype: np.dtype) -> np.ndarray:
         return laid_out(np.array(self.values, dtype), self.layout)
+
+
+def complex_of(dtype: np.dtype) -> np.dtype:
+    """The complex dtype of the precision of the test."""
+    return np.result_type(dtype, np.complex64)
 
 
 def laid_out(values: np.ndarray, layout: str) -> np.ndarray:
@@ -80,7 +98,11 @@ def positive(*shape: int, low: float = 0.4, high: float = 1.9, layout: str = "C"
     return Real(shape, low, high, layout)
 
 
-def number(value: float) -> Number:
+def complexes(*shape: int, size: float = 1.0, layout: str = "C") -> Complex:
+    return Complex(shape, size, layout)
+
+
+def number(value: float | complex) -> Number:
     return Number(value)
 
 
@@ -108,7 +130,7 @@ class Case:
 
 
 def made(argument: Any, rng: np.random.Generator, dtype: np.dtype) -> Any:
-    if isinstance(argument, Real | Number | Values):
+    if isinstance(argument, Real | Complex | Number | Values):
         return argument.make(rng, dtype)
     if isinstance(argument, tuple):
         return tuple(made(item, rng, dtype) for item in argument)

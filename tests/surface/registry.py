@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 HEADER = """\
+import cmath
 import math
 
 import numpy as np

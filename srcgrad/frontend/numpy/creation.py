@@ -9,7 +9,8 @@ import numpy as np
 
 from ...errors import ArgumentError, place
 from ...ir import affine
-from ...ir.nodes import BOOL, FLOAT64, INT64, Axis, Call, Const, Expr, If, Raise, Store
+from ...ir.nodes import BOOL, FLOAT64, INT64, Axis, Call, Const, Expr, If, Raise, Store, is_inexact
+from ..arguments import SUPPORTED
 from ..arithmetic import cast, element_under
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, whole
@@ -26,11 +27,16 @@ def dtype_of(builder: Builder, value: Any, default: np.dtype | None) -> np.dtype
         dtype = np.dtype(value.value)
     except TypeError:
         return builder.refuse(f"{value.value!r} is not a dtype", error=ArgumentError)
-    if dtype.kind not in "fiub" or (dtype.itemsize == 2 and dtype.kind == "f") or dtype.itemsize > 8:
+    if dtype not in SUPPORTED:
         return builder.refuse(
-            f"arrays of dtype {dtype} are not supported", "use float32, float64, an integer type or bool"
+            f"arrays of dtype {dtype} are not supported", "use float32, float64, a complex or an integer type, or bool"
         )
     return dtype
+
+
+def as_number(value: Any) -> Any:
+    """An array without axes as a number; anything else as it is."""
+    return Scalar(value.element) if isinstance(value, ArrayValue) and value.ndim == 0 else value
 
 
 def shape_of(builder: Builder, value: Any) -> tuple[Expr, ...]:
@@ -38,8 +44,7 @@ def shape_of(builder: Builder, value: Any) -> tuple[Expr, ...]:
     items = value.items if isinstance(value, TupleValue) else (value,)
     dims = []
     for item in items:
-        if isinstance(item, ArrayValue) and item.ndim == 0:
-            item = Scalar(item.element)
+        item = as_number(item)
         if not isinstance(item, Scalar) or item.dtype.kind not in "iub":
             builder.refuse("a shape must be an integer or a tuple of integers", error=ArgumentError)
         dims.append(builder.pin(cast(item.expr, INT64)))
@@ -137,6 +142,8 @@ def arange(builder: Builder, args: Sequence[Scalar], dtype: np.dtype | None) -> 
     zero, one = Scalar(affine.ZERO, weak=True), Scalar(affine.ONE, weak=True)
     start, stop, step = {1: (zero, *args, one), 2: (*args, one), 3: tuple(args)}[len(args)]
     common = dtype or np.result_type(*(a.dtype for a in (start, stop, step)), INT64)
+    if common.kind == "c":
+        builder.refuse("np.arange of complex numbers is not supported", "start + step * np.arange(n)")
     if all(a.dtype.kind in "iub" for a in (start, stop, step)):
         low, high, by = (cast(a.expr, INT64) for a in (start, stop, step))
         count = affine.sub(high, low)
@@ -161,7 +168,7 @@ def linspace(builder: Builder, start: Any, stop: Any, num: Any, endpoint: bool, 
     common = np.result_type(
         start.dtype, stop.dtype, np.dtype(np.float32) if not (start.weak and stop.weak) else FLOAT64
     )
-    common = common if common.kind == "f" else FLOAT64
+    common = common if is_inexact(common) else FLOAT64
     if start.weak or stop.weak:
         common = np.result_type(common, FLOAT64)
     (count,) = shape_of(builder, num)

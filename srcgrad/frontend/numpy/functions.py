@@ -12,7 +12,7 @@ from ...rules.names import FUNCTIONS, OPERAND_DTYPES
 from ..arithmetic import cast, cast_value, element_under, elementwise
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, static_int, whole
-from . import creation, indexing, linalg, reductions, shapes
+from . import complex_numbers, creation, indexing, linalg, reductions, shapes
 from .table import (
     TABLE,
     Handler,
@@ -41,7 +41,10 @@ def _ufunc(function: Any, op: str) -> Handler:
         nin = getattr(function, "nin", len(values))
         if len(values) == nin + 1 and out is None:
             *values, out = values
-        result = elementwise(build, op, values)
+        if op == "sign" and values[0].dtype.kind == "c":
+            result = complex_numbers.sign(build, *values)
+        else:
+            result = elementwise(build, op, values)
         if isinstance(result, ArrayValue) and result.ndim == 0:
             result = Scalar(result.element)
         return also_into(build, out, result)
@@ -90,6 +93,9 @@ def round_to(build: Builder, x: Any, decimals: Any = None, out: Any = None) -> A
     digits = 0 if decimals is None else static_int(decimals)
     if digits is None:
         build.refuse("the number of decimals must be a constant")
+    if x.dtype.kind == "c":
+        parts = [round_to(build, part(build, x), decimals) for part in (complex_numbers.real, complex_numbers.imag)]
+        return also_into(build, out, complex_numbers.from_parts(build, *parts))
     if digits == 0 or x.dtype.kind in "iub":
         return elementwise(build, "rint", (x,)) if x.dtype.kind == "f" else x
     number = Const(digits, INT64)
@@ -192,7 +198,14 @@ def outer(build: Builder, a: Any, b: Any, out: Any = None) -> Any:
     return also_into(build, out, linalg.outer(build, array_or_number(build, a), array_or_number(build, b)))
 
 
-@rule(np.inner, np.vdot)
+@rule(np.vdot)
+def vdot(build: Builder, a: Any, b: Any) -> Any:
+    """The sum of conj(a) * b over all elements."""
+    a, b = (shapes.ravel(build, array_or_number(build, value)) for value in (a, b))
+    return linalg.dot(build, complex_numbers.conjugate(build, a) if a.dtype.kind == "c" else a, b)
+
+
+@rule(np.inner)
 def inner(build: Builder, a: Any, b: Any) -> Any:
     a, b = array_or_number(build, a), array_or_number(build, b)
     if isinstance(a, ArrayValue) and isinstance(b, ArrayValue) and (a.ndim > 1 or b.ndim > 1):

@@ -9,11 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ...errors import ShapeError, UnsupportedError, place
 from ...ir import affine
-from ...ir.nodes import BOOL, INT64, AddTo, Axis, Call, Const, Expr, If, Library, Load, Raise, Stmt, Store
+from ...ir.nodes import BOOL, INT64, AddTo, Axis, Call, Const, Expr, If, Library, Load, Raise, Stmt, Store, is_inexact
 from ...ir.walk import is_constant, loads, subexpressions, substitute
-from ..arithmetic import broadcast, cast, element_under, elementwise, shape_text
+from ..arithmetic import broadcast, cast, element_under, elementwise, imaginary_part, real_part, shape_text
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, Static, TupleValue, constant, remap, whole
 
@@ -304,6 +306,8 @@ def mask_positions(builder: Builder, mask: ArrayValue) -> list[ArrayValue]:
 
 def write(builder: Builder, target: ArrayValue, value: Any, *, op: str | None = None) -> None:
     """`target = value`, or `target op= value`, where the target is memory."""
+    if isinstance(target.element, Call) and target.element.op in ("real", "imag"):
+        target, value, op = *_with_part(builder, target, value, op), None
     if not isinstance(target.element, Load):
         builder.refuse("only memory can be written to: this expression is a copy, and the write would be lost")
     array, index = target.element.array, target.element.index
@@ -328,6 +332,17 @@ def write(builder: Builder, target: ArrayValue, value: Any, *, op: str | None = 
         builder.each(dims, body)
     else:
         builder.emit(body(()))
+
+
+def _with_part(builder: Builder, target: ArrayValue, value: Any, op: str | None) -> tuple[ArrayValue, Any]:
+    """`z.real[i] = x` as a write of z[i]: it keeps its other part."""
+    assert isinstance(target.element, Call)
+    (element,) = target.element.args
+    if op is not None:
+        value = _updated(builder, target, value, op)
+    new = cast(_element(builder, value, target.dims), target.dtype)
+    parts = (new, imaginary_part(element)) if target.element.op == "real" else (real_part(element), new)
+    return ArrayValue(target.dims, element), ArrayValue(target.dims, Call("complex", parts, element.dtype))
 
 
 def _at(expr: Expr, index: tuple[Expr, ...]) -> Expr:
@@ -363,12 +378,12 @@ def _updated(builder: Builder, target: ArrayValue, value: Any, op: str) -> Any:
         value = builder_array(builder, value)
     new = elementwise(builder, op, (current, value), python=True)
     dtype = target.dtype
-    if new.dtype.kind == "f" and dtype.kind != "f":
+    if is_inexact(new.dtype) and not np.can_cast(new.dtype, dtype, "same_kind"):
         builder.refuse(
             f"a result of dtype {new.dtype} can't be stored in an array of {dtype} in place", "use a float array"
         )
     plain = isinstance(new.expr if isinstance(new, Scalar) else new.element, Call) and new.dtype == dtype
-    if op in ("add", "sub") and dtype.kind == "f" and plain and target.is_window:
+    if op in ("add", "sub") and is_inexact(dtype) and plain and target.is_window:
         dims = target.dims
         same = new.dims == dims if isinstance(new, ArrayValue) else not dims
         if same:

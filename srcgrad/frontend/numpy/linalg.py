@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import ShapeError
 from ...ir import affine
-from ...ir.nodes import AddTo, Array, Axis, Const, Expr, Library, Load
+from ...ir.nodes import AddTo, Array, Axis, Const, Expr, Library, Load, is_inexact
 from ..arithmetic import cast_value, elementwise, shape_text
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, remap, whole
@@ -35,7 +35,7 @@ def matmul(builder: Builder, x: Any, y: Any, name: str = "np.matmul") -> Any:
     if x.ndim == y.ndim == 1:
         return inner(builder, x, y, dtype)
     dims = x.dims[:-1] + y.dims[1:]
-    if dtype.kind != "f":
+    if not is_inexact(dtype):
         return _by_loops(builder, x, y, dims, dtype)
     left, right = _operand(builder, x), _operand(builder, y)
     out = builder.allocate("t", dtype, dims)
@@ -74,6 +74,7 @@ def _operand(builder: Builder, value: ArrayValue) -> Array:
 
 def dot(builder: Builder, x: Any, y: Any) -> Any:
     if isinstance(x, Scalar) or isinstance(y, Scalar) or x.ndim == 0 or y.ndim == 0:
+        x, y = (Scalar(v.expr) if isinstance(v, Scalar) else v for v in (x, y))  # a Python number is an array here
         return elementwise(builder, "mul", (x, y))
     return matmul(builder, x, y, "np.dot")
 

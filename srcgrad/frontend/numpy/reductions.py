@@ -34,9 +34,11 @@ from ...ir.nodes import (
     Stmt,
     Store,
     Var,
+    is_inexact,
+    part_of,
     select,
 )
-from ..arithmetic import cast, cast_value, elementwise
+from ..arithmetic import cast, cast_value, elementwise, imaginary_part, real_part
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, static_int, whole
 
@@ -130,7 +132,7 @@ def total(builder: Builder, value: ArrayValue, axis: Any = None, keepdims: bool 
 
 def mean(builder: Builder, value: ArrayValue, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Any:
     """np.mean"""
-    out = dtype or (value.dtype if value.dtype.kind == "f" else FLOAT64)
+    out = dtype or (value.dtype if is_inexact(value.dtype) else FLOAT64)
     summed = total(builder, value, axis, keepdims, out)
     count = affine.product(tuple(value.dims[k] for k in axes_of(builder, value, axis)))
     return elementwise(builder, "div", (summed, Scalar(cast(count, out))))
@@ -138,6 +140,7 @@ def mean(builder: Builder, value: ArrayValue, axis: Any = None, keepdims: bool =
 
 def extremum(builder: Builder, op: str, value: ArrayValue, axis: Any = None, keepdims: bool = False) -> Any:
     """np.max and np.min: `op` is maximum or minimum; ties share the cotangent evenly."""
+    _refuse_complex(builder, value)
     if value.ndim == 0:
         return Scalar(value.element)
     value = whole(builder.stored(value))
@@ -168,8 +171,14 @@ def extremum(builder: Builder, op: str, value: ArrayValue, axis: Any = None, kee
     return job.result(target)
 
 
+def _refuse_complex(builder: Builder, value: ArrayValue) -> None:
+    if value.dtype.kind == "c":
+        builder.refuse("complex numbers have no order", "compare np.abs(z) or z.real", error=ArgumentError)
+
+
 def place_of_extremum(builder: Builder, wins: str, value: ArrayValue, axis: Any, keepdims: bool) -> Any:
     """np.argmax and np.argmin: where the first of the largest (smallest) elements is; nan counts as one."""
+    _refuse_complex(builder, value)
     if value.ndim == 0:
         return Scalar(affine.ZERO)
     value = whole(builder.stored(value))
@@ -213,7 +222,7 @@ def product(builder: Builder, value: ArrayValue, axis: Any = None, keepdims: boo
     target = job.start(out, one, "p")
     forward = [job.over(lambda i, place: _set(place, place * value.at(i)), target)]
     adjoint: list[Stmt] = []
-    if out.kind == "f":
+    if is_inexact(out):
         with builder.into(adjoint):
             zeros, others = job.start(out, zero, "zeros"), job.start(out, one, "others")
 
@@ -246,7 +255,7 @@ def logical(builder: Builder, op: str, value: ArrayValue, axis: Any = None, keep
 
 def norm(builder: Builder, value: ArrayValue, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """np.linalg.norm, but for the norms that need singular values."""
-    if value.dtype.kind != "f":
+    if not is_inexact(value.dtype):
         value = cast_value(value, FLOAT64)
     order = ord.value if isinstance(ord, (Static, Scalar)) else ord
     axes = axes_of(builder, value, axis)
@@ -262,7 +271,7 @@ def norm(builder: Builder, value: ArrayValue, ord: Any = None, axis: Any = None,
     along = TupleValue(tuple(Scalar(affine.integer(k)) for k in axes))
     size = elementwise(builder, "abs", (value,)) if order not in (None, 2) else None
     if order is None or order == 2:
-        return _root(builder, total(builder, elementwise(builder, "mul", (value, value)), along, keepdims))
+        return _root(builder, total(builder, _squares(builder, value), along, keepdims))
     assert size is not None
     if order == 1:
         return total(builder, size, along, keepdims)
@@ -270,7 +279,7 @@ def norm(builder: Builder, value: ArrayValue, ord: Any = None, axis: Any = None,
         return extremum(builder, "maximum" if order > 0 else "minimum", size, along, keepdims)
     if order == 0:
         nonzero = elementwise(builder, "ne", (value, Scalar(Const(0.0, value.dtype))))
-        return total(builder, cast_value(nonzero, value.dtype), along, keepdims)
+        return total(builder, cast_value(nonzero, part_of(value.dtype)), along, keepdims)
     if not isinstance(order, (int, float)):
         return builder.refuse(f"norm of order {order!r} is not supported for vectors")
     power = Scalar(Const(float(order), FLOAT64), weak=True)
@@ -284,7 +293,7 @@ def _matrix_norm(builder: Builder, value: ArrayValue, order: Any, axes: Sequence
 
     if order == "fro":
         both = TupleValue(tuple(along(k) for k in axes))
-        return _root(builder, total(builder, elementwise(builder, "mul", (value, value)), both, keepdims))
+        return _root(builder, total(builder, _squares(builder, value), both, keepdims))
     if order in (1, -1, math.inf, -math.inf):
         first, second = axes if order in (1, -1) else axes[::-1]
         sums = total(builder, elementwise(builder, "abs", (value,)), along(first), True)
@@ -296,6 +305,14 @@ def _matrix_norm(builder: Builder, value: ArrayValue, order: Any, axes: Sequence
         element = out.at([affine.ZERO if k in axes else next(index) for k in range(value.ndim)])
         return ArrayValue(dims, element) if dims else Scalar(element)
     return builder.refuse(f"norm of order {order!r} of a matrix needs its singular values, which is not supported yet")
+
+
+def _squares(builder: Builder, value: ArrayValue) -> Any:
+    if value.dtype.kind != "c":
+        return elementwise(builder, "mul", (value, value))
+    value = whole(builder.stored(value))
+    parts = [ArrayValue(value.dims, part(value.element)) for part in (real_part, imaginary_part)]
+    return elementwise(builder, "add", [elementwise(builder, "mul", (x, x)) for x in parts])
 
 
 def _root(builder: Builder, squares: Any) -> Any:

@@ -12,6 +12,10 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, mean=None
     a = np.asarray(a)
     center = np.mean(a, axis, dtype, keepdims=True) if mean is None else mean
     count = a.size // center.size
+    if np.iscomplexobj(a):
+        far = a - center
+        total = np.sum(far.real**2 + far.imag**2, axis, dtype, keepdims=keepdims)
+        return np.divide(total, max(count - ddof, 0), out=out)
     return np.divide(np.sum((a - center) ** 2, axis, dtype, keepdims=keepdims), max(count - ddof, 0), out=out)
 
 
