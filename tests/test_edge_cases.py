@@ -351,11 +351,6 @@ def test_complex_v() -> None:
         grad(doubled, jit=False).backward(1.0, 1j)
 
 
-def test_complex_argument() -> None:
-    with fails((TypeError, NotImplementedError), "complex"):
-        grad(doubled, jit=False).backward(np.ones(3) * 1j, np.ones(3))
-
-
 def test_integer_in_wrt() -> None:
     with fails(TypeError, "integer", "float"):
         grad(sum_with, wrt="w", jit=False).backward(np.ones(3), np.arange(3))
