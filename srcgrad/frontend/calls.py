@@ -22,7 +22,7 @@ from . import expressions, recursion
 from .arguments import SUPPORTED
 from .arithmetic import cast, elementwise
 from .calls_of_own import invoke
-from .numpy import complex_numbers, functions, reductions
+from .numpy import complex_numbers, fourier, functions, reductions  # noqa: F401 (they register what they know)
 from .numpy.table import METHODS, TABLE, nearest
 from .source import read, unwrap
 from .values import NONE, ArrayValue, Closure, Method, Range, Scalar, Static, TupleValue, constant, static_int, whole

@@ -400,10 +400,13 @@ class _Reverse:
         for term in ADJOINTS[routine](*args):
             if self.is_active(args[term.to]):
                 operands = tuple(
-                    self.shadow(out) if isinstance(k, str) else OldArray(args[k], at) for k in term.operands
+                    self.shadow(out) if isinstance(k, str) else self.old_argument(args[k], at) for k in term.operands
                 )
                 done.append(Library(term.routine, self.shadow(args[term.to]), operands))
         return done
+
+    def old_argument(self, arg: Any, at: int) -> Any:
+        return OldArray(arg, at) if isinstance(arg, Array) else self.old(arg, at)
 
     def rule(self, stmt: Rule) -> list[Stmt]:
         """The adjoint that came with the rule; what it does not make itself is read as it was then."""

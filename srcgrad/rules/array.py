@@ -1,7 +1,8 @@
 """The adjoints of library calls, as library calls on shadows.
 
-matmul(C, A, B)   →   add_matmul_nt(A_b, C_b, B)        A_b += C_b @ B.T
-                      add_matmul_tn(B_b, A, C_b)        B_b += A.T @ C_b
+matmul(C, A, B)      →   add_matmul_nt(A_b, C_b, B)        A_b += C_b @ B.T
+                         add_matmul_tn(B_b, A, C_b)        B_b += A.T @ C_b
+fft(Y, X, scale, 0)  →   add_fft(X_b, Y_b, scale, 0)       X_b += scale * (F @ Y_b), as F is symmetric
 """
 
 from __future__ import annotations
@@ -32,4 +33,15 @@ def _matmul(x: Array, y: Array) -> tuple[Term, ...]:
     raise AssertionError((x.ndim, y.ndim))
 
 
-ADJOINTS: dict[str, Callable[..., tuple[Term, ...]]] = {"matmul": _matmul}
+def _linear(routine: str) -> Callable[..., tuple[Term, ...]]:
+    """The adjoint is linear in the shadow of the result, and takes what else the function takes."""
+    return lambda *args: (Term(0, routine, ("out", *range(1, len(args)))),)
+
+
+ADJOINTS: dict[str, Callable[..., tuple[Term, ...]]] = {
+    "matmul": _matmul,
+    "fft": _linear("add_fft"),
+    "ifft": _linear("add_ifft"),
+    "rfft": _linear("add_rfft_adjoint"),
+    "irfft": _linear("add_irfft_adjoint"),
+}

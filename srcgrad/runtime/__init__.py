@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from srcgrad.runtime import arrays, complex_numbers, errors, extrema, lent, special, threads, vector_math
+from srcgrad.runtime import arrays, complex_numbers, errors, extrema, fourier, lent, special, threads, vector_math
 from srcgrad.runtime.arrays import *  # noqa: F403
 from srcgrad.runtime.complex_numbers import *  # noqa: F403
 from srcgrad.runtime.errors import *  # noqa: F403
 from srcgrad.runtime.extrema import *  # noqa: F403
+from srcgrad.runtime.fourier import *  # noqa: F403
 from srcgrad.runtime.lent import *  # noqa: F403
 from srcgrad.runtime.special import *  # noqa: F403
 from srcgrad.runtime.threads import *  # noqa: F403
@@ -17,6 +18,7 @@ __all__ = [
     *complex_numbers.__all__,
     *errors.__all__,
     *extrema.__all__,
+    *fourier.__all__,
     *lent.__all__,
     *special.__all__,
     *threads.__all__,
