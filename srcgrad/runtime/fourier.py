@@ -169,16 +169,20 @@ def irfft(out: Any, x: Any, scale: Any, axis: int) -> None:
 
 @overload(fft)
 def _compiled_fft(out, x, scale, *axes):  # no types: Numba compares signatures
-    return _over_axes(_fft, out)
+    return _over_axes(_fft, out, axes)
 
 
 @overload(ifft)
 def _compiled_ifft(out, x, scale, *axes):
-    return _over_axes(_ifft, out)
+    return _over_axes(_ifft, out, axes)
 
 
-def _over_axes(along: Any, out: Any) -> Any:
+def _over_axes(along: Any, out: Any, axes: Any) -> Any:
     real = _part(out)
+
+    def transform_one(out, x, scale, *axes):
+        if x.size:
+            along(out, x, real(scale), axes[0])
 
     def transform(out, x, scale, *axes):
         if x.size:
@@ -186,7 +190,7 @@ def _over_axes(along: Any, out: Any) -> Any:
             for axis in axes[1:]:
                 along(out, out, real(1.0), axis)
 
-    return transform
+    return transform if len(axes) > 1 else transform_one
 
 
 @overload(rfft)
