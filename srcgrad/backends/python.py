@@ -331,8 +331,9 @@ def _literal(value: float) -> ast.expr:
 
 
 def _complex_literal(value: complex) -> ast.expr:
-    if value.real == 0 and math.copysign(1, value.real) > 0 and 0 < value.imag < math.inf:
-        return ast.Constant(value)
+    signs = math.copysign(1, value.real), math.copysign(1, value.imag)
+    if value.real == 0 and signs[0] == signs[1] and math.isfinite(value.imag):  # -2j has the real part -0.0
+        return ast.Constant(value) if signs[0] > 0 else ast.UnaryOp(ast.USub(), ast.Constant(-value))
     return _parse_call("complex", _literal(value.real), _literal(value.imag))
 
 
