@@ -34,10 +34,11 @@ from ..ir.nodes import (
     Store,
     Swap,
     Var,
+    is_inexact,
 )
 from ..ir.walk import statements, variables
 from .aliases import Aliased, arrays_of, is_private, mind_aliases, note_twins, roots_of_value, value_leaves
-from .arithmetic import cast
+from .arithmetic import cast, cast_value
 from .liveness import assigned
 from .recursion import NotYetKnown
 from .values import (
@@ -210,9 +211,9 @@ def _enter(interpreter: Interpreter, name: str, value: Any, attempt: Attempt) ->
         case TupleValue(items=items, kind=kind):
             return TupleValue(tuple(_enter(interpreter, f"{name}_{k}", v, attempt) for k, v in enumerate(items)), kind)
         case ArrayValue() if name in attempt.rebound and name not in attempt.swapped:
-            dims = attempt.rebound[name][1]
-            if not all(map(affine.same, dims, value.dims)):
-                return whole(_in_other_dims(interpreter, name, value, dims))
+            dtype, dims = attempt.rebound[name]
+            if dtype != value.dtype or not all(map(affine.same, dims, value.dims)):
+                return whole(_in_other_memory(interpreter, name, value, dtype, dims))
             if is_private(interpreter, name, value):
                 return value
             own = build.materialize(value, name, copy=True)
@@ -242,12 +243,14 @@ def _steady_dims(build: Any, entry: ArrayValue, end: ArrayValue) -> tuple[Expr, 
     return end.dims
 
 
-def _in_other_dims(interpreter: Interpreter, name: str, value: ArrayValue, dims: tuple[Expr, ...]) -> Array:
-    """The value at the head of a loop in memory with the shape that it has at the end of the body."""
+def _in_other_memory(
+    interpreter: Interpreter, name: str, value: ArrayValue, dtype: np.dtype, dims: tuple[Expr, ...]
+) -> Array:
+    """The value at the head of a loop in memory with the shape that it has at the end of the body, and a dtype for both."""
     build = interpreter.build
     check_same_shape(interpreter, name, value.dims, dims)
-    own = build.allocate(name, value.dtype, dims)
-    build.each(dims, lambda index: Store(own, index, value.at(index)))
+    own = build.allocate(name, dtype, dims)
+    build.each(dims, lambda index: Store(own, index, cast(value.at(index), dtype)))
     note_twins(interpreter, name, own, value)
     return own
 
@@ -276,10 +279,15 @@ def _close(interpreter: Interpreter, names: list[str], entries: dict[str, Any], 
             case ArrayValue(), ArrayValue() if entry.element == end.element:
                 pass
             case ArrayValue(), ArrayValue():
-                if entry.ndim != end.ndim or entry.dtype != end.dtype:
+                joined = np.result_type(entry.dtype, end.dtype)
+                widens = joined != entry.dtype
+                if entry.ndim != end.ndim or (widens and not is_inexact(entry.dtype)):
                     build.refuse(f"{name} changes its number of axes or its dtype from one iteration to the next")
+                end = cast_value(end, joined)
                 handle = entry.handle
-                if name in attempt.rebound and name not in attempt.swapped and handle is not None:
+                if widens:
+                    rebound[name] = (joined, _steady_dims(build, entry, end))
+                elif name in attempt.rebound and name not in attempt.swapped and handle is not None:
                     arrays.append((name, handle, end))
                 elif name in attempt.swapped and handle is not None:
                     arrays.append((name, handle, end))
@@ -340,6 +348,7 @@ def _permuted(interpreter: Interpreter, names: list[str], entries: dict[str, Any
                   if isinstance(leaf, ArrayValue) and m not in group and handle in arrays_of(leaf)]  # fmt: skip
         views = [a for a, root in build.roots.items() if root == handle.name and a != handle.name]
         fits = all(map(affine.same, starts[n].dims, ends[n].dims)) and handle.name in build.contiguous
+        fits = fits and starts[n].dtype == ends[n].dtype
         if others or views or not fits or build.root(handle) != handle.name or build.twins.get(handle.name):
             return set()
     return group

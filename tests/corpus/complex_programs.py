@@ -241,3 +241,14 @@ def mixed_precisions(z, w):
     for i in range(len(z)):
         s *= abs(z[i])
     return total * s
+
+
+@program(case(complexes(3, size=0.6), 4), case(complexes(2, 2, size=0.6), 3))
+def real_at_first(c, steps):
+    """Arrays that are real until the first iteration has run."""
+    z = np.zeros(c.shape)
+    power = np.ones(c.shape[0])
+    for k in range(steps):
+        z = z * z + c
+        power = power * np.exp(1j * k * c.real.sum())
+    return np.abs(z).sum() + power
