@@ -81,7 +81,7 @@ def split_step(psi, v, dt, steps):
     return np.sum(np.abs(psi) ** 2 * v)
 
 
-@program(case(complexes(4, 4, size=0.4), complexes(4)), compiled=True)
+@program(case(complexes(4, 4, size=0.4), complexes(4)))
 def eliminate(a, b):
     """Gauss's elimination, in place, without pivots: a is dominated by its diagonal."""
     a = a + 3.0 * np.eye(4)
@@ -97,7 +97,7 @@ def eliminate(a, b):
     return b
 
 
-@program(case(complexes(4), complexes(3)), compiled=True)
+@program(case(complexes(4), complexes(3)))
 def newton_root(coefficients, start):
     """A root of a polynomial from each start, by Newton's iteration and Horner's rule."""
     z = 2.0 * start
@@ -124,7 +124,7 @@ def until_it_leaves(c, limit):
     return total
 
 
-@program(case(positive(5), 2.0, 0.5, 0.3), case(positive(5), number(2.0), number(0.5), number(0.3)), compiled=True)
+@program(case(positive(5), 2.0, 0.5, 0.3), case(positive(5), number(2.0), number(0.5), number(0.3)))
 def impedance(omega, r, l, c):
     """A resonant circuit: gain and phase over the frequency."""
     z = r + 1j * omega * l + 1 / (1j * omega * c)
@@ -160,7 +160,7 @@ def poisson(u, f):
     return np.sum(u * np.fft.irfft2(fh))
 
 
-@program(case(complexes(3), complexes(3, 3), 0.1, 4), compiled=True)
+@program(case(complexes(3), complexes(3, 3), 0.1, 4))
 def evolve(psi, h, dt, steps):
     """Runge and Kutta on i psi' = H psi, with a Hermitian H."""
     h = 0.5 * (h + h.conj().T)
