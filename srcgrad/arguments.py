@@ -49,9 +49,10 @@ def flatten(value: Any, name: str, leaves: list[Any]) -> Pattern:
     if kind is np.memmap:
         leaves.append(value.view(np.ndarray))
         return np.ndarray
-    if isinstance(value, (int, float, complex)) and not isinstance(value, np.generic):  # an IntEnum is an int
-        plain = next(plain for plain in (int, float, complex) if isinstance(value, plain))
-        return flatten(plain(value), name, leaves)
+    if not isinstance(value, np.generic):
+        for plain in (int, float, complex):  # an IntEnum is an int
+            if isinstance(value, plain):
+                return flatten(plain(value), name, leaves)  # type: ignore[call-overload]
     if isinstance(value, str):
         return StaticType(str(value))
     if value is None or value is Ellipsis or isinstance(value, _CALLABLE) or hasattr(value, "py_func"):

@@ -317,7 +317,9 @@ def _constant(const: Const) -> ast.expr:
     value, dtype = const.value, const.dtype
     if dtype == BOOL:
         return ast.Constant(bool(value))
-    literal = _complex_literal(value) if dtype.kind == "c" else _literal(float(value) if dtype.kind == "f" else int(value))
+    literal = (
+        _complex_literal(value) if dtype.kind == "c" else _literal(float(value) if dtype.kind == "f" else int(value))
+    )
     return literal if dtype in (FLOAT64, INT64, COMPLEX128) else _parse_call(f"np.{dtype.name}", literal)
 
 

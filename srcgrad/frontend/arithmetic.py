@@ -122,7 +122,9 @@ def elementwise(builder: Builder, op: str, values: Sequence[Any], *, python: boo
     if any(value.dtype.kind == "c" for value in values):
         op = COMPLEX_NAMES.get(op, op)
         if op not in TAKE_COMPLEX:
-            builder.refuse(f"{op} does not take complex numbers", "take the real part, z.real, or abs(z)", error=ArgumentError)
+            builder.refuse(
+                f"{op} does not take complex numbers", "take the real part, z.real, or abs(z)", error=ArgumentError
+            )
     dtypes = loop_dtypes(builder, op, values, python)
     if any(dtype.kind not in "fciub" for dtype in dtypes):
         supported = "float32, float64, complex64, complex128, integers and bool are supported"

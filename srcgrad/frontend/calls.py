@@ -282,7 +282,12 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
         if not hasattr(owner.value, name):
             return build.refuse(f"{getattr(owner.value, '__name__', owner.value)!s} has no attribute {name!r}")
         value = getattr(owner.value, name)
-        if inspect.ismodule(owner.value) and owner.value.__name__.split(".")[0] not in ("numpy", "math", "cmath", "scipy"):
+        if inspect.ismodule(owner.value) and owner.value.__name__.split(".")[0] not in (
+            "numpy",
+            "math",
+            "cmath",
+            "scipy",
+        ):
             module = owner.value
             return interpreter.outside(name, (id(module), name), lambda: getattr(module, name))
         return constant(value)
@@ -547,6 +552,6 @@ def is_instance(interpreter: Interpreter, value: Any, kind: Any) -> Any:
 
 BUILTINS: dict[Any, Callable[..., Any]] = {
     range: make_range, len: length, abs: absolute, pow: power, max: choose_extremum("max"), min: choose_extremum("min"),
-    sum: total, float: to_float, bool: to_bool, complex: to_complex, print: show, tuple: make_tuple(tuple), list: make_tuple(list),
-    enumerate: number_items, zip: zipped, reversed: turned, isinstance: is_instance,
+    sum: total, float: to_float, bool: to_bool, complex: to_complex, print: show, tuple: make_tuple(tuple),
+    list: make_tuple(list), enumerate: number_items, zip: zipped, reversed: turned, isinstance: is_instance,
 }  # fmt: skip

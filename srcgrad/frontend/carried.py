@@ -246,7 +246,7 @@ def _steady_dims(build: Any, entry: ArrayValue, end: ArrayValue) -> tuple[Expr, 
 def _in_other_memory(
     interpreter: Interpreter, name: str, value: ArrayValue, dtype: np.dtype, dims: tuple[Expr, ...]
 ) -> Array:
-    """The value at the head of a loop in memory with the shape that it has at the end of the body, and a dtype for both."""
+    """The value at the head of a loop in memory with the shape that it has at the end, and a dtype for both."""
     build = interpreter.build
     check_same_shape(interpreter, name, value.dims, dims)
     own = build.allocate(name, dtype, dims)

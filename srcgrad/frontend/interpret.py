@@ -411,7 +411,9 @@ class Interpreter:
 
     def part(self, target: ast.Attribute) -> ArrayValue:
         """z.real or z.imag, to be written."""
-        value = expressions.evaluate(self, ast.copy_location(ast.Attribute(target.value, target.attr, ast.Load()), target))
+        value = expressions.evaluate(
+            self, ast.copy_location(ast.Attribute(target.value, target.attr, ast.Load()), target)
+        )
         if not isinstance(value, ArrayValue):
             self.build.refuse(f".{target.attr} of a number can't be written", "complex(x, y)")
         return value

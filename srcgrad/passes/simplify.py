@@ -50,7 +50,10 @@ def simpler(expr: Expr) -> Expr:
             return Call("neg", (simpler(Call("div", (x, y), expr.dtype)),), expr.dtype)
         case Call(op="mul", args=(x, Call(op="div", args=(Const(value=1.0), y)))):
             return Call("div", (x, y), expr.dtype)
-        case Call(op="real", args=(Call(op="complex", args=(x, _)),)) | Call(op="imag", args=(Call(op="complex", args=(_, x)),)):
+        case (
+            Call(op="real", args=(Call(op="complex", args=(x, _)),))
+            | Call(op="imag", args=(Call(op="complex", args=(_, x)),))
+        ):
             return x
         case Call(op="real", args=(Call(op="cast", args=(x,)),)) if x.dtype == expr.dtype:
             return x

@@ -57,7 +57,7 @@ UFUNCS: dict[str, np.ufunc | Like] = {
     "arctan2": np.arctan2, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "arcsinh": np.arcsinh,
     "arccosh": np.arccosh, "arctanh": np.arctanh, "deg2rad": np.deg2rad, "rad2deg": np.rad2deg,
     "sinc": Like(np.sinc, np.sin),
-    "conj": np.conjugate, "modulus": Like(np.absolute, np.absolute), "phase": Like(np.angle, np.absolute),
+    "conj": Like(np.conjugate, np.conjugate), "modulus": Like(np.absolute, np.absolute), "phase": Like(np.angle, np.absolute),
     "erf": Like(math.erf, np.sin), "erfc": Like(math.erfc, np.sin), "gamma": Like(math.gamma, np.sin),
     "lgamma": Like(math.lgamma, np.sin),
     "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "rint": np.rint, "ldexp": np.ldexp,
@@ -122,4 +122,14 @@ OPERATORS: dict[type[ast.AST], str] = {
 }
 # fmt: on
 
-__all__ = ["BUILTINS", "COMPLEX_MATH", "FUNCTIONS", "MATH", "OPERAND_DTYPES", "OPERATORS", "TO_INT", "UFUNCS", "WHOLE_MATH"]
+__all__ = [
+    "BUILTINS",
+    "COMPLEX_MATH",
+    "FUNCTIONS",
+    "MATH",
+    "OPERAND_DTYPES",
+    "OPERATORS",
+    "TO_INT",
+    "UFUNCS",
+    "WHOLE_MATH",
+]

@@ -281,7 +281,7 @@ PRIMITIVES: dict[str, Primitive] = {
     "complex":     Primitive("complex({}, {})", (Adjoint(real_part), Adjoint(lambda g: -imaginary_part(g))),
                              (REAL, REAL), cost=0),
     "conj":        Primitive("{}.conjugate()", (Adjoint(conj),),                           (COMPLEX,)),
-    "modulus":     Primitive("abs({})", (modulus_slope,), (COMPLEX,), {(0.0,): (0.0,)}, cost=12),
+    "modulus":     Primitive("modulus({})", (modulus_slope,), (COMPLEX,), {(0.0,): (0.0,)}, cost=12),
     "phase":       Primitive("np.angle({})", (lambda z, out: -1j / z,), (COMPLEX,), singular=True, cost=25),
 
     # choices: a bounded kink takes the minimum-norm subgradient, so a tie is split
@@ -417,7 +417,8 @@ def cost(call: Call) -> int:
     """What an application of a primitive costs, in additions."""
     if call.op == "pow" and isinstance(call.args[1], Const) and call.args[1].value in (2, 3, 4):
         return 2  # products
-    return PRIMITIVES[call.op].cost if call.op in PRIMITIVES else 4
+    plain = PRIMITIVES[call.op].cost if call.op in PRIMITIVES else 4
+    return 3 * plain if call.dtype.kind == "c" else plain
 
 
 def spelling(expr: Call) -> str:
@@ -429,7 +430,7 @@ def spelling(expr: Call) -> str:
     if kind in "iu":
         return _integer_spelling(primitive, expr)
     if expr.op == "pow" and _is_small_whole(operands[1]):
-        return f"{{}} ** {int(whole_or_real(operands[1]))}"  # type: ignore[attr-defined]  # products; a float would call pow
+        return f"{{}} ** {int(operands[1].value.real)}"  # type: ignore[attr-defined]  # products; a float would call pow
     return primitive.spelling
 
 

@@ -3,13 +3,14 @@
     fft(out, x, scale, 0, 1)      out = scale * the transform of x along these axes
     rfft(out, x, scale, 1)        of real numbers, along one axis: the half that is not the conjugate of the other
 
-The transform is symmetric, so `fft` is its own adjoint; those of `rfft` and `irfft` are each other's, with weights: what
-stands for two in the half counts twice.
+The transform is symmetric, so `fft` is its own adjoint; those of `rfft` and `irfft` are each other's, with weights:
+what stands for two in the half counts twice.
 """
 
 from __future__ import annotations
 
 import ctypes
+import importlib
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ class _Ufunc(ctypes.Structure):
 def _register() -> bool:
     """Tell LLVM where NumPy's loops are; False where this NumPy has them elsewhere."""
     try:
-        from numpy.fft import _pocketfft_umath as umath
+        umath = importlib.import_module("numpy.fft._pocketfft_umath")
 
         for name, signatures in LOOPS.items():
             ufunc = getattr(umath, name)

@@ -17,7 +17,8 @@ from . import (
 from .registry import FLOAT32, FLOAT64, PROGRAMS, Case, Program
 
 FAMILIES = (
-    straight, loops, elimination, branches, arrays, in_place, views, calls, physics, recursion, scratch, complex_programs,
+    straight, loops, elimination, branches, arrays, in_place, views, calls, physics, recursion, scratch,
+    complex_programs,
 )  # fmt: skip
 
 __all__ = ["FAMILIES", "FLOAT32", "FLOAT64", "PROGRAMS", "Case", "Program", "named"]

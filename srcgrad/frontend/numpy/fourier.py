@@ -238,8 +238,8 @@ def _shifted(build: Builder, x: Any, axes: Any, back: bool) -> ArrayValue:
         middle = Scalar(build.pin(half if back else affine.sub(n, half)), weak=True)
         around = [indexing.Slice(None, None, None)] * axis
         parts = [
-            indexing.subscript(build, value, [*around, indexing.Slice(*bounds, None)])
-            for bounds in ((middle, None), (None, middle))
+            indexing.subscript(build, value, [*around, indexing.Slice(start, stop, None)])
+            for start, stop in ((middle, None), (None, middle))
         ]
         value = shapes.concatenate(build, parts, Scalar(affine.integer(axis), weak=True))
     return value
