@@ -18,6 +18,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from srcgrad.backends.python import expression_text
+from srcgrad.frontend.arithmetic import TAKE_COMPLEX
 from srcgrad.frontend.calls import BUILTINS, name_of
 from srcgrad.frontend.numpy.table import METHODS, TABLE
 from srcgrad.ir.nodes import Expr, Var
@@ -26,6 +27,7 @@ from srcgrad.rules.scalar import PRIMITIVES, Primitive
 
 PAGE = Path(__file__).with_name("supported.md")
 INTERNAL = {"cast", "select", "clip_low", "clip_high", "sinc_slope", "digamma", "trigamma", "round_to"}
+OF_COMPLEX = {"real", "imag", "complex", "conj", "modulus", "phase"}
 
 # fmt: off
 OPERATOR_TEXT: dict[type[ast.AST], str] = {
@@ -60,7 +62,7 @@ ALWAYS_REFUSED = {np.nan_to_num}  # known, with advice in the error
 
 def page() -> str:
     """The text of docs/supported.md."""
-    active = {op: row for op, row in PRIMITIVES.items() if row.partials and op not in INTERNAL}
+    active = {op: row for op, row in PRIMITIVES.items() if row.partials and op not in INTERNAL | OF_COMPLEX}
     flat = [op for op, row in PRIMITIVES.items() if row.partials is None and op not in INTERNAL]
     return "\n".join(
         [
@@ -82,6 +84,14 @@ def page() -> str:
             "Flat between their jumps, or not about real numbers at all. They may be used anywhere.",
             "",
             ", ".join(filter(None, (_spellings(op) for op in flat))) + ".",
+            "",
+            "## Complex numbers",
+            "",
+            "complex64 and complex128, with real numbers beside them. The cotangent of z = x + iy is dL/dx - i dL/dy.",
+            "Their parts are written too: `z.real = x`, `z.imag[1:] += y`. These take them, elementwise:",
+            "",
+            ", ".join(filter(None, (_spellings(op) for op in sorted(TAKE_COMPLEX)))) + ",",
+            ", ".join(f"`{name_of(function)}`" for function in names.COMPLEX_MATH) + ".",
             "",
             "## Array functions and methods",
             "",
@@ -197,6 +207,8 @@ def _compositions() -> Iterator[str]:
 def _called(function: Any) -> str:
     if getattr(function, "__self__", None) is np.add:
         return "np.add.at"
+    if name_of(function).startswith(("scipy.", "np.fft.")):
+        return name_of(function)
     return f"np.linalg.{function.__name__}" if "linalg" in function.__module__ else f"np.{function.__name__}"
 
 

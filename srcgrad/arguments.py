@@ -52,7 +52,7 @@ def flatten(value: Any, name: str, leaves: list[Any]) -> Pattern:
     if not isinstance(value, np.generic):
         for plain in (int, float, complex):  # an IntEnum is an int
             if isinstance(value, plain):
-                return flatten(plain(value), name, leaves)  # type: ignore[call-overload]
+                return flatten(plain(value), name, leaves)  # type: ignore[arg-type]
     if isinstance(value, str):
         return StaticType(str(value))
     if value is None or value is Ellipsis or isinstance(value, _CALLABLE) or hasattr(value, "py_func"):

@@ -114,6 +114,9 @@ def _is_library(function: Any) -> bool:
 def name_of(target: Any) -> str:
     name = getattr(target, "__name__", None) or repr(target)
     module = getattr(target, "__module__", None) or ""
+    if module.split(".")[0] == "scipy" or (isinstance(target, np.ufunc) and not hasattr(np, name)):
+        public = [part for part in (module or "scipy.special").split(".") if not part.startswith("_")]
+        return ".".join([*public, name])
     if isinstance(target, np.ufunc) or module.split(".")[0] == "numpy":
         inner = module.split(".")[1:] if module.startswith("numpy.") and not module.startswith("numpy._") else []
         return ".".join(["np", *inner, name])

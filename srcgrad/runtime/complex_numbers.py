@@ -1,14 +1,36 @@
-"""Complex numbers of a dtype from their parts, and their size."""
+"""Complex numbers of a dtype from their parts, and functions of them.
+
+Numba raises where a complex number is divided by zero, loses digits in expm1 and arccosh, makes inf * 0 of parts that
+are zero, and calls functions of C around which no loop vectorises.  These do what NumPy does, of the kernels of
+`vector_math`.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numba.core import types
 from numba.extending import overload, register_jitable
 
-__all__ = ["complex64", "complex128", "modulus"]
+from srcgrad.runtime import vector_math
+
+__all__ = [
+    "complex64",
+    "complex128",
+    "complex_arccosh",
+    "complex_cos",
+    "complex_cosh",
+    "complex_divide",
+    "complex_exp",
+    "complex_expm1",
+    "complex_sin",
+    "complex_sinh",
+    "complex_tanh",
+    "modulus",
+]
 
 
 @register_jitable
@@ -26,9 +48,55 @@ def modulus(z: Any) -> Any:
     return abs(z)
 
 
+def complex_divide(x: Any, y: Any) -> Any:
+    """x / y; by zero it is inf or nan."""
+    return np.divide(x, y)
+
+
+def complex_exp(z: Any) -> Any:
+    return np.exp(z)
+
+
+def complex_expm1(z: Any) -> Any:
+    return np.expm1(z)
+
+
+def complex_sin(z: Any) -> Any:
+    return np.sin(z)
+
+
+def complex_cos(z: Any) -> Any:
+    return np.cos(z)
+
+
+def complex_sinh(z: Any) -> Any:
+    return np.sinh(z)
+
+
+def complex_cosh(z: Any) -> Any:
+    return np.cosh(z)
+
+
+def complex_tanh(z: Any) -> Any:
+    return np.tanh(z)
+
+
+def complex_arccosh(z: Any) -> Any:
+    return np.arccosh(z)
+
+
+# ---------------------------------------------------------------------------------------------------- compiled
+
+
+def _part(*operands: Any) -> Any:
+    """The type of the parts."""
+    single = all(kind in (types.complex64, types.float32) for kind in operands)
+    return np.float32 if single else np.float64
+
+
 @overload(modulus)
-def _modulus(z):  # Numba's calls a function of C, around which no loop vectorises
-    part = np.float32 if z == types.complex64 else np.float64
+def _modulus(z):  # no types: Numba compares signatures
+    part = _part(z)
     one, infinite = part(1.0), part(np.inf)
 
     def modulus(z):
@@ -40,3 +108,102 @@ def _modulus(z):  # Numba's calls a function of C, around which no loop vectoris
         return infinite if large == infinite or small == infinite else size
 
     return modulus
+
+
+@overload(complex_divide)
+def _divide(x, y):
+    part = _part(x, y)
+    whole, one, zero = (complex64 if part is np.float32 else complex128), part(1.0), part(0.0)
+    if not isinstance(y, types.Complex):
+
+        def by_real(x, y):
+            return whole(x.real / y, x.imag / y)
+
+        return by_real
+
+    def divide(x, y):
+        c, d = y.real, y.imag
+        flat = abs(c) >= abs(d)
+        large, small = (c, d) if flat else (d, c)
+        ratio = small / large
+        scale = one / (large + small * ratio)
+        a, b = part(x.real), part(x.imag)
+        real, imag = (a + b * ratio, b - a * ratio) if flat else (a * ratio + b, b * ratio - a)
+        real, imag = real * scale, imag * scale
+        if c == zero and d == zero:
+            real, imag = a / zero, b / zero
+        return whole(real, imag)
+
+    return divide
+
+
+@register_jitable
+def _times(x: Any, zero: Any) -> Any:
+    """x * zero, where a zero stays one beside an infinity."""
+    return x * zero if zero != 0 else zero if x > 0 else -zero
+
+
+def _from_parts(function: Callable[..., Any], parts: Callable[..., Any]) -> None:
+    """Compile the function as what gives the parts of the result from those of z."""
+    parts = register_jitable(parts)
+
+    def compiled(z):
+        whole = complex64 if z == types.complex64 else complex128
+
+        def compiled(z):
+            real, imag = parts(z.real, z.imag)
+            return whole(real, imag)
+
+        return compiled
+
+    overload(function)(compiled)
+
+
+exp, expm1, sin, cos = vector_math.exp, vector_math.expm1, vector_math.sin, vector_math.cos
+sinh, cosh = vector_math.sinh, vector_math.cosh
+
+
+def _exp(x, y):
+    size = exp(x)
+    return size * cos(y), _times(size, sin(y))
+
+
+def _expm1(x, y):
+    half = sin(y / 2)  # cos(y) - 1 is -2 sin(y / 2)**2
+    return expm1(x) * cos(y) - 2 * half * half, _times(exp(x), sin(y))
+
+
+def _sin(x, y):
+    return _times(cosh(y), sin(x)), cos(x) * sinh(y)
+
+
+def _cos(x, y):
+    return cos(x) * cosh(y), -_times(sinh(y), sin(x))
+
+
+def _sinh(x, y):
+    return sinh(x) * cos(y), _times(cosh(x), sin(y))
+
+
+def _cosh(x, y):
+    return cosh(x) * cos(y), _times(sinh(x), sin(y))
+
+
+def _tanh(x, y):
+    turned = np.tan(complex(-y, x))  # tanh(z) = -i tan(i z)
+    return turned.imag, -turned.real
+
+
+def _arccosh(x, y):
+    turned = np.arccos(complex(x, y))
+    return abs(turned.imag), math.copysign(turned.real, y)
+
+
+_from_parts(complex_exp, _exp)
+_from_parts(complex_expm1, _expm1)
+_from_parts(complex_sin, _sin)
+_from_parts(complex_cos, _cos)
+_from_parts(complex_sinh, _sinh)
+_from_parts(complex_cosh, _cosh)
+_from_parts(complex_tanh, _tanh)
+_from_parts(complex_arccosh, _arccosh)
