@@ -7,9 +7,10 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
-from support import from_arrow
+from support import from_arrow, from_text
 
 from srcgrad import UnsupportedError, grad
+from srcgrad.runtime import complex_numbers
 from srcgrad.testing import check_grad
 
 Z = np.array([1.0 + 2.0j, -0.5 + 0.25j, 0.3 - 1.5j])
@@ -208,3 +209,26 @@ def test_a_wrong_complex_gradient_is_told() -> None:
     Square.backward = staticmethod(lambda z, v: 2 * np.conj(z) * v)
     with pytest.raises(AssertionError, match="worst element z"):
         check_grad(Square, Z)
+
+
+EDGES = [0j, 1 + 0j, -1 + 0j, complex(-1, -0.0), 2 + 0j, -2j, 1e-8 + 1e-8j, 1e-20j, 800 + 0j, 800j, 30 + 1j, 0.6 - 0.8j]
+COMPILED = [name for name in complex_numbers.__all__ if name not in ("complex64", "complex128", "complex_divide")]
+
+
+def test_functions_are_numpys_when_compiled() -> None:
+    """At the edges too, where Numba's own are not."""
+    lines = "".join(f"        {name}(z),\n" for name in COMPILED)
+    helpers = f"from srcgrad.runtime import {', '.join([*COMPILED, 'complex_divide'])}\n\n\n"
+    divided = "        complex_divide(z, w),\n        complex_divide(1.0, z),\n        complex_divide(z, w.real),\n"
+    f = from_text(f"{helpers}def f(z, w):\n    return (\n{lines}{divided}    )\n", "f")
+    compiled = numba.njit(error_model="numpy")(f)
+    random = np.random.default_rng(0)
+    points = [*EDGES, *(random.normal(size=100) + 1j * random.normal(size=100)) * np.exp(random.normal(size=100))]
+    for z, w in zip(map(np.complex128, points), map(np.complex128, points[::-1] + [0j]), strict=False):
+        with np.errstate(all="ignore"):
+            expected = f(z, w)
+        for name, got, want in zip([*COMPILED, "z / w", "1 / z", "z / x"], compiled(z, w), expected, strict=True):
+            for part in (np.real, np.imag):
+                close = np.isclose(part(got), part(want), rtol=4e-15, atol=4e-15 * min(abs(want), 1e300))
+                either = part(got) == part(want) or np.isnan(part(want))
+                assert close or either, f"{name} at {z}, {w}: {got}, not {want}"

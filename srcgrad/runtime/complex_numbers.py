@@ -117,6 +117,7 @@ def _divide(x, y):
     if not isinstance(y, types.Complex):
 
         def by_real(x, y):
+            y = y if y != zero else zero  # -0.0 is 0.0 here
             return whole(x.real / y, x.imag / y)
 
         return by_real
@@ -137,15 +138,19 @@ def _divide(x, y):
     return divide
 
 
-@register_jitable
-def _times(x: Any, zero: Any) -> Any:
-    """x * zero, where a zero stays one beside an infinity."""
-    return x * zero if zero != 0 else zero if x > 0 else -zero
+@register_jitable(inline="always")
+def _times(x: Any, factor: Any) -> Any:
+    """x * factor, where a factor that is zero stays so beside an infinity."""
+    product = x * factor
+    return product if factor != 0 else factor
 
 
 def _from_parts(function: Callable[..., Any], parts: Callable[..., Any]) -> None:
-    """Compile the function as what gives the parts of the result from those of z."""
-    parts = register_jitable(parts)
+    """Compile the function as what gives the parts of the result from those of z.
+
+    It is put in the place of the call: LLVM would not inline that many kernels, nor vectorise the loop around a call.
+    """
+    parts = register_jitable(inline="always")(parts)
 
     def compiled(z):
         whole = complex64 if z == types.complex64 else complex128
@@ -156,7 +161,7 @@ def _from_parts(function: Callable[..., Any], parts: Callable[..., Any]) -> None
 
         return compiled
 
-    overload(function)(compiled)
+    overload(function, inline="always")(compiled)
 
 
 exp, expm1, sin, cos = vector_math.exp, vector_math.expm1, vector_math.sin, vector_math.cos
