@@ -105,6 +105,13 @@ def add_outer(out: Any, x: Any, y: Any) -> None:
             out[i, j] += x[i] * y[j]
 
 
+def copy_to(target: Any, source: Any) -> None:
+    """target[...] = source, of one shape: what Numba makes of that brings in a formatter of errors, and compiles a second."""
+    if target.shape != source.shape:
+        raise ValueError("arrays of two shapes")
+    target[...] = source
+
+
 def conform(x: Any, shape: Any) -> Any:
     """x where it has this shape, else a copy broadcast to it (or x where it does not fit: a guard then raises)."""
     fits = all(n in (1, m) for n, m in zip(x.shape, shape, strict=True))
@@ -137,6 +144,15 @@ def _made(name: str, lines: str) -> Any:
 
 def _from(array: str, other: str, ndim: int) -> str:
     return ", ".join(f"i{k} if {array}.shape[{k}] == {other}.shape[{k}] else 0" for k in range(ndim))
+
+
+@overload(copy_to)
+def _copy_to(target, source):
+    here = ", ".join(f"i{k}" for k in range(source.ndim))
+    other = " or ".join(f"target.shape[{k}] != source.shape[{k}]" for k in range(source.ndim))
+    check = f"    if {other}:\n        raise ValueError('arrays of two shapes')"
+    body = _nest(source.ndim, "source", f"target[{here}] = source[{here}]").replace("\n    ", "\n").removeprefix("    ")
+    return _made("copy_to", f"def copy_to(target, source):\n{check}\n{body}\n")
 
 
 @overload(conform)
@@ -198,6 +214,7 @@ __all__ = [
     "add_outer",
     "conform",
     "conform_zeros",
+    "copy_to",
     "find_nonzero",
     "matmul",
     "matmul_nt",
