@@ -106,7 +106,7 @@ def add_outer(out: Any, x: Any, y: Any) -> None:
 
 
 def copy_to(target: Any, source: Any) -> None:
-    """target[...] = source, of one shape: what Numba makes of that brings in a formatter of errors, and compiles a second."""
+    """target[...] = source, of one shape (what Numba makes of that statement takes a second to compile)."""
     if target.shape != source.shape:
         raise ValueError("arrays of two shapes")
     target[...] = source
