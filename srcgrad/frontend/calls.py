@@ -22,7 +22,7 @@ from . import expressions, recursion
 from .arguments import SUPPORTED
 from .arithmetic import cast, elementwise
 from .calls_of_own import invoke
-from .numpy import functions, reductions
+from .numpy import einsum, functions, products, reductions  # noqa: F401 (rules register)
 from .numpy.table import METHODS, TABLE, nearest
 from .source import read, unwrap
 from .values import NONE, ArrayValue, Closure, Method, Range, Scalar, Static, TupleValue, constant, static_int, whole
@@ -307,6 +307,8 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
             return constant(owner.dtype.itemsize)
         case "T":
             return TABLE[np.transpose](build, owner) if isinstance(owner, ArrayValue) else owner
+        case "mT" if owner_dims:
+            return TABLE[np.matrix_transpose](build, owner)
         case "real":
             return owner
     if name in METHODS or name in compositions.METHODS:

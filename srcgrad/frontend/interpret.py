@@ -388,6 +388,7 @@ class Interpreter:
             build.uncertain = build.uncertain - {array.name} | {new.name}
         build.roots = {k: (new.name if v == array.name else v) for k, v in build.roots.items() if k != array.name}
         build.roots[new.name] = new.name
+        build.transposed = {k: (new if x == array else x, turn) for k, (x, turn) in build.transposed.items()}
         return new
 
     # -------------------------------------------------------------------------------------------- writing
@@ -404,7 +405,12 @@ class Interpreter:
         if len(index) == 1 and isinstance(index[0], ArrayValue) and index[0].dtype == np.dtype(bool):
             if indexing.masked_write(self.build, owner, index[0], value, op):
                 return
-        target = indexing.subscript(self.build, owner, index)
+        self.update(indexing.subscript(self.build, owner, index), value, op)
+
+    def update(self, target: ArrayValue, value: Any, op: str | None) -> None:
+        """`target = value` or `target op= value`, in place."""
+        if op == "matmul":
+            value, op = expressions.binary(self, op, target, value), None
         indexing.write(self.build, target, value, op=op)
 
     def store_item(self, name: str, owner: TupleValue, items: ast.expr, value: Any, op: str | None) -> None:
@@ -426,8 +432,8 @@ class Interpreter:
         if isinstance(stmt.target, ast.Name):
             current = expressions.evaluate(self, ast.copy_location(ast.Name(stmt.target.id, ast.Load()), stmt.target))
             value = expressions.evaluate(self, stmt.value)
-            if isinstance(current, ArrayValue) and op != "matmul":
-                indexing.write(self.build, current, value, op=op)
+            if isinstance(current, ArrayValue):
+                self.update(current, value, op)
             else:
                 self.bind(stmt.target.id, expressions.binary(self, op, current, value), mark)
             return

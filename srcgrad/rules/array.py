@@ -1,15 +1,13 @@
 """The adjoints of library calls, as library calls on shadows.
 
 matmul(C, A, B)   →   add_matmul_nt(A_b, C_b, B)        A_b += C_b @ B.T
-                      add_matmul_tn(B_b, A, C_b)        B_b += A.T @ C_b
+                      add_matmul_tn(B_b, A, C_b)        B_b += A.T @ C_b       (and the same of stacks of matrices)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-
-from ..ir.nodes import Array
 
 
 @dataclass(frozen=True)
@@ -21,15 +19,17 @@ class Term:
     operands: tuple[int | str, ...]
 
 
-def _matmul(x: Array, y: Array) -> tuple[Term, ...]:
-    match x.ndim, y.ndim:
-        case 2, 2:
-            return Term(0, "add_matmul_nt", ("out", 1)), Term(1, "add_matmul_tn", (0, "out"))
-        case 2, 1:
-            return Term(0, "add_outer", ("out", 1)), Term(1, "add_matvec_t", (0, "out"))
-        case 1, 2:
-            return Term(0, "add_matvec", (1, "out")), Term(1, "add_outer", (0, "out"))
-    raise AssertionError((x.ndim, y.ndim))
+def _always(*terms: Term) -> Callable[..., tuple[Term, ...]]:
+    return lambda *args: terms
 
 
-ADJOINTS: dict[str, Callable[..., tuple[Term, ...]]] = {"matmul": _matmul}
+# fmt: off
+ADJOINTS: dict[str, Callable[..., tuple[Term, ...]]] = {
+    "matmul":    _always(Term(0, "add_matmul_nt", ("out", 1)), Term(1, "add_matmul_tn", (0, "out"))),
+    "matmul_nt": _always(Term(0, "add_matmul",    ("out", 1)), Term(1, "add_matmul_tn", ("out", 0))),
+    "matmul_tn": _always(Term(0, "add_matmul_nt", (1, "out")), Term(1, "add_matmul",    (0, "out"))),
+    "matmul_tt": _always(Term(0, "add_matmul_tt", (1, "out")), Term(1, "add_matmul_tt", ("out", 0))),
+    "matvec":    _always(Term(0, "add_outer",     ("out", 1)), Term(1, "add_matvec_t",  (0, "out"))),
+    "matvec_t":  _always(Term(0, "add_outer",     (1, "out")), Term(1, "add_matvec",    (0, "out"))),
+}
+# fmt: on
