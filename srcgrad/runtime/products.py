@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numba.extending import overload, register_jitable
 
-SMALL = 2000  # multiplications in a product of two matrices, below which BLAS spends its time on getting started
+SMALL = 300  # multiplications in a product of two matrices, below which BLAS spends its time on getting started
 
 
 def _product(turn_x: bool, turn_y: bool, adds: bool) -> Callable[[Any, Any, Any], None]:
@@ -30,27 +30,27 @@ def _product(turn_x: bool, turn_y: bool, adds: bool) -> Callable[[Any, Any, Any]
     @overload(product)
     def compiled(out, x, y):  # no types: Numba compares signatures
         texts = {"x": "x.T" if turn_x else "x", "y": "y.T" if turn_y else "y", "length": 0 if turn_x else -1}
-        return _made((_MATRICES_ADDED if adds else _MATRICES).format(**texts)) if out.ndim == 2 else _stacks()
+        if out.ndim == 2:
+            return _made((_MATRICES_ADDED if adds else _MATRICES).format(**texts))
+        return stacks("np.dot({x}, {y}, out[p])" if out.layout == "C" else "out[p] = np.dot({x}, {y})")
 
-    def _stacks() -> Any:
-        left, right = "x[q, k, i]" if turn_x else "x[q, i, k]", "y[r, j, k]" if turn_y else "y[r, k, j]"
-        order = "kij" if turn_x else "ikj"
+    def stacks(set_one: str) -> Any:
         ranges = {"i": "out.shape[1]", "j": "out.shape[2]", "k": "length"}
-        outer, middle, inner = (f"{index} in range({ranges[index]})" for index in ("ijk" if turn_y else order))
-        return _made(
-            _STACKS.format(
-                length=1 if turn_x else 2,
-                x="x[q].T" if turn_x else "x[q]",
-                y="y[r].T" if turn_y else "y[r]",
-                is_first="False" if adds else "b == 0 or len(out) > 1",
-                left=left,
-                right=right,
-                outer=outer,
-                middle=middle,
-                inner=inner,
-                clear="" if adds else "out[:] = 0",
-            )
-        )
+        order = "ijk" if turn_y else "kij" if turn_x else "ikj"
+        x, y = "x[q].T" if turn_x else "x[q]", "y[r].T" if turn_y else "y[r]"
+        texts = {
+            "length": 1 if turn_x else 2,
+            "clear": "" if adds else "out[:] = 0",
+            "is_first": "False" if adds else "b == 0 or len(out) > 1",
+            "left": "x[q, k, i]" if turn_x else "x[q, i, k]",
+            "right": "y[r, j, k]" if turn_y else "y[r, k, j]",
+            "set": set_one.format(x=x, y=y),
+        }
+        loops = {
+            name: f"{index} in range({ranges[index]})"
+            for name, index in zip(("outer", "middle", "inner"), order, strict=True)
+        }
+        return _made(_STACKS.format(x=x, y=y, **texts, **loops))
 
     return product
 
@@ -64,10 +64,14 @@ def product(out, x, y):
             np.dot({x}, {y}, out)
 """
 
+# Additions are loops: Numba takes seconds to compile `out += part`.
 _MATRICES_ADDED = """
 def product(out, x, y):
     if out.size and x.size:
-        out += np.dot({x}, {y})
+        part = np.dot({x}, {y})
+        for i in range(out.shape[0]):
+            for j in range(out.shape[1]):
+                out[i, j] += part[i, j]
 """
 
 _STACKS = """
@@ -92,11 +96,12 @@ def product(out, x, y):
                     for {inner}:
                         out[p, i, j] += {left} * {right}
         elif is_first:
-            np.dot({x}, {y}, part)
-            out[p] = part
+            {set}
         else:
             np.dot({x}, {y}, part)
-            out[p] += part
+            for i in range(out.shape[1]):
+                for j in range(out.shape[2]):
+                    out[p, i, j] += part[i, j]
 """
 
 
@@ -128,7 +133,9 @@ def matvec(out: Any, x: Any, y: Any) -> None:
 def add_matvec(out: Any, x: Any, y: Any) -> None:
     """out += x @ y"""
     if x.size:
-        out += np.dot(x, y)
+        part = np.dot(x, y)
+        for i in range(out.size):
+            out[i] += part[i]
 
 
 @register_jitable
@@ -140,8 +147,7 @@ def matvec_t(out: Any, x: Any, y: Any) -> None:
 @register_jitable
 def add_matvec_t(out: Any, x: Any, y: Any) -> None:
     """out += x.T @ y"""
-    if x.size:
-        out += np.dot(x.T, y)
+    add_matvec(out, x.T, y)
 
 
 @register_jitable
