@@ -25,7 +25,7 @@ from ..ir.walk import loads, map_expressions, statements, substitute, variables
 from . import branches, calls_of_own, carried, control, exceptions, expressions, flow, liveness, recursion
 from .arithmetic import elementwise
 from .builder import Builder
-from .numpy import indexing
+from .numpy import indexing, products
 from .source import Source, read
 from .values import NONE, UNDEFINED, ArrayValue, Closure, Scalar, Static, TupleValue, constant, whole
 
@@ -388,6 +388,8 @@ class Interpreter:
             build.uncertain = build.uncertain - {array.name} | {new.name}
         build.roots = {k: (new.name if v == array.name else v) for k, v in build.roots.items() if k != array.name}
         build.roots[new.name] = new.name
+        current = lambda name: new.name if name == array.name else name
+        build.twins = {current(k): set(map(current, twins)) for k, twins in build.twins.items()}
         build.transposed = {k: (new if x == array else x, turn) for k, (x, turn) in build.transposed.items()}
         return new
 
@@ -410,7 +412,7 @@ class Interpreter:
     def update(self, target: ArrayValue, value: Any, op: str | None) -> None:
         """`target = value` or `target op= value`, in place."""
         if op == "matmul":
-            value, op = expressions.binary(self, op, target, value), None
+            value, op = products.in_place(self.build, target, value), None
         indexing.write(self.build, target, value, op=op)
 
     def store_item(self, name: str, owner: TupleValue, items: ast.expr, value: Any, op: str | None) -> None:

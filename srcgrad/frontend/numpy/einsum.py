@@ -23,7 +23,7 @@ DOTS = "..."
 
 @rule(np.einsum)
 def einsum(build: Builder, *operands: Any, out: Any = None, optimize: Any = False, dtype: Any = None) -> Any:
-    """`optimize` is ignored: products of more than two arrays are taken in pairs where that saves a loop."""
+    """`optimize` changes nothing: products of more than two arrays are taken in pairs where that saves a loop."""
     if operands and isinstance(operands[0], Static) and isinstance(operands[0].value, str):
         subscripts, wanted = split(build, operands[0].value)
         arrays = operands[1:]

@@ -15,13 +15,14 @@ from ...errors import ArgumentError, ShapeError, place
 from ...ir import affine
 from ...ir.nodes import BOOL, Axis, Call, Const, Expr, If, Raise
 from ...ir.walk import is_constant
+from ...rules.compositions.registry import constant_integer
 from ..arithmetic import cast_value, elementwise, shape_text
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, TupleValue, remap, static_int, whole
 from . import creation, reductions, shapes
 from .contractions import Labels, contract
 from .creation import check_length
-from .table import absent, also_into, array_or_number, as_array, axis_number, dtype_or_none, rule
+from .table import absent, also_into, array_or_number, as_array, axis_number, check_kind, dtype_or_none, rule
 
 
 def as_values(build: Builder, *values: Any, dtype: Any = None) -> list[Any]:
@@ -71,9 +72,23 @@ def of_stacks(build: Builder, name: str, x: Any, core_x: Labels, y: Any, core_y:
 def matrix_product(build: Builder, x: Any, y: Any, name: str = "matmul") -> Any:
     """`x @ y`"""
     x, y = as_values(build, x, y)
+    for number, value in enumerate((x, y)):
+        if ndim(value) == 0:
+            build.refuse(f"{name}: operand {number} is a number, where an array is needed", error=ShapeError)
     core_x = ("k",) if ndim(x) == 1 else ("i", "k")
     core_y = ("k",) if ndim(y) == 1 else ("k", "j")
     return of_stacks(build, name, x, core_x, y, core_y, tuple(c for c in (*core_x, *core_y) if c != "k"))
+
+
+def in_place(build: Builder, x: ArrayValue, y: Any) -> ArrayValue:
+    """What `x @= y` puts into x."""
+    product = matrix_product(build, x, y, "@=")
+    if ndim(product) != x.ndim:
+        build.refuse(f"@= makes {ndim(product)} dimensions of {x.ndim}", "write it as  x = x @ y", error=ShapeError)
+    for length, wanted in zip(product.dims, x.dims, strict=True):
+        check_length(build, length, wanted)
+    check_kind(build, product, x)
+    return product
 
 
 @rule(np.matmul)
@@ -227,6 +242,15 @@ def as_deep(value: ArrayValue, depth: int) -> ArrayValue:
     return remap(value, (affine.ONE,) * lead + value.dims, [Axis(k + lead) for k in range(value.ndim)])
 
 
+@rule(constant_integer)
+def static_integer(build: Builder, value: Any, what: Any) -> Any:
+    if not isinstance(value, Scalar) or value.dtype.kind not in "iub":
+        build.refuse(f"{what.value} must be an integer", error=ArgumentError)
+    if not value.is_constant:
+        build.refuse(f"{what.value} must be a constant", "write the loop yourself")
+    return value
+
+
 # ------------------------------------------------------------------------------------------------ cross products
 
 
@@ -275,7 +299,10 @@ def components(build: Builder, vectors: ArrayValue) -> list[Any]:
     if isinstance(length, Const) and length.value not in (2, 3):
         build.refuse("incompatible dimensions for cross product (dimension must be 2 or 3)", error=ShapeError)
     if not isinstance(length, Const):
-        message = "np.cross is of three-dimensional vectors here, not of {} numbers" + place(build.span)
+        message = (
+            "np.cross takes vectors of a length that is no constant for three-dimensional, not for {}: "
+            "of two-dimensional ones write  a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]"
+        ) + place(build.span)
         build.emit(If(Call("ne", (length, affine.integer(3)), BOOL), (Raise("RuntimeShapeError", message, (length,)),)))
     count = length.value if isinstance(length, Const) else 3
     lead = [Axis(k) for k in range(vectors.ndim - 1)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from srcgrad.rules.compositions.registry import means
+from srcgrad.rules.compositions.registry import constant_integer, means
 
 
 @means(np.linalg.multi_dot)
@@ -31,9 +31,11 @@ def _chain_of_three(a, b, c):
 
 @means(np.linalg.matrix_power)
 def matrix_power(a, n):
-    a = np.asarray(a)
+    a, n = np.asarray(a), constant_integer(n, "the exponent")
     if a.ndim < 2:
-        raise ValueError("at least two-dimensional arrays are needed")
+        raise np.linalg.LinAlgError("the array must be at least two-dimensional")
+    if a.shape[-2] != a.shape[-1]:
+        raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square")
     if n == 0:
         return np.zeros_like(a) + np.eye(a.shape[-1], a.shape[-2], dtype=a.dtype)
     if n < 0:
