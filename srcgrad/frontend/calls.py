@@ -531,8 +531,18 @@ def is_instance(interpreter: Interpreter, value: Any, kind: Any) -> Any:
     return constant(isinstance(sample, expressions.plain(kind)))
 
 
+def static_integer(interpreter: Interpreter, value: Any, what: Static) -> Any:
+    """What a composition needs as a constant."""
+    if not isinstance(value, Scalar) or value.dtype.kind not in "iub":
+        interpreter.build.refuse(f"{what.value} must be an integer", error=ArgumentError)
+    if not value.is_constant:
+        interpreter.build.refuse(f"{what.value} must be a constant", "write the loop yourself")
+    return value
+
+
 BUILTINS: dict[Any, Callable[..., Any]] = {
     range: make_range, len: length, abs: absolute, pow: power, max: choose_extremum("max"), min: choose_extremum("min"),
     sum: total, float: to_float, bool: to_bool, print: show, tuple: make_tuple(tuple), list: make_tuple(list),
     enumerate: number_items, zip: zipped, reversed: turned, isinstance: is_instance,
+    compositions.registry.constant_integer: static_integer,
 }  # fmt: skip

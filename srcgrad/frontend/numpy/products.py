@@ -15,7 +15,6 @@ from ...errors import ArgumentError, ShapeError, place
 from ...ir import affine
 from ...ir.nodes import BOOL, Axis, Call, Const, Expr, If, Raise
 from ...ir.walk import is_constant
-from ...rules.compositions.registry import constant_integer
 from ..arithmetic import cast_value, elementwise, shape_text
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, TupleValue, remap, static_int, whole
@@ -240,15 +239,6 @@ def as_deep(value: ArrayValue, depth: int) -> ArrayValue:
     """With axes of length 1 ahead of its own, so that there are `depth` of them."""
     lead = depth - value.ndim
     return remap(value, (affine.ONE,) * lead + value.dims, [Axis(k + lead) for k in range(value.ndim)])
-
-
-@rule(constant_integer)
-def static_integer(build: Builder, value: Any, what: Any) -> Any:
-    if not isinstance(value, Scalar) or value.dtype.kind not in "iub":
-        build.refuse(f"{what.value} must be an integer", error=ArgumentError)
-    if not value.is_constant:
-        build.refuse(f"{what.value} must be a constant", "write the loop yourself")
-    return value
 
 
 # ------------------------------------------------------------------------------------------------ cross products
