@@ -104,6 +104,12 @@ def test_error_names_the_line() -> None:
     assert "np.ones((2, 3)) @ np.ones((2, 4))" in str(info.value)
 
 
+def test_error_in_a_chain_names_the_line() -> None:
+    with pytest.raises(ValueError) as info:
+        grad(from_arrow("x, y -> np.linalg.multi_dot([x, y, x])"), jit=False)(drawn(2, 2), drawn(3, 3))
+    assert "np.linalg.multi_dot([x, y, x])" in str(info.value)
+
+
 @pytest.mark.parametrize(
     ("arrow", "text"),
     [

@@ -85,6 +85,8 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
     if isinstance(target, np.dtype) or (isinstance(target, type) and issubclass(target, np.generic)):
         return convert(interpreter, np.dtype(target), args)
     plain = unwrap(target) if callable(target) else target
+    if inspect.isfunction(plain) and plain.__module__.startswith(compositions.__name__):  # a part of one
+        return call_composition(interpreter, plain, args, kwargs)
     if inspect.isfunction(plain) and not _is_library(plain):
         return call_function(interpreter, plain, args, kwargs)
     if isinstance(target, type) and issubclass(target, tuple) and hasattr(target, "_fields"):

@@ -16,17 +16,20 @@ def multi_dot(arrays, *, out=None):
     if np.ndim(arrays[-1]) == 1 and np.ndim(arrays[0]) != 1:
         return np.dot(arrays[0], multi_dot(arrays[1:]), out=out)
     if len(arrays) == 3 and np.ndim(arrays[0]) == 2:
-        return np.add(_chain_of_three(arrays[0], arrays[1], arrays[2]), 0, out=out)
+        return _chain_of_three(arrays[0], arrays[1], arrays[2], out)
     return multi_dot((np.dot(arrays[0], arrays[1]), *arrays[2:]), out=out)
 
 
-def _chain_of_three(a, b, c):
+def _chain_of_three(a, b, c, out):
     from_the_left = a.shape[0] * b.shape[1] * (a.shape[1] + c.shape[1])
     if from_the_left < a.shape[1] * c.shape[1] * (a.shape[0] + b.shape[1]):
         result = np.dot(np.dot(a, b), c)
     else:
         result = np.dot(a, np.dot(b, c))
-    return result
+    if out is None:
+        return result
+    np.copyto(out, result)
+    return out
 
 
 @means(np.linalg.matrix_power)
