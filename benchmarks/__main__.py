@@ -3,21 +3,29 @@
 python -m benchmarks tape        against tapes, JAX and adjoints by hand
 python -m benchmarks cost        how time and memory grow
 python -m benchmarks parallel    parallel=True on one thread and on two
+python -m benchmarks breadth     programs as other people write them: compiling, and a gradient beside its primal
 python -m benchmarks publish     the plots and docs/performance.md anew, from the figures that are there
 """
 
 import sys
 
-from benchmarks import cost, parallel, tape
+from benchmarks import breadth, cost, parallel, tape
 
 
 def publish(_: list[str]) -> None:
     tape.publish()
     cost.publish()
     parallel.publish()
+    breadth.publish()
 
 
-COMMANDS = {"tape": tape.main, "cost": cost.main, "parallel": parallel.main, "publish": publish}
+COMMANDS = {
+    "tape": tape.main,
+    "cost": cost.main,
+    "parallel": parallel.main,
+    "breadth": breadth.main,
+    "publish": publish,
+}
 
 if len(sys.argv) < 2 or sys.argv[1] not in COMMANDS:
     sys.exit(__doc__)

@@ -5,6 +5,7 @@
     memory PROGRAM SIZE CONTESTANT     how far one gradient raises the peak
     cost CASE times|memory             the points of a curve in cost.py
     parallel PROGRAM                   a row of parallel.py
+    breadth PROGRAM                    a row of breadth.py
 
 A crash, a lack of memory or a compiler that never ends costs one row and not the run.
 """
@@ -219,7 +220,20 @@ def parallel(name: str) -> Any:
     return row(name)
 
 
-JOBS = {"times": times, "first_call": first_call, "memory": memory, "cost": cost, "parallel": parallel}
+def breadth(name: str) -> Any:
+    from benchmarks.breadth import row
+
+    return row(name)
+
+
+JOBS = {
+    "times": times,
+    "first_call": first_call,
+    "memory": memory,
+    "cost": cost,
+    "parallel": parallel,
+    "breadth": breadth,
+}
 
 if __name__ == "__main__":
     print(json.dumps(JOBS[sys.argv[1]](*sys.argv[2:])))

@@ -512,8 +512,9 @@ def _statement(stmt: Stmt) -> list[ast.stmt]:
         case Absorb(into=into, out=out):
             return [ast.Expr(_parse_call("absorb", _name(into.name), _name(out.name)))]
         case CopyTo(target=target, source=source):
-            whole = _parse("()") if target.ndim == 0 else ast.Slice()
-            return [_assign(ast.Subscript(_name(target.name), whole, ast.Store()), _name(source.name))]
+            if target.ndim == 0:
+                return [_assign(ast.Subscript(_name(target.name), _parse("()"), ast.Store()), _name(source.name))]
+            return [ast.Expr(_parse_call("copy_to", _name(target.name), _name(source.name)))]
         case Swap(left=left, right=right):
             pair, swapped = [_name(left.name), _name(right.name)], [_name(right.name), _name(left.name)]
             return [_assign(ast.Tuple(pair, ast.Store()), ast.Tuple(swapped, ast.Load()))]

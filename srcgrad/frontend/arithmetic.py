@@ -183,11 +183,11 @@ def common_dims(builder: Builder, shapes: Sequence[tuple[Expr, ...]]) -> tuple[E
     out: list[Expr] = []
     for axis in range(-ndim, 0):
         lengths = [shape[axis] for shape in shapes if len(shape) >= -axis]
-        out.append(_common_length(builder, lengths, shapes))
+        out.append(common_length(builder, lengths, shapes))
     return tuple(out)
 
 
-def _common_length(builder: Builder, lengths: list[Expr], shapes: Sequence[tuple[Expr, ...]]) -> Expr:
+def common_length(builder: Builder, lengths: list[Expr], shapes: Sequence[tuple[Expr, ...]]) -> Expr:
     length: Expr = affine.ONE
     for other in lengths:
         if affine.same(length, other) or is_constant(other, 1):

@@ -113,7 +113,7 @@ class Names:
 
 REMEMBERED = (
     "block", "mutable", "pinned", "contiguous", "roots", "stale", "lower", "depth", "written",
-    "common_lengths", "compatible", "checked_lengths", "conformed", "turned",
+    "common_lengths", "compatible", "checked_lengths", "conformed", "turned", "transposed",
 )  # fmt: skip
 
 
@@ -132,6 +132,7 @@ class Builder:
         self.arguments_are_shared = True  # with the caller, who sees what is written to them
         self.uncertain: set[str] = set()  # memory that in Python may be in another order than C
         self.turned: set[str] = set()  # handles with their axes in another order than their memory has them
+        self.transposed: dict[str, tuple[Array, tuple[int, ...]]] = {}  # handles → what they are a transpose of
         self.other_layouts = False  # is an argument in another order than C?
         self.depth = 0  # of loops and branches
         self.parameters: set[str] = set()  # arrays that are handed in
@@ -365,6 +366,8 @@ class Builder:
         array = Array(self.names.fresh(name), base.dtype, dims)
         self.emit(View(array, base, how))
         self.roots[array.name] = self.root(base)
+        if isinstance(how, Transpose):
+            self.transposed[array.name] = base, how.order
         if isinstance(how, Transpose) or base.name in self.turned:
             self.turned.add(array.name)
         return array

@@ -22,7 +22,7 @@ from . import expressions, recursion
 from .arguments import SUPPORTED
 from .arithmetic import cast, elementwise
 from .calls_of_own import invoke
-from .numpy import complex_numbers, fourier, functions, reductions  # noqa: F401 (they register what they know)
+from .numpy import complex_numbers, einsum, fourier, functions, products, reductions  # noqa: F401 (rules register)
 from .numpy.table import METHODS, TABLE, nearest
 from .source import read, unwrap
 from .values import NONE, ArrayValue, Closure, Method, Range, Scalar, Static, TupleValue, constant, static_int, whole
@@ -87,6 +87,8 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
     if isinstance(target, np.dtype) or (isinstance(target, type) and issubclass(target, np.generic)):
         return convert(interpreter, np.dtype(target), args)
     plain = unwrap(target) if callable(target) else target
+    if inspect.isfunction(plain) and plain.__module__.startswith(compositions.__name__):  # a part of one
+        return call_composition(interpreter, plain, args, kwargs)
     if inspect.isfunction(plain) and not _is_library(plain):
         return call_function(interpreter, plain, args, kwargs)
     if isinstance(target, type) and issubclass(target, tuple) and hasattr(target, "_fields"):
@@ -317,6 +319,8 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
             return constant(owner.dtype.itemsize)
         case "T":
             return TABLE[np.transpose](build, owner) if isinstance(owner, ArrayValue) else owner
+        case "mT" if owner_dims:
+            return TABLE[np.matrix_transpose](build, owner)
         case "real":
             return complex_numbers.real(build, owner)
         case "imag":
@@ -553,8 +557,18 @@ def is_instance(interpreter: Interpreter, value: Any, kind: Any) -> Any:
     return constant(isinstance(sample, expressions.plain(kind)))
 
 
+def static_integer(interpreter: Interpreter, value: Any, what: Static) -> Any:
+    """What a composition needs as a constant."""
+    if not isinstance(value, Scalar) or value.dtype.kind not in "iub":
+        interpreter.build.refuse(f"{what.value} must be an integer", error=ArgumentError)
+    if not value.is_constant:
+        interpreter.build.refuse(f"{what.value} must be a constant", "write the loop yourself")
+    return value
+
+
 BUILTINS: dict[Any, Callable[..., Any]] = {
     range: make_range, len: length, abs: absolute, pow: power, max: choose_extremum("max"), min: choose_extremum("min"),
     sum: total, float: to_float, bool: to_bool, complex: to_complex, print: show, tuple: make_tuple(tuple),
     list: make_tuple(list), enumerate: number_items, zip: zipped, reversed: turned, isinstance: is_instance,
+    compositions.registry.constant_integer: static_integer,
 }  # fmt: skip

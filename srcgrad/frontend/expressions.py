@@ -18,7 +18,7 @@ from . import calls
 from .arithmetic import cast, elementwise
 from .builder import Builder
 from .comprehensions import comprehension
-from .numpy import indexing, linalg
+from .numpy import indexing, products
 from .recursion import NotYetKnown
 from .values import (
     ArrayValue,
@@ -176,7 +176,7 @@ def element(value: ArrayValue, index: Expr) -> Any:
 def binary(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
     build = interpreter.build
     if op == "matmul":
-        return linalg.matmul(build, as_array(interpreter, x), as_array(interpreter, y), name="@")
+        return products.matrix_product(build, x, y, name="@")
     if isinstance(x, TupleValue) or isinstance(y, TupleValue):
         return _tuple_arithmetic(interpreter, op, x, y)
     if isinstance(x, Static) and isinstance(y, Static):

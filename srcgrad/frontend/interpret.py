@@ -25,7 +25,7 @@ from ..ir.walk import loads, map_expressions, statements, substitute, variables
 from . import branches, calls_of_own, carried, control, exceptions, expressions, flow, liveness, recursion
 from .arithmetic import elementwise
 from .builder import Builder
-from .numpy import indexing
+from .numpy import indexing, products
 from .source import Source, read
 from .values import NONE, UNDEFINED, ArrayValue, Closure, Scalar, Static, TupleValue, constant, whole
 
@@ -390,6 +390,9 @@ class Interpreter:
             build.uncertain = build.uncertain - {array.name} | {new.name}
         build.roots = {k: (new.name if v == array.name else v) for k, v in build.roots.items() if k != array.name}
         build.roots[new.name] = new.name
+        current = lambda name: new.name if name == array.name else name
+        build.twins = {current(k): set(map(current, twins)) for k, twins in build.twins.items()}
+        build.transposed = {k: (new if x == array else x, turn) for k, (x, turn) in build.transposed.items()}
         return new
 
     # -------------------------------------------------------------------------------------------- writing
@@ -406,7 +409,12 @@ class Interpreter:
         if len(index) == 1 and isinstance(index[0], ArrayValue) and index[0].dtype == np.dtype(bool):
             if indexing.masked_write(self.build, owner, index[0], value, op):
                 return
-        target = indexing.subscript(self.build, owner, index)
+        self.update(indexing.subscript(self.build, owner, index), value, op)
+
+    def update(self, target: ArrayValue, value: Any, op: str | None) -> None:
+        """`target = value` or `target op= value`, in place."""
+        if op == "matmul":
+            value, op = products.in_place(self.build, target, value), None
         indexing.write(self.build, target, value, op=op)
 
     def part(self, target: ast.Attribute) -> ArrayValue:
@@ -437,8 +445,8 @@ class Interpreter:
         if isinstance(stmt.target, ast.Name):
             current = expressions.evaluate(self, ast.copy_location(ast.Name(stmt.target.id, ast.Load()), stmt.target))
             value = expressions.evaluate(self, stmt.value)
-            if isinstance(current, ArrayValue) and op != "matmul":
-                indexing.write(self.build, current, value, op=op)
+            if isinstance(current, ArrayValue):
+                self.update(current, value, op)
             else:
                 self.bind(stmt.target.id, expressions.binary(self, op, current, value), mark)
             return

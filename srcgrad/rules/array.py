@@ -1,7 +1,7 @@
 """The adjoints of library calls, as library calls on shadows.
 
 matmul(C, A, B)      →   add_matmul_nt(A_b, C_b, B)        A_b += C_b @ B.T
-                         add_matmul_tn(B_b, A, C_b)        B_b += A.T @ C_b
+                         add_matmul_tn(B_b, A, C_b)        B_b += A.T @ C_b       (and the same of stacks)
 fft(Y, X, scale, 0)  →   add_fft(X_b, Y_b, scale, 0)       X_b += scale * (F @ Y_b), as F is symmetric
 """
 
@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-
-from ..ir.nodes import Array
 
 
 @dataclass(frozen=True)
@@ -22,15 +20,8 @@ class Term:
     operands: tuple[int | str, ...]
 
 
-def _matmul(x: Array, y: Array) -> tuple[Term, ...]:
-    match x.ndim, y.ndim:
-        case 2, 2:
-            return Term(0, "add_matmul_nt", ("out", 1)), Term(1, "add_matmul_tn", (0, "out"))
-        case 2, 1:
-            return Term(0, "add_outer", ("out", 1)), Term(1, "add_matvec_t", (0, "out"))
-        case 1, 2:
-            return Term(0, "add_matvec", (1, "out")), Term(1, "add_outer", (0, "out"))
-    raise AssertionError((x.ndim, y.ndim))
+def _always(*terms: Term) -> Callable[..., tuple[Term, ...]]:
+    return lambda *args: terms
 
 
 def _linear(routine: str) -> Callable[..., tuple[Term, ...]]:
@@ -38,10 +29,17 @@ def _linear(routine: str) -> Callable[..., tuple[Term, ...]]:
     return lambda *args: (Term(0, routine, ("out", *range(1, len(args)))),)
 
 
+# fmt: off
 ADJOINTS: dict[str, Callable[..., tuple[Term, ...]]] = {
-    "matmul": _matmul,
-    "fft": _linear("add_fft"),
-    "ifft": _linear("add_ifft"),
-    "rfft": _linear("add_rfft_adjoint"),
-    "irfft": _linear("add_irfft_adjoint"),
+    "matmul":    _always(Term(0, "add_matmul_nt", ("out", 1)), Term(1, "add_matmul_tn", (0, "out"))),
+    "matmul_nt": _always(Term(0, "add_matmul",    ("out", 1)), Term(1, "add_matmul_tn", ("out", 0))),
+    "matmul_tn": _always(Term(0, "add_matmul_nt", (1, "out")), Term(1, "add_matmul",    (0, "out"))),
+    "matmul_tt": _always(Term(0, "add_matmul_tt", (1, "out")), Term(1, "add_matmul_tt", ("out", 0))),
+    "matvec":    _always(Term(0, "add_outer",     ("out", 1)), Term(1, "add_matvec_t",  (0, "out"))),
+    "matvec_t":  _always(Term(0, "add_outer",     (1, "out")), Term(1, "add_matvec",    (0, "out"))),
+    "fft":       _linear("add_fft"),
+    "ifft":      _linear("add_ifft"),
+    "rfft":      _linear("add_rfft_adjoint"),
+    "irfft":     _linear("add_irfft_adjoint"),
 }
+# fmt: on

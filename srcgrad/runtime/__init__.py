@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from srcgrad.runtime import arrays, complex_numbers, errors, extrema, fourier, lent, special, threads, vector_math
+from srcgrad.runtime import (
+    arrays,
+    complex_numbers,
+    errors,
+    extrema,
+    fourier,
+    lent,
+    products,
+    special,
+    threads,
+    vector_math,
+)
 from srcgrad.runtime.arrays import *  # noqa: F403
 from srcgrad.runtime.complex_numbers import *  # noqa: F403
 from srcgrad.runtime.errors import *  # noqa: F403
 from srcgrad.runtime.extrema import *  # noqa: F403
 from srcgrad.runtime.fourier import *  # noqa: F403
 from srcgrad.runtime.lent import *  # noqa: F403
+from srcgrad.runtime.products import *  # noqa: F403
 from srcgrad.runtime.special import *  # noqa: F403
 from srcgrad.runtime.threads import *  # noqa: F403
 from srcgrad.runtime.vector_math import *  # noqa: F403
@@ -20,6 +32,7 @@ __all__ = [
     *extrema.__all__,
     *fourier.__all__,
     *lent.__all__,
+    *products.__all__,
     *special.__all__,
     *threads.__all__,
     *vector_math.__all__,

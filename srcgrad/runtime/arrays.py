@@ -27,82 +27,11 @@ def find_nonzero(positions: Any, mask: Any) -> None:
             k += 1
 
 
-@register_jitable
-def matmul(out: Any, x: Any, y: Any) -> None:
-    """out = x @ y"""
-    if out.size:
-        if x.shape[-1] == 0:
-            out[:] = 0
-        else:
-            np.dot(x, y, out)
-
-
-@register_jitable
-def matmul_nt(out: Any, x: Any, y: Any) -> None:
-    """out = x @ y.T"""
-    matmul(out, x, y.T)
-
-
-@register_jitable
-def add_matmul_nt(out: Any, x: Any, y: Any) -> None:
-    """out += x @ y.T"""
-    if out.size and x.size:
-        out += np.dot(x, y.T)
-
-
-@register_jitable
-def matmul_tn(out: Any, x: Any, y: Any) -> None:
-    """out = x.T @ y"""
-    matmul(out, x.T, y)
-
-
-@register_jitable
-def add_matmul_tn(out: Any, x: Any, y: Any) -> None:
-    """out += x.T @ y"""
-    if out.size and x.size:
-        out += np.dot(x.T, y)
-
-
-@register_jitable
-def matvec(out: Any, x: Any, y: Any) -> None:
-    """out = x @ y"""
-    matmul(out, x, y)
-
-
-@register_jitable
-def add_matvec(out: Any, x: Any, y: Any) -> None:
-    """out += x @ y"""
-    if x.size:
-        out += np.dot(x, y)
-
-
-@register_jitable
-def matvec_t(out: Any, x: Any, y: Any) -> None:
-    """out = x.T @ y"""
-    matmul(out, x.T, y)
-
-
-@register_jitable
-def add_matvec_t(out: Any, x: Any, y: Any) -> None:
-    """out += x.T @ y"""
-    if x.size:
-        out += np.dot(x.T, y)
-
-
-@register_jitable
-def outer(out: Any, x: Any, y: Any) -> None:
-    """out = x[:, None] * y"""
-    for i in range(x.size):
-        for j in range(y.size):
-            out[i, j] = x[i] * y[j]
-
-
-@register_jitable
-def add_outer(out: Any, x: Any, y: Any) -> None:
-    """out += x[:, None] * y"""
-    for i in range(x.size):
-        for j in range(y.size):
-            out[i, j] += x[i] * y[j]
+def copy_to(target: Any, source: Any) -> None:
+    """target[...] = source, of one shape (what Numba makes of that statement takes a second to compile)."""
+    if target.shape != source.shape:
+        raise ValueError("arrays of two shapes")
+    target[...] = source
 
 
 def conform(x: Any, shape: Any) -> Any:
@@ -137,6 +66,15 @@ def _made(name: str, lines: str) -> Any:
 
 def _from(array: str, other: str, ndim: int) -> str:
     return ", ".join(f"i{k} if {array}.shape[{k}] == {other}.shape[{k}] else 0" for k in range(ndim))
+
+
+@overload(copy_to)
+def _copy_to(target, source):
+    here = ", ".join(f"i{k}" for k in range(source.ndim))
+    other = " or ".join(f"target.shape[{k}] != source.shape[{k}]" for k in range(source.ndim))
+    check = f"    if {other}:\n        raise ValueError('arrays of two shapes')"
+    body = _nest(source.ndim, "source", f"target[{here}] = source[{here}]").replace("\n    ", "\n").removeprefix("    ")
+    return _made("copy_to", f"def copy_to(target, source):\n{check}\n{body}\n")
 
 
 @overload(conform)
@@ -191,20 +129,10 @@ def push_array(buffer: Any, top: Any, values: Any) -> Any:
 
 __all__ = [
     "absorb",
-    "add_matmul_nt",
-    "add_matmul_tn",
-    "add_matvec",
-    "add_matvec_t",
-    "add_outer",
     "conform",
     "conform_zeros",
+    "copy_to",
     "find_nonzero",
-    "matmul",
-    "matmul_nt",
-    "matmul_tn",
-    "matvec",
-    "matvec_t",
-    "outer",
     "push",
     "push_array",
     "trip_count",

@@ -19,6 +19,8 @@ from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.core.extending import intrinsic, overload, register_jitable
 
+from srcgrad.runtime.arrays import _made, _nest, copy_to
+
 __all__ = [
     "add_fft",
     "add_ifft",
@@ -226,6 +228,18 @@ def _part(array: Any) -> Any:
 # ------------------------------------------------------------------------------------------------- their adjoints
 
 
+def _add(out: Any, part: Any) -> None:
+    out += part
+
+
+@overload(_add)
+def _compiled_add(out, part):  # Numba takes seconds to compile `out += part`
+    here = ", ".join(f"i{k}" for k in range(out.ndim))
+    return _made(
+        "add", f"def add(out, part):\n    if out.size:\n{_nest(out.ndim, 'out', f'out[{here}] += part[{here}]')}\n"
+    )
+
+
 @register_jitable
 def rfft_adjoint(x_b: Any, out_b: Any, scale: Any, axis: int) -> None:
     """x_b = scale * the real part of the sums with exp(-2 pi i j k / n) over the half"""
@@ -240,7 +254,7 @@ def irfft_adjoint(x_b: Any, out_b: Any, scale: Any, axis: int) -> None:
     half = np.empty_like(x_b)
     rfft(half, out_b, scale, axis)
     _weigh(half, axis, out_b.shape[axis], 2.0)
-    x_b[...] = np.conj(half)
+    copy_to(x_b, np.conj(half))
 
 
 @register_jitable
@@ -261,25 +275,25 @@ def add_fft(x_b: Any, out_b: Any, scale: Any, *axes: int) -> None:
     """x_b += scale * the transform of out_b"""
     part = np.empty_like(x_b)
     fft(part, out_b, scale, *axes)
-    x_b += part
+    _add(x_b, part)
 
 
 @register_jitable
 def add_ifft(x_b: Any, out_b: Any, scale: Any, *axes: int) -> None:
     part = np.empty_like(x_b)
     ifft(part, out_b, scale, *axes)
-    x_b += part
+    _add(x_b, part)
 
 
 @register_jitable
 def add_rfft_adjoint(x_b: Any, out_b: Any, scale: Any, axis: int) -> None:
     part = np.empty_like(x_b)
     rfft_adjoint(part, out_b, scale, axis)
-    x_b += part
+    _add(x_b, part)
 
 
 @register_jitable
 def add_irfft_adjoint(x_b: Any, out_b: Any, scale: Any, axis: int) -> None:
     part = np.empty_like(x_b)
     irfft_adjoint(part, out_b, scale, axis)
-    x_b += part
+    _add(x_b, part)

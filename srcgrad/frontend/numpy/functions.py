@@ -12,7 +12,7 @@ from ...rules.names import FUNCTIONS, OPERAND_DTYPES
 from ..arithmetic import cast, cast_value, element_under, elementwise
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, static_int, whole
-from . import complex_numbers, creation, indexing, linalg, reductions, shapes
+from . import complex_numbers, creation, indexing, reductions, shapes
 from .table import (
     TABLE,
     Handler,
@@ -178,39 +178,6 @@ def count_nonzero(build: Builder, a: Any, axis: Any = None, *, keepdims: Any = F
 @rule(np.linalg.norm)
 def norm(build: Builder, x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
     return reductions.norm(build, as_array(build, x), None if absent(ord) else ord, axis, flag(keepdims))
-
-
-# ------------------------------------------------------------------------------------------------------ products
-
-
-@rule(np.dot, method="dot")
-def dot(build: Builder, a: Any, b: Any, out: Any = None) -> Any:
-    return also_into(build, out, linalg.dot(build, array_or_number(build, a), array_or_number(build, b)))
-
-
-@rule(np.matmul)
-def matmul(build: Builder, a: Any, b: Any, out: Any = None) -> Any:
-    return also_into(build, out, linalg.matmul(build, array_or_number(build, a), array_or_number(build, b)))
-
-
-@rule(np.outer)
-def outer(build: Builder, a: Any, b: Any, out: Any = None) -> Any:
-    return also_into(build, out, linalg.outer(build, array_or_number(build, a), array_or_number(build, b)))
-
-
-@rule(np.vdot)
-def vdot(build: Builder, a: Any, b: Any) -> Any:
-    """The sum of conj(a) * b over all elements."""
-    a, b = (shapes.ravel(build, array_or_number(build, value)) for value in (a, b))
-    return linalg.dot(build, complex_numbers.conjugate(build, a) if a.dtype.kind == "c" else a, b)
-
-
-@rule(np.inner)
-def inner(build: Builder, a: Any, b: Any) -> Any:
-    a, b = array_or_number(build, a), array_or_number(build, b)
-    if isinstance(a, ArrayValue) and isinstance(b, ArrayValue) and (a.ndim > 1 or b.ndim > 1):
-        return build.refuse("np.inner of matrices is not supported yet", "a @ b.T")
-    return linalg.dot(build, a, b)
 
 
 # -------------------------------------------------------------------------------------------------------- shapes

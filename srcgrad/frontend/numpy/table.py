@@ -75,8 +75,16 @@ def also_into(build: Builder, out: Any, value: Any) -> Any:
     if absent(out):
         return value
     target = out.items[0] if isinstance(out, TupleValue) else out
+    check_kind(build, value, target)
     indexing.write(build, target, value)
     return target
+
+
+def check_kind(build: Builder, value: Any, target: Any) -> None:
+    if not np.can_cast(value.dtype, target.dtype, "same_kind"):
+        build.refuse(
+            f"a result of dtype {value.dtype} can't be stored in an array of {target.dtype}", error=ArgumentError
+        )
 
 
 def axis_number(build: Builder, value: Any) -> int:

@@ -21,3 +21,8 @@ def means(*functions: Any, method: str | None = None) -> Callable[[Composition],
         return composition
 
     return register
+
+
+def constant_integer(value: Any, what: str) -> Any:
+    """The value, which must be a constant integer where a composition is interpreted."""
+    return value

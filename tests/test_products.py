@@ -1,0 +1,160 @@
+"""Products of arrays: what is BLAS and what is a loop, what does not fit, and what is a view."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from support import from_arrow, from_text
+
+from srcgrad import ShapeError, SrcgradError, UnsupportedError, grad
+
+
+def drawn(*shape: int) -> np.ndarray:
+    return np.random.default_rng(sum(shape)).uniform(-1, 1, shape)
+
+
+def primal(arrow: str, *args: Any) -> str:
+    """The text of the loops and calls of the function itself."""
+    return grad(from_arrow(arrow), jit=False).source(*args, kind="primal")
+
+
+@pytest.mark.parametrize(
+    ("arrow", "shapes", "routine"),
+    [
+        ("x, y -> np.einsum('ij,jk->ik', x, y)", ((3, 4), (4, 5)), "matmul("),
+        ("x, y -> np.einsum('ij,kj->ik', x, y)", ((3, 4), (5, 4)), "matmul_nt("),
+        ("x, y -> np.einsum('ij,jk->ki', x, y)", ((3, 4), (4, 5)), "matmul_tt("),
+        ("x, y -> np.einsum('bij,bjk->bik', x, y)", ((2, 3, 4), (2, 4, 5)), "matmul("),
+        ("x, y -> np.tensordot(x, y, 2)", ((2, 3, 4), (3, 4, 5)), "matmul("),
+        ("x, y -> np.einsum('ijk,jk->i', x, y)", ((2, 3, 4), (3, 4)), "matvec("),
+        ("x, y -> x.T @ y", ((4, 3), (4, 5)), "matmul_tn("),
+        ("x, y -> x.mT @ y", ((2, 4, 3), (2, 4, 5)), "matmul_tn("),
+        ("x, y -> y @ x.T", ((3, 4), (4,)), "matvec("),
+        ("x, y -> x @ y", ((2, 3, 4), (4, 5)), "matmul("),
+    ],
+)
+def test_matrix_products_are_blas(arrow: str, shapes: Any, routine: str) -> None:
+    """One call, of the operands as they are: nothing is copied ahead of it, and nothing after."""
+    text = primal(arrow, *(drawn(*shape) for shape in shapes))
+    assert f"    {routine}" in text
+    assert "for " not in text
+    assert text.count("np.empty") == 1
+
+
+@pytest.mark.parametrize(
+    ("arrow", "shapes", "loops"),
+    [
+        ("x, y -> np.einsum('ij,ij->', x, y)", ((3, 4), (3, 4)), 2),
+        ("x, y -> np.einsum('i,ij,j->', x, y, x)", ((3,), (3, 3)), 2),
+        ("x, y -> np.vdot(x, y)", ((3, 4), (3, 4)), 1),
+        ("x, y -> x @ y", ((3,), (3,)), 1),
+        ("x, y -> np.trace(x) * y", ((3, 3), ()), 1),
+    ],
+)
+def test_other_products_are_one_nest_of_loops(arrow: str, shapes: Any, loops: int) -> None:
+    text = primal(arrow, *(drawn(*shape) if shape else 1.0 for shape in shapes))
+    assert text.count("for ") == loops
+    assert "np.empty" not in text and "np.zeros" not in text
+
+
+@pytest.mark.parametrize(
+    ("arrow", "shapes"),
+    [
+        ("x, y -> x @ y", ((2, 3), (2, 3))),
+        ("x, y -> x @ y", ((2, 3, 3), (4, 3, 3))),
+        ("x, y -> x @ y[0]", ((2, 3), (3,))),
+        ("x, y -> np.dot(x, y)", ((2, 3), (2, 3))),
+        ("x, y -> np.inner(x, y)", ((2, 3), (2, 2))),
+        ("x, y -> np.vdot(x, y)", ((2, 3), (2, 2))),
+        ("x, y -> np.tensordot(x, y, 2)", ((2, 3), (3, 2))),
+        ("x, y -> np.tensordot(x, y, ((0,), (0, 1)))", ((2, 3), (2, 3))),
+        ("x, y -> np.einsum('ij,jk->iz', x, y)", ((2, 3), (3, 2))),
+        ("x, y -> np.einsum('ij,jk->ii', x, y)", ((2, 3), (3, 2))),
+        ("x, y -> np.einsum('ij,jk', x)", ((2, 3), ())),
+        ("x, y -> np.einsum('ijk,jk', x, y)", ((2, 3), (3, 2))),
+        ("x, y -> np.einsum('ii', x)", ((2, 3), ())),
+        ("x, y -> np.einsum('i$', x)", ((2, 3), ())),
+        ("x, y -> np.einsum('ij,jk', x, y)", ((2, 3), (2, 3))),
+        ("x, y -> np.einsum('...i->i', x)", ((2, 3), ())),
+        ("x, y -> np.cross(x, y)", ((2, 4), (4,))),
+        ("x, y -> np.trace(x)", ((3,), ())),
+        ("x, y -> np.diagonal(x, 0, 1, 1)", ((3, 3), ())),
+        ("x, y -> np.linalg.multi_dot([x])", ((3, 3), ())),
+        ("x, y -> np.linalg.outer(x, x)", ((3, 3), ())),
+        ("x, y -> np.linalg.matrix_power(x, 2)", ((2, 3), ())),
+        ("x, y -> np.linalg.matrix_power(x, 2)", ((3,), ())),
+    ],
+)
+def test_shapes_that_do_not_fit(arrow: str, shapes: Any) -> None:
+    """A ValueError, where NumPy raises one too."""
+    f = from_arrow(arrow)
+    args = [drawn(*shape) for shape in shapes]
+    with pytest.raises(ValueError):
+        f(*args)
+    with pytest.raises(ValueError):
+        grad(f, jit=False)(*args)
+
+
+def test_error_names_the_line() -> None:
+    with pytest.raises(ShapeError) as info:
+        grad(from_arrow("x -> np.ones((2, 3)) @ np.ones((2, 4)) * x"), jit=False)(1.0)
+    assert "shapes (2, 3) and (2, 4) don't fit: 3 (dim 1) != 2 (dim 0)" in str(info.value)
+    assert "np.ones((2, 3)) @ np.ones((2, 4))" in str(info.value)
+
+
+def test_error_in_a_chain_names_the_line() -> None:
+    with pytest.raises(ValueError) as info:
+        grad(from_arrow("x, y -> np.linalg.multi_dot([x, y, x])"), jit=False)(drawn(2, 2), drawn(3, 3))
+    assert "np.linalg.multi_dot([x, y, x])" in str(info.value)
+
+
+@pytest.mark.parametrize(
+    ("arrow", "text"),
+    [
+        ("x, n -> np.linalg.matrix_power(x, n)", "the exponent must be a constant"),
+        ("x, n -> np.linalg.matrix_power(x, 2.0)", "the exponent must be an integer"),
+        ("x, n -> np.matmul(x, x, out=np.empty((2, 2), int))", "can't be stored in an array of int64"),
+    ],
+)
+def test_refused(arrow: str, text: str) -> None:
+    with pytest.raises(SrcgradError, match=text):
+        grad(from_arrow(arrow), jit=False)(drawn(2, 2), 2)
+
+
+def test_in_place_product_keeps_its_shape_and_kind() -> None:
+    f = from_text("def f(x, y):\n    z = x.copy()\n    z @= y\n    return z\n", "f")
+    with pytest.raises(ValueError):
+        grad(f, jit=False)(drawn(2, 3), drawn(3, 4))
+    with pytest.raises(ValueError):
+        grad(f, jit=False)(drawn(3), drawn(3))
+    with pytest.raises(TypeError):
+        grad(f, jit=False)(np.ones((3, 3), int), drawn(3, 3))
+
+
+@pytest.mark.parametrize("call", ["np.diagonal(x)", "np.einsum('ii->i', x)"])
+def test_copies_that_may_be_views_in_numpy(call: str) -> None:
+    """They are not read once the array was written."""
+    lines = ["import numpy as np", "", "", "def f(x):", "    x = x * 1.0", f"    d = {call}", "    x[0, 0] = 2.0"]
+    f = from_text("\n".join([*lines, "    return d.sum()", ""]), "f")
+    with pytest.raises(UnsupportedError):
+        grad(f, jit=False)(drawn(3, 3))
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+def test_stacks_of_length_one_at_run_time(jit: bool) -> None:
+    """That a length is 1, and stands for all, is only seen at run time."""
+    f = grad(from_arrow("x, y -> x @ y"), jit=jit)
+    for shape in ((2, 3, 4), (1, 3, 4)):
+        x, y, v = drawn(*shape), drawn(2, 4, 3), drawn(2, 3, 3)
+        np.testing.assert_allclose(f(x, y), x @ y)
+        x_b, y_b = f.backward(x, y, v)
+        np.testing.assert_allclose(x_b, (v @ y.mT).sum(axis=0, keepdims=True) if shape[0] == 1 else v @ y.mT)
+        np.testing.assert_allclose(y_b, np.broadcast_to(x.mT, (2, 4, 3)) @ v)
+
+
+def test_booleans_multiply_and_add_as_and_and_or() -> None:
+    f = grad(from_arrow("x, m -> (m @ m) * x"), jit=False)
+    m = np.array([[True, True], [False, True]])
+    np.testing.assert_array_equal(f(1.0, m), (m @ m) * 1.0)
