@@ -378,12 +378,9 @@ class Builder:
         if value.is_window:
             return self.view(value, name)
         copy = self.materialize(value, name)
-        match value.element:
-            case Load(array=array) if value.has_run_time_step:
-                self.twin(copy, array)
-            case Call(op="real" | "imag", args=(Load(array=array),)):  # a view in NumPy
-                self.twin(copy, array)
-        return copy
+        if value.has_run_time_step:
+            self.twin(copy, value.element.array)  # type: ignore[attr-defined]
+        return self.twin_of_part(copy, value)
 
     def in_order(self, value: ArrayValue, name: str = "t") -> Array:
         """The value as a C-contiguous array."""
@@ -391,7 +388,14 @@ class Builder:
             array = self.stored(value, name)
             if array.name in self.contiguous:
                 return array
-        return self.materialize(value, name, copy=True)
+        return self.twin_of_part(self.materialize(value, name, copy=True), value)
+
+    def twin_of_part(self, copy: Array, value: ArrayValue) -> Array:
+        """The copy; of z.real and z.imag, NumPy has a view."""
+        match value.element:
+            case Call(op="real" | "imag", args=(Load(array=array),)):
+                self.twin(copy, array)
+        return copy
 
     # --------------------------------------------------------------------------------------------- aliases
 
