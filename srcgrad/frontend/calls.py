@@ -249,6 +249,8 @@ def _defaults(function: Any) -> dict[str, Any]:
 def call_function(interpreter: Interpreter, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     from .interpret import Frame
 
+    if interpreter.frame.is_composition and function.__module__.startswith(compositions.__name__):
+        return call_composition(interpreter, function, args, kwargs)
     source, defaults = read(function), _defaults(function)
     bound = bind_arguments(interpreter, source.node.args, source.name, defaults, args, kwargs)
     if recursion.key_of(source) in interpreter.callees.chosen.own:

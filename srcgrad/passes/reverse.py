@@ -70,7 +70,7 @@ from ..ir.walk import (
     variables,
     with_blocks,
 )
-from ..rules.array import ADJOINTS
+from ..rules.array import ADJOINTS, Result
 from ..rules.scalar import PRIMITIVES, times
 from .find_active import differentiates, is_linear
 from .info import Info, roots_of
@@ -154,7 +154,7 @@ class _Reverse:
             out.append(with_blocks(labelled, inner) if inner else labelled)
             if isinstance(stmt, Invoke) and is_differentiated(self, stmt):
                 out[-1] = replace(labelled, half="forward")  # type: ignore[call-arg]
-            if isinstance(stmt, (While, Invoke)):
+            if isinstance(stmt, (While, Invoke, Library)):
                 out.append(Comment("", label=self.next_label()))  # here `trip` is the count, and arrays are written
         return tuple(out)
 
@@ -315,8 +315,8 @@ class _Reverse:
                 if not then and not orelse:
                     return []
                 return [If(self.old(condition, at), tuple(then), tuple(orelse), label=at)]
-            case Library(routine=routine, out=out, args=args) if self.is_active(out):
-                return self.library(routine, out, args, at)
+            case Library():
+                return self.library(stmt)
             case Invoke(half="forward"):
                 return adjoint_of_call(self, stmt)
             case Rule(outputs=outputs) if any(self.is_active(o) for o in outputs):
@@ -393,15 +393,28 @@ class _Reverse:
         last = Call("sub", (Old(stmt.trip, stmt.label + 1), affine.ONE), INT64)
         return [For(stmt.trip, last, affine.integer(-1), affine.integer(-1), body, True, label=stmt.label)]
 
-    def library(self, routine: str, out: Array, args: tuple[Any, ...], at: int) -> list[Stmt]:
+    def library(self, stmt: Library) -> list[Stmt]:
+        at, args, outs = stmt.label, stmt.args, stmt.outs
+        if not any(map(self.is_active, outs)):
+            return []
         done: list[Stmt] = []
-        for term in ADJOINTS[routine](*args):
-            if self.is_active(args[term.to]):
-                operands = tuple(
-                    self.shadow(out) if isinstance(k, str) else OldArray(args[k], at) for k in term.operands
-                )
-                done.append(Library(term.routine, self.shadow(args[term.to]), operands))
+        for term in ADJOINTS[stmt.routine](*args):
+            to, out = args[term.to], outs[term.of]
+            if isinstance(to, Array) and self.is_active(to) and self.is_active(out):
+                operands = tuple(self.operand(stmt, out, k, at) for k in term.operands)
+                done.append(Library(term.routine, self.shadow(to), operands))
         return done
+
+    def operand(self, stmt: Library, out: Array, which: int | str | Result, at: int) -> Any:
+        match which:
+            case "out":
+                return self.shadow(out)
+            case Result(number=number):
+                return OldArray(stmt.outs[number], at + 1)  # as they are after the statement
+            case int():
+                arg = stmt.args[which]
+                return OldArray(arg, at) if isinstance(arg, Array) else self.old(arg, at)  # type: ignore[arg-type]
+        raise AssertionError(which)
 
     def rule(self, stmt: Rule) -> list[Stmt]:
         """The adjoint that came with the rule; what it does not make itself is read as it was then."""

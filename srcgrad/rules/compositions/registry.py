@@ -21,3 +21,8 @@ def means(*functions: Any, method: str | None = None) -> Callable[[Composition],
         return composition
 
     return register
+
+
+def library(routine: str, *arguments: Any) -> Any:
+    """In a composition: what a routine of `rules.array.SIGNATURES` makes of these arrays."""
+    raise AssertionError(routine, arguments)
