@@ -10,7 +10,16 @@ from typing import Any
 import numpy as np
 from numba.extending import register_jitable
 
-from srcgrad.runtime.lapack import factorise, solve_factorised, solve_triangle
+from srcgrad.runtime.lapack import (
+    add_to,
+    copy_to,
+    factorise,
+    product,
+    solve_factorised,
+    solve_triangle,
+    times_columns,
+    turned,
+)
 from srcgrad.runtime.stacks import on_stacks
 
 # ------------------------------------------------------------------------------------------------------- solves
@@ -31,7 +40,7 @@ def solve_to_right(b_b: Any, lu: Any, pivots: Any, x_b: Any) -> None:
     if x_b.size:
         share = np.empty(x_b.shape, x_b.dtype)
         solve_factorised(share, lu, pivots, x_b, True)
-        b_b += share
+        add_to(b_b, share, 1.0)
 
 
 @on_stacks("MMVMM")
@@ -40,18 +49,12 @@ def solve_to_matrix(a_b: Any, lu: Any, pivots: Any, x: Any, x_b: Any) -> None:
     if x_b.size:
         share = np.empty(x_b.shape, x_b.dtype)
         solve_factorised(share, lu, pivots, x_b, True)
-        _subtract_outer(a_b, share, x)
-
-
-@register_jitable
-def _subtract_outer(a_b: Any, u: Any, v: Any) -> None:
-    """a_b -= u @ v.T"""
-    if u.shape[1] == 1:
-        for i in range(u.shape[0]):
-            for j in range(v.shape[0]):
-                a_b[i, j] -= u[i, 0] * v[j, 0]
-    else:
-        a_b -= np.dot(u, v.T)
+        if x.shape[1] == 1:
+            for i in range(a_b.shape[0]):
+                for j in range(a_b.shape[1]):
+                    a_b[i, j] -= share[i, 0] * x[j, 0]
+        else:
+            add_to(a_b, product(share, x, False, True), -1.0)
 
 
 @on_stacks("MMM___")
@@ -61,7 +64,7 @@ def solve_triangular(x: Any, a: Any, b: Any, lower: Any, transposed: Any, unit: 
         for i in range(a.shape[0]):
             if a[i, i] == 0:
                 raise np.linalg.LinAlgError("A singular matrix detected.")
-    x[...] = b
+    copy_to(x, b)
     solve_triangle(x, a, lower, transposed, unit)
 
 
@@ -69,20 +72,19 @@ def solve_triangular(x: Any, a: Any, b: Any, lower: Any, transposed: Any, unit: 
 def triangular_to_right(b_b: Any, a: Any, x_b: Any, lower: Any, transposed: Any, unit: Any) -> None:
     share = x_b.copy()
     solve_triangle(share, a, lower, not transposed, unit)
-    b_b += share
+    add_to(b_b, share, 1.0)
 
 
 @on_stacks("MMMM___")
 def triangular_to_matrix(a_b: Any, a: Any, x: Any, x_b: Any, lower: Any, transposed: Any, unit: Any) -> None:
     share = x_b.copy()
     solve_triangle(share, a, lower, not transposed, unit)
-    whole = np.dot(x, share.T) if transposed else np.dot(share, x.T)
+    whole = product(x, share, False, True) if transposed else product(share, x, False, True)
     skipped = 1 if unit else 0
     for i in range(a.shape[0]):
-        if lower:
-            a_b[i, : i + 1 - skipped] -= whole[i, : i + 1 - skipped]
-        else:
-            a_b[i, i + skipped :] -= whole[i, i + skipped :]
+        first, last = (0, i + 1 - skipped) if lower else (i + skipped, a.shape[0])
+        for j in range(first, last):
+            a_b[i, j] -= whole[i, j]
 
 
 # ------------------------------------------------------------------------------------------- inverse, determinant
@@ -91,12 +93,12 @@ def triangular_to_matrix(a_b: Any, a: Any, x: Any, x_b: Any, lower: Any, transpo
 @on_stacks("MM")
 def inv(out: Any, a: Any) -> None:
     if a.size:
-        out[...] = np.linalg.inv(a)
+        copy_to(out, np.linalg.inv(a))
 
 
 @on_stacks("MMM")
 def inv_adjoint(a_b: Any, out: Any, out_b: Any) -> None:
-    a_b -= np.dot(np.dot(out.T, out_b), out.T)
+    add_to(a_b, product(product(out, out_b, True, False), out, False, True), -1.0)
 
 
 @on_stacks("SM")
@@ -117,18 +119,21 @@ def det_adjoint(a_b: Any, a: Any, out: Any, out_b: Any) -> None:
     """out_b times the cofactors of `a`, which a singular matrix has too"""
     if a.size and out_b[0] != 0:
         if out[0] != 0:
-            a_b += (out_b[0] * out[0]) * np.linalg.inv(a).T
+            add_to(a_b, np.linalg.inv(a).T, out_b[0] * out[0])
         else:
-            a_b += out_b[0] * _cofactors(a)
+            add_to(a_b, _cofactors(a), out_b[0])
 
 
 @on_stacks("MMSS")
 def slogdet_adjoint(a_b: Any, a: Any, sign: Any, logarithm_b: Any) -> None:
     if a.size and logarithm_b[0] != 0:
         if sign[0] != 0:
-            a_b += logarithm_b[0] * np.linalg.inv(a).T
+            add_to(a_b, np.linalg.inv(a).T, logarithm_b[0])
         else:  # the slope diverges wherever the determinant has one
-            a_b += np.divide(logarithm_b[0] * _cofactors(a), np.zeros_like(a))
+            slopes = _cofactors(a)
+            for i in range(a.shape[0]):
+                for j in range(a.shape[1]):
+                    a_b[i, j] += logarithm_b[0] * np.divide(slopes[i, j], sign[0])
 
 
 @register_jitable
@@ -140,25 +145,28 @@ def _cofactors(a: Any) -> Any:
             if i != j:
                 products[i] *= s[j]
     orientation = np.round(np.linalg.det(u) * np.linalg.det(vt))
-    return np.dot(u * (products * orientation), vt)
+    scaled = times_columns(np.ascontiguousarray(u), products)
+    add_to(scaled, scaled, orientation - 1)
+    return product(scaled, np.ascontiguousarray(vt), False, False)
 
 
 @on_stacks("MM_")
 def pinv(out: Any, a: Any, rcond: Any) -> None:
     if a.size:
-        out[...] = np.linalg.pinv(a, rcond)
+        copy_to(out, np.linalg.pinv(a, rcond))
 
 
 @on_stacks("MMMM")
 def pinv_adjoint(a_b: Any, a: Any, out: Any, out_b: Any) -> None:
     """Golub and Pereyra's formula: as long as the rank stays"""
     if a.size:
-        turned = np.ascontiguousarray(out_b.T)
-        once = np.dot(turned, out)
-        a_b -= np.dot(np.dot(out.T, out_b), out.T)
-        a_b += np.dot(once - np.dot(a, np.dot(out, once)), out.T)
-        again = np.dot(out, turned)
-        a_b += np.dot(out.T, again - np.dot(np.dot(again, out), a))
+        left = product(out_b, out, True, False)
+        right = product(out, out_b, False, True)
+        add_to(a_b, product(product(out, out_b, True, False), out, False, True), -1.0)
+        add_to(a_b, product(left, out, False, True), 1.0)
+        add_to(a_b, product(a, product(product(out, left, False, False), out, False, True), False, False), -1.0)
+        add_to(a_b, product(out, right, True, False), 1.0)
+        add_to(a_b, product(out, product(product(right, out, False, False), a, False, False), True, False), -1.0)
 
 
 # ------------------------------------------------------------------------------------------------ factorisations
@@ -168,21 +176,40 @@ def pinv_adjoint(a_b: Any, a: Any, out: Any, out_b: Any) -> None:
 def cholesky(out: Any, a: Any) -> None:
     """The lower factor, from the lower triangle"""
     if a.size:
-        out[...] = np.linalg.cholesky(a)
+        copy_to(out, np.linalg.cholesky(a))
 
 
 @on_stacks("MMM")
 def cholesky_adjoint(a_b: Any, out: Any, out_b: Any) -> None:
     """The symmetric part of inv(L).T @ Phi(L.T @ L_b) @ inv(L); Phi: the lower triangle, its diagonal halved"""
     if out.size:
-        middle = np.dot(out.T, np.tril(out_b))
+        middle = product(out, _lower(out_b), True, False)
         for i in range(middle.shape[0]):
             middle[i, i] *= 0.5
-            middle[i, i + 1 :] = 0
+        middle = _lower(middle)
         solve_triangle(middle, out, True, True, False)
-        middle = np.ascontiguousarray(middle.T)
+        middle = turned(middle)
         solve_triangle(middle, out, True, True, False)
         _add_symmetric_part(a_b, middle)
+
+
+@register_jitable
+def _lower(x: Any) -> Any:
+    out = np.zeros_like(x)
+    for i in range(x.shape[0]):
+        for j in range(min(i + 1, x.shape[1])):
+            out[i, j] = x[i, j]
+    return out
+
+
+@register_jitable
+def _upper(x: Any, columns: Any) -> Any:
+    """The upper triangle of the first columns of x"""
+    out = np.zeros((x.shape[0], columns), x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(i, columns):
+            out[i, j] = x[i, j]
+    return out
 
 
 @register_jitable
@@ -197,7 +224,8 @@ def mirror(out: Any, a: Any) -> None:
     """The symmetric matrix with the lower triangle of `a`"""
     for i in range(a.shape[0]):
         for j in range(i + 1):
-            out[i, j] = out[j, i] = a[i, j]
+            out[i, j] = a[i, j]
+            out[j, i] = a[i, j]
 
 
 @on_stacks("MM")
@@ -209,14 +237,16 @@ def mirror_adjoint(a_b: Any, out_b: Any) -> None:
 def qr(q: Any, r: Any, a: Any) -> None:
     if a.size:
         factors = np.linalg.qr(a)
-        q[...] = factors[0]
-        r[...] = factors[1]
+        copy_to(q, factors[0])
+        copy_to(r, factors[1])
 
 
 @on_stacks("MMMM")
 def qr_q_adjoint(a_b: Any, q: Any, r: Any, q_b: Any) -> None:
     if q.size:
-        _add_qr_share(a_b, r, _of_orthogonal(q, q_b))
+        share = q_b.copy()
+        _keep_orthogonal(share, q, product(q_b, q, True, False))
+        _add_qr_share(a_b, r, share)
 
 
 @on_stacks("MMMM")
@@ -224,64 +254,74 @@ def qr_r_adjoint(a_b: Any, q: Any, r: Any, r_b: Any) -> None:
     """Columns on the right of a wide matrix follow from those on the left: Y = Q @ V"""
     if q.size:
         p = q.shape[1]
-        upper, upper_b = r[:, :p].copy(), np.triu(r_b[:, :p])
-        share = np.dot(q, _copied_down(np.dot(upper, upper_b.T)))
+        middle = product(_upper(r, p), _upper(r_b, p), False, True)
+        _copy_down(middle)
+        share = product(q, middle, False, False)
         if r.shape[1] > p:
-            v, v_b = r[:, p:].copy(), r_b[:, p:].copy()
-            share += _of_orthogonal(q, np.dot(q, np.dot(v, v_b.T)))
-            a_b[:, p:] += np.dot(q, v_b)
+            v, v_b = turned(turned(r)[p:]), turned(turned(r_b)[p:])
+            q_b = product(q, product(v, v_b, False, True), False, False)
+            add_to(share, q_b, 1.0)
+            _keep_orthogonal(share, q, product(q_b, q, True, False))
+            add_to(a_b[:, p:], product(q, v_b, False, False), 1.0)
         _add_qr_share(a_b, r, share)
 
 
 @register_jitable
-def _of_orthogonal(q: Any, q_b: Any) -> Any:
-    return q_b - np.dot(q, _copied_down(np.dot(q_b.T, q)))
+def _keep_orthogonal(share: Any, q: Any, x: Any) -> None:
+    _copy_down(x)
+    add_to(share, product(q, x, False, False), -1.0)
 
 
 @register_jitable
-def _copied_down(x: Any) -> Any:
-    """The symmetric matrix with the lower triangle of x"""
+def _copy_down(x: Any) -> None:
+    """The lower triangle, mirrored to the upper one"""
     for i in range(x.shape[0]):
         for j in range(i):
             x[j, i] = x[i, j]
-    return x
 
 
 @register_jitable
 def _add_qr_share(a_b: Any, r: Any, share: Any) -> None:
     """a_b += share @ inv(r).T, for the columns that r is square in"""
-    p = share.shape[1]
-    turned = np.ascontiguousarray(share.T)
-    solve_triangle(turned, r[:, :p].copy(), False, False, False)
-    a_b[:, :p] += turned.T
+    columns = turned(share)
+    solve_triangle(columns, _upper(r, columns.shape[0]), False, False, False)
+    for i in range(share.shape[0]):
+        for j in range(share.shape[1]):
+            a_b[i, j] += columns[j, i]
 
 
 @on_stacks("MVM")
 def lu_factor(lu: Any, pivots: Any, a: Any) -> None:
     """The factors of `a` in one matrix, and the rows that changed places, counted from 0"""
-    factorise(lu, pivots, np.ascontiguousarray(a.T))
-    lu[...] = lu.T.copy()
-    pivots -= 1
+    factors = np.empty(a.shape, a.dtype)
+    factorise(factors, pivots, turned(a))
+    copy_to(lu, turned(factors))
+    for i in range(pivots.size):
+        pivots[i] -= 1
 
 
 @on_stacks("MMVM")
 def lu_adjoint(a_b: Any, lu: Any, pivots: Any, lu_b: Any) -> None:
     """P.T @ inv(L).T @ (strictly lower part of L.T @ L_b, upper part of U_b @ U.T) @ inv(U).T"""
-    lower, upper = np.tril(lu, -1), np.triu(lu)
-    for i in range(lower.shape[0]):
+    n = lu.shape[0]
+    lower, lower_b = _lower(lu), _lower(lu_b)
+    for i in range(n):
         lower[i, i] = 1
-    middle = np.tril(np.dot(lower.T, np.tril(lu_b, -1)), -1) + np.triu(np.dot(np.triu(lu_b), upper.T))
+        lower_b[i, i] = 0
+    below = product(lower, lower_b, True, False)
+    middle = product(_upper(lu_b, n), _upper(lu, n), False, True)
+    for i in range(n):
+        for j in range(i):
+            middle[i, j] = below[i, j]
     solve_triangle(middle, lu, True, True, True)
-    turned = np.ascontiguousarray(middle.T)
-    solve_triangle(turned, lu, False, False, False)
-    share = np.ascontiguousarray(turned.T)
-    for i in range(pivots.size - 1, -1, -1):
+    columns = turned(middle)
+    solve_triangle(columns, lu, False, False, False)
+    share = turned(columns)
+    for i in range(n - 1, -1, -1):
         k = pivots[i]
-        if k != i:
-            row = share[i].copy()
-            share[i] = share[k]
-            share[k] = row
-    a_b += share
+        for j in range(n):
+            share[i, j], share[k, j] = share[k, j], share[i, j]
+    add_to(a_b, share, 1.0)
 
 
 # ------------------------------------------------------------------------------------- eigenvalues, singular values
@@ -292,22 +332,21 @@ def eigh(w: Any, v: Any, a: Any) -> None:
     """From the lower triangle"""
     if a.size:
         found = np.linalg.eigh(a)
-        w[...] = found[0]
-        v[...] = found[1]
+        for i in range(w.size):
+            w[i] = found[0][i]
+        copy_to(v, found[1])
 
 
 @on_stacks("MMV")
 def eigenvalues_adjoint(a_b: Any, v: Any, w_b: Any) -> None:
-    if v.size:
-        a_b += np.dot(v * w_b, v.T)
+    add_to(a_b, product(times_columns(v, w_b), v, False, True), 1.0)
 
 
 @on_stacks("MVMM")
 def eigenvectors_adjoint(a_b: Any, w: Any, v: Any, v_b: Any) -> None:
-    if v.size:
-        middle = np.dot(v.T, v_b)
-        _over_gaps(middle, w, False)
-        a_b += 0.5 * np.dot(np.dot(v, middle), v.T)
+    middle = product(v, v_b, True, False)
+    _over_gaps(middle, w, False)
+    add_to(a_b, product(product(v, middle, False, False), v, False, True), 0.5)
 
 
 @register_jitable
@@ -333,42 +372,43 @@ def _over_gaps(x: Any, s: Any, squared: Any) -> None:
 def svd(u: Any, s: Any, vt: Any, a: Any) -> None:
     if a.size:
         found = np.linalg.svd(a, False)
-        u[...] = found[0]
-        s[...] = found[1]
-        vt[...] = found[2]
+        copy_to(u, found[0])
+        for i in range(s.size):
+            s[i] = found[1][i]
+        copy_to(vt, found[2])
 
 
 @on_stacks("MMVMV")
 def singular_values_adjoint(a_b: Any, u: Any, s: Any, vt: Any, s_b: Any) -> None:
-    if s.size:
-        slope = s_b.copy()
-        for i in range(s.size):
-            if s[i] == 0:  # the kink of an absolute value
-                slope[i] = 0
-        a_b += np.dot(u * slope, vt)
+    slope = s_b.copy()
+    for i in range(s.size):
+        if s[i] == 0:  # the kink of an absolute value
+            slope[i] = 0
+    add_to(a_b, product(times_columns(u, slope), vt, False, False), 1.0)
 
 
 @on_stacks("MMVMM")
 def left_vectors_adjoint(a_b: Any, u: Any, s: Any, vt: Any, u_b: Any) -> None:
-    if s.size:
-        a_b += np.dot(_share_of_vectors(u, s, u_b), vt)
+    add_to(a_b, product(_share_of_vectors(u, s, u_b), vt, False, False), 1.0)
 
 
 @on_stacks("MMVMM")
 def right_vectors_adjoint(a_b: Any, u: Any, s: Any, vt: Any, vt_b: Any) -> None:
-    if s.size:
-        a_b += np.dot(u, _share_of_vectors(np.ascontiguousarray(vt.T), s, np.ascontiguousarray(vt_b.T)).T)
+    add_to(a_b, product(u, _share_of_vectors(turned(vt), s, turned(vt_b)), False, True), 1.0)
 
 
 @register_jitable
 def _share_of_vectors(u: Any, s: Any, u_b: Any) -> Any:
     """u @ (F * (M - M.T)) * s + (u_b - u @ M) / s with M = u.T @ u_b; F: one over the gaps between the s * s"""
-    inside = np.dot(u.T, u_b)
-    outside = u_b - np.dot(u, inside) if u.shape[0] > u.shape[1] else np.zeros_like(u_b)
+    inside = product(u, u_b, True, False)
+    outside = product(u, inside, False, False)
     _over_gaps(inside, s, True)
-    share = np.dot(u, inside) * s
+    share = times_columns(product(u, inside, False, False), s)
     if u.shape[0] > u.shape[1]:
-        share += np.divide(outside, s)
+        for i in range(share.shape[0]):
+            for j in range(share.shape[1]):
+                if u_b[i, j] != outside[i, j]:
+                    share[i, j] += np.divide(u_b[i, j] - outside[i, j], s[j])
     return share
 
 
@@ -378,7 +418,7 @@ def _share_of_vectors(u: Any, s: Any, u_b: Any) -> Any:
 @on_stacks("MM")
 def expm(out: Any, a: Any) -> None:
     if a.size:
-        out[...] = _expm(a)
+        copy_to(out, _expm(a))
 
 
 @on_stacks("MMM")
@@ -387,10 +427,12 @@ def expm_adjoint(a_b: Any, a: Any, out_b: Any) -> None:
     n = a.shape[0]
     if n:
         both = np.zeros((2 * n, 2 * n), a.dtype)
-        both[:n, :n] = a.T
-        both[n:, n:] = a.T
-        both[:n, n:] = out_b
-        a_b += _expm(both)[:n, n:]
+        for i in range(n):
+            for j in range(n):
+                both[i, j] = a[j, i]
+                both[n + i, n + j] = a[j, i]
+                both[i, n + j] = out_b[i, j]
+        add_to(a_b, _expm(both)[:n, n:], 1.0)
 
 
 @register_jitable
@@ -400,23 +442,46 @@ def _expm(a: Any) -> Any:
         64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0, 129060195264000.0,
         10559470521600.0, 670442572800.0, 33522128640.0, 1323241920.0, 40840800.0, 960960.0, 16380.0, 182.0, 1.0,
     )  # fmt: skip
-    size = np.max(np.sum(np.abs(a), axis=0))
+    n = a.shape[0]
+    size = 0.0
+    for j in range(n):
+        total = 0.0
+        for i in range(n):
+            total += abs(a[i, j])
+        size = max(size, total)
     squarings = 0
-    while size > 5.371920351148152 and squarings < 1100:
+    while 5.371920351148152 < size < np.inf:
         size /= 2
         squarings += 1
-    x = (a * 0.5**squarings).astype(np.float64)
-    one = np.eye(x.shape[0])
-    x2 = np.dot(x, x)
-    x4 = np.dot(x2, x2)
-    x6 = np.dot(x4, x2)
-    odd = np.dot(x6, c[13] * x6 + c[11] * x4 + c[9] * x2) + c[7] * x6 + c[5] * x4 + c[3] * x2 + c[1] * one
-    odd = np.dot(x, odd)
-    even = np.dot(x6, c[12] * x6 + c[10] * x4 + c[8] * x2) + c[6] * x6 + c[4] * x4 + c[2] * x2 + c[0] * one
-    out = np.linalg.solve(even - odd, even + odd)
+    x = np.zeros((n, n))
+    add_to(x, a, 0.5**squarings)
+    x2 = product(x, x, False, False)
+    x4 = product(x2, x2, False, False)
+    x6 = product(x4, x2, False, False)
+    odd = product(x6, _sum(x6, x4, x2, c[13], c[11], c[9], 0.0), False, False)
+    add_to(odd, _sum(x6, x4, x2, c[7], c[5], c[3], c[1]), 1.0)
+    odd = product(x, odd, False, False)
+    even = product(x6, _sum(x6, x4, x2, c[12], c[10], c[8], 0.0), False, False)
+    add_to(even, _sum(x6, x4, x2, c[6], c[4], c[2], c[0]), 1.0)
+    above = even.copy()
+    add_to(above, odd, 1.0)
+    add_to(even, odd, -1.0)
+    factors, pivots, out = np.empty_like(even), np.empty(n, np.intc), np.empty_like(even)
+    factorise(factors, pivots, even)
+    solve_factorised(out, factors, pivots, above, False)
     for _ in range(squarings):
-        out = np.dot(out, out)
+        out = product(out, out, False, False)
     return out.astype(a.dtype)
+
+
+@register_jitable
+def _sum(x: Any, y: Any, z: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+    """a * x + b * y + c * z + d * one"""
+    out = np.empty_like(x)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            out[i, j] = a * x[i, j] + b * y[i, j] + c * z[i, j] + (d if i == j else 0.0)
+    return out
 
 
 __all__ = [

@@ -90,8 +90,9 @@ def lstsq(a, b, rcond=None):
         rcond = np.finfo(s.dtype).eps
     rank = np.int32(np.sum(s > rcond * s[0]))
     x = np.matmul(library("pinv", a, float(rcond)), b)
-    count = (1 if b.ndim == 1 else b.shape[1]) if rank == n and m > n else 0
-    squares = np.atleast_1d(np.sum((b - np.matmul(a, x)) ** 2, axis=0))
+    columns = 1 if b.ndim == 1 else b.shape[1]
+    count = columns if rank == n and m > n else 0  # NumPy leaves them out elsewhere
+    squares = np.sum((b - np.matmul(a, x)) ** 2, axis=0, keepdims=b.ndim == 1)
     return x, squares[:count], rank, s
 
 
