@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...ir import affine
-from ...ir.nodes import FLOAT64, INT64, Array, Call, Expr, Library, Load
+from ...ir.nodes import FLOAT64, INT64, Call, Expr, Library, Load
 from ...rules.array import SIGNATURES
 from ...rules.compositions.registry import library
 from ..arithmetic import cast_value, common_dims, element_under
@@ -50,12 +50,16 @@ def library_call(build: Builder, routine: Static, *arguments: Any) -> Any:
         for array, (names, _) in zip(arrays, inputs, strict=True)
     ]
     outs = [
-        build.allocate("t", PIVOTS if whole_numbers else dtype, (*ahead, *(lengths[name] for name in names)))
-        for names, whole_numbers in outputs
+        build.allocate("t", PIVOTS if integral else dtype, (*ahead, *(lengths[k] for k in names)) or (affine.ONE,))
+        for names, integral in outputs
     ]
     numbers = tuple(value.expr for value in arguments[len(inputs) :])
     build.emit(Library(routine.value, outs[0], (*given, *numbers), tuple(outs[1:])))
-    results = tuple(map(_result, outs[:visible]))
+    ndims = [len(ahead) + len(names) for names, _ in outputs]
+    results = tuple(
+        whole(out) if ndim else Scalar(Load(out, (affine.ZERO,)))
+        for out, ndim in zip(outs[:visible], ndims[:visible], strict=True)
+    )
     return results[0] if visible == 1 else TupleValue(results)
 
 
@@ -70,7 +74,3 @@ def _stacked(build: Builder, value: ArrayValue, ahead: tuple[Expr, ...], core: i
         return value
     dims = (*ahead, *value.dims[value.ndim - core :])
     return ArrayValue(dims, element_under(build, value, dims))
-
-
-def _result(out: Array) -> Any:
-    return whole(out) if out.ndim else Scalar(Load(out, ()))
