@@ -70,12 +70,12 @@ from ..ir.walk import (
     variables,
     with_blocks,
 )
-from ..rules.array import ADJOINTS, Result
+from ..rules.array import ADJOINTS, ADJOINTS_OF_STEADY_MATRICES, Result
 from ..rules.scalar import PRIMITIVES, times
 from .find_active import differentiates, is_linear
 from .info import Info, roots_of
 from .invoke import adjoint_of_call, is_differentiated
-from .scopes import Scopes, first_writes_of, written_by
+from .scopes import Scopes, first_writes_of, with_steady_matrices, written_by
 from .signs import Signs
 
 END = 1_000_000_000  # the label of the end of the forward part
@@ -127,6 +127,7 @@ class _Reverse:
         self.scopes, self.single = scopes.declared, scopes.single
         self.home, self.block_of, self.after = scopes.home, scopes.block_of, scopes.after
         self.first_values, self.indices_around = scopes.first_values, scopes.indices_around
+        self.steady = with_steady_matrices(body, self.roots)
         self.first_writes = first_writes_of(body, self.roots, Signs(self.function))
         sweep = [*self.shadows_of_parameters(), *self.begin_block(body, -1, 0), *self.seeds()]
         sweep += [s for stmt in reversed(body) for s in self.adjoint_of(stmt)]
@@ -398,7 +399,10 @@ class _Reverse:
         if not any(map(self.is_active, outs)):
             return []
         done: list[Stmt] = []
-        for term in ADJOINTS[stmt.routine](*args):
+        adjoint = ADJOINTS[stmt.routine]
+        if at in self.steady:
+            adjoint = ADJOINTS_OF_STEADY_MATRICES.get(stmt.routine, adjoint)
+        for term in adjoint(*args):
             to, out = args[term.to], outs[term.of]
             if isinstance(to, Array) and self.is_active(to) and self.is_active(out):
                 operands = tuple(self.operand(stmt, out, k, at) for k in term.operands)

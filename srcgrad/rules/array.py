@@ -84,6 +84,14 @@ ADJOINTS: dict[str, Callable[..., tuple[Term, ...]]] = {
 }
 # fmt: on
 
+# In a loop that never changes the matrix, nothing of the size of a matrix is kept in every iteration.
+ADJOINTS_OF_STEADY_MATRICES = {
+    "solve": _always(
+        Term(0, "solve_again_to_matrix", (0, _FIRST, "out")),
+        Term(1, "solve_again_to_right", (0, "out")),
+    ),
+}
+
 # What a routine takes and makes: lengths by name, as in NumPy's generalized ufuncs; p is the least of m and n.
 # What stands after the bar is for the adjoint alone; "i" is made of integers.
 SIGNATURES = {

@@ -38,23 +38,50 @@ def solve(x: Any, lu: Any, pivots: Any, a: Any, b: Any) -> None:
 def solve_to_right(b_b: Any, lu: Any, pivots: Any, x_b: Any) -> None:
     """b_b += inv(a).T @ x_b"""
     if x_b.size:
-        share = np.empty(x_b.shape, x_b.dtype)
-        solve_factorised(share, lu, pivots, x_b, True)
-        add_to(b_b, share, 1.0)
+        _add_to_right(b_b, lu, pivots, x_b)
+
+
+@register_jitable
+def _add_to_right(b_b: Any, lu: Any, pivots: Any, x_b: Any) -> None:
+    share = np.empty(x_b.shape, x_b.dtype)
+    solve_factorised(share, lu, pivots, x_b, True)
+    add_to(b_b, share, 1.0)
+
+
+@on_stacks("MMM")
+def solve_again_to_right(b_b: Any, a: Any, x_b: Any) -> None:
+    """The same with factors made anew, where keeping those of every iteration would take much memory"""
+    lu, pivots = np.empty_like(a), np.empty(a.shape[0], np.intc)
+    factorise(lu, pivots, a)
+    if x_b.size:
+        _add_to_right(b_b, lu, pivots, x_b)
+
+
+@on_stacks("MMMM")
+def solve_again_to_matrix(a_b: Any, a: Any, x: Any, x_b: Any) -> None:
+    lu, pivots = np.empty_like(a), np.empty(a.shape[0], np.intc)
+    factorise(lu, pivots, a)
+    if x_b.size:
+        _add_to_matrix(a_b, lu, pivots, x, x_b)
 
 
 @on_stacks("MMVMM")
 def solve_to_matrix(a_b: Any, lu: Any, pivots: Any, x: Any, x_b: Any) -> None:
     """a_b -= inv(a).T @ x_b @ x.T"""
     if x_b.size:
-        share = np.empty(x_b.shape, x_b.dtype)
-        solve_factorised(share, lu, pivots, x_b, True)
-        if x.shape[1] == 1:
-            for i in range(a_b.shape[0]):
-                for j in range(a_b.shape[1]):
-                    a_b[i, j] -= share[i, 0] * x[j, 0]
-        else:
-            add_to(a_b, product(share, x, False, True), -1.0)
+        _add_to_matrix(a_b, lu, pivots, x, x_b)
+
+
+@register_jitable
+def _add_to_matrix(a_b: Any, lu: Any, pivots: Any, x: Any, x_b: Any) -> None:
+    share = np.empty(x_b.shape, x_b.dtype)
+    solve_factorised(share, lu, pivots, x_b, True)
+    if x.shape[1] == 1:
+        for i in range(a_b.shape[0]):
+            for j in range(a_b.shape[1]):
+                a_b[i, j] -= share[i, 0] * x[j, 0]
+    else:
+        add_to(a_b, product(share, x, False, True), -1.0)
 
 
 @on_stacks("MMM___")
@@ -511,6 +538,8 @@ __all__ = [
     "slogdet",
     "slogdet_adjoint",
     "solve",
+    "solve_again_to_matrix",
+    "solve_again_to_right",
     "solve_to_matrix",
     "solve_to_right",
     "solve_triangular",
