@@ -300,21 +300,26 @@ def _matrix_norm(builder: Builder, value: ArrayValue, order: Any, axes: Sequence
         return ArrayValue(dims, element) if dims else Scalar(element)
     if order not in ("nuc", 2, -2):
         builder.refuse("Invalid norm order for matrices.", error=ArgumentError)
-    kept = tuple(k for k in range(value.ndim) if k not in axes)
-    turned = remap(
-        value, tuple(value.dims[k] for k in (*kept, *axes)), [Axis((*kept, *axes).index(k)) for k in range(value.ndim)]
-    )
+    return _norm_of_singular_values(builder, value, order, axes, keepdims)
+
+
+def _norm_of_singular_values(
+    builder: Builder, value: ArrayValue, order: Any, axes: Sequence[int], keepdims: bool
+) -> Any:
+    kept = [k for k in range(value.ndim) if k not in axes]
+    order_of_axes = [*kept, *axes]
+    dims = tuple(value.dims[k] for k in order_of_axes)
+    turned = remap(value, dims, [Axis(order_of_axes.index(k)) for k in range(value.ndim)])
     singular_values = library_call(builder, Static("svd"), turned).items[1]
+    last = Scalar(affine.integer(len(kept)))
     if order == "nuc":
-        out = total(builder, singular_values, along(len(kept)))
+        out = total(builder, singular_values, last)
     else:
-        out = extremum(builder, "maximum" if order > 0 else "minimum", singular_values, along(len(kept)))
+        out = extremum(builder, "maximum" if order > 0 else "minimum", singular_values, last)
     if not keepdims:
         return out
-    index = [Axis(k) for k in kept]
-    return ArrayValue(
-        tuple(affine.ONE if k in axes else d for k, d in enumerate(value.dims)), out.at(index) if kept else out.expr
-    )
+    element = out.at([Axis(k) for k in kept]) if kept else out.expr
+    return ArrayValue(tuple(affine.ONE if k in axes else d for k, d in enumerate(value.dims)), element)
 
 
 def _root(builder: Builder, squares: Any) -> Any:
