@@ -55,7 +55,7 @@ EXPRESSIONS = {
 }
 # fmt: on
 FRONTEND = Path(__file__).resolve().parent.parent / "srcgrad" / "frontend"
-ALWAYS_REFUSED = {np.nan_to_num}  # known, with advice in the error
+NOT_LISTED = {np.nan_to_num, compositions.registry.library}  # refused, with advice in the error; not for users
 
 
 def page() -> str:
@@ -170,7 +170,7 @@ def _array_functions() -> Iterator[str]:
     elementwise = set(names.FUNCTIONS)
     handlers: dict[Any, list[str]] = {}
     for function, handler in TABLE.items():
-        if function not in elementwise and function not in ALWAYS_REFUSED:
+        if function not in elementwise and function not in NOT_LISTED:
             handlers.setdefault(handler, []).append(_called(function))
     methods = {handler: name for name, handler in METHODS.items()}
     for handler in [*handlers, *(handler for handler in methods if handler not in handlers)]:

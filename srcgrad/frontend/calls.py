@@ -117,6 +117,8 @@ def name_of(target: Any) -> str:
     if isinstance(target, np.ufunc) or module.split(".")[0] == "numpy":
         inner = module.split(".")[1:] if module.startswith("numpy.") and not module.startswith("numpy._") else []
         return ".".join(["np", *inner, name])
+    if module.startswith("scipy."):
+        return ".".join([*module.split(".")[:2], name])  # scipy.linalg, whichever file it is in
     return f"math.{name}" if module == "math" else name
 
 
@@ -251,6 +253,8 @@ def _defaults(function: Any) -> dict[str, Any]:
 def call_function(interpreter: Interpreter, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     from .interpret import Frame
 
+    if interpreter.frame.is_composition and function.__module__.startswith(compositions.__name__):
+        return call_composition(interpreter, function, args, kwargs)
     source, defaults = read(function), _defaults(function)
     bound = bind_arguments(interpreter, source.node.args, source.name, defaults, args, kwargs)
     if recursion.key_of(source) in interpreter.callees.chosen.own:

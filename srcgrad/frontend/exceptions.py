@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
+from ..errors import ArgumentError, ShapeError, UnsupportedError
 from ..ir.nodes import (
     BOOL,
     Call,
@@ -45,6 +46,14 @@ def _raise(interpreter: Interpreter, error: type[BaseException], message: str, v
     if getattr(__import__("builtins"), error.__name__, None) is not error:
         interpreter.exceptions[error.__name__] = error
     interpreter.build.emit(Raise(error.__name__, message, tuple(values)))
+
+
+def refuse_what_raises(interpreter: Interpreter) -> None:
+    """A composition that raises whatever the numbers are: it is known now, at the user's line."""
+    last = interpreter.build.block[-1]
+    if isinstance(last, Raise) and not last.values:
+        kinds = {"NotImplementedError": UnsupportedError, "TypeError": ArgumentError}
+        interpreter.build.refuse(last.message, error=kinds.get(last.error, ShapeError))
 
 
 def message_of(interpreter: Interpreter, node: ast.expr) -> tuple[str, list[Expr]]:

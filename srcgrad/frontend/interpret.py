@@ -104,7 +104,8 @@ class Interpreter:
         outer_span = self.build.span
         self.frames.append(frame)
         try:
-            self.block(body)
+            if self.block(body) and frame.is_composition:
+                exceptions.refuse_what_raises(self)
             if within is self.build.block and not frame.is_composition:
                 self.callees.expanded(key, tuple(f.called_at for f in self.frames), within[mark:])
             return frame.env.get(flow.RESULT, NONE)

@@ -264,6 +264,8 @@ def written(stmt: Stmt) -> Var | Array | tuple[Var | Array, ...] | None:
             return into
         case Swap(left=left, right=right):
             return (left, right)
+        case Library(others=(_, *_)):
+            return stmt.outs
         case Library(out=out) | External(out=out):
             return out
         case For(index=index) | While(trip=index):

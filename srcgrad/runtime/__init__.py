@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-from srcgrad.runtime import arrays, errors, extrema, lent, products, special, threads, vector_math
+from srcgrad.runtime import (
+    arrays,
+    decompositions,
+    errors,
+    extrema,
+    lent,
+    products,
+    special,
+    threads,
+    vector_math,
+)
 from srcgrad.runtime.arrays import *  # noqa: F403
+from srcgrad.runtime.decompositions import *  # noqa: F403
 from srcgrad.runtime.errors import *  # noqa: F403
 from srcgrad.runtime.extrema import *  # noqa: F403
 from srcgrad.runtime.lent import *  # noqa: F403
@@ -14,6 +25,7 @@ from srcgrad.runtime.vector_math import *  # noqa: F403
 
 __all__ = [
     *arrays.__all__,
+    *decompositions.__all__,
     *errors.__all__,
     *extrema.__all__,
     *lent.__all__,

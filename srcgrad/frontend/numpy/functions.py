@@ -309,6 +309,12 @@ def copyto(build: Builder, dst: Any, src: Any) -> Any:
     return Static(None)
 
 
+@rule(np.finfo, np.iinfo)
+def limits(build: Builder, dtype: Any) -> Any:
+    wanted = dtype.dtype if isinstance(dtype, (Scalar, ArrayValue)) else creation.dtype_of(build, dtype, None)
+    return Static(np.finfo(wanted) if wanted.kind == "f" else np.iinfo(wanted))
+
+
 @rule(np.shape)
 def shape(build: Builder, a: Any) -> Any:
     return TupleValue(tuple(Scalar(dim, weak=True) for dim in as_array(build, a).dims))

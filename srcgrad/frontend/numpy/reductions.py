@@ -38,7 +38,8 @@ from ...ir.nodes import (
 )
 from ..arithmetic import cast, cast_value, elementwise
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, static_int, whole
+from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, remap, static_int, whole
+from .decompositions import library_call
 
 Index = tuple[Expr, ...]
 
@@ -245,7 +246,7 @@ def logical(builder: Builder, op: str, value: ArrayValue, axis: Any = None, keep
 
 
 def norm(builder: Builder, value: ArrayValue, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    """np.linalg.norm, but for the norms that need singular values."""
+    """np.linalg.norm"""
     if value.dtype.kind != "f":
         value = cast_value(value, FLOAT64)
     order = ord.value if isinstance(ord, (Static, Scalar)) else ord
@@ -258,6 +259,8 @@ def norm(builder: Builder, value: ArrayValue, ord: Any = None, axis: Any = None,
     elif len(axes) > 2:
         builder.refuse("norm needs one or two axes", error=ArgumentError)
     if matrix:
+        if isinstance(axis, TupleValue):  # in the order in which they are named
+            axes = tuple(axis_of % value.ndim for axis_of in map(static_int, axis.items) if axis_of is not None)
         return _matrix_norm(builder, value, order, axes, keepdims)
     along = TupleValue(tuple(Scalar(affine.integer(k)) for k in axes))
     size = elementwise(builder, "abs", (value,)) if order not in (None, 2) else None
@@ -295,7 +298,28 @@ def _matrix_norm(builder: Builder, value: ArrayValue, order: Any, axes: Sequence
         dims = tuple(d for k, d in enumerate(value.dims) if k not in axes)
         element = out.at([affine.ZERO if k in axes else next(index) for k in range(value.ndim)])
         return ArrayValue(dims, element) if dims else Scalar(element)
-    return builder.refuse(f"norm of order {order!r} of a matrix needs its singular values, which is not supported yet")
+    if order not in ("nuc", 2, -2):
+        builder.refuse("Invalid norm order for matrices.", error=ArgumentError)
+    return _norm_of_singular_values(builder, value, order, axes, keepdims)
+
+
+def _norm_of_singular_values(
+    builder: Builder, value: ArrayValue, order: Any, axes: Sequence[int], keepdims: bool
+) -> Any:
+    kept = [k for k in range(value.ndim) if k not in axes]
+    order_of_axes = [*kept, *axes]
+    dims = tuple(value.dims[k] for k in order_of_axes)
+    turned = remap(value, dims, [Axis(order_of_axes.index(k)) for k in range(value.ndim)])
+    singular_values = library_call(builder, Static("svd"), turned).items[1]
+    last = Scalar(affine.integer(len(kept)))
+    if order == "nuc":
+        out = total(builder, singular_values, last)
+    else:
+        out = extremum(builder, "maximum" if order > 0 else "minimum", singular_values, last)
+    if not keepdims:
+        return out
+    element = out.at([Axis(k) for k in kept]) if kept else out.expr
+    return ArrayValue(tuple(affine.ONE if k in axes else d for k, d in enumerate(value.dims)), element)
 
 
 def _root(builder: Builder, squares: Any) -> Any:
