@@ -22,7 +22,7 @@ from . import expressions, recursion
 from .arguments import SUPPORTED
 from .arithmetic import cast, elementwise
 from .calls_of_own import invoke
-from .numpy import functions, reductions
+from .numpy import functions, order, reductions, running  # noqa: F401 (order and running register themselves)
 from .numpy.table import METHODS, TABLE, nearest
 from .source import read, unwrap
 from .values import NONE, ArrayValue, Closure, Method, Range, Scalar, Static, TupleValue, constant, static_int, whole

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from srcgrad.runtime import arrays, errors, extrema, lent, special, threads, vector_math
+from srcgrad.runtime import arrays, errors, extrema, lent, order, special, threads, vector_math
 from srcgrad.runtime.arrays import *  # noqa: F403
 from srcgrad.runtime.errors import *  # noqa: F403
 from srcgrad.runtime.extrema import *  # noqa: F403
 from srcgrad.runtime.lent import *  # noqa: F403
+from srcgrad.runtime.order import *  # noqa: F403
 from srcgrad.runtime.special import *  # noqa: F403
 from srcgrad.runtime.threads import *  # noqa: F403
 from srcgrad.runtime.vector_math import *  # noqa: F403
@@ -16,6 +17,7 @@ __all__ = [
     *errors.__all__,
     *extrema.__all__,
     *lent.__all__,
+    *order.__all__,
     *special.__all__,
     *threads.__all__,
     *vector_math.__all__,
