@@ -253,7 +253,8 @@ def call_function(interpreter: Interpreter, function: Any, args: list[Any], kwar
     bound = bind_arguments(interpreter, source.node.args, source.name, defaults, args, kwargs)
     if recursion.key_of(source) in interpreter.callees.chosen.own:
         return invoke(interpreter, source, function, bound)
-    frame = Frame(source, function, settle_arguments(interpreter, bound))
+    is_ours = function.__module__.startswith("srcgrad.rules.compositions.")
+    frame = Frame(source, function, settle_arguments(interpreter, bound), is_composition=is_ours)
     return interpreter.enter(frame, source.node)
 
 
@@ -443,7 +444,7 @@ def choose_extremum(op: str) -> Callable[..., Any]:
         if len(args) == 1:
             value = args[0]
             if isinstance(value, ArrayValue) and value.ndim == 1:
-                return reductions.extremum(build, "maximum" if op == "max" else "minimum", value)
+                return reductions.extremum(build, value, op="maximum" if op == "max" else "minimum")
             args = tuple(expressions.items_of(interpreter, value))
         out = _number(interpreter, args[0])
         for other in args[1:]:

@@ -1,0 +1,178 @@
+"""Differences of neighbours, and sums of what lies between them."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.integrate
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from srcgrad.rules.compositions.along import over_rest, part
+from srcgrad.rules.compositions.registry import means
+
+
+@means(np.diff)
+def diff(a, n=1, axis=-1, prepend=None, append=None):
+    a = np.asarray(a)
+    if n < 0:
+        raise ValueError(f"order must be non-negative but got {n}")
+    axis = normalize_axis_index(axis, a.ndim)
+    if prepend is not None:
+        a = np.concatenate([edge(prepend, a, axis), a], axis)
+    if append is not None:
+        a = np.concatenate([a, edge(append, a, axis)], axis)
+    for _ in range(n):
+        if a.dtype.kind == "b":
+            a = a[part(axis, slice(1, None))] != a[part(axis, slice(None, -1))]
+        else:
+            a = a[part(axis, slice(1, None))] - a[part(axis, slice(None, -1))]
+    return a
+
+
+def edge(values, a, axis):
+    """What comes before the array or after it: a number is there for all."""
+    values = np.asarray(values)
+    if values.ndim > 0:
+        return values
+    return np.broadcast_to(values, tuple(1 if k == axis else a.shape[k] for k in range(a.ndim)))
+
+
+@means(np.ediff1d)
+def ediff1d(ary, to_end=None, to_begin=None):
+    ary = np.ravel(ary)
+    parts = [ary[1:] - ary[:-1]]
+    if to_begin is not None:
+        parts = [np.ravel(to_begin).astype(ary.dtype), *parts]
+    if to_end is not None:
+        parts = [*parts, np.ravel(to_end).astype(ary.dtype)]
+    return np.concatenate(parts) if len(parts) > 1 else parts[0]
+
+
+@means(np.gradient)
+def gradient(f, *varargs, axis=None, edge_order=1):
+    f = np.asarray(f)
+    f = f if f.dtype.kind == "f" else f.astype(np.float64)
+    axes = tuple(range(f.ndim)) if axis is None else normalize_axis_tuple(axis, f.ndim)
+    if len(varargs) == 0:
+        spacings = (1.0,) * len(axes)
+    elif len(varargs) == 1 and np.ndim(varargs[0]) == 0:
+        spacings = varargs * len(axes)
+    elif len(varargs) == len(axes):
+        spacings = varargs
+    else:
+        raise TypeError("invalid number of arguments")
+    if edge_order > 2:
+        raise ValueError("'edge_order' greater than 2 not supported")
+    slopes = [slope_along(f, spacings[k], axes[k], edge_order) for k in range(len(axes))]
+    return slopes[0] if len(axes) == 1 else tuple(slopes)
+
+
+def slope_along(f, spacing, axis, edge_order):
+    if f.shape[axis] < edge_order + 1:
+        raise ValueError(
+            "Shape of array too small to calculate a numerical gradient, at least (edge_order + 1) elements are required."
+        )
+    before, here, after = part(axis, slice(None, -2)), part(axis, slice(1, -1)), part(axis, slice(2, None))
+    out = np.empty_like(f)
+    uniform = np.ndim(spacing) == 0
+    if uniform:
+        out[here] = (f[after] - f[before]) / (2.0 * spacing)
+        first = last = spacing
+    else:
+        points = np.asarray(spacing)
+        if points.ndim != 1:
+            raise ValueError("distances must be either scalars or 1d")
+        if len(points) != f.shape[axis]:
+            raise ValueError("when 1d, distances must match the length of the corresponding dimension")
+        gaps = np.diff(points if points.dtype.kind == "f" else points.astype(np.float64))
+        left, right = gaps[:-1], gaps[1:]
+        a = over_rest(-right / (left * (left + right)), f.ndim, axis)
+        b = over_rest((right - left) / (left * right), f.ndim, axis)
+        c = over_rest(left / (right * (left + right)), f.ndim, axis)
+        out[here] = a * f[before] + b * f[here] + c * f[after]
+        first, last = gaps[0], gaps[-1]
+    if edge_order == 1:
+        out[part(axis, 0)] = (f[part(axis, 1)] - f[part(axis, 0)]) / first
+        out[part(axis, -1)] = (f[part(axis, -1)] - f[part(axis, -2)]) / last
+    elif uniform:
+        a, b, c = -1.5 / spacing, 2.0 / spacing, -0.5 / spacing
+        out[part(axis, 0)] = a * f[part(axis, 0)] + b * f[part(axis, 1)] + c * f[part(axis, 2)]
+        out[part(axis, -1)] = -c * f[part(axis, -3)] - b * f[part(axis, -2)] - a * f[part(axis, -1)]
+    else:
+        near, far = gaps[0], gaps[1]
+        a = -(2.0 * near + far) / (near * (near + far))
+        b = (near + far) / (near * far)
+        c = -near / (far * (near + far))
+        out[part(axis, 0)] = a * f[part(axis, 0)] + b * f[part(axis, 1)] + c * f[part(axis, 2)]
+        far, near = gaps[-2], gaps[-1]
+        a = near / (far * (far + near))
+        b = -(near + far) / (far * near)
+        c = (2.0 * near + far) / (near * (far + near))
+        out[part(axis, -1)] = a * f[part(axis, -3)] + b * f[part(axis, -2)] + c * f[part(axis, -1)]
+    return out
+
+
+# ------------------------------------------------------------------------------------------------------- integrals
+
+
+def steps(y, x, dx, axis):
+    """The widths of the steps along an axis."""
+    if x is None:
+        return dx
+    x = np.asarray(x)
+    if x.ndim == 1:
+        return over_rest(np.diff(x), y.ndim, axis)
+    return np.diff(x, axis=axis)
+
+
+@means(np.trapezoid, scipy.integrate.trapezoid)
+def trapezoid(y, x=None, dx=1.0, axis=-1):
+    y = np.asarray(y)
+    axis = normalize_axis_index(axis, y.ndim)
+    heights = y[part(axis, slice(1, None))] + y[part(axis, slice(None, -1))]
+    return (steps(y, x, dx, axis) * heights / 2.0).sum(axis)
+
+
+@means(scipy.integrate.cumulative_trapezoid)
+def cumulative_trapezoid(y, x=None, dx=1.0, axis=-1, initial=None):
+    y = np.asarray(y)
+    axis = normalize_axis_index(axis, y.ndim)
+    heights = y[part(axis, slice(1, None))] + y[part(axis, slice(None, -1))]
+    result = np.cumsum(steps(y, x, dx, axis) * heights / 2.0, axis)
+    if initial is None:
+        return result
+    if initial != 0:
+        raise ValueError("`initial` must be `None` or `0`.")
+    return np.concatenate([np.zeros_like(y[part(axis, slice(0, 1))], dtype=result.dtype), result], axis)
+
+
+@means(scipy.integrate.simpson)
+def simpson(y, x=None, *, dx=1.0, axis=-1):
+    y = np.asarray(y)
+    axis = normalize_axis_index(axis, y.ndim)
+    y = np.moveaxis(y, axis, -1)
+    n = y.shape[-1]
+    if x is None:
+        gaps = np.full(np.maximum(n - 1, 0), dx, dtype=np.float64)
+    else:
+        x = np.asarray(x)
+        gaps = np.diff(x if x.ndim == 1 else np.moveaxis(x, axis, -1))
+    if n == 2:
+        result = 0.5 * gaps[..., 0] * (y[..., 0] + y[..., 1])
+    elif n % 2 == 1:
+        result = simpson_pairs(y, gaps, n)
+    else:
+        far, near = gaps[..., -2], gaps[..., -1]
+        result = simpson_pairs(y[..., :-1], gaps[..., :-1], n - 1)
+        result = result + y[..., -1] * (2 * near**2 + 3 * near * far) / (6 * (far + near))
+        result = result + y[..., -2] * (near**2 + 3.0 * near * far) / (6 * far)
+        result = result - y[..., -3] * near**3 / (6 * far * (far + near))
+    return result
+
+
+def simpson_pairs(y, gaps, n):
+    """Simpson's rule over an odd number of points."""
+    first, second = gaps[..., 0 : n - 2 : 2], gaps[..., 1 : n - 1 : 2]
+    both, ratio = first + second, first / second
+    left, middle, right = y[..., 0 : n - 2 : 2], y[..., 1 : n - 1 : 2], y[..., 2:n:2]
+    terms = left * (2.0 - 1.0 / ratio) + middle * (both * (both / (first * second))) + right * (2.0 - ratio)
+    return np.sum(both / 6.0 * terms, axis=-1)
