@@ -22,7 +22,7 @@ from . import expressions, recursion
 from .arguments import SUPPORTED
 from .arithmetic import cast, elementwise
 from .calls_of_own import invoke
-from .numpy import functions, order, reductions, running  # noqa: F401 (order and running register themselves)
+from .numpy import functions, indexing, order, reductions, running  # noqa: F401 (order and running register themselves)
 from .numpy.table import METHODS, TABLE, nearest
 from .source import read, unwrap
 from .values import NONE, ArrayValue, Closure, Method, Range, Scalar, Static, TupleValue, constant, static_int, whole
@@ -123,7 +123,7 @@ def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict
     given = (*args, *kwargs.values())
     values = [expressions.plain(v) for v in given]
     if all(map(is_known, given)) and callable(target):
-        if not isinstance(target, type) and args:
+        if args and (not isinstance(target, type) or target in (np.finfo, np.iinfo)):
             try:
                 return constant(target(*values[: len(args)], **dict(zip(kwargs, values[len(args) :], strict=False))))
             except Exception as problem:
@@ -329,8 +329,6 @@ def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any]
     if name in ("reshape", "transpose") and len(args) > 1:
         args = [TupleValue(tuple(args))]
     if name == "fill":
-        from .numpy import indexing
-
         indexing.write(build, owner, args[0])
         return NONE
     try:
@@ -494,6 +492,11 @@ def make_tuple(kind: type) -> Callable[..., Any]:
     return builtin
 
 
+def make_slice(interpreter: Interpreter, *bounds: Any) -> Any:
+    parts = [expressions.none_as_absent(bound) for bound in bounds]
+    return indexing.Slice(*((None, *parts, None) if len(parts) == 1 else (*parts, None)[:3]))
+
+
 def number_items(interpreter: Interpreter, value: Any, start: Any = None) -> Any:
     """enumerate over a tuple."""
     first = 0 if start is None else static_int(start) or 0
@@ -533,5 +536,5 @@ def is_instance(interpreter: Interpreter, value: Any, kind: Any) -> Any:
 BUILTINS: dict[Any, Callable[..., Any]] = {
     range: make_range, len: length, abs: absolute, pow: power, max: choose_extremum("max"), min: choose_extremum("min"),
     sum: total, float: to_float, bool: to_bool, print: show, tuple: make_tuple(tuple), list: make_tuple(list),
-    enumerate: number_items, zip: zipped, reversed: turned, isinstance: is_instance,
+    enumerate: number_items, zip: zipped, reversed: turned, isinstance: is_instance, slice: make_slice,
 }  # fmt: skip

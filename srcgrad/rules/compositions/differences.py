@@ -20,12 +20,14 @@ def diff(a, n=1, axis=-1, prepend=None, append=None):
         a = np.concatenate([edge(prepend, a, axis), a], axis)
     if append is not None:
         a = np.concatenate([a, edge(append, a, axis)], axis)
-    for _ in range(n):
-        if a.dtype.kind == "b":
-            a = a[part(axis, slice(1, None))] != a[part(axis, slice(None, -1))]
-        else:
-            a = a[part(axis, slice(1, None))] - a[part(axis, slice(None, -1))]
-    return a
+    return differences(a, n, axis)
+
+
+def differences(a, n, axis):
+    if n == 0:
+        return a
+    after, before = a[part(axis, slice(1, None))], a[part(axis, slice(None, -1))]
+    return differences(after != before if a.dtype.kind == "b" else after - before, n - 1, axis)
 
 
 def edge(values, a, axis):
@@ -152,27 +154,34 @@ def simpson(y, x=None, *, dx=1.0, axis=-1):
     y = np.moveaxis(y, axis, -1)
     n = y.shape[-1]
     if x is None:
-        gaps = np.full(np.maximum(n - 1, 0), dx, dtype=np.float64)
+        gaps, far, near = None, dx, dx
     else:
         x = np.asarray(x)
-        gaps = np.diff(x if x.ndim == 1 else np.moveaxis(x, axis, -1))
+        gaps = np.diff(x if x.ndim == 1 else np.moveaxis(x, axis, -1)).astype(np.float64)
+        far, near = gaps[..., n - 3], gaps[..., n - 2]
     if n == 2:
-        result = 0.5 * gaps[..., 0] * (y[..., 0] + y[..., 1])
-    elif n % 2 == 1:
-        result = simpson_pairs(y, gaps, n)
-    else:
-        far, near = gaps[..., -2], gaps[..., -1]
-        result = simpson_pairs(y[..., :-1], gaps[..., :-1], n - 1)
-        result = result + y[..., -1] * (2 * near**2 + 3 * near * far) / (6 * (far + near))
-        result = result + y[..., -2] * (near**2 + 3.0 * near * far) / (6 * far)
-        result = result - y[..., -3] * near**3 / (6 * far * (far + near))
-    return result
+        return 0.5 * near * (y[..., 0] + y[..., 1])
+    if n % 2 == 1:
+        return simpson_pairs(y, gaps, dx, n)
+    result = simpson_pairs(y, gaps, dx, n - 1)  # and the last interval by Cartwright's correction
+    if gaps is None:
+        return result + dx * (5 / 12 * y[..., n - 1] + 2 / 3 * y[..., n - 2] - 1 / 12 * y[..., n - 3])
+    result = result + ratio(2 * near**2 + 3 * far * near, 6 * (far + near)) * y[..., n - 1]
+    result = result + ratio(near**2 + 3.0 * far * near, 6 * far) * y[..., n - 2]
+    return result - ratio(near**3, 6 * far * (far + near)) * y[..., n - 3]
 
 
-def simpson_pairs(y, gaps, n):
-    """Simpson's rule over an odd number of points."""
-    first, second = gaps[..., 0 : n - 2 : 2], gaps[..., 1 : n - 1 : 2]
-    both, ratio = first + second, first / second
+def simpson_pairs(y, gaps, dx, n):
+    """Simpson's rule over the first n points, an odd number."""
     left, middle, right = y[..., 0 : n - 2 : 2], y[..., 1 : n - 1 : 2], y[..., 2:n:2]
-    terms = left * (2.0 - 1.0 / ratio) + middle * (both * (both / (first * second))) + right * (2.0 - ratio)
-    return np.sum(both / 6.0 * terms, axis=-1)
+    if gaps is None:
+        return np.sum(left + 4.0 * middle + right, axis=-1) * (dx / 3.0)
+    first, second = gaps[..., 0 : n - 2 : 2], gaps[..., 1 : n - 1 : 2]
+    both, relation = first + second, ratio(first, second)
+    outer = left * (2.0 - ratio(1.0, relation)) + right * (2.0 - relation)
+    return np.sum(both / 6.0 * (outer + middle * (both * ratio(both, first * second))), axis=-1)
+
+
+def ratio(x, y):
+    """x / y, and 0 where y is 0."""
+    return np.where(y == 0, 0.0, x / np.where(y == 0, 1.0, y))

@@ -9,7 +9,9 @@ from srcgrad.rules.compositions.registry import means
 
 @means(np.convolve)
 def convolve(a, v, mode="full"):
-    a, v = np.array(a, ndmin=1), np.array(v, ndmin=1)
+    if np.ndim(a) > 1 or np.ndim(v) > 1:
+        raise ValueError("object too deep for desired array")
+    a, v = np.ravel(a), np.ravel(v)
     if len(a) == 0:
         raise ValueError("a cannot be empty")
     if len(v) == 0:
@@ -19,7 +21,9 @@ def convolve(a, v, mode="full"):
 
 @means(np.correlate)
 def correlate(a, v, mode="valid"):
-    a, v = np.array(a, ndmin=1), np.array(v, ndmin=1)
+    if np.ndim(a) > 1 or np.ndim(v) > 1:
+        raise ValueError("object too deep for desired array")
+    a, v = np.ravel(a), np.ravel(v)
     if len(a) == 0:
         raise ValueError("first argument cannot be empty")
     if len(v) == 0:

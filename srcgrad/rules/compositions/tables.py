@@ -87,13 +87,10 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
     if np.ndim(bins) == 1:
         return np.asarray(bins)
     a = np.asarray(a)
-    if range is None:
-        low, high = np.float64(np.min(a)), np.float64(np.max(a))
-    else:
-        low, high = np.float64(range[0]), np.float64(range[1])
+    low, high = (np.min(a), np.max(a)) if range is None else (range[0], range[1])
     if low == high:
         low, high = low - 0.5, high + 0.5
-    return np.linspace(low, high, bins + 1)
+    return np.linspace(low, high, bins + 1, dtype=a.dtype if a.dtype.kind == "f" else np.float64)
 
 
 @means(np.histogram)
@@ -148,8 +145,8 @@ def unique(ar, return_index=False, return_inverse=False, return_counts=False, ax
 def lexsort(keys, axis=-1):
     """Sorted by the first key, then, where that stands, by the next: the last counts most."""
     order = np.argsort(keys[0], axis)
-    for k in range(1, len(keys)):
-        order = order[np.argsort(np.asarray(keys[k])[order])]
+    for key in keys[1:]:
+        order = order[np.argsort(np.asarray(key)[order])]
     return order
 
 
@@ -168,24 +165,20 @@ def vander(x, N=None, increasing=False):
 
 @means(np.polyval)
 def polyval(p, x):
-    p, x = np.asarray(p), np.asarray(x)
-    y = np.zeros_like(x, dtype=np.result_type(p.dtype, x.dtype))
+    p, x = np.asarray(p), np.asarray(x)[()]
+    y = np.zeros(np.shape(x), np.result_type(p.dtype, x.dtype))[()]
     for k in range(len(p)):
         y = y * x + p[k]
-    return y[()]
+    return y
 
 
 @means(np.polyder)
 def polyder(p, m=1):
     p = np.asarray(p)
-    for _ in range(m):
-        p = p[:-1] * np.arange(len(p) - 1, 0, -1)
-    return p
+    return p if m == 0 else polyder(p[:-1] * np.arange(len(p) - 1, 0, -1), m - 1)
 
 
 @means(np.polyint)
 def polyint(p, m=1):
     p = np.asarray(p)
-    for _ in range(m):
-        p = np.concatenate([p / np.arange(len(p), 0, -1), np.zeros(1)])
-    return p
+    return p if m == 0 else polyint(np.concatenate([p / np.arange(len(p), 0, -1), np.zeros(1, p.dtype)]), m - 1)
