@@ -112,6 +112,8 @@ def _is_library(function: Any) -> bool:
 def name_of(target: Any) -> str:
     name = getattr(target, "__name__", None) or repr(target)
     module = getattr(target, "__module__", None) or ""
+    if isinstance(owner := getattr(target, "__self__", None), np.ufunc):
+        return f"{name_of(owner)}.{name}"
     if isinstance(target, np.ufunc) or module.split(".")[0] == "numpy":
         inner = module.split(".")[1:] if module.startswith("numpy.") and not module.startswith("numpy._") else []
         return ".".join(["np", *inner, name])
@@ -127,6 +129,8 @@ def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict
             try:
                 return constant(target(*values[: len(args)], **dict(zip(kwargs, values[len(args) :], strict=False))))
             except Exception as problem:
+                if interpreter.frame.is_composition:
+                    interpreter.build.refuse(str(problem), error=ArgumentError)
                 return interpreter.build.refuse(f"{name_of(target)} failed: {problem}")
     name = name_of(target)
     if name.startswith("np.") and not kwargs and interpreter.build.is_top_level:

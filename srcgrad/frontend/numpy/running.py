@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ArgumentError
+from ...errors import ArgumentError, ValueArgumentError
 from ...ir import affine
 from ...ir.nodes import AddTo, Axis, Call, Const, Expr, Load, Store
 from ...rules.names import FUNCTIONS
@@ -105,17 +105,14 @@ def _cumulative_of_the_standard(ufunc: np.ufunc) -> Callable[..., Any]:
         build: Builder, x: Any, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: Any = False
     ) -> Any:
         if absent(axis) and as_array(build, x).ndim > 1:
-            build.refuse("For arrays which have more than one dimension ``axis`` argument is required.", error=_ValueError)
+            message = "For arrays which have more than one dimension ``axis`` argument is required."
+            build.refuse(message, error=ValueArgumentError)
         value, number = _along(build, x, axis)
         wanted = dtype_or_none(build, dtype) or np.cumsum(np.empty(0, value.dtype)).dtype
         initial = Const(wanted.type(ufunc.identity).item(), wanted) if flag(include_initial) else None
         return also_into(build, out, accumulate(build, ufunc, value, number, wanted, initial))
 
     return handler
-
-
-class _ValueError(ArgumentError, ValueError):
-    """What NumPy raises, found while the function is read."""
 
 
 for _name, _ufunc in (("cumulative_sum", np.add), ("cumulative_prod", np.multiply)):  # NumPy 2.1

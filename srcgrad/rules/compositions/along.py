@@ -23,6 +23,15 @@ def kept_shape(shape, axis):
     return tuple(1 if k in axes else shape[k] for k in range(len(shape)))
 
 
+def count_along(shape, axis):
+    """How many elements go into one of a reduction."""
+    axes = tuple(range(len(shape))) if axis is None else normalize_axis_tuple(axis, len(shape))
+    count = 1
+    for k in axes:
+        count = count * shape[k]
+    return count
+
+
 def part(axis, run):
     """The index that takes `run` along one axis."""
     return (slice(None),) * axis + (run,)

@@ -126,7 +126,7 @@ def steps(y, x, dx, axis):
     return np.diff(x, axis=axis)
 
 
-@means(np.trapezoid, scipy.integrate.trapezoid)
+@means(np.trapezoid, scipy.integrate.trapezoid, *([np.trapz] if hasattr(np, "trapz") else []))  # until NumPy 2.4
 def trapezoid(y, x=None, dx=1.0, axis=-1):
     y = np.asarray(y)
     axis = normalize_axis_index(axis, y.ndim)

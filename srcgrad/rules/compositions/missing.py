@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from srcgrad.rules.compositions.registry import means
+from srcgrad.rules.compositions.statistics import root
 
 
 def without_nan(a, filling):
@@ -71,7 +72,7 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, mean=N
 
 @means(np.nanstd)
 def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, mean=None):
-    return np.sqrt(nanvar(a, axis, dtype, None, ddof, keepdims, mean=mean), out=out)
+    return root(nanvar(a, axis, dtype, None, ddof, keepdims, mean=mean), out)
 
 
 @means(np.nanmax)

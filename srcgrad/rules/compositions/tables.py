@@ -182,3 +182,15 @@ def polyder(p, m=1):
 def polyint(p, m=1):
     p = np.asarray(p)
     return p if m == 0 else polyint(np.concatenate([p / np.arange(len(p), 0, -1), np.zeros(1, p.dtype)]), m - 1)
+
+
+@means(np.add.reduceat)
+def add_reduceat(array, indices, axis=0):
+    a, indices = np.moveaxis(np.asarray(array), axis, 0), np.asarray(indices)
+    n = len(indices)
+    out = np.empty((n, *a.shape[1:]), a.dtype)
+    for k in range(n):
+        start = indices[k]
+        stop = indices[k + 1] if k + 1 < n else len(a)
+        out[k] = np.sum(a[start : max(stop, start + 1)], axis=0)
+    return np.moveaxis(out, 0, axis)
