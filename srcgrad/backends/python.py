@@ -663,8 +663,6 @@ def _subscript(base: ast.expr, array: Array, items: tuple[Pick | Run | NewAxis, 
     out = base
     while parts and isinstance(parts[-1], ast.Slice) and parts[-1].lower is parts[-1].upper is parts[-1].step is None:
         parts.pop()  # rows[k, :] is rows[k], which Numba knows to be in order
-    if items and all(isinstance(item, Pick) for item in items):
-        parts.append(ast.Constant(...))  # an array of no axes, not a number
     if parts:
         out = ast.Subscript(base, parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load()), ast.Load())
     if any(flips):

@@ -293,7 +293,7 @@ class Interpreter:
             case Scalar(expr=expr) if not isinstance(expr, (Const, Var)) or expr in self.build.mutable:
                 return Scalar(self.build.capture(expr, name), item.weak)
             case ArrayValue():
-                return whole(self.build.stored(item, name))
+                return self.build.kept(item, name)
             case TupleValue(items=items, kind=kind):
                 return TupleValue(tuple(self.bind_item(name, part) for part in items), kind)
         return item
@@ -372,7 +372,7 @@ class Interpreter:
                 return whole(self.rename_array(handle, name, mark))
             self.build.check_fresh(value.element)
             return value
-        return whole(self.build.stored(value, name))
+        return self.build.kept(value, name)
 
     def is_fresh_array(self, array: Array, mark: int) -> bool:
         made = statements(tuple(self.build.block[mark:]))

@@ -57,9 +57,7 @@ def selected(build: Builder, value: ArrayValue, where: Any, other: Const) -> Arr
     return as_array(build, TABLE[np.where](build, array_or_number(build, where), value, Scalar(other)))
 
 
-def mean(
-    build: Builder, a: Any, axis: Any, keepdims: bool, where: Any, dtype: np.dtype | None
-) -> Any:
+def mean(build: Builder, a: Any, axis: Any, keepdims: bool, where: Any, dtype: np.dtype | None) -> Any:
     """np.mean of the elements that `where` names."""
     value = as_array(build, a)
     if everywhere(where):

@@ -50,9 +50,7 @@ def accumulate(
         return _with(index, axis, affine.add(index[axis], by))
 
     def filled(count: Expr) -> None:
-        build.each(
-            _with(value.dims, axis, count), lambda index: Store(out, moved(index, shift), value.at(index))
-        )
+        build.each(_with(value.dims, axis, count), lambda index: Store(out, moved(index, shift), value.at(index)))
 
     def step(index: tuple[Expr, ...]) -> AddTo | Store:
         after = moved(index, affine.ONE)
@@ -178,7 +176,15 @@ for _ufunc in REDUCING:
 def _as_reduction(function: Any) -> Callable[..., Any]:
     """The method of a ufunc that is a function of NumPy's too, but goes along the first axis by default."""
 
-    def handler(build: Builder, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: Any = False, **more: Any) -> Any:
+    def handler(
+        build: Builder,
+        array: Any,
+        axis: Any = 0,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        **more: Any,
+    ) -> Any:
         value = as_array(build, array)
         along = Scalar(affine.integer(axis)) if isinstance(axis, int) else axis
         if value.ndim == 0:
@@ -199,7 +205,8 @@ for _ufunc, _function in (
 
 def _outer(ufunc: np.ufunc) -> Callable[..., Any]:
     def handler(build: Builder, A: Any, B: Any, **more: Any) -> Any:
-        x, y = array_or_number(build, A), array_or_number(build, B)
+        operands = [array_or_number(build, value) for value in (A, B)]
+        x, y = (Scalar(v.expr) if isinstance(v, Scalar) else v for v in operands)  # of no Python number's dtype
         if isinstance(x, ArrayValue) and isinstance(y, ArrayValue):
             x = remap(x, (*x.dims, *[affine.ONE] * y.ndim), [Axis(k) for k in range(x.ndim)])
         return TABLE[ufunc](build, x, y, **more)

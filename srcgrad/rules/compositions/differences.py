@@ -159,27 +159,30 @@ def simpson(y, x=None, *, dx=1.0, axis=-1):
         x = np.asarray(x)
         gaps = np.diff(x if x.ndim == 1 else np.moveaxis(x, axis, -1)).astype(np.float64)
         far, near = gaps[..., n - 3], gaps[..., n - 2]
+    result = simpson_pairs(y, gaps, dx, n - 1 + n % 2)
     if n == 2:
-        return 0.5 * near * (y[..., 0] + y[..., 1])
-    if n % 2 == 1:
-        return simpson_pairs(y, gaps, dx, n)
-    result = simpson_pairs(y, gaps, dx, n - 1)  # and the last interval by Cartwright's correction
-    if gaps is None:
-        return result + dx * (5 / 12 * y[..., n - 1] + 2 / 3 * y[..., n - 2] - 1 / 12 * y[..., n - 3])
-    result = result + ratio(2 * near**2 + 3 * far * near, 6 * (far + near)) * y[..., n - 1]
-    result = result + ratio(near**2 + 3.0 * far * near, 6 * far) * y[..., n - 2]
-    return result - ratio(near**3, 6 * far * (far + near)) * y[..., n - 3]
+        result = result + 0.5 * near * (y[..., 0] + y[..., 1])
+    elif n % 2 == 0:  # the last interval, by Cartwright's correction
+        result = result + last_interval(y[..., n - 3], y[..., n - 2], y[..., n - 1], gaps, far, near)
+    return result
 
 
 def simpson_pairs(y, gaps, dx, n):
     """Simpson's rule over the first n points, an odd number."""
-    left, middle, right = y[..., 0 : n - 2 : 2], y[..., 1 : n - 1 : 2], y[..., 2:n:2]
+    left, middle, right = y[..., 0 : n - 1 : 2], y[..., 1:n:2], y[..., 2:n:2]
     if gaps is None:
         return np.sum(left + 4.0 * middle + right, axis=-1) * (dx / 3.0)
-    first, second = gaps[..., 0 : n - 2 : 2], gaps[..., 1 : n - 1 : 2]
+    first, second = gaps[..., 0 : n - 1 : 2], gaps[..., 1:n:2]
     both, relation = first + second, ratio(first, second)
     outer = left * (2.0 - ratio(1.0, relation)) + right * (2.0 - relation)
     return np.sum(both / 6.0 * (outer + middle * (both * ratio(both, first * second))), axis=-1)
+
+
+def last_interval(left, middle, right, gaps, far, near):
+    if gaps is None:
+        return far * (5 / 12 * right + 2 / 3 * middle - 1 / 12 * left)
+    end = ratio(2 * near**2 + 3 * far * near, 6 * (far + near)) * right
+    return end + ratio(near**2 + 3.0 * far * near, 6 * far) * middle - ratio(near**3, 6 * far * (far + near)) * left
 
 
 def ratio(x, y):

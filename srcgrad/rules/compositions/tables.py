@@ -116,7 +116,9 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
 
 
 @means(np.unique)
-def unique(ar, return_index=False, return_inverse=False, return_counts=False, axis=None, *, equal_nan=True, sorted=True):
+def unique(
+    ar, return_index=False, return_inverse=False, return_counts=False, axis=None, *, equal_nan=True, sorted=True
+):
     if axis is not None:
         raise NotImplementedError("np.unique along an axis is not supported")
     shape = np.shape(ar)
