@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
+from ..errors import ArgumentError, UnsupportedError, ValueArgumentError
 from ..ir.nodes import (
     BOOL,
     Call,
@@ -14,7 +15,6 @@ from ..ir.nodes import (
     Raise,
     Stmt,
 )
-from ..errors import ArgumentError, UnsupportedError, ValueArgumentError
 from . import expressions
 from .values import (
     ArrayValue,

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from ...ir import affine
-from ...ir.nodes import BOOL, INT64, Array, Axis, Expr, Library, Load
+from ...ir.nodes import BOOL, INT64, Axis, Expr, Library, Load
 from ..arithmetic import cast_value
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, Static, remap, static_int, whole
+from ..values import ArrayValue, Scalar, Static, whole
 from . import indexing, reductions, shapes
 from .table import absent, array_or_number, as_array, rule
 

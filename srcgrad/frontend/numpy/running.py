@@ -18,11 +18,11 @@ from ...errors import ArgumentError, ValueArgumentError
 from ...ir import affine
 from ...ir.nodes import AddTo, Axis, Call, Const, Expr, Load, Store
 from ...rules.names import FUNCTIONS
-from ..arithmetic import cast, cast_value, elementwise
+from ..arithmetic import cast_value, elementwise
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, follows_order, remap, whole
 from . import reductions, shapes
-from .table import TABLE, absent, also_into, array_or_number, as_array, axis_number, dtype_or_none, flag, rule
+from .table import TABLE, absent, also_into, array_or_number, as_array, dtype_or_none, flag, rule
 
 # What a ufunc is called as a primitive, where it reduces and accumulates.
 REDUCING: dict[np.ufunc, str] = {
@@ -113,9 +113,9 @@ def _cumulative_of_the_standard(ufunc: np.ufunc) -> Callable[..., Any]:
     return handler
 
 
-for _name, _ufunc in (("cumulative_sum", np.add), ("cumulative_prod", np.multiply)):  # NumPy 2.1
-    if hasattr(np, _name):
-        rule(getattr(np, _name))(_cumulative_of_the_standard(_ufunc))
+if hasattr(np, "cumulative_sum"):  # NumPy 2.1
+    rule(np.cumulative_sum)(_cumulative_of_the_standard(np.add))
+    rule(np.cumulative_prod)(_cumulative_of_the_standard(np.multiply))
 
 
 # ------------------------------------------------------------------------------------------------ methods of ufuncs
@@ -196,11 +196,11 @@ def _as_reduction(function: Any) -> Callable[..., Any]:
     return handler
 
 
-for _ufunc, _function in (
-    (np.add, np.sum), (np.multiply, np.prod), (np.maximum, np.max), (np.minimum, np.min), (np.logical_or, np.any),
-    (np.logical_and, np.all),
+for _method, _function in (
+    (np.add.reduce, np.sum), (np.multiply.reduce, np.prod), (np.maximum.reduce, np.max), (np.minimum.reduce, np.min),
+    (np.logical_or.reduce, np.any), (np.logical_and.reduce, np.all),
 ):  # fmt: skip
-    TABLE[_ufunc.reduce] = _as_reduction(_function)
+    TABLE[_method] = _as_reduction(_function)
 
 
 def _outer(ufunc: np.ufunc) -> Callable[..., Any]:
@@ -214,9 +214,9 @@ def _outer(ufunc: np.ufunc) -> Callable[..., Any]:
     return handler
 
 
-for _function in FUNCTIONS:
-    if isinstance(_function, np.ufunc) and _function.nin == 2 and _function.nout == 1:
-        TABLE[_function.outer] = _outer(_function)
+for _called in FUNCTIONS:
+    if isinstance(_called, np.ufunc) and _called.nin == 2 and _called.nout == 1:
+        TABLE[_called.outer] = _outer(_called)
 
 
 def _add_at(sign: str | None) -> Callable[..., Any]:

@@ -71,7 +71,8 @@ def gradient(f, *varargs, axis=None, edge_order=1):
 def slope_along(f, spacing, axis, edge_order):
     if f.shape[axis] < edge_order + 1:
         raise ValueError(
-            "Shape of array too small to calculate a numerical gradient, at least (edge_order + 1) elements are required."
+            "Shape of array too small to calculate a numerical gradient, "
+            "at least (edge_order + 1) elements are required."
         )
     before, here, after = part(axis, slice(None, -2)), part(axis, slice(1, -1)), part(axis, slice(2, None))
     out = np.empty_like(f)
@@ -126,7 +127,7 @@ def steps(y, x, dx, axis):
     return np.diff(x, axis=axis)
 
 
-@means(np.trapezoid, scipy.integrate.trapezoid, *([np.trapz] if hasattr(np, "trapz") else []))  # until NumPy 2.4
+@means(np.trapezoid, scipy.integrate.trapezoid, getattr(np, "trapz", np.trapezoid))  # until NumPy 2.4
 def trapezoid(y, x=None, dx=1.0, axis=-1):
     y = np.asarray(y)
     axis = normalize_axis_index(axis, y.ndim)

@@ -51,11 +51,9 @@ def digitize(x, bins, right=False):
     if not (np.all(steps >= 0) or np.all(steps <= 0)):
         raise ValueError("bins must be monotonically increasing or decreasing")
     upward = len(bins) < 2 or bins[-1] >= bins[0]
-    side = "left" if right else "right"
-    other = "right" if right else "left"
-    from_below = np.searchsorted(np.sort(bins), x, side=side)
-    from_above = len(bins) - np.searchsorted(np.sort(bins), x, side=other)
-    return np.where(upward, from_below, from_above)
+    rising = np.sort(bins)
+    below, up_to = np.searchsorted(rising, x, side="left"), np.searchsorted(rising, x, side="right")
+    return np.where(upward, below, len(bins) - up_to) if right else np.where(upward, up_to, len(bins) - below)
 
 
 @means(np.bincount)
@@ -130,17 +128,17 @@ def unique(
         first[1:] = (held[1:] != held[:-1]) & ~(np.isnan(held[1:]) & np.isnan(held[:-1]))
     else:
         first[1:] = held[1:] != held[:-1]
-    results = (held[first],)
+    results = [held[first]]
     if return_index:
-        results = results + (order[first],)
+        results = [*results, order[first]]
     if return_inverse:
         inverse = np.empty(len(ar), np.int64)
         inverse[order] = np.cumsum(first) - 1
-        results = results + (inverse.reshape(shape),)
+        results = [*results, inverse.reshape(shape)]
     if return_counts:
         starts = np.arange(len(ar))[first]
-        results = results + (np.diff(starts, append=len(ar)),)
-    return results[0] if len(results) == 1 else results
+        results = [*results, np.diff(starts, append=len(ar))]
+    return results[0] if len(results) == 1 else tuple(results)
 
 
 @means(np.lexsort)
