@@ -58,7 +58,7 @@ def test_interp_at_its_points(x: float, slope: float) -> None:
 
 def test_interp_of_one_point() -> None:
     f = grad(lambda x, y: np.interp(x, np.array([1.0]), y), jit=False)
-    assert [float(part) for part in f.backward(1.0, np.array([3.0]))] == [0, 1]
+    assert np.concatenate([np.ravel(part) for part in f.backward(1.0, np.array([3.0]))]).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("name", ["cumsum", "cumprod", "sort", "argsort", "diff"])

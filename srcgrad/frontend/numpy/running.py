@@ -148,12 +148,9 @@ def _reduce(ufunc: np.ufunc) -> Callable[..., Any]:
             value, axis = shapes.ravel(build, value), 0
         value, number = _along(build, value, axis)
         wanted = dtype_or_none(build, dtype) or ufunc.reduce(np.ones(1, value.dtype)).dtype
-        initial = None
-        if ufunc.identity is not None:
-            initial = Const(wanted.type(ufunc.identity).item(), wanted)
-        else:
-            reductions.Reduction(build, value, Scalar(affine.integer(number)), False).refuse_empty(ufunc.__name__)
-        running = accumulate(build, ufunc, value, number, wanted, initial)
+        # Not from the identity on: next to it, an infinite first element of logaddexp has no slope.
+        reductions.Reduction(build, value, Scalar(affine.integer(number)), False).refuse_empty(ufunc.__name__)
+        running = accumulate(build, ufunc, value, number, wanted)
         last = affine.sub(running.dims[number], affine.ONE)
         kept = iter(range(value.ndim))
         if flag(keepdims):
