@@ -117,6 +117,8 @@ def name_of(target: Any) -> str:
     if isinstance(target, np.ufunc) or module.split(".")[0] == "numpy":
         inner = module.split(".")[1:] if module.startswith("numpy.") and not module.startswith("numpy._") else []
         return ".".join(["np", *inner, name])
+    if module.startswith("scipy."):
+        return ".".join([*(part for part in module.split(".") if not part.startswith("_")), name])
     return f"math.{name}" if module == "math" else name
 
 
