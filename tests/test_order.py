@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 
 import srcgrad
 from srcgrad import grad
+from srcgrad.runtime.order import FEW, stable_order
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 NAN = np.nan
@@ -119,3 +121,13 @@ def test_elements_as_arrays_of_no_axes(jit: bool) -> None:
     x = np.array([0.5, 0.2, 0.7])
     np.testing.assert_allclose(g(x), f(x))
     assert g.backward(x, np.ones(3)).tolist() == [8, 0, 6]
+
+
+def test_the_compiled_order_is_stable() -> None:
+    rng = np.random.default_rng(0)
+    order = numba.njit(lambda x: stable_order(x))  # noqa: PLW0108
+    for n in (5, FEW - 1, FEW, 3000):
+        x = rng.normal(size=n) * 10.0 ** rng.integers(-200, 200, n)
+        for part, value in enumerate((NAN, 0.0, -0.0, np.inf, -np.inf, 1.5)):
+            x[rng.integers(0, n, n // 10 + part % 2)] = value
+        assert np.array_equal(order(x), np.argsort(x, kind="stable"))

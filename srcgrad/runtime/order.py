@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.extending import register_jitable
+from numba.core import types
+from numba.extending import overload, register_jitable
+
+FEW = 256  # elements: so many are merged, more are dealt out by their digits
+DIGIT = 11  # bits
+DIGITS = 6
 
 
 @register_jitable
@@ -15,7 +20,69 @@ def argsort(order: Any, x: Any) -> None:
     rows = x.reshape(-1, n) if n else x.reshape(0, 1)
     out = order.reshape(rows.shape)
     for i in range(rows.shape[0]):
-        out[i] = np.argsort(rows[i], kind="mergesort")
+        out[i] = stable_order(rows[i])
+
+
+def stable_order(x: Any) -> Any:
+    """np.argsort, equal elements in the order of their places."""
+    return np.argsort(x, kind="stable")
+
+
+@overload(stable_order)
+def _stable_order(x):
+    if isinstance(x.dtype, types.Float):
+
+        def of_floats(x):
+            if x.size < FEW:
+                return np.argsort(x, kind="mergesort")
+            values = np.empty(x.size)
+            for i in range(x.size):
+                values[i] = x[i] + 0.0  # -0.0 equals 0.0
+            keys = values.view(np.uint64)
+            sign, every = np.uint64(1 << 63), np.uint64(0xFFFFFFFFFFFFFFFF)
+            for i in range(x.size):
+                if np.isnan(values[i]):
+                    keys[i] = every
+                elif keys[i] & sign:
+                    keys[i] = ~keys[i]
+                else:
+                    keys[i] = keys[i] | sign
+            return order_by_digits(keys)
+
+        return of_floats
+
+    def of_integers(x):
+        return np.argsort(x, kind="mergesort")
+
+    return of_integers
+
+
+@register_jitable
+def order_by_digits(keys: Any) -> Any:
+    """The order of whole numbers, dealt out by one digit after the other, the lowest first."""
+    n, mask = keys.size, np.uint64((1 << DIGIT) - 1)
+    counts = np.zeros((DIGITS, 1 << DIGIT), np.int64)
+    for i in range(n):
+        for digit in range(DIGITS):
+            counts[digit, (keys[i] >> np.uint64(DIGIT * digit)) & mask] += 1
+    order, order_next, keys_next = np.arange(n), np.empty(n, np.int64), np.empty_like(keys)
+    for digit in range(DIGITS):
+        shift, places = np.uint64(DIGIT * digit), counts[digit]
+        if places[(keys[0] >> shift) & mask] == n:
+            continue  # the same digit in all
+        start = 0
+        for k in range(places.size):
+            count = places[k]
+            places[k] = start
+            start += count
+        for i in range(n):
+            value = (keys[i] >> shift) & mask
+            keys_next[places[value]] = keys[i]
+            order_next[places[value]] = order[i]
+            places[value] += 1
+        keys, keys_next = keys_next, keys
+        order, order_next = order_next, order
+    return order
 
 
 @register_jitable
