@@ -55,7 +55,7 @@ EXPRESSIONS = {
 }
 # fmt: on
 FRONTEND = Path(__file__).resolve().parent.parent / "srcgrad" / "frontend"
-NOT_LISTED = {np.nan_to_num, compositions.registry.library}  # refused, with advice in the error; not for users
+NOT_LISTED = {compositions.registry.library}  # not for users
 
 
 def page() -> str:
@@ -92,6 +92,12 @@ def page() -> str:
             "|---|---|",
             *_array_functions(),
             *_compositions(),
+            "",
+            "## Methods of ufuncs",
+            "",
+            "| method | of |",
+            "|---|---|",
+            *_methods_of_ufuncs(),
             "",
             "## Python's own functions",
             "",
@@ -170,7 +176,7 @@ def _array_functions() -> Iterator[str]:
     elementwise = set(names.FUNCTIONS)
     handlers: dict[Any, list[str]] = {}
     for function, handler in TABLE.items():
-        if function not in elementwise and function not in NOT_LISTED:
+        if function not in elementwise and function not in NOT_LISTED and not _is_method_of_a_ufunc(function):
             handlers.setdefault(handler, []).append(_called(function))
     methods = {handler: name for name, handler in METHODS.items()}
     for handler in [*handlers, *(handler for handler in methods if handler not in handlers)]:
@@ -184,6 +190,8 @@ def _compositions() -> Iterator[str]:
     """One row per function that is said in simpler ones."""
     spellings: dict[Any, list[str]] = {}
     for function, composition in compositions.COMPOSITIONS.items():
+        if _is_method_of_a_ufunc(function):
+            continue
         spellings.setdefault(composition, []).append(name_of(function))
     methods = {composition: name for name, composition in compositions.METHODS.items()}
     for composition in {**spellings, **methods}:
@@ -194,9 +202,21 @@ def _compositions() -> Iterator[str]:
         yield f"| {spelt} | {method} |"
 
 
+def _methods_of_ufuncs() -> Iterator[str]:
+    """One row per method, with the ufuncs that have it."""
+    found: dict[str, list[str]] = {}
+    for function in (*TABLE, *compositions.COMPOSITIONS):
+        if _is_method_of_a_ufunc(function):
+            found.setdefault(function.__name__, []).append(function.__self__.__name__)
+    for method, ufuncs in sorted(found.items()):
+        yield f"| `{method}` | {', '.join(f'`np.{name}`' for name in sorted(ufuncs))} |"
+
+
+def _is_method_of_a_ufunc(function: Any) -> bool:
+    return isinstance(getattr(function, "__self__", None), np.ufunc)
+
+
 def _called(function: Any) -> str:
-    if getattr(function, "__self__", None) is np.add:
-        return "np.add.at"
     return f"np.linalg.{function.__name__}" if "linalg" in function.__module__ else f"np.{function.__name__}"
 
 

@@ -41,7 +41,7 @@ from ..ir.nodes import (
     View,
 )
 from ..ir.walk import loads, subexpressions, variables
-from .values import ArrayValue, follows_order, run_of
+from .values import ArrayValue, follows_order, run_of, whole
 
 RESERVED = (
     frozenset(keyword.kwlist)
@@ -375,12 +375,21 @@ class Builder:
     def stored(self, value: ArrayValue, name: str = "t") -> Array:
         """The value as an array that can be handed on: itself, a view, or a copy in fresh memory."""
         self.check_fresh(value.element)
-        if value.is_window:
+        if value.is_window and (value.ndim or value.handle is not None):
             return self.view(value, name)
         copy = self.materialize(value, name)
-        if value.has_run_time_step:
+        if value.has_run_time_step or (value.is_window and not value.ndim):  # compiled code has no views of no axes
             self.twin(copy, value.element.array)  # type: ignore[attr-defined]
         return copy
+
+    def kept(self, value: ArrayValue, name: str = "t") -> ArrayValue:
+        """The value as what a name stands for: memory.  An element, as an array of no axes, is that element."""
+        if value.ndim == 0 and value.handle is None and value.is_window:
+            self.check_fresh(value.element)
+            load = value.element
+            assert isinstance(load, Load)
+            return ArrayValue((), Load(load.array, tuple(self.pin(part, "i") for part in load.index)))
+        return whole(self.stored(value, name))
 
     def in_order(self, value: ArrayValue, name: str = "t") -> Array:
         """The value as a C-contiguous array."""

@@ -22,7 +22,7 @@ from . import expressions, recursion
 from .arguments import SUPPORTED
 from .arithmetic import cast, elementwise
 from .calls_of_own import invoke
-from .numpy import einsum, functions, products, reductions  # noqa: F401 (rules register)
+from .numpy import einsum, functions, indexing, order, products, reductions, running  # noqa: F401 (rules register)
 from .numpy.table import METHODS, TABLE, nearest
 from .source import read, unwrap
 from .values import NONE, ArrayValue, Closure, Method, Range, Scalar, Static, TupleValue, constant, static_int, whole
@@ -114,6 +114,8 @@ def _is_library(function: Any) -> bool:
 def name_of(target: Any) -> str:
     name = getattr(target, "__name__", None) or repr(target)
     module = getattr(target, "__module__", None) or ""
+    if isinstance(owner := getattr(target, "__self__", None), np.ufunc):
+        return f"{name_of(owner)}.{name}"
     if isinstance(target, np.ufunc) or module.split(".")[0] == "numpy":
         inner = module.split(".")[1:] if module.startswith("numpy.") and not module.startswith("numpy._") else []
         return ".".join(["np", *inner, name])
@@ -127,10 +129,12 @@ def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict
     given = (*args, *kwargs.values())
     values = [expressions.plain(v) for v in given]
     if all(map(is_known, given)) and callable(target):
-        if not isinstance(target, type) and args:
+        if args and (not isinstance(target, type) or target in (np.finfo, np.iinfo)):
             try:
                 return constant(target(*values[: len(args)], **dict(zip(kwargs, values[len(args) :], strict=False))))
             except Exception as problem:
+                if interpreter.frame.is_composition:
+                    interpreter.build.refuse(str(problem), error=ArgumentError)
                 return interpreter.build.refuse(f"{name_of(target)} failed: {problem}")
     name = name_of(target)
     if name.startswith("np.") and not kwargs and interpreter.build.is_top_level:
@@ -259,7 +263,8 @@ def call_function(interpreter: Interpreter, function: Any, args: list[Any], kwar
     bound = bind_arguments(interpreter, source.node.args, source.name, defaults, args, kwargs)
     if recursion.key_of(source) in interpreter.callees.chosen.own:
         return invoke(interpreter, source, function, bound)
-    frame = Frame(source, function, settle_arguments(interpreter, bound))
+    is_ours = function.__module__.startswith("srcgrad.rules.compositions.")
+    frame = Frame(source, function, settle_arguments(interpreter, bound), is_composition=is_ours)
     return interpreter.enter(frame, source.node)
 
 
@@ -336,8 +341,6 @@ def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any]
     if name in ("reshape", "transpose") and len(args) > 1:
         args = [TupleValue(tuple(args))]
     if name == "fill":
-        from .numpy import indexing
-
         indexing.write(build, owner, args[0])
         return NONE
     try:
@@ -451,7 +454,7 @@ def choose_extremum(op: str) -> Callable[..., Any]:
         if len(args) == 1:
             value = args[0]
             if isinstance(value, ArrayValue) and value.ndim == 1:
-                return reductions.extremum(build, "maximum" if op == "max" else "minimum", value)
+                return reductions.extremum(build, value, op="maximum" if op == "max" else "minimum")
             args = tuple(expressions.items_of(interpreter, value))
         out = _number(interpreter, args[0])
         for other in args[1:]:
@@ -499,6 +502,11 @@ def make_tuple(kind: type) -> Callable[..., Any]:
         return TupleValue(tuple(expressions.items_of(interpreter, value)), kind)
 
     return builtin
+
+
+def make_slice(interpreter: Interpreter, *bounds: Any) -> Any:
+    parts = [expressions.none_as_absent(bound) for bound in bounds]
+    return indexing.Slice(*((None, *parts, None) if len(parts) == 1 else (*parts, None)[:3]))
 
 
 def number_items(interpreter: Interpreter, value: Any, start: Any = None) -> Any:
@@ -549,6 +557,6 @@ def static_integer(interpreter: Interpreter, value: Any, what: Static) -> Any:
 BUILTINS: dict[Any, Callable[..., Any]] = {
     range: make_range, len: length, abs: absolute, pow: power, max: choose_extremum("max"), min: choose_extremum("min"),
     sum: total, float: to_float, bool: to_bool, print: show, tuple: make_tuple(tuple), list: make_tuple(list),
-    enumerate: number_items, zip: zipped, reversed: turned, isinstance: is_instance,
+    enumerate: number_items, zip: zipped, reversed: turned, isinstance: is_instance, slice: make_slice,
     compositions.registry.constant_integer: static_integer,
 }  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ArgumentError, ShapeError, UnsupportedError
+from ..errors import ArgumentError, UnsupportedError, ValueArgumentError
 from ..ir.nodes import (
     BOOL,
     Call,
@@ -39,21 +39,26 @@ def raise_error(interpreter: Interpreter, node: ast.Raise) -> None:
     for part in call.args if isinstance(call, ast.Call) else ():
         text, numbers = message_of(interpreter, part)
         message, values = message + text, values + numbers
+    refused = next((own for theirs, own in REFUSED.items() if issubclass(kind.value, theirs)), None)
+    if refused is not None and not values and _is_certain(interpreter):
+        build.refuse(message, error=refused)
     _raise(interpreter, kind.value, message, values)
+
+
+# What a composition raises whatever the data is known when the function is read.
+REFUSED = {ValueError: ValueArgumentError, TypeError: ArgumentError, NotImplementedError: UnsupportedError}
+
+
+def _is_certain(interpreter: Interpreter) -> bool:
+    """Is this place reached in every call of a composition?"""
+    depths = [frame.depth for frame in interpreter.frames if frame.is_composition]
+    return bool(depths) and interpreter.build.depth == depths[0]
 
 
 def _raise(interpreter: Interpreter, error: type[BaseException], message: str, values: list[Expr]) -> None:
     if getattr(__import__("builtins"), error.__name__, None) is not error:
         interpreter.exceptions[error.__name__] = error
     interpreter.build.emit(Raise(error.__name__, message, tuple(values)))
-
-
-def refuse_what_raises(interpreter: Interpreter) -> None:
-    """A composition that raises whatever the numbers are: it is known now, at the user's line."""
-    last = interpreter.build.block[-1]
-    if isinstance(last, Raise) and not last.values:
-        kinds = {"NotImplementedError": UnsupportedError, "TypeError": ArgumentError}
-        interpreter.build.refuse(last.message, error=kinds.get(last.error, ShapeError))
 
 
 def message_of(interpreter: Interpreter, node: ast.expr) -> tuple[str, list[Expr]]:

@@ -104,8 +104,7 @@ class Interpreter:
         outer_span = self.build.span
         self.frames.append(frame)
         try:
-            if self.block(body) and frame.is_composition:
-                exceptions.refuse_what_raises(self)
+            self.block(body)
             if within is self.build.block and not frame.is_composition:
                 self.callees.expanded(key, tuple(f.called_at for f in self.frames), within[mark:])
             return frame.env.get(flow.RESULT, NONE)
@@ -294,7 +293,7 @@ class Interpreter:
             case Scalar(expr=expr) if not isinstance(expr, (Const, Var)) or expr in self.build.mutable:
                 return Scalar(self.build.capture(expr, name), item.weak)
             case ArrayValue():
-                return whole(self.build.stored(item, name))
+                return self.build.kept(item, name)
             case TupleValue(items=items, kind=kind):
                 return TupleValue(tuple(self.bind_item(name, part) for part in items), kind)
         return item
@@ -373,7 +372,7 @@ class Interpreter:
                 return whole(self.rename_array(handle, name, mark))
             self.build.check_fresh(value.element)
             return value
-        return whole(self.build.stored(value, name))
+        return self.build.kept(value, name)
 
     def is_fresh_array(self, array: Array, mark: int) -> bool:
         made = statements(tuple(self.build.block[mark:]))

@@ -8,6 +8,7 @@ from srcgrad.runtime import (
     errors,
     extrema,
     lent,
+    order,
     products,
     special,
     threads,
@@ -18,6 +19,7 @@ from srcgrad.runtime.decompositions import *  # noqa: F403
 from srcgrad.runtime.errors import *  # noqa: F403
 from srcgrad.runtime.extrema import *  # noqa: F403
 from srcgrad.runtime.lent import *  # noqa: F403
+from srcgrad.runtime.order import *  # noqa: F403
 from srcgrad.runtime.products import *  # noqa: F403
 from srcgrad.runtime.special import *  # noqa: F403
 from srcgrad.runtime.threads import *  # noqa: F403
@@ -29,6 +31,7 @@ __all__ = [
     *errors.__all__,
     *extrema.__all__,
     *lent.__all__,
+    *order.__all__,
     *products.__all__,
     *special.__all__,
     *threads.__all__,

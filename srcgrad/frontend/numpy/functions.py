@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from ...rules.names import FUNCTIONS, OPERAND_DTYPES
 from ..arithmetic import cast, cast_value, element_under, elementwise
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, static_int, whole
-from . import creation, indexing, reductions, shapes
+from . import creation, indexing, masked, reductions, shapes
 from .table import (
     TABLE,
     Handler,
@@ -103,54 +104,80 @@ def square(build: Builder, x: Any, out: Any = None) -> Any:
     return also_into(build, out, elementwise(build, "square", (array_or_number(build, x),)))
 
 
-@rule(np.nan_to_num)
-def nan_to_num(build: Builder, x: Any) -> Any:
-    return build.refuse("np.nan_to_num is not supported yet", "np.where(np.isnan(x), 0.0, x)")
-
-
 # ---------------------------------------------------------------------------------------------------- reductions
 
 
-def _reduce(build: Builder, kernel: Handler, a: Any, axis: Any, keepdims: Any, out: Any, **more: Any) -> Any:
-    result = kernel(build, as_array(build, a), axis, flag(keepdims), **more)
-    return also_into(build, out, result)
+def _reduce(combine: str, kernel: Handler) -> Handler:
+    def handler(
+        build: Builder,
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        initial: Any = None,
+        where: Any = None,
+    ) -> Any:
+        more = {} if absent(dtype) else {"dtype": dtype_or_none(build, dtype)}
+        result = masked.reduced(build, kernel, combine, a, axis, flag(keepdims), initial, where, **more)
+        return also_into(build, out, result)
+
+    return handler
 
 
-@rule(np.sum, method="sum")
-def sum_(build: Builder, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    return _reduce(build, reductions.total, a, axis, keepdims, out, dtype=dtype_or_none(build, dtype))
+rule(np.sum, method="sum")(_reduce("add", reductions.total))
+rule(np.prod, method="prod")(_reduce("mul", reductions.product))
 
 
 @rule(np.mean, method="mean")
-def mean(build: Builder, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    return _reduce(build, reductions.mean, a, axis, keepdims, out, dtype=dtype_or_none(build, dtype))
-
-
-@rule(np.prod, method="prod")
-def prod(build: Builder, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    return _reduce(build, reductions.product, a, axis, keepdims, out, dtype=dtype_or_none(build, dtype))
-
-
-@rule(np.max, np.amax, method="max")
-def max_(build: Builder, a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    result = reductions.extremum(build, "maximum", as_array(build, a), axis, flag(keepdims))
+def mean(
+    build: Builder,
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    *,
+    where: Any = None,
+) -> Any:
+    result = masked.mean(build, a, axis, flag(keepdims), where, dtype_or_none(build, dtype))
     return also_into(build, out, result)
 
 
-@rule(np.min, np.amin, method="min")
-def min_(build: Builder, a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    result = reductions.extremum(build, "minimum", as_array(build, a), axis, flag(keepdims))
-    return also_into(build, out, result)
+def _extremum(op: str) -> Handler:
+    def handler(
+        build: Builder,
+        a: Any,
+        axis: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        initial: Any = None,
+        where: Any = None,
+    ) -> Any:
+        kernel = functools.partial(reductions.extremum, op=op)
+        result = masked.reduced(build, kernel, op, a, axis, flag(keepdims), initial, where)
+        return also_into(build, out, result)
+
+    return handler
 
 
-@rule(np.any, method="any")
-def any_(build: Builder, a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    return also_into(build, out, reductions.logical(build, "or", as_array(build, a), axis, flag(keepdims)))
+rule(np.max, np.amax, method="max")(_extremum("maximum"))
+rule(np.min, np.amin, method="min")(_extremum("minimum"))
 
 
-@rule(np.all, method="all")
-def all_(build: Builder, a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    return also_into(build, out, reductions.logical(build, "and", as_array(build, a), axis, flag(keepdims)))
+def _logical(op: str) -> Handler:
+    def handler(
+        build: Builder, a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = None
+    ) -> Any:
+        kernel = functools.partial(reductions.logical, op=op)
+        truth = cast_value(as_array(build, a), BOOL)
+        return also_into(build, out, masked.reduced(build, kernel, op, truth, axis, flag(keepdims), None, where))
+
+    return handler
+
+
+rule(np.any, method="any")(_logical("or"))
+rule(np.all, method="all")(_logical("and"))
 
 
 @rule(np.argmax, method="argmax")

@@ -137,18 +137,24 @@ def mean(builder: Builder, value: ArrayValue, axis: Any = None, keepdims: bool =
     return elementwise(builder, "div", (summed, Scalar(cast(count, out))))
 
 
-def extremum(builder: Builder, op: str, value: ArrayValue, axis: Any = None, keepdims: bool = False) -> Any:
-    """np.max and np.min: `op` is maximum or minimum; ties share the cotangent evenly."""
+def extremum(
+    builder: Builder, value: ArrayValue, axis: Any = None, keepdims: bool = False, *, op: str, start: Expr | None = None
+) -> Any:
+    """np.max and np.min: `op` is maximum or minimum; ties share the cotangent evenly.
+
+    `start`: what is there before the first element; without it, there must be one.
+    """
     if value.ndim == 0:
         return Scalar(value.element)
     value = whole(builder.stored(value))
     job = Reduction(builder, value, axis, keepdims)
-    job.refuse_empty(op)
+    if start is None:
+        job.refuse_empty(op)
     target = job.start(value.dtype, None, "top" if op == "maximum" else "bottom")
     first = [affine.ZERO if k in job.axes else Axis(job.kept.index(k)) for k in range(value.ndim)]
     forward: list[Stmt] = []
     with builder.into(forward):
-        _store_all(builder, job, target, value.at(first))
+        _store_all(builder, job, target, value.at(first) if start is None else start)
     forward.append(job.over(lambda i, place: _set(place, Call(op, (place, value.at(i)), value.dtype)), target))
     adjoint: list[Stmt] = []
     if value.dtype.kind == "f":
@@ -236,7 +242,7 @@ def product(builder: Builder, value: ArrayValue, axis: Any = None, keepdims: boo
     return job.result(target)
 
 
-def logical(builder: Builder, op: str, value: ArrayValue, axis: Any = None, keepdims: bool = False) -> Any:
+def logical(builder: Builder, value: ArrayValue, axis: Any = None, keepdims: bool = False, *, op: str) -> Any:
     """np.any (`or`) and np.all (`and`)"""
     value = cast_value(value, BOOL)
     job = Reduction(builder, value, axis, keepdims)
@@ -270,7 +276,7 @@ def norm(builder: Builder, value: ArrayValue, ord: Any = None, axis: Any = None,
     if order == 1:
         return total(builder, size, along, keepdims)
     if order in (math.inf, -math.inf):
-        return extremum(builder, "maximum" if order > 0 else "minimum", size, along, keepdims)
+        return extremum(builder, size, along, keepdims, op="maximum" if order > 0 else "minimum")
     if order == 0:
         nonzero = elementwise(builder, "ne", (value, Scalar(Const(0.0, value.dtype))))
         return total(builder, cast_value(nonzero, value.dtype), along, keepdims)
@@ -291,7 +297,7 @@ def _matrix_norm(builder: Builder, value: ArrayValue, order: Any, axes: Sequence
     if order in (1, -1, math.inf, -math.inf):
         first, second = axes if order in (1, -1) else axes[::-1]
         sums = total(builder, elementwise(builder, "abs", (value,)), along(first), True)
-        out = extremum(builder, "maximum" if order > 0 else "minimum", sums, along(second), True)
+        out = extremum(builder, sums, along(second), True, op="maximum" if order > 0 else "minimum")
         if keepdims:
             return out
         index = iter(Axis(k) for k in range(value.ndim - 2))
@@ -315,7 +321,7 @@ def _norm_of_singular_values(
     if order == "nuc":
         out = total(builder, singular_values, last)
     else:
-        out = extremum(builder, "maximum" if order > 0 else "minimum", singular_values, last)
+        out = extremum(builder, singular_values, last, op="maximum" if order > 0 else "minimum")
     if not keepdims:
         return out
     element = out.at([Axis(k) for k in kept]) if kept else out.expr
