@@ -268,6 +268,16 @@ class Builder:
         self.pinned |= variables(expr)
         return expr
 
+    def is_length(self, expr: Expr) -> bool:
+        """Is it a sum of lengths, which stays what it is and is worth knowing as such?"""
+        parts = list(subexpressions(expr))
+        return expr.dtype == INT64 and all(
+            isinstance(node, (Const, Dim))
+            or (isinstance(node, Call) and node.op in ("add", "sub", "mul"))
+            or (isinstance(node, Var) and node in self.pinned and node not in self.mutable)
+            for node in parts
+        )
+
     # ---------------------------------------------------------------------------------------------- arrays
 
     def allocate(self, name: str, dtype: np.dtype, dims: tuple[Expr, ...], fill: Expr | None = None) -> Array:
@@ -378,7 +388,7 @@ class Builder:
         if value.is_window:
             return self.view(value, name)
         copy = self.materialize(value, name)
-        if value.has_run_time_step:
+        if value.is_view_to_numpy:
             self.twin(copy, value.element.array)  # type: ignore[attr-defined]
         return copy
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
+from ..errors import ArgumentError, ShapeError
 from ..ir.nodes import (
     BOOL,
     Call,
@@ -38,6 +39,8 @@ def raise_error(interpreter: Interpreter, node: ast.Raise) -> None:
     for part in call.args if isinstance(call, ast.Call) else ():
         text, numbers = message_of(interpreter, part)
         message, values = message + text, values + numbers
+    if interpreter.frame.is_composition and build.depth == interpreter.frame.depth:  # whatever the data
+        build.refuse(message, error=ShapeError if issubclass(kind.value, ValueError) else ArgumentError)
     _raise(interpreter, kind.value, message, values)
 
 

@@ -179,8 +179,8 @@ def linspace(builder: Builder, start: Any, stop: Any, num: Any, endpoint: bool, 
     return ArrayValue((count,), cast(element, dtype or common))
 
 
-def eye(builder: Builder, rows: Any, columns: Any, shift: int, dtype: np.dtype) -> ArrayValue:
+def eye(builder: Builder, rows: Any, columns: Any, shift: Expr, dtype: np.dtype) -> ArrayValue:
     dims = shape_of(builder, TupleValue((rows, columns)))
-    on = affine.equals(affine.add(Axis(0), affine.integer(shift)), Axis(1))
+    on = affine.equals(affine.add(Axis(0), shift), Axis(1))
     one, zero = Const(dtype.type(1).item(), dtype), Const(dtype.type(0).item(), dtype)
     return ArrayValue(dims, Call("select", (on, one, zero), dtype))

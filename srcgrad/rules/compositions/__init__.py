@@ -10,9 +10,9 @@ style that srcgrad differentiates: its derivative needs no rule.  What it raises
 
 from __future__ import annotations
 
-from srcgrad.rules.compositions import products, registry, statistics
+from srcgrad.rules.compositions import creation, products, registry, shapes, statistics, writing
 
 COMPOSITIONS = registry.COMPOSITIONS
 METHODS = registry.METHODS
 
-__all__ = ["COMPOSITIONS", "METHODS", "products", "registry", "statistics"]
+__all__ = ["COMPOSITIONS", "METHODS", "creation", "products", "registry", "shapes", "statistics", "writing"]
