@@ -84,6 +84,7 @@ class Names:
     def index(self, wanted: str, around: frozenset[str] | None = None) -> str:
         """A name for the index of a loop, until `release`."""
         held = self.active if around is None else around
+        wanted = wanted.lstrip(".")
         name, count = wanted, 0
         while name in held or name in self.users or (name in self.taken and name not in self.indices):
             count += 1

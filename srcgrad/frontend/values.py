@@ -176,6 +176,14 @@ class Range:
     step: Expr
 
 
+@dataclass(frozen=True)
+class Grid:
+    """np.ndindex of a shape, or np.ndenumerate of an array."""
+
+    dims: tuple[Expr, ...]
+    array: ArrayValue | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Closure:
     """A function defined inside the function: its definition, defaults, and the scope that it sees."""

@@ -96,6 +96,11 @@ CALLS = [
     call("np.apply_along_axis(np.sum, 1, x) * 2.0", x=real(3, 4), compiled=True),
     call("np.apply_along_axis(lambda v, a: a * v[:2], 1, x, 3.0)", x=real(2, 3, 4)),
     call("np.vectorize(lambda a, b: a * b if a > 0 else b)(x, y[:, None])", x=real(3), y=real(2)),
+    call("z = x * 1.0\nfor i, j in np.ndindex(3, 4):\n    z[i, j] *= i + x[i, j]\ny = z", x=real(3, 4)),
+    call("y = 0.0\nfor k in np.ndindex(x.shape):\n    y = y + x[k] ** 2 * k[1]", x=real(3, 4)),
+    call("y = 0.0\nfor (i, j), v in np.ndenumerate(2 * x):\n    if i == j: continue\n    y += v * i", x=real(3, 4)),
+    call("z = x * 1.0\nfor k, v in np.ndenumerate(z):\n    z[k] = v * v\ny = z", x=real(3)),
+    call("np.euler_gamma * x + np.e", x=real(3)),
     call("np.where(x < np.inf, x * np.pi, np.nan)", x=real(3)),
 ]
 # fmt: on

@@ -17,7 +17,7 @@ from ...ir.nodes import BOOL, FLOAT64, INT64, Axis, Call, Const, Expr
 from ...ir.walk import is_constant
 from ..arithmetic import cast, cast_value, element_under, elementwise
 from ..builder import Builder
-from ..values import ArrayValue, Method, Scalar, Static, TupleValue, remap, static_int, whole
+from ..values import ArrayValue, Grid, Method, Scalar, Static, TupleValue, remap, static_int, whole
 from . import creation, indexing, rearranging, shapes
 from .axes import at_least, moveaxis
 from .table import absent, array_or_number, as_array, dtype_or_none, flag, kind_of, rule
@@ -280,6 +280,18 @@ def slice_(build: Builder, *args: Any) -> Any:
     if len(bounds) == 1:
         bounds = [None, *bounds]
     return indexing.Slice(*bounds, *[None] * (3 - len(bounds)))
+
+
+@rule(np.ndindex)
+def ndindex(build: Builder, *shape: Any) -> Any:
+    whole_shape = shape[0] if len(shape) == 1 and isinstance(shape[0], TupleValue) else TupleValue(shape)
+    return Grid(creation.shape_of(build, whole_shape))
+
+
+@rule(np.ndenumerate)
+def ndenumerate(build: Builder, arr: Any) -> Any:
+    value = as_array(build, arr)
+    return Grid(value.dims, value)
 
 
 @rule(np.vectorize)
