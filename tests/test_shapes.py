@@ -127,3 +127,19 @@ def test_lengths_that_are_zero() -> None:
     assert gradient("x -> np.sum(np.diag(x, 1))", none).shape == (0,)
     np.testing.assert_array_equal(gradient("x -> np.sum(np.repeat(x, 0)) + x[0]", np.ones(2)), [1.0, 0.0])
     np.testing.assert_array_equal(gradient("x -> np.sum(np.diag(x, 9))", X), np.zeros((3, 4)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x, i -> x[np.linspace(-2, 2, 4, dtype=int)]",
+        "x, i -> x[0] * np.pad(i, 2, 'linear_ramp', end_values=-4)",
+        "x, i -> x[0] * np.pad(i, 2, 'mean')",
+        "x, i -> x[0] * np.pad(i, (1, 2), 'maximum')",
+        "x, i -> x[0] * np.linspace(i, 5, 4, dtype=int)",
+    ],
+)
+def test_whole_numbers_are_rounded_as_numpy_rounds(text: str) -> None:
+    f = from_arrow(text)
+    args = (X[0], np.array([-3, 2, 0]))
+    np.testing.assert_allclose(grad(f, jit=False)(*args), f(*args))

@@ -82,7 +82,7 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         build.refuse(f"{name}: {_binding_text(problem)}", "this argument of the function is not supported")
     if target in COMPOSITIONS:
         return call_composition(interpreter, COMPOSITIONS[target], args, kwargs)
-    if isinstance(target, np.vectorize):
+    if isinstance(target, np.vectorize) and not (target.otypes or target.excluded or target.signature):
         return call_method(interpreter, Static(target.pyfunc), ".vectorized", args, kwargs)
     if isinstance(target, np.dtype) or (isinstance(target, type) and issubclass(target, np.generic)):
         return convert(interpreter, np.dtype(target), args)

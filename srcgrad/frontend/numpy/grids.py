@@ -332,7 +332,7 @@ def linspace(
         last = Call("and", (affine.equals(Axis(0), gaps), Call("gt", (points, affine.ONE), BOOL)), BOOL)
         end = cast(element_under(build, as_float(high), line.dims), line.dtype)
         line = ArrayValue(line.dims, Call("select", (last, end, line.element), line.dtype))
-    line = line if wanted is None else cast_value(line, wanted)
+    line = creation.to_dtype(line, wanted)
     if number:
         line = moveaxis(build, line, Scalar(affine.ZERO), Scalar(affine.integer(number)))
     return TupleValue((line, step)) if flag(retstep) else line

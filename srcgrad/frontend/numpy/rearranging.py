@@ -229,7 +229,7 @@ def concatenate(
 ) -> Any:
     number = axis if isinstance(axis, int) else None if absent(axis) else axis_number(build, axis)
     if isinstance(arrays, ArrayValue) and arrays.ndim > 1:
-        if number == 0:
+        if number == 0 and absent(out) and absent(dtype):
             rows = affine.mul(arrays.dims[0], arrays.dims[1])
             return shapes.reshaped(build, shapes.copied(build, arrays), (build.pin(rows), *arrays.dims[2:]))
         return build.refuse("np.concatenate of the rows of an array is supported along axis 0")
@@ -242,7 +242,7 @@ def stack(
     build: Builder, arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = None
 ) -> Any:
     number = 0 if isinstance(axis, int) else axis_number(build, axis)
-    if isinstance(arrays, ArrayValue):
+    if isinstance(arrays, ArrayValue) and absent(dtype):
         moved = moveaxis(build, arrays, Scalar(affine.ZERO), Scalar(affine.integer(number))) if number else arrays
         return also_into(build, out, shapes.copied(build, moved))
     parts = [as_array(build, item) for item in items_of(build, arrays)]

@@ -285,15 +285,19 @@ def pad(array, pad_width, mode="constant", *, constant_values=0, end_values=0):
         low, high = width[axis]
         lowest, highest = along(axis, low), along(axis, low + n - 1)
         if mode == "linear_ramp":
+            to_whole = np.floor if array.dtype.kind in "iu" else np.asarray
             for j in range(low):
-                out[along(axis, j)] = ends[axis][0] + (out[lowest] - ends[axis][0]) * (j / low)
+                out[along(axis, j)] = to_whole(ends[axis][0] + (out[lowest] - ends[axis][0]) * (j / low))
             for j in range(high):
-                out[along(axis, low + n + high - 1 - j)] = ends[axis][1] + (out[highest] - ends[axis][1]) * (j / high)
+                value = to_whole(ends[axis][1] + (out[highest] - ends[axis][1]) * (j / high))
+                out[along(axis, low + n + high - 1 - j)] = value
         elif mode == "constant" or mode in REDUCTIONS:
             first, last = ends[axis]
             if mode != "constant":
                 reduced = out[along(axis, slice(low, low + n))]
                 first = last = REDUCTIONS[mode](reduced, axis)
+                if array.dtype.kind in "iu":
+                    first = last = np.round(first)
             for j in range(low):
                 out[along(axis, j)] = first
             for j in range(high):
