@@ -274,7 +274,7 @@ class Builder:
         parts = list(subexpressions(expr))
         return expr.dtype == INT64 and all(
             isinstance(node, (Const, Dim))
-            or (isinstance(node, Call) and node.op in ("add", "sub", "mul"))
+            or (isinstance(node, Call) and node.op in ("add", "sub", "mul", "maximum", "minimum"))
             or (isinstance(node, Var) and node in self.pinned and node not in self.mutable)
             for node in parts
         )
