@@ -275,8 +275,7 @@ def call_function(interpreter: Interpreter, function: Any, args: list[Any], kwar
     bound = bind_arguments(interpreter, source.node.args, source.name, defaults, args, kwargs)
     if recursion.key_of(source) in interpreter.callees.chosen.own:
         return invoke(interpreter, source, function, bound)
-    is_ours = function.__module__.startswith(compositions.__name__)
-    frame = Frame(source, function, settle_arguments(interpreter, bound), is_composition=is_ours)
+    frame = Frame(source, function, settle_arguments(interpreter, bound))
     return interpreter.enter(frame, source.node)
 
 

@@ -55,14 +55,6 @@ def transpose(build: Builder, a: Any, axes: Any = None) -> Any:
     return shapes.transpose(build, value, axes_in(build, axes, value.ndim))
 
 
-@rule(np.matrix_transpose, np.linalg.matrix_transpose)
-def matrix_transpose(build: Builder, x: Any) -> Any:
-    value = as_array(build, x)
-    if value.ndim < 2:
-        build.refuse(f"a matrix has at least 2 axes, this array has {value.ndim}", error=ShapeError)
-    return shapes.swapaxes(build, value, value.ndim - 2, value.ndim - 1)
-
-
 @rule(np.swapaxes, method="swapaxes")
 def swapaxes(build: Builder, a: Any, axis1: Any, axis2: Any) -> Any:
     value = as_array(build, a)

@@ -36,6 +36,12 @@ def swapaxes(builder: Builder, value: ArrayValue, first: int, second: int) -> Ar
     return transpose(builder, value, order)
 
 
+def moveaxis(builder: Builder, value: ArrayValue, source: int, target: int) -> ArrayValue:
+    order = list(range(value.ndim))
+    order.insert(target % value.ndim, order.pop(source))
+    return transpose(builder, value, order)
+
+
 def reshape(builder: Builder, value: ArrayValue, shape: Any, name: str = "t") -> ArrayValue:
     """The same elements in C order; one length may be -1."""
     size = affine.product(value.dims)
