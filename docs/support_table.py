@@ -55,7 +55,6 @@ EXPRESSIONS = {
 }
 # fmt: on
 FRONTEND = Path(__file__).resolve().parent.parent / "srcgrad" / "frontend"
-NOT_LISTED = {compositions.registry.library}  # not for users
 
 
 def page() -> str:
@@ -176,7 +175,7 @@ def _array_functions() -> Iterator[str]:
     elementwise = set(names.FUNCTIONS)
     handlers: dict[Any, list[str]] = {}
     for function, handler in TABLE.items():
-        if function not in elementwise and function not in NOT_LISTED and not _is_method_of_a_ufunc(function):
+        if function not in elementwise and not _is_method_of_a_ufunc(function) and not _is_no_array_function(function):
             handlers.setdefault(handler, []).append(_called(function))
     methods = {handler: name for name, handler in METHODS.items()}
     for handler in [*handlers, *(handler for handler in methods if handler not in handlers)]:
@@ -186,6 +185,11 @@ def _array_functions() -> Iterator[str]:
         yield f"| {spelt} | {method} |"
 
 
+def _is_no_array_function(function: Any) -> bool:
+    """Python's own functions have a paragraph of their own, and our helpers none."""
+    return (getattr(function, "__module__", None) or "").split(".")[0] in ("builtins", "srcgrad")
+
+
 def _compositions() -> Iterator[str]:
     """One row per function that is said in simpler ones."""
     spellings: dict[Any, list[str]] = {}
@@ -193,7 +197,7 @@ def _compositions() -> Iterator[str]:
         if _is_method_of_a_ufunc(function):
             continue
         spellings.setdefault(composition, []).append(name_of(function))
-    methods = {composition: name for name, composition in compositions.METHODS.items()}
+    methods = {composition: name for name, composition in compositions.METHODS.items() if name.isidentifier()}
     for composition in {**spellings, **methods}:
         first, *rest = inspect.signature(composition).parameters.values()
         arguments = ", ".join(map(_argument, [first, *rest]))
@@ -233,7 +237,7 @@ def _argument(parameter: inspect.Parameter) -> str:
 
 
 def _builtins() -> set[Any]:
-    return {f for f in (*BUILTINS, *names.TO_INT) if getattr(f, "__module__", "") == "builtins"}
+    return {f for f in (*BUILTINS, *names.TO_INT, *TABLE) if getattr(f, "__module__", "") == "builtins"}
 
 
 def _cases(file: str, function: str) -> list[str]:

@@ -84,6 +84,7 @@ class Names:
     def index(self, wanted: str, around: frozenset[str] | None = None) -> str:
         """A name for the index of a loop, until `release`."""
         held = self.active if around is None else around
+        wanted = wanted.lstrip(".")
         name, count = wanted, 0
         while name in held or name in self.users or (name in self.taken and name not in self.indices):
             count += 1
@@ -268,6 +269,16 @@ class Builder:
         self.pinned |= variables(expr)
         return expr
 
+    def is_length(self, expr: Expr) -> bool:
+        """Is it a sum of lengths, which stays what it is and is worth knowing as such?"""
+        parts = list(subexpressions(expr))
+        return expr.dtype == INT64 and all(
+            isinstance(node, (Const, Dim))
+            or (isinstance(node, Call) and node.op in ("add", "sub", "mul", "maximum", "minimum"))
+            or (isinstance(node, Var) and node in self.pinned and node not in self.mutable)
+            for node in parts
+        )
+
     # ---------------------------------------------------------------------------------------------- arrays
 
     def allocate(self, name: str, dtype: np.dtype, dims: tuple[Expr, ...], fill: Expr | None = None) -> Array:
@@ -378,7 +389,7 @@ class Builder:
         if value.is_window and (value.ndim or value.handle is not None):
             return self.view(value, name)
         copy = self.materialize(value, name)
-        if value.has_run_time_step or (value.is_window and not value.ndim):  # compiled code has no views of no axes
+        if value.is_view_to_numpy or (value.is_window and not value.ndim):  # compiled code has no views of no axes
             self.twin(copy, value.element.array)  # type: ignore[attr-defined]
         return copy
 

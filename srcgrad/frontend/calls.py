@@ -22,7 +22,7 @@ from . import expressions, recursion
 from .arguments import SUPPORTED
 from .arithmetic import cast, elementwise
 from .calls_of_own import invoke
-from .numpy import einsum, functions, indexing, order, products, reductions, running  # noqa: F401 (rules register)
+from .numpy import choosing, einsum, functions, indexing, order, products, reductions, running  # noqa: F401 (register)
 from .numpy.table import METHODS, TABLE, nearest
 from .source import read, unwrap
 from .values import NONE, ArrayValue, Closure, Method, Range, Scalar, Static, TupleValue, constant, static_int, whole
@@ -82,6 +82,8 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         build.refuse(f"{name}: {_binding_text(problem)}", "this argument of the function is not supported")
     if target in COMPOSITIONS:
         return call_composition(interpreter, COMPOSITIONS[target], args, kwargs)
+    if isinstance(target, np.vectorize) and not (target.otypes or target.excluded or target.signature):
+        return call_method(interpreter, Static(target.pyfunc), ".vectorized", args, kwargs)
     if isinstance(target, np.dtype) or (isinstance(target, type) and issubclass(target, np.generic)):
         return convert(interpreter, np.dtype(target), args)
     plain = unwrap(target) if callable(target) else target
@@ -239,11 +241,29 @@ def call_composition(interpreter: Interpreter, function: Any, args: list[Any], k
 
     source = _read_once(function)
     bound = bind_arguments(interpreter, source.node.args, source.name, _defaults(function), args, kwargs)
-    frame = Frame(source, function, settle_arguments(interpreter, bound), is_composition=True)
+    once = _read_at_most_once(function)
+    lazy = {n: v for n, v in bound.items() if n in once and isinstance(v, ArrayValue)}
+    settled = settle_arguments(interpreter, {n: v for n, v in bound.items() if n not in lazy})
+    frame = Frame(source, function, settled | lazy, is_composition=True)
     return interpreter.enter(frame, source.node)
 
 
 _read_once = functools.cache(read)
+
+
+@functools.cache
+def _read_at_most_once(function: Any) -> frozenset[str]:
+    """Parameters whose arguments may stay expressions: nothing is computed twice, and nothing changes in between."""
+    node = _read_once(function).node
+    names = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+    repeats = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp, ast.Lambda, ast.FunctionDef)
+    inner = [n for n in ast.walk(node) if isinstance(n, repeats) and n is not node]
+    repeated = {n.id for part in inner for n in ast.walk(part) if isinstance(n, ast.Name)}
+    writes = [n for n in ast.walk(node) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
+    parameters = {arg.arg for arg in ast.walk(node.args) if isinstance(arg, ast.arg)}
+    if any(isinstance(n.value, ast.Name) and n.value.id in parameters for n in writes):
+        return frozenset()
+    return frozenset(name for name in parameters if names.count(name) <= 1 and name not in repeated)
 
 
 def _defaults(function: Any) -> dict[str, Any]:
@@ -278,7 +298,7 @@ def call_closure(interpreter: Interpreter, closure: Closure, args: list[Any], kw
     source = replace(parent.source, node=closure.node, name=closure.name)
     if recursion.key_of(source) in interpreter.callees.chosen.own:
         return invoke(interpreter, source, None, bound, closure)
-    frame = Frame(source, None, settle_arguments(interpreter, bound), parent)
+    frame = Frame(source, None, settle_arguments(interpreter, bound), parent, is_composition=parent.is_composition)
     return interpreter.enter(frame, closure.node)
 
 
@@ -540,6 +560,8 @@ def is_instance(interpreter: Interpreter, value: Any, kind: Any) -> Any:
         sample = np.empty((0,) * value.ndim, value.dtype)
     elif isinstance(value, Scalar):
         sample = value.dtype.type(0) if not value.weak else value.dtype.type(0).item()
+    elif isinstance(value, indexing.Slice):
+        sample = slice(None)
     elif isinstance(value, TupleValue):
         sample = value.kind() if value.kind in (tuple, list) else value.kind(*value.items)
     return constant(isinstance(sample, expressions.plain(kind)))

@@ -290,6 +290,8 @@ class Interpreter:
 
     def bind_item(self, name: str, item: Any) -> Any:
         match item:
+            case Scalar(expr=expr) if self.build.is_length(expr):
+                return item
             case Scalar(expr=expr) if not isinstance(expr, (Const, Var)) or expr in self.build.mutable:
                 return Scalar(self.build.capture(expr, name), item.weak)
             case ArrayValue():
@@ -305,7 +307,7 @@ class Interpreter:
         if is_carried and name in self.carried_names():
             return self.reassign(name, current, value)  # type: ignore[arg-type]
         expr = value.expr
-        if isinstance(expr, Const):
+        if isinstance(expr, Const) or (self.frame.is_composition and build.is_length(expr)):
             return value
         if isinstance(expr, Dim):  # a length stays what it is; the name is for the reader (see `tidy`)
             if not any(isinstance(s, Assign) and s.value == expr for s in build.block):
@@ -367,6 +369,8 @@ class Interpreter:
 
     def bind_array(self, name: str, value: ArrayValue, mark: int) -> ArrayValue:
         handle = value.handle
+        if name == flow.RESULT and self.frame.is_composition and self.build.depth == self.frame.depth:
+            return value  # an expression may stay one, as the results of rules do
         if handle is not None:
             if handle.name.rstrip("_0123456789") == "t" and self.is_fresh_array(handle, mark):
                 return whole(self.rename_array(handle, name, mark))

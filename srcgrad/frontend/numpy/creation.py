@@ -176,11 +176,19 @@ def linspace(builder: Builder, start: Any, stop: Any, num: Any, endpoint: bool, 
             "and", (affine.equals(Axis(0), affine.sub(count, affine.ONE)), Call("gt", (count, affine.ONE), BOOL)), BOOL
         )
         element = Call("select", (last, high, element), common)
-    return ArrayValue((count,), cast(element, dtype or common))
+    return to_dtype(ArrayValue((count,), element), dtype)
 
 
-def eye(builder: Builder, rows: Any, columns: Any, shift: int, dtype: np.dtype) -> ArrayValue:
+def to_dtype(line: ArrayValue, dtype: np.dtype | None) -> ArrayValue:
+    """np.linspace rounds down where whole numbers are wanted."""
+    if dtype is None:
+        return line
+    element = Call("floor", (line.element,), line.dtype) if dtype.kind in "iu" else line.element
+    return ArrayValue(line.dims, cast(element, dtype))
+
+
+def eye(builder: Builder, rows: Any, columns: Any, shift: Expr, dtype: np.dtype) -> ArrayValue:
     dims = shape_of(builder, TupleValue((rows, columns)))
-    on = affine.equals(affine.add(Axis(0), affine.integer(shift)), Axis(1))
+    on = affine.equals(affine.add(Axis(0), shift), Axis(1))
     one, zero = Const(dtype.type(1).item(), dtype), Const(dtype.type(0).item(), dtype)
     return ArrayValue(dims, Call("select", (on, one, zero), dtype))
