@@ -57,7 +57,6 @@ EXPRESSIONS = {
 }
 # fmt: on
 FRONTEND = Path(__file__).resolve().parent.parent / "srcgrad" / "frontend"
-ALWAYS_REFUSED = {np.nan_to_num}  # known, with advice in the error
 
 
 def page() -> str:
@@ -102,6 +101,12 @@ def page() -> str:
             "|---|---|",
             *_array_functions(),
             *_compositions(),
+            "",
+            "## Methods of ufuncs",
+            "",
+            "| method | of |",
+            "|---|---|",
+            *_methods_of_ufuncs(),
             "",
             "## Python's own functions",
             "",
@@ -180,7 +185,7 @@ def _array_functions() -> Iterator[str]:
     elementwise = set(names.FUNCTIONS)
     handlers: dict[Any, list[str]] = {}
     for function, handler in TABLE.items():
-        if function not in elementwise and function not in ALWAYS_REFUSED:
+        if function not in elementwise and not _is_method_of_a_ufunc(function) and not _is_no_array_function(function):
             handlers.setdefault(handler, []).append(_called(function))
     methods = {handler: name for name, handler in METHODS.items()}
     for handler in [*handlers, *(handler for handler in methods if handler not in handlers)]:
@@ -190,12 +195,19 @@ def _array_functions() -> Iterator[str]:
         yield f"| {spelt} | {method} |"
 
 
+def _is_no_array_function(function: Any) -> bool:
+    """Python's own functions have a paragraph of their own, and our helpers none."""
+    return (getattr(function, "__module__", None) or "").split(".")[0] in ("builtins", "srcgrad")
+
+
 def _compositions() -> Iterator[str]:
     """One row per function that is said in simpler ones."""
     spellings: dict[Any, list[str]] = {}
     for function, composition in compositions.COMPOSITIONS.items():
+        if _is_method_of_a_ufunc(function):
+            continue
         spellings.setdefault(composition, []).append(name_of(function))
-    methods = {composition: name for name, composition in compositions.METHODS.items()}
+    methods = {composition: name for name, composition in compositions.METHODS.items() if name.isidentifier()}
     for composition in {**spellings, **methods}:
         first, *rest = inspect.signature(composition).parameters.values()
         arguments = ", ".join(map(_argument, [first, *rest]))
@@ -204,10 +216,22 @@ def _compositions() -> Iterator[str]:
         yield f"| {spelt} | {method} |"
 
 
+def _methods_of_ufuncs() -> Iterator[str]:
+    """One row per method, with the ufuncs that have it."""
+    found: dict[str, list[str]] = {}
+    for function in (*TABLE, *compositions.COMPOSITIONS):
+        if _is_method_of_a_ufunc(function):
+            found.setdefault(function.__name__, []).append(function.__self__.__name__)
+    for method, ufuncs in sorted(found.items()):
+        yield f"| `{method}` | {', '.join(f'`np.{name}`' for name in sorted(ufuncs))} |"
+
+
+def _is_method_of_a_ufunc(function: Any) -> bool:
+    return isinstance(getattr(function, "__self__", None), np.ufunc)
+
+
 def _called(function: Any) -> str:
-    if getattr(function, "__self__", None) is np.add:
-        return "np.add.at"
-    if name_of(function).startswith(("scipy.", "np.fft.")):
+    if name_of(function).startswith("np.fft."):
         return name_of(function)
     return f"np.linalg.{function.__name__}" if "linalg" in function.__module__ else f"np.{function.__name__}"
 
@@ -225,7 +249,7 @@ def _argument(parameter: inspect.Parameter) -> str:
 
 
 def _builtins() -> set[Any]:
-    return {f for f in (*BUILTINS, *names.TO_INT) if getattr(f, "__module__", "") == "builtins"}
+    return {f for f in (*BUILTINS, *names.TO_INT, *TABLE) if getattr(f, "__module__", "") == "builtins"}
 
 
 def _cases(file: str, function: str) -> list[str]:

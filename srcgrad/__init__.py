@@ -19,6 +19,7 @@ from srcgrad.errors import (
     SourceError,
     SrcgradError,
     UnsupportedError,
+    ValueArgumentError,
 )
 from srcgrad.runtime.memory import release_memory
 
@@ -42,6 +43,7 @@ __all__ = [
     "SourceError",
     "SrcgradError",
     "UnsupportedError",
+    "ValueArgumentError",
     "grad",
     "release_memory",
 ]

@@ -84,6 +84,10 @@ class NameArgumentError(SrcgradError, NameError):
     """A name that is not defined where the program uses it."""
 
 
+class ValueArgumentError(SrcgradError, ValueError):
+    """An argument of a value that a function of NumPy's does not take."""
+
+
 class ShapeError(SrcgradError, ValueError):
     """Structures or numbers of axes that do not fit."""
 

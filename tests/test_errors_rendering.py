@@ -91,6 +91,7 @@ def test_errors_of_compiled_code_take_a_template_and_numbers():
         (srcgrad.SourceError, OSError),
         (srcgrad.ArgumentError, TypeError),
         (srcgrad.NameArgumentError, NameError),
+        (srcgrad.ValueArgumentError, ValueError),
         (srcgrad.ShapeError, ValueError),
         (srcgrad.OverlapError, ValueError),
         (srcgrad.OptionError, ValueError),

@@ -528,8 +528,9 @@ def _statement(stmt: Stmt) -> list[ast.stmt]:
             return [ast.While(_operand(condition), _body(body), [])]
         case If(condition=condition, then=then, orelse=orelse):
             return [_if(condition, then, orelse)]
-        case Library(routine=routine, out=out, args=args):
-            return [ast.Expr(_parse_call(routine, _name(out.name), *(_operand(arg) for arg in args)))]
+        case Library(routine=routine, args=args):
+            outs = (_name(out.name) for out in stmt.outs)
+            return [ast.Expr(_parse_call(routine, *outs, *(_operand(arg) for arg in args)))]
         case External(function=function, out=out, args=args):
             return [_assign(_name(out.name), _parse_call(function, *(_printed(arg) for arg in args)))]
         case Raise():

@@ -40,6 +40,7 @@ PYTHON: dict[str, Callable[..., Any]] = {
     "floordiv": operator.floordiv, "mod": operator.mod, "neg": operator.neg, "pos": operator.pos, "abs": abs,
     "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge, "eq": operator.eq,
     "ne": operator.ne, "bitand": operator.and_, "bitor": operator.or_, "bitxor": operator.xor,
+    "max": max, "min": min,
 }  # fmt: skip
 COMPLEX_NAMES = {"abs": "modulus"}  # what an operation is called where an operand is complex
 TAKE_COMPLEX = frozenset((

@@ -41,7 +41,7 @@ from ..ir.nodes import (
     View,
 )
 from ..ir.walk import loads, subexpressions, variables
-from .values import ArrayValue, follows_order, run_of
+from .values import ArrayValue, follows_order, run_of, whole
 
 RESERVED = (
     frozenset(keyword.kwlist)
@@ -84,6 +84,7 @@ class Names:
     def index(self, wanted: str, around: frozenset[str] | None = None) -> str:
         """A name for the index of a loop, until `release`."""
         held = self.active if around is None else around
+        wanted = wanted.lstrip(".")
         name, count = wanted, 0
         while name in held or name in self.users or (name in self.taken and name not in self.indices):
             count += 1
@@ -133,6 +134,7 @@ class Builder:
         self.uncertain: set[str] = set()  # memory that in Python may be in another order than C
         self.turned: set[str] = set()  # handles with their axes in another order than their memory has them
         self.transposed: dict[str, tuple[Array, tuple[int, ...]]] = {}  # handles → what they are a transpose of
+        self.in_composition = False  # is a function of NumPy's interpreted?
         self.other_layouts = False  # is an argument in another order than C?
         self.depth = 0  # of loops and branches
         self.parameters: set[str] = set()  # arrays that are handed in
@@ -268,6 +270,16 @@ class Builder:
         self.pinned |= variables(expr)
         return expr
 
+    def is_length(self, expr: Expr) -> bool:
+        """Is it a sum of lengths, which stays what it is and is worth knowing as such?"""
+        parts = list(subexpressions(expr))
+        return expr.dtype == INT64 and all(
+            isinstance(node, (Const, Dim))
+            or (isinstance(node, Call) and node.op in ("add", "sub", "mul", "maximum", "minimum"))
+            or (isinstance(node, Var) and node in self.pinned and node not in self.mutable)
+            for node in parts
+        )
+
     # ---------------------------------------------------------------------------------------------- arrays
 
     def allocate(self, name: str, dtype: np.dtype, dims: tuple[Expr, ...], fill: Expr | None = None) -> Array:
@@ -375,12 +387,21 @@ class Builder:
     def stored(self, value: ArrayValue, name: str = "t") -> Array:
         """The value as an array that can be handed on: itself, a view, or a copy in fresh memory."""
         self.check_fresh(value.element)
-        if value.is_window:
+        if value.is_window and (value.ndim or value.handle is not None):
             return self.view(value, name)
         copy = self.materialize(value, name)
-        if value.has_run_time_step:
+        if value.is_view_to_numpy or (value.is_window and not value.ndim):  # compiled code has no views of no axes
             self.twin(copy, value.element.array)  # type: ignore[attr-defined]
         return self.twin_of_part(copy, value)
+
+    def kept(self, value: ArrayValue, name: str = "t") -> ArrayValue:
+        """The value as what a name stands for: memory.  An element, as an array of no axes, is that element."""
+        if value.ndim == 0 and value.handle is None and value.is_window:
+            self.check_fresh(value.element)
+            load = value.element
+            assert isinstance(load, Load)
+            return ArrayValue((), Load(load.array, tuple(self.pin(part, "i") for part in load.index)))
+        return whole(self.stored(value, name))
 
     def in_order(self, value: ArrayValue, name: str = "t") -> Array:
         """The value as a C-contiguous array."""

@@ -22,7 +22,18 @@ from . import expressions, recursion
 from .arguments import SUPPORTED
 from .arithmetic import cast, elementwise
 from .calls_of_own import invoke
-from .numpy import complex_numbers, einsum, fourier, functions, products, reductions  # noqa: F401 (rules register)
+from .numpy import (  # noqa: F401 (register)
+    choosing,
+    complex_numbers,
+    einsum,
+    fourier,
+    functions,
+    indexing,
+    order,
+    products,
+    reductions,
+    running,
+)
 from .numpy.table import METHODS, TABLE, nearest
 from .source import read, unwrap
 from .values import NONE, ArrayValue, Closure, Method, Range, Scalar, Static, TupleValue, constant, static_int, whole
@@ -84,6 +95,8 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         build.refuse(f"{name}: {_binding_text(problem)}", "this argument of the function is not supported")
     if target in COMPOSITIONS:
         return call_composition(interpreter, COMPOSITIONS[target], args, kwargs)
+    if isinstance(target, np.vectorize) and not (target.otypes or target.excluded or target.signature):
+        return call_method(interpreter, Static(target.pyfunc), ".vectorized", args, kwargs)
     if isinstance(target, np.dtype) or (isinstance(target, type) and issubclass(target, np.generic)):
         return convert(interpreter, np.dtype(target), args)
     plain = unwrap(target) if callable(target) else target
@@ -116,12 +129,13 @@ def _is_library(function: Any) -> bool:
 def name_of(target: Any) -> str:
     name = getattr(target, "__name__", None) or repr(target)
     module = getattr(target, "__module__", None) or ""
-    if module.split(".")[0] == "scipy" or (isinstance(target, np.ufunc) and not hasattr(np, name)):
-        public = [part for part in (module or "scipy.special").split(".") if not part.startswith("_")]
-        return ".".join([*public, name])
+    if isinstance(owner := getattr(target, "__self__", None), np.ufunc):
+        return f"{name_of(owner)}.{name}"
     if isinstance(target, np.ufunc) or module.split(".")[0] == "numpy":
         inner = module.split(".")[1:] if module.startswith("numpy.") and not module.startswith("numpy._") else []
         return ".".join(["np", *inner, name])
+    if module.startswith("scipy."):
+        return ".".join([*module.split(".")[:2], name])  # scipy.linalg, whichever file it is in
     return f"{module}.{name}" if module in ("math", "cmath") else name
 
 
@@ -130,10 +144,12 @@ def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict
     given = (*args, *kwargs.values())
     values = [expressions.plain(v) for v in given]
     if all(map(is_known, given)) and callable(target):
-        if not isinstance(target, type) and args:
+        if args and (not isinstance(target, type) or target in (np.finfo, np.iinfo)):
             try:
                 return constant(target(*values[: len(args)], **dict(zip(kwargs, values[len(args) :], strict=False))))
             except Exception as problem:
+                if interpreter.frame.is_composition:
+                    interpreter.build.refuse(str(problem), error=ArgumentError)
                 return interpreter.build.refuse(f"{name_of(target)} failed: {problem}")
     name = name_of(target)
     if name.startswith("np.") and not kwargs and interpreter.build.is_top_level:
@@ -238,11 +254,33 @@ def call_composition(interpreter: Interpreter, function: Any, args: list[Any], k
 
     source = _read_once(function)
     bound = bind_arguments(interpreter, source.node.args, source.name, _defaults(function), args, kwargs)
-    frame = Frame(source, function, settle_arguments(interpreter, bound), is_composition=True)
-    return interpreter.enter(frame, source.node)
+    once = _read_at_most_once(function)
+    lazy = {n: v for n, v in bound.items() if n in once and isinstance(v, ArrayValue)}
+    settled = settle_arguments(interpreter, {n: v for n, v in bound.items() if n not in lazy})
+    frame = Frame(source, function, settled | lazy, is_composition=True)
+    around, interpreter.build.in_composition = interpreter.build.in_composition, True
+    try:
+        return interpreter.enter(frame, source.node)
+    finally:
+        interpreter.build.in_composition = around
 
 
 _read_once = functools.cache(read)
+
+
+@functools.cache
+def _read_at_most_once(function: Any) -> frozenset[str]:
+    """Parameters whose arguments may stay expressions: nothing is computed twice, and nothing changes in between."""
+    node = _read_once(function).node
+    names = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+    repeats = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp, ast.Lambda, ast.FunctionDef)
+    inner = [n for n in ast.walk(node) if isinstance(n, repeats) and n is not node]
+    repeated = {n.id for part in inner for n in ast.walk(part) if isinstance(n, ast.Name)}
+    writes = [n for n in ast.walk(node) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
+    parameters = {arg.arg for arg in ast.walk(node.args) if isinstance(arg, ast.arg)}
+    if any(isinstance(n.value, ast.Name) and n.value.id in parameters for n in writes):
+        return frozenset()
+    return frozenset(name for name in parameters if names.count(name) <= 1 and name not in repeated)
 
 
 def _defaults(function: Any) -> dict[str, Any]:
@@ -256,11 +294,14 @@ def _defaults(function: Any) -> dict[str, Any]:
 def call_function(interpreter: Interpreter, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     from .interpret import Frame
 
+    if interpreter.frame.is_composition and function.__module__.startswith(compositions.__name__):
+        return call_composition(interpreter, function, args, kwargs)
     source, defaults = read(function), _defaults(function)
     bound = bind_arguments(interpreter, source.node.args, source.name, defaults, args, kwargs)
     if recursion.key_of(source) in interpreter.callees.chosen.own:
         return invoke(interpreter, source, function, bound)
-    frame = Frame(source, function, settle_arguments(interpreter, bound))
+    is_ours = function.__module__.startswith("srcgrad.rules.compositions.")
+    frame = Frame(source, function, settle_arguments(interpreter, bound), is_composition=is_ours)
     return interpreter.enter(frame, source.node)
 
 
@@ -274,7 +315,7 @@ def call_closure(interpreter: Interpreter, closure: Closure, args: list[Any], kw
     source = replace(parent.source, node=closure.node, name=closure.name)
     if recursion.key_of(source) in interpreter.callees.chosen.own:
         return invoke(interpreter, source, None, bound, closure)
-    frame = Frame(source, None, settle_arguments(interpreter, bound), parent)
+    frame = Frame(source, None, settle_arguments(interpreter, bound), parent, is_composition=parent.is_composition)
     return interpreter.enter(frame, closure.node)
 
 
@@ -344,8 +385,6 @@ def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any]
     if name in ("reshape", "transpose") and len(args) > 1:
         args = [TupleValue(tuple(args))]
     if name == "fill":
-        from .numpy import indexing
-
         indexing.write(build, owner, args[0])
         return NONE
     try:
@@ -471,7 +510,7 @@ def choose_extremum(op: str) -> Callable[..., Any]:
         if len(args) == 1:
             value = args[0]
             if isinstance(value, ArrayValue) and value.ndim == 1:
-                return reductions.extremum(build, "maximum" if op == "max" else "minimum", value)
+                return reductions.extremum(build, value, op="maximum" if op == "max" else "minimum")
             args = tuple(expressions.items_of(interpreter, value))
         out = _number(interpreter, args[0])
         for other in args[1:]:
@@ -521,6 +560,11 @@ def make_tuple(kind: type) -> Callable[..., Any]:
     return builtin
 
 
+def make_slice(interpreter: Interpreter, *bounds: Any) -> Any:
+    parts = [expressions.none_as_absent(bound) for bound in bounds]
+    return indexing.Slice(*((None, *parts, None) if len(parts) == 1 else (*parts, None)[:3]))
+
+
 def number_items(interpreter: Interpreter, value: Any, start: Any = None) -> Any:
     """enumerate over a tuple."""
     first = 0 if start is None else static_int(start) or 0
@@ -552,6 +596,8 @@ def is_instance(interpreter: Interpreter, value: Any, kind: Any) -> Any:
         sample = np.empty((0,) * value.ndim, value.dtype)
     elif isinstance(value, Scalar):
         sample = value.dtype.type(0) if not value.weak else value.dtype.type(0).item()
+    elif isinstance(value, indexing.Slice):
+        sample = slice(None)
     elif isinstance(value, TupleValue):
         sample = value.kind() if value.kind in (tuple, list) else value.kind(*value.items)
     return constant(isinstance(sample, expressions.plain(kind)))
@@ -570,5 +616,6 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     range: make_range, len: length, abs: absolute, pow: power, max: choose_extremum("max"), min: choose_extremum("min"),
     sum: total, float: to_float, bool: to_bool, complex: to_complex, print: show, tuple: make_tuple(tuple),
     list: make_tuple(list), enumerate: number_items, zip: zipped, reversed: turned, isinstance: is_instance,
+    slice: make_slice,
     compositions.registry.constant_integer: static_integer,
 }  # fmt: skip

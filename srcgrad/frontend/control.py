@@ -30,9 +30,11 @@ from . import expressions
 from .aliases import HELD
 from .branches import branch
 from .carried import repeat
+from .grid_loops import loop_over_grid
 from .liveness import assigned
 from .values import (
     ArrayValue,
+    Grid,
     Range,
     Scalar,
     TupleValue,
@@ -48,6 +50,9 @@ def for_loop(interpreter: Interpreter, node: ast.For) -> None:
     over = expressions.evaluate(interpreter, node.iter)
     if isinstance(over, TupleValue):
         unrolled(interpreter, node, list(over.items))
+        return
+    if isinstance(over, Grid):
+        loop_over_grid(interpreter, node, over)
         return
     if isinstance(over, Range):
         rng = over

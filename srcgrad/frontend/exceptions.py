@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
+from ..errors import ArgumentError, UnsupportedError, ValueArgumentError
 from ..ir.nodes import (
     BOOL,
     Call,
@@ -38,7 +39,20 @@ def raise_error(interpreter: Interpreter, node: ast.Raise) -> None:
     for part in call.args if isinstance(call, ast.Call) else ():
         text, numbers = message_of(interpreter, part)
         message, values = message + text, values + numbers
+    refused = next((own for theirs, own in REFUSED.items() if issubclass(kind.value, theirs)), None)
+    if refused is not None and not values and _is_certain(interpreter):
+        build.refuse(message, error=refused)
     _raise(interpreter, kind.value, message, values)
+
+
+# What a composition raises whatever the data is known when the function is read.
+REFUSED = {ValueError: ValueArgumentError, TypeError: ArgumentError, NotImplementedError: UnsupportedError}
+
+
+def _is_certain(interpreter: Interpreter) -> bool:
+    """Is this place reached in every call of a composition?"""
+    depths = [frame.depth for frame in interpreter.frames if frame.is_composition]
+    return bool(depths) and interpreter.build.depth == depths[0]
 
 
 def _raise(interpreter: Interpreter, error: type[BaseException], message: str, values: list[Expr]) -> None:

@@ -18,7 +18,7 @@ from . import calls
 from .arithmetic import cast, elementwise
 from .builder import Builder
 from .comprehensions import comprehension
-from .numpy import indexing, products
+from .numpy import grids, indexing, products
 from .recursion import NotYetKnown
 from .values import (
     ArrayValue,
@@ -452,6 +452,9 @@ def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items
     if isinstance(owner, TupleValue):
         return _tuple_item(interpreter, owner, index)
     if isinstance(owner, Static):
+        if id(owner.value) in grids.BY_SUBSCRIPT:
+            is_tuple = len(index) != 1 or isinstance(items, ast.Tuple)
+            return grids.BY_SUBSCRIPT[id(owner.value)](interpreter.build, tuple(index) if is_tuple else index)
         try:
             return constant(owner.value[plain(index[0])])
         except Exception as problem:

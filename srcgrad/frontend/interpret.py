@@ -292,10 +292,12 @@ class Interpreter:
 
     def bind_item(self, name: str, item: Any) -> Any:
         match item:
+            case Scalar(expr=expr) if self.build.is_length(expr):
+                return item
             case Scalar(expr=expr) if not isinstance(expr, (Const, Var)) or expr in self.build.mutable:
                 return Scalar(self.build.capture(expr, name), item.weak)
             case ArrayValue():
-                return whole(self.build.stored(item, name))
+                return self.build.kept(item, name)
             case TupleValue(items=items, kind=kind):
                 return TupleValue(tuple(self.bind_item(name, part) for part in items), kind)
         return item
@@ -307,7 +309,7 @@ class Interpreter:
         if is_carried and name in self.carried_names():
             return self.reassign(name, current, value)  # type: ignore[arg-type]
         expr = value.expr
-        if isinstance(expr, Const):
+        if isinstance(expr, Const) or (self.frame.is_composition and build.is_length(expr)):
             return value
         if isinstance(expr, Dim):  # a length stays what it is; the name is for the reader (see `tidy`)
             if not any(isinstance(s, Assign) and s.value == expr for s in build.block):
@@ -369,12 +371,14 @@ class Interpreter:
 
     def bind_array(self, name: str, value: ArrayValue, mark: int) -> ArrayValue:
         handle = value.handle
+        if name == flow.RESULT and self.frame.is_composition and self.build.depth == self.frame.depth:
+            return value  # an expression may stay one, as the results of rules do
         if handle is not None:
             if handle.name.rstrip("_0123456789") == "t" and self.is_fresh_array(handle, mark):
                 return whole(self.rename_array(handle, name, mark))
             self.build.check_fresh(value.element)
             return value
-        return whole(self.build.stored(value, name))
+        return self.build.kept(value, name)
 
     def is_fresh_array(self, array: Array, mark: int) -> bool:
         made = statements(tuple(self.build.block[mark:]))

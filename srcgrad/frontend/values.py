@@ -79,6 +79,15 @@ class ArrayValue:
         return len(seen) == len(set(seen)) and all(is_constant(self.dims[k], 1) for k in missing)
 
     @property
+    def is_view_to_numpy(self) -> bool:
+        """Is it memory that NumPy shows through a view and we have a copy of: a diagonal, rows that are repeated?"""
+        return (
+            isinstance(self.element, Load)
+            and not self.is_window
+            and not any(True for part in self.element.index for _ in loads(part))
+        )
+
+    @property
     def has_run_time_step(self) -> bool:
         """Is it memory seen with a step that is only known at run time?  Naming it makes a copy."""
         runs = [run_of(part) for part in self.element.index] if isinstance(self.element, Load) else []
@@ -165,6 +174,14 @@ class Range:
     start: Expr
     stop: Expr
     step: Expr
+
+
+@dataclass(frozen=True)
+class Grid:
+    """np.ndindex of a shape, or np.ndenumerate of an array."""
+
+    dims: tuple[Expr, ...]
+    array: ArrayValue | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -81,6 +81,10 @@ def mul(x: Expr, y: Expr) -> Expr:
         return from_affine(*_combine(ZERO, y, int(x.value)))
     if isinstance(y, Const):
         return from_affine(*_combine(ZERO, x, int(y.value)))
+    (terms_x, constant_x), (terms_y, constant_y) = affine(x), affine(y)
+    if len(terms_x) == len(terms_y) == 1 and constant_x == constant_y == 0:  # 2n * 3m is 6nm
+        (term_x, count_x), (term_y, count_y) = *terms_x, *terms_y
+        return from_affine(((Call("mul", (term_x, term_y), INT64), count_x * count_y),), 0)
     return Call("mul", (x, y), INT64)
 
 

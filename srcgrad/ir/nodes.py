@@ -414,11 +414,19 @@ class If(Stmt):
 
 @dataclass(frozen=True)
 class Library(Stmt):
-    """out = routine(*arrays): a call into BLAS, LAPACK or our runtime; its adjoint is in `rules.array`."""
+    """out = routine(*arrays): a call into BLAS, LAPACK or our runtime; its adjoint is in `rules.array`.
+
+    `others` are further outputs, which the adjoint may want.
+    """
 
     routine: str
     out: Array
     args: tuple[Array | OldArray | Expr, ...]
+    others: tuple[Array, ...] = ()
+
+    @property
+    def outs(self) -> tuple[Array, ...]:
+        return (self.out, *self.others)
 
 
 @dataclass(frozen=True)

@@ -119,8 +119,8 @@ def _lines(stmt: Stmt) -> list[Any]:
             return [f"while {text(condition)}:  # {trip.name} = 0, 1, …", body]
         case If(condition=condition, then=then, orelse=orelse):
             return [f"if {text(condition)}:", then, *(["else:", orelse] if orelse else [])]
-        case Library(routine=routine, out=out, args=args):
-            return [f"{routine}({texts((out, *args))})"]
+        case Library(routine=routine, args=args):
+            return [f"{routine}({texts((*stmt.outs, *args))})"]
         case External(function=name, out=out, args=args):
             return [f"{out.name} = {name}({texts(args)})"]
         case Invoke(outs=outs, args=args, tapes=tapes):

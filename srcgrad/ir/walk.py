@@ -32,6 +32,7 @@ from .nodes import (
     OwnCopy,
     Parallel,
     Pop,
+    Print,
     Push,
     Rule,
     Seal,
@@ -264,6 +265,8 @@ def written(stmt: Stmt) -> Var | Array | tuple[Var | Array, ...] | None:
             return into
         case Swap(left=left, right=right):
             return (left, right)
+        case Library(others=(_, *_)):
+            return stmt.outs
         case Library(out=out) | External(out=out):
             return out
         case For(index=index) | While(trip=index):
@@ -295,6 +298,8 @@ def arrays_read(stmt: Stmt) -> tuple[Array, ...]:
             out.append(base)
         case Push(value=Array() as array) | Unseal(array=array):
             out.append(array)
+        case Print(parts=parts):
+            out += [part for part in parts if isinstance(part, Array)]
         case AddTo(target=Load(array=array)):
             out.append(array)
     return tuple(dict.fromkeys(out))

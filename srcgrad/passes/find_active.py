@@ -85,10 +85,11 @@ def edges_of(block: Block, roots: dict[str, str]) -> Iterator[Edge]:
             case Swap(left=left, right=right):
                 yield left.name, ((right.name, True),), stmt
                 yield right.name, ((left.name, True),), stmt
-            case Library(out=out, args=args):
+            case Library(args=args):
                 sources = tuple((roots.get(a.name, a.name), False) for a in args if isinstance(a, Array))
-                if is_inexact(out.dtype):
-                    yield roots.get(out.name, out.name), sources, stmt
+                for out in stmt.outs:
+                    if is_inexact(out.dtype):
+                        yield roots.get(out.name, out.name), sources, stmt
             case External(out=out, args=args):
                 arrays = [a for a in args if isinstance(a, (Array, Expr))]
                 found = tuple(s for a in arrays for s in sources_of(a, roots, False))

@@ -82,7 +82,7 @@ def _nest(indices: tuple[Var, ...], dims: tuple[Expr, ...], body: Block, origin:
     fixed = {index: affine.ZERO for index, dim in zip(indices, dims, strict=False) if is_constant(dim, 1)}
     if fixed:
         body = _with_indices(body, fixed)
-    ordered = not all(_is_unordered(s, indices) for s in statements(body))
+    ordered = not all(_is_unordered(s, indices) for s in statements(body)) or (origin.running and _reads_on(body))
     for index, dim in reversed(list(zip(indices, dims, strict=False))):
         if index not in fixed:
             body = (For(index, affine.ZERO, dim, affine.ONE, body, ordered, span=origin.span),)
@@ -111,6 +111,14 @@ def _is_unordered(stmt: Stmt, indices: tuple[Var, ...]) -> bool:
         case AddTo() | If() | Spread():
             return True
     return False
+
+
+def _reads_on(body: Block) -> bool:
+    """Does a running loop read another element of what it writes?"""
+    places = {Load(s.array, s.index) for s in statements(body) if isinstance(s, Store)}
+    places |= {s.target for s in statements(body) if isinstance(s, AddTo) and isinstance(s.target, Load)}
+    read = {load for s in statements(body) for e in expressions(s) for load in loads(e)}
+    return any(load.array == place.array and load.index != place.index for place in places for load in read)
 
 
 def is_injective(index: tuple[Expr, ...], over: tuple[Var, ...]) -> bool:

@@ -72,12 +72,12 @@ from ..ir.walk import (
     variables,
     with_blocks,
 )
-from ..rules.array import ADJOINTS
+from ..rules.array import ADJOINTS, ADJOINTS_OF_STEADY_MATRICES, Result
 from ..rules.scalar import PRIMITIVES, Adjoint, times
 from .find_active import differentiates, is_linear
 from .info import Info, roots_of
 from .invoke import adjoint_of_call, is_differentiated
-from .scopes import Scopes, first_writes_of, written_by
+from .scopes import Scopes, first_writes_of, with_steady_matrices, written_by
 from .signs import Signs
 
 END = 1_000_000_000  # the label of the end of the forward part
@@ -129,6 +129,7 @@ class _Reverse:
         self.scopes, self.single = scopes.declared, scopes.single
         self.home, self.block_of, self.after = scopes.home, scopes.block_of, scopes.after
         self.first_values, self.indices_around = scopes.first_values, scopes.indices_around
+        self.steady = with_steady_matrices(body, self.roots)
         self.first_writes = first_writes_of(body, self.roots, Signs(self.function))
         sweep = [*self.shadows_of_parameters(), *self.begin_block(body, -1, 0), *self.seeds()]
         sweep += [s for stmt in reversed(body) for s in self.adjoint_of(stmt)]
@@ -156,7 +157,7 @@ class _Reverse:
             out.append(with_blocks(labelled, inner) if inner else labelled)
             if isinstance(stmt, Invoke) and is_differentiated(self, stmt):
                 out[-1] = replace(labelled, half="forward")  # type: ignore[call-arg]
-            if isinstance(stmt, (While, Invoke)):
+            if isinstance(stmt, (While, Invoke, Library)):
                 out.append(Comment("", label=self.next_label()))  # here `trip` is the count, and arrays are written
         return tuple(out)
 
@@ -317,8 +318,8 @@ class _Reverse:
                 if not then and not orelse:
                     return []
                 return [If(self.old(condition, at), tuple(then), tuple(orelse), label=at)]
-            case Library(routine=routine, out=out, args=args) if self.is_active(out):
-                return self.library(routine, out, args, at)
+            case Library():
+                return self.library(stmt)
             case Invoke(half="forward"):
                 return adjoint_of_call(self, stmt)
             case Rule(outputs=outputs) if any(self.is_active(o) for o in outputs):
@@ -395,18 +396,31 @@ class _Reverse:
         last = Call("sub", (Old(stmt.trip, stmt.label + 1), affine.ONE), INT64)
         return [For(stmt.trip, last, affine.integer(-1), affine.integer(-1), body, True, label=stmt.label)]
 
-    def library(self, routine: str, out: Array, args: tuple[Any, ...], at: int) -> list[Stmt]:
+    def library(self, stmt: Library) -> list[Stmt]:
+        at, args, outs = stmt.label, stmt.args, stmt.outs
+        if not any(map(self.is_active, outs)):
+            return []
         done: list[Stmt] = []
-        for term in ADJOINTS[routine](*args):
-            if self.is_active(args[term.to]):
-                operands = tuple(
-                    self.shadow(out) if isinstance(k, str) else self.old_argument(args[k], at) for k in term.operands
-                )
-                done.append(Library(term.routine, self.shadow(args[term.to]), operands))
+        adjoint = ADJOINTS[stmt.routine]
+        if at in self.steady:
+            adjoint = ADJOINTS_OF_STEADY_MATRICES.get(stmt.routine, adjoint)
+        for term in adjoint(*args):
+            to, out = args[term.to], outs[term.of]
+            if isinstance(to, Array) and self.is_active(to) and self.is_active(out):
+                operands = tuple(self.operand(stmt, out, k, at) for k in term.operands)
+                done.append(Library(term.routine, self.shadow(to), operands))
         return done
 
-    def old_argument(self, arg: Any, at: int) -> Any:
-        return OldArray(arg, at) if isinstance(arg, Array) else self.old(arg, at)
+    def operand(self, stmt: Library, out: Array, which: int | str | Result, at: int) -> Any:
+        match which:
+            case "out":
+                return self.shadow(out)
+            case Result(number=number):
+                return OldArray(stmt.outs[number], at + 1)  # as they are after the statement
+            case int():
+                arg = stmt.args[which]
+                return OldArray(arg, at) if isinstance(arg, Array) else self.old(arg, at)  # type: ignore[arg-type]
+        raise AssertionError(which)
 
     def rule(self, stmt: Rule) -> list[Stmt]:
         """The adjoint that came with the rule; what it does not make itself is read as it was then."""

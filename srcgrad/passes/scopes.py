@@ -17,6 +17,7 @@ from ..ir.nodes import (
     For,
     Function,
     Invoke,
+    Library,
     Rule,
     Stmt,
     Store,
@@ -142,6 +143,25 @@ def _common(known: list[tuple[int, int]] | None, path: list[tuple[int, int]]) ->
 def written_by(stmt: Stmt) -> tuple[Any, ...]:
     target = written(stmt)
     return target if isinstance(target, tuple) else (target,) if target is not None else ()
+
+
+def with_steady_matrices(body: Block, roots: dict[str, str]) -> set[int]:
+    """Library calls in loops that never write their first argument."""
+    found: set[int] = set()
+
+    def visit(block: Block, changed: set[str] | None) -> None:
+        for stmt in block:
+            if isinstance(stmt, Library) and changed is not None and isinstance(stmt.args[0], Array):
+                if roots.get(stmt.args[0].name, stmt.args[0].name) not in changed:
+                    found.add(stmt.label)
+            inside = changed
+            if inside is None and isinstance(stmt, (For, While)):
+                inside = {roots.get(w.name, w.name) for s in statements(stmt.body) for w in written_by(s)}
+            for inner in blocks(stmt):
+                visit(inner, inside)
+
+    visit(body, None)
+    return found
 
 
 def first_writes_of(body: Block, roots: dict[str, str], signs: Signs) -> set[int]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from srcgrad.runtime import (
     arrays,
     complex_numbers,
+    decompositions,
     errors,
     extrema,
     fourier,
     lent,
+    order,
     products,
     special,
     threads,
@@ -16,10 +18,12 @@ from srcgrad.runtime import (
 )
 from srcgrad.runtime.arrays import *  # noqa: F403
 from srcgrad.runtime.complex_numbers import *  # noqa: F403
+from srcgrad.runtime.decompositions import *  # noqa: F403
 from srcgrad.runtime.errors import *  # noqa: F403
 from srcgrad.runtime.extrema import *  # noqa: F403
 from srcgrad.runtime.fourier import *  # noqa: F403
 from srcgrad.runtime.lent import *  # noqa: F403
+from srcgrad.runtime.order import *  # noqa: F403
 from srcgrad.runtime.products import *  # noqa: F403
 from srcgrad.runtime.special import *  # noqa: F403
 from srcgrad.runtime.threads import *  # noqa: F403
@@ -28,10 +32,12 @@ from srcgrad.runtime.vector_math import *  # noqa: F403
 __all__ = [
     *arrays.__all__,
     *complex_numbers.__all__,
+    *decompositions.__all__,
     *errors.__all__,
     *extrema.__all__,
     *fourier.__all__,
     *lent.__all__,
+    *order.__all__,
     *products.__all__,
     *special.__all__,
     *threads.__all__,

@@ -19,6 +19,7 @@ import math
 
 import numpy as np
 import scipy.fft
+import scipy.integrate
 import scipy.linalg
 import scipy.special
 

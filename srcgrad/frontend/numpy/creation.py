@@ -34,6 +34,14 @@ def dtype_of(builder: Builder, value: Any, default: np.dtype | None) -> np.dtype
     return dtype
 
 
+def refuse_to_drop(builder: Builder, value: Any, dtype: np.dtype | None) -> None:
+    """NumPy's functions do not drop imaginary parts: only `astype`, and writes to real memory, do."""
+    if dtype is not None and value.dtype.kind == "c" and dtype.kind in "fiu":
+        builder.refuse(
+            f"this does not take {value.dtype} as {dtype}", "take the real part:  z.real", error=ArgumentError
+        )
+
+
 def as_number(value: Any) -> Any:
     """An array without axes as a number; anything else as it is."""
     return Scalar(value.element) if isinstance(value, ArrayValue) and value.ndim == 0 else value
@@ -68,6 +76,8 @@ def empty(builder: Builder, shape: Any, dtype: np.dtype) -> ArrayValue:
 
 def array_of(builder: Builder, value: Any, dtype: np.dtype | None) -> Any:
     """np.array of a nested list of values."""
+    if isinstance(value, (Scalar, ArrayValue)):
+        refuse_to_drop(builder, value, dtype)
     if isinstance(value, Scalar):
         return ArrayValue((), cast(value.expr, dtype or value.dtype))
     if isinstance(value, ArrayValue):
@@ -89,6 +99,8 @@ def stack(builder: Builder, parts: Sequence[Any], axis: int, dtype: np.dtype | N
     """np.stack"""
     parts = [part if isinstance(part, ArrayValue) else ArrayValue((), part.expr) for part in parts]
     dims = check_alike(builder, parts)
+    for part in parts:
+        refuse_to_drop(builder, part, dtype)
     ndim = len(dims) + 1
     if not -ndim <= axis < ndim:
         builder.refuse(f"axis {axis} is out of bounds for an array of dimension {ndim}", error=ArgumentError)
@@ -183,11 +195,19 @@ def linspace(builder: Builder, start: Any, stop: Any, num: Any, endpoint: bool, 
             "and", (affine.equals(Axis(0), affine.sub(count, affine.ONE)), Call("gt", (count, affine.ONE), BOOL)), BOOL
         )
         element = Call("select", (last, high, element), common)
-    return ArrayValue((count,), cast(element, dtype or common))
+    return to_dtype(ArrayValue((count,), element), dtype)
 
 
-def eye(builder: Builder, rows: Any, columns: Any, shift: int, dtype: np.dtype) -> ArrayValue:
+def to_dtype(line: ArrayValue, dtype: np.dtype | None) -> ArrayValue:
+    """np.linspace rounds down where whole numbers are wanted."""
+    if dtype is None:
+        return line
+    element = Call("floor", (line.element,), line.dtype) if dtype.kind in "iu" else line.element
+    return ArrayValue(line.dims, cast(element, dtype))
+
+
+def eye(builder: Builder, rows: Any, columns: Any, shift: Expr, dtype: np.dtype) -> ArrayValue:
     dims = shape_of(builder, TupleValue((rows, columns)))
-    on = affine.equals(affine.add(Axis(0), affine.integer(shift)), Axis(1))
+    on = affine.equals(affine.add(Axis(0), shift), Axis(1))
     one, zero = Const(dtype.type(1).item(), dtype), Const(dtype.type(0).item(), dtype)
     return ArrayValue(dims, Call("select", (on, one, zero), dtype))

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from ...ir import affine
-from ...ir.nodes import BOOL, FLOAT64, INT64, Call, Const, Expr, Stmt
+from ...ir.nodes import BOOL, FLOAT64, INT64, Call, Const, Expr, Stmt, is_inexact
 from ...rules.names import FUNCTIONS, OPERAND_DTYPES
 from ..arithmetic import cast, cast_value, element_under, elementwise
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, static_int, whole
-from . import complex_numbers, creation, indexing, reductions, shapes
+from . import axes, complex_numbers, creation, indexing, masked, reductions, shapes
 from .table import (
     TABLE,
     Handler,
@@ -23,7 +24,6 @@ from .table import (
     axis_number,
     dtype_or_none,
     flag,
-    items_of,
     rule,
 )
 
@@ -37,6 +37,8 @@ def _ufunc(function: Any, op: str) -> Handler:
             values = [cast_value(v, OPERAND_DTYPES[function]) for v in values]
         wanted = dtype_or_none(build, dtype)
         if wanted is not None:
+            for value in values:
+                creation.refuse_to_drop(build, value, wanted)
             values = [cast_value(v, wanted) for v in values]
         nin = getattr(function, "nin", len(values))
         if len(values) == nin + 1 and out is None:
@@ -109,54 +111,80 @@ def square(build: Builder, x: Any, out: Any = None) -> Any:
     return also_into(build, out, elementwise(build, "square", (array_or_number(build, x),)))
 
 
-@rule(np.nan_to_num)
-def nan_to_num(build: Builder, x: Any) -> Any:
-    return build.refuse("np.nan_to_num is not supported yet", "np.where(np.isnan(x), 0.0, x)")
-
-
 # ---------------------------------------------------------------------------------------------------- reductions
 
 
-def _reduce(build: Builder, kernel: Handler, a: Any, axis: Any, keepdims: Any, out: Any, **more: Any) -> Any:
-    result = kernel(build, as_array(build, a), axis, flag(keepdims), **more)
-    return also_into(build, out, result)
+def _reduce(combine: str, kernel: Handler) -> Handler:
+    def handler(
+        build: Builder,
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        initial: Any = None,
+        where: Any = None,
+    ) -> Any:
+        more = {} if absent(dtype) else {"dtype": dtype_or_none(build, dtype)}
+        result = masked.reduced(build, kernel, combine, a, axis, flag(keepdims), initial, where, **more)
+        return also_into(build, out, result)
+
+    return handler
 
 
-@rule(np.sum, method="sum")
-def sum_(build: Builder, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    return _reduce(build, reductions.total, a, axis, keepdims, out, dtype=dtype_or_none(build, dtype))
+rule(np.sum, method="sum")(_reduce("add", reductions.total))
+rule(np.prod, method="prod")(_reduce("mul", reductions.product))
 
 
 @rule(np.mean, method="mean")
-def mean(build: Builder, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    return _reduce(build, reductions.mean, a, axis, keepdims, out, dtype=dtype_or_none(build, dtype))
-
-
-@rule(np.prod, method="prod")
-def prod(build: Builder, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    return _reduce(build, reductions.product, a, axis, keepdims, out, dtype=dtype_or_none(build, dtype))
-
-
-@rule(np.max, np.amax, method="max")
-def max_(build: Builder, a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    result = reductions.extremum(build, "maximum", as_array(build, a), axis, flag(keepdims))
+def mean(
+    build: Builder,
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    *,
+    where: Any = None,
+) -> Any:
+    result = masked.mean(build, a, axis, flag(keepdims), where, dtype_or_none(build, dtype))
     return also_into(build, out, result)
 
 
-@rule(np.min, np.amin, method="min")
-def min_(build: Builder, a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    result = reductions.extremum(build, "minimum", as_array(build, a), axis, flag(keepdims))
-    return also_into(build, out, result)
+def _extremum(op: str) -> Handler:
+    def handler(
+        build: Builder,
+        a: Any,
+        axis: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        initial: Any = None,
+        where: Any = None,
+    ) -> Any:
+        kernel = functools.partial(reductions.extremum, op=op)
+        result = masked.reduced(build, kernel, op, a, axis, flag(keepdims), initial, where)
+        return also_into(build, out, result)
+
+    return handler
 
 
-@rule(np.any, method="any")
-def any_(build: Builder, a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    return also_into(build, out, reductions.logical(build, "or", as_array(build, a), axis, flag(keepdims)))
+rule(np.max, np.amax, method="max")(_extremum("maximum"))
+rule(np.min, np.amin, method="min")(_extremum("minimum"))
 
 
-@rule(np.all, method="all")
-def all_(build: Builder, a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    return also_into(build, out, reductions.logical(build, "and", as_array(build, a), axis, flag(keepdims)))
+def _logical(op: str) -> Handler:
+    def handler(
+        build: Builder, a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = None
+    ) -> Any:
+        kernel = functools.partial(reductions.logical, op=op)
+        truth = cast_value(as_array(build, a), BOOL)
+        return also_into(build, out, masked.reduced(build, kernel, op, truth, axis, flag(keepdims), None, where))
+
+    return handler
+
+
+rule(np.any, method="any")(_logical("or"))
+rule(np.all, method="all")(_logical("and"))
 
 
 @rule(np.argmax, method="argmax")
@@ -183,56 +211,6 @@ def norm(build: Builder, x: Any, ord: Any = None, axis: Any = None, keepdims: An
 # -------------------------------------------------------------------------------------------------------- shapes
 
 
-@rule(np.reshape, method="reshape")
-def reshape(build: Builder, a: Any, shape: Any, order: Any = None, *, copy: Any = None) -> Any:
-    if not absent(order) and order.value != "C":
-        return build.refuse("reshape in another order than 'C' is not supported yet", "x.T.reshape(…)")
-    return shapes.reshape(build, as_array(build, a), shape)
-
-
-@rule(np.ravel, method="ravel")
-def ravel(build: Builder, a: Any, order: Any = None) -> Any:
-    if not absent(order) and order.value != "C":
-        return build.refuse("ravel in another order than 'C' is not supported yet", "x.T.ravel()")
-    return shapes.ravel(build, as_array(build, a))
-
-
-@rule(method="flatten")
-def flatten(build: Builder, a: Any, order: Any = None) -> Any:
-    if not absent(order) and order.value != "C":
-        return build.refuse("flatten in another order than 'C' is not supported yet", "x.T.flatten()")
-    return shapes.copied(build, ravel(build, shapes.copied(build, as_array(build, a))))
-
-
-@rule(np.transpose, method="transpose")
-def transpose(build: Builder, a: Any, axes: Any = None) -> Any:
-    value = as_array(build, a)
-    if absent(axes):
-        return shapes.transpose(build, value)
-    order = [static_int(item) for item in (axes.items if isinstance(axes, TupleValue) else (axes,))]
-    return shapes.transpose(build, value, order)  # type: ignore[arg-type]
-
-
-@rule(np.swapaxes, method="swapaxes")
-def swapaxes(build: Builder, a: Any, axis1: Any, axis2: Any) -> Any:
-    return shapes.swapaxes(build, as_array(build, a), axis_number(build, axis1), axis_number(build, axis2))
-
-
-@rule(np.moveaxis)
-def moveaxis(build: Builder, a: Any, source: Any, destination: Any) -> Any:
-    return shapes.moveaxis(build, as_array(build, a), axis_number(build, source), axis_number(build, destination))
-
-
-@rule(np.expand_dims)
-def expand_dims(build: Builder, a: Any, axis: Any) -> Any:
-    return shapes.expand_dims(build, as_array(build, a), axis_number(build, axis))
-
-
-@rule(np.squeeze, method="squeeze")
-def squeeze(build: Builder, a: Any, axis: Any = None) -> Any:
-    return shapes.squeeze(build, as_array(build, a), axis)
-
-
 @rule(np.flip)
 def flip(build: Builder, m: Any, axis: Any = None) -> Any:
     value = as_array(build, m)
@@ -244,49 +222,17 @@ def broadcast_to(build: Builder, array: Any, shape: Any) -> Any:
     return shapes.broadcast_to(build, array_or_number(build, array), shape)
 
 
-@rule(np.stack)
-def stack(build: Builder, arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None) -> Any:
-    number = 0 if isinstance(axis, int) else axis_number(build, axis)
-    if isinstance(arrays, ArrayValue):
-        return shapes.moveaxis(build, arrays, 0, number) if number else shapes.copied(build, arrays)
-    parts = [as_array(build, item) for item in items_of(build, arrays)]
-    return also_into(build, out, creation.stack(build, parts, number, dtype_or_none(build, dtype)))
-
-
-@rule(np.concatenate)
-def concatenate(build: Builder, arrays: Any, axis: Any = 0, out: Any = None) -> Any:
-    number = Scalar(affine.integer(axis), True) if isinstance(axis, int) else axis
-    if isinstance(arrays, ArrayValue) and arrays.ndim > 1:
-        if static_int(number) == 0:
-            rows = affine.mul(arrays.dims[0], arrays.dims[1])
-            return shapes.reshaped(build, shapes.copied(build, arrays), (build.pin(rows), *arrays.dims[2:]))
-        return build.refuse("np.concatenate of the rows of an array is supported along axis 0")
-    parts = [as_array(build, item) for item in items_of(build, arrays)]
-    return also_into(build, out, shapes.concatenate(build, parts, number))
-
-
-@rule(np.vstack)
-def vstack(build: Builder, tup: Any) -> Any:
-    parts = [as_array(build, item) for item in items_of(build, tup)]
-    parts = [shapes.expand_dims(build, p, 0) if p.ndim == 1 else p for p in parts]
-    return shapes.concatenate(build, parts, Scalar(affine.ZERO, True))
-
-
-@rule(np.hstack)
-def hstack(build: Builder, tup: Any) -> Any:
-    parts = [as_array(build, item) for item in items_of(build, tup)]
-    return shapes.concatenate(build, parts, Scalar(affine.integer(0 if parts[0].ndim == 1 else 1), True))
-
-
 @rule(np.copy, method="copy")
 def copy(build: Builder, a: Any, order: Any = None) -> Any:
     value = array_or_number(build, a)
-    return value if isinstance(value, Scalar) else shapes.copied(build, value)
+    return value if isinstance(value, Scalar) else _ordered(build, shapes.copied(build, value), order)
 
 
 @rule(method="astype")
 def astype(build: Builder, a: Any, dtype: Any, copy: Any = True) -> Any:
     wanted = creation.dtype_of(build, dtype, None)
+    if build.in_composition:
+        creation.refuse_to_drop(build, a, wanted)
     if isinstance(a, Scalar):
         return Scalar(cast(a.expr, wanted))
     if wanted == a.dtype:
@@ -309,10 +255,10 @@ def fill(build: Builder, a: Any, value: Any) -> Any:
     return indexing.write(build, a, value)
 
 
-@rule(np.copyto)
-def copyto(build: Builder, dst: Any, src: Any) -> Any:
-    indexing.write(build, dst, src)
-    return Static(None)
+@rule(np.finfo, np.iinfo)
+def limits(build: Builder, dtype: Any) -> Any:
+    wanted = dtype.dtype if isinstance(dtype, (Scalar, ArrayValue)) else creation.dtype_of(build, dtype, None)
+    return Static(np.finfo(wanted) if is_inexact(wanted) else np.iinfo(wanted))
 
 
 @rule(np.shape)
@@ -334,22 +280,54 @@ def ndim(build: Builder, a: Any) -> Any:
 # ------------------------------------------------------------------------------------------------------ creation
 
 
-@rule(np.array, np.asarray, np.asanyarray)
-def array(build: Builder, object: Any, dtype: Any = None, *, copy: Any = None) -> Any:
-    wanted = dtype_or_none(build, dtype)
-    value = creation.array_of(build, object, wanted)
+@rule(np.array)
+def array(
+    build: Builder, object: Any, dtype: Any = None, *, copy: Any = None, order: Any = None, subok: Any = None,
+    ndmin: Any = None, like: Any = None,
+) -> Any:  # fmt: skip
+    value = creation.array_of(build, object, dtype_or_none(build, dtype))
     if isinstance(object, ArrayValue) and value.dtype == object.dtype and not _is_view_function(copy):
-        return shapes.copied(build, value)
-    return value
+        value = shapes.copied(build, value)
+    missing = 0 if absent(ndmin) else axis_number(build, ndmin) - value.ndim
+    return _ordered(build, axes.with_axes(value, tuple(range(missing))), order)
 
 
 def _is_view_function(copy: Any) -> bool:
     return copy is not None and not flag(copy)
 
 
+def _ordered(build: Builder, made: Any, order: Any) -> Any:
+    """`order=`: a matrix that is asked for in columns is in another order than ours."""
+    if absent(order) or order.value != "F" or not isinstance(made, ArrayValue) or made.ndim < 2:
+        return made
+    memory = build.materialize(made, copy=made.handle is None)
+    build.uncertain.add(memory.name)
+    return whole(memory)
+
+
 @rule(np.asarray, np.asanyarray)
-def asarray(build: Builder, a: Any, dtype: Any = None) -> Any:
+def asarray(
+    build: Builder, a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: Any = None,
+    like: Any = None,
+) -> Any:  # fmt: skip
+    if not absent(copy) and flag(copy):
+        return array(build, a, dtype, order=order)
+    if not absent(order) and order.value == "F":
+        return asfortranarray(build, a, dtype)
     return creation.array_of(build, a, dtype_or_none(build, dtype))
+
+
+@rule(np.asfortranarray)
+def asfortranarray(build: Builder, a: Any, dtype: Any = None) -> Any:
+    """A copy in columns, unless it was in that order already."""
+    value = creation.array_of(build, a, dtype_or_none(build, dtype))
+    if value.ndim < 2:
+        return value
+    copy = build.materialize(value, copy=True)
+    build.uncertain.add(copy.name)
+    if value.is_window:
+        build.twin(copy, value.element.array)
+    return whole(copy)
 
 
 @rule(np.ascontiguousarray)
@@ -359,27 +337,27 @@ def ascontiguousarray(build: Builder, a: Any, dtype: Any = None) -> Any:
 
 
 @rule(np.zeros)
-def zeros(build: Builder, shape: Any, dtype: Any = None) -> Any:
-    return _constant(build, shape, 0, creation.dtype_of(build, dtype, FLOAT64))
+def zeros(build: Builder, shape: Any, dtype: Any = None, order: Any = None, *, like: Any = None) -> Any:
+    return _ordered(build, _constant(build, shape, 0, creation.dtype_of(build, dtype, FLOAT64)), order)
 
 
 @rule(np.ones)
-def ones(build: Builder, shape: Any, dtype: Any = None) -> Any:
-    return _constant(build, shape, 1, creation.dtype_of(build, dtype, FLOAT64))
+def ones(build: Builder, shape: Any, dtype: Any = None, order: Any = None, *, like: Any = None) -> Any:
+    return _ordered(build, _constant(build, shape, 1, creation.dtype_of(build, dtype, FLOAT64)), order)
 
 
 def _constant(build: Builder, shape: Any, value: int, dtype: np.dtype) -> ArrayValue:
     return ArrayValue(creation.shape_of(build, shape), Const(dtype.type(value).item(), dtype))
 
 
-@rule(np.empty)
-def empty(build: Builder, shape: Any, dtype: Any = None) -> Any:
-    return creation.empty(build, shape, creation.dtype_of(build, dtype, FLOAT64))
+@rule(np.empty, np.ndarray)
+def empty(build: Builder, shape: Any, dtype: Any = None, order: Any = None, *, like: Any = None) -> Any:
+    return _ordered(build, creation.empty(build, shape, creation.dtype_of(build, dtype, FLOAT64)), order)
 
 
 @rule(np.full)
-def full(build: Builder, shape: Any, fill_value: Any, dtype: Any = None) -> Any:
-    return creation.filled(build, shape, fill_value, dtype_or_none(build, dtype))
+def full(build: Builder, shape: Any, fill_value: Any, dtype: Any = None, order: Any = None, *, like: Any = None) -> Any:
+    return _ordered(build, creation.filled(build, shape, fill_value, dtype_or_none(build, dtype)), order)
 
 
 def _shape_like(build: Builder, a: Any, shape: Any) -> Any:
@@ -392,8 +370,10 @@ def _dtype_like(build: Builder, a: Any, dtype: Any) -> np.dtype:
     return creation.dtype_of(build, dtype, array_or_number(build, a).dtype)
 
 
-def _in_the_order_of(build: Builder, made: Any, a: Any) -> Any:
+def _in_the_order_of(build: Builder, made: Any, a: Any, order: Any) -> Any:
     """np.zeros_like(x.T) is in the order of x.T."""
+    if not absent(order) and order.value in ("C", "F"):
+        return _ordered(build, made, order)
     if not isinstance(made, ArrayValue) or not isinstance(a, ArrayValue) or a.ndim < 2:
         return made
     if follows_order(a.element, build.is_in_order):
@@ -404,50 +384,50 @@ def _in_the_order_of(build: Builder, made: Any, a: Any) -> Any:
 
 
 @rule(np.zeros_like)
-def zeros_like(build: Builder, a: Any, dtype: Any = None, shape: Any = None) -> Any:
+def zeros_like(
+    build: Builder, a: Any, dtype: Any = None, order: Any = None, subok: Any = True, shape: Any = None
+) -> Any:
     made = _constant(build, _shape_like(build, a, shape), 0, _dtype_like(build, a, dtype))
-    return _in_the_order_of(build, made, a)
+    return _in_the_order_of(build, made, a, order)
 
 
 @rule(np.ones_like)
-def ones_like(build: Builder, a: Any, dtype: Any = None, shape: Any = None) -> Any:
+def ones_like(
+    build: Builder, a: Any, dtype: Any = None, order: Any = None, subok: Any = True, shape: Any = None
+) -> Any:
     made = _constant(build, _shape_like(build, a, shape), 1, _dtype_like(build, a, dtype))
-    return _in_the_order_of(build, made, a)
+    return _in_the_order_of(build, made, a, order)
 
 
 @rule(np.empty_like)
-def empty_like(build: Builder, a: Any, dtype: Any = None, shape: Any = None) -> Any:
+def empty_like(
+    build: Builder, a: Any, dtype: Any = None, order: Any = None, subok: Any = True, shape: Any = None
+) -> Any:
     made = creation.empty(build, _shape_like(build, a, shape), _dtype_like(build, a, dtype))
-    return _in_the_order_of(build, made, a)
+    return _in_the_order_of(build, made, a, order)
 
 
 @rule(np.full_like)
-def full_like(build: Builder, a: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> Any:
+def full_like(
+    build: Builder, a: Any, fill_value: Any, dtype: Any = None, order: Any = None, subok: Any = True,
+    shape: Any = None,
+) -> Any:  # fmt: skip
     wanted = _dtype_like(build, a, dtype)
-    return _in_the_order_of(build, creation.filled(build, _shape_like(build, a, shape), fill_value, wanted), a)
-
-
-@rule(np.arange)
-def arange(build: Builder, *args: Any, dtype: Any = None) -> Any:
-    return creation.arange(build, args, dtype_or_none(build, dtype))
-
-
-@rule(np.linspace)
-def linspace(build: Builder, start: Any, stop: Any, num: Any = None, endpoint: Any = True, *, dtype: Any = None) -> Any:
-    count = Scalar(affine.integer(50), True) if num is None else num
-    return creation.linspace(build, start, stop, count, flag(endpoint), dtype_or_none(build, dtype))
+    return _in_the_order_of(build, creation.filled(build, _shape_like(build, a, shape), fill_value, wanted), a, order)
 
 
 @rule(np.eye)
-def eye(build: Builder, N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Any:
-    shift = k if isinstance(k, int) else axis_number(build, k)
+def eye(
+    build: Builder, N: Any, M: Any = None, k: Any = 0, dtype: Any = None, order: Any = None, *, like: Any = None
+) -> Any:
+    shift = affine.integer(k) if isinstance(k, int) else build.capture(creation.shape_of(build, k)[0], "k")
     columns = N if absent(M) else M
-    return creation.eye(build, N, columns, shift, creation.dtype_of(build, dtype, FLOAT64))
+    return _ordered(build, creation.eye(build, N, columns, shift, creation.dtype_of(build, dtype, FLOAT64)), order)
 
 
 @rule(np.identity)
 def identity(build: Builder, n: Any, dtype: Any = None) -> Any:
-    return creation.eye(build, n, n, 0, creation.dtype_of(build, dtype, FLOAT64))
+    return creation.eye(build, n, n, affine.ZERO, creation.dtype_of(build, dtype, FLOAT64))
 
 
 @rule(np.add.at)

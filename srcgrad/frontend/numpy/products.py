@@ -32,6 +32,8 @@ def as_values(build: Builder, *values: Any, dtype: Any = None) -> list[Any]:
             build.refuse("a product needs numbers or arrays", error=ArgumentError)
     found = [Scalar(value.expr) if isinstance(value, Scalar) else value for value in found]
     wanted = dtype_or_none(build, dtype)
+    for value in found:
+        creation.refuse_to_drop(build, value, wanted)
     return found if wanted is None else [cast_value(value, wanted) for value in found]
 
 

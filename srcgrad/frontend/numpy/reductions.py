@@ -40,7 +40,9 @@ from ...ir.nodes import (
 )
 from ..arithmetic import cast, cast_value, elementwise, imaginary_part, real_part
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, static_int, whole
+from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, remap, static_int, whole
+from .creation import refuse_to_drop
+from .decompositions import library_call
 
 Index = tuple[Expr, ...]
 
@@ -120,6 +122,7 @@ class Reduction:
 def total(builder: Builder, value: ArrayValue, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Any:
     """np.sum"""
     out = dtype or np.add.reduce(np.empty(0, value.dtype)).dtype
+    refuse_to_drop(builder, value, out)
     value = cast_value(value, out)
     if value.ndim == 0:
         return Scalar(value.element)
@@ -138,19 +141,25 @@ def mean(builder: Builder, value: ArrayValue, axis: Any = None, keepdims: bool =
     return elementwise(builder, "div", (summed, Scalar(cast(count, out))))
 
 
-def extremum(builder: Builder, op: str, value: ArrayValue, axis: Any = None, keepdims: bool = False) -> Any:
-    """np.max and np.min: `op` is maximum or minimum; ties share the cotangent evenly."""
+def extremum(
+    builder: Builder, value: ArrayValue, axis: Any = None, keepdims: bool = False, *, op: str, start: Expr | None = None
+) -> Any:
+    """np.max and np.min: `op` is maximum or minimum; ties share the cotangent evenly.
+
+    `start`: what is there before the first element; without it, there must be one.
+    """
     _refuse_complex(builder, value)
     if value.ndim == 0:
         return Scalar(value.element)
     value = whole(builder.stored(value))
     job = Reduction(builder, value, axis, keepdims)
-    job.refuse_empty(op)
+    if start is None:
+        job.refuse_empty(op)
     target = job.start(value.dtype, None, "top" if op == "maximum" else "bottom")
     first = [affine.ZERO if k in job.axes else Axis(job.kept.index(k)) for k in range(value.ndim)]
     forward: list[Stmt] = []
     with builder.into(forward):
-        _store_all(builder, job, target, value.at(first))
+        _store_all(builder, job, target, value.at(first) if start is None else start)
     forward.append(job.over(lambda i, place: _set(place, Call(op, (place, value.at(i)), value.dtype)), target))
     adjoint: list[Stmt] = []
     if value.dtype.kind == "f":
@@ -244,7 +253,7 @@ def product(builder: Builder, value: ArrayValue, axis: Any = None, keepdims: boo
     return job.result(target)
 
 
-def logical(builder: Builder, op: str, value: ArrayValue, axis: Any = None, keepdims: bool = False) -> Any:
+def logical(builder: Builder, value: ArrayValue, axis: Any = None, keepdims: bool = False, *, op: str) -> Any:
     """np.any (`or`) and np.all (`and`)"""
     value = cast_value(value, BOOL)
     job = Reduction(builder, value, axis, keepdims)
@@ -254,7 +263,7 @@ def logical(builder: Builder, op: str, value: ArrayValue, axis: Any = None, keep
 
 
 def norm(builder: Builder, value: ArrayValue, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    """np.linalg.norm, but for the norms that need singular values."""
+    """np.linalg.norm"""
     if not is_inexact(value.dtype):
         value = cast_value(value, FLOAT64)
     order = ord.value if isinstance(ord, (Static, Scalar)) else ord
@@ -267,6 +276,8 @@ def norm(builder: Builder, value: ArrayValue, ord: Any = None, axis: Any = None,
     elif len(axes) > 2:
         builder.refuse("norm needs one or two axes", error=ArgumentError)
     if matrix:
+        if isinstance(axis, TupleValue):  # in the order in which they are named
+            axes = tuple(axis_of % value.ndim for axis_of in map(static_int, axis.items) if axis_of is not None)
         return _matrix_norm(builder, value, order, axes, keepdims)
     along = TupleValue(tuple(Scalar(affine.integer(k)) for k in axes))
     size = elementwise(builder, "abs", (value,)) if order not in (None, 2) else None
@@ -276,7 +287,7 @@ def norm(builder: Builder, value: ArrayValue, ord: Any = None, axis: Any = None,
     if order == 1:
         return total(builder, size, along, keepdims)
     if order in (math.inf, -math.inf):
-        return extremum(builder, "maximum" if order > 0 else "minimum", size, along, keepdims)
+        return extremum(builder, size, along, keepdims, op="maximum" if order > 0 else "minimum")
     if order == 0:
         nonzero = elementwise(builder, "ne", (value, Scalar(Const(0.0, value.dtype))))
         return total(builder, cast_value(nonzero, part_of(value.dtype)), along, keepdims)
@@ -297,14 +308,35 @@ def _matrix_norm(builder: Builder, value: ArrayValue, order: Any, axes: Sequence
     if order in (1, -1, math.inf, -math.inf):
         first, second = axes if order in (1, -1) else axes[::-1]
         sums = total(builder, elementwise(builder, "abs", (value,)), along(first), True)
-        out = extremum(builder, "maximum" if order > 0 else "minimum", sums, along(second), True)
+        out = extremum(builder, sums, along(second), True, op="maximum" if order > 0 else "minimum")
         if keepdims:
             return out
         index = iter(Axis(k) for k in range(value.ndim - 2))
         dims = tuple(d for k, d in enumerate(value.dims) if k not in axes)
         element = out.at([affine.ZERO if k in axes else next(index) for k in range(value.ndim)])
         return ArrayValue(dims, element) if dims else Scalar(element)
-    return builder.refuse(f"norm of order {order!r} of a matrix needs its singular values, which is not supported yet")
+    if order not in ("nuc", 2, -2):
+        builder.refuse("Invalid norm order for matrices.", error=ArgumentError)
+    return _norm_of_singular_values(builder, value, order, axes, keepdims)
+
+
+def _norm_of_singular_values(
+    builder: Builder, value: ArrayValue, order: Any, axes: Sequence[int], keepdims: bool
+) -> Any:
+    kept = [k for k in range(value.ndim) if k not in axes]
+    order_of_axes = [*kept, *axes]
+    dims = tuple(value.dims[k] for k in order_of_axes)
+    turned = remap(value, dims, [Axis(order_of_axes.index(k)) for k in range(value.ndim)])
+    singular_values = library_call(builder, Static("svd"), turned).items[1]
+    last = Scalar(affine.integer(len(kept)))
+    if order == "nuc":
+        out = total(builder, singular_values, last)
+    else:
+        out = extremum(builder, singular_values, last, op="maximum" if order > 0 else "minimum")
+    if not keepdims:
+        return out
+    element = out.at([Axis(k) for k in kept]) if kept else out.expr
+    return ArrayValue(tuple(affine.ONE if k in axes else d for k, d in enumerate(value.dims)), element)
 
 
 def _squares(builder: Builder, value: ArrayValue) -> Any:

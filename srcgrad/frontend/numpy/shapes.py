@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...errors import ArgumentError, ShapeError
+from ...errors import ArgumentError, ShapeError, place
 from ...ir import affine
 from ...ir.nodes import BOOL, INT64, Axis, Call, Const, Expr, If, Load, Raise
 from ...ir.walk import is_constant
-from ..arithmetic import shape_text
+from ..arithmetic import element_under, shape_text
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, remap, static_int, whole
 from .creation import check_length, common_dtype, shape_of, write_part
@@ -25,8 +25,8 @@ def transpose(builder: Builder, value: ArrayValue, order: Sequence[int] | None =
     if sorted(order) != list(range(ndim)):
         builder.refuse(f"axes {tuple(order)} don't match an array of dimension {ndim}", error=ArgumentError)
     index: list[Expr] = [affine.ZERO] * ndim
-    for place, axis in enumerate(order):
-        index[axis] = Axis(place)
+    for at, axis in enumerate(order):
+        index[axis] = Axis(at)
     return remap(value, tuple(value.dims[axis] for axis in order), index)
 
 
@@ -117,17 +117,16 @@ def _check_size(builder: Builder, value: ArrayValue, size: Expr, dims: tuple[Exp
     builder.emit(If(wrong, (Raise("ValueError", "cannot reshape array: the number of elements differs"),)))
 
 
-def expand_dims(builder: Builder, value: ArrayValue, axis: int) -> ArrayValue:
-    axis %= value.ndim + 1
-    dims = (*value.dims[:axis], affine.ONE, *value.dims[axis:])
-    return remap(value, dims, [Axis(k) for k in range(len(dims)) if k != axis])
-
-
 def squeeze(builder: Builder, value: ArrayValue, axis: Any) -> Any:
     if axis is None or (isinstance(axis, Static) and axis.value is None):
         gone = [k for k, d in enumerate(value.dims) if is_constant(d, 1)]
-        if any(not isinstance(d, Const) for d in value.dims):
-            builder.refuse("squeeze needs an axis: which lengths are 1 is only known at run time", "x.squeeze(axis=0)")
+        for k, length in enumerate(value.dims):  # what may be 1 is taken for longer
+            if not isinstance(length, Const):
+                message = "squeeze needs axis={} here: this length of {} is only known at run time" + place(
+                    builder.span
+                )
+                single = affine.equals(length, affine.ONE)
+                builder.emit(If(single, (Raise("RuntimeShapeError", message, (affine.integer(k), length)),)))
     else:
         items = axis.items if isinstance(axis, TupleValue) else (axis,)
         gone = [static_int(item) % value.ndim for item in items]  # type: ignore[operator]
@@ -135,8 +134,8 @@ def squeeze(builder: Builder, value: ArrayValue, axis: Any) -> Any:
             check_length(builder, value.dims[k], affine.ONE)
     kept = [k for k in range(value.ndim) if k not in gone]
     index: list[Expr] = [affine.ZERO] * value.ndim
-    for place, axis_number in enumerate(kept):
-        index[axis_number] = Axis(place)
+    for at, axis_number in enumerate(kept):
+        index[axis_number] = Axis(at)
     return remap(value, tuple(value.dims[k] for k in kept), index)
 
 
@@ -178,10 +177,26 @@ def ravel(builder: Builder, value: Any, name: str = "t") -> ArrayValue:
 
 
 def broadcast_to(builder: Builder, value: Any, shape: Any) -> ArrayValue:
-    from ..arithmetic import element_under
-
     dims = shape_of(builder, shape)
+    if isinstance(value, ArrayValue):
+        check_fit(builder, value.dims, dims)
     return ArrayValue(dims, element_under(builder, value, dims))
+
+
+def check_fit(builder: Builder, dims: tuple[Expr, ...], wanted: tuple[Expr, ...]) -> None:
+    """An array of the first shape spreads to the second: each length is the same, or 1."""
+    if len(dims) > len(wanted):
+        builder.refuse("input operand has more dimensions than allowed by the axis remapping", error=ShapeError)
+    for length, target in zip(reversed(dims), reversed(wanted), strict=False):
+        gap = affine.difference(length, target)
+        if gap == 0 or is_constant(length, 1):
+            continue
+        if isinstance(length, Const) and isinstance(target, Const):
+            texts = f"{shape_text(dims)} into shape {shape_text(wanted)}"
+            builder.refuse(f"could not broadcast an array of shape {texts}", error=ShapeError)
+        fits = Call("or", (affine.equals(length, target), affine.equals(length, affine.ONE)), BOOL)
+        message = "an axis of length {} does not fit into one of length {}" + place(builder.span)
+        builder.emit(If(Call("not", (fits,), BOOL), (Raise("BroadcastError", message, (length, target)),)))
 
 
 def flip(value: ArrayValue, axes: Sequence[int]) -> ArrayValue:

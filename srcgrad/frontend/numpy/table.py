@@ -62,6 +62,11 @@ def flag(value: Any) -> bool:
     return bool(value.value) if isinstance(value, (Scalar, Static)) else bool(value)
 
 
+def kind_of(value: Any) -> Any:
+    """What NumPy's promotion takes for an operand: a dtype, or a number of Python's."""
+    return value.dtype.type(0).item() if isinstance(value, Scalar) and value.weak else value.dtype
+
+
 def absent(value: Any) -> bool:
     return value is None or (isinstance(value, Static) and value.value is None)
 

@@ -10,9 +10,15 @@ style that srcgrad differentiates: its derivative needs no rule.  What it raises
 
 from __future__ import annotations
 
-from srcgrad.rules.compositions import fourier, products, registry, statistics
+import importlib
+import pkgutil
+
+from srcgrad.rules.compositions import registry
+
+for _module in pkgutil.iter_modules(__path__):  # each adds its functions to the registry
+    importlib.import_module(f"{__name__}.{_module.name}")
 
 COMPOSITIONS = registry.COMPOSITIONS
 METHODS = registry.METHODS
 
-__all__ = ["COMPOSITIONS", "METHODS", "fourier", "products", "registry", "statistics"]
+__all__ = ["COMPOSITIONS", "METHODS"]

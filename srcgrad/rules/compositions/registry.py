@@ -26,3 +26,8 @@ def means(*functions: Any, method: str | None = None) -> Callable[[Composition],
 def constant_integer(value: Any, what: str) -> Any:
     """The value, which must be a constant integer where a composition is interpreted."""
     return value
+
+
+def library(routine: str, *arguments: Any) -> Any:
+    """In a composition: what a routine of `rules.array.SIGNATURES` makes of these arrays."""
+    raise AssertionError(routine, arguments)

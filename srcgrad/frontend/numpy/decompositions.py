@@ -1,0 +1,76 @@
+"""Calls into LAPACK, for single matrices and stacks of them.
+
+library("eigh", a)   →   w = empty(n); v = empty(n, n); eigh(w, v, a)
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from ...ir import affine
+from ...ir.nodes import FLOAT64, INT64, Call, Expr, Library, Load
+from ...rules.array import SIGNATURES
+from ...rules.compositions.registry import library
+from ..arithmetic import cast_value, common_dims, element_under
+from ..builder import Builder
+from ..values import ArrayValue, Scalar, Static, TupleValue, whole
+from .table import as_array, rule
+
+PIVOTS = np.dtype(np.intc)
+
+
+def _parts(text: str) -> list[tuple[tuple[str, ...], bool]]:
+    """(m,n),(n)i → ("m", "n") and ("n",), which is of integers"""
+    found = re.findall(r"\(([^)]*)\)(i?)", text)
+    return [(tuple(filter(None, lengths.split(","))), bool(mark)) for lengths, mark in found]
+
+
+@rule(library)
+def library_call(build: Builder, routine: Static, *arguments: Any) -> Any:
+    """What the routine makes; arguments after the arrays are numbers."""
+    taken, made = SIGNATURES[routine.value].split("->")
+    visible = len(_parts(made.split("|")[0]))
+    inputs, outputs = _parts(taken), _parts(made)
+    arrays = [as_array(build, value) for value in arguments[: len(inputs)]]
+    dtype = np.result_type(*(array.dtype if array.dtype.kind not in "iub" else FLOAT64 for array in arrays))
+    if dtype not in (np.float32, np.float64):
+        build.refuse(f"linear algebra on {dtype} is not supported yet", "float32 and float64 are")
+    lengths: dict[str, Expr] = {}
+    for array, (names, _) in zip(arrays, inputs, strict=True):
+        for name, dim in zip(names, array.dims[array.ndim - len(names) :], strict=True):
+            lengths.setdefault(name, dim)
+    if "p" in made:
+        lengths["p"] = _least(lengths["m"], lengths["n"])
+    ahead = common_dims(build, [a.dims[: a.ndim - len(names)] for a, (names, _) in zip(arrays, inputs, strict=True)])
+    given = [
+        build.in_order(_stacked(build, cast_value(array, dtype), ahead, len(names)))
+        for array, (names, _) in zip(arrays, inputs, strict=True)
+    ]
+    outs = [
+        build.allocate("t", PIVOTS if integral else dtype, (*ahead, *(lengths[k] for k in names)) or (affine.ONE,))
+        for names, integral in outputs
+    ]
+    numbers = tuple(value.expr for value in arguments[len(inputs) :])
+    build.emit(Library(routine.value, outs[0], (*given, *numbers), tuple(outs[1:])))
+    ndims = [len(ahead) + len(names) for names, _ in outputs]
+    results = tuple(
+        whole(out) if ndim else Scalar(Load(out, (affine.ZERO,)))
+        for out, ndim in zip(outs[:visible], ndims[:visible], strict=True)
+    )
+    return results[0] if visible == 1 else TupleValue(results)
+
+
+def _least(x: Expr, y: Expr) -> Expr:
+    return x if affine.same(x, y) else Call("minimum", (x, y), INT64)
+
+
+def _stacked(build: Builder, value: ArrayValue, ahead: tuple[Expr, ...], core: int) -> ArrayValue:
+    """The array as a stack of matrices with these lengths."""
+    own = value.dims[: value.ndim - core]
+    if len(own) == len(ahead) and all(map(affine.same, own, ahead)):
+        return value
+    dims = (*ahead, *value.dims[value.ndim - core :])
+    return ArrayValue(dims, element_under(build, value, dims))

@@ -1,0 +1,314 @@
+"""Functions that roll, cut and join arrays.
+
+np.roll(x, s)         →   t = empty(n); for each i < n - s: t[i + s] = x[i]; for each i < s: t[i] = x[i + n - s]
+a, b = np.split(x, 2) →   two views of x
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise, product
+from typing import Any
+
+import numpy as np
+
+from ...errors import ArgumentError, ShapeError
+from ...ir import affine
+from ...ir.nodes import BOOL, INT64, Axis, Call, Const, Expr, If, Raise
+from ...ir.walk import is_constant
+from ...rules.compositions.shapes import copy_part
+from ..arithmetic import cast, cast_value
+from ..builder import Builder
+from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, remap, static_int, whole
+from . import creation, indexing, shapes
+from .axes import at_least, axis_in, moveaxis, with_axes
+from .table import absent, also_into, as_array, axis_number, dtype_or_none, items_of, rule
+
+# ------------------------------------------------------------------------------------------------------- rolling
+
+
+@rule(np.roll)
+def roll(build: Builder, a: Any, shift: Any, axis: Any = None) -> Any:
+    value = as_array(build, a)
+    if absent(axis):
+        flat = shapes.ravel(build, value)
+        return shapes.reshaped(build, _rolled(build, flat, {0: _shift(build, shift, flat.dims[0])}), value.dims)
+    wanted = axis.items if isinstance(axis, TupleValue) else (axis,)
+    shifts = shift.items if isinstance(shift, TupleValue) else (shift,)
+    if 1 not in (len(wanted), len(shifts)) and len(wanted) != len(shifts):
+        build.refuse("'shift' and 'axis' should be scalars or 1D sequences of one length", error=ShapeError)
+    count = max(len(wanted), len(shifts))
+    totals: dict[int, Any] = {}
+    for item, by in zip(wanted * (count // len(wanted)), shifts * (count // len(shifts)), strict=True):
+        k = axis_in(build, item, value.ndim)
+        totals[k] = by if k not in totals else Scalar(affine.add(_whole(build, totals[k]), _whole(build, by)))
+    return _rolled(build, value, {k: _shift(build, by, value.dims[k]) for k, by in totals.items()})
+
+
+def _whole(build: Builder, value: Any) -> Expr:
+    if isinstance(value, ArrayValue) and value.ndim == 0:
+        value = Scalar(value.element)
+    if not isinstance(value, Scalar) or value.dtype.kind not in "iub":
+        build.refuse("an array is rolled by integers", error=ArgumentError)
+    return cast(value.expr, INT64)
+
+
+def _shift(build: Builder, by: Any, length: Expr) -> Expr:
+    """How far the elements move up: at least 0, and less than the length."""
+    amount = _whole(build, by)
+    if isinstance(length, Const) and isinstance(amount, Const):
+        return affine.integer(amount.value % max(length.value, 1))
+    modulus = length if build.is_at_least(length, 1) else affine.maximum(length, affine.ONE)
+    shift = build.variable("shift", Call("mod", (amount, modulus), INT64))
+    build.pinned.add(shift)
+    build.lower[shift] = 0
+    return shift
+
+
+def _rolled(build: Builder, value: ArrayValue, shifts: dict[int, Expr]) -> ArrayValue:
+    """Every combination of lower and upper parts goes to its place in fresh memory."""
+    out = build.allocate("t", value.dtype, value.dims)
+    if value.ndim > 1 and not follows_order(value.element, build.is_in_order):
+        build.uncertain.add(out.name)
+    for parts in product(*(_halves(length, shifts.get(k)) for k, length in enumerate(value.dims))):
+        dims = tuple(length for length, _, _ in parts)
+        source = remap(value, dims, [affine.add(start, Axis(k)) for k, (_, start, _) in enumerate(parts)])
+        target = [start for _, _, start in parts]
+        creation.write_part(build, out, dims, source, lambda i, at=target: tuple(map(affine.add, at, i)))
+    return whole(out)
+
+
+def _halves(length: Expr, shift: Expr | None) -> list[tuple[Expr, Expr, Expr]]:
+    """(length, start in the source, start in the result) of the parts of a rolled axis."""
+    if shift is None or shift == affine.ZERO:
+        return [(length, affine.ZERO, affine.ZERO)]
+    rest = affine.sub(length, shift)
+    return [(rest, affine.ZERO, shift), (shift, rest, affine.ZERO)]
+
+
+# ------------------------------------------------------------------------------------------------------ splitting
+
+
+def _cut(value: ArrayValue, axis: int, start: Expr, length: Expr) -> ArrayValue:
+    index = [affine.add(start, Axis(k)) if k == axis else Axis(k) for k in range(value.ndim)]
+    return remap(value, (*value.dims[:axis], length, *value.dims[axis + 1 :]), index)
+
+
+@rule(copy_part)
+def copy_part_(build: Builder, out: ArrayValue, at: Any, a: ArrayValue, start: Any, length: Any, axis: Any) -> Any:
+    places = creation.shape_of(build, TupleValue((at, start, length)))
+    number = axis_number(build, axis)
+    if is_constant(places[2], 0):
+        return Static(None)
+    indexing.write(build, _cut(out, number, places[0], places[2]), _cut(a, number, places[1], places[2]))
+    return Static(None)
+
+
+def _sections(build: Builder, value: ArrayValue, count: int, axis: int, equal: bool) -> Any:
+    """`count` parts; where they can't be equal, the first ones are longer by one."""
+    if count <= 0:
+        build.refuse("number sections must be larger than 0.", error=ShapeError)
+    length, parts = value.dims[axis], affine.integer(count)
+    each: Expr
+    over: Expr
+    if isinstance(length, Const):
+        each, over = (affine.integer(n) for n in divmod(length.value, count))
+    else:
+        each = build.pin(Call("floordiv", (length, parts), INT64))
+        over = Call("mod", (length, parts), INT64)
+        build.lower[each] = 0
+    if equal:
+        if isinstance(over, Const) and over.value:
+            build.refuse("array split does not result in an equal division", error=ShapeError)
+        if not isinstance(over, Const):
+            message = "array split does not result in an equal division"
+            build.emit(If(Call("ne", (over, affine.ZERO), BOOL), (Raise("ValueError", message),)))
+        over = affine.ZERO
+    over = build.pin(over)
+    out = []
+    for k in range(count):
+        start = affine.add(affine.mul(affine.integer(k), each), affine.minimum(affine.integer(k), over))
+        end = affine.add(affine.mul(affine.integer(k + 1), each), affine.minimum(affine.integer(k + 1), over))
+        start, end = (build.pin(e) for e in (start, end))
+        out.append(_cut(value, axis, start, affine.sub(end, start)))
+    return TupleValue(tuple(out), list)
+
+
+def _split(build: Builder, ary: Any, where: Any, axis: int, equal: bool) -> Any:
+    value = as_array(build, ary)
+    count = static_int(where)
+    if count is not None:
+        return _sections(build, value, count, axis, equal)
+    if isinstance(where, ArrayValue) and where.ndim == 1 and isinstance(where.dims[0], Const):
+        where = TupleValue(tuple(Scalar(where.at((affine.integer(k),))) for k in range(where.dims[0].value)))
+    if not isinstance(where, TupleValue):
+        build.refuse("into how many parts an array is split must be known", "x[:k], x[k:]")
+    bounds = [None, *where.items, None]
+    everything = [indexing.Slice(None, None, None)] * axis
+    parts = [
+        indexing.subscript(build, value, [*everything, indexing.Slice(low, high, None)])
+        for low, high in pairwise(bounds)
+    ]
+    return TupleValue(tuple(parts), list)
+
+
+@rule(np.split)
+def split(build: Builder, ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
+    value = as_array(build, ary)
+    number = 0 if isinstance(axis, int) else axis_in(build, axis, value.ndim)
+    return _split(build, value, indices_or_sections, number, True)
+
+
+@rule(np.array_split)
+def array_split(build: Builder, ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
+    value = as_array(build, ary)
+    number = 0 if isinstance(axis, int) else axis_in(build, axis, value.ndim)
+    return _split(build, value, indices_or_sections, number, False)
+
+
+@rule(np.hsplit)
+def hsplit(build: Builder, ary: Any, indices_or_sections: Any) -> Any:
+    value = as_array(build, ary)
+    if value.ndim == 0:
+        build.refuse("hsplit only works on arrays of 1 or more dimensions", error=ShapeError)
+    return _split(build, value, indices_or_sections, int(value.ndim > 1), True)
+
+
+@rule(np.vsplit)
+def vsplit(build: Builder, ary: Any, indices_or_sections: Any) -> Any:
+    value = as_array(build, ary)
+    if value.ndim < 2:
+        build.refuse("vsplit only works on arrays of 2 or more dimensions", error=ShapeError)
+    return _split(build, value, indices_or_sections, 0, True)
+
+
+@rule(np.dsplit)
+def dsplit(build: Builder, ary: Any, indices_or_sections: Any) -> Any:
+    value = as_array(build, ary)
+    if value.ndim < 3:
+        build.refuse("dsplit only works on arrays of 3 or more dimensions", error=ShapeError)
+    return _split(build, value, indices_or_sections, 2, True)
+
+
+@rule(np.unstack)
+def unstack(build: Builder, x: Any, /, *, axis: Any = 0) -> Any:
+    value = as_array(build, x)
+    number = 0 if isinstance(axis, int) else axis_in(build, axis, value.ndim)
+    length = value.dims[number]
+    if not isinstance(length, Const):
+        build.refuse("into how many arrays this is taken apart is only known at run time", "for row in x: …")
+    everything = [indexing.Slice(None, None, None)] * number
+    picks = [Scalar(affine.integer(k)) for k in range(length.value)]
+    return TupleValue(tuple(indexing.subscript(build, value, [*everything, pick]) for pick in picks))
+
+
+# -------------------------------------------------------------------------------------------------------- joining
+
+
+def joined(
+    build: Builder, parts: Sequence[Any], axis: int | None, dtype: Any = None, out: Any = None, casting: Any = None
+) -> Any:
+    """np.concatenate of arrays that are ready for it."""
+    wanted = dtype_or_none(build, dtype)
+    if wanted is not None:
+        common = creation.common_dtype(parts)
+        rule_of_casting: Any = "same_kind" if absent(casting) else casting.value
+        if not np.can_cast(common, wanted, rule_of_casting):
+            build.refuse(
+                f"Cannot cast array data from {common!r} to {wanted!r} according to the rule {rule_of_casting!r}",
+                error=ArgumentError,
+            )
+        parts = [cast_value(part, wanted) for part in parts]
+    number = Static(None) if axis is None else Scalar(affine.integer(axis), True)
+    return also_into(build, out, shapes.concatenate(build, parts, number))
+
+
+@rule(np.concatenate)
+def concatenate(
+    build: Builder, arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = None
+) -> Any:
+    number = axis if isinstance(axis, int) else None if absent(axis) else axis_number(build, axis)
+    if isinstance(arrays, ArrayValue) and arrays.ndim > 1:
+        if number == 0 and absent(out) and absent(dtype):
+            rows = affine.mul(arrays.dims[0], arrays.dims[1])
+            return shapes.reshaped(build, shapes.copied(build, arrays), (build.pin(rows), *arrays.dims[2:]))
+        return build.refuse("np.concatenate of the rows of an array is supported along axis 0")
+    parts = [as_array(build, item) for item in items_of(build, arrays)]
+    return joined(build, parts, number, dtype, out, casting)
+
+
+@rule(np.stack)
+def stack(
+    build: Builder, arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = None
+) -> Any:
+    number = 0 if isinstance(axis, int) else axis_number(build, axis)
+    if isinstance(arrays, ArrayValue) and absent(dtype):
+        moved = moveaxis(build, arrays, Scalar(affine.ZERO), Scalar(affine.integer(number))) if number else arrays
+        return also_into(build, out, shapes.copied(build, moved))
+    parts = [as_array(build, item) for item in items_of(build, arrays)]
+    return also_into(build, out, creation.stack(build, parts, number, dtype_or_none(build, dtype)))
+
+
+def rows_of(build: Builder, arrays: Any, ndim: int) -> list[ArrayValue]:
+    """The arrays that a stacking function is handed; the rows of one array count as such."""
+    if isinstance(arrays, ArrayValue) and arrays.ndim and isinstance(arrays.dims[0], Const):
+        picks = [Scalar(affine.integer(k)) for k in range(arrays.dims[0].value)]
+        arrays = TupleValue(tuple(indexing.subscript(build, arrays, [pick]) for pick in picks))
+    return [at_least(as_array(build, item), ndim) for item in items_of(build, arrays)]
+
+
+@rule(np.vstack, getattr(np, "row_stack", np.vstack))  # row_stack: until NumPy 2.5
+def vstack(build: Builder, tup: Any, *, dtype: Any = None, casting: Any = None) -> Any:
+    return joined(build, rows_of(build, tup, 2), 0, dtype, None, casting)
+
+
+@rule(np.hstack)
+def hstack(build: Builder, tup: Any, *, dtype: Any = None, casting: Any = None) -> Any:
+    parts = rows_of(build, tup, 1)
+    return joined(build, parts, 0 if parts[0].ndim == 1 else 1, dtype, None, casting)
+
+
+@rule(np.dstack)
+def dstack(build: Builder, tup: Any) -> Any:
+    return joined(build, rows_of(build, tup, 3), 2)
+
+
+@rule(np.column_stack)
+def column_stack(build: Builder, tup: Any) -> Any:
+    parts = rows_of(build, tup, 0)
+    return joined(build, [with_axes(at_least(p, 1), (1,)) if p.ndim < 2 else p for p in parts], 1)
+
+
+@rule(np.block)
+def block(build: Builder, arrays: Any) -> Any:
+    """The innermost lists are joined along the last axis, those around them along the one before it."""
+    depth = _depth(build, arrays)
+    leaves = [as_array(build, leaf) for leaf in _leaves(arrays)]
+    ndim = max(depth, *(leaf.ndim for leaf in leaves))
+
+    def build_block(part: Any, level: int) -> ArrayValue:
+        if not _is_list(part):
+            value = as_array(build, part)
+            return with_axes(value, tuple(range(ndim - value.ndim)))
+        inner = [build_block(item, level + 1) for item in part.items]
+        return inner[0] if len(inner) == 1 else joined(build, inner, ndim - depth + level)
+
+    value = build_block(arrays, 0)
+    return value if value.handle is not None and len(leaves) > 1 else shapes.copied(build, value)
+
+
+def _is_list(part: Any) -> bool:
+    return isinstance(part, TupleValue) and part.kind is list
+
+
+def _leaves(part: Any) -> list[Any]:
+    return [leaf for item in part.items for leaf in _leaves(item)] if _is_list(part) else [part]
+
+
+def _depth(build: Builder, part: Any) -> int:
+    if not _is_list(part):
+        return 0
+    depths = {_depth(build, item) for item in part.items}
+    if len(depths) != 1:
+        build.refuse("List depths are mismatched, or a list is empty", error=ShapeError)
+    return depths.pop() + 1

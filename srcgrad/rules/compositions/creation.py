@@ -1,0 +1,81 @@
+"""Arrays that are computed from their indices, or by a function of the user's for each of their parts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from srcgrad.rules.compositions.registry import means
+from srcgrad.rules.compositions.shapes import axis_of
+
+
+@means(np.logspace)
+def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
+    exponents = np.linspace(start, stop, num, endpoint, axis=axis)
+    out = np.power(base if np.ndim(base) == 0 else np.expand_dims(base, axis), exponents)
+    return out if dtype is None else out.astype(dtype)
+
+
+@means(np.geomspace)
+def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
+    if np.any(np.equal(start, 0)) or np.any(np.equal(stop, 0)):
+        raise ValueError("Geometric sequence cannot include zero")
+    start, stop = np.asarray(start, np.float64), np.asarray(stop, np.float64)
+    ratio = np.log(stop / start)
+    out = start * np.exp(np.linspace(np.zeros_like(ratio), ratio, num, endpoint))
+    if num > 0:
+        out[0] = start
+    if num > 1 and endpoint:
+        out[-1] = stop
+    if axis != 0:
+        out = np.moveaxis(out, 0, axis)
+    return out if dtype is None else out.astype(dtype)
+
+
+@means(np.fromfunction)
+def fromfunction(function, shape, *, dtype=float):
+    return function(*np.indices(shape, dtype=dtype))
+
+
+@means(np.apply_along_axis)
+def apply_along_axis(func1d, axis, arr, *args):
+    arr = np.asarray(arr)
+    axis = axis_of(arr, axis)
+    if arr.ndim == 1:
+        out = func1d(arr, *args)
+        return np.copy(out) if np.ndim(out) > 0 else out
+    last = np.moveaxis(arr, axis, -1)
+    rows = np.reshape(last, (-1, last.shape[-1]))
+    out = np.asarray([func1d(row, *args) for row in rows])
+    out = np.reshape(out, last.shape[:-1] + out.shape[1:])
+    for k in tuple(range(out.ndim - arr.ndim + 1)):
+        out = np.moveaxis(out, arr.ndim - 1 + k, axis + k)
+    return out
+
+
+@means(method=".vectorized")
+def vectorized(pyfunc, *args):
+    """What np.vectorize(pyfunc) does when it is called."""
+    arrays = np.broadcast_arrays(*args)
+    columns = [np.ravel(a) for a in arrays]
+    if arrays[0].ndim == 0:
+        return np.asarray(pyfunc(*[column[0] for column in columns]))
+    out = np.asarray([pyfunc(*[column[i] for column in columns]) for i in range(arrays[0].size)])
+    return out.reshape(arrays[0].shape)
+
+
+@means(np.piecewise)
+def piecewise(x, condlist, funclist, *args):
+    x = np.asarray(x)
+    conditions = tuple(condlist) if isinstance(condlist, (list, tuple)) else (condlist,)
+    if len(funclist) != len(conditions) and len(funclist) != len(conditions) + 1:
+        raise ValueError(f"with {len(conditions)} condition(s), as many functions, or one more, are expected")
+    if len(funclist) == len(conditions) + 1:
+        conditions = conditions + (np.logical_not(np.any(np.stack(conditions), axis=0)),)
+    y = np.zeros_like(x)
+    for k in tuple(range(len(conditions))):
+        function = funclist[k]
+        if isinstance(function, (int, float, np.generic)):
+            y[conditions[k]] = function
+        else:
+            y[conditions[k]] = function(x[conditions[k]], *args)
+    return y

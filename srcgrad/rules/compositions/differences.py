@@ -1,0 +1,191 @@
+"""Differences of neighbours, and sums of what lies between them."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.integrate
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from srcgrad.rules.compositions.along import over_rest, part
+from srcgrad.rules.compositions.registry import means
+
+
+@means(np.diff)
+def diff(a, n=1, axis=-1, prepend=None, append=None):
+    a = np.asarray(a)
+    if n < 0:
+        raise ValueError(f"order must be non-negative but got {n}")
+    axis = normalize_axis_index(axis, a.ndim)
+    if prepend is not None:
+        a = np.concatenate([edge(prepend, a, axis), a], axis)
+    if append is not None:
+        a = np.concatenate([a, edge(append, a, axis)], axis)
+    return differences(a, n, axis)
+
+
+def differences(a, n, axis):
+    if n == 0:
+        return a
+    after, before = a[part(axis, slice(1, None))], a[part(axis, slice(None, -1))]
+    return differences(after != before if a.dtype.kind == "b" else after - before, n - 1, axis)
+
+
+def edge(values, a, axis):
+    """What comes before the array or after it: a number is there for all."""
+    values = np.asarray(values)
+    if values.ndim > 0:
+        return values
+    return np.broadcast_to(values, tuple(1 if k == axis else a.shape[k] for k in range(a.ndim)))
+
+
+@means(np.ediff1d)
+def ediff1d(ary, to_end=None, to_begin=None):
+    ary = np.ravel(ary)
+    parts = [ary[1:] - ary[:-1]]
+    if to_begin is not None:
+        parts = [np.ravel(to_begin).astype(ary.dtype), *parts]
+    if to_end is not None:
+        parts = [*parts, np.ravel(to_end).astype(ary.dtype)]
+    return np.concatenate(parts) if len(parts) > 1 else parts[0]
+
+
+@means(np.gradient)
+def gradient(f, *varargs, axis=None, edge_order=1):
+    f = np.asarray(f)
+    f = f if f.dtype.kind in "fc" else f.astype(np.float64)
+    axes = tuple(range(f.ndim)) if axis is None else normalize_axis_tuple(axis, f.ndim)
+    if len(varargs) == 0:
+        spacings = (1.0,) * len(axes)
+    elif len(varargs) == 1 and np.ndim(varargs[0]) == 0:
+        spacings = varargs * len(axes)
+    elif len(varargs) == len(axes):
+        spacings = varargs
+    else:
+        raise TypeError("invalid number of arguments")
+    if edge_order > 2:
+        raise ValueError("'edge_order' greater than 2 not supported")
+    slopes = [slope_along(f, spacings[k], axes[k], edge_order) for k in range(len(axes))]
+    return slopes[0] if len(axes) == 1 else tuple(slopes)
+
+
+def slope_along(f, spacing, axis, edge_order):
+    if f.shape[axis] < edge_order + 1:
+        raise ValueError(
+            "Shape of array too small to calculate a numerical gradient, "
+            "at least (edge_order + 1) elements are required."
+        )
+    before, here, after = part(axis, slice(None, -2)), part(axis, slice(1, -1)), part(axis, slice(2, None))
+    out = np.empty_like(f)
+    uniform = np.ndim(spacing) == 0
+    if uniform:
+        out[here] = (f[after] - f[before]) / (2.0 * spacing)
+        first = last = spacing
+    else:
+        points = np.asarray(spacing)
+        if points.ndim != 1:
+            raise ValueError("distances must be either scalars or 1d")
+        if len(points) != f.shape[axis]:
+            raise ValueError("when 1d, distances must match the length of the corresponding dimension")
+        gaps = np.diff(points if points.dtype.kind == "f" else points.astype(np.float64))
+        left, right = gaps[:-1], gaps[1:]
+        a = over_rest(-right / (left * (left + right)), f.ndim, axis)
+        b = over_rest((right - left) / (left * right), f.ndim, axis)
+        c = over_rest(left / (right * (left + right)), f.ndim, axis)
+        out[here] = a * f[before] + b * f[here] + c * f[after]
+        first, last = gaps[0], gaps[-1]
+    if edge_order == 1:
+        out[part(axis, 0)] = (f[part(axis, 1)] - f[part(axis, 0)]) / first
+        out[part(axis, -1)] = (f[part(axis, -1)] - f[part(axis, -2)]) / last
+    elif uniform:
+        a, b, c = -1.5 / spacing, 2.0 / spacing, -0.5 / spacing
+        out[part(axis, 0)] = a * f[part(axis, 0)] + b * f[part(axis, 1)] + c * f[part(axis, 2)]
+        out[part(axis, -1)] = -c * f[part(axis, -3)] - b * f[part(axis, -2)] - a * f[part(axis, -1)]
+    else:
+        near, far = gaps[0], gaps[1]
+        a = -(2.0 * near + far) / (near * (near + far))
+        b = (near + far) / (near * far)
+        c = -near / (far * (near + far))
+        out[part(axis, 0)] = a * f[part(axis, 0)] + b * f[part(axis, 1)] + c * f[part(axis, 2)]
+        far, near = gaps[-2], gaps[-1]
+        a = near / (far * (far + near))
+        b = -(near + far) / (far * near)
+        c = (2.0 * near + far) / (near * (far + near))
+        out[part(axis, -1)] = a * f[part(axis, -3)] + b * f[part(axis, -2)] + c * f[part(axis, -1)]
+    return out
+
+
+# ------------------------------------------------------------------------------------------------------- integrals
+
+
+def steps(y, x, dx, axis):
+    """The widths of the steps along an axis."""
+    if x is None:
+        return dx
+    x = np.asarray(x)
+    if x.ndim == 1:
+        return over_rest(np.diff(x), y.ndim, axis)
+    return np.diff(x, axis=axis)
+
+
+@means(np.trapezoid, scipy.integrate.trapezoid, getattr(np, "trapz", np.trapezoid))  # until NumPy 2.4
+def trapezoid(y, x=None, dx=1.0, axis=-1):
+    y = np.asarray(y)
+    axis = normalize_axis_index(axis, y.ndim)
+    heights = y[part(axis, slice(1, None))] + y[part(axis, slice(None, -1))]
+    return (steps(y, x, dx, axis) * heights / 2.0).sum(axis)
+
+
+@means(scipy.integrate.cumulative_trapezoid)
+def cumulative_trapezoid(y, x=None, dx=1.0, axis=-1, initial=None):
+    y = np.asarray(y)
+    axis = normalize_axis_index(axis, y.ndim)
+    heights = y[part(axis, slice(1, None))] + y[part(axis, slice(None, -1))]
+    result = np.cumsum(steps(y, x, dx, axis) * heights / 2.0, axis)
+    if initial is None:
+        return result
+    if initial != 0:
+        raise ValueError("`initial` must be `None` or `0`.")
+    return np.concatenate([np.zeros_like(y[part(axis, slice(0, 1))], dtype=result.dtype), result], axis)
+
+
+@means(scipy.integrate.simpson)
+def simpson(y, x=None, *, dx=1.0, axis=-1):
+    y = np.asarray(y)
+    axis = normalize_axis_index(axis, y.ndim)
+    y = np.moveaxis(y, axis, -1)
+    n = y.shape[-1]
+    if x is None:
+        gaps, far, near = None, dx, dx
+    else:
+        x = np.asarray(x)
+        gaps = np.diff(x if x.ndim == 1 else np.moveaxis(x, axis, -1)).astype(np.float64)
+        far, near = gaps[..., n - 3], gaps[..., n - 2]
+    result = simpson_pairs(y, gaps, dx, n - 1 + n % 2)
+    if n == 2:
+        result = result + 0.5 * near * (y[..., 0] + y[..., 1])
+    elif n % 2 == 0:  # the last interval, by Cartwright's correction
+        result = result + last_interval(y[..., n - 3], y[..., n - 2], y[..., n - 1], gaps, far, near)
+    return result
+
+
+def simpson_pairs(y, gaps, dx, n):
+    """Simpson's rule over the first n points, an odd number."""
+    left, middle, right = y[..., 0 : n - 1 : 2], y[..., 1:n:2], y[..., 2:n:2]
+    if gaps is None:
+        return np.sum(left + 4.0 * middle + right, axis=-1) * (dx / 3.0)
+    first, second = gaps[..., 0 : n - 1 : 2], gaps[..., 1:n:2]
+    both, relation = first + second, ratio(first, second)
+    outer = left * (2.0 - ratio(1.0, relation)) + right * (2.0 - relation)
+    return np.sum(both / 6.0 * (outer + middle * (both * ratio(both, first * second))), axis=-1)
+
+
+def last_interval(left, middle, right, gaps, far, near):
+    if gaps is None:
+        return far * (5 / 12 * right + 2 / 3 * middle - 1 / 12 * left)
+    end = ratio(2 * near**2 + 3 * far * near, 6 * (far + near)) * right
+    return end + ratio(near**2 + 3.0 * far * near, 6 * far) * middle - ratio(near**3, 6 * far * (far + near)) * left
+
+
+def ratio(x, y):
+    """x / y, and 0 where y is 0."""
+    return np.where(y == 0, 0.0, x / np.where(y == 0, 1.0, y))

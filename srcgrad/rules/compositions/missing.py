@@ -1,0 +1,111 @@
+"""Reductions that pass over nan, and nan replaced."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from srcgrad.rules.compositions.registry import means
+from srcgrad.rules.compositions.statistics import root
+
+
+def without_nan(a, filling):
+    """The array with another value for nan."""
+    a = np.asarray(a)
+    return np.where(np.isnan(a), filling, a) if a.dtype.kind in "fc" else a
+
+
+@means(np.nan_to_num)
+def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
+    x = np.asarray(x)[()]
+    if x.dtype.kind != "f":
+        return np.positive(x)
+    high = np.finfo(x.dtype).max if posinf is None else posinf
+    low = np.finfo(x.dtype).min if neginf is None else neginf
+    result = np.where(np.isnan(x), nan, np.where(x == np.inf, high, np.where(x == -np.inf, low, x)))
+    if copy:
+        return result
+    x[...] = result
+    return x
+
+
+@means(np.nansum)
+def nansum(a, axis=None, dtype=None, out=None, keepdims=False):
+    return np.sum(without_nan(a, 0), axis, dtype, out, keepdims)
+
+
+@means(np.nanprod)
+def nanprod(a, axis=None, dtype=None, out=None, keepdims=False):
+    return np.prod(without_nan(a, 1), axis, dtype, out, keepdims)
+
+
+@means(np.nancumsum)
+def nancumsum(a, axis=None, dtype=None, out=None):
+    return np.cumsum(without_nan(a, 0), axis, dtype, out)
+
+
+@means(np.nancumprod)
+def nancumprod(a, axis=None, dtype=None, out=None):
+    return np.cumprod(without_nan(a, 1), axis, dtype, out)
+
+
+@means(np.nanmean)
+def nanmean(a, axis=None, dtype=None, out=None, keepdims=False):
+    a = np.asarray(a)
+    if a.dtype.kind not in "fc":
+        return np.mean(a, axis, dtype, out, keepdims)
+    total = np.sum(without_nan(a, 0), axis, dtype, keepdims=keepdims)
+    count = np.sum(~np.isnan(a), axis, keepdims=keepdims)
+    return np.divide(total, count.astype(total.dtype), out=out)
+
+
+@means(np.nanvar)
+def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, mean=None):
+    a = np.asarray(a)
+    if a.dtype.kind not in "fc":
+        return np.var(a, axis, dtype, out, ddof, keepdims)
+    center = nanmean(a, axis, dtype, keepdims=True) if mean is None else mean
+    squares = np.where(np.isnan(a), 0, (a - center) ** 2)
+    free = np.sum(~np.isnan(a), axis, keepdims=keepdims) - ddof
+    total = np.sum(squares, axis, dtype, keepdims=keepdims)
+    return np.where(free > 0, np.divide(total, np.maximum(free, 1).astype(total.dtype), out=out), np.nan)
+
+
+@means(np.nanstd)
+def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, mean=None):
+    return root(nanvar(a, axis, dtype, None, ddof, keepdims, mean=mean), out)
+
+
+@means(np.nanmax)
+def nanmax(a, axis=None, out=None, keepdims=False):
+    a = np.asarray(a)
+    if a.dtype.kind not in "fc":
+        return np.max(a, axis, out, keepdims)
+    top = np.max(without_nan(a, -np.inf), axis, keepdims=keepdims)
+    return np.positive(np.where(np.all(np.isnan(a), axis, keepdims=keepdims), np.nan, top), out=out)
+
+
+@means(np.nanmin)
+def nanmin(a, axis=None, out=None, keepdims=False):
+    a = np.asarray(a)
+    if a.dtype.kind not in "fc":
+        return np.min(a, axis, out, keepdims)
+    bottom = np.min(without_nan(a, np.inf), axis, keepdims=keepdims)
+    return np.positive(np.where(np.all(np.isnan(a), axis, keepdims=keepdims), np.nan, bottom), out=out)
+
+
+@means(np.nanargmax)
+def nanargmax(a, axis=None, out=None, *, keepdims=False):
+    a = np.asarray(a)
+    if a.dtype.kind in "fc":
+        if np.any(np.all(np.isnan(a), axis)):
+            raise ValueError("All-NaN slice encountered")
+    return np.argmax(without_nan(a, -np.inf), axis, out, keepdims=keepdims)
+
+
+@means(np.nanargmin)
+def nanargmin(a, axis=None, out=None, *, keepdims=False):
+    a = np.asarray(a)
+    if a.dtype.kind in "fc":
+        if np.any(np.all(np.isnan(a), axis)):
+            raise ValueError("All-NaN slice encountered")
+    return np.argmin(without_nan(a, np.inf), axis, out, keepdims=keepdims)

@@ -1,0 +1,157 @@
+"""Order statistics: sorted rows, and what stands at some place of them.  A tie goes to one of its elements."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from srcgrad.rules.compositions.along import gathered, kept_shape
+from srcgrad.rules.compositions.registry import means
+
+DISCRETE = ("lower", "higher", "nearest", "inverted_cdf", "closest_observation")  # an element, not between two
+
+
+@means(np.median)
+def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
+    a = np.asarray(a)
+    values = a if a.dtype.kind == "f" else a.astype(np.float64)
+    rows = np.moveaxis(np.sort(gathered(values, axis)), -1, 0)
+    n = len(rows)
+    middle = np.where(np.isnan(rows[-1]), rows[-1], (rows[(n - 1) // 2] + rows[n // 2]) / 2)
+    result = np.reshape(middle, kept_shape(a.shape, axis)) if keepdims else middle
+    return np.positive(result, out=out)
+
+
+@means(np.percentile)
+def percentile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False):
+    q = np.asarray(q) if isinstance(q, (tuple, list)) else q
+    if not np.all((q >= 0) & (q <= 100)):
+        raise ValueError("Percentiles must be in the range [0, 100]")
+    return quantile_of(a, q / 100, axis, out, method, keepdims)
+
+
+@means(np.quantile)
+def quantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False):
+    q = np.asarray(q) if isinstance(q, (tuple, list)) else q
+    if not np.all((q >= 0) & (q <= 1)):
+        raise ValueError("Quantiles must be in the range [0, 1]")
+    return quantile_of(a, q, axis, out, method, keepdims)
+
+
+def quantile_of(a, q, axis, out, method, keepdims):
+    a = np.asarray(a)
+    rows = np.moveaxis(np.sort(gathered(a, axis)), -1, 0)
+    n = len(rows)
+    place = place_of(n, q, method)
+    low, high = neighbours(place, n)
+    if method in DISCRETE:
+        result = rows[low]
+    else:
+        weight = weight_of(place, low, method).astype((np.zeros((), a.dtype) * q).dtype)
+        if np.ndim(q) > 0:
+            weight = weight.reshape(weight.shape + (1,) * (rows.ndim - 1))
+        result = between(rows[low], rows[high], weight)
+    if a.dtype.kind == "f":
+        result = np.where(np.isnan(rows[-1]), rows[-1], result)
+    if keepdims:
+        result = np.reshape(result, np.shape(q) + kept_shape(a.shape, axis))
+    return np.positive(result, out=out)
+
+
+def neighbours(place, n):
+    """The numbers on both sides of a place."""
+    below = np.floor(place)
+    last = np.maximum(n - 1, 0)
+    return np.clip(below, 0, last).astype(np.int64), np.clip(below + 1, 0, last).astype(np.int64)
+
+
+def between(low, high, weight):
+    """From one number to the next, exact at both."""
+    gap = high - low
+    return np.where(weight >= 0.5, high - gap * (1 - weight), low + gap * weight)
+
+
+def place_of(n, q, method):
+    """Where the quantile is among n sorted numbers, counted from 0."""
+    if method == "linear":
+        return (n - 1) * q
+    elif method == "lower":
+        return np.floor((n - 1) * q)
+    elif method == "higher":
+        return np.ceil((n - 1) * q)
+    elif method == "nearest":
+        return np.round((n - 1) * q)
+    elif method == "midpoint":
+        return 0.5 * (np.floor((n - 1) * q) + np.ceil((n - 1) * q))
+    elif method == "inverted_cdf":
+        return np.ceil(n * q - 1)
+    elif method == "averaged_inverted_cdf":
+        return n * q - 1
+    elif method == "closest_observation":
+        place = n * q - 1.5
+        return np.where((place == np.floor(place)) & (np.floor(place) % 2 == 1), place, np.floor(place) + 1)
+    elif method == "interpolated_inverted_cdf":
+        return n * q + q * (1 - 0 - 1) - 1
+    elif method == "hazen":
+        return n * q + (0.5 + q * (1 - 0.5 - 0.5)) - 1
+    elif method == "weibull":
+        return n * q + q * (1 - 0 - 0) - 1
+    elif method == "median_unbiased":
+        return n * q + (1 / 3.0 + q * (1 - 1 / 3.0 - 1 / 3.0)) - 1
+    elif method == "normal_unbiased":
+        return n * q + (3 / 8.0 + q * (1 - 3 / 8.0 - 3 / 8.0)) - 1
+    raise ValueError(f"{method} is not a valid method")
+
+
+def weight_of(place, low, method):
+    """How far it is from the number below to the number above."""
+    rest = np.clip(place - low, 0, 1)
+    if method == "midpoint":
+        return np.where(rest == 0, rest, 0.5)
+    elif method == "averaged_inverted_cdf":
+        return np.where(place - np.floor(place) == 0, 0.5, 1.0)
+    return rest
+
+
+# ------------------------------------------------------------------------------------------------------ without nan
+
+
+@means(np.nanmedian)
+def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=False):
+    return nanquantile_of(a, 0.5, axis, out, "linear", keepdims)
+
+
+@means(np.nanpercentile)
+def nanpercentile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False):
+    q = np.asarray(q) if isinstance(q, (tuple, list)) else q
+    if not np.all((q >= 0) & (q <= 100)):
+        raise ValueError("Percentiles must be in the range [0, 100]")
+    return nanquantile_of(a, q / 100, axis, out, method, keepdims)
+
+
+@means(np.nanquantile)
+def nanquantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False):
+    q = np.asarray(q) if isinstance(q, (tuple, list)) else q
+    if not np.all((q >= 0) & (q <= 1)):
+        raise ValueError("Quantiles must be in the range [0, 1]")
+    return nanquantile_of(a, q, axis, out, method, keepdims)
+
+
+def nanquantile_of(a, q, axis, out, method, keepdims):
+    """As without nan, in each row up to where nan begins."""
+    a = np.asarray(a)
+    values = a if a.dtype.kind == "f" else a.astype(np.float64)
+    sorted_rows = np.sort(gathered(values, axis))
+    shape = sorted_rows.shape[:-1]
+    rows = sorted_rows.reshape((-1, sorted_rows.shape[-1]))
+    count = np.sum(~np.isnan(rows), axis=-1)
+    each = np.asarray(q).reshape((-1, 1)) if np.ndim(q) > 0 else q
+    place = place_of(count, each, method)
+    low, high = neighbours(place, count)
+    row = np.arange(len(rows))
+    if method in DISCRETE:
+        result = rows[row, low]
+    else:
+        weight = weight_of(place, low, method).astype((np.zeros((), a.dtype) * q).dtype)
+        result = between(rows[row, low], rows[row, high], weight)
+    result = np.reshape(result, np.shape(q) + (kept_shape(a.shape, axis) if keepdims else shape))
+    return np.positive(result[()], out=out)

@@ -1,0 +1,196 @@
+"""Tables that are looked up, counted and filled."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from srcgrad.rules.compositions.registry import means
+
+
+@means(np.interp)
+def interp(x, xp, fp, left=None, right=None, period=None):
+    """Straight lines between points; at a point the slope is that to the right of it (at the last, to the left)."""
+    xp, fp = np.asarray(xp), np.asarray(fp)
+    if len(xp) == 0:
+        raise ValueError("array of sample points is empty")
+    if len(xp) != len(fp):
+        raise ValueError("fp and xp are not of the same length.")
+    if period is None:
+        return interpolated(np.asarray(x)[()], xp, fp, left, right)
+    if period == 0:
+        raise ValueError("period must be a non-zero value")
+    period = abs(period)
+    x, xp = np.asarray(x)[()] % period, xp % period
+    order = np.argsort(xp)
+    xp, fp = xp[order], fp[order]
+    xp = np.concatenate([xp[-1:] - period, xp, xp[0:1] + period])
+    fp = np.concatenate([fp[-1:], fp, fp[0:1]])
+    return interpolated(x, xp, fp, None, None)
+
+
+def interpolated(x, xp, fp, left, right):
+    x = x + np.float64(0)
+    n = len(xp)
+    low = np.clip(np.searchsorted(xp, x, side="right") - 1, 0, max(n - 2, 0))
+    high = np.minimum(low + 1, n - 1)
+    width = xp[high] - xp[low]
+    rise = fp[high] - fp[low]
+    inside = np.where(width == 0, fp[low], rise / np.where(width == 0, 1, width) * (x - xp[low]) + fp[low])
+    inside = np.where(x == xp[-1], fp[-1] + (inside - fp[-1]), inside)
+    above = np.where(x > xp[-1], fp[-1] if right is None else right, inside)
+    result = np.where(x < xp[0], fp[0] if left is None else left, above)
+    return np.where(np.isnan(x), x, result)
+
+
+@means(np.digitize)
+def digitize(x, bins, right=False):
+    bins = np.asarray(bins)
+    if bins.ndim != 1:
+        raise ValueError("object too deep for desired array")
+    steps = np.diff(bins)
+    if not (np.all(steps >= 0) or np.all(steps <= 0)):
+        raise ValueError("bins must be monotonically increasing or decreasing")
+    upward = len(bins) < 2 or bins[-1] >= bins[0]
+    rising = np.sort(bins)
+    below, up_to = np.searchsorted(rising, x, side="left"), np.searchsorted(rising, x, side="right")
+    return np.where(upward, below, len(bins) - up_to) if right else np.where(upward, up_to, len(bins) - below)
+
+
+@means(np.bincount)
+def bincount(x, weights=None, minlength=0):
+    x = np.asarray(x)
+    if x.dtype.kind == "f":
+        raise TypeError("Cannot cast array data from dtype('float64') to dtype('int64') according to the rule 'safe'")
+    if minlength < 0:
+        raise ValueError("'minlength' must not be negative")
+    if np.any(x < 0):
+        raise ValueError("'list' argument must have no negative elements")
+    n = int(np.max(x, initial=-1)) + 1
+    if weights is None:
+        counts = np.zeros(max(n, minlength), np.int64)
+        np.add.at(counts, x, 1)
+        return counts
+    weights = np.asarray(weights)
+    if len(weights) != len(x):
+        raise ValueError("The weights and list don't have the same length.")
+    totals = np.zeros(max(n, minlength))
+    np.add.at(totals, x, weights)
+    return totals
+
+
+@means(np.histogram_bin_edges)
+def histogram_bin_edges(a, bins=10, range=None, weights=None):
+    if isinstance(bins, str):
+        raise ValueError("bins must be a number or an array of edges")
+    if np.ndim(bins) == 1:
+        return np.asarray(bins)
+    a = np.asarray(a)
+    low, high = (np.min(a), np.max(a)) if range is None else (range[0], range[1])
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return np.linspace(low, high, bins + 1, dtype=a.dtype if a.dtype.kind == "f" else np.float64)
+
+
+@means(np.histogram)
+def histogram(a, bins=10, range=None, density=None, weights=None):
+    """The counts have no derivative, the sums of weights have."""
+    a = np.ravel(a)
+    edges = histogram_bin_edges(a, bins, range)
+    n = len(edges) - 1
+    place = np.searchsorted(edges, a, side="right") - 1
+    place = np.where(a == edges[-1], n - 1, place)
+    inside = (a >= edges[0]) & (a <= edges[-1])
+    place = np.where(inside, place, 0)
+    if weights is None:
+        counts = np.zeros(n, np.int64)
+        np.add.at(counts, place, inside.astype(np.int64))
+    else:
+        weights = np.ravel(weights)
+        counts = np.zeros(n, weights.dtype)
+        np.add.at(counts, place, np.where(inside, weights, 0))
+    if density:
+        return counts / np.diff(edges) / np.sum(counts), edges
+    return counts, edges
+
+
+@means(np.unique)
+def unique(
+    ar, return_index=False, return_inverse=False, return_counts=False, axis=None, *, equal_nan=True, sorted=True
+):
+    if axis is not None:
+        raise NotImplementedError("np.unique along an axis is not supported")
+    shape = np.shape(ar)
+    ar = np.ravel(ar)
+    order = np.argsort(ar)
+    held = ar[order]
+    first = np.ones(len(ar), np.bool_)
+    if ar.dtype.kind == "f" and equal_nan:
+        first[1:] = (held[1:] != held[:-1]) & ~(np.isnan(held[1:]) & np.isnan(held[:-1]))
+    else:
+        first[1:] = held[1:] != held[:-1]
+    results = [held[first]]
+    if return_index:
+        results = [*results, order[first]]
+    if return_inverse:
+        inverse = np.empty(len(ar), np.int64)
+        inverse[order] = np.cumsum(first) - 1
+        results = [*results, inverse.reshape(shape)]
+    if return_counts:
+        starts = np.arange(len(ar))[first]
+        results = [*results, np.diff(starts, append=len(ar))]
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+@means(np.lexsort)
+def lexsort(keys, axis=-1):
+    """Sorted by the first key, then, where that stands, by the next: the last counts most."""
+    order = np.argsort(keys[0], axis)
+    for key in keys[1:]:
+        order = order[np.argsort(np.asarray(key)[order])]
+    return order
+
+
+@means(np.vander)
+def vander(x, N=None, increasing=False):
+    x = np.asarray(x)
+    if x.ndim != 1:
+        raise ValueError("x must be a one-dimensional array or sequence.")
+    n = len(x) if N is None else N
+    powers = np.empty((len(x), n), np.result_type(x.dtype, np.int64))
+    powers[:, :1] = 1
+    powers[:, 1:] = x[:, None]
+    powers = np.cumprod(powers, axis=1)
+    return powers if increasing else powers[:, ::-1]
+
+
+@means(np.polyval)
+def polyval(p, x):
+    p, x = np.asarray(p), np.asarray(x)[()]
+    y = np.zeros(np.shape(x), np.result_type(p.dtype, x.dtype))[()]
+    for k in range(len(p)):
+        y = y * x + p[k]
+    return y
+
+
+@means(np.polyder)
+def polyder(p, m=1):
+    p = np.asarray(p)
+    return p if m == 0 else polyder(p[:-1] * np.arange(len(p) - 1, 0, -1), m - 1)
+
+
+@means(np.polyint)
+def polyint(p, m=1):
+    p = np.asarray(p)
+    return p if m == 0 else polyint(np.concatenate([p / np.arange(len(p), 0, -1), np.zeros(1, p.dtype)]), m - 1)
+
+
+@means(np.add.reduceat)
+def add_reduceat(array, indices, axis=0):
+    a, indices = np.moveaxis(np.asarray(array), axis, 0), np.asarray(indices)
+    n = len(indices)
+    out = np.empty((n, *a.shape[1:]), a.dtype)
+    for k in range(n):
+        start = indices[k]
+        stop = indices[k + 1] if k + 1 < n else len(a)
+        out[k] = np.sum(a[start : max(stop, start + 1)], axis=0)
+    return np.moveaxis(out, 0, axis)

@@ -1,0 +1,549 @@
+"""Linear algebra for one matrix or a stack of them, and the adjoints.
+
+Outputs come first.  `x_b` is the cotangent of `x`; an adjoint adds to its first argument.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba.extending import register_jitable
+
+from srcgrad.runtime.lapack import (
+    add_to,
+    copy_to,
+    factorise,
+    product,
+    solve_factorised,
+    solve_triangle,
+    times_columns,
+    turned,
+)
+from srcgrad.runtime.stacks import on_stacks
+
+# ------------------------------------------------------------------------------------------------------- solves
+
+
+@on_stacks("MMVMM")
+def solve(x: Any, lu: Any, pivots: Any, a: Any, b: Any) -> None:
+    """x such that a @ x = b, and the factors of `a`"""
+    if factorise(lu, pivots, a) > 0:
+        raise np.linalg.LinAlgError("Singular matrix")
+    if x.size:
+        solve_factorised(x, lu, pivots, b, False)
+
+
+@on_stacks("MMVM")
+def solve_to_right(b_b: Any, lu: Any, pivots: Any, x_b: Any) -> None:
+    """b_b += inv(a).T @ x_b"""
+    if x_b.size:
+        _add_to_right(b_b, lu, pivots, x_b)
+
+
+@register_jitable
+def _add_to_right(b_b: Any, lu: Any, pivots: Any, x_b: Any) -> None:
+    share = np.empty(x_b.shape, x_b.dtype)
+    solve_factorised(share, lu, pivots, x_b, True)
+    add_to(b_b, share, 1.0)
+
+
+@on_stacks("MMM")
+def solve_again_to_right(b_b: Any, a: Any, x_b: Any) -> None:
+    """The same with factors made anew, where keeping those of every iteration would take much memory"""
+    lu, pivots = np.empty_like(a), np.empty(a.shape[0], np.intc)
+    factorise(lu, pivots, a)
+    if x_b.size:
+        _add_to_right(b_b, lu, pivots, x_b)
+
+
+@on_stacks("MMMM")
+def solve_again_to_matrix(a_b: Any, a: Any, x: Any, x_b: Any) -> None:
+    lu, pivots = np.empty_like(a), np.empty(a.shape[0], np.intc)
+    factorise(lu, pivots, a)
+    if x_b.size:
+        _add_to_matrix(a_b, lu, pivots, x, x_b)
+
+
+@on_stacks("MMVMM")
+def solve_to_matrix(a_b: Any, lu: Any, pivots: Any, x: Any, x_b: Any) -> None:
+    """a_b -= inv(a).T @ x_b @ x.T"""
+    if x_b.size:
+        _add_to_matrix(a_b, lu, pivots, x, x_b)
+
+
+@register_jitable
+def _add_to_matrix(a_b: Any, lu: Any, pivots: Any, x: Any, x_b: Any) -> None:
+    share = np.empty(x_b.shape, x_b.dtype)
+    solve_factorised(share, lu, pivots, x_b, True)
+    if x.shape[1] == 1:
+        for i in range(a_b.shape[0]):
+            for j in range(a_b.shape[1]):
+                a_b[i, j] -= share[i, 0] * x[j, 0]
+    else:
+        add_to(a_b, product(share, x, False, True), -1.0)
+
+
+@on_stacks("MMM___")
+def solve_triangular(x: Any, a: Any, b: Any, lower: Any, transposed: Any, unit: Any) -> None:
+    """x such that a @ x = b (or a.T @ x = b), with one triangle of `a`"""
+    if not unit:
+        for i in range(a.shape[0]):
+            if a[i, i] == 0:
+                raise np.linalg.LinAlgError("A singular matrix detected.")
+    copy_to(x, b)
+    solve_triangle(x, a, lower, transposed, unit)
+
+
+@on_stacks("MMM___")
+def triangular_to_right(b_b: Any, a: Any, x_b: Any, lower: Any, transposed: Any, unit: Any) -> None:
+    share = x_b.copy()
+    solve_triangle(share, a, lower, not transposed, unit)
+    add_to(b_b, share, 1.0)
+
+
+@on_stacks("MMMM___")
+def triangular_to_matrix(a_b: Any, a: Any, x: Any, x_b: Any, lower: Any, transposed: Any, unit: Any) -> None:
+    share = x_b.copy()
+    solve_triangle(share, a, lower, not transposed, unit)
+    whole = product(x, share, False, True) if transposed else product(share, x, False, True)
+    skipped = 1 if unit else 0
+    for i in range(a.shape[0]):
+        first, last = (0, i + 1 - skipped) if lower else (i + skipped, a.shape[0])
+        for j in range(first, last):
+            a_b[i, j] -= whole[i, j]
+
+
+# ------------------------------------------------------------------------------------------- inverse, determinant
+
+
+@on_stacks("MM")
+def inv(out: Any, a: Any) -> None:
+    if a.size:
+        copy_to(out, np.linalg.inv(a))
+
+
+@on_stacks("MMM")
+def inv_adjoint(a_b: Any, out: Any, out_b: Any) -> None:
+    add_to(a_b, product(product(out, out_b, True, False), out, False, True), -1.0)
+
+
+@on_stacks("SM")
+def det(out: Any, a: Any) -> None:
+    out[0] = np.linalg.det(a) if a.size else 1.0
+
+
+@on_stacks("SSM")
+def slogdet(logarithm: Any, sign: Any, a: Any) -> None:
+    sign[0], logarithm[0] = 1.0, 0.0
+    if a.size:
+        found = np.linalg.slogdet(a)
+        sign[0], logarithm[0] = found[0], found[1]
+
+
+@on_stacks("MMSS")
+def det_adjoint(a_b: Any, a: Any, out: Any, out_b: Any) -> None:
+    """out_b times the cofactors of `a`, which a singular matrix has too"""
+    if a.size and out_b[0] != 0:
+        if out[0] != 0:
+            add_to(a_b, np.linalg.inv(a).T, out_b[0] * out[0])
+        else:
+            add_to(a_b, _cofactors(a), out_b[0])
+
+
+@on_stacks("MMSS")
+def slogdet_adjoint(a_b: Any, a: Any, sign: Any, logarithm_b: Any) -> None:
+    if a.size and logarithm_b[0] != 0:
+        if sign[0] != 0:
+            add_to(a_b, np.linalg.inv(a).T, logarithm_b[0])
+        else:  # the slope diverges wherever the determinant has one
+            slopes = _cofactors(a)
+            for i in range(a.shape[0]):
+                for j in range(a.shape[1]):
+                    a_b[i, j] += logarithm_b[0] * np.divide(slopes[i, j], sign[0])
+
+
+@register_jitable
+def _cofactors(a: Any) -> Any:
+    u, s, vt = np.linalg.svd(a)
+    products = np.ones_like(s)
+    for i in range(s.size):
+        for j in range(s.size):
+            if i != j:
+                products[i] *= s[j]
+    orientation = np.round(np.linalg.det(u) * np.linalg.det(vt))
+    scaled = times_columns(np.ascontiguousarray(u), products)
+    add_to(scaled, scaled, orientation - 1)
+    return product(scaled, np.ascontiguousarray(vt), False, False)
+
+
+@on_stacks("MM_")
+def pinv(out: Any, a: Any, rcond: Any) -> None:
+    if a.size:
+        copy_to(out, np.linalg.pinv(a, rcond))
+
+
+@on_stacks("MMMM")
+def pinv_adjoint(a_b: Any, a: Any, out: Any, out_b: Any) -> None:
+    """Golub and Pereyra's formula: as long as the rank stays"""
+    if a.size:
+        left = product(out_b, out, True, False)
+        right = product(out, out_b, False, True)
+        add_to(a_b, product(product(out, out_b, True, False), out, False, True), -1.0)
+        add_to(a_b, product(left, out, False, True), 1.0)
+        add_to(a_b, product(a, product(product(out, left, False, False), out, False, True), False, False), -1.0)
+        add_to(a_b, product(out, right, True, False), 1.0)
+        add_to(a_b, product(out, product(product(right, out, False, False), a, False, False), True, False), -1.0)
+
+
+# ------------------------------------------------------------------------------------------------ factorisations
+
+
+@on_stacks("MM")
+def cholesky(out: Any, a: Any) -> None:
+    """The lower factor, from the lower triangle"""
+    if a.size:
+        copy_to(out, np.linalg.cholesky(a))
+
+
+@on_stacks("MMM")
+def cholesky_adjoint(a_b: Any, out: Any, out_b: Any) -> None:
+    """The symmetric part of inv(L).T @ Phi(L.T @ L_b) @ inv(L); Phi: the lower triangle, its diagonal halved"""
+    if out.size:
+        middle = product(out, _lower(out_b), True, False)
+        for i in range(middle.shape[0]):
+            middle[i, i] *= 0.5
+        middle = _lower(middle)
+        solve_triangle(middle, out, True, True, False)
+        middle = turned(middle)
+        solve_triangle(middle, out, True, True, False)
+        _add_symmetric_part(a_b, middle)
+
+
+@register_jitable
+def _lower(x: Any) -> Any:
+    out = np.zeros_like(x)
+    for i in range(x.shape[0]):
+        for j in range(min(i + 1, x.shape[1])):
+            out[i, j] = x[i, j]
+    return out
+
+
+@register_jitable
+def _upper(x: Any, columns: Any) -> Any:
+    """The upper triangle of the first columns of x"""
+    out = np.zeros((x.shape[0], columns), x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(i, columns):
+            out[i, j] = x[i, j]
+    return out
+
+
+@register_jitable
+def _add_symmetric_part(a_b: Any, x: Any) -> None:
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            a_b[i, j] += (x[i, j] + x[j, i]) / 2
+
+
+@on_stacks("MM")
+def mirror(out: Any, a: Any) -> None:
+    """The symmetric matrix with the lower triangle of `a`"""
+    for i in range(a.shape[0]):
+        for j in range(i + 1):
+            out[i, j] = a[i, j]
+            out[j, i] = a[i, j]
+
+
+@on_stacks("MM")
+def mirror_adjoint(a_b: Any, out_b: Any) -> None:
+    _add_symmetric_part(a_b, out_b)
+
+
+@on_stacks("MMM")
+def qr(q: Any, r: Any, a: Any) -> None:
+    if a.size:
+        factors = np.linalg.qr(a)
+        copy_to(q, factors[0])
+        copy_to(r, factors[1])
+
+
+@on_stacks("MMMM")
+def qr_q_adjoint(a_b: Any, q: Any, r: Any, q_b: Any) -> None:
+    if q.size:
+        share = q_b.copy()
+        _keep_orthogonal(share, q, product(q_b, q, True, False))
+        _add_qr_share(a_b, r, share)
+
+
+@on_stacks("MMMM")
+def qr_r_adjoint(a_b: Any, q: Any, r: Any, r_b: Any) -> None:
+    """Columns on the right of a wide matrix follow from those on the left: Y = Q @ V"""
+    if q.size:
+        p = q.shape[1]
+        middle = product(_upper(r, p), _upper(r_b, p), False, True)
+        _copy_down(middle)
+        share = product(q, middle, False, False)
+        if r.shape[1] > p:
+            v, v_b = turned(turned(r)[p:]), turned(turned(r_b)[p:])
+            q_b = product(q, product(v, v_b, False, True), False, False)
+            add_to(share, q_b, 1.0)
+            _keep_orthogonal(share, q, product(q_b, q, True, False))
+            add_to(a_b[:, p:], product(q, v_b, False, False), 1.0)
+        _add_qr_share(a_b, r, share)
+
+
+@register_jitable
+def _keep_orthogonal(share: Any, q: Any, x: Any) -> None:
+    _copy_down(x)
+    add_to(share, product(q, x, False, False), -1.0)
+
+
+@register_jitable
+def _copy_down(x: Any) -> None:
+    """The lower triangle, mirrored to the upper one"""
+    for i in range(x.shape[0]):
+        for j in range(i):
+            x[j, i] = x[i, j]
+
+
+@register_jitable
+def _add_qr_share(a_b: Any, r: Any, share: Any) -> None:
+    """a_b += share @ inv(r).T, for the columns that r is square in"""
+    columns = turned(share)
+    solve_triangle(columns, _upper(r, columns.shape[0]), False, False, False)
+    for i in range(share.shape[0]):
+        for j in range(share.shape[1]):
+            a_b[i, j] += columns[j, i]
+
+
+@on_stacks("MVM")
+def lu_factor(lu: Any, pivots: Any, a: Any) -> None:
+    """The factors of `a` in one matrix, and the rows that changed places, counted from 0"""
+    factors = np.empty(a.shape, a.dtype)
+    factorise(factors, pivots, turned(a))
+    copy_to(lu, turned(factors))
+    for i in range(pivots.size):
+        pivots[i] -= 1
+
+
+@on_stacks("MMVM")
+def lu_adjoint(a_b: Any, lu: Any, pivots: Any, lu_b: Any) -> None:
+    """P.T @ inv(L).T @ (strictly lower part of L.T @ L_b, upper part of U_b @ U.T) @ inv(U).T"""
+    n = lu.shape[0]
+    lower, lower_b = _lower(lu), _lower(lu_b)
+    for i in range(n):
+        lower[i, i] = 1
+        lower_b[i, i] = 0
+    below = product(lower, lower_b, True, False)
+    middle = product(_upper(lu_b, n), _upper(lu, n), False, True)
+    for i in range(n):
+        for j in range(i):
+            middle[i, j] = below[i, j]
+    solve_triangle(middle, lu, True, True, True)
+    columns = turned(middle)
+    solve_triangle(columns, lu, False, False, False)
+    share = turned(columns)
+    for i in range(n - 1, -1, -1):
+        k = pivots[i]
+        for j in range(n):
+            share[i, j], share[k, j] = share[k, j], share[i, j]
+    add_to(a_b, share, 1.0)
+
+
+# ------------------------------------------------------------------------------------- eigenvalues, singular values
+
+
+@on_stacks("VMM")
+def eigh(w: Any, v: Any, a: Any) -> None:
+    """From the lower triangle"""
+    if a.size:
+        found = np.linalg.eigh(a)
+        for i in range(w.size):
+            w[i] = found[0][i]
+        copy_to(v, found[1])
+
+
+@on_stacks("MMV")
+def eigenvalues_adjoint(a_b: Any, v: Any, w_b: Any) -> None:
+    add_to(a_b, product(times_columns(v, w_b), v, False, True), 1.0)
+
+
+@on_stacks("MVMM")
+def eigenvectors_adjoint(a_b: Any, w: Any, v: Any, v_b: Any) -> None:
+    middle = product(v, v_b, True, False)
+    _over_gaps(middle, w, False)
+    add_to(a_b, product(product(v, middle, False, False), v, False, True), 0.5)
+
+
+@register_jitable
+def _over_gaps(x: Any, s: Any, squared: Any) -> None:
+    """x = (x - x.T) / the gaps between s (or s * s); 0 where nothing comes in.
+
+    Vectors that share one value have no derivative: what comes in there is divided by 0.
+    """
+    for i in range(x.shape[0]):
+        x[i, i] = 0
+        for j in range(i):
+            above, below = x[j, i], x[i, j]
+            if above != 0 or below != 0:
+                gap = s[j] - s[i]
+                if squared:
+                    gap *= s[j] + s[i]
+                share = np.divide(below - above, gap)
+                x[i, j] = share
+                x[j, i] = share
+
+
+@on_stacks("MVMM")
+def svd(u: Any, s: Any, vt: Any, a: Any) -> None:
+    if a.size:
+        found = np.linalg.svd(a, False)
+        copy_to(u, found[0])
+        for i in range(s.size):
+            s[i] = found[1][i]
+        copy_to(vt, found[2])
+
+
+@on_stacks("MMVMV")
+def singular_values_adjoint(a_b: Any, u: Any, s: Any, vt: Any, s_b: Any) -> None:
+    slope = s_b.copy()
+    for i in range(s.size):
+        if s[i] == 0:  # the kink of an absolute value
+            slope[i] = 0
+    add_to(a_b, product(times_columns(u, slope), vt, False, False), 1.0)
+
+
+@on_stacks("MMVMM")
+def left_vectors_adjoint(a_b: Any, u: Any, s: Any, vt: Any, u_b: Any) -> None:
+    add_to(a_b, product(_share_of_vectors(u, s, u_b), vt, False, False), 1.0)
+
+
+@on_stacks("MMVMM")
+def right_vectors_adjoint(a_b: Any, u: Any, s: Any, vt: Any, vt_b: Any) -> None:
+    add_to(a_b, product(u, _share_of_vectors(turned(vt), s, turned(vt_b)), False, True), 1.0)
+
+
+@register_jitable
+def _share_of_vectors(u: Any, s: Any, u_b: Any) -> Any:
+    """u @ (F * (M - M.T)) * s + (u_b - u @ M) / s with M = u.T @ u_b; F: one over the gaps between the s * s"""
+    inside = product(u, u_b, True, False)
+    outside = product(u, inside, False, False)
+    _over_gaps(inside, s, True)
+    share = times_columns(product(u, inside, False, False), s)
+    if u.shape[0] > u.shape[1]:
+        for i in range(share.shape[0]):
+            for j in range(share.shape[1]):
+                if u_b[i, j] != outside[i, j]:
+                    share[i, j] += np.divide(u_b[i, j] - outside[i, j], s[j])
+    return share
+
+
+# --------------------------------------------------------------------------------------------------- exponential
+
+
+@on_stacks("MM")
+def expm(out: Any, a: Any) -> None:
+    if a.size:
+        copy_to(out, _expm(a))
+
+
+@on_stacks("MMM")
+def expm_adjoint(a_b: Any, a: Any, out_b: Any) -> None:
+    """The derivative of the exponential of a.T in the direction out_b stands in that of a matrix of twice the size."""
+    n = a.shape[0]
+    if n:
+        both = np.zeros((2 * n, 2 * n), a.dtype)
+        for i in range(n):
+            for j in range(n):
+                both[i, j] = a[j, i]
+                both[n + i, n + j] = a[j, i]
+                both[i, n + j] = out_b[i, j]
+        add_to(a_b, _expm(both)[:n, n:], 1.0)
+
+
+@register_jitable
+def _expm(a: Any) -> Any:
+    """Scaling and squaring with Padé's approximant of degree 13 (Higham 2005)"""
+    c = (
+        64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0, 129060195264000.0,
+        10559470521600.0, 670442572800.0, 33522128640.0, 1323241920.0, 40840800.0, 960960.0, 16380.0, 182.0, 1.0,
+    )  # fmt: skip
+    n = a.shape[0]
+    size = 0.0
+    for j in range(n):
+        total = 0.0
+        for i in range(n):
+            total += abs(a[i, j])
+        size = max(size, total)
+    squarings = 0
+    while 5.371920351148152 < size < np.inf:
+        size /= 2
+        squarings += 1
+    x = np.zeros((n, n))
+    add_to(x, a, 0.5**squarings)
+    x2 = product(x, x, False, False)
+    x4 = product(x2, x2, False, False)
+    x6 = product(x4, x2, False, False)
+    odd = product(x6, _sum(x6, x4, x2, c[13], c[11], c[9], 0.0), False, False)
+    add_to(odd, _sum(x6, x4, x2, c[7], c[5], c[3], c[1]), 1.0)
+    odd = product(x, odd, False, False)
+    even = product(x6, _sum(x6, x4, x2, c[12], c[10], c[8], 0.0), False, False)
+    add_to(even, _sum(x6, x4, x2, c[6], c[4], c[2], c[0]), 1.0)
+    above = even.copy()
+    add_to(above, odd, 1.0)
+    add_to(even, odd, -1.0)
+    factors, pivots, out = np.empty_like(even), np.empty(n, np.intc), np.empty_like(even)
+    factorise(factors, pivots, even)
+    solve_factorised(out, factors, pivots, above, False)
+    for _ in range(squarings):
+        out = product(out, out, False, False)
+    return out.astype(a.dtype)
+
+
+@register_jitable
+def _sum(x: Any, y: Any, z: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+    """a * x + b * y + c * z + d * one"""
+    out = np.empty_like(x)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            out[i, j] = a * x[i, j] + b * y[i, j] + c * z[i, j] + (d if i == j else 0.0)
+    return out
+
+
+__all__ = [
+    "cholesky",
+    "cholesky_adjoint",
+    "det",
+    "det_adjoint",
+    "eigenvalues_adjoint",
+    "eigenvectors_adjoint",
+    "eigh",
+    "expm",
+    "expm_adjoint",
+    "inv",
+    "inv_adjoint",
+    "left_vectors_adjoint",
+    "lu_adjoint",
+    "lu_factor",
+    "mirror",
+    "mirror_adjoint",
+    "pinv",
+    "pinv_adjoint",
+    "qr",
+    "qr_q_adjoint",
+    "qr_r_adjoint",
+    "right_vectors_adjoint",
+    "singular_values_adjoint",
+    "slogdet",
+    "slogdet_adjoint",
+    "solve",
+    "solve_again_to_matrix",
+    "solve_again_to_right",
+    "solve_to_matrix",
+    "solve_to_right",
+    "solve_triangular",
+    "svd",
+    "triangular_to_matrix",
+    "triangular_to_right",
+]

@@ -1,0 +1,197 @@
+"""What Numba's `np.linalg` lacks, and products that compile fast: LAPACK and BLAS as SciPy brings them.
+
+All matrices are C-ordered, and LAPACK reads them by columns: what it sees is the transpose.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+from numba import types
+from numba.extending import get_cython_function_address, overload, register_jitable
+from scipy.linalg import get_blas_funcs, get_lapack_funcs
+
+LETTERS = {types.float32: "s", types.float64: "d"}
+
+
+def _external(module: str, routine: str, letter: str, count: int) -> Any:
+    """A routine by a name of its own, so that machine code that was stored finds it in the next process."""
+    name = f"srcgrad_{letter}{routine}"
+    llvm.add_symbol(name, get_cython_function_address(f"scipy.linalg.cython_{module}", letter + routine))
+    return types.ExternalFunction(name, types.void(*(types.voidptr,) * count))
+
+
+_GETRF = {dtype: _external("lapack", "getrf", letter, 6) for dtype, letter in LETTERS.items()}
+_GETRS = {dtype: _external("lapack", "getrs", letter, 9) for dtype, letter in LETTERS.items()}
+_GEMM = {dtype: _external("blas", "gemm", letter, 13) for dtype, letter in LETTERS.items()}
+_TRSM = {dtype: _external("blas", "trsm", letter, 11) for dtype, letter in LETTERS.items()}
+_INTEGER = np.dtype(ctypes.c_int)
+
+
+@register_jitable
+def _needed_until_here(x: Any) -> Any:
+    """Numba frees an array after its last use, and to take its address is a use."""
+    return x[0]
+
+
+def factorise(lu: Any, pivots: Any, a: Any) -> Any:
+    """lu, pivots = the factors of a.T, as LAPACK has them; 0, or the number of the first pivot that is 0."""
+    (getrf,) = get_lapack_funcs(("getrf",), (a,))
+    factors, pivots[:], info = getrf(a.T)
+    lu[...] = factors.T
+    pivots += 1
+    return info
+
+
+def solve_factorised(x: Any, lu: Any, pivots: Any, b: Any, transposed: Any) -> None:
+    """x such that a @ x = b (or a.T @ x = b)"""
+    (getrs,) = get_lapack_funcs(("getrs",), (lu,))
+    x[...] = getrs(lu.T, pivots - 1, b, trans=0 if transposed else 1)[0]
+
+
+def solve_triangle(x: Any, a: Any, lower: Any, transposed: Any, unit: Any) -> None:
+    """x = the solution of a @ y = x (or a.T @ y = x), with the one triangle of a"""
+    (trsm,) = get_blas_funcs(("trsm",), (a,))
+    if x.size:
+        x[...] = trsm(1.0, a.T, x.T, side=1, lower=not lower, trans_a=bool(transposed), diag=bool(unit)).T
+
+
+def product(x: Any, y: Any, turn_x: Any, turn_y: Any) -> Any:
+    """x @ y, each of them transposed first where it says so"""
+    return np.dot(x.T if turn_x else x, y.T if turn_y else y)
+
+
+@overload(product)
+def _product(x, y, turn_x, turn_y):  # no types: Numba compares signatures
+    gemm = _GEMM[x.dtype]
+
+    def product(x, y, turn_x, turn_y):
+        rows, along = (x.shape[1], x.shape[0]) if turn_x else (x.shape[0], x.shape[1])
+        columns = y.shape[0] if turn_y else y.shape[1]
+        out = np.empty((rows, columns), x.dtype)
+        if out.size == 0 or along == 0:
+            out[:] = 0
+            return out
+        how = np.empty(2, np.uint8)
+        how[0], how[1] = ord("T") if turn_y else ord("N"), ord("T") if turn_x else ord("N")
+        numbers = np.empty(5, _INTEGER)
+        numbers[0], numbers[1], numbers[2], numbers[3], numbers[4] = columns, rows, along, y.shape[1], x.shape[1]
+        factors = np.empty(2, x.dtype)
+        factors[0], factors[1] = 1, 0
+        m, n, k, leading_y, leading_x = numbers[:1], numbers[1:2], numbers[2:3], numbers[3:4], numbers[4:]
+        gemm(
+            how.ctypes, how[1:].ctypes, m.ctypes, n.ctypes, k.ctypes, factors.ctypes, y.ctypes, leading_y.ctypes,
+            x.ctypes, leading_x.ctypes, factors[1:].ctypes, out.ctypes, m.ctypes,
+        )  # fmt: skip
+        _needed_until_here(how)
+        _needed_until_here(numbers)
+        _needed_until_here(factors)
+        return out
+
+    return product
+
+
+@register_jitable
+def turned(x: Any) -> Any:
+    """x.T in C order"""
+    out = np.empty((x.shape[1], x.shape[0]), x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            out[j, i] = x[i, j]
+    return out
+
+
+@register_jitable
+def copy_to(x: Any, y: Any) -> None:
+    """x[...] = y"""
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            x[i, j] = y[i, j]
+
+
+@register_jitable
+def add_to(x: Any, y: Any, factor: Any) -> None:
+    """x += factor * y"""
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            x[i, j] += factor * y[i, j]
+
+
+@register_jitable
+def times_columns(x: Any, factors: Any) -> Any:
+    """x * factors"""
+    out = np.empty_like(x)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            out[i, j] = x[i, j] * factors[j]
+    return out
+
+
+@overload(factorise)
+def _factorise(lu, pivots, a):
+    getrf = _GETRF[a.dtype]
+
+    def factorise(lu, pivots, a):
+        copy_to(lu, a)
+        numbers = np.empty(3, _INTEGER)
+        numbers[0], numbers[1], numbers[2] = a.shape[0], max(1, a.shape[0]), 0
+        n, leading, info = numbers[:1], numbers[1:2], numbers[2:]
+        getrf(n.ctypes, n.ctypes, lu.ctypes, leading.ctypes, pivots.ctypes, info.ctypes)
+        return info[0]
+
+    return factorise
+
+
+@overload(solve_factorised)
+def _solve_factorised(x, lu, pivots, b, transposed):
+    getrs = _GETRS[lu.dtype]
+
+    def solve_factorised(x, lu, pivots, b, transposed):
+        n = b.shape[0]
+        columns = turned(b)
+        how = np.empty(1, np.uint8)
+        how[0] = ord("N") if transposed else ord("T")
+        numbers = np.empty(4, _INTEGER)
+        numbers[0], numbers[1], numbers[2], numbers[3] = n, b.shape[1], max(1, n), 0
+        order, count, leading, info = numbers[:1], numbers[1:2], numbers[2:3], numbers[3:]
+        getrs(
+            how.ctypes, order.ctypes, count.ctypes, lu.ctypes, leading.ctypes, pivots.ctypes, columns.ctypes,
+            leading.ctypes, info.ctypes,
+        )  # fmt: skip
+        _needed_until_here(how)
+        _needed_until_here(numbers)
+        for i in range(n):
+            for j in range(b.shape[1]):
+                x[i, j] = columns[j, i]
+
+    return solve_factorised
+
+
+@overload(solve_triangle)
+def _solve_triangle(x, a, lower, transposed, unit):
+    trsm = _TRSM[a.dtype]
+
+    def solve_triangle(x, a, lower, transposed, unit):
+        if x.size == 0:
+            return
+        how = np.empty(4, np.uint8)
+        how[0] = ord("R")
+        how[1] = ord("U") if lower else ord("L")
+        how[2] = ord("T") if transposed else ord("N")
+        how[3] = ord("U") if unit else ord("N")
+        numbers = np.empty(2, _INTEGER)
+        numbers[0], numbers[1] = x.shape[1], x.shape[0]
+        columns, order, one = numbers[:1], numbers[1:], np.empty(1, a.dtype)
+        one[0] = 1
+        trsm(
+            how[:1].ctypes, how[1:2].ctypes, how[2:3].ctypes, how[3:].ctypes, columns.ctypes, order.ctypes,
+            one.ctypes, a.ctypes, order.ctypes, x.ctypes, columns.ctypes,
+        )  # fmt: skip
+        _needed_until_here(how)
+        _needed_until_here(numbers)
+        _needed_until_here(one)
+
+    return solve_triangle

@@ -1,0 +1,57 @@
+"""Axes, views and order: what turns an array without computing anything."""
+
+from corpus.registry import real
+
+from .registry import call
+
+# fmt: off
+CALLS = [
+    call("x.mT * 2.0", x=real(2, 3, 4)),
+    call("np.transpose(x, (1, 0, -1)) * 2.0", x=real(2, 3, 4)),
+    call("np.permute_dims(x, axes=(2, 0, 1))", x=real(2, 3, 4)),
+    call("np.matrix_transpose(x) * x[0, 0, 0]", x=real(2, 3, 4)),
+    call("np.moveaxis(x, (0, 1), (-1, 0))", x=real(2, 3, 4), compiled=True),
+    call("np.moveaxis(x, -1, 0) ** 2", x=real(2, 3, 4)),
+    call("np.swapaxes(x, -1, 0)", x=real(2, 3, 4)),
+    call("x.swapaxes(1, 2) * 3.0", x=real(2, 3, 4)),
+    call("np.rollaxis(x, 2)", x=real(2, 3, 4)),
+    call("np.rollaxis(x, 0, 3)", x=real(2, 3, 4)),
+    call("np.rollaxis(x, 1, start=-1)", x=real(2, 3, 4)),
+    call("np.expand_dims(x, (0, -1)) * x", x=real(3)),
+    call("np.expand_dims(x, axis=1)", x=real(2, 3)),
+    call("np.squeeze(x, axis=(0, 2)) + 1.0", x=real(1, 3, 1)),
+    call("x[:, None].squeeze(1) * x", x=real(3)),
+    call("x.squeeze(axis=0)", x=real(1, 3)),
+    call("np.squeeze(x.sum(axis=1, keepdims=True)) ** 2", x=real(3, 4)),
+    call("np.atleast_1d(x.sum(), x)", x=real(3)),
+    call("np.atleast_2d(x) @ x", x=real(3)),
+    call("np.atleast_3d(x)", x=real(3)),
+    call("np.atleast_3d(x)", x=real(3, 2)),
+    call("np.atleast_2d([1.0, 2.0]) * x", x=real(2)),
+    call("x.reshape((4, 3), order='F')", x=real(3, 4)),
+    call("np.reshape(x, (2, -1), order='F') * 2.0", x=real(3, 4)),
+    call("np.reshape(x, shape=(4, 3), copy=True)", x=real(3, 4)),
+    call("x.ravel('F') * 2.0", x=real(3, 4), compiled=True),
+    call("np.ravel(x, order='C')", x=real(3, 4, layout="F")),
+    call("x.flatten()", x=real(3, 4)),
+    call("x.flatten(order='F')", x=real(3, 4, layout="F")),
+    call("np.fliplr(x) * x", x=real(3, 4)),
+    call("np.flipud(x)", x=real(3)),
+    call("np.flip(x, axis=(0, 2)) * x", x=real(2, 3, 4)),
+    call("np.flip(x)", x=real(2, 3), compiled=True),
+    call("np.rot90(x) * 2.0", x=real(3, 4), compiled=True),
+    call("np.rot90(x, 2) * x", x=real(3, 4)),
+    call("np.rot90(x, k=-1, axes=(1, 2))", x=real(2, 3, 4)),
+    call("np.rot90(x, 4)", x=real(3, 4)),
+    call("np.broadcast_to(x, (2, 3)) * 2.0", x=real(3)),
+    call("np.broadcast_to(x[:, None], (3, len(y)))", x=real(3), y=real(4)),
+    call("np.broadcast_arrays(x, y[:, None])", x=real(3), y=real(4)),
+    call("x * np.ones(np.broadcast_shapes(x.shape, (4, 1)))", x=real(3)),
+    call("z = x.copy()\nnp.fliplr(z)[0] = y\ny = z * 2.0", x=real(2, 3), y=real(3), compiled=True),
+    call("z = x.copy()\nw = np.rot90(z)\nw[1] *= 3.0\ny = z * 2.0", x=real(2, 3)),
+    call("z = x * 1.0\nnp.moveaxis(z, 0, -1)[1, :] = y\ny = z ** 2", x=real(2, 3), y=real(2)),
+    call("z = x * 1.0\nw = np.rot90(z, -1)\nz[0] = 2.0\ny = w * w", x=real(2, 3)),
+    call("z = x * 1.0\na, b = np.split(z, 2)\nz[0] = 2.0 * y\ny = a * b", x=real(6), y=real()),
+    call("z = x * 1.0\na, b = np.vsplit(z, 2)\na *= y\nb[:] = a\ny = z", x=real(4, 2), y=real(2)),
+]
+# fmt: on

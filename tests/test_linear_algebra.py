@@ -1,0 +1,136 @@
+"""Linear algebra at its corner points: singular, degenerate, empty and wrong input; which triangle carries what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+from srcgrad import grad
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def plain(function: Any) -> Any:
+    return grad(function, jit=False)
+
+
+def test_determinant_of_singular_matrices_has_the_cofactors() -> None:
+    f = plain(lambda a: np.linalg.det(a))
+    np.testing.assert_allclose(f.backward(np.array([[1.0, 2.0], [2.0, 4.0]])), [[4, -2], [-2, 1]], atol=1e-12)
+    np.testing.assert_allclose(f.backward(np.diag([3.0, 0.0, 2.0])), np.diag([0.0, 6.0, 0.0]), atol=1e-12)
+    np.testing.assert_array_equal(f.backward(np.zeros((3, 3))), np.zeros((3, 3)))
+    np.testing.assert_allclose(f.backward(np.zeros((1, 1))), [[1.0]])
+    assert f(np.ones((0, 0))) == 1.0
+    assert f.backward(np.ones((0, 0))).shape == (0, 0)
+
+
+def test_determinant_rounded_away_from_zero() -> None:
+    a = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]])
+    cofactors = [[-3, 6, -3], [6, -12, 6], [-3, 6, -3]]
+    np.testing.assert_allclose(plain(lambda a: np.linalg.det(a)).backward(a), cofactors, rtol=1e-10)
+
+
+def test_logarithm_of_a_determinant_of_zero_diverges() -> None:
+    f = plain(lambda a: np.linalg.slogdet(a)[1])
+    assert f(np.diag([1.0, 0.0])) == -np.inf
+    assert np.isposinf(f.backward(np.diag([1.0, 0.0]))[1, 1])
+
+
+def test_both_triangles_carry_the_derivative() -> None:
+    a = np.array([[4.0, 1.0], [1.0, 3.0]])
+    for f in (
+        lambda a: np.linalg.cholesky(a)[1, 1],
+        lambda a: np.linalg.eigvalsh(a)[0],
+        lambda a: np.linalg.eigh(a).eigenvectors[0, 0] ** 2,
+        lambda a: scipy.linalg.solve(a, np.ones(2), assume_a="sym")[0],
+        lambda a: np.linalg.pinv(a, hermitian=True)[0, 0],
+    ):
+        gradient = plain(f).backward(a)
+        np.testing.assert_allclose(gradient, gradient.T)
+        step = 1e-6 * np.array([[0.0, 1.0], [1.0, 0.0]])
+        np.testing.assert_allclose(2e-6 * gradient[0, 1], (f(a + step) - f(a - step)) / 2, rtol=1e-6)
+
+
+def test_only_one_triangle_is_read() -> None:
+    a = np.array([[4.0, 100.0], [1.0, 3.0]])
+    symmetric = np.array([[4.0, 1.0], [1.0, 3.0]])
+    np.testing.assert_array_equal(plain(lambda a: np.linalg.cholesky(a))(a), np.linalg.cholesky(symmetric))
+    np.testing.assert_array_equal(plain(lambda a: np.linalg.eigvalsh(a))(a), np.linalg.eigvalsh(symmetric))
+    upper = plain(lambda a: scipy.linalg.cholesky(a))(a.T)
+    np.testing.assert_array_equal(upper, scipy.linalg.cholesky(symmetric))
+
+
+def test_equal_eigenvalues() -> None:
+    a = np.diag([2.0, 2.0, 5.0])
+    np.testing.assert_allclose(plain(lambda a: np.sum(np.linalg.eigvalsh(a) ** 2)).backward(a), 2 * a)
+    top = plain(lambda a: np.linalg.eigh(a)[1][:, 2] ** 2)  # this one is apart from the others
+    assert np.isfinite(top.backward(a, np.array([1.0, 2.0, 3.0]))).all()
+    one_of_two = plain(lambda a: np.linalg.eigh(a)[1][0, 0] * np.linalg.eigh(a)[1][1, 0])
+    assert not np.isfinite(one_of_two.backward(a)).all()
+
+
+def test_equal_singular_values() -> None:
+    nuclear = plain(lambda a: np.linalg.norm(a, "nuc"))
+    np.testing.assert_allclose(nuclear.backward(np.eye(3)), np.eye(3))
+    np.testing.assert_array_equal(nuclear.backward(np.zeros((2, 3))), np.zeros((2, 3)))
+    spectral = plain(lambda a: np.linalg.norm(a, 2)).backward(np.eye(2))
+    np.testing.assert_allclose(spectral, np.eye(2) / 2)
+    pinv = plain(lambda a: np.sum(np.linalg.pinv(a) * np.array([[1.0, 2.0], [3.0, 4.0]])))
+    np.testing.assert_allclose(pinv.backward(np.eye(2)), [[-1, -2], [-3, -4]])
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_singular_matrices_are_refused_as_by_numpy(jit: bool) -> None:
+    def f(a, b):
+        return np.linalg.solve(a, b) + np.sum(np.linalg.cholesky(a))
+
+    with pytest.raises(np.linalg.LinAlgError):
+        grad(f, jit=jit)(np.ones((2, 2)), np.ones(2))
+    with pytest.raises(np.linalg.LinAlgError):
+        grad(f, jit=jit).backward(np.diag([1.0, -1.0]), np.ones(2), np.ones(2))
+
+
+@pytest.mark.parametrize(
+    ("function", "error"),
+    [
+        (lambda x: np.linalg.inv(x), np.linalg.LinAlgError),
+        (lambda x: np.linalg.det(x[0]), ValueError),
+        (lambda x: np.linalg.inv(x[:, :2] - x[:, :2]), np.linalg.LinAlgError),
+        (lambda x: np.linalg.solve(x[:, :2], x[0]), ValueError),
+        (lambda x: np.linalg.eigvalsh(x[:, :2], "X"), ValueError),
+        (lambda x: np.linalg.svd(x), NotImplementedError),
+        (lambda x: np.linalg.qr(x.T, mode="complete"), NotImplementedError),
+        (lambda x: scipy.linalg.solve_triangular(x[:, :2] - x[:, :2], x[:, 0]), np.linalg.LinAlgError),
+        (lambda x: np.linalg.norm(x, 3), TypeError),
+    ],
+)
+def test_what_numpy_refuses(function: Any, error: type[Exception]) -> None:
+    x = np.arange(6.0).reshape(2, 3)
+    with pytest.raises(error):
+        plain(function)(x)
+
+
+def test_empty_matrices() -> None:
+    empty = np.ones((0, 0))
+    for f in (
+        lambda a: np.sum(np.linalg.cholesky(a)),
+        lambda a: np.sum(np.linalg.eigh(a)[1]) + np.sum(np.linalg.svd(a, False)[0]) + np.sum(np.linalg.qr(a)[1]),
+        lambda a: np.sum(np.linalg.solve(a, np.ones((0, 2)))) + np.sum(np.linalg.pinv(a)),
+    ):
+        assert plain(f)(empty) == f(empty)
+        assert plain(f).backward(empty).shape == (0, 0)
+
+
+def test_the_matrix_of_a_loop_is_not_kept() -> None:
+    def f(a, b):
+        for _ in range(10):
+            b = np.linalg.solve(a, b)
+        return b
+
+    a, b = np.array([[2.0, 1.0], [0.5, 3.0]]), np.array([1.0, 2.0])
+    assert "(10, a.shape[1], a.shape[1])" not in plain(f).source(a, b)
+    _, gradient = plain(f).backward(a, b, np.array([1.0, 0.0]))
+    np.testing.assert_allclose(gradient, np.linalg.matrix_power(np.linalg.inv(a), 10)[0])

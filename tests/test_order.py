@@ -1,0 +1,133 @@
+"""Order, running results and look-ups at the points where a convention decides, and what they refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+
+import srcgrad
+from srcgrad import grad
+from srcgrad.runtime.order import FEW, stable_order
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+NAN = np.nan
+
+
+def gradient(function: Callable[..., Any], *values: Any) -> list[Any]:
+    args = [np.array(value, float) for value in values]
+    return np.asarray(grad(function, jit=False).backward(*args)).tolist()
+
+
+@pytest.mark.parametrize(
+    ("function", "x", "expected"),
+    [
+        (lambda x: np.sum(np.cumprod(x)), [2, 0, 3, 0, 1], [1, 8, 0, 0, 0]),
+        (lambda x: np.cumprod(x)[-1], [2, 0, 3], [0, 6, 0]),
+        (lambda x: np.maximum.accumulate(x)[-1], [1, 3, 3], [0, 0.5, 0.5]),
+        (lambda x: np.sort(x)[0], [2, 1, 1], [0, 1, 0]),  # ties in the order of their places
+        (lambda x: np.sort(x)[-1], [2, 1, 2], [0, 0, 1]),
+        (lambda x: np.median(x), [1, 1, 2], [0, 1, 0]),
+        (lambda x: np.median(x), [1, NAN, 2], [0, 1, 0]),  # the median is nan: it is that element
+        (lambda x: np.nanmedian(x), [1, NAN, 2], [0.5, 0, 0.5]),
+        (lambda x: np.quantile(x, 0.25), [0, 1, 2, 3, 4], [0, 1, 0, 0, 0]),
+        (lambda x: np.std(x), [2, 2, 2], [0, 0, 0]),
+        (lambda x: np.nanstd(x), [2, NAN, 2], [0, 0, 0]),
+        (lambda x: np.std(x, axis=0).sum(), [[2, 1], [2, 3]], [[0, -0.5], [0, 0.5]]),
+        (lambda x: np.var(x, axis=()).sum(), [1, 2], [0, 0]),
+        (lambda x: np.max(x, initial=1.0), [1, 0], [0.5, 0]),  # a tie with what is not active
+        (lambda x: np.max(x, initial=2.0), [1, 0], [0, 0]),
+        (lambda x: np.nanmax(x), [1, NAN, 1], [0.5, 0, 0.5]),
+        (lambda x: np.nan_to_num(x).sum(), [1, NAN, np.inf], [1, 0, 0]),
+        (lambda x: np.unique(x).sum(), [1, 2, 1], [1, 1, 0]),
+        (lambda x: np.logaddexp.reduce(x), [-np.inf, 0], [0, 1]),
+    ],
+)  # fmt: skip
+def test_convention(function: Callable[..., Any], x: Any, expected: Any) -> None:
+    np.testing.assert_array_equal(gradient(function, x), expected)
+
+
+@pytest.mark.parametrize(("x", "slope"), [(-0.5, 0), (0.0, 1), (0.5, 1), (1.0, 3), (2.0, 3), (2.5, 0)])
+def test_interp_at_its_points(x: float, slope: float) -> None:
+    def f(x):
+        return np.interp(x, np.array([0.0, 1.0, 2.0]), np.array([0.0, 1.0, 4.0]))
+
+    assert gradient(f, x) == slope
+
+
+def test_interp_of_one_point() -> None:
+    f = grad(lambda x, y: np.interp(x, np.array([1.0]), y), jit=False)
+    assert np.concatenate([np.ravel(part) for part in f.backward(1.0, np.array([3.0]))]).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("name", ["cumsum", "cumprod", "sort", "argsort", "diff"])
+def test_nothing_at_all(name: str) -> None:
+    function = getattr(np, name)
+    f = grad(lambda x: np.sum(function(x) * 1.0), jit=False)
+    assert f(np.ones(0)) == 0
+    assert f.backward(np.ones(0)).shape == (0,)
+    table = grad(lambda x: np.sum(function(x, axis=0) * 1.0), jit=False)
+    assert table.backward(np.ones((0, 3))).shape == (0, 3)
+    assert table.backward(np.ones((3, 0))).shape == (3, 0)
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "text"),
+    [
+        (lambda x: np.quantile(x, 1.5), ValueError, r"range \[0, 1\]"),
+        (lambda x: np.percentile(x, [10, 101]).sum(), ValueError, r"range \[0, 100\]"),
+        (lambda x: np.quantile(x, 0.5, method="best"), srcgrad.ValueArgumentError, "best is not a valid method"),
+        (lambda x: np.diff(x, axis=2), srcgrad.ArgumentError, "axis 2 is out of bounds"),
+        (lambda x: np.cumsum(x, axis=2), srcgrad.ArgumentError, "axis 2 is out of bounds"),
+        (lambda x: np.sort(x, axis=2), srcgrad.ArgumentError, "axis 2 is out of bounds"),
+        (lambda x: np.max(x, where=x > 0), srcgrad.ArgumentError, "'initial'"),
+        (lambda x: np.std(x, where=x > 0), srcgrad.ArgumentError, "where"),
+        (lambda x: np.average(x, weights=x * 0), ZeroDivisionError, "sum to zero"),
+        (lambda x: np.bincount(np.array([0, -1, 1]), x).sum(), ValueError, "no negative elements"),
+        (lambda x: x[np.nanargmax(x * NAN)], ValueError, "All-NaN"),
+        (lambda x: np.gradient(x[:2], edge_order=2).sum(), ValueError, "too small"),
+        (lambda x: np.maximum.at(x, np.array([0]), 2.0), srcgrad.UnsupportedError, r"np\.maximum\.at is not supported"),
+        (lambda x: np.convolve(x, x, "some").sum(), srcgrad.ValueArgumentError, "mode must be"),
+        (lambda x: np.searchsorted(x, x, side="top"), srcgrad.SrcgradError, "side must be"),
+    ],
+)
+def test_refused(function: Callable[..., Any], error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        grad(function, jit=False).backward(np.array([0.3, 0.1, 0.7]))
+
+
+def test_the_order_carries_no_derivative() -> None:
+    assert gradient(lambda x: np.sum(np.argsort(x) * 1.0), [0.3, 0.1]) == [0, 0]
+
+
+def test_a_running_sum_keeps_nothing() -> None:
+    text = grad(lambda x: np.cumsum(x * 2.0)).source(np.ones(3))
+    assert "kept" not in text and "result = " not in text
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_elements_as_arrays_of_no_axes(jit: bool) -> None:
+    def f(x):
+        y = x * 2
+        first, last = y[..., 0], x[..., -1]
+        first[...] = first + last
+        y[1] = 3 * first
+        return y
+
+    g = grad(f, jit=jit)
+    x = np.array([0.5, 0.2, 0.7])
+    np.testing.assert_allclose(g(x), f(x))
+    assert g.backward(x, np.ones(3)).tolist() == [8, 0, 6]
+
+
+def test_the_compiled_order_is_stable() -> None:
+    rng = np.random.default_rng(0)
+    order = numba.njit(lambda x: stable_order(x))  # noqa: PLW0108
+    for n in (5, FEW - 1, FEW, 3000):
+        x = rng.normal(size=n) * 10.0 ** rng.integers(-200, 200, n)
+        for part, value in enumerate((NAN, 0.0, -0.0, np.inf, -np.inf, 1.5)):
+            x[rng.integers(0, n, n // 10 + part % 2)] = value
+        assert np.array_equal(order(x), np.argsort(x, kind="stable"))
