@@ -439,7 +439,9 @@ def add_at(build: Builder, a: Any, indices: Any, b: Any) -> Any:
     target = indexing.subscript(build, a, items)
     assert isinstance(target.element, Load)
     build.note_write(target.element.array)
-    element = cast(element_under(build, array_or_number(build, b), target.dims), target.dtype)
+    added = array_or_number(build, b)
+    creation.refuse_to_drop(build, added, target.dtype)
+    element = cast(element_under(build, added, target.dims), target.dtype)
     index = target.element.index
 
     def body(at: tuple[Expr, ...]) -> Stmt:

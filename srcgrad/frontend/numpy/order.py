@@ -20,6 +20,7 @@ from .table import absent, array_or_number, as_array, rule
 
 def argsort_along(build: Builder, value: ArrayValue, axis: int) -> ArrayValue:
     """The stable order along an axis, nan last; in memory whose last axis it is."""
+    reductions.refuse_complex(build, value)
     turned = shapes.moveaxis(build, value, axis, value.ndim - 1)
     if turned.dtype == BOOL:
         turned = cast_value(turned, np.dtype(np.int8))
@@ -98,6 +99,8 @@ def searchsorted(build: Builder, a: Any, v: Any, side: Any = None, sorter: Any =
         table = indexing.subscript(build, table, [as_array(build, sorter)])
     is_number = isinstance(wanted, Scalar)
     points = ArrayValue((affine.ONE,), wanted.expr) if is_number else wanted
+    reductions.refuse_complex(build, table)
+    reductions.refuse_complex(build, points)
     common = np.result_type(table.dtype, points.dtype)
     held = build.in_order(cast_value(table, common))
     asked = build.in_order(cast_value(points, common))

@@ -148,7 +148,7 @@ def extremum(
 
     `start`: what is there before the first element; without it, there must be one.
     """
-    _refuse_complex(builder, value)
+    refuse_complex(builder, value)
     if value.ndim == 0:
         return Scalar(value.element)
     value = whole(builder.stored(value))
@@ -180,14 +180,14 @@ def extremum(
     return job.result(target)
 
 
-def _refuse_complex(builder: Builder, value: ArrayValue) -> None:
+def refuse_complex(builder: Builder, value: Any) -> None:
     if value.dtype.kind == "c":
         builder.refuse("complex numbers have no order", "compare np.abs(z) or z.real", error=ArgumentError)
 
 
 def place_of_extremum(builder: Builder, wins: str, value: ArrayValue, axis: Any, keepdims: bool) -> Any:
     """np.argmax and np.argmin: where the first of the largest (smallest) elements is; nan counts as one."""
-    _refuse_complex(builder, value)
+    refuse_complex(builder, value)
     if value.ndim == 0:
         return Scalar(affine.ZERO)
     value = whole(builder.stored(value))
