@@ -375,8 +375,8 @@ class Builder:
         if value.is_window:
             return self.view(value, name)
         copy = self.materialize(value, name)
-        if value.has_run_time_step:
-            self.twin(copy, value.element.array)  # type: ignore[attr-defined]
+        if isinstance(value.element, Load) and not any(loads(part) for part in value.element.index):
+            self.twin(copy, value.element.array)  # stretched, or with a step that is only known at run time
         return copy
 
     def in_order(self, value: ArrayValue, name: str = "t") -> Array:

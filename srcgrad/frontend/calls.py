@@ -22,10 +22,23 @@ from . import expressions, recursion
 from .arguments import SUPPORTED
 from .arithmetic import cast, elementwise
 from .calls_of_own import invoke
-from .numpy import functions, reductions
+from .numpy import functions, index_functions, indexing, reductions  # noqa: F401
 from .numpy.table import METHODS, TABLE, nearest
 from .source import read, unwrap
-from .values import NONE, ArrayValue, Closure, Method, Range, Scalar, Static, TupleValue, constant, static_int, whole
+from .values import (
+    NONE,
+    ArrayValue,
+    Closure,
+    Method,
+    Range,
+    Scalar,
+    Slice,
+    Static,
+    TupleValue,
+    constant,
+    static_int,
+    whole,
+)
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -125,9 +138,10 @@ def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict
     if all(map(is_known, given)) and callable(target):
         if not isinstance(target, type) and args:
             try:
-                return constant(target(*values[: len(args)], **dict(zip(kwargs, values[len(args) :], strict=False))))
+                made = target(*values[: len(args)], **dict(zip(kwargs, values[len(args) :], strict=False)))
             except Exception as problem:
                 return interpreter.build.refuse(f"{name_of(target)} failed: {problem}")
+            return handed_in(interpreter, name_of(target), (name_of(target), repr((values, list(kwargs)))), made)
     name = name_of(target)
     if name.startswith("np.") and not kwargs and interpreter.build.is_top_level:
         result = external(interpreter, target, name, args)
@@ -148,6 +162,17 @@ def is_known(value: Any) -> bool:
         case Scalar():
             return value.is_constant
     return isinstance(value, Static)
+
+
+def handed_in(interpreter: Interpreter, name: str, key: Any, made: Any) -> Any:
+    """What was computed ahead of time: numbers stand in the program, arrays of NumPy's are handed in at every call."""
+    if isinstance(made, tuple):
+        return TupleValue(tuple(handed_in(interpreter, name, (key, k), item) for k, item in enumerate(made)))
+    if isinstance(made, np.ndarray) and made.dtype in SUPPORTED and name.startswith("np."):
+        if key not in interpreter.captured:
+            interpreter.hand_in("t", key, made.copy, made)
+        return interpreter.captured[key][1]
+    return constant(made)
 
 
 def external(interpreter: Interpreter, target: Any, name: str, args: list[Any]) -> Any:
@@ -182,6 +207,9 @@ def external(interpreter: Interpreter, target: Any, name: str, args: list[Any]) 
     out = Array(fresh, sample.dtype, tuple(Dim(fresh, axis) for axis in range(sample.ndim)))
     build.roots[fresh] = fresh
     build.emit(External(name, out, tuple(operands)))
+    for operand, given in zip(operands, samples, strict=True):
+        if isinstance(operand, Array) and np.may_share_memory(sample, given):
+            build.twin(out, operand)
     return whole(out)
 
 
@@ -288,6 +316,9 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
         if hasattr(owner.kind, "_fields") and name in owner.kind._fields:
             return owner.items[owner.kind._fields.index(name)]
         return Method(owner, name)
+    if isinstance(owner, Slice) and name in ("start", "stop", "step"):
+        part = getattr(owner, name)
+        return NONE if part is None else part
     if isinstance(owner, Scalar):
         owner_dims: tuple[Expr, ...] = ()
     elif isinstance(owner, ArrayValue):
@@ -309,6 +340,8 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
             return TABLE[np.transpose](build, owner) if isinstance(owner, ArrayValue) else owner
         case "real":
             return owner
+        case "flat" if isinstance(owner, ArrayValue):
+            return indexing.flat(build, owner)
     if name in METHODS or name in compositions.METHODS:
         return Method(owner, name)
     return build.refuse(f"the array attribute .{name} is not supported")
@@ -328,9 +361,7 @@ def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any]
     if name in ("reshape", "transpose") and len(args) > 1:
         args = [TupleValue(tuple(args))]
     if name == "fill":
-        from .numpy import indexing
-
-        indexing.write(build, owner, args[0])
+        indexing.write(build, indexing.memory_of(build, owner), args[0])
         return NONE
     try:
         return function(build, owner, *args, **kwargs)

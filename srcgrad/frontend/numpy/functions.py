@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import ArgumentError
 from ...ir import affine
-from ...ir.nodes import BOOL, FLOAT64, INT64, Call, Const, Expr, Stmt
+from ...ir.nodes import BOOL, FLOAT64, INT64, Call, Const
 from ...rules.names import FUNCTIONS, OPERAND_DTYPES
-from ..arithmetic import cast, cast_value, element_under, elementwise
+from ..arithmetic import cast, cast_value, elementwise
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, static_int, whole
 from . import creation, indexing, linalg, reductions, shapes
@@ -58,18 +59,22 @@ def clip(
     build: Builder, x: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None
 ) -> Any:
     low, high = (a if not absent(a) else b for a, b in ((a_min, min), (a_max, max)))
-    x = array_or_number(build, x)
+    x = given = array_or_number(build, x)
     if not absent(low):
         x = elementwise(build, "clip_low", (x, array_or_number(build, low)))
     if not absent(high):
         x = elementwise(build, "clip_high", (x, array_or_number(build, high)))
+    if x is given and absent(out):
+        x = copy(build, x)
     return also_into(build, out, x)
 
 
 @rule(np.where)
 def where(build: Builder, condition: Any, x: Any = None, y: Any = None) -> Any:
+    if x is None and y is None:
+        return TABLE[np.nonzero](build, condition)
     if x is None or y is None:
-        return build.refuse("np.where with one argument is not supported yet", "use a boolean mask:  x[condition]")
+        return build.refuse("either both or neither of x and y should be given", error=ArgumentError)
     condition, x, y = (array_or_number(build, value) for value in (condition, x, y))
     kinds = [v.dtype if not (isinstance(v, Scalar) and v.weak) else v.dtype.type(0).item() for v in (x, y)]
     dtype = np.result_type(*kinds)
@@ -91,7 +96,7 @@ def round_to(build: Builder, x: Any, decimals: Any = None, out: Any = None) -> A
     if digits is None:
         build.refuse("the number of decimals must be a constant")
     if digits == 0 or x.dtype.kind in "iub":
-        return elementwise(build, "rint", (x,)) if x.dtype.kind == "f" else x
+        return elementwise(build, "rint", (x,)) if x.dtype.kind == "f" else copy(build, x)
     number = Const(digits, INT64)
     if isinstance(x, Scalar):
         return Scalar(Call("round_to", (x.expr, number), x.dtype))
@@ -310,7 +315,7 @@ def astype(build: Builder, a: Any, dtype: Any, copy: Any = True) -> Any:
     if isinstance(a, Scalar):
         return Scalar(cast(a.expr, wanted))
     if wanted == a.dtype:
-        return shapes.copied(build, a)
+        return shapes.copied(build, a) if flag(copy) else a
     return ArrayValue(a.dims, cast(a.element, wanted))
 
 
@@ -326,12 +331,12 @@ def item(build: Builder, a: Any, *args: Any) -> Any:
 
 @rule(method="fill")
 def fill(build: Builder, a: Any, value: Any) -> Any:
-    return indexing.write(build, a, value)
+    return indexing.write(build, indexing.memory_of(build, a), value)
 
 
 @rule(np.copyto)
 def copyto(build: Builder, dst: Any, src: Any) -> Any:
-    indexing.write(build, dst, src)
+    indexing.write(build, indexing.memory_of(build, dst), src)
     return Static(None)
 
 
@@ -468,23 +473,3 @@ def eye(build: Builder, N: Any, M: Any = None, k: Any = 0, dtype: Any = None) ->
 @rule(np.identity)
 def identity(build: Builder, n: Any, dtype: Any = None) -> Any:
     return creation.eye(build, n, n, 0, creation.dtype_of(build, dtype, FLOAT64))
-
-
-@rule(np.add.at)
-def add_at(build: Builder, a: Any, indices: Any, b: Any) -> Any:
-    """np.add.at(a, index, b): repeated indices add up."""
-    from ...ir.nodes import AddTo, Load
-
-    items = list(indices.items) if isinstance(indices, TupleValue) and indices.kind is tuple else [indices]
-    target = indexing.subscript(build, a, items)
-    assert isinstance(target.element, Load)
-    build.note_write(target.element.array)
-    element = cast(element_under(build, array_or_number(build, b), target.dims), target.dtype)
-    index = target.element.index
-
-    def body(at: tuple[Expr, ...]) -> Stmt:
-        places = tuple(indexing._at(part, at) for part in index)
-        return AddTo(Load(target.element.array, places), indexing._at(element, at))  # type: ignore[attr-defined]
-
-    build.each(target.dims, body)
-    return Static(None)

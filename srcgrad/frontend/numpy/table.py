@@ -75,7 +75,7 @@ def also_into(build: Builder, out: Any, value: Any) -> Any:
     if absent(out):
         return value
     target = out.items[0] if isinstance(out, TupleValue) else out
-    indexing.write(build, target, value)
+    indexing.write(build, indexing.memory_of(build, target), value)
     return target
 
 

@@ -1,0 +1,73 @@
+"""Indices: of conditions, of diagonals and triangles, of flat positions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from srcgrad.rules.compositions.registry import means
+
+
+@means(np.flatnonzero)
+def flatnonzero(a):
+    return np.nonzero(np.ravel(a))[0]
+
+
+@means(np.argwhere)
+def argwhere(a):
+    return np.stack(np.nonzero(a), axis=-1)
+
+
+@means(np.diag_indices)
+def diag_indices(n, ndim=2):
+    return (np.arange(n),) * ndim
+
+
+@means(np.diag_indices_from)
+def diag_indices_from(arr):
+    if arr.ndim < 2:
+        raise ValueError("input array must be at least 2-d")
+    return (np.arange(arr.shape[0]),) * arr.ndim
+
+
+@means(np.tril_indices)
+def tril_indices(n, k=0, m=None):
+    return np.nonzero(np.arange(n)[:, None] >= np.arange(n if m is None else m) - k)
+
+
+@means(np.triu_indices)
+def triu_indices(n, k=0, m=None):
+    return np.nonzero(np.arange(n)[:, None] <= np.arange(n if m is None else m) - k)
+
+
+@means(np.tril_indices_from)
+def tril_indices_from(arr, k=0):
+    return tril_indices(arr.shape[-2], k, arr.shape[-1])
+
+
+@means(np.triu_indices_from)
+def triu_indices_from(arr, k=0):
+    return triu_indices(arr.shape[-2], k, arr.shape[-1])
+
+
+@means(np.ix_)
+def ix_(*args):
+    return tuple(
+        _places(arg).reshape((1,) * k + (-1,) + (1,) * (len(args) - k - 1)) for k, arg in enumerate(args)
+    )
+
+
+def _places(arg):
+    places = np.asarray(arg)
+    return np.nonzero(places)[0] if places.dtype == bool else places
+
+
+@means(np.fill_diagonal)
+def fill_diagonal(a, val, wrap=False):
+    if a.ndim < 2:
+        raise ValueError("array must be at least 2-d")
+    if a.ndim == 2:
+        size = a.size if wrap else min(a.size, a.shape[1] * a.shape[1])
+        a.flat[: size : a.shape[1] + 1] = val
+    else:
+        places = np.arange(a.shape[0])
+        a[(places,) * a.ndim] = val
