@@ -170,8 +170,8 @@ def handed_in(interpreter: Interpreter, name: str, key: Any, made: Any) -> Any:
         return TupleValue(tuple(handed_in(interpreter, name, (key, k), item) for k, item in enumerate(made)))
     if isinstance(made, np.ndarray) and made.dtype in SUPPORTED and name.startswith("np."):
         if key not in interpreter.captured:
-            interpreter.hand_in("t", key, made.copy, made)
-        return interpreter.captured[key][1]
+            interpreter.hand_in("made", key, lambda: made, made)
+        return whole(interpreter.build.materialize(interpreter.captured[key][1], copy=True))
     return constant(made)
 
 

@@ -464,10 +464,13 @@ def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items
     if not isinstance(owner, ArrayValue):
         return interpreter.build.refuse("a number can't be indexed")
     interpreter.build.check_fresh(owner.element)
-    out = indexing.subscript(interpreter.build, owner, index)
+    if isinstance(owner, Flat):
+        out = indexing.pick_flat(interpreter.build, owner, index)
+    else:
+        out = indexing.subscript(interpreter.build, owner, index)
     if out.ndim == 0 and not any(isinstance(i, Static) and i.value is Ellipsis for i in index):
         return Scalar(out.element)
-    if isinstance(owner, Flat):
+    if isinstance(owner, Flat) or (out.is_window and indexing.is_copied(index)):
         return whole(interpreter.build.materialize(ArrayValue(out.dims, out.element), copy=True))
     return out
 

@@ -61,7 +61,9 @@ def _accumulating(ufunc: Any, op: str) -> Handler:
         with build.into(block):
             build.each(target.dims, body)
         for stmt in block:
-            build.emit(replace(stmt, running=not isinstance(stmt.body[0], AddTo)) if isinstance(stmt, ForEach) else stmt)
+            build.emit(
+                replace(stmt, running=not isinstance(stmt.body[0], AddTo)) if isinstance(stmt, ForEach) else stmt
+            )
         return Static(None)
 
     return at

@@ -17,7 +17,7 @@ from ...ir.nodes import BOOL, INT64, AddTo, Axis, Call, Const, Expr, If, Library
 from ...ir.walk import is_constant, loads, subexpressions, substitute, variables
 from ..arithmetic import are_equal, broadcast, cast, element_under, elementwise, shape_text
 from ..builder import Builder
-from ..values import ArrayValue, Flat, Range, Scalar, Slice, Static, TupleValue, remap, whole
+from ..values import ArrayValue, Flat, Range, Scalar, Slice, Static, TupleValue, remap, run_of, whole
 from .slices import as_integer, is_negative, normalize
 
 
@@ -89,11 +89,22 @@ def _as_index(builder: Builder, item: Any) -> Any:
             builder.refuse("arrays used as indices must be of integer or boolean dtype", error=IndexArgumentError)
         if item.ndim == 0:
             item = Scalar(item.element)
-        elif item.dtype != BOOL and loads(item.element) and not isinstance(item.element, Load):
+        elif item.dtype != BOOL and not isinstance(item.element, Load) and not _is_plain_run(builder, item):
             return whole(builder.materialize(item, "index"))
     if isinstance(item, Scalar) and item.dtype == BOOL:
         return Flag(builder.pin(cast(item.expr, INT64)))
     return item
+
+
+def _is_plain_run(builder: Builder, item: ArrayValue) -> bool:
+    """np.arange(n) and the like: the index itself, which needs no memory."""
+    return item.ndim == 1 and run_of(item.element) is not None and builder.is_at_least(item.element, 0)
+
+
+def is_copied(items: Sequence[Any]) -> bool:
+    """Does indexing with these copy, by NumPy's rules?"""
+    arrays = any(isinstance(item, (ArrayValue, TupleValue, Range)) for item in items)
+    return arrays or any(isinstance(item, Scalar) and item.dtype == BOOL for item in items)
 
 
 def builder_array(builder: Builder, item: TupleValue) -> Any:
@@ -429,9 +440,17 @@ def flat(builder: Builder, value: ArrayValue) -> Flat:
     return Flat((size,), remap(value, (size,), index).element)
 
 
+def pick_flat(builder: Builder, value: Flat, items: Sequence[Any]) -> ArrayValue:
+    """x.flat[items], by one index along its only axis."""
+    parts = [_as_index(builder, item) for item in items]
+    if len(parts) != 1 or parts[0] is None or isinstance(parts[0], Flag) or getattr(parts[0], "ndim", 0) > 1:
+        builder.refuse("x.flat takes one integer, slice, or index array of one axis", "x.ravel()[…]")
+    return subscript(builder, ArrayValue(value.dims, value.element), items)
+
+
 def write_flat(builder: Builder, target: Flat, items: Sequence[Any], value: Any, op: str | None) -> None:
     """x.flat[items] = value: in C order, and from its start again where the value is shorter."""
-    part = subscript(builder, ArrayValue(target.dims, target.element), items)
+    part = pick_flat(builder, target, items)
     if isinstance(value, TupleValue):
         value = builder_array(builder, value)
     if isinstance(value, ArrayValue) and op is None:

@@ -51,9 +51,7 @@ def triu_indices_from(arr, k=0):
 
 @means(np.ix_)
 def ix_(*args):
-    return tuple(
-        _places(arg).reshape((1,) * k + (-1,) + (1,) * (len(args) - k - 1)) for k, arg in enumerate(args)
-    )
+    return tuple(_places(arg).reshape((1,) * k + (-1,) + (1,) * (len(args) - k - 1)) for k, arg in enumerate(args))
 
 
 def _places(arg):
