@@ -14,17 +14,21 @@ from corpus.registry import Program, case
 from support import from_text
 from test_corpus import Trial, check_gradient, check_primal
 
+from srcgrad import UnsupportedError, grad
+
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 PROGRAMS = 40
 SHAPES = ((4,), (3, 4), (4, 3), (2, 3, 4), (3, 2, 3), (3, 3))
 NAMES = ("x", "w", "s", "i", "low", "high", "by", "k", "kk", "few", "flag", "m2", "m3", "m4", "m23", "m34", "m33")
 # fmt: off
-PLAIN = (":", ":", "1:", ":-1", "::2", "::-1", "1:-1", "-2:", "low:high", "low:", ":high", "::by", "-1:low:-1", "low:high:by")
+PLAIN = (":", ":", "1:", ":-1", "::2", "::-1", "1:-1", "-2:", "low:high", "low:", ":high", "::by", "-1:low:-1",
+         "low:high:by")
 SINGLE = ("0", "-1", "1", "i", "-i", "i - 2", "k[0]")
 GATHERS = ("k", "kk", "few", "[0, -1]", "[1]", "[[0], [1]]", "k[::-1]", "kk[0]", "np.arange(2)", "k + 0", "few[None]",
            "np.array(1)", "few[:, None]", "range(2)")
-MASKS = ("m2", "m3", "m4", "m23", "m34", "m33", "~m3", "m4 & (y.ravel()[:4] > 0)", "y > 0.1", "y[0] > 0.0", "m34.T", "True", "flag")
+MASKS = ("m2", "m3", "m4", "m23", "m34", "m33", "~m3", "m4 & (y.ravel()[:4] > 0)", "y > 0.1", "y[0] > 0.0", "m34.T",
+         "True", "flag")
 # fmt: on
 
 
@@ -147,3 +151,50 @@ def test_random_indices(seed: int) -> None:
     _, trial = trial_of(seed)
     check_primal(trial)
     check_gradient(trial)
+
+
+# fmt: off
+WRONG = (
+    # what is done to y = x.copy() of shape (3, 4)               what NumPy says too
+    ("y[np.array([True, False])]",                               IndexError, "boolean index did not match"),
+    ("y[:, np.ones(n, bool)]",                                   IndexError, "boolean index did not match"),
+    ("y[np.zeros(n, bool)] = 1.0",                               IndexError, "boolean index did not match"),
+    ("y[y[:2] > 0] = 1.0",                                       IndexError, "boolean index did not match"),
+    ("y[0, 0, 0]",                                               IndexError, "too many indices"),
+    ("y[..., 0, ...]",                                           IndexError, "single ellipsis"),
+    ("y[[0.5, 1.0]]",                                            IndexError, "integer"),
+    ("y[1:][np.array([2])]",                                     IndexError, "out of bounds"),
+    ("y[:2][np.array([0, n])] += 1.0",                           IndexError, "out of bounds"),
+    ("(y[1:] * 2)[np.array([-n - 1, 1])]",                       IndexError, "out of bounds"),
+    ("y.flat[12]",                                               IndexError, "out of bounds"),
+    ("y[[0, 1], [0, 1, 2]]",                                     (IndexError, ValueError), "broadcast"),
+    ("y[:] = np.ones((2, 3, 4))",                                ValueError, "could not broadcast"),
+    ("y[:] = np.ones((n, 3, 4))",                                ValueError, "does not fit"),
+    ("y[0] += np.ones((2, 4))",                                  ValueError, "could not broadcast"),
+    ("y[y > -9.0] = np.ones(n)",                                 ValueError, "does not fit"),
+    ("np.nonzero(y[0, 0])",                                      ValueError, "0d"),
+    ("np.arange(n)[:2] += 0.5",                                  TypeError, "float64"),
+    ("y[::0]",                                                   ValueError, "step cannot be zero"),
+)
+# fmt: on
+
+
+@pytest.mark.parametrize(("text", "error", "message"), WRONG, ids=[text for text, *_ in WRONG])
+def test_what_numpy_refuses(text: str, error: Any, message: str) -> None:
+    body = "    y = x.copy()\n"
+    body += f"    k = {text.split('[')[0]}\n    k[{text.split('[', 1)[1]}\n" if text.startswith("np.arange") else ""
+    body += "" if text.startswith("np.arange") else f"    {text}\n" if "= " in text else f"    y = {text} * x[0, 0]\n"
+    f = from_text(f"import numpy as np\n\n\ndef f(x, n):\n{body}    return np.sum(y)\n", "f")
+    x = np.arange(12.0).reshape(3, 4)
+    with pytest.raises((IndexError, ValueError, TypeError)):
+        f(x, 2)
+    for entry in (grad(f, jit=False), grad(f, jit=False).backward):
+        with pytest.raises(error, match=message):
+            entry(x, 2)
+
+
+@pytest.mark.parametrize("text", ["y[[0, 1]][0] = 1.0", "y[y > 0][:] = 1.0", "(y * 2)[0] = 1.0", "y[[0]].fill(1.0)"])
+def test_writes_that_would_be_lost(text: str) -> None:
+    f = from_text(f"def f(x):\n    y = x.copy()\n    {text}\n    return y.sum()\n", "f")
+    with pytest.raises(UnsupportedError, match="the write would be lost"):
+        grad(f, jit=False)(np.ones((3, 4)))

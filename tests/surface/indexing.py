@@ -10,6 +10,8 @@ KK = integers(0, 2, -1, 1).reshape(2, 2)
 M = np.array([True, False, True, True, False])
 MM = np.array([[True, False, True], [False, True, True]])
 
+BOUNDS = ((-9, 3, 1), (3, -9, -1), (1, 9, 2), (9, -2, -2), (4, 2, 1))
+
 
 def write(text, **arguments):
     """Statements that change y, a copy of x."""
@@ -49,7 +51,7 @@ CALLS = [
     call("x[(x > 0).any(axis=1), 1]", x=real(5, 3)),
     call("x[True] + x[x[0, 0] > -5.0, 1:, :1]", x=real(2, 3)),
     call("x[False]", x=real(2, 3)),
-    call("s = -0.5\ny = 0.0\nfor _ in range(3):\n    y += x[x > s].sum()\n    s += 0.3\n    y *= x[x > s].sum()", x=real(6)),
+    call("s = y = 0.1\nfor _ in range(3):\n    y += x[x > s].sum()\n    s += 0.3\n    y *= x[x > s].sum()", x=real(6)),
     # Conditions as indices.
     call("x[np.where(x > 0)]", x=real(3, 4)),
     call("x[(x > 0).nonzero()] * x[np.nonzero(x > 0)]", x=real(3, 4)),
@@ -58,7 +60,7 @@ CALLS = [
     call("rows = np.where(m)[0]\ny = 0.0\nfor r in rows:\n    y += x[r, 0] ** 2", x=real(5, 2), m=M),
     call("x[np.tril_indices(3)] * x[np.triu_indices_from(x)]", x=real(3, 3)),
     # Slices: bounds and steps that are only known at run time, slices in variables.
-    *(call("x[a:b:c]", x=real(5), a=a, b=b, c=c) for a, b, c in ((-9, 3, 1), (3, -9, -1), (1, 9, 2), (9, -2, -2), (4, 2, 1))),
+    *(call("x[a:b:c]", x=real(5), a=a, b=b, c=c) for a, b, c in BOUNDS),
     call("x[7:] + x[-1:-9:-7].sum() + x[:-7]", x=real(5)),
     call("x[n:-n] * x[-n::-1][0]", x=real(5), n=2),
     call("s = slice(1, -1)\ny = x[s, s] * x[s][:, s]", x=real(4, 4)),

@@ -16,8 +16,9 @@ from ...ir.walk import loads
 from ...rules.names import FUNCTIONS
 from ..arithmetic import cast, cast_value, element_under, elementwise
 from ..builder import Builder
-from ..values import ArrayValue, Range, Scalar, Slice, Static, TupleValue, static_int, whole
+from ..values import ArrayValue, Scalar, Slice, Static, TupleValue, whole
 from . import indexing
+from .slices import ValueArgumentError
 from .table import Handler, absent, array_or_number, as_array, rule
 
 
@@ -31,12 +32,8 @@ def slice_(build: Builder, *bounds: Any) -> Any:
 def nonzero(build: Builder, a: Any) -> Any:
     value = as_array(build, a)
     if value.ndim == 0:
-        return build.refuse("calling nonzero on 0d arrays is not allowed", "np.atleast_1d(x)", error=ValueProblem)
+        return build.refuse("calling nonzero on 0d arrays is not allowed", "np.atleast_1d(x)", error=ValueArgumentError)
     return TupleValue(tuple(indexing.mask_positions(build, cast_value(value, BOOL))))
-
-
-class ValueProblem(indexing.UnsupportedError, ValueError):
-    """A value that the function can't take."""
 
 
 def _accumulating(ufunc: Any, op: str) -> Handler:

@@ -11,15 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ShapeError, UnsupportedError, place
+from ...errors import ArgumentError, ShapeError, place
 from ...ir import affine
 from ...ir.nodes import BOOL, INT64, AddTo, Axis, Call, Const, Expr, If, Library, Load, Raise, Stmt, Store
 from ...ir.walk import is_constant, loads, subexpressions, substitute, variables
 from ..arithmetic import are_equal, broadcast, cast, element_under, elementwise, shape_text
 from ..builder import Builder
 from ..values import ArrayValue, Flat, Range, Scalar, Slice, Static, TupleValue, remap, run_of, whole
-from .slices import as_integer, is_negative, normalize
-
+from .slices import IndexArgumentError, as_integer, is_negative, normalize
 
 # ------------------------------------------------------------------------------------------------- subscripts
 
@@ -246,10 +245,6 @@ def _wrapped(builder: Builder, value: ArrayValue, axis: int, element: Expr) -> E
     return Call("select", (is_negative(element), affine.add(element, value.dims[axis]), element), INT64)
 
 
-class IndexArgumentError(UnsupportedError, IndexError):
-    """An index that is wrong whatever the data."""
-
-
 # ------------------------------------------------------------------------------------------------------ masks
 
 
@@ -380,7 +375,9 @@ def _updated(builder: Builder, target: ArrayValue, value: Any, op: str) -> Any:
         builder.refuse(_misfit(new, target.dims), error=ShapeError)
     if target.dims and not np.can_cast(new.dtype, dtype, "same_kind"):
         builder.refuse(
-            f"a result of dtype {new.dtype} can't be stored in an array of {dtype} in place", "use a float array"
+            f"a result of dtype {new.dtype} can't be stored in an array of {dtype} in place",
+            "use a float array",
+            error=ArgumentError,
         )
     plain = isinstance(new.expr if isinstance(new, Scalar) else new.element, Call) and new.dtype == dtype
     if op in ("add", "sub") and dtype.kind == "f" and plain and target.is_window:

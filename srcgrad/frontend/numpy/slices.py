@@ -15,6 +15,14 @@ from ..builder import Builder
 from ..values import ArrayValue, Scalar, Slice
 
 
+class IndexArgumentError(UnsupportedError, IndexError):
+    """An index that is wrong whatever the data."""
+
+
+class ValueArgumentError(UnsupportedError, ValueError):
+    """A value that NumPy does not take either."""
+
+
 def normalize(builder: Builder, part: Slice, length: Expr) -> tuple[Expr, Expr, Expr]:
     """(start, step, length) of a slice of an axis, clipped as Python clips."""
     step = affine.ONE if part.step is None else as_integer(builder, part.step)
@@ -22,7 +30,7 @@ def normalize(builder: Builder, part: Slice, length: Expr) -> tuple[Expr, Expr, 
         return _run_time_step(builder, part, step, length)
     stride = int(step.value)
     if stride == 0:
-        builder.refuse("slice step cannot be zero", error=UnsupportedError)
+        builder.refuse("slice step cannot be zero", error=ValueArgumentError)
     if stride > 0:
         start = _clip(builder, part.start, length, affine.ZERO, from_below=True)
         stop = _clip(builder, part.stop, length, length, from_below=False)
@@ -91,5 +99,5 @@ def as_integer(builder: Builder, value: Any) -> Expr:
     if isinstance(value, ArrayValue) and value.ndim == 0:
         value = Scalar(value.element)
     if not isinstance(value, Scalar) or value.dtype.kind not in "iu":
-        builder.refuse("slice bounds and indices must be integers", error=UnsupportedError)
+        builder.refuse("slice bounds and indices must be integers", error=IndexArgumentError)
     return cast(value.expr, INT64)
