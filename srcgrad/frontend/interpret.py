@@ -165,6 +165,8 @@ class Interpreter:
                 exceptions.assertion(self, stmt)
             case ast.Pass():
                 pass
+            case ast.Delete(targets=targets):
+                self.delete(targets)
             case ast.Import() | ast.ImportFrom():
                 self.import_names(stmt)
             case _:
@@ -181,6 +183,17 @@ class Interpreter:
         exec(compile(module, "<import>", "exec"), {"__package__": base.get("__package__")}, namespace)
         for name, value in namespace.items():
             self.env[name] = constant(value)
+
+    def delete(self, targets: list[ast.expr]) -> None:
+        for target in targets:
+            match target:
+                case ast.Name(id=name):
+                    self.lookup(name)
+                    self.env.pop(name, None)
+                case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                    self.delete(parts)
+                case _:
+                    self.build.refuse("only names can be deleted")
 
     # -------------------------------------------------------------------------------------------- binding
 

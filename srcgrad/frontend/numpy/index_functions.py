@@ -6,12 +6,11 @@ np.add.at(x, k, y)     →   for each i:  x[k[i]] += y[i]
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ...ir.nodes import BOOL, AddTo, Call, Expr, ForEach, Load, Stmt, Store
+from ...ir.nodes import BOOL, AddTo, Call, Expr, Load, Stmt, Store
 from ...ir.walk import loads
 from ...rules.names import FUNCTIONS
 from ..arithmetic import cast, cast_value, element_under, elementwise
@@ -54,13 +53,10 @@ def _accumulating(ufunc: Any, op: str) -> Handler:
                 return AddTo(place, value if op == "add" else Call("neg", (value,), array.dtype))
             return Store(array, place.index, cast(elementwise(build, op, (Scalar(place), *now)).expr, array.dtype))
 
-        block: list[Stmt] = []
-        with build.into(block):
-            build.each(target.dims, body)
-        for stmt in block:
-            build.emit(
-                replace(stmt, running=not isinstance(stmt.body[0], AddTo)) if isinstance(stmt, ForEach) else stmt
-            )
+        if target.dims:
+            build.each(target.dims, body, running=True)
+        else:
+            build.emit(body(()))
         return Static(None)
 
     return at

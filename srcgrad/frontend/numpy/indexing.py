@@ -39,6 +39,11 @@ class Positions(ArrayValue):
     """Indices along an axis that are known to be inside of it, and not negative."""
 
 
+@dataclass(frozen=True)
+class Distinct(ArrayValue):
+    """Memory seen through a mask: no element twice."""
+
+
 def subscript(builder: Builder, value: ArrayValue, items: Sequence[Any]) -> ArrayValue:
     """`value[items]` as a function of its index; nothing is copied."""
     parts = _expand(builder, value, [_as_index(builder, item) for item in items])
@@ -70,7 +75,9 @@ def subscript(builder: Builder, value: ArrayValue, items: Sequence[Any]) -> Arra
             shift = {n: Axis(n + gathered_at) for n in range(len(spread_dims))}
             element = cast(substitute(elements[k], shift), INT64)
             index.append(element if isinstance(part, Positions) else _wrapped(builder, value, axis, element))
-    return remap(value, tuple(dims), index)
+    out = remap(value, tuple(dims), index)
+    is_distinct = value.is_window and all(isinstance(parts[k], (Positions, Flag)) for k in gathers)
+    return Distinct(out.dims, out.element) if gathers and is_distinct else out
 
 
 def _as_index(builder: Builder, item: Any) -> Any:
@@ -289,6 +296,7 @@ def write(builder: Builder, target: ArrayValue, value: Any, *, op: str | None = 
         memory_of(builder, target)
     assert isinstance(target.element, Load)
     array = target.element.array
+    is_distinct = isinstance(target, Distinct)
     target = _with_own_indices(builder, target)
     index, dims = target.element.index, target.dims  # type: ignore[attr-defined]
     builder.note_write(array)
@@ -304,8 +312,10 @@ def write(builder: Builder, target: ArrayValue, value: Any, *, op: str | None = 
             return AddTo(Load(array, places), at_index(element, at))
         return Store(array, places, at_index(element, at))
 
+    others = [load for load in loads(element) if load != target.element]
+    apart = is_distinct and not any(builder.root(load.array) == builder.root(array) for load in others)
     if dims:
-        builder.each(dims, body)
+        builder.each(dims, body, running=apart and op is not None)  # each on its own: no temporary
     else:
         builder.emit(body(()))
 

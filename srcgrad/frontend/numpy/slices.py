@@ -10,6 +10,7 @@ from typing import Any
 from ...errors import UnsupportedError
 from ...ir import affine
 from ...ir.nodes import BOOL, INT64, Call, Const, Expr
+from ...ir.walk import is_constant
 from ..arithmetic import cast
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, Slice
@@ -40,8 +41,12 @@ def normalize(builder: Builder, part: Slice, length: Expr) -> tuple[Expr, Expr, 
         start = last if part.start is None else _clip_down(builder, part.start, length)
         stop = affine.integer(-1) if part.stop is None else _clip_down(builder, part.stop, length)
         count = affine.sub(start, stop)
-    if abs(stride) > 1:
-        count = affine.floordiv(affine.add(count, affine.integer(abs(stride) - 1)), abs(stride))
+    if not is_constant(size, 1):
+        count = affine.add(count, affine.sub(size, affine.ONE))
+        if isinstance(size, Const):
+            count = affine.floordiv(count, int(size.value))
+        else:
+            count = builder.capture(Call("floordiv", (count, size), INT64), "n")
     if not builder.is_at_least(count, 0):
         count = affine.maximum(count, affine.ZERO)
     return start, step, count
