@@ -27,12 +27,13 @@ class ValueArgumentError(UnsupportedError, ValueError):
 def normalize(builder: Builder, part: Slice, length: Expr) -> tuple[Expr, Expr, Expr]:
     """(start, step, length) of a slice of an axis, clipped as Python clips."""
     step = affine.ONE if part.step is None else as_integer(builder, part.step)
-    if not isinstance(step, Const):
-        return _run_time_step(builder, part, step, length)
-    stride = int(step.value)
-    if stride == 0:
+    if is_constant(step, 0):
         builder.refuse("slice step cannot be zero", error=ValueArgumentError)
-    if stride > 0:
+    is_upward = builder.is_at_least(step, 1)
+    size = step if is_upward else affine.mul(affine.integer(-1), step)
+    if not builder.is_at_least(size, 1):
+        return _run_time_step(builder, part, step, length)
+    if is_upward:
         start = _clip(builder, part.start, length, affine.ZERO, from_below=True)
         stop = _clip(builder, part.stop, length, length, from_below=False)
         count = affine.sub(stop, start)
@@ -46,7 +47,7 @@ def normalize(builder: Builder, part: Slice, length: Expr) -> tuple[Expr, Expr, 
         if isinstance(size, Const):
             count = affine.floordiv(count, int(size.value))
         else:
-            count = builder.capture(Call("floordiv", (count, size), INT64), "n")
+            count = _captured_length(builder, Call("floordiv", (count, size), INT64))
     if not builder.is_at_least(count, 0):
         count = affine.maximum(count, affine.ZERO)
     return start, step, count
@@ -93,7 +94,13 @@ def _run_time_step(builder: Builder, part: Slice, step: Expr, length: Expr) -> t
     size = Call("abs", (step,), INT64)
     gap = Call("select", (upward, affine.sub(stop, start), affine.sub(start, stop)), INT64)
     count = Call("floordiv", (affine.sub(affine.add(gap, size), affine.ONE), size), INT64)
-    return start, step, builder.capture(affine.maximum(count, affine.ZERO), "n")
+    return start, step, _captured_length(builder, count)
+
+
+def _captured_length(builder: Builder, count: Expr) -> Expr:
+    length = builder.variable("n", affine.maximum(count, affine.ZERO))
+    builder.lower[length] = 0
+    return length
 
 
 def is_negative(expr: Expr) -> Expr:
