@@ -59,6 +59,8 @@ CALLS = [
     call("np.argwhere(x > 0) * x[0, 0]", x=real(3, 4)),
     call("rows = np.where(m)[0]\ny = 0.0\nfor r in rows:\n    y += x[r, 0] ** 2", x=real(5, 2), m=M),
     call("x[np.tril_indices(3)] * x[np.triu_indices_from(x)]", x=real(3, 3)),
+    call("i, j = np.unravel_index(np.argmax(x), x.shape)\ny = x[i, j] * i", x=real(3, 4)),
+    call("x.ravel()[np.ravel_multi_index((k, k + 1), x.shape)] * x[np.unravel_index(k, (3, 4))]", x=real(3, 4), k=integers(0, 1)),
     # Slices: bounds and steps that are only known at run time, slices in variables.
     *(call("x[a:b:c]", x=real(5), a=a, b=b, c=c) for a, b, c in BOUNDS),
     call("x[7:] + x[-1:-9:-7].sum() + x[:-7]", x=real(5)),
@@ -126,6 +128,12 @@ CALLS = [
     write("y[a:b:c][1:] *= z", x=real(5), z=real(2), a=0, b=5, c=2),
     write("v = y[k]\ny[:] = 0.5\ny += v.sum()", x=real(3), k=K),
     call("ys = (x * 1, x * 2)\nys[0][1] = 5.0\nys[1][1:] += ys[0][:-1]\ny = ys[0] * ys[1]", x=real(3)),
+    call("y = np.array(x[0])\nfor k in range(3):\n    y += x[k]\n    y[...] = y * y", x=real(3), compiled=True),
+    call("y = x * 1.0\nfor k in range(3):\n    v = y[k, ...]\n    v *= y[0]\n    v += v * v", x=real(3)),
+    call("w = np.hanning(5)\nw[0] = x[0]\ny = w * x", x=real(5)),
+    # Only where a condition holds.
+    call("np.divide(x, z, out=np.zeros_like(x), where=z > 0)", x=real(5), z=real(5)),
+    write("np.add(x, z, out=y, where=m)\nnp.exp(y, y, where=y > 0)\nnp.copyto(y, z, where=~m)", x=real(5), z=real(5), m=M),
     # One element after the other.
     write("np.add.at(y, (k, np.s_[1:]), z)", x=real(4, 3), z=real(4, 2), k=K),
     write("np.multiply.at(y, k, z)\nnp.subtract.at(y, [0, 0], y[:2])", x=real(4), z=real(4), k=K, compiled=True),

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import ArgumentError
 from ...ir import affine
-from ...ir.nodes import BOOL, FLOAT64, INT64, Call, Const
+from ...ir.nodes import BOOL, FLOAT64, INT64, Call, Const, Load
 from ...rules.names import FUNCTIONS, OPERAND_DTYPES
 from ..arithmetic import cast, cast_value, elementwise
 from ..builder import Builder
@@ -32,7 +32,7 @@ from .table import (
 
 
 def _ufunc(function: Any, op: str) -> Handler:
-    def handler(build: Builder, *args: Any, out: Any = None, dtype: Any = None) -> Any:
+    def handler(build: Builder, *args: Any, out: Any = None, where: Any = True, dtype: Any = None) -> Any:
         values = [array_or_number(build, value) for value in args]
         if function in OPERAND_DTYPES:
             values = [cast_value(v, OPERAND_DTYPES[function]) for v in values]
@@ -45,9 +45,18 @@ def _ufunc(function: Any, op: str) -> Handler:
         result = elementwise(build, op, values)
         if isinstance(result, ArrayValue) and result.ndim == 0:
             result = Scalar(result.element)
-        return also_into(build, out, result)
+        return also_into(build, out, _only_where(build, where, result, out))
 
     return handler
+
+
+def _only_where(build: Builder, condition: Any, result: Any, out: Any) -> Any:
+    """`where=`: elsewhere stays what is in `out`."""
+    if condition is True or (isinstance(condition, Scalar) and condition.is_constant and condition.value):
+        return result
+    if absent(out):
+        return build.refuse("where= without out= leaves the other elements undefined", "out=np.zeros_like(x)")
+    return where(build, condition, result, out.items[0] if isinstance(out, TupleValue) else out)
 
 
 for _function, _op in FUNCTIONS.items():
@@ -335,8 +344,8 @@ def fill(build: Builder, a: Any, value: Any) -> Any:
 
 
 @rule(np.copyto)
-def copyto(build: Builder, dst: Any, src: Any) -> Any:
-    indexing.write(build, indexing.memory_of(build, dst), src)
+def copyto(build: Builder, dst: Any, src: Any, casting: Any = None, where: Any = True) -> Any:
+    indexing.write(build, indexing.memory_of(build, dst), _only_where(build, where, array_or_number(build, src), dst))
     return Static(None)
 
 
@@ -359,22 +368,19 @@ def ndim(build: Builder, a: Any) -> Any:
 # ------------------------------------------------------------------------------------------------------ creation
 
 
-@rule(np.array, np.asarray, np.asanyarray)
+@rule(np.array)
 def array(build: Builder, object: Any, dtype: Any = None, *, copy: Any = None) -> Any:
-    wanted = dtype_or_none(build, dtype)
-    value = creation.array_of(build, object, wanted)
-    if isinstance(object, ArrayValue) and value.dtype == object.dtype and not _is_view_function(copy):
+    value = creation.array_of(build, object, dtype_or_none(build, dtype))
+    is_copied = copy is None or flag(copy)
+    if isinstance(object, Scalar) or (is_copied and isinstance(object, ArrayValue) and value.dtype == object.dtype):
         return shapes.copied(build, value)
     return value
 
 
-def _is_view_function(copy: Any) -> bool:
-    return copy is not None and not flag(copy)
-
-
 @rule(np.asarray, np.asanyarray)
 def asarray(build: Builder, a: Any, dtype: Any = None) -> Any:
-    return creation.array_of(build, a, dtype_or_none(build, dtype))
+    value = creation.array_of(build, a, dtype_or_none(build, dtype))
+    return shapes.copied(build, value) if isinstance(a, Scalar) and isinstance(a.expr, Load) else value
 
 
 @rule(np.ascontiguousarray)
