@@ -60,7 +60,7 @@ CALLS = [
     call("rows = np.where(m)[0]\ny = 0.0\nfor r in rows:\n    y += x[r, 0] ** 2", x=real(5, 2), m=M),
     call("x[np.tril_indices(3)] * x[np.triu_indices_from(x)]", x=real(3, 3)),
     call("i, j = np.unravel_index(np.argmax(x), x.shape)\ny = x[i, j] * i", x=real(3, 4)),
-    call("x.ravel()[np.ravel_multi_index((k, k + 1), x.shape)] * x[np.unravel_index(k, (3, 4))]", x=real(3, 4), k=integers(0, 1)),
+    call("x.flat[np.ravel_multi_index((k, k), x.shape)] * x[np.unravel_index(k, (3, 4))]", x=real(3, 4), k=K[:2]),
     # Slices: bounds and steps that are only known at run time, slices in variables.
     *(call("x[a:b:c]", x=real(5), a=a, b=b, c=c) for a, b, c in BOUNDS),
     call("x[7:] + x[-1:-9:-7].sum() + x[:-7]", x=real(5)),
@@ -133,7 +133,7 @@ CALLS = [
     call("w = np.hanning(5)\nw[0] = x[0]\ny = w * x", x=real(5)),
     # Only where a condition holds.
     call("np.divide(x, z, out=np.zeros_like(x), where=z > 0)", x=real(5), z=real(5)),
-    write("np.add(x, z, out=y, where=m)\nnp.exp(y, y, where=y > 0)\nnp.copyto(y, z, where=~m)", x=real(5), z=real(5), m=M),
+    write("np.add(x, z, y, where=m)\nnp.exp(y, y, where=y > 0)\nnp.copyto(y, z, where=~m)", x=real(5), z=real(5), m=M),
     # One element after the other.
     write("np.add.at(y, (k, np.s_[1:]), z)", x=real(4, 3), z=real(4, 2), k=K),
     write("np.multiply.at(y, k, z)\nnp.subtract.at(y, [0, 0], y[:2])", x=real(4), z=real(4), k=K, compiled=True),
