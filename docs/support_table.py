@@ -170,7 +170,8 @@ def _array_functions() -> Iterator[str]:
     elementwise = set(names.FUNCTIONS)
     handlers: dict[Any, list[str]] = {}
     for function, handler in TABLE.items():
-        if function not in elementwise and function not in ALWAYS_REFUSED:
+        is_at = isinstance(getattr(function, "__self__", None), np.ufunc)  # one row for all of them
+        if function not in elementwise and function not in ALWAYS_REFUSED and (not is_at or function == np.add.at):
             handlers.setdefault(handler, []).append(_called(function))
     methods = {handler: name for name, handler in METHODS.items()}
     for handler in [*handlers, *(handler for handler in methods if handler not in handlers)]:
@@ -195,8 +196,10 @@ def _compositions() -> Iterator[str]:
 
 
 def _called(function: Any) -> str:
-    if getattr(function, "__self__", None) is np.add:
-        return "np.add.at"
+    if function == np.add.at:
+        return "ufunc.at"
+    if function is slice:
+        return "slice"
     return f"np.linalg.{function.__name__}" if "linalg" in function.__module__ else f"np.{function.__name__}"
 
 
