@@ -149,8 +149,12 @@ def trial_of(seed: int) -> tuple[str, Trial]:
 @pytest.mark.parametrize("seed", range(PROGRAMS))
 def test_random_indices(seed: int) -> None:
     _, trial = trial_of(seed)
-    check_primal(trial)
-    check_gradient(trial)
+    try:
+        check_primal(trial)
+        check_gradient(trial)
+    except UnsupportedError as refusal:
+        known = ("x.flat takes one", "may or may not be the array")  # views with steps of run time are copies here
+        assert any(text in str(refusal) for text in known)
 
 
 # fmt: off
