@@ -639,6 +639,11 @@ def _view(stmt: View) -> ast.expr:
             if isinstance(stmt.how, Conform):
                 return _parse_call("conform_zeros" if stmt.how.zeros else "conform", base, shape)
             return ast.Call(ast.Attribute(base, "reshape", ast.Load()), [shape], [])
+        case Subscript(items=items) if all(isinstance(item, Pick) for item in items):
+            *first, last = items
+            one = Run(last.index, affine.ONE, affine.ONE)  # type: ignore[union-attr]
+            part = _subscript(base, stmt.base, (*first, one))  # x[k] is a number, and x[k:k+1] is memory
+            return ast.Call(ast.Attribute(part, "reshape", ast.Load()), [ast.Tuple([], ast.Load())], [])
         case Subscript(items=items):
             return _subscript(base, stmt.base, items)
     raise AssertionError(f"not a view: {stmt.how!r}")

@@ -22,10 +22,23 @@ from . import expressions, recursion
 from .arguments import SUPPORTED
 from .arithmetic import cast, elementwise
 from .calls_of_own import invoke
-from .numpy import choosing, einsum, functions, indexing, order, products, reductions, running  # noqa: F401 (register)
+from .numpy import choosing, einsum, functions, index_functions, indexing, order, products, reductions, running  # noqa: F401
 from .numpy.table import METHODS, TABLE, nearest
 from .source import read, unwrap
-from .values import NONE, ArrayValue, Closure, Method, Range, Scalar, Static, TupleValue, constant, static_int, whole
+from .values import (
+    NONE,
+    ArrayValue,
+    Closure,
+    Method,
+    Range,
+    Scalar,
+    Slice,
+    Static,
+    TupleValue,
+    constant,
+    static_int,
+    whole,
+)
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -133,11 +146,12 @@ def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict
     if all(map(is_known, given)) and callable(target):
         if args and (not isinstance(target, type) or target in (np.finfo, np.iinfo)):
             try:
-                return constant(target(*values[: len(args)], **dict(zip(kwargs, values[len(args) :], strict=False))))
+                made = target(*values[: len(args)], **dict(zip(kwargs, values[len(args) :], strict=False)))
             except Exception as problem:
                 if interpreter.frame.is_composition:
                     interpreter.build.refuse(str(problem), error=ArgumentError)
                 return interpreter.build.refuse(f"{name_of(target)} failed: {problem}")
+            return handed_in(interpreter, name_of(target), (name_of(target), repr((values, list(kwargs)))), made)
     name = name_of(target)
     if name.startswith("np.") and not kwargs and interpreter.build.is_top_level:
         result = external(interpreter, target, name, args)
@@ -158,6 +172,17 @@ def is_known(value: Any) -> bool:
         case Scalar():
             return value.is_constant
     return isinstance(value, Static)
+
+
+def handed_in(interpreter: Interpreter, name: str, key: Any, made: Any) -> Any:
+    """What was computed ahead of time: numbers stand in the program, arrays of NumPy's are handed in at every call."""
+    if isinstance(made, tuple):
+        return TupleValue(tuple(handed_in(interpreter, name, (key, k), item) for k, item in enumerate(made)))
+    if isinstance(made, np.ndarray) and made.dtype in SUPPORTED and name.startswith("np."):
+        if key not in interpreter.captured:
+            interpreter.hand_in("made", key, lambda: made, made)
+        return whole(interpreter.build.materialize(interpreter.captured[key][1], copy=True))
+    return constant(made)
 
 
 def external(interpreter: Interpreter, target: Any, name: str, args: list[Any]) -> Any:
@@ -192,6 +217,9 @@ def external(interpreter: Interpreter, target: Any, name: str, args: list[Any]) 
     out = Array(fresh, sample.dtype, tuple(Dim(fresh, axis) for axis in range(sample.ndim)))
     build.roots[fresh] = fresh
     build.emit(External(name, out, tuple(operands)))
+    for operand, given in zip(operands, samples, strict=True):
+        if isinstance(operand, Array) and np.may_share_memory(sample, given):
+            build.twin(out, operand)
     return whole(out)
 
 
@@ -319,6 +347,9 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
         if hasattr(owner.kind, "_fields") and name in owner.kind._fields:
             return owner.items[owner.kind._fields.index(name)]
         return Method(owner, name)
+    if isinstance(owner, Slice) and name in ("start", "stop", "step"):
+        part = getattr(owner, name)
+        return NONE if part is None else part
     if isinstance(owner, Scalar):
         owner_dims: tuple[Expr, ...] = ()
     elif isinstance(owner, ArrayValue):
@@ -342,6 +373,8 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
             return TABLE[np.matrix_transpose](build, owner)
         case "real":
             return owner
+        case "flat" if isinstance(owner, ArrayValue):
+            return indexing.flat(build, owner)
     if name in METHODS or name in compositions.METHODS:
         return Method(owner, name)
     return build.refuse(f"the array attribute .{name} is not supported")
@@ -361,7 +394,7 @@ def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any]
     if name in ("reshape", "transpose") and len(args) > 1:
         args = [TupleValue(tuple(args))]
     if name == "fill":
-        indexing.write(build, owner, args[0])
+        indexing.write(build, indexing.memory_of(build, owner), args[0])
         return NONE
     try:
         return function(build, owner, *args, **kwargs)
@@ -524,11 +557,6 @@ def make_tuple(kind: type) -> Callable[..., Any]:
     return builtin
 
 
-def make_slice(interpreter: Interpreter, *bounds: Any) -> Any:
-    parts = [expressions.none_as_absent(bound) for bound in bounds]
-    return indexing.Slice(*((None, *parts, None) if len(parts) == 1 else (*parts, None)[:3]))
-
-
 def number_items(interpreter: Interpreter, value: Any, start: Any = None) -> Any:
     """enumerate over a tuple."""
     first = 0 if start is None else static_int(start) or 0
@@ -579,6 +607,6 @@ def static_integer(interpreter: Interpreter, value: Any, what: Static) -> Any:
 BUILTINS: dict[Any, Callable[..., Any]] = {
     range: make_range, len: length, abs: absolute, pow: power, max: choose_extremum("max"), min: choose_extremum("min"),
     sum: total, float: to_float, bool: to_bool, print: show, tuple: make_tuple(tuple), list: make_tuple(list),
-    enumerate: number_items, zip: zipped, reversed: turned, isinstance: is_instance, slice: make_slice,
+    enumerate: number_items, zip: zipped, reversed: turned, isinstance: is_instance,
     compositions.registry.constant_integer: static_integer,
 }  # fmt: skip
