@@ -21,8 +21,10 @@ from ..rules.names import MATH, TO_INT, WHOLE_MATH
 from . import expressions, recursion
 from .arguments import SUPPORTED
 from .arithmetic import cast, elementwise
+from .builder import Builder
 from .calls_of_own import invoke
-from .numpy import functions, reductions
+from . import user as user  # its rules go into the table
+from .numpy import functions, reductions, special
 from .numpy.table import METHODS, TABLE, nearest
 from .source import read, unwrap
 from .values import NONE, ArrayValue, Closure, Method, Range, Scalar, Static, TupleValue, constant, static_int, whole
@@ -112,6 +114,9 @@ def _is_library(function: Any) -> bool:
 def name_of(target: Any) -> str:
     name = getattr(target, "__name__", None) or repr(target)
     module = getattr(target, "__module__", None) or ""
+    if module.split(".")[0] == "scipy" or (isinstance(target, np.ufunc) and not hasattr(np, name)):
+        public = [part for part in (module or "scipy.special").split(".") if not part.startswith("_")]
+        return ".".join([*public, name])
     if isinstance(target, np.ufunc) or module.split(".")[0] == "numpy":
         inner = module.split(".")[1:] if module.startswith("numpy.") and not module.startswith("numpy._") else []
         return ".".join(["np", *inner, name])
@@ -366,9 +371,17 @@ def math_function(interpreter: Interpreter, target: Any, args: list[Any]) -> Any
         top, bottom = (elementwise(build, "log", (n,)) for n in numbers)
         return Scalar(elementwise(build, "div", (top, bottom)).expr, weak=True)
     if target is math.hypot and len(numbers) != 2:
-        build.refuse("math.hypot takes two numbers here", "np.sqrt(x*x + y*y + z*z)")
+        return Scalar(_distance(build, numbers).expr, weak=True)
     result = elementwise(build, op, numbers)
     return Scalar(result.expr, weak=True)
+
+
+def _distance(build: Builder, numbers: list[Scalar]) -> Scalar:
+    """math.hypot of any number of operands."""
+    out = Scalar(Const(0.0, FLOAT64))
+    for number in numbers:
+        out = elementwise(build, "hypot", (out, number))
+    return out
 
 
 def to_int(interpreter: Interpreter, op: str, args: list[Any]) -> Any:

@@ -31,9 +31,10 @@ from ..ir.nodes import (
     leaves,
 )
 from ..ir.walk import blocks
-from ..rules.scalar import PRIMITIVES
+from ..rules.scalar import PRIMITIVES, UNKNOWN
 from .info import Info, roots_of
 
+ORDINALS = ("first", "second", "third", "fourth")
 Edge = tuple[str, tuple[tuple[str, bool], ...], Stmt]  # target, (source, only linear on the way), where
 
 
@@ -133,9 +134,7 @@ def differentiates(op: str, number: int) -> bool:
     if op not in PRIMITIVES:
         return False
     partials = PRIMITIVES[op].partials
-    if partials is None:
-        return False
-    return partials == () or partials[number] is not None
+    return partials is not None and partials[number] is not None
 
 
 def is_linear(expr: Call, number: int) -> bool:
@@ -168,6 +167,17 @@ def refuse_unknown(edges: list[Edge], function: Function, active: frozenset[str]
             )
         for expr in expressions(stmt):
             for node in subexpressions(expr):
-                if isinstance(node, Call) and node.op in PRIMITIVES and PRIMITIVES[node.op].partials == ():
-                    if any(name in active for arg in node.args for name, _ in sources_of(arg, roots)):
-                        raise UnsupportedError(f"{node.op} has no derivative rule", span=stmt.span)
+                if isinstance(node, Call) and node.op in PRIMITIVES:
+                    _refuse_unknown_partials(node, stmt, active, roots)
+
+
+def _refuse_unknown_partials(node: Call, stmt: Stmt, active: frozenset[str], roots: dict[str, str]) -> None:
+    partials = PRIMITIVES[node.op].partials or ()
+    for place, (arg, partial) in enumerate(zip(node.args, partials, strict=False)):
+        if partial is UNKNOWN and any(name in active for name, _ in sources_of(arg, roots)):
+            raise UnsupportedError(
+                f"{node.op} has no derivative rule for its {ORDINALS[place]} argument",
+                span=stmt.span,
+                because="a derivative goes through it",
+                help=("where none is wanted:  srcgrad.stop_gradient(...)  around that argument",),
+            )

@@ -10,9 +10,9 @@ style that srcgrad differentiates: its derivative needs no rule.  What it raises
 
 from __future__ import annotations
 
-from srcgrad.rules.compositions import registry, statistics
+from srcgrad.rules.compositions import registry, special, statistics
 
 COMPOSITIONS = registry.COMPOSITIONS
 METHODS = registry.METHODS
 
-__all__ = ["COMPOSITIONS", "METHODS", "registry", "statistics"]
+__all__ = ["COMPOSITIONS", "METHODS", "registry", "special", "statistics"]
