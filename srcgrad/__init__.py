@@ -20,7 +20,9 @@ from srcgrad.errors import (
     SrcgradError,
     UnsupportedError,
 )
+from srcgrad.rules.user import rule, stop_gradient
 from srcgrad.runtime.memory import release_memory
+from srcgrad.testing import check_grad
 
 __version__ = "0.1.0"
 
@@ -42,6 +44,9 @@ __all__ = [
     "SourceError",
     "SrcgradError",
     "UnsupportedError",
+    "check_grad",
     "grad",
     "release_memory",
+    "rule",
+    "stop_gradient",
 ]

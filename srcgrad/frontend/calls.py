@@ -18,15 +18,16 @@ from ..ir.nodes import FLOAT64, INT64, Array, Call, Const, Dim, Expr, External, 
 from ..rules import compositions
 from ..rules.compositions import COMPOSITIONS
 from ..rules.names import MATH, TO_INT, WHOLE_MATH
+from ..rules.user import UserRule
 from . import expressions, recursion
 from .arguments import SUPPORTED
 from .arithmetic import cast, elementwise
 from .builder import Builder
 from .calls_of_own import invoke
-from . import user as user  # its rules go into the table
 from .numpy import functions, reductions, special
 from .numpy.table import METHODS, TABLE, nearest
 from .source import read, unwrap
+from .user import call_rule
 from .values import NONE, ArrayValue, Closure, Method, Range, Scalar, Static, TupleValue, constant, static_int, whole
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ def apply(interpreter: Interpreter, function: Any, args: list[Any], kwargs: dict
 def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """A call of a Python object that is known: NumPy's, Python's, or the user's function."""
     build = interpreter.build
+    if isinstance(target, UserRule):
+        return call_rule(interpreter, target, args, kwargs)
     try:
         if target in TABLE:
             return TABLE[target](build, *args, **kwargs)

@@ -86,7 +86,8 @@ def edges_of(block: Block, roots: dict[str, str]) -> Iterator[Edge]:
                 yield left.name, ((right.name, True),), stmt
                 yield right.name, ((left.name, True),), stmt
             case Library(out=out, args=args):
-                sources = tuple((roots.get(a.name, a.name), False) for a in args if isinstance(a, Array))
+                read = [a for a in args if isinstance(a, (Array, Expr))]
+                sources = tuple(s for a in read for s in sources_of(a, roots, False))
                 if out.dtype.kind == "f":
                     yield roots.get(out.name, out.name), sources, stmt
             case External(out=out, args=args):

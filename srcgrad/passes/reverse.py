@@ -77,6 +77,7 @@ from .info import Info, roots_of
 from .invoke import adjoint_of_call, is_differentiated
 from .scopes import Scopes, first_writes_of, written_by
 from .signs import Signs
+from .vjp import adjoint_by_vjp, is_users
 
 END = 1_000_000_000  # the label of the end of the forward part
 
@@ -154,7 +155,7 @@ class _Reverse:
             out.append(with_blocks(labelled, inner) if inner else labelled)
             if isinstance(stmt, Invoke) and is_differentiated(self, stmt):
                 out[-1] = replace(labelled, half="forward")  # type: ignore[call-arg]
-            if isinstance(stmt, (While, Invoke)):
+            if isinstance(stmt, (While, Invoke)) or is_users(stmt):
                 out.append(Comment("", label=self.next_label()))  # here `trip` is the count, and arrays are written
         return tuple(out)
 
@@ -315,6 +316,8 @@ class _Reverse:
                 if not then and not orelse:
                     return []
                 return [If(self.old(condition, at), tuple(then), tuple(orelse), label=at)]
+            case Library(out=out) if self.is_active(out) and is_users(stmt):
+                return adjoint_by_vjp(self, stmt)
             case Library(routine=routine, out=out, args=args) if self.is_active(out):
                 return self.library(routine, out, args, at)
             case Invoke(half="forward"):
