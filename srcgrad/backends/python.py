@@ -77,7 +77,10 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # astor touches ast.Num
     import astor
 
-NAMESPACES = {"special": "scipy_special as special", "user": "user"}  # modules of the runtime, as generated text calls them
+NAMESPACES = {
+    "special": "scipy_special as special",
+    "user": "user",
+}  # modules of the runtime, as generated text calls them
 MARK = "#: "  # a comment travels through the tree as a string statement
 WIDENED = (
     "add", "sub", "mul", "neg", "pos", "floordiv", "mod", "fmod", "abs", "maximum", "minimum", "max", "min", "square",

@@ -24,7 +24,7 @@ from .arguments import SUPPORTED
 from .arithmetic import cast, elementwise
 from .builder import Builder
 from .calls_of_own import invoke
-from .numpy import functions, reductions, special
+from .numpy import functions, reductions
 from .numpy.table import METHODS, TABLE, nearest
 from .source import read, unwrap
 from .user import call_rule

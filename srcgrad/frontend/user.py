@@ -57,9 +57,7 @@ def _bound(build: Builder, own: UserRule, args: list[Any], kwargs: dict[str, Any
 
 
 def _on_numbers(build: Builder, own: ScalarRule, values: list[Any]) -> Any:
-    kinds = [
-        (float if v.dtype.kind == "f" else int) if isinstance(v, Scalar) and v.weak else v.dtype for v in values
-    ]
+    kinds = [(float if v.dtype.kind == "f" else int) if isinstance(v, Scalar) and v.weak else v.dtype for v in values]
     dtype = result_dtype(tuple(kinds))
     operands = [cast_value(v, dtype if v.dtype.kind == "f" else INT64) for v in values]
     if all(isinstance(v, Scalar) for v in operands):
@@ -71,14 +69,14 @@ def _on_numbers(build: Builder, own: ScalarRule, values: list[Any]) -> Any:
 
 def _on_arrays(interpreter: Interpreter, own: ArrayRule, values: list[Any]) -> Any:
     build = interpreter.build
-    operands: list[Any] = [
-        build.in_order(v) if isinstance(v, ArrayValue) else build.capture(v.expr) for v in values
-    ]
+    operands: list[Any] = [build.in_order(v) if isinstance(v, ArrayValue) else build.capture(v.expr) for v in values]
     if isinstance(own.result, type):
         number = build.allocate(own.__name__, np.dtype(own.result), (affine.ONE,))
         build.emit(Library(own.routine, number, tuple(operands)))
         return Scalar(Load(number, (affine.ZERO,)))
-    like = _like(interpreter, own, [whole(o) if not isinstance(v, Scalar) else v for o, v in zip(operands, values, strict=True)])
+    like = _like(
+        interpreter, own, [whole(o) if not isinstance(v, Scalar) else v for o, v in zip(operands, values, strict=True)]
+    )
     out = build.allocate(own.__name__, like.dtype, like.dims)
     build.emit(Library(own.routine, out, tuple(operands)))
     return whole(out)

@@ -86,7 +86,9 @@ def parallelise(function: Function) -> Function:
 def _calls_users(stmt: Stmt) -> bool:
     """Does it call a function of the user's, which may need Python's interpreter?"""
     calls = (node.op for expr in expressions(stmt) for node in subexpressions(expr) if isinstance(node, Call))
-    return (isinstance(stmt, Library) and stmt.routine.startswith("user.")) or any(op.startswith("user.") for op in calls)
+    return (isinstance(stmt, Library) and stmt.routine.startswith("user.")) or any(
+        op.startswith("user.") for op in calls
+    )
 
 
 @dataclass(frozen=True)

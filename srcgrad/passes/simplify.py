@@ -14,8 +14,8 @@ import numpy as np
 
 from ..ir.nodes import BOOL, Call, Const, Expr, Function, Old, Stmt, Sweep
 from ..ir.walk import blocks, children, map_expressions, rebuild, with_blocks
-
 from ..rules.names import UFUNCS
+
 
 def simplify(function: Function) -> Function:
     return replace(function, body=tuple(_in_sweep(s) if isinstance(s, Sweep) else s for s in function.body))
@@ -61,7 +61,9 @@ def simpler(expr: Expr) -> Expr:
             return Const(x != y, BOOL)
         case Call(op="not", args=(Const(value=value),)):
             return Const(not value, BOOL)
-        case Call(op=op, args=args) if op in UFUNCS and expr.dtype.kind == "f" and all(isinstance(a, Const) for a in args):
+        case Call(op=op, args=args) if (
+            op in UFUNCS and expr.dtype.kind == "f" and all(isinstance(a, Const) for a in args)
+        ):
             return _folded(expr)
     return expr
 

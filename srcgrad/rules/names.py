@@ -89,7 +89,8 @@ MATH: dict[Callable[..., Any], str] = {
     math.asinh: "arcsinh", math.acosh: "arccosh", math.atanh: "arctanh", math.degrees: "rad2deg",
     math.radians: "deg2rad", math.pow: "pow", math.fabs: "abs", math.fmod: "fmod", math.remainder: "ieee_remainder",
     math.copysign: "copysign", math.hypot: "hypot", math.erf: "erf", math.erfc: "erfc", math.gamma: "gamma",
-    math.lgamma: "lgamma", math.nextafter: "nextafter", math.isnan: "isnan", math.isinf: "isinf", math.isfinite: "isfinite", math.ldexp: "ldexp",
+    math.lgamma: "lgamma", math.nextafter: "nextafter",
+    math.isnan: "isnan", math.isinf: "isinf", math.isfinite: "isfinite", math.ldexp: "ldexp",
 }
 for _name in ("cbrt", "exp2"):  # Python 3.11
     if hasattr(math, _name):

@@ -69,7 +69,7 @@ DEGREE = math.pi / 180
 # Partials that need more than a line.
 
 
-def UNKNOWN(*operands: Expr) -> Any:  # noqa: N802 (it stands in tables, as None does)
+def UNKNOWN(*operands: Expr) -> Any:
     """The partial that nobody has written: `find_active` sees that nobody asks for it."""
     raise AssertionError(operands)
 
@@ -300,8 +300,10 @@ PRIMITIVES: dict[str, Primitive] = {
                              singular=True, cost=40),
     "lgamma":      Primitive("log_gamma({})", (lambda x, out: call("digamma", x),), (POSITIVE,),
                              singular=True, cost=40),
-    "digamma":     Primitive("digamma({})", (lambda x, out: call("trigamma", x),), (POSITIVE,), singular=True, cost=40),
-    "trigamma":    Primitive("trigamma({})", (lambda x, out: -2.0 * call("zeta", number(3.0, x), x),), (POSITIVE,), singular=True, cost=40),
+    "digamma":     Primitive("digamma({})", (lambda x, out: call("trigamma", x),), (POSITIVE,),
+                             singular=True, cost=40),
+    "trigamma":    Primitive("trigamma({})", (lambda x, out: -2.0 * call("zeta", number(3.0, x), x),), (POSITIVE,),
+                             singular=True, cost=40),
 
     # steps: flat between their jumps
     "floor":       Primitive("np.floor({})",     None, (REAL,), {(1.0,): (0.0,)}, integer="{}"),

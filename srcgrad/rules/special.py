@@ -2,8 +2,8 @@
 
     "erfcx": special("erfcx", (lambda x, out: 2.0 * (x * out) - TWO_OVER_ROOT_PI,), (REAL,))
 
-Where SciPy itself has no derivative by an operand (the order of a Bessel function), ours is `UNKNOWN`: an error where it
-is asked for.
+Where SciPy itself has no derivative by an operand (the order of a Bessel function), ours is `UNKNOWN`: an error where
+it is asked for.
 """
 
 from __future__ import annotations
@@ -28,8 +28,6 @@ from .scalar import (
     Interval,
     Partial,
     Primitive,
-    log_slope,
-    number,
     pick,
 )
 
@@ -92,6 +90,11 @@ def beta_density(a: Expr, b: Expr, x: Expr) -> Expr:
     return call("exp", powers - call("betaln", a, b))
 
 
+def huber_scale(delta: Expr, r: Expr, out: Expr) -> Expr:
+    size = call("abs", r)
+    return pick(less(delta, size), size - delta, 0.0)
+
+
 def huber_slope(delta: Expr, r: Expr, out: Expr) -> Expr:
     return pick(less(r, -delta), -delta, pick(less(delta, r), delta, r))
 
@@ -114,7 +117,7 @@ def box_power(log: str) -> Partial:
 
 
 def inverse_box(shift: float) -> tuple[Partial, Partial]:
-    """With w = out + shift = (1 + lmbda y)**(1 / lmbda): w**(1 - lmbda), and w y**2 (log(1 + t) / t)' at t = lmbda y."""
+    """With w = out + shift: w**(1 - lmbda), and w y**2 times the slope of log(1 + t) / t at t = lmbda y."""
 
     def by_y(y: Expr, power: Expr, out: Expr) -> Expr:
         return call("pow", out + shift if shift else out, 1.0 - power)
@@ -126,11 +129,23 @@ def inverse_box(shift: float) -> tuple[Partial, Partial]:
 
 
 def elliptic_first(m: Expr, out: Expr) -> Expr:
-    return unless_zero(m, math.pi / 8, (call("ellipe", m) / (1.0 - m) - out) / (2.0 * m))
+    return near_zero(m, FIRST_KIND, (call("ellipe", m) / (1.0 - m) - out) / (2.0 * m))
 
 
 def elliptic_second(m: Expr, out: Expr) -> Expr:
-    return unless_zero(m, -math.pi / 8, (out - call("ellipk", m)) / (2.0 * m))
+    return near_zero(m, SECOND_KIND, (out - call("ellipk", m)) / (2.0 * m))
+
+
+FIRST_KIND = tuple(math.pi / 2 * c for c in (1 / 4, 9 / 32, 75 / 256, 1225 / 4096, 19845 / 65536))
+SECOND_KIND = tuple(-math.pi / 2 * c for c in (1 / 4, 3 / 32, 15 / 256, 175 / 4096, 2205 / 65536))
+
+
+def near_zero(x: Expr, series: tuple[float, ...], slope: Expr) -> Expr:
+    """A slope by its series near 0, where the formula cancels."""
+    total: Any = series[-1]
+    for coefficient in series[-2::-1]:
+        total = coefficient + x * total
+    return pick(less(call("abs", x), 1e-3), total, slope)
 
 
 # fmt: off
@@ -196,10 +211,10 @@ SPECIAL: dict[str, Primitive] = {
     "kl_div":      special("kl_div", (lambda x, y, out: call("log", x / y),
                                       lambda x, y, out: 1.0 - unless_zero(x, 0.0, x / y)),
                            (POSITIVE, POSITIVE), corners={(0.0, 1.0): (-INF, 1.0), (1.0, 1.0): (0.0, 0.0)}, cost=20),
-    "huber":       special("huber", (lambda delta, r, out: pick(less(delta, call("abs", r)), call("abs", r) - delta, 0.0),
-                                     huber_slope), (POSITIVE, REAL), singular=False, cost=8,
+    "huber":       special("huber", (huber_scale, huber_slope), (POSITIVE, REAL), singular=False, cost=8,
                            corners={(1.0, 1.0): (0.0, 1.0), (1.0, 3.0): (2.0, 1.0), (1.0, -3.0): (2.0, -1.0)}),
-    "pseudo_huber": special("pseudo_huber", (pseudo_huber_scale, lambda delta, r, out: r / call("hypot", 1.0, r / delta)),
+    "pseudo_huber": special("pseudo_huber", (pseudo_huber_scale,
+                                             lambda delta, r, out: r / call("hypot", 1.0, r / delta)),
                            (POSITIVE, REAL), cost=20),
 
     # powers and exponentials
@@ -207,7 +222,8 @@ SPECIAL: dict[str, Primitive] = {
                            (POSITIVE, REAL), corners={(2.0, 0.0): (0.5, math.log(2) ** 2 / 2)}),
     "boxcox1p":    special("boxcox1p", (lambda x, power, out: call("pow", 1.0 + x, power - 1.0), box_power("log1p")),
                            (POSITIVE, REAL), corners={(1.0, 0.0): (0.5, math.log(2) ** 2 / 2)}),
-    "inv_boxcox":  special("inv_boxcox", inverse_box(0.0), (POSITIVE, POSITIVE), corners={(2.0, 0.0): (math.exp(2), -2 * math.exp(2))}),
+    "inv_boxcox":  special("inv_boxcox", inverse_box(0.0), (POSITIVE, POSITIVE),
+                           corners={(2.0, 0.0): (math.exp(2), -2 * math.exp(2))}),
     "inv_boxcox1p": special("inv_boxcox1p", inverse_box(1.0), (POSITIVE, POSITIVE)),
     "exprel":      special("exprel", (lambda x, out: call("exprel_slope", x),), (REAL,), corners={(0.0,): (0.5,)}),
     "exprel_slope": special("exprel_slope", (UNKNOWN,), (REAL,)),
@@ -255,7 +271,8 @@ SPECIAL: dict[str, Primitive] = {
 # fmt: off
 # Functions of SciPy that are a row of `scalar`, or a row above by another name.
 ALIASES: dict[Any, str] = {
-    scipy.special.erf: "erf", scipy.special.erfc: "erfc", scipy.special.psi: "digamma", scipy.special.gamma: "scipy_gamma",
+    scipy.special.erf: "erf", scipy.special.erfc: "erfc", scipy.special.psi: "digamma",
+    scipy.special.gamma: "scipy_gamma",
     scipy.special.log1p: "log1p", scipy.special.expm1: "expm1", scipy.special.exp2: "exp2",
     scipy.special.cbrt: "cbrt", scipy.special.round: "rint", np.i0: "i0",
 }

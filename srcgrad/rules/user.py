@@ -1,12 +1,12 @@
 """What users say about derivatives: that there is none, or what it is.
 
-    w = stop_gradient(x) * x      →      x_b = w_b * x          (the first x counts as a constant)
+w = stop_gradient(x) * x      →      x_b = w_b * x          (the first x counts as a constant)
 
-    @rule(partials=(lambda x: 2 * x,))
-    def square(x): ...            →      a row of the table in `scalar`: its partials are functions of the user's as well
+@rule(partials=(lambda x: 2 * x,))
+def square(x): ...            →      a row of the table in `scalar`: its partials are functions of the user's as well
 
-    @rule(vjp=..., result="x")
-    def solve(x): ...             →      a library call, whose adjoint is one call of the user's vjp
+@rule(vjp=..., result="x")
+def solve(x): ...             →      a library call, whose adjoint is one call of the user's vjp
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from ..errors import OptionError
 from ..ir.nodes import Call
 from ..runtime import user
 from .scalar import PRIMITIVES, REAL, UNKNOWN, Partial, Primitive
-
 
 NUMBERS: set[str] = set()  # the routines whose result is a number, in memory of one element
 
@@ -80,8 +79,8 @@ def rule(
         `vjp(v, out, *args)` gives the cotangents of the arguments, a tuple, where `out` is the result and `v` its
         cotangent.  None stands for zeros.  For one argument the cotangent may stand alone.
     result : str, type or callable, with `vjp`
-        What the result is like: the name of an argument of its shape and dtype; `float` or `np.float32` for a number; or
-        a function of the arguments that makes an array of its shape and dtype, as in
+        What the result is like: the name of an argument of its shape and dtype; `float` or `np.float32` for a number;
+        or a function of the arguments that makes an array of its shape and dtype, as in
         `lambda x, w: np.empty((len(x), w.shape[1]))`.
     name : str, optional
         What it is called in generated code; otherwise as the function.
@@ -115,7 +114,7 @@ def rule(
     def decorate(function: Callable[..., Any]) -> UserRule:
         if not callable(function):
             raise OptionError(f"rule takes a function, not a {type(function).__name__}")
-        called = name or getattr(function, "__name__", "")
+        called = str(name or getattr(function, "__name__", ""))
         called = called if called.isidentifier() else "function"
         if vjp is None:
             given = partials if isinstance(partials, (tuple, list)) else (partials,)
@@ -129,7 +128,7 @@ class UserRule:
     """A function with a derivative of the user's own."""
 
     def __init__(self, function: Callable[..., Any], called: str) -> None:
-        functools.update_wrapper(self, function, updated=())
+        functools.update_wrapper(self, function, updated=())  # type: ignore[arg-type]
         self.__name__ = called
         self.function = function
         self.parameters: tuple[str, ...] = ()
@@ -200,7 +199,9 @@ class ArrayRule(UserRule):
         if not self.parameters:
             self._read_parameters(_count(vjp, 3) - 2)
         if isinstance(result, str) and result not in self.parameters:
-            raise OptionError(f"result={result!r} is no argument of {called}", help=(f"one of {', '.join(self.parameters)}",))
+            raise OptionError(
+                f"result={result!r} is no argument of {called}", help=(f"one of {', '.join(self.parameters)}",)
+            )
         self.vjp, self.result = vjp, result
         is_number = isinstance(result, type)
         self.routine = f"user.{user.add_array(called, function, vjp, self.parameters, is_number)}"
@@ -233,13 +234,21 @@ def _bound(own: UserRule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tupl
 
 
 def _kind(value: Any) -> Any:
-    return type(value) if isinstance(value, (int, float)) and not isinstance(value, np.generic) else np.asarray(value).dtype
+    return (
+        type(value)
+        if isinstance(value, (int, float)) and not isinstance(value, np.generic)
+        else np.asarray(value).dtype
+    )
 
 
 def result_dtype(kinds: tuple[Any, ...]) -> np.dtype:
     """The dtype of a sum of operands of these dtypes (or Python's int and float); float64 where all are whole."""
-    floats = [np.dtype(k) for k in kinds if k is not float and k is not int and k is not bool and np.dtype(k).kind == "f"]
-    whole = [np.dtype(k) for k in kinds if k is not float and k is not int and k is not bool and np.dtype(k).kind in "iu"]
+    floats = [
+        np.dtype(k) for k in kinds if k is not float and k is not int and k is not bool and np.dtype(k).kind == "f"
+    ]
+    whole = [
+        np.dtype(k) for k in kinds if k is not float and k is not int and k is not bool and np.dtype(k).kind in "iu"
+    ]
     return np.result_type(*floats, *whole) if floats else np.dtype(np.float64)
 
 

@@ -1,8 +1,8 @@
 """scipy.special's functions of real numbers, for generated code: `special.i0(x)`.
 
-In plain Python they are SciPy's.  Compiled, they are the C functions behind those (`scipy.special.cython_special`), known
-to LLVM by name, so that machine code on disk finds them in the next process; float32 goes through float64.  The few that
-loops of neural networks and statistics are full of are written out here: those vectorise.
+In plain Python they are SciPy's.  Compiled, they are the C functions behind those (`scipy.special.cython_special`),
+known to LLVM by name, so that machine code on disk finds them in the next process; float32 goes through float64.  The
+few that loops of neural networks and statistics are full of are written out here: those vectorise.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from srcgrad.runtime.vector_math import exp, log, log1p
 
 # fmt: off
 ONE_OPERAND = (
-    "dawsn", "ellipe", "ellipk", "entr", "erfcinv", "erfcx", "erfinv", "exp1", "expi", "exprel", "gamma", "gammaln", "i0",
-    "i0e", "i1", "i1e", "j0", "j1", "k0", "k0e", "k1", "k1e", "log_ndtr", "loggamma", "logit", "ndtr", "ndtri", "psi",
-    "rgamma", "spence", "y0", "y1",
+    "dawsn", "ellipe", "ellipk", "entr", "erfcinv", "erfcx", "erfinv", "exp1", "expi", "exprel", "gamma", "gammaln",
+    "i0", "i0e", "i1", "i1e", "j0", "j1", "k0", "k0e", "k1", "k1e", "log_ndtr", "loggamma", "logit", "ndtr", "ndtri",
+    "psi", "rgamma", "spence", "y0", "y1",
 )
 TWO_OPERANDS = (
     "beta", "betaln", "binom", "boxcox", "boxcox1p", "expn", "gammainc", "gammaincc", "gammainccinv", "gammaincinv",

@@ -1,7 +1,7 @@
 """Functions of the user's that generated code calls: `user.squash(x)`, `user.solve(out, a, b)`.
 
-Each is put here under a name of its own.  In plain Python it runs as it is.  Compiled, Numba compiles it too; what Numba
-can't compile runs in Python's interpreter, in the middle of compiled code.
+Each is put here under a name of its own.  In plain Python it runs as it is.  Compiled, Numba compiles it too; what
+Numba can't compile runs in Python's interpreter, in the middle of compiled code.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any
 import numba
 import numpy as np
 from numba.core import types
-from numba.core.errors import NumbaError
 from numba.extending import overload
 
 from srcgrad.errors import ArgumentError, CotangentShapeError, RuntimeShapeError
+
 
 def named(name: str) -> Any:
     return globals()[name]
@@ -68,7 +68,9 @@ def add_scalar(name: str, function: Callable[..., Any], parameters: tuple[str, .
         )  # fmt: skip
 
     globals()[own] = _define(f"def {own}({listed}):\n    return run({listed})\n", own, run=run)
-    overload(globals()[own])(_define(f"def choose_for({listed}):\n    return choose({listed})\n", "choose_for", choose=choose))
+    overload(globals()[own])(
+        _define(f"def choose_for({listed}):\n    return choose({listed})\n", "choose_for", choose=choose)
+    )
     return own
 
 
@@ -79,7 +81,7 @@ def _compiled(function: Any, kinds: tuple[types.Type, ...]) -> Any:
         inner = numba.njit(function) if type(function).__name__ == "function" else function
         probe = numba.njit(_define(f"def probe({operands}):\n    return inner({operands})\n", "probe", inner=inner))
         probe.compile(kinds)
-    except (NumbaError, NotImplementedError, TypeError):
+    except Exception:  # whatever Numba does not like about it: Python may
         return None
     return probe
 
@@ -98,9 +100,11 @@ def add_array(
     while f"{own}_vjp" in globals():
         own = _free(f"{own}_1")
     listed = ", ".join(_places(len(parameters)))
-    _add_call(own, f"{own}(out, {listed})", _runner(own, function, is_number), _Chooser(own, function, parameters))
+    _add_call(
+        own, f"{own}(out, {listed})", _runner(name, function, is_number), _Chooser(own, name, function, parameters)
+    )
     head = f"{own}_vjp(found, v, out, {listed})"
-    _add_call(f"{own}_vjp", head, _vjp_runner(own, vjp, parameters), _Chooser(own, vjp, parameters, is_vjp=True))
+    _add_call(f"{own}_vjp", head, _vjp_runner(name, vjp, parameters), _Chooser(own, name, vjp, parameters, True))
     return own
 
 
@@ -111,23 +115,23 @@ def _add_call(own: str, head: str, run: Callable[..., Any], choose: Callable[...
     overload(globals()[own])(chooser)
 
 
-def _runner(own: str, function: Callable[..., Any], is_number: bool) -> Callable[..., None]:
+def _runner(name: str, function: Callable[..., Any], is_number: bool) -> Callable[..., None]:
     def run(out: Any, *args: Any) -> None:
         result, wanted = np.asarray(function(*args)), () if is_number else out.shape
         if result.shape != wanted:
-            raise RuntimeShapeError(f"{own} gave a result of shape {result.shape}, its rule says {wanted}")
+            raise RuntimeShapeError(f"{name} gave a result of shape {result.shape}, its rule says {wanted}")
         out[...] = result
 
     return run
 
 
-def _vjp_runner(own: str, vjp: Callable[..., Any], parameters: tuple[str, ...]) -> Callable[..., None]:
+def _vjp_runner(called: str, vjp: Callable[..., Any], parameters: tuple[str, ...]) -> Callable[..., None]:
     def run(found: Any, v: Any, out: Any, *args: Any) -> None:
         given = vjp(v, out, *args)
         if not isinstance(given, (tuple, list)):
             given = (given,)
         if len(given) != len(args):
-            raise ArgumentError(f"the vjp of {own} gave {len(given)} cotangents for {len(args)} arguments")
+            raise ArgumentError(f"the vjp of {called} gave {len(given)} cotangents for {len(args)} arguments")
         start = 0
         for name, arg, cotangent in zip(parameters, args, given, strict=True):
             if np.asarray(arg).dtype.kind != "f":
@@ -139,7 +143,7 @@ def _vjp_runner(own: str, vjp: Callable[..., Any], parameters: tuple[str, ...]) 
                 continue
             if np.shape(cotangent) != np.shape(arg):
                 raise CotangentShapeError(
-                    f"the vjp of {own} gave a cotangent of shape {np.shape(cotangent)} for {name}, which has shape "
+                    f"the vjp of {called} gave a cotangent of shape {np.shape(cotangent)} for {name}, which has shape "
                     f"{np.shape(arg)}"
                 )
             part[...] = np.ravel(cotangent)
@@ -150,8 +154,9 @@ def _vjp_runner(own: str, vjp: Callable[..., Any], parameters: tuple[str, ...]) 
 class _Chooser:
     """What compiled code calls, for operands of these types."""
 
-    def __init__(self, own: str, function: Any, parameters: tuple[str, ...], is_vjp: bool = False) -> None:
-        self.own, self.function, self.parameters, self.is_vjp = own, function, parameters, is_vjp
+    def __init__(self, own: str, name: str, function: Any, parameters: tuple[str, ...], is_vjp: bool = False) -> None:
+        self.own, self.name, self.function = own, name, function
+        self.parameters, self.is_vjp = parameters, is_vjp
 
     def __call__(self, *kinds: Any) -> Any:
         heads = ("found", "v", "out") if self.is_vjp else ("out",)
@@ -170,7 +175,7 @@ class _Chooser:
         places = _places(len(self.parameters))
         operands = ", ".join((*(("v", "out") if self.is_vjp else ()), *places))
         if not self.is_vjp:
-            message = f"{self.own} gave a result of another shape than its rule says"
+            message = f"{self.name} gave a result of another shape than its rule says"
             if isinstance(given, types.Array) and given.ndim == kinds[0].ndim:
                 check = [f"if given.shape != out.shape:\n        raise RuntimeShapeError({message!r})"]
                 return [f"given = inner({operands})", *check, "out[...] = given"]
@@ -179,14 +184,14 @@ class _Chooser:
         parts = tuple(given.types) if isinstance(given, types.BaseTuple) else (given,)
         args = kinds[3:]
         if len(parts) != len(args):
-            raise ArgumentError(f"the vjp of {self.own} gave {len(parts)} cotangents for {len(args)} arguments")
+            raise ArgumentError(f"the vjp of {self.name} gave {len(parts)} cotangents for {len(args)} arguments")
         lines = [f"given = inner({operands})", "start = 0"]
         for k, (part, arg, x) in enumerate(zip(parts, args, places, strict=True)):
             if not isinstance(getattr(arg, "dtype", arg), types.Float):
                 continue
             item = f"given[{k}]" if isinstance(given, types.BaseTuple) else "given"
             size = f"{x}.size" if isinstance(arg, types.Array) else "1"
-            message = f"the vjp of {self.own} gave a cotangent of another shape for {self.parameters[k]}"
+            message = f"the vjp of {self.name} gave a cotangent of another shape for {self.parameters[k]}"
             if isinstance(part, types.NoneType):
                 lines.append(f"found[start : start + {size}] = 0.0")
             elif isinstance(part, types.Array) and isinstance(arg, types.Array) and part.ndim == arg.ndim:
