@@ -38,6 +38,9 @@ INTERNAL = {
     "exponent",
     "exprel_slope",
     "log1p_ratio_slope",
+    "eval_jacobi",
+    "eval_genlaguerre",
+    "eval_chebyu",
 }
 
 # fmt: off

@@ -25,6 +25,7 @@ from .arithmetic import cast, elementwise
 from .builder import Builder
 from .calls_of_own import invoke
 from .numpy import functions, reductions
+from .numpy import special as special  # its rules go into the table
 from .numpy.table import METHODS, TABLE, nearest
 from .source import read, unwrap
 from .user import call_rule

@@ -28,6 +28,7 @@ from .scalar import (
     Interval,
     Partial,
     Primitive,
+    number,
     pick,
 )
 
@@ -36,6 +37,7 @@ ROOT_TAU = math.sqrt(2 * math.pi)
 ROOT_HALF = math.sqrt(0.5)
 PROBABILITY = Interval(0.05, 0.95)
 ORDER = Interval(0.5, 3.0)
+DEGREE = Interval(0, 4, np.dtype(np.int64))
 
 
 def special(name: str, partials: tuple[Partial | None, ...], domain: tuple[Interval, ...], **more: Any) -> Primitive:
@@ -64,6 +66,51 @@ def bessel(op: str, ahead: float, behind: float, own: Partial = lambda v, x, out
         return halved if extra is None else halved + extra
 
     return UNKNOWN, slope
+
+
+def as_real(n: Expr, x: Expr) -> Expr:
+    return n if n.dtype == x.dtype else Call("cast", (n,), x.dtype)
+
+
+def polynomial(op: str, factor: Any, neighbour: str = "") -> Partial:
+    """The slope of a polynomial of degree n: a factor times one of degree n - 1; 0 for n = 0."""
+
+    def slope(n: Expr, x: Expr, out: Expr) -> Expr:
+        lower = Call(neighbour or op, (call("sub", n, 1), x), x.dtype)
+        return select(compare("eq", n, 0), number(0.0, x), factor(as_real(n, x)) * lower)
+
+    return slope
+
+
+def legendre_slope(n: Expr, x: Expr, out: Expr) -> Expr:
+    one = number(1.0, x)
+    lower = Call("eval_jacobi", (call("sub", n, 1), one, one, x), x.dtype)
+    return select(compare("eq", n, 0), number(0.0, x), 0.5 * (as_real(n, x) + 1.0) * lower)
+
+
+def laguerre_slope(n: Expr, x: Expr, out: Expr) -> Expr:
+    lower = Call("eval_genlaguerre", (call("sub", n, 1), number(1.0, x), x), x.dtype)
+    return select(compare("eq", n, 0), number(0.0, x), -lower)
+
+
+def student_density(df: Expr, t: Expr, out: Expr) -> Expr:
+    scale = call("exp", call("gammaln", 0.5 * (df + 1.0)) - call("gammaln", 0.5 * df))
+    power = call("pow", 1.0 + t * t / df, -0.5 * (df + 1.0))
+    return scale / call("sqrt", math.pi * df) * power
+
+
+def owens_first(h: Expr, a: Expr, out: Expr) -> Expr:
+    return -0.5 / ROOT_TAU * call("exp", -0.5 * (h * h)) * call("erf", ROOT_HALF * (a * h))
+
+
+def owens_second(h: Expr, a: Expr, out: Expr) -> Expr:
+    widened = 1.0 + a * a
+    return call("exp", -0.5 * (h * h) * widened) / (2 * math.pi * widened)
+
+
+def elliptic_root(phi: Expr, m: Expr) -> Expr:
+    sine = call("sin", phi)
+    return call("sqrt", 1.0 - m * (sine * sine))
 
 
 def psi(x: Any) -> Expr:
@@ -164,6 +211,10 @@ SPECIAL: dict[str, Primitive] = {
     "ndtri":       special("ndtri", (lambda x, out: ROOT_TAU * call("exp", 0.5 * (out * out)),), (PROBABILITY,),
                            corners={(0.5,): (ROOT_TAU,), (0.0,): (INF,)}),
 
+    "erfi":        special("erfi", (lambda x, out: 2 / ROOT_PI * call("exp", x * x),), (REAL,)),
+    "owens_t":     special("owens_t", (owens_first, owens_second), (REAL, REAL)),
+    "stdtr":       special("stdtr", (UNKNOWN, student_density), (POSITIVE, REAL), cost=100),
+
     # gamma and beta functions
     "scipy_gamma": special("gamma", (lambda x, out: out * psi(x),), (POSITIVE,)),
     "gammaln":     special("gammaln", (lambda x, out: psi(x),), (POSITIVE,), corners={(0.0,): (-INF,)}),
@@ -226,8 +277,29 @@ SPECIAL: dict[str, Primitive] = {
                            corners={(2.0, 0.0): (math.exp(2), -2 * math.exp(2))}),
     "inv_boxcox1p": special("inv_boxcox1p", inverse_box(1.0), (POSITIVE, POSITIVE)),
     "exprel":      special("exprel", (lambda x, out: call("exprel_slope", x),), (REAL,), corners={(0.0,): (0.5,)}),
+    "eval_jacobi": special("eval_jacobi", (UNKNOWN,) * 4, (DEGREE, POSITIVE, POSITIVE, UNIT)),
+    "eval_genlaguerre": special("eval_genlaguerre", (UNKNOWN,) * 3, (DEGREE, POSITIVE, REAL)),
+    "eval_chebyu": special("eval_chebyu", (UNKNOWN,) * 2, (DEGREE, UNIT)),
     "exprel_slope": special("exprel_slope", (UNKNOWN,), (REAL,)),
     "log1p_ratio_slope": special("log1p_ratio_slope", (UNKNOWN,), (REAL,)),
+
+    # hypergeometric functions
+    "hyp0f1":      special("hyp0f1", (UNKNOWN, lambda b, z, out: call("hyp0f1", b + 1.0, z) / b), (POSITIVE, REAL)),
+    "hyp1f1":      special("hyp1f1", (UNKNOWN, UNKNOWN,
+                                      lambda a, b, z, out: a / b * call("hyp1f1", a + 1.0, b + 1.0, z)),
+                           (POSITIVE, POSITIVE, REAL), cost=100),
+    "hyp2f1":      special("hyp2f1", (UNKNOWN, UNKNOWN, UNKNOWN, lambda a, b, c, z, out:
+                                      a * b / c * call("hyp2f1", a + 1.0, b + 1.0, c + 1.0, z)),
+                           (POSITIVE, POSITIVE, POSITIVE, UNIT), cost=100),
+
+    # orthogonal polynomials
+    "eval_legendre": special("eval_legendre", (UNKNOWN, legendre_slope), (DEGREE, UNIT)),
+    "eval_chebyt": special("eval_chebyt", (UNKNOWN, polynomial("eval_chebyt", lambda n: n, "eval_chebyu")),
+                           (DEGREE, UNIT)),
+    "eval_hermite": special("eval_hermite", (UNKNOWN, polynomial("eval_hermite", lambda n: 2.0 * n)), (DEGREE, REAL)),
+    "eval_hermitenorm": special("eval_hermitenorm", (UNKNOWN, polynomial("eval_hermitenorm", lambda n: n)),
+                           (DEGREE, REAL)),
+    "eval_laguerre": special("eval_laguerre", (UNKNOWN, laguerre_slope), (DEGREE, REAL)),
 
     # exponential integrals, elliptic integrals
     "exp1":        special("exp1", (lambda x, out: -(call("exp", -x) / x),), (POSITIVE,)),
@@ -238,6 +310,10 @@ SPECIAL: dict[str, Primitive] = {
                            (POSITIVE,), corners={(1.0,): (-1.0,)}),
     "ellipk":      special("ellipk", (elliptic_first,), (PROBABILITY,), corners={(0.0,): (math.pi / 8,)}),
     "ellipe":      special("ellipe", (elliptic_second,), (PROBABILITY,), corners={(0.0,): (-math.pi / 8,)}),
+
+    "ellipkinc":   special("ellipkinc", (lambda phi, m, out: 1.0 / elliptic_root(phi, m), UNKNOWN),
+                           (UNIT, PROBABILITY)),
+    "ellipeinc":   special("ellipeinc", (lambda phi, m, out: elliptic_root(phi, m), UNKNOWN), (UNIT, PROBABILITY)),
 
     # Bessel functions
     "j0":          special("j0", (lambda x, out: -call("j1", x),), (REAL,)),

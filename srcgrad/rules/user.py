@@ -64,7 +64,8 @@ def rule(
 
     Works as `@rule(partials=...)` above a function, and as `rule(f, partials=...)` for one from elsewhere: a Python or
     `@njit` function, one of SciPy's, one from ctypes.  Both functions must be pure: they may be called more often than
-    it says in your program, or not at all, and must not write to their arguments.
+    it says in your program, or not at all, and must not write to their arguments.  What they read from outside is as it
+    was when they were first compiled.
 
     Parameters
     ----------

@@ -7,6 +7,7 @@ few that loops of neural networks and statistics are full of are written out her
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -21,74 +22,55 @@ from srcgrad.runtime.vector_math import exp, log, log1p
 
 # fmt: off
 ONE_OPERAND = (
-    "dawsn", "ellipe", "ellipk", "entr", "erfcinv", "erfcx", "erfinv", "exp1", "expi", "exprel", "gamma", "gammaln",
-    "i0", "i0e", "i1", "i1e", "j0", "j1", "k0", "k0e", "k1", "k1e", "log_ndtr", "loggamma", "logit", "ndtr", "ndtri",
-    "psi", "rgamma", "spence", "y0", "y1",
+    "dawsn", "ellipe", "ellipk", "entr", "erfcinv", "erfcx", "erfi", "erfinv", "exp1", "expi", "exprel", "gamma",
+    "gammaln", "i0", "i0e", "i1", "i1e", "j0", "j1", "k0", "k0e", "k1", "k1e", "log_ndtr", "loggamma", "logit",
+    "ndtr", "ndtri", "psi", "rgamma", "spence", "y0", "y1",
 )
 TWO_OPERANDS = (
-    "beta", "betaln", "binom", "boxcox", "boxcox1p", "expn", "gammainc", "gammaincc", "gammainccinv", "gammaincinv",
-    "huber", "inv_boxcox", "inv_boxcox1p", "iv", "ive", "jv", "kl_div", "kn", "kv", "kve", "poch", "pseudo_huber",
-    "rel_entr", "yn", "yv",
+    "beta", "betaln", "binom", "boxcox", "boxcox1p", "ellipeinc", "ellipkinc", "eval_chebyt", "eval_chebyu",
+    "eval_hermite", "eval_hermitenorm", "eval_laguerre", "eval_legendre", "expn", "gammainc", "gammaincc",
+    "gammainccinv", "gammaincinv", "huber", "hyp0f1", "inv_boxcox", "inv_boxcox1p", "iv", "ive", "jv", "kl_div", "kn",
+    "kv", "kve", "owens_t", "poch", "pseudo_huber", "rel_entr", "stdtr", "yn", "yv",
 )
-THREE_OPERANDS = ("betainc", "betaincinv")
+THREE_OPERANDS = ("betainc", "betaincinv", "eval_genlaguerre", "hyp1f1")
+FOUR_OPERANDS = ("eval_jacobi", "hyp2f1")
 # fmt: on
 
 
-def external(name: str, count: int) -> Any:
-    """The C function for doubles; SciPy's takes one argument more, which says nothing."""
-    found = [key for key in compiled.__pyx_capi__ if key == name or key.partition("__pyx_fuse_")[2][1:] == name]
-    takes_doubles = f"double ({'double, ' * count}int __pyx_skip_dispatch)"
-    key = next(key for key in found if takes_doubles in str(compiled.__pyx_capi__[key]))
-    symbol = f"srcgrad_special_{name}"
-    binding.add_symbol(symbol, get_cython_function_address(compiled.__name__, key))
-    return types.ExternalFunction(symbol, types.float64(*[types.float64] * count, types.intc))
+def external(name: str, count: int) -> tuple[Any, bool]:
+    """The C function, and whether its first argument is a whole number; SciPy's has one more, which says nothing."""
+    table = compiled.__pyx_capi__
+    found = {str(table[key]): key for key in table if re.fullmatch(rf"(__pyx_fuse_[\d_]+)?{name}", key)}
+    for first in ("double", "Py_ssize_t"):
+        operands = ", ".join((first, *["double"] * (count - 1)))
+        for signature, key in found.items():
+            if f"double ({operands}, int __pyx_skip_dispatch)" in signature:
+                symbol, is_whole = f"srcgrad_special_{name}", first != "double"
+                binding.add_symbol(symbol, get_cython_function_address(compiled.__name__, key))
+                kinds = [types.intp if is_whole else types.float64, *[types.float64] * (count - 1)]
+                return types.ExternalFunction(symbol, types.float64(*kinds, types.intc)), is_whole
+    raise AssertionError(name)
 
 
-def one_operand(name: str) -> Callable[[Any], Any]:
-    ufunc, in_double = getattr(scipy.special, name), external(name, 1)
-
-    def function(x: Any) -> Any:
-        return ufunc(x)
-
-    @overload(function, strict=False)
-    def choose(x: Any) -> Any:
-        dtype = x
-        return lambda x: dtype(in_double(np.float64(x), 0))
-
-    return function
-
-
-def two_operands(name: str) -> Callable[[Any, Any], Any]:
-    ufunc, in_double = getattr(scipy.special, name), external(name, 2)
-
-    def function(x: Any, y: Any) -> Any:
-        return ufunc(x, y)
-
-    @overload(function, strict=False)
-    def choose(x: Any, y: Any) -> Any:
-        dtype = y
-        return lambda x, y: dtype(in_double(np.float64(x), np.float64(y), 0))
-
-    return function
+def function_of(name: str, count: int) -> Callable[..., Any]:
+    """The function of so many operands that generated code calls; its result has the dtype of the last."""
+    in_double, is_whole = external(name, count)
+    operands = [f"x{k}" for k in range(count)]
+    given = [f"intp({x})" if is_whole and x == "x0" else f"float64({x})" for x in operands]
+    listed, call = ", ".join(operands), f"in_double({', '.join(given)}, 0)"
+    scope = {"ufunc": getattr(scipy.special, name), "in_double": in_double}
+    scope |= {"float64": types.float64, "intp": types.intp}
+    exec(
+        f"def {name}({listed}):\n    return ufunc({listed})\n"
+        f"def choose({listed}):\n    dtype = {operands[-1]}\n    return lambda {listed}: dtype({call})\n",
+        scope,
+    )
+    overload(scope[name])(scope["choose"])
+    return scope[name]
 
 
-def three_operands(name: str) -> Callable[[Any, Any, Any], Any]:
-    ufunc, in_double = getattr(scipy.special, name), external(name, 3)
-
-    def function(x: Any, y: Any, z: Any) -> Any:
-        return ufunc(x, y, z)
-
-    @overload(function, strict=False)
-    def choose(x: Any, y: Any, z: Any) -> Any:
-        dtype = z
-        return lambda x, y, z: dtype(in_double(np.float64(x), np.float64(y), np.float64(z), 0))
-
-    return function
-
-
-globals().update((name, one_operand(name)) for name in ONE_OPERAND)
-globals().update((name, two_operands(name)) for name in TWO_OPERANDS)
-globals().update((name, three_operands(name)) for name in THREE_OPERANDS)
+for _count, _names in enumerate((ONE_OPERAND, TWO_OPERANDS, THREE_OPERANDS, FOUR_OPERANDS), start=1):
+    globals().update((name, function_of(name, _count)) for name in _names)
 
 
 # --------------------------------------------------------------------------------------------------------------

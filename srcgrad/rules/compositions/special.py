@@ -96,6 +96,21 @@ def cosm1(x, out=None):
     return np.multiply(-2.0 * half, half, out=out)
 
 
+@means(scipy.special.sindg)
+def sindg(x, out=None):
+    return np.sin(np.deg2rad(x), out=out)
+
+
+@means(scipy.special.cosdg)
+def cosdg(x, out=None):
+    return np.cos(np.deg2rad(x), out=out)
+
+
+@means(scipy.special.fdtr)
+def fdtr(dfn, dfd, x):
+    return scipy.special.betainc(0.5 * dfn, 0.5 * dfd, dfn * x / (dfd + dfn * x))
+
+
 @means(np.modf, math.modf)
 def modf(x):
     x = x * 1.0
@@ -114,6 +129,22 @@ def dist(p, q):
     total = 0.0
     for k in range(len(p)):
         total = math.hypot(total, p[k] - q[k])
+    return total
+
+
+@means(math.fsum)
+def fsum(seq):
+    total = 0.0
+    for item in seq:
+        total = total + item
+    return total
+
+
+@means(math.prod)
+def prod(iterable, *, start=1):
+    total = start
+    for item in iterable:
+        total = total * item
     return total
 
 
