@@ -160,7 +160,7 @@ def _name(function: Callable[..., Any]) -> str:
 
 
 def _partials(row: Primitive) -> str:
-    operands = [Var(name, interval.dtype) for name, interval in zip("xyz", row.domain, strict=False)]
+    operands = [Var(name, interval.dtype) for name, interval in zip("xyzw", row.domain, strict=False)]
     out = Var("out", operands[-1].dtype)
     assert row.partials
     texts = [_partial(partial, operands, out) for partial in row.partials]
