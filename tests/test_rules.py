@@ -539,7 +539,8 @@ def maps(op: str) -> list[tuple[float, float]]:
 def result_map(op: str) -> tuple[float, float]:
     """The linear map of the results to (-1, 1)."""
     grid = np.linspace(-1, 1, 41)
-    scaled = [[np.float64(m + h * t) for (m, h), t in zip(maps(op), (a, b, a * b))] for a in grid for b in grid]
+    places = [(a, b, a * b, a) for a in grid for b in grid]
+    scaled = [[np.float64(m + h * t) for (m, h), t in zip(maps(op), place)] for place in places]
     results = [float(spelled(TEXTS[op], operands)) for operands in scaled]
     low, high = min(results), max(results)
     return round((low + high) / 2, 3) + 0.0, max(round((high - low) / 2 * 1.05, 3), 0.1)
