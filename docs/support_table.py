@@ -38,6 +38,7 @@ INTERNAL = {
     "exponent",
     "exprel_slope",
     "log1p_ratio_slope",
+    "zeta",
     "eval_jacobi",
     "eval_genlaguerre",
     "eval_chebyu",
@@ -77,8 +78,8 @@ ALWAYS_REFUSED = {np.nan_to_num}  # known, with advice in the error
 
 def page() -> str:
     """The text of docs/supported.md."""
-    active = {op: row for op, row in PRIMITIVES.items() if row.partials and op not in INTERNAL}
-    flat = [op for op, row in PRIMITIVES.items() if row.partials is None and op not in INTERNAL]
+    active = {op: row for op, row in PRIMITIVES.items() if row.partials and is_ours(op)}
+    flat = [op for op, row in PRIMITIVES.items() if row.partials is None and is_ours(op)]
     return "\n".join(
         [
             "# What is supported",
@@ -130,6 +131,11 @@ def page() -> str:
             "",
         ]
     )
+
+
+def is_ours(op: str) -> bool:
+    """Is it for users to write, and no rule of a user's?"""
+    return op not in INTERNAL and not op.startswith("user.")
 
 
 def _spellings(op: str) -> str:
