@@ -22,7 +22,9 @@ from srcgrad.errors import (
     UnsupportedError,
     ValueArgumentError,
 )
+from srcgrad.rules.user import rule, stop_gradient
 from srcgrad.runtime.memory import release_memory
+from srcgrad.testing import check_grad
 
 __version__ = "0.1.0"
 
@@ -46,6 +48,9 @@ __all__ = [
     "UnsupportedError",
     "IndexArgumentError",
     "ValueArgumentError",
+    "check_grad",
     "grad",
     "release_memory",
+    "rule",
+    "stop_gradient",
 ]

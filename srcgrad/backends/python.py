@@ -77,6 +77,10 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # astor touches ast.Num
     import astor
 
+NAMESPACES = {
+    "special": "scipy_special as special",
+    "user": "user",
+}  # modules of the runtime, as generated text calls them
 MARK = "#: "  # a comment travels through the tree as a string statement
 WIDENED = (
     "add", "sub", "mul", "neg", "pos", "floordiv", "mod", "fmod", "abs", "maximum", "minimum", "max", "min", "square",
@@ -116,6 +120,9 @@ def emit(function: Function, header: tuple[str, ...] = ()) -> tuple[str, Facts]:
     errors = sorted(name for name in _error_names() if re.search(rf"\b{name}\(", text))
     if "prange(" in text:
         lines.append("from numba import prange")
+    for word, module in NAMESPACES.items():
+        if re.search(rf"(?<![\w.]){word}\.", text):
+            lines.append(f"from srcgrad.runtime import {module}")
     if helpers:
         lines.append(f"from srcgrad.runtime import {', '.join(helpers)}")
     if errors:

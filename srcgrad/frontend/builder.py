@@ -46,7 +46,7 @@ from .values import ArrayValue, follows_order, run_of, whole
 RESERVED = (
     frozenset(keyword.kwlist)
     | frozenset(runtime.__all__)
-    | {"np", "prange", "range", "print", "len", "min", "max", "abs", "int", "float", "bool"}
+    | {"np", "special", "user", "prange", "range", "print", "len", "min", "max", "abs", "int", "float", "bool"}
 )
 
 

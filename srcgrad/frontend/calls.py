@@ -18,13 +18,16 @@ from ..ir.nodes import FLOAT64, INT64, Array, Call, Const, Dim, Expr, External, 
 from ..rules import compositions
 from ..rules.compositions import COMPOSITIONS
 from ..rules.names import MATH, TO_INT, WHOLE_MATH
+from ..rules.user import UserRule
 from . import expressions, recursion
 from .arguments import SUPPORTED
 from .arithmetic import cast, elementwise
+from .builder import Builder
 from .calls_of_own import invoke
-from .numpy import choosing, einsum, functions, index_functions, indexing, order, products, reductions, running  # noqa: F401
+from .numpy import choosing, einsum, functions, index_functions, indexing, order, products, reductions, running, special  # noqa: F401
 from .numpy.table import METHODS, TABLE, nearest
 from .source import read, unwrap
+from .user import call_rule
 from .values import (
     NONE,
     ArrayValue,
@@ -77,6 +80,8 @@ def apply(interpreter: Interpreter, function: Any, args: list[Any], kwargs: dict
 def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """A call of a Python object that is known: NumPy's, Python's, or the user's function."""
     build = interpreter.build
+    if isinstance(target, UserRule):
+        return call_rule(interpreter, target, args, kwargs)
     try:
         if target in TABLE:
             return TABLE[target](build, *args, **kwargs)
@@ -131,6 +136,8 @@ def name_of(target: Any) -> str:
     module = getattr(target, "__module__", None) or ""
     if isinstance(owner := getattr(target, "__self__", None), np.ufunc):
         return f"{name_of(owner)}.{name}"
+    if module.split(".")[0] == "scipy" or (isinstance(target, np.ufunc) and not hasattr(np, name)):
+        return ".".join([*(module or "scipy.special").split(".")[:2], name])  # scipy.linalg, whichever file it is in
     if isinstance(target, np.ufunc) or module.split(".")[0] == "numpy":
         inner = module.split(".")[1:] if module.startswith("numpy.") and not module.startswith("numpy._") else []
         return ".".join(["np", *inner, name])
@@ -430,9 +437,17 @@ def math_function(interpreter: Interpreter, target: Any, args: list[Any]) -> Any
         top, bottom = (elementwise(build, "log", (n,)) for n in numbers)
         return Scalar(elementwise(build, "div", (top, bottom)).expr, weak=True)
     if target is math.hypot and len(numbers) != 2:
-        build.refuse("math.hypot takes two numbers here", "np.sqrt(x*x + y*y + z*z)")
+        return Scalar(_distance(build, numbers).expr, weak=True)
     result = elementwise(build, op, numbers)
     return Scalar(result.expr, weak=True)
+
+
+def _distance(build: Builder, numbers: list[Scalar]) -> Scalar:
+    """math.hypot of any number of operands."""
+    out = Scalar(Const(0.0, FLOAT64))
+    for number in numbers:
+        out = elementwise(build, "hypot", (out, number))
+    return out
 
 
 def to_int(interpreter: Interpreter, op: str, args: list[Any]) -> Any:
