@@ -23,11 +23,33 @@ from srcgrad.frontend.calls import BUILTINS, name_of
 from srcgrad.frontend.numpy.table import METHODS, TABLE
 from srcgrad.ir.nodes import Expr, Var
 from srcgrad.rules import compositions, names
-from srcgrad.rules.scalar import PRIMITIVES, Primitive
+from srcgrad.rules.scalar import PRIMITIVES, UNKNOWN, Primitive
+from srcgrad.rules.user import stop_gradient
 
 PAGE = Path(__file__).with_name("supported.md")
-INTERNAL = {"cast", "select", "clip_low", "clip_high", "sinc_slope", "digamma", "trigamma", "round_to"}
-OF_COMPLEX = {"real", "imag", "complex", "conj", "modulus", "phase"}
+INTERNAL = {
+    "real",
+    "imag",
+    "complex",
+    "conj",
+    "modulus",
+    "phase",
+    "cast",
+    "select",
+    "clip_low",
+    "clip_high",
+    "sinc_slope",
+    "trigamma",
+    "round_to",
+    "stop_gradient",
+    "exponent",
+    "exprel_slope",
+    "log1p_ratio_slope",
+    "zeta",
+    "eval_jacobi",
+    "eval_genlaguerre",
+    "eval_chebyu",
+}
 
 # fmt: off
 OPERATOR_TEXT: dict[type[ast.AST], str] = {
@@ -56,13 +78,14 @@ EXPRESSIONS = {
     "Await": "`await`",
 }
 # fmt: on
+NOT_KNOWN = "not known"
 FRONTEND = Path(__file__).resolve().parent.parent / "srcgrad" / "frontend"
 
 
 def page() -> str:
     """The text of docs/supported.md."""
-    active = {op: row for op, row in PRIMITIVES.items() if row.partials and op not in INTERNAL | OF_COMPLEX}
-    flat = [op for op, row in PRIMITIVES.items() if row.partials is None and op not in INTERNAL]
+    active = {op: row for op, row in PRIMITIVES.items() if row.partials and is_ours(op)}
+    flat = [op for op, row in PRIMITIVES.items() if row.partials is None and is_ours(op)]
     return "\n".join(
         [
             "# What is supported",
@@ -130,6 +153,11 @@ def page() -> str:
     )
 
 
+def is_ours(op: str) -> bool:
+    """Is it for users to write, and no rule of a user's?"""
+    return op not in INTERNAL and not op.startswith("user.")
+
+
 def _spellings(op: str) -> str:
     """Every way to write this primitive, as code."""
     return ", ".join(f"`{_cell(text)}`" for text in dict.fromkeys(_ways_to_write(op)))
@@ -139,6 +167,8 @@ def _ways_to_write(op: str) -> Iterator[str]:
     yield from (OPERATOR_TEXT[kind] for kind, it in names.OPERATORS.items() if it == op)
     yield from (function.__name__ for function, it in names.BUILTINS.items() if it == op)
     yield from (f"np.{name}" for name in _numpy_names(names.FUNCTIONS, op))
+    called = (name_of(function) for function, it in names.FUNCTIONS.items() if it == op)
+    yield from sorted(name for name in called if name.startswith("scipy."))
     for table in (names.MATH, names.TO_INT, names.WHOLE_MATH):
         yield from (_name(function) for function, it in table.items() if it == op)
 
@@ -156,11 +186,17 @@ def _name(function: Callable[..., Any]) -> str:
 
 
 def _partials(row: Primitive) -> str:
-    operands = [Var(name, interval.dtype) for name, interval in zip("xyz", row.domain, strict=False)]
+    operands = [Var(name, interval.dtype) for name, interval in zip("xyzw", row.domain, strict=False)]
     out = Var("out", operands[-1].dtype)
     assert row.partials
-    texts = [_text(partial(*operands, out)) if partial else "0" for partial in row.partials]
-    return "; ".join(f"`{_cell(text)}`" for text in texts)
+    texts = [_partial(partial, operands, out) for partial in row.partials]
+    return "; ".join(f"`{_cell(text)}`" if text != NOT_KNOWN else text for text in texts)
+
+
+def _partial(partial: Any, operands: list[Var], out: Var) -> str:
+    if partial is UNKNOWN:
+        return NOT_KNOWN
+    return _text(partial(*operands, out)) if partial else "0"
 
 
 def _text(partial: Any) -> str:
@@ -231,8 +267,12 @@ def _is_method_of_a_ufunc(function: Any) -> bool:
 
 
 def _called(function: Any) -> str:
-    if name_of(function).startswith("np.fft."):
+    if name_of(function).startswith(("scipy.", "math.", "np.fft.")):
         return name_of(function)
+    if function is stop_gradient:
+        return "srcgrad.stop_gradient"
+    if isinstance(function, np.ufunc):
+        return f"np.{function.__name__}"
     return f"np.linalg.{function.__name__}" if "linalg" in function.__module__ else f"np.{function.__name__}"
 
 

@@ -10,6 +10,7 @@ from srcgrad.errors import (
     CompiledError,
     CotangentShapeError,
     DepthError,
+    IndexArgumentError,
     LaterError,
     NameArgumentError,
     OptionError,
@@ -21,7 +22,9 @@ from srcgrad.errors import (
     UnsupportedError,
     ValueArgumentError,
 )
+from srcgrad.rules.user import rule, stop_gradient
 from srcgrad.runtime.memory import release_memory
+from srcgrad.testing import check_grad
 
 __version__ = "0.1.0"
 
@@ -43,7 +46,11 @@ __all__ = [
     "SourceError",
     "SrcgradError",
     "UnsupportedError",
+    "IndexArgumentError",
     "ValueArgumentError",
+    "check_grad",
     "grad",
     "release_memory",
+    "rule",
+    "stop_gradient",
 ]

@@ -139,6 +139,8 @@ class GradFunction:
     ----------
     py_func : callable
         The function as it was written.
+    wrt, outputs
+        As they were given to `grad`.
 
     Examples
     --------
@@ -162,6 +164,7 @@ class GradFunction:
         outputs: str | Sequence[str] | None = None,
     ) -> None:
         self.py_func = python_function(function)
+        self.wrt, self.outputs = wrt, outputs
         functools.update_wrapper(self, self.py_func)
         self._parameters = fixed_parameters(self.py_func)
         names = tuple(self._parameters)

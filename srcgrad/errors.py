@@ -88,6 +88,10 @@ class ValueArgumentError(SrcgradError, ValueError):
     """An argument of a value that a function of NumPy's does not take."""
 
 
+class IndexArgumentError(SrcgradError, IndexError):
+    """An index that is out of bounds whatever the data."""
+
+
 class ShapeError(SrcgradError, ValueError):
     """Structures or numbers of axes that do not fit."""
 

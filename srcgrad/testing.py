@@ -9,10 +9,13 @@ Where numbers are complex, <v, t> is the real part of v^T t, without conjugation
 from __future__ import annotations
 
 import inspect
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+
+from srcgrad.errors import ArgumentError
 
 __all__ = ["TOLERANCES", "check_grad", "complex_step", "richardson"]
 
@@ -91,15 +94,16 @@ def check_grad(
     outputs: tuple[str, ...] | None = None,
     seed: int = 0,
     rtol: float | None = None,
+    **kwargs: Any,
 ) -> None:
     """Check `f.backward` at one point against differences of the undecorated function.
 
     Parameters
     ----------
     f : callable
-        What `grad` gave back; it has `py_func` and `backward`.
-    *args
-        Where to check it.
+        What `grad` gave back: it has `py_func` and `backward`.
+    *args, **kwargs
+        Where to check it: numbers, arrays, and tuples of them.
     v : optional
         The cotangent; random where it is left out.
     wrt, outputs : optional
@@ -130,20 +134,21 @@ def check_grad(
         <J^T v, t> = 0.0778940691 by backward; they differ by 0.028, allowed is 2.4e-08
       worst element x[1]: -0.528419453 by differences, -0.79262918 by backward
     """
+    if not hasattr(f, "backward"):
+        raise ArgumentError("check_grad takes a function with its gradient", help=("check_grad(grad(f), ...)",))
     function = f.py_func
     wrt = getattr(f, "wrt", None) if wrt is None else wrt
-    bound = inspect.signature(function).bind(*args)
+    bound = inspect.signature(function).bind(*args, **kwargs)
     bound.apply_defaults()
-    names, args = list(bound.arguments), bound.args
-    point = _Point(function, names, args, getattr(f, "outputs", None) if outputs is None else outputs)
+    point = _Point(function, bound, getattr(f, "outputs", None) if outputs is None else outputs)
     random = np.random.default_rng(seed)
     if v is None:
         v = _map(lambda leaf: _random_like(leaf, random), point.results(point.leaves))
     before = [np.copy(leaf) for _, leaf in point.leaves]
-    cotangents = f.backward(*args, v)
+    cotangents = f.backward(*bound.args, v, **bound.kwargs)
     for (path, now), then in zip(point.leaves, before, strict=True):
         assert np.array_equal(now, then, equal_nan=True), f"backward changed its argument {_text(path)}"
-    asked = _asked(names, point.leaves, wrt)
+    asked = _asked(point.names, point.leaves, wrt)
     given = list(_leaves(cotangents))
     assert len(given) == len(asked), f"backward gave {len(given)} cotangents for {len(asked)} arguments"
     for path, (_, cotangent) in zip(asked, given, strict=True):
@@ -153,17 +158,19 @@ def check_grad(
 class _Point:
     """The undecorated function around one point, its arguments flattened to named leaves."""
 
-    def __init__(self, function: Callable[..., Any], names: list[str], args: tuple[Any, ...], outputs: Any) -> None:
-        self.function, self.args, self.names = function, args, names
-        self.leaves = [((names[k], way), leaf) for k, arg in enumerate(args) for way, leaf in _leaves(arg)]
-        self.outputs = outputs
+    def __init__(self, function: Callable[..., Any], bound: inspect.BoundArguments, outputs: Any) -> None:
+        self.function, self.bound = function, bound
+        self.names, self.args = list(bound.arguments), tuple(bound.arguments.values())
+        self.leaves = [((name, way), leaf) for name, arg in bound.arguments.items() for way, leaf in _leaves(arg)]
+        self.outputs = (outputs,) if isinstance(outputs, str) else outputs
 
     def results(self, leaves: list[tuple[Path, Any]]) -> Any:
         """What f computes from these leaves: its return value, or the floating arrays that it has written."""
         fresh = iter([np.copy(leaf) if isinstance(leaf, np.ndarray) else leaf for _, leaf in leaves])
         args = [_map(lambda _: next(fresh), arg) for arg in self.args]
+        bound = inspect.BoundArguments(self.bound.signature, OrderedDict(zip(self.names, args, strict=True)))
         with np.errstate(all="ignore"):
-            returned = self.function(*args)
+            returned = self.function(*bound.args, **bound.kwargs)
         if returned is not None:
             return returned
         if self.outputs is None:
@@ -290,7 +297,7 @@ def _asked(names: list[str], leaves: list[tuple[Path, Any]], wrt: Any) -> list[P
     real = [path for path, leaf in leaves if _is_inexact(leaf)]
     if wrt is None:
         return real
-    wanted = [names[w] if isinstance(w, int) else w for w in (wrt if isinstance(wrt, tuple) else (wrt,))]
+    wanted = [names[w] if isinstance(w, int) else w for w in (wrt if isinstance(wrt, (tuple, list)) else (wrt,))]
     return [path for name in wanted for path in real if path[0] == name]
 
 

@@ -209,7 +209,7 @@ def into_real(x, z):
 
 
 def test_complex_results_do_not_go_into_real_memory_in_place() -> None:
-    with pytest.raises(UnsupportedError, match="complex128 can't be stored in an array of float64"):
+    with pytest.raises(TypeError, match="complex128 can't be stored in an array of float64"):
         grad(into_real, jit=False)(np.ones(3), Z)
 
 

@@ -24,7 +24,7 @@ ADJOINTS = [
     ("branches.branch_in_a_loop", 0, FLOAT32),
 ]
 STAGES = "loops.repeated_sine"
-ERRORS = [row for row in test_errors.REJECTED if row[0].__name__ in ("spaces", "tries", "undefined_name")]
+ERRORS = [row for row in test_errors.REJECTED if row[0].__name__ in ("trims", "tries", "undefined_name")]
 
 
 @pytest.fixture

@@ -89,7 +89,6 @@ def test_nothing_at_all(name: str) -> None:
         (lambda x: np.bincount(np.array([0, -1, 1]), x).sum(), ValueError, "no negative elements"),
         (lambda x: x[np.nanargmax(x * NAN)], ValueError, "All-NaN"),
         (lambda x: np.gradient(x[:2], edge_order=2).sum(), ValueError, "too small"),
-        (lambda x: np.maximum.at(x, np.array([0]), 2.0), srcgrad.UnsupportedError, r"np\.maximum\.at is not supported"),
         (lambda x: np.convolve(x, x, "some").sum(), srcgrad.ValueArgumentError, "mode must be"),
         (lambda x: np.searchsorted(x, x, side="top"), srcgrad.SrcgradError, "side must be"),
     ],

@@ -79,6 +79,10 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # astor touches ast.Num
     import astor
 
+NAMESPACES = {
+    "special": "scipy_special as special",
+    "user": "user",
+}  # modules of the runtime, as generated text calls them
 MARK = "#: "  # a comment travels through the tree as a string statement
 WIDENED = (
     "add", "sub", "mul", "neg", "pos", "floordiv", "mod", "fmod", "abs", "maximum", "minimum", "max", "min", "square",
@@ -118,6 +122,9 @@ def emit(function: Function, header: tuple[str, ...] = ()) -> tuple[str, Facts]:
     errors = sorted(name for name in _error_names() if re.search(rf"\b{name}\(", text))
     if "prange(" in text:
         lines.append("from numba import prange")
+    for word, module in NAMESPACES.items():
+        if re.search(rf"(?<![\w.]){word}\.", text):
+            lines.append(f"from srcgrad.runtime import {module}")
     if helpers:
         lines.append(f"from srcgrad.runtime import {', '.join(helpers)}")
     if errors:
@@ -677,6 +684,11 @@ def _view(stmt: View) -> ast.expr:
             if isinstance(stmt.how, Conform):
                 return _parse_call("conform_zeros" if stmt.how.zeros else "conform", base, shape)
             return ast.Call(ast.Attribute(base, "reshape", ast.Load()), [shape], [])
+        case Subscript(items=items) if all(isinstance(item, Pick) for item in items):
+            *first, last = items
+            one = Run(last.index, affine.ONE, affine.ONE)  # type: ignore[union-attr]
+            part = _subscript(base, stmt.base, (*first, one))  # x[k] is a number, and x[k:k+1] is memory
+            return ast.Call(ast.Attribute(part, "reshape", ast.Load()), [ast.Tuple([], ast.Load())], [])
         case Subscript(items=items):
             return _subscript(base, stmt.base, items)
     raise AssertionError(f"not a view: {stmt.how!r}")

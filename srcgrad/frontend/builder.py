@@ -46,7 +46,7 @@ from .values import ArrayValue, follows_order, run_of, whole
 RESERVED = (
     frozenset(keyword.kwlist)
     | frozenset(runtime.__all__)
-    | {"np", "prange", "range", "print", "len", "min", "max", "abs", "int", "float", "bool"}
+    | {"np", "special", "user", "prange", "range", "print", "len", "min", "max", "abs", "int", "float", "bool"}
 )
 
 
@@ -293,13 +293,18 @@ class Builder:
     def root(self, array: Array) -> str:
         return self.roots.get(array.name, array.name)
 
-    def each(self, dims: tuple[Expr, ...], body: Callable[[tuple[Expr, ...]], list[Stmt] | Stmt]) -> None:
-        """A statement for every index; along an axis of length 1 the index is 0."""
+    def each(
+        self,
+        dims: tuple[Expr, ...],
+        body: Callable[[tuple[Expr, ...]], list[Stmt] | Stmt],
+        running: bool = False,
+    ) -> None:
+        """A statement for every index, one after the other where it is `running`; along an axis of length 1 it is 0."""
         names = "ijklmnpq"
         indices = tuple(Var(self.names.index(names[min(k, 7)]), INT64) for k in range(len(dims)))
         inner = body(tuple(indices))
         self.names.release(*(index.name for index in indices))
-        self.emit(ForEach(indices, dims, tuple(inner) if isinstance(inner, list) else (inner,)))
+        self.emit(ForEach(indices, dims, tuple(inner) if isinstance(inner, list) else (inner,), running))
 
     def materialize(self, value: ArrayValue, name: str = "t", copy: bool = False) -> Array:
         """The value in memory of its own, or the memory that it already is (unless a copy is wanted)."""

@@ -18,9 +18,11 @@ from ..ir.nodes import FLOAT64, INT64, Array, Call, Const, Dim, Expr, External, 
 from ..rules import compositions
 from ..rules.compositions import COMPOSITIONS
 from ..rules.names import COMPLEX_MATH, MATH, TO_INT, WHOLE_MATH
+from ..rules.user import UserRule
 from . import expressions, recursion
 from .arguments import SUPPORTED
 from .arithmetic import cast, elementwise
+from .builder import Builder
 from .calls_of_own import invoke
 from .numpy import (  # noqa: F401 (register)
     choosing,
@@ -28,15 +30,31 @@ from .numpy import (  # noqa: F401 (register)
     einsum,
     fourier,
     functions,
+    index_functions,
     indexing,
     order,
     products,
     reductions,
     running,
+    special,
 )
 from .numpy.table import METHODS, TABLE, nearest
 from .source import read, unwrap
-from .values import NONE, ArrayValue, Closure, Method, Range, Scalar, Static, TupleValue, constant, static_int, whole
+from .user import call_rule
+from .values import (
+    NONE,
+    ArrayValue,
+    Closure,
+    Method,
+    Range,
+    Scalar,
+    Slice,
+    Static,
+    TupleValue,
+    constant,
+    static_int,
+    whole,
+)
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -75,6 +93,8 @@ def apply(interpreter: Interpreter, function: Any, args: list[Any], kwargs: dict
 def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """A call of a Python object that is known: NumPy's, Python's, or the user's function."""
     build = interpreter.build
+    if isinstance(target, UserRule):
+        return call_rule(interpreter, target, args, kwargs)
     try:
         if target in TABLE:
             return TABLE[target](build, *args, **kwargs)
@@ -131,6 +151,8 @@ def name_of(target: Any) -> str:
     module = getattr(target, "__module__", None) or ""
     if isinstance(owner := getattr(target, "__self__", None), np.ufunc):
         return f"{name_of(owner)}.{name}"
+    if module.split(".")[0] == "scipy" or (isinstance(target, np.ufunc) and not hasattr(np, name)):
+        return ".".join([*(module or "scipy.special").split(".")[:2], name])  # scipy.linalg, whichever file it is in
     if isinstance(target, np.ufunc) or module.split(".")[0] == "numpy":
         inner = module.split(".")[1:] if module.startswith("numpy.") and not module.startswith("numpy._") else []
         return ".".join(["np", *inner, name])
@@ -146,11 +168,12 @@ def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict
     if all(map(is_known, given)) and callable(target):
         if args and (not isinstance(target, type) or target in (np.finfo, np.iinfo)):
             try:
-                return constant(target(*values[: len(args)], **dict(zip(kwargs, values[len(args) :], strict=False))))
+                made = target(*values[: len(args)], **dict(zip(kwargs, values[len(args) :], strict=False)))
             except Exception as problem:
                 if interpreter.frame.is_composition:
                     interpreter.build.refuse(str(problem), error=ArgumentError)
                 return interpreter.build.refuse(f"{name_of(target)} failed: {problem}")
+            return handed_in(interpreter, name_of(target), (name_of(target), repr((values, list(kwargs)))), made)
     name = name_of(target)
     if name.startswith("np.") and not kwargs and interpreter.build.is_top_level:
         result = external(interpreter, target, name, args)
@@ -171,6 +194,17 @@ def is_known(value: Any) -> bool:
         case Scalar():
             return value.is_constant
     return isinstance(value, Static)
+
+
+def handed_in(interpreter: Interpreter, name: str, key: Any, made: Any) -> Any:
+    """What was computed ahead of time: numbers stand in the program, arrays of NumPy's are handed in at every call."""
+    if isinstance(made, tuple):
+        return TupleValue(tuple(handed_in(interpreter, name, (key, k), item) for k, item in enumerate(made)))
+    if isinstance(made, np.ndarray) and made.dtype in SUPPORTED and name.startswith("np."):
+        if key not in interpreter.captured:
+            interpreter.hand_in("made", key, lambda: made, made)
+        return whole(interpreter.build.materialize(interpreter.captured[key][1], copy=True))
+    return constant(made)
 
 
 def external(interpreter: Interpreter, target: Any, name: str, args: list[Any]) -> Any:
@@ -205,6 +239,9 @@ def external(interpreter: Interpreter, target: Any, name: str, args: list[Any]) 
     out = Array(fresh, sample.dtype, tuple(Dim(fresh, axis) for axis in range(sample.ndim)))
     build.roots[fresh] = fresh
     build.emit(External(name, out, tuple(operands)))
+    for operand, given in zip(operands, samples, strict=True):
+        if isinstance(operand, Array) and np.may_share_memory(sample, given):
+            build.twin(out, operand)
     return whole(out)
 
 
@@ -341,6 +378,9 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
         if hasattr(owner.kind, "_fields") and name in owner.kind._fields:
             return owner.items[owner.kind._fields.index(name)]
         return Method(owner, name)
+    if isinstance(owner, Slice) and name in ("start", "stop", "step"):
+        part = getattr(owner, name)
+        return NONE if part is None else part
     if isinstance(owner, Scalar):
         owner_dims: tuple[Expr, ...] = ()
     elif isinstance(owner, ArrayValue):
@@ -366,6 +406,8 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
             return complex_numbers.real(build, owner)
         case "imag":
             return complex_numbers.imag(build, owner)
+        case "flat" if isinstance(owner, ArrayValue):
+            return indexing.flat(build, owner)
     if name in METHODS or name in compositions.METHODS:
         return Method(owner, name)
     return build.refuse(f"the array attribute .{name} is not supported")
@@ -385,7 +427,7 @@ def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any]
     if name in ("reshape", "transpose") and len(args) > 1:
         args = [TupleValue(tuple(args))]
     if name == "fill":
-        indexing.write(build, owner, args[0])
+        indexing.write(build, indexing.memory_of(build, owner), args[0])
         return NONE
     try:
         return function(build, owner, *args, **kwargs)
@@ -422,7 +464,7 @@ def math_function(interpreter: Interpreter, target: Any, args: list[Any]) -> Any
         top, bottom = (elementwise(build, "log", (n,)) for n in numbers)
         return Scalar(elementwise(build, "div", (top, bottom)).expr, weak=True)
     if target is math.hypot and len(numbers) != 2:
-        build.refuse("math.hypot takes two numbers here", "np.sqrt(x*x + y*y + z*z)")
+        return Scalar(_distance(build, numbers).expr, weak=True)
     result = elementwise(build, op, numbers)
     return Scalar(result.expr, weak=True)
 
@@ -430,6 +472,14 @@ def math_function(interpreter: Interpreter, target: Any, args: list[Any]) -> Any
 def _refuse_complex(interpreter: Interpreter, value: Scalar, name: str) -> None:
     if value.dtype.kind == "c":
         interpreter.build.refuse(f"{name} takes a real number", "take the real part, z.real", error=ArgumentError)
+
+
+def _distance(build: Builder, numbers: list[Scalar]) -> Scalar:
+    """math.hypot of any number of operands."""
+    out = Scalar(Const(0.0, FLOAT64))
+    for number in numbers:
+        out = elementwise(build, "hypot", (out, number))
+    return out
 
 
 def to_int(interpreter: Interpreter, op: str, args: list[Any]) -> Any:
@@ -560,11 +610,6 @@ def make_tuple(kind: type) -> Callable[..., Any]:
     return builtin
 
 
-def make_slice(interpreter: Interpreter, *bounds: Any) -> Any:
-    parts = [expressions.none_as_absent(bound) for bound in bounds]
-    return indexing.Slice(*((None, *parts, None) if len(parts) == 1 else (*parts, None)[:3]))
-
-
 def number_items(interpreter: Interpreter, value: Any, start: Any = None) -> Any:
     """enumerate over a tuple."""
     first = 0 if start is None else static_int(start) or 0
@@ -616,6 +661,5 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     range: make_range, len: length, abs: absolute, pow: power, max: choose_extremum("max"), min: choose_extremum("min"),
     sum: total, float: to_float, bool: to_bool, complex: to_complex, print: show, tuple: make_tuple(tuple),
     list: make_tuple(list), enumerate: number_items, zip: zipped, reversed: turned, isinstance: is_instance,
-    slice: make_slice,
     compositions.registry.constant_integer: static_integer,
 }  # fmt: skip

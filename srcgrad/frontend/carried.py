@@ -45,6 +45,7 @@ from .values import (
     UNDEFINED,
     ArrayValue,
     Scalar,
+    Slice,
     Static,
     TupleValue,
     whole,
@@ -298,6 +299,8 @@ def _close(interpreter: Interpreter, names: list[str], entries: dict[str, Any], 
             case x, ArrayValue() if x is UNDEFINED:
                 rebound[name] = (end.dtype, _known_ahead(interpreter, name, end))
             case Static(), Static() if entry.value is end.value or entry.value == end.value:
+                pass
+            case Slice(), Slice() if entry == end:
                 pass
             case x, TupleValue() if x is UNDEFINED:
                 build.refuse(

@@ -23,8 +23,10 @@ from .recursion import NotYetKnown
 from .values import (
     ArrayValue,
     Closure,
+    Flat,
     Range,
     Scalar,
+    Slice,
     Static,
     TupleValue,
     constant,
@@ -78,7 +80,7 @@ def evaluate(interpreter: Interpreter, node: ast.expr) -> Any:
             return comprehension(interpreter, node)
         case ast.Slice(lower=lower, upper=upper, step=step):
             bounds = [None if p is None else none_as_absent(evaluate(interpreter, p)) for p in (lower, upper, step)]
-            return indexing.Slice(*bounds)
+            return Slice(*bounds)
         case ast.Lambda():
             return Closure(node, defaults(interpreter, node.args), interpreter.frame)
         case ast.NamedExpr(target=target, value=value):
@@ -451,6 +453,9 @@ def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items
     interpreter.at(node)
     if isinstance(owner, TupleValue):
         return _tuple_item(interpreter, owner, index)
+    if isinstance(owner, Static) and isinstance(owner.value, type(np.s_)):  # np.s_[1:, None]
+        whole_index = isinstance(items, ast.Tuple) or len(index) > 1 or owner.value is np.index_exp
+        return TupleValue(tuple(index)) if whole_index else index[0]
     if isinstance(owner, Static):
         if id(owner.value) in grids.BY_SUBSCRIPT:
             is_tuple = len(index) != 1 or isinstance(items, ast.Tuple)
@@ -462,15 +467,20 @@ def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items
     if not isinstance(owner, ArrayValue):
         return interpreter.build.refuse("a number can't be indexed")
     interpreter.build.check_fresh(owner.element)
-    out = indexing.subscript(interpreter.build, owner, index)
+    if isinstance(owner, Flat):
+        out = indexing.pick_flat(interpreter.build, owner, index)
+    else:
+        out = indexing.subscript(interpreter.build, owner, index)
     if out.ndim == 0 and not any(isinstance(i, Static) and i.value is Ellipsis for i in index):
         return Scalar(out.element)
+    if isinstance(owner, Flat) or (out.is_window and indexing.is_copied(index)):
+        return whole(interpreter.build.materialize(ArrayValue(out.dims, out.element), copy=True))
     return out
 
 
 def _tuple_item(interpreter: Interpreter, owner: TupleValue, index: list[Any]) -> Any:
     item = index[0]
-    if isinstance(item, indexing.Slice):
+    if isinstance(item, Slice):
         bounds = [None if part is None else static_int(part) for part in (item.start, item.stop, item.step)]
         return TupleValue(owner.items[slice(*bounds)], owner.kind)
     number = static_int(item)

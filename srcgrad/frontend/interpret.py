@@ -27,7 +27,7 @@ from .arithmetic import elementwise
 from .builder import Builder
 from .numpy import indexing, products
 from .source import Source, read
-from .values import NONE, UNDEFINED, ArrayValue, Closure, Scalar, Static, TupleValue, constant, whole
+from .values import NONE, UNDEFINED, ArrayValue, Closure, Flat, Scalar, Slice, Static, TupleValue, constant, whole
 
 
 @dataclass
@@ -165,6 +165,8 @@ class Interpreter:
                 exceptions.assertion(self, stmt)
             case ast.Pass():
                 pass
+            case ast.Delete(targets=targets):
+                self.delete(targets)
             case ast.Import() | ast.ImportFrom():
                 self.import_names(stmt)
             case _:
@@ -182,6 +184,17 @@ class Interpreter:
         for name, value in namespace.items():
             self.env[name] = constant(value)
 
+    def delete(self, targets: list[ast.expr]) -> None:
+        for target in targets:
+            match target:
+                case ast.Name(id=name):
+                    self.lookup(name)
+                    self.env.pop(name, None)
+                case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                    self.delete(parts)
+                case _:
+                    self.build.refuse("only names can be deleted")
+
     # -------------------------------------------------------------------------------------------- binding
 
     def assign(self, target: ast.expr, value: Any, mark: int) -> None:
@@ -192,8 +205,12 @@ class Interpreter:
                 self.unpack(targets, self.named_after(targets, value, mark))
             case ast.Subscript(value=base, slice=items):
                 self.store(base, items, value)
-            case ast.Attribute(attr="real" | "imag"):
-                indexing.write(self.build, self.part(target), value)
+            case ast.Attribute(attr="flat" | "real" | "imag"):
+                part = expressions.evaluate(self, target)
+                if isinstance(part, Flat):
+                    indexing.write_flat(self.build, part, [Static(Ellipsis)], value, None)
+                else:
+                    indexing.write(self.build, indexing.memory_of(self.build, part), value)
             case _:
                 self.at(target)
                 self.build.refuse("only names, tuples of names and array elements can be assigned to")
@@ -272,6 +289,8 @@ class Interpreter:
             if value.is_constant:
                 return value
             return Scalar(self.build.variable("t", value.expr), value.weak)
+        if isinstance(value, TupleValue):
+            return TupleValue(tuple(self.settled(item) for item in value.items), value.kind)
         if isinstance(value, ArrayValue) and value.handle is None:
             return whole(self.build.stored(value, "t"))  # a view stays a view, as in NumPy
         return value
@@ -285,8 +304,8 @@ class Interpreter:
                 self.env[name] = self.bind_scalar(name, value, mark)
             case ArrayValue():
                 self.env[name] = self.bind_array(name, value, mark)
-            case TupleValue(items=items, kind=kind):
-                self.env[name] = TupleValue(tuple(self.bind_item(name, item) for item in items), kind)
+            case TupleValue() | Slice():
+                self.env[name] = self.bind_item(name, value)
             case _:
                 self.env[name] = value
 
@@ -296,10 +315,14 @@ class Interpreter:
                 return item
             case Scalar(expr=expr) if not isinstance(expr, (Const, Var)) or expr in self.build.mutable:
                 return Scalar(self.build.capture(expr, name), item.weak)
+            case Flat():
+                return item
             case ArrayValue():
                 return self.build.kept(item, name)
             case TupleValue(items=items, kind=kind):
                 return TupleValue(tuple(self.bind_item(name, part) for part in items), kind)
+            case Slice(start=start, stop=stop, step=step):
+                return Slice(*(self.bind_item(name, part) for part in (start, stop, step)))
         return item
 
     def bind_scalar(self, name: str, value: Scalar, mark: int) -> Scalar:
@@ -370,6 +393,8 @@ class Interpreter:
         return new
 
     def bind_array(self, name: str, value: ArrayValue, mark: int) -> ArrayValue:
+        if isinstance(value, Flat):
+            return value
         handle = value.handle
         if name == flow.RESULT and self.frame.is_composition and self.build.depth == self.frame.depth:
             return value  # an expression may stay one, as the results of rules do
@@ -410,6 +435,10 @@ class Interpreter:
             self.at(base)
             self.build.refuse("only arrays can be written to by index")
         index = expressions.index_items(self, items)
+        if isinstance(owner, Flat):
+            indexing.write_flat(self.build, owner, index, value, op)
+            return
+        indexing.memory_of(self.build, owner)
         if len(index) == 1 and isinstance(index[0], ArrayValue) and index[0].dtype == np.dtype(bool):
             if indexing.masked_write(self.build, owner, index[0], value, op):
                 return
@@ -420,15 +449,6 @@ class Interpreter:
         if op == "matmul":
             value, op = products.in_place(self.build, target, value), None
         indexing.write(self.build, target, value, op=op)
-
-    def part(self, target: ast.Attribute) -> ArrayValue:
-        """z.real or z.imag, to be written."""
-        value = expressions.evaluate(
-            self, ast.copy_location(ast.Attribute(target.value, target.attr, ast.Load()), target)
-        )
-        if not isinstance(value, ArrayValue):
-            self.build.refuse(f".{target.attr} of a number can't be written", "complex(x, y)")
-        return value
 
     def store_item(self, name: str, owner: TupleValue, items: ast.expr, value: Any, op: str | None) -> None:
         from .values import static_int
@@ -454,9 +474,9 @@ class Interpreter:
             else:
                 self.bind(stmt.target.id, expressions.binary(self, op, current, value), mark)
             return
-        if isinstance(stmt.target, ast.Attribute) and stmt.target.attr in ("real", "imag"):
-            value = expressions.evaluate(self, stmt.value)
-            indexing.write(self.build, self.part(stmt.target), value, op=op)
+        if isinstance(stmt.target, ast.Attribute):
+            owner = expressions.evaluate(self, stmt.target)
+            self.update(indexing.memory_of(self.build, owner), expressions.evaluate(self, stmt.value), op)
             return
         if not isinstance(stmt.target, ast.Subscript):
             self.build.refuse("only names and array elements can be updated in place")

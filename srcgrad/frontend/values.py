@@ -94,6 +94,11 @@ class ArrayValue:
         return any(run is not None and not isinstance(run[2], Const) for run in runs)
 
 
+@dataclass(frozen=True)
+class Flat(ArrayValue):
+    """x.flat: all elements in C order.  What is picked from it is a copy, and what is written to it repeats."""
+
+
 def axes(ndim: int) -> tuple[Expr, ...]:
     return tuple(Axis(k) for k in range(ndim))
 
@@ -170,6 +175,15 @@ class Static:
 
 
 @dataclass(frozen=True)
+class Slice:
+    """A slice: its bounds and its step are values, or None."""
+
+    start: Any
+    stop: Any
+    step: Any
+
+
+@dataclass(frozen=True)
 class Range:
     start: Expr
     stop: Expr
@@ -227,6 +241,8 @@ def constant(value: Any) -> Any:
         return Scalar(Const(value.item(), value.dtype))
     if isinstance(value, (tuple, list)):
         return TupleValue(tuple(constant(item) for item in value), type(value))
+    if isinstance(value, slice):
+        return Slice(*(None if part is None else constant(part) for part in (value.start, value.stop, value.step)))
     return Static(value)
 
 

@@ -155,10 +155,10 @@ def proved_by_bounds(
 
 
 def _never_negative(expr: Expr) -> bool:
-    from .nodes import Dim
+    from .nodes import Axis, Dim
 
     match expr:
-        case Dim():
+        case Dim() | Axis():
             return True
         case Call(op="maximum", args=(x, y)):
             return _never_negative(x) or _never_negative(y) or is_at_least(x, 0) or is_at_least(y, 0)

@@ -32,9 +32,10 @@ from ..ir.nodes import (
     leaves,
 )
 from ..ir.walk import blocks
-from ..rules.scalar import PRIMITIVES
+from ..rules.scalar import PRIMITIVES, UNKNOWN
 from .info import Info, roots_of
 
+ORDINALS = ("first", "second", "third", "fourth")
 Edge = tuple[str, tuple[tuple[str, bool], ...], Stmt]  # target, (source, only linear on the way), where
 
 
@@ -86,7 +87,8 @@ def edges_of(block: Block, roots: dict[str, str]) -> Iterator[Edge]:
                 yield left.name, ((right.name, True),), stmt
                 yield right.name, ((left.name, True),), stmt
             case Library(args=args):
-                sources = tuple((roots.get(a.name, a.name), False) for a in args if isinstance(a, Array))
+                read = [a for a in args if isinstance(a, (Array, Expr))]
+                sources = tuple(s for a in read for s in sources_of(a, roots, False))
                 for out in stmt.outs:
                     if is_inexact(out.dtype):
                         yield roots.get(out.name, out.name), sources, stmt
@@ -135,9 +137,7 @@ def differentiates(op: str, number: int) -> bool:
     if op not in PRIMITIVES:
         return False
     partials = PRIMITIVES[op].partials
-    if partials is None:
-        return False
-    return partials == () or partials[number] is not None
+    return partials is not None and partials[number] is not None
 
 
 def is_linear(expr: Call, number: int) -> bool:
@@ -170,6 +170,17 @@ def refuse_unknown(edges: list[Edge], function: Function, active: frozenset[str]
             )
         for expr in expressions(stmt):
             for node in subexpressions(expr):
-                if isinstance(node, Call) and node.op in PRIMITIVES and PRIMITIVES[node.op].partials == ():
-                    if any(name in active for arg in node.args for name, _ in sources_of(arg, roots)):
-                        raise UnsupportedError(f"{node.op} has no derivative rule", span=stmt.span)
+                if isinstance(node, Call) and node.op in PRIMITIVES:
+                    _refuse_unknown_partials(node, stmt, active, roots)
+
+
+def _refuse_unknown_partials(node: Call, stmt: Stmt, active: frozenset[str], roots: dict[str, str]) -> None:
+    partials = PRIMITIVES[node.op].partials or ()
+    for place, (arg, partial) in enumerate(zip(node.args, partials, strict=False)):
+        if partial is UNKNOWN and any(name in active for name, _ in sources_of(arg, roots)):
+            raise UnsupportedError(
+                f"{node.op} has no derivative rule for its {ORDINALS[place]} argument",
+                span=stmt.span,
+                because="a derivative goes through it",
+                help=("where none is wanted:  srcgrad.stop_gradient(...)  around that argument",),
+            )

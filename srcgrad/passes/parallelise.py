@@ -83,6 +83,14 @@ def parallelise(function: Function) -> Function:
     return replace(function, body=splitter.without_moved(splitter.block(function.body, ())))
 
 
+def _calls_users(stmt: Stmt) -> bool:
+    """Does it call a function of the user's, which may need Python's interpreter?"""
+    calls = (node.op for expr in expressions(stmt) for node in subexpressions(expr) if isinstance(node, Call))
+    return (isinstance(stmt, Library) and stmt.routine.startswith("user.")) or any(
+        op.startswith("user.") for op in calls
+    )
+
+
 @dataclass(frozen=True)
 class _Memory:
     """How the pieces share memory."""
@@ -159,6 +167,8 @@ class _Splitter:
 
     def split(self, loop: For, later: tuple[Block, ...], around: tuple[For | While, ...]) -> Parallel | None:
         if not all(isinstance(s, SIMPLE) for s in statements(loop.body)) or not isinstance(loop.step, Const):
+            return None
+        if any(_calls_users(s) for s in statements(loop.body)):
             return None
         inside = effects(loop.body)
         work, uneven = _work(loop, inside, self.params)

@@ -79,6 +79,7 @@ from .info import Info, roots_of
 from .invoke import adjoint_of_call, is_differentiated
 from .scopes import Scopes, first_writes_of, with_steady_matrices, written_by
 from .signs import Signs
+from .vjp import adjoint_by_vjp, is_users
 
 END = 1_000_000_000  # the label of the end of the forward part
 
@@ -318,6 +319,8 @@ class _Reverse:
                 if not then and not orelse:
                     return []
                 return [If(self.old(condition, at), tuple(then), tuple(orelse), label=at)]
+            case Library(out=out) if is_users(stmt):
+                return adjoint_by_vjp(self, stmt) if self.is_active(out) else []
             case Library():
                 return self.library(stmt)
             case Invoke(half="forward"):

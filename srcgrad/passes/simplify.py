@@ -10,8 +10,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from ..ir.nodes import BOOL, Call, Const, Expr, Function, Old, Stmt, Sweep
 from ..ir.walk import blocks, children, map_expressions, rebuild, with_blocks
+from ..rules.names import UFUNCS
 
 
 def simplify(function: Function) -> Function:
@@ -67,4 +70,15 @@ def simpler(expr: Expr) -> Expr:
             return Const(x != y, BOOL)
         case Call(op="not", args=(Const(value=value),)):
             return Const(not value, BOOL)
+        case Call(op=op, args=args) if (
+            op in UFUNCS and expr.dtype.kind == "f" and all(isinstance(a, Const) for a in args)
+        ):
+            return _folded(expr)
     return expr
+
+
+def _folded(expr: Call) -> Expr:
+    """A primitive of constants is one."""
+    with np.errstate(all="ignore"):
+        value = UFUNCS[expr.op](*(arg.dtype.type(arg.value) for arg in expr.args))  # type: ignore[attr-defined]
+    return Const(value.item(), expr.dtype) if value.dtype == expr.dtype else expr

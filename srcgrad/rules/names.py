@@ -62,6 +62,7 @@ UFUNCS: dict[str, np.ufunc | Like] = {
     "erf": Like(math.erf, np.sin), "erfc": Like(math.erfc, np.sin), "gamma": Like(math.gamma, np.sin),
     "lgamma": Like(math.lgamma, np.sin),
     "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "rint": np.rint, "ldexp": np.ldexp,
+    "nextafter": np.nextafter, "spacing": np.spacing,
     "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
     "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite, "signbit": np.signbit,
     "and": np.logical_and, "or": np.logical_or, "not": np.logical_not,
@@ -91,7 +92,8 @@ MATH: dict[Callable[..., Any], str] = {
     math.asinh: "arcsinh", math.acosh: "arccosh", math.atanh: "arctanh", math.degrees: "rad2deg",
     math.radians: "deg2rad", math.pow: "pow", math.fabs: "abs", math.fmod: "fmod", math.remainder: "ieee_remainder",
     math.copysign: "copysign", math.hypot: "hypot", math.erf: "erf", math.erfc: "erfc", math.gamma: "gamma",
-    math.lgamma: "lgamma", math.isnan: "isnan", math.isinf: "isinf", math.isfinite: "isfinite", math.ldexp: "ldexp",
+    math.lgamma: "lgamma", math.nextafter: "nextafter",
+    math.isnan: "isnan", math.isinf: "isinf", math.isfinite: "isfinite", math.ldexp: "ldexp",
 }
 for _name in ("cbrt", "exp2"):  # Python 3.11
     if hasattr(math, _name):

@@ -61,8 +61,8 @@ class Adjoint:
 class Primitive:
     """What is known of one scalar function.
 
-    `partials` has one entry per operand: a function, or None where the derivative is zero.  `partials=None` is zero in
-    every operand; `partials=()` is a derivative that nobody has written, which is an error where it is asked for.
+    `partials` has one entry per operand: a function, or None where the derivative is zero, or UNKNOWN where nobody has
+    written it, which is an error where it is asked for.  `partials=None` is zero in every operand.
     `integer` and `boolean` spell it for operands of those kinds, where that differs.  `corners` gives the partials at
     points where a convention decides.  `singular`: a partial can be inf or nan although the operands are finite.
     `cost` counts in additions.
@@ -93,6 +93,11 @@ DEGREE = math.pi / 180
 
 # --------------------------------------------------------------------------------------------------------------
 # Partials that need more than a line.
+
+
+def UNKNOWN(*operands: Expr) -> Any:
+    """The partial that nobody has written: `find_active` sees that nobody asks for it."""
+    raise AssertionError(operands)
 
 
 def number(value: float, like: Expr) -> Const:
@@ -369,8 +374,10 @@ PRIMITIVES: dict[str, Primitive] = {
                              singular=True, cost=40),
     "lgamma":      Primitive("log_gamma({})", (lambda x, out: call("digamma", x),), (POSITIVE,),
                              singular=True, cost=40),
-    "digamma":     Primitive("digamma({})", (lambda x, out: call("trigamma", x),), (POSITIVE,), singular=True, cost=40),
-    "trigamma":    Primitive("trigamma({})", (), (POSITIVE,), singular=True, cost=40),
+    "digamma":     Primitive("digamma({})", (lambda x, out: call("trigamma", x),), (POSITIVE,),
+                             singular=True, cost=40),
+    "trigamma":    Primitive("trigamma({})", (lambda x, out: -2.0 * call("zeta", number(3.0, x), x),), (POSITIVE,),
+                             singular=True, cost=40),
 
     # steps: flat between their jumps
     "floor":       Primitive("np.floor({})",     None, (REAL,), {(1.0,): (0.0,)}, integer="{}"),
@@ -381,6 +388,11 @@ PRIMITIVES: dict[str, Primitive] = {
     "ldexp":       Primitive("np.ldexp({}, {})", (lambda x, n, out: call("ldexp", number(1, x), n), None),
                              (REAL, WHOLE), cost=8),
     "cast":        Primitive("{}",               (lambda x, out: 1.0,), (REAL,), cost=0),  # its dtype is the emitter's
+
+    "nextafter":   Primitive("np.nextafter({}, {})", (lambda x, y, out: 1.0, None), (REAL, REAL), cost=8),
+    "spacing":     Primitive("np.spacing({})",   None, (REAL,), cost=8),
+    "exponent":    Primitive("exponent({})",     None, (REAL,), cost=8),
+    "stop_gradient": Primitive("{}",             None, (REAL,), cost=0),
 
     # questions
     "lt":          Primitive("{} < {}",  None, (REAL, REAL)),

@@ -15,6 +15,7 @@ from numba.extending import register_jitable
 
 __all__ = [
     "digamma",
+    "exponent",
     "gamma_function",
     "heaviside",
     "ieee_remainder",
@@ -125,6 +126,12 @@ def ieee_remainder(x: Any, y: Any) -> Any:
     elif r > step - r:
         r -= step
     return np.copysign(type(x)(1.0), x) * r
+
+
+@register_jitable
+def exponent(x: Any) -> Any:
+    """The e of x = m * 2**e with m in [0.5, 1)."""
+    return np.int32(math.frexp(x)[1])
 
 
 @register_jitable

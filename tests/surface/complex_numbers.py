@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from corpus.registry import complexes, number, positive, real
+from corpus.registry import complexes, number, positive, real, values
 
 from .registry import Call, call
 
@@ -76,7 +76,7 @@ CALLS: list[Call] = [
     call("np.arcsin(z) + np.arccos(z)", z=z),
     call("np.arctan(z) + np.arctanh(z)", z=z),
     call("np.arcsinh(z) + np.arccosh(z)", z=z),
-    call("np.round(z, 1) + z", z=z),
+    call("np.round(x + 0.5j * x, 1) + x", x=values(0.12, 0.33, -0.48)),
     call("np.where(np.isfinite(z) & ~np.isnan(z) & ~np.isinf(z), z, 0)", z=z),
     call("np.where(z == w, z, w * z)", z=z, w=w),
     call("np.where(z != 0, z * 2, 0j)", z=z),

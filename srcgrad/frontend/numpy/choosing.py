@@ -97,7 +97,7 @@ def take_along_axis(build: Builder, arr: Any, indices: Any, axis: Any = -1) -> A
     held = places if isinstance(places.element, Load) else whole(build.materialize(places, "index"))
     at = cast(element_under(build, held, dims), INT64)
     index: list[Expr] = [affine.ZERO if d == affine.ONE else Axis(k) for k, d in enumerate(value.dims)]
-    index[number] = indexing._wrapped(value, number, at)
+    index[number] = indexing._wrapped(build, value, number, at)
     return remap(value, dims, index)
 
 

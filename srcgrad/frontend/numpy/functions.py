@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import ArgumentError
 from ...ir import affine
-from ...ir.nodes import BOOL, FLOAT64, INT64, Call, Const, Expr, Stmt, is_inexact
+from ...ir.nodes import BOOL, FLOAT64, INT64, Call, Const, Load, is_inexact
 from ...rules.names import FUNCTIONS, OPERAND_DTYPES
-from ..arithmetic import cast, cast_value, element_under, elementwise
+from ..arithmetic import cast, cast_value, elementwise
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, static_int, whole
 from . import axes, complex_numbers, creation, indexing, masked, reductions, shapes
@@ -31,7 +32,7 @@ from .table import (
 
 
 def _ufunc(function: Any, op: str) -> Handler:
-    def handler(build: Builder, *args: Any, out: Any = None, dtype: Any = None) -> Any:
+    def handler(build: Builder, *args: Any, out: Any = None, where: Any = True, dtype: Any = None) -> Any:
         values = [array_or_number(build, value) for value in args]
         if function in OPERAND_DTYPES:
             values = [cast_value(v, OPERAND_DTYPES[function]) for v in values]
@@ -49,9 +50,18 @@ def _ufunc(function: Any, op: str) -> Handler:
             result = elementwise(build, op, values)
         if isinstance(result, ArrayValue) and result.ndim == 0:
             result = Scalar(result.element)
-        return also_into(build, out, result)
+        return also_into(build, out, _only_where(build, where, result, out))
 
     return handler
+
+
+def _only_where(build: Builder, condition: Any, result: Any, out: Any) -> Any:
+    """`where=`: elsewhere stays what is in `out`."""
+    if condition is True or (isinstance(condition, Scalar) and condition.is_constant and condition.value):
+        return result
+    if absent(out):
+        return build.refuse("where= without out= leaves the other elements undefined", "out=np.zeros_like(x)")
+    return where(build, condition, result, out.items[0] if isinstance(out, TupleValue) else out)
 
 
 for _function, _op in FUNCTIONS.items():
@@ -63,18 +73,22 @@ def clip(
     build: Builder, x: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None
 ) -> Any:
     low, high = (a if not absent(a) else b for a, b in ((a_min, min), (a_max, max)))
-    x = array_or_number(build, x)
+    x = given = array_or_number(build, x)
     if not absent(low):
         x = elementwise(build, "clip_low", (x, array_or_number(build, low)))
     if not absent(high):
         x = elementwise(build, "clip_high", (x, array_or_number(build, high)))
+    if x is given and absent(out):
+        x = copy(build, x)
     return also_into(build, out, x)
 
 
 @rule(np.where)
 def where(build: Builder, condition: Any, x: Any = None, y: Any = None) -> Any:
+    if x is None and y is None:
+        return TABLE[np.nonzero](build, condition)
     if x is None or y is None:
-        return build.refuse("np.where with one argument is not supported yet", "use a boolean mask:  x[condition]")
+        return build.refuse("either both or neither of x and y should be given", error=ArgumentError)
     condition, x, y = (array_or_number(build, value) for value in (condition, x, y))
     kinds = [v.dtype if not (isinstance(v, Scalar) and v.weak) else v.dtype.type(0).item() for v in (x, y)]
     dtype = np.result_type(*kinds)
@@ -99,7 +113,7 @@ def round_to(build: Builder, x: Any, decimals: Any = None, out: Any = None) -> A
         parts = [round_to(build, part(build, x), decimals) for part in (complex_numbers.real, complex_numbers.imag)]
         return also_into(build, out, complex_numbers.from_parts(build, *parts))
     if digits == 0 or x.dtype.kind in "iub":
-        return elementwise(build, "rint", (x,)) if x.dtype.kind == "f" else x
+        return elementwise(build, "rint", (x,)) if x.dtype.kind == "f" else copy(build, x)
     number = Const(digits, INT64)
     if isinstance(x, Scalar):
         return Scalar(Call("round_to", (x.expr, number), x.dtype))
@@ -236,7 +250,7 @@ def astype(build: Builder, a: Any, dtype: Any, copy: Any = True) -> Any:
     if isinstance(a, Scalar):
         return Scalar(cast(a.expr, wanted))
     if wanted == a.dtype:
-        return shapes.copied(build, a)
+        return shapes.copied(build, a) if flag(copy) else a
     return ArrayValue(a.dims, cast(a.element, wanted))
 
 
@@ -252,13 +266,19 @@ def item(build: Builder, a: Any, *args: Any) -> Any:
 
 @rule(method="fill")
 def fill(build: Builder, a: Any, value: Any) -> Any:
-    return indexing.write(build, a, value)
+    return indexing.write(build, indexing.memory_of(build, a), value)
 
 
 @rule(np.finfo, np.iinfo)
 def limits(build: Builder, dtype: Any) -> Any:
     wanted = dtype.dtype if isinstance(dtype, (Scalar, ArrayValue)) else creation.dtype_of(build, dtype, None)
     return Static(np.finfo(wanted) if is_inexact(wanted) else np.iinfo(wanted))
+
+
+@rule(np.copyto)
+def copyto(build: Builder, dst: Any, src: Any, casting: Any = None, where: Any = True) -> Any:
+    indexing.write(build, indexing.memory_of(build, dst), _only_where(build, where, array_or_number(build, src), dst))
+    return Static(None)
 
 
 @rule(np.shape)
@@ -286,14 +306,11 @@ def array(
     ndmin: Any = None, like: Any = None,
 ) -> Any:  # fmt: skip
     value = creation.array_of(build, object, dtype_or_none(build, dtype))
-    if isinstance(object, ArrayValue) and value.dtype == object.dtype and not _is_view_function(copy):
+    is_copied = copy is None or flag(copy)
+    if isinstance(object, Scalar) or (is_copied and isinstance(object, ArrayValue) and value.dtype == object.dtype):
         value = shapes.copied(build, value)
     missing = 0 if absent(ndmin) else axis_number(build, ndmin) - value.ndim
     return _ordered(build, axes.with_axes(value, tuple(range(missing))), order)
-
-
-def _is_view_function(copy: Any) -> bool:
-    return copy is not None and not flag(copy)
 
 
 def _ordered(build: Builder, made: Any, order: Any) -> Any:
@@ -314,7 +331,8 @@ def asarray(
         return array(build, a, dtype, order=order)
     if not absent(order) and order.value == "F":
         return asfortranarray(build, a, dtype)
-    return creation.array_of(build, a, dtype_or_none(build, dtype))
+    value = creation.array_of(build, a, dtype_or_none(build, dtype))
+    return shapes.copied(build, value) if isinstance(a, Scalar) and isinstance(a.expr, Load) else value
 
 
 @rule(np.asfortranarray)
@@ -428,25 +446,3 @@ def eye(
 @rule(np.identity)
 def identity(build: Builder, n: Any, dtype: Any = None) -> Any:
     return creation.eye(build, n, n, affine.ZERO, creation.dtype_of(build, dtype, FLOAT64))
-
-
-@rule(np.add.at)
-def add_at(build: Builder, a: Any, indices: Any, b: Any) -> Any:
-    """np.add.at(a, index, b): repeated indices add up."""
-    from ...ir.nodes import AddTo, Load
-
-    items = list(indices.items) if isinstance(indices, TupleValue) and indices.kind is tuple else [indices]
-    target = indexing.subscript(build, a, items)
-    assert isinstance(target.element, Load)
-    build.note_write(target.element.array)
-    added = array_or_number(build, b)
-    creation.refuse_to_drop(build, added, target.dtype)
-    element = cast(element_under(build, added, target.dims), target.dtype)
-    index = target.element.index
-
-    def body(at: tuple[Expr, ...]) -> Stmt:
-        places = tuple(indexing._at(part, at) for part in index)
-        return AddTo(Load(target.element.array, places), indexing._at(element, at))  # type: ignore[attr-defined]
-
-    build.each(target.dims, body)
-    return Static(None)

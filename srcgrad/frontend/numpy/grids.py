@@ -205,7 +205,6 @@ def open_mesh(build: Builder, *args: Any) -> Any:
 
 def _line(build: Builder, part: Any) -> ArrayValue:
     """The coordinates that a slice of np.mgrid stands for; an imaginary step is the number of points."""
-    part = indexing.slice_value(build, part)
     if not isinstance(part, indexing.Slice):
         build.refuse("np.mgrid and np.ogrid are used with slices:  np.mgrid[0:n, 0:m]", error=ArgumentError)
     zero, one = Scalar(affine.ZERO, weak=True), Scalar(affine.ONE, weak=True)
@@ -257,7 +256,6 @@ def _pieces(build: Builder, items: Sequence[Any]) -> list[ArrayValue]:
     """What is joined, in one dtype: numbers of Python's give way, as in arithmetic."""
     values = []
     for item in items:
-        item = indexing.slice_value(build, item)
         if isinstance(item, Static):
             build.refuse("np.r_ and np.c_ take no directives here", "np.concatenate, np.stack")
         values.append(_line(build, item) if isinstance(item, indexing.Slice) else array_or_number(build, item))

@@ -11,181 +11,130 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ShapeError, UnsupportedError, place
+from ...errors import ArgumentError, IndexArgumentError, ShapeError, place
 from ...ir import affine
-from ...ir.nodes import BOOL, INT64, AddTo, Axis, Call, Const, Expr, If, Library, Load, Raise, Stmt, Store, is_inexact
-from ...ir.walk import is_constant, loads, subexpressions, substitute
-from ..arithmetic import broadcast, cast, element_under, elementwise, imaginary_part, real_part, shape_text
+from ...ir.nodes import (
+    BOOL,
+    INT64,
+    AddTo,
+    Axis,
+    Call,
+    Const,
+    Expr,
+    If,
+    Library,
+    Load,
+    Raise,
+    Stmt,
+    Store,
+    is_inexact,
+)
+from ...ir.walk import is_constant, loads, subexpressions, substitute, variables
+from ..arithmetic import (
+    are_equal,
+    broadcast,
+    cast,
+    element_under,
+    elementwise,
+    imaginary_part,
+    real_part,
+    shape_text,
+)
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, Static, TupleValue, constant, remap, whole
+from ..values import ArrayValue, Flat, Range, Scalar, Slice, Static, TupleValue, remap, run_of, whole
+from .slices import as_integer, is_negative, normalize
+
+# ------------------------------------------------------------------------------------------------- subscripts
 
 
 @dataclass(frozen=True)
-class Slice:
-    start: Any
-    stop: Any
-    step: Any
+class Flag:
+    """A single bool as an index: it takes no axis, and is an index array of length 1 or 0 beside the others."""
+
+    count: Expr
+
+    @property
+    def places(self) -> ArrayValue:
+        return ArrayValue((self.count,), affine.ZERO)
 
 
-def slice_value(builder: Builder, value: Any) -> Any:
-    """A Python slice object of the user's program as a `Slice` of values."""
-    if isinstance(value, Static) and isinstance(value.value, slice):
-        parts = value.value
-        return Slice(*(None if p is None else constant(p) for p in (parts.start, parts.stop, parts.step)))
-    return value
+@dataclass(frozen=True)
+class Positions(ArrayValue):
+    """Indices along an axis that are known to be inside of it, and not negative."""
 
 
-# ---------------------------------------------------------------------------------------------------- slices
-
-
-def normalize(builder: Builder, part: Slice, length: Expr) -> tuple[Expr, Expr, Expr]:
-    """(start, step, length) of a slice of an axis, clipped as Python clips."""
-    step = affine.ONE if part.step is None else _integer(builder, part.step)
-    if not isinstance(step, Const):
-        return _run_time_step(builder, part, step, length)
-    stride = int(step.value)
-    if stride == 0:
-        builder.refuse("slice step cannot be zero", error=UnsupportedError)
-    if stride > 0:
-        start = _clip(builder, part.start, length, affine.ZERO, from_below=True)
-        stop = _clip(builder, part.stop, length, length, from_below=False)
-        count = affine.sub(stop, start)
-    else:
-        last = affine.sub(length, affine.ONE)
-        start = last if part.start is None else _clip_down(builder, part.start, length)
-        stop = affine.integer(-1) if part.stop is None else _clip_down(builder, part.stop, length)
-        count = affine.sub(start, stop)
-    if abs(stride) > 1:
-        count = affine.floordiv(affine.add(count, affine.integer(abs(stride) - 1)), abs(stride))
-    if not builder.is_at_least(count, 0):
-        count = affine.maximum(count, affine.ZERO)
-    return start, step, count
-
-
-def _clip(builder: Builder, bound: Any, length: Expr, default: Expr, from_below: bool) -> Expr:
-    """A bound of an upward slice.  A start past the end needs no clipping: the length is then 0."""
-    if bound is None:
-        return default
-    expr = _integer(builder, bound)
-    if isinstance(expr, Const) and expr.value < 0:
-        moved = affine.add(length, expr)
-        return affine.maximum(moved, affine.ZERO) if from_below and not builder.is_at_least(moved, 0) else moved
-    if builder.is_at_least(expr, 0):
-        return expr if from_below else affine.minimum(expr, length)
-    expr = builder.capture(expr, "k")
-    wrapped = Call("select", (_negative(expr), affine.add(expr, length), expr), INT64)
-    low = Call("maximum", (wrapped, affine.ZERO), INT64)
-    return builder.capture(low if from_below else Call("minimum", (low, length), INT64), "k")
-
-
-def _clip_down(builder: Builder, bound: Any, length: Expr) -> Expr:
-    expr = _integer(builder, bound)
-    last = affine.sub(length, affine.ONE)
-    if isinstance(expr, Const):
-        moved = affine.add(length, expr) if expr.value < 0 else expr
-        return affine.maximum(moved, affine.integer(-1)) if expr.value < 0 else affine.minimum(moved, last)
-    expr = builder.capture(expr, "k")
-    wrapped = Call("select", (_negative(expr), affine.add(expr, length), expr), INT64)
-    return builder.capture(Call("minimum", (Call("maximum", (wrapped, affine.integer(-1)), INT64), last), INT64), "k")
-
-
-def _run_time_step(builder: Builder, part: Slice, step: Expr, length: Expr) -> tuple[Expr, Expr, Expr]:
-    step = builder.capture(step, "step")
-    upward = Call("gt", (step, affine.ZERO), BOOL)
-    up = [_clip(builder, part.start, length, affine.ZERO, False), _clip(builder, part.stop, length, length, False)]
-    last = affine.sub(length, affine.ONE)
-    down = [
-        last if part.start is None else _clip_down(builder, part.start, length),
-        affine.integer(-1) if part.stop is None else _clip_down(builder, part.stop, length),
-    ]
-    start = builder.capture(Call("select", (upward, up[0], down[0]), INT64), "start")
-    stop = builder.capture(Call("select", (upward, up[1], down[1]), INT64), "stop")
-    size = Call("abs", (step,), INT64)
-    gap = Call("select", (upward, affine.sub(stop, start), affine.sub(start, stop)), INT64)
-    count = Call("floordiv", (affine.sub(affine.add(gap, size), affine.ONE), size), INT64)
-    return start, step, builder.capture(affine.maximum(count, affine.ZERO), "n")
-
-
-def _negative(expr: Expr) -> Expr:
-    return Call("lt", (expr, affine.ZERO), BOOL)
-
-
-def _integer(builder: Builder, value: Any) -> Expr:
-    if isinstance(value, ArrayValue) and value.ndim == 0:
-        value = Scalar(value.element)
-    if not isinstance(value, Scalar) or value.dtype.kind not in "iu":
-        builder.refuse("slice bounds and indices must be integers", error=UnsupportedError)
-    return cast(value.expr, INT64)
-
-
-# ------------------------------------------------------------------------------------------------- subscripts
+@dataclass(frozen=True)
+class Distinct(ArrayValue):
+    """Memory seen through a mask: no element twice."""
 
 
 def subscript(builder: Builder, value: ArrayValue, items: Sequence[Any]) -> ArrayValue:
     """`value[items]` as a function of its index; nothing is copied."""
     parts = _expand(builder, value, [_as_index(builder, item) for item in items])
-    advanced = [p for p in parts if isinstance(p, ArrayValue)]
-    spread_dims, spread = broadcast(builder, advanced) if advanced else ((), [])
-    positions = [k for k, p in enumerate(parts) if isinstance(p, ArrayValue)]
-    scalars = [k for k, p in enumerate(parts) if isinstance(p, Scalar)]
-    together = sorted(positions + scalars) if positions else []
-    adjacent = bool(together) and together == list(range(together[0], together[-1] + 1))
-    dims: list[Expr] = []
-    plan: list[tuple[Any, int]] = []  # (what, first axis of the result)
-    if advanced and not adjacent:
-        dims += spread_dims
-    placed = bool(advanced) and not adjacent
-    advanced_at = 0
-    for part in parts:
-        if isinstance(part, ArrayValue) or (isinstance(part, Scalar) and advanced):
-            if not placed:
-                advanced_at = len(dims)
-                dims += spread_dims
-                placed = True
-            plan.append((part, -1))
-        elif isinstance(part, Scalar):
-            plan.append((part, -1))
-        elif part is None:
-            dims.append(affine.ONE)
-        else:
-            plan.append((part, len(dims)))
-            dims.append(affine.ZERO)  # set below, where the axis is known
+    gathers = [k for k, part in enumerate(parts) if isinstance(part, (ArrayValue, Flag))]
+    arrays = [part.places if isinstance(part, Flag) else part for part in (parts[k] for k in gathers)]
+    spread_dims, spread = broadcast(builder, arrays) if arrays else ((), [])
+    elements = dict(zip(gathers, spread, strict=True))
+    together = [k for k, part in enumerate(parts) if gathers and (k in gathers or isinstance(part, Scalar))]
+    adjacent = bool(together) and together[-1] - together[0] == len(together) - 1
+    value = _with_own_bounds(builder, value, parts)
+    dims: list[Expr] = list(spread_dims) if gathers and not adjacent else []
+    gathered_at = 0  # NumPy's rule: in front, unless the index arrays and integers stand side by side
     index: list[Expr] = []
-    elements = iter(spread)
-    for axis, (part, at) in enumerate(plan):
-        length = value.dims[axis]
-        if isinstance(part, Slice):
-            start, step, count = normalize(builder, part, length)
-            dims[at] = count
-            run = Axis(at) if is_constant(step, 1) else affine.mul(step, Axis(at))
+    for k, part in enumerate(parts):
+        axis = len(index)
+        if adjacent and k == together[0]:
+            gathered_at = len(dims)
+            dims += spread_dims
+        if part is None:
+            dims.append(affine.ONE)
+        elif isinstance(part, Slice):
+            start, step, count = normalize(builder, part, value.dims[axis])
+            run = Axis(len(dims)) if is_constant(step, 1) else affine.mul(step, Axis(len(dims)))
             index.append(affine.add(start, run))
+            dims.append(count)
         elif isinstance(part, Scalar):
             index.append(_pick(builder, value, axis, part))
-        else:
-            shift = {k: Axis(k + advanced_at) for k in range(len(spread_dims))}
-            element = cast(substitute(next(elements), shift), INT64)
-            index.append(_wrapped(value, axis, element))
-    return remap(value, tuple(dims), index)
+        elif isinstance(part, ArrayValue):
+            shift = {n: Axis(n + gathered_at) for n in range(len(spread_dims))}
+            element = cast(substitute(elements[k], shift), INT64)
+            index.append(element if isinstance(part, Positions) else _wrapped(builder, value, axis, element))
+    out = remap(value, tuple(dims), index)
+    is_distinct = value.is_window and all(isinstance(parts[k], (Positions, Flag)) for k in gathers)
+    return Distinct(out.dims, out.element) if gathers and is_distinct else out
 
 
 def _as_index(builder: Builder, item: Any) -> Any:
-    item = slice_value(builder, item)
     if isinstance(item, TupleValue):
-        item = builder_array(builder, item)
+        empty = not item.items and item.kind is list
+        item = ArrayValue((affine.ZERO,), affine.ZERO) if empty else builder_array(builder, item)
+    if isinstance(item, Range):
+        item = arange_of(builder, item)
     if isinstance(item, Static):
         if item.value is None or item.value is Ellipsis:
             return item.value
         builder.refuse(f"an array can't be indexed with {item.value!r}")
     if isinstance(item, ArrayValue):
         if item.dtype.kind not in "iub":
-            builder.refuse("arrays used as indices must be of integer or boolean dtype", error=UnsupportedError)
-        if item.ndim == 0 and item.dtype != BOOL:
-            return Scalar(item.element)
-        if item.dtype != BOOL and not isinstance(item.element, Load):
+            builder.refuse("arrays used as indices must be of integer or boolean dtype", error=IndexArgumentError)
+        if item.ndim == 0:
+            item = Scalar(item.element)
+        elif item.dtype != BOOL and not isinstance(item.element, Load) and not _is_plain_run(builder, item):
             return whole(builder.materialize(item, "index"))
-    elif isinstance(item, Scalar) and item.dtype == BOOL:
-        builder.refuse("indexing with a single bool is not supported")
+    if isinstance(item, Scalar) and item.dtype == BOOL:
+        return Flag(builder.pin(cast(item.expr, INT64)))
     return item
+
+
+def _is_plain_run(builder: Builder, item: ArrayValue) -> bool:
+    """np.arange(n) and the like: the index itself, which needs no memory."""
+    return item.ndim == 1 and run_of(item.element) is not None and builder.is_at_least(item.element, 0)
+
+
+def is_copied(items: Sequence[Any]) -> bool:
+    """Does indexing with these copy, by NumPy's rules?"""
+    arrays = any(isinstance(item, (ArrayValue, TupleValue, Range)) for item in items)
+    return arrays or any(isinstance(item, Scalar) and item.dtype == BOOL for item in items)
 
 
 def builder_array(builder: Builder, item: TupleValue) -> Any:
@@ -194,26 +143,77 @@ def builder_array(builder: Builder, item: TupleValue) -> Any:
     return array_of(builder, item, None)
 
 
+def arange_of(builder: Builder, item: Range) -> ArrayValue:
+    from .creation import arange
+
+    return arange(builder, [Scalar(part) for part in (item.start, item.stop, item.step)], INT64)
+
+
 def _expand(builder: Builder, value: ArrayValue, items: list[Any]) -> list[Any]:
     """Write `...` and missing axes out; a mask becomes integer arrays of the positions where it holds."""
+    taken = [0 if item is None or item is Ellipsis or isinstance(item, Flag) else axes_taken(item) for item in items]
+    used = sum(taken)
+    if used > value.ndim:
+        builder.refuse(
+            f"too many indices: the array has {value.ndim} axes, and {used} are indexed", error=IndexArgumentError
+        )
+    gaps = [k for k, item in enumerate(items) if item is Ellipsis]
+    if len(gaps) > 1:
+        builder.refuse("an index can only have a single ellipsis ('...')", error=IndexArgumentError)
     out: list[Any] = []
-    for item in items:
-        if isinstance(item, ArrayValue) and item.dtype == BOOL:
+    missing = [Slice(None, None, None)] * (value.ndim - used)
+    axis = 0
+    for item, count in zip(items, taken, strict=True):
+        if item is Ellipsis:
+            out += missing
+            axis += len(missing)
+        elif isinstance(item, ArrayValue) and item.dtype == BOOL:
+            _check_mask(builder, item, value, axis)
             out += mask_positions(builder, item)
         else:
             out.append(item)
-    used = sum(item is not None and item is not Ellipsis for item in out)
-    missing = [Slice(None, None, None)] * (value.ndim - used)
-    if used > value.ndim:
-        builder.refuse(f"too many indices: the array has {value.ndim} axes, and {used} are indexed")
-    if Ellipsis in [i for i in out if i is Ellipsis]:
-        at = next(k for k, item in enumerate(out) if item is Ellipsis)
-        return out[:at] + missing + out[at + 1 :]
-    return out + missing
+        axis += count
+    return out if gaps else out + missing
 
 
-def _is_whole_axis(value: ArrayValue, axis: int) -> bool:
-    """Do all elements read this axis with an index that Python's own rules then check and wrap?"""
+def axes_taken(item: Any) -> int:
+    """How many axes of the array an index uses up."""
+    return item.ndim if isinstance(item, ArrayValue) and item.dtype == BOOL else 1
+
+
+def _check_mask(builder: Builder, mask: ArrayValue, value: ArrayValue, axis: int) -> None:
+    """A mask is as long as the axes that it stands for."""
+    for k, length in enumerate(mask.dims, axis):
+        wanted = value.dims[k]
+        key = frozenset((length, wanted))
+        if are_equal(builder, length, wanted) or key in builder.checked_lengths:
+            continue
+        text = "boolean index did not match indexed array along axis {}; size of axis is {} but size of corresponding"
+        text += " boolean axis is {}"
+        if isinstance(length, Const) and isinstance(wanted, Const):
+            builder.refuse(text.format(k, wanted.value, length.value), error=IndexArgumentError)
+        if builder.is_top_level:
+            builder.checked_lengths.add(key)
+        differs = Call("ne", (length, wanted), BOOL)
+        values = (affine.integer(k), wanted, length)
+        builder.emit(If(differs, (Raise("BoundsError", text + place(builder.span), values),)))
+
+
+def _with_own_bounds(builder: Builder, value: ArrayValue, parts: list[Any]) -> ArrayValue:
+    """What index arrays pick from must end where it ends: a part of an array becomes an array of its own, by a view."""
+    axis = 0
+    for part in parts:
+        is_array = isinstance(part, ArrayValue) and not isinstance(part, Positions)
+        if is_array and not _reads_whole_axis(value, axis):
+            if value.is_window:
+                return whole(builder.view(value))
+            return value if value.has_run_time_step else whole(builder.materialize(value))
+        axis += part is not None and not isinstance(part, Flag)
+    return value
+
+
+def _reads_whole_axis(value: ArrayValue, axis: int) -> bool:
+    """Do all elements that are read along this axis lie along a whole axis of theirs?"""
     for load in loads(value.element):
         for part, length in zip(load.index, load.array.dims, strict=False):
             if part == Axis(axis):
@@ -221,15 +221,20 @@ def _is_whole_axis(value: ArrayValue, axis: int) -> bool:
                     return False
             elif Axis(axis) in subexpressions(part):
                 return False
-    return isinstance(value.element, Load)
+    return True
+
+
+def _is_whole_axis(value: ArrayValue, axis: int) -> bool:
+    """Do all elements read this axis with an index that Python's own rules then check and wrap?"""
+    return isinstance(value.element, Load) and _reads_whole_axis(value, axis)
 
 
 def _pick(builder: Builder, value: ArrayValue, axis: int, part: Scalar) -> Expr:
     length = value.dims[axis]
-    expr = _integer(builder, part)
+    expr = as_integer(builder, part)
     if isinstance(expr, Const) and isinstance(length, Const) and not -length.value <= expr.value < length.value:
         builder.refuse(
-            f"index {expr.value} is out of bounds for axis {axis} with size {length.value}", error=_IndexError
+            f"index {expr.value} is out of bounds for axis {axis} with size {length.value}", error=IndexArgumentError
         )
     if isinstance(expr, Const) and expr.value < 0:
         moved = affine.add(length, expr)
@@ -240,7 +245,7 @@ def _pick(builder: Builder, value: ArrayValue, axis: int, part: Scalar) -> Expr:
         return expr
     if not builder.is_at_least(expr, 0):
         expr = builder.capture(expr, "k")
-        expr = builder.capture(Call("select", (_negative(expr), affine.add(expr, length), expr), INT64), "k")
+        expr = builder.capture(Call("select", (is_negative(expr), affine.add(expr, length), expr), INT64), "k")
     _check_bounds(builder, expr, length)
     return expr
 
@@ -250,7 +255,7 @@ def _check_bounds(builder: Builder, expr: Expr, length: Expr) -> None:
     gap = affine.difference(length, expr)
     if gap is not None and gap > 0 and builder.is_at_least(expr, 0):
         return
-    outside = Call("or", (_negative(expr), Call("ge", (expr, length), BOOL)), BOOL)
+    outside = Call("or", (is_negative(expr), Call("ge", (expr, length), BOOL)), BOOL)
     builder.emit(
         If(
             outside,
@@ -265,23 +270,20 @@ def _check_bounds(builder: Builder, expr: Expr, length: Expr) -> None:
     )
 
 
-def _wrapped(value: ArrayValue, axis: int, element: Expr) -> Expr:
-    if _is_whole_axis(value, axis):
+def _wrapped(builder: Builder, value: ArrayValue, axis: int, element: Expr) -> Expr:
+    if _is_whole_axis(value, axis) or builder.is_at_least(element, 0):
         return element
-    return Call("select", (_negative(element), affine.add(element, value.dims[axis]), element), INT64)
-
-
-class _IndexError(UnsupportedError, IndexError):
-    """An index that is out of range whatever the data."""
+    return Call("select", (is_negative(element), affine.add(element, value.dims[axis]), element), INT64)
 
 
 # ------------------------------------------------------------------------------------------------------ masks
 
 
-def mask_positions(builder: Builder, mask: ArrayValue) -> list[ArrayValue]:
+def mask_positions(builder: Builder, mask: ArrayValue) -> list[Positions]:
     """One integer array per axis of the mask: where it holds, in C order."""
-    if mask.element in builder.masks:
-        return builder.masks[mask.element]
+    key = (mask.dims, mask.element)
+    if key in builder.masks:
+        return builder.masks[key]
     held = builder.in_order(mask, "mask")
     known = whole(held)
     count = builder.sum(known.dims, lambda index: cast(known.at(index), INT64), INT64)
@@ -289,47 +291,64 @@ def mask_positions(builder: Builder, mask: ArrayValue) -> list[ArrayValue]:
     positions = builder.allocate("positions", INT64, (count,))
     builder.emit(Library("find_nonzero", positions, (held,)))
     flat = Load(positions, (Axis(0),))
-    out: list[ArrayValue] = []
+    out: list[Positions] = []
     below: Expr = affine.ONE
     for axis in reversed(range(mask.ndim)):
         part = flat if is_constant(below, 1) else Call("floordiv", (flat, below), INT64)
         if axis:
             part = Call("mod", (part, mask.dims[axis]), INT64)
             below = affine.mul(below, mask.dims[axis])
-        out.insert(0, ArrayValue((count,), part))
-    builder.masks[mask.element] = out
+        out.insert(0, Positions((count,), part))
+    if not variables(mask.element) & builder.mutable:
+        builder.masks[key] = out
     return out
 
 
 # --------------------------------------------------------------------------------------------------- writing
 
 
+def memory_of(builder: Builder, value: Any) -> ArrayValue:
+    """What is about to be written to must be memory: NumPy makes a copy of x[index] and of x * 2."""
+    seen = value
+    if isinstance(value, ArrayValue) and _is_part(value):
+        seen = ArrayValue(value.dims, value.element.args[0])  # type: ignore[attr-defined]
+    if isinstance(seen, ArrayValue) and (seen.is_window or seen.has_run_time_step):
+        return value
+    return builder.refuse("only memory can be written to: this expression is a copy, and the write would be lost")
+
+
+def _is_part(value: ArrayValue) -> bool:
+    return isinstance(value.element, Call) and value.element.op in ("real", "imag")
+
+
 def write(builder: Builder, target: ArrayValue, value: Any, *, op: str | None = None) -> None:
     """`target = value`, or `target op= value`, where the target is memory."""
-    if isinstance(target.element, Call) and target.element.op in ("real", "imag"):
+    if _is_part(target):
         target, value, op = *_with_part(builder, target, value, op), None
     if not isinstance(target.element, Load):
-        builder.refuse("only memory can be written to: this expression is a copy, and the write would be lost")
-    array, index = target.element.array, target.element.index
+        memory_of(builder, target)
+    assert isinstance(target.element, Load)
+    array = target.element.array
+    is_distinct = isinstance(target, Distinct)
+    target = _with_own_indices(builder, target)
+    index, dims = target.element.index, target.dims  # type: ignore[attr-defined]
     builder.note_write(array)
-    dims = target.dims
-    if isinstance(value, ArrayValue) and value.ndim > len(dims):
-        lead = value.ndim - len(dims)
-        value = remap(value, value.dims[lead:], [affine.ZERO] * lead + [Axis(k) for k in range(len(dims))])
     if op is not None:
         value = _updated(builder, target, value, op)
-    if isinstance(value, AddTo):
-        pass
+    elif isinstance(value, ArrayValue):
+        value = _without_leading_ones(builder, value, dims)
     element = value.value if isinstance(value, AddTo) else cast(_element(builder, value, dims), array.dtype)
 
     def body(at: tuple[Expr, ...]) -> Stmt:
-        places = tuple(affine.normal(_at(part, at)) for part in index)
+        places = tuple(affine.normal(at_index(part, at)) for part in index)
         if isinstance(value, AddTo):
-            return AddTo(Load(array, places), _at(element, at))
-        return Store(array, places, _at(element, at))
+            return AddTo(Load(array, places), at_index(element, at))
+        return Store(array, places, at_index(element, at))
 
+    others = [load for load in loads(element) if load != target.element]
+    apart = is_distinct and not any(builder.root(load.array) == builder.root(array) for load in others)
     if dims:
-        builder.each(dims, body)
+        builder.each(dims, body, running=apart and op is not None)  # each on its own: no temporary
     else:
         builder.emit(body(()))
 
@@ -340,12 +359,45 @@ def _with_part(builder: Builder, target: ArrayValue, value: Any, op: str | None)
     (element,) = target.element.args
     if op is not None:
         value = _updated(builder, target, value, op)
+    elif isinstance(value, ArrayValue):
+        value = _without_leading_ones(builder, value, target.dims)
     new = cast(_element(builder, value, target.dims), target.dtype)
     parts = (new, imaginary_part(element)) if target.element.op == "real" else (real_part(element), new)
     return ArrayValue(target.dims, element), ArrayValue(target.dims, Call("complex", parts, element.dtype))
 
 
-def _at(expr: Expr, index: tuple[Expr, ...]) -> Expr:
+def _with_own_indices(builder: Builder, target: ArrayValue) -> ArrayValue:
+    """`k[k] = 0`: indices that are read from what is written are copied first."""
+    assert isinstance(target.element, Load)
+    array, index = target.element.array, list(target.element.index)
+    for axis, part in enumerate(index):
+        if any(builder.root(load.array) == builder.root(array) for load in loads(part)):
+            held = builder.materialize(ArrayValue(target.dims, part), "index", copy=True)
+            index[axis] = whole(held).element
+    return ArrayValue(target.dims, Load(array, tuple(index)))
+
+
+def _without_leading_ones(builder: Builder, value: ArrayValue, dims: tuple[Expr, ...]) -> ArrayValue:
+    """x[:] = y of more axes than x: those in front must be of length 1."""
+    lead = value.ndim - len(dims)
+    for length in value.dims[: max(lead, 0)]:
+        if is_constant(length, 1):
+            continue
+        if isinstance(length, Const):
+            builder.refuse(_misfit(value, dims), error=ShapeError)
+        message = "an axis of length {} does not fit into one of length {}" + place(builder.span)
+        raised = Raise("BroadcastError", message, (length, affine.ONE))
+        builder.emit(If(Call("ne", (length, affine.ONE), BOOL), (raised,)))
+    if lead <= 0:
+        return value
+    return remap(value, value.dims[lead:], [affine.ZERO] * lead + [Axis(k) for k in range(len(dims))])
+
+
+def _misfit(value: ArrayValue, dims: tuple[Expr, ...]) -> str:
+    return f"could not broadcast an array of shape {shape_text(value.dims)} into shape {shape_text(dims)}"
+
+
+def at_index(expr: Expr, index: tuple[Expr, ...]) -> Expr:
     return substitute(expr, dict(enumerate(index)))
 
 
@@ -361,10 +413,7 @@ def _element(builder: Builder, value: Any, dims: tuple[Expr, ...]) -> Expr:
         if affine.same(length, wanted) or is_constant(length, 1):
             continue
         if isinstance(length, Const) and isinstance(wanted, Const):
-            builder.refuse(
-                f"could not broadcast an array of shape {shape_text(value.dims)} into shape {shape_text(dims)}",
-                error=ShapeError,
-            )
+            builder.refuse(_misfit(value, dims), error=ShapeError)
         fits = Call("or", (affine.equals(length, wanted), affine.equals(length, affine.ONE)), BOOL)
         message = "an axis of length {} does not fit into one of length {}" + place(builder.span)
         builder.emit(If(Call("not", (fits,), BOOL), (Raise("BroadcastError", message, (length, wanted)),)))
@@ -378,9 +427,13 @@ def _updated(builder: Builder, target: ArrayValue, value: Any, op: str) -> Any:
         value = builder_array(builder, value)
     new = elementwise(builder, op, (current, value), python=True)
     dtype = target.dtype
-    if is_inexact(new.dtype) and not np.can_cast(new.dtype, dtype, "same_kind"):
+    if isinstance(new, ArrayValue) and new.ndim > target.ndim:
+        builder.refuse(_misfit(new, target.dims), error=ShapeError)
+    if target.dims and not np.can_cast(new.dtype, dtype, "same_kind"):
         builder.refuse(
-            f"a result of dtype {new.dtype} can't be stored in an array of {dtype} in place", "use a float array"
+            f"a result of dtype {new.dtype} can't be stored in an array of {dtype} in place",
+            "use a float array",
+            error=ArgumentError,
         )
     plain = isinstance(new.expr if isinstance(new, Scalar) else new.element, Call) and new.dtype == dtype
     if op in ("add", "sub") and is_inexact(dtype) and plain and target.is_window:
@@ -398,21 +451,64 @@ def masked_write(builder: Builder, target: ArrayValue, mask: ArrayValue, value: 
     if not isinstance(value, Scalar) or mask.ndim != target.ndim or not isinstance(target.element, Load):
         return False
     array, index = target.element.array, target.element.index
+    _check_mask(builder, mask, target, 0)
     if loads(value.expr):  # the right side comes first: it may be an element that is about to change
         value = Scalar(builder.variable("t", value.expr), value.weak)
-    held = whole(builder.materialize(mask, "mask")) if not isinstance(mask.element, Load) else mask
+    overlaps = any(builder.root(load.array) == builder.root(array) for load in loads(mask.element))
+    is_ready = isinstance(mask.element, Load) and not overlaps
+    held = mask if is_ready else whole(builder.materialize(mask, "mask", copy=True))
     condition = element_under(builder, held, target.dims)
     builder.note_write(array)
     new = _updated(builder, target, value, op) if op else value
 
     def body(at: tuple[Expr, ...]) -> Stmt:
-        places = tuple(_at(part, at) for part in index)
+        places = tuple(at_index(part, at) for part in index)
         if isinstance(new, AddTo):
-            inner: Stmt = AddTo(Load(array, places), _at(new.value, at))
+            inner: Stmt = AddTo(Load(array, places), at_index(new.value, at))
         else:
             element = new.expr if isinstance(new, Scalar) else new.element
-            inner = Store(array, places, _at(cast(element, array.dtype), at))
-        return If(_at(condition, at), (inner,))
+            inner = Store(array, places, at_index(cast(element, array.dtype), at))
+        return If(at_index(condition, at), (inner,))
 
     builder.each(target.dims, body)
     return True
+
+
+# ------------------------------------------------------------------------------------------------------ x.flat
+
+
+def flat(builder: Builder, value: ArrayValue) -> Flat:
+    """x.flat: the elements in C order, in the memory of x."""
+    size = builder.pin(affine.product(value.dims))
+    if value.ndim == 1:
+        return Flat(value.dims, value.element)
+    handle = value.handle
+    if handle is not None and handle.name in builder.contiguous:
+        return Flat((size,), whole(builder.reshape(handle, (size,), "flat")).element)
+    index: list[Expr] = []
+    rest: Expr = Axis(0)
+    for axis in reversed(range(value.ndim)):
+        index.insert(0, Call("mod", (rest, value.dims[axis]), INT64) if axis else rest)
+        rest = Call("floordiv", (rest, value.dims[axis]), INT64)
+    return Flat((size,), remap(value, (size,), index).element)
+
+
+def pick_flat(builder: Builder, value: Flat, items: Sequence[Any]) -> ArrayValue:
+    """x.flat[items], by one index along its only axis."""
+    parts = [_as_index(builder, item) for item in items]
+    if len(parts) != 1 or parts[0] is None or isinstance(parts[0], Flag) or getattr(parts[0], "ndim", 0) > 1:
+        builder.refuse("x.flat takes one integer, slice, or index array of one axis", "x.ravel()[…]")
+    return subscript(builder, ArrayValue(value.dims, value.element), items)
+
+
+def write_flat(builder: Builder, target: Flat, items: Sequence[Any], value: Any, op: str | None) -> None:
+    """x.flat[items] = value: in C order, and from its start again where the value is shorter."""
+    part = pick_flat(builder, target, items)
+    if isinstance(value, TupleValue):
+        value = builder_array(builder, value)
+    if isinstance(value, ArrayValue) and op is None:
+        value = flat(builder, value)
+        (length,) = value.dims
+        if not affine.same(length, affine.product(part.dims)):
+            value = remap(value, part.dims, [Call("mod", (Axis(0), length), INT64)])
+    write(builder, part, value, op=op)

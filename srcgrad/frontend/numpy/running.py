@@ -18,7 +18,7 @@ from ...errors import ArgumentError, ValueArgumentError
 from ...ir import affine
 from ...ir.nodes import AddTo, Axis, Call, Const, Expr, Load, Store
 from ...rules.names import FUNCTIONS
-from ..arithmetic import cast_value, elementwise
+from ..arithmetic import cast_value
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, follows_order, remap, whole
 from . import reductions, shapes
@@ -214,17 +214,3 @@ def _outer(ufunc: np.ufunc) -> Callable[..., Any]:
 for _called in FUNCTIONS:
     if isinstance(_called, np.ufunc) and _called.nin == 2 and _called.nout == 1:
         TABLE[_called.outer] = _outer(_called)
-
-
-def _add_at(sign: str | None) -> Callable[..., Any]:
-    """np.add.at(a, index, b): repeated indices add up."""
-
-    def handler(build: Builder, a: Any, indices: Any, b: Any) -> Any:
-        if sign:
-            b = elementwise(build, sign, (array_or_number(build, b),))
-        return TABLE[np.add.at](build, a, indices, b)
-
-    return handler
-
-
-TABLE[np.subtract.at] = _add_at("neg")

@@ -172,7 +172,7 @@ def concatenate(builder: Builder, parts: Sequence[Any], axis: Any) -> ArrayValue
 
 def ravel(builder: Builder, value: Any, name: str = "t") -> ArrayValue:
     if isinstance(value, Scalar):
-        value = ArrayValue((), value.expr)
+        value = ArrayValue((), builder.capture(value.expr) if isinstance(value.expr, Load) else value.expr)
     return reshaped(builder, value, (builder.pin(affine.product(value.dims)),), name)
 
 

@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError
+from ...ir.nodes import Load
 from ...rules.compositions import COMPOSITIONS
+from ..arithmetic import cast, element_under
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, Static, TupleValue, static_int
 from . import creation, indexing
@@ -52,7 +54,7 @@ def array_or_number(build: Builder, value: Any) -> Any:
 def as_array(build: Builder, value: Any) -> ArrayValue:
     value = array_or_number(build, value)
     if isinstance(value, Scalar):
-        return ArrayValue((), value.expr)
+        return ArrayValue((), build.capture(value.expr) if isinstance(value.expr, Load) else value.expr)
     if not isinstance(value, ArrayValue):
         build.refuse("an array is needed here", error=ArgumentError)
     return value
@@ -81,7 +83,9 @@ def also_into(build: Builder, out: Any, value: Any) -> Any:
         return value
     target = out.items[0] if isinstance(out, TupleValue) else out
     check_kind(build, value, target)
-    indexing.write(build, target, value)
+    if isinstance(target, ArrayValue) and not isinstance(target.element, Load):  # made for this call: no one else's
+        return ArrayValue(target.dims, cast(element_under(build, value, target.dims), target.dtype))
+    indexing.write(build, indexing.memory_of(build, target), value)
     return target
 
 

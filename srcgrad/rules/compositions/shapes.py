@@ -74,24 +74,6 @@ def diag_indices_from(arr):
     return (np.arange(arr.shape[0]),) * arr.ndim
 
 
-@means(np.fill_diagonal)
-def fill_diagonal(a, val):
-    if a.ndim < 2:
-        raise ValueError("array must be at least 2-d")
-    if a.ndim > 2:
-        for n in a.shape[1:]:
-            if n != a.shape[0]:
-                raise ValueError("All dimensions of input must be of equal length")
-    val = np.asarray(val)
-    if val.ndim == 0:
-        for i in range(min(a.shape)):
-            a[(i,) * a.ndim] = val
-    else:
-        flat = np.ravel(val)
-        for i in range(min(a.shape)):
-            a[(i,) * a.ndim] = flat[i % flat.shape[0]]
-
-
 @means(np.repeat, method="repeat")
 def repeat(a, repeats, axis=None):
     a = np.ravel(a) if axis is None else np.asarray(a)

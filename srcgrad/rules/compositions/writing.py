@@ -74,13 +74,3 @@ def putmask(a, mask, values):
         flat = np.ravel(values)
         number = np.arange(a.size).reshape(a.shape)
         np.copyto(a, flat[number % flat.size], where=mask)
-
-
-@means(np.copyto)
-def copyto(dst, src, casting="same_kind", where=True):
-    if not np.can_cast(np.asarray(src).dtype, dst.dtype, casting):
-        raise TypeError("Cannot cast array data according to the rule of casting")
-    if isinstance(where, bool):
-        dst[...] = src if where else dst
-    else:
-        dst[...] = np.where(where, src, dst)

@@ -1,0 +1,107 @@
+"""Slices: bounds clipped as Python clips them, whether they are known or not.
+
+5:-1 of an axis of length n   →   start 5, step 1, length max(n - 6, 0)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import IndexArgumentError, ValueArgumentError
+from ...ir import affine
+from ...ir.nodes import BOOL, INT64, Call, Const, Expr
+from ...ir.walk import is_constant
+from ..arithmetic import cast
+from ..builder import Builder
+from ..values import ArrayValue, Scalar, Slice
+
+
+def normalize(builder: Builder, part: Slice, length: Expr) -> tuple[Expr, Expr, Expr]:
+    """(start, step, length) of a slice of an axis, clipped as Python clips."""
+    step = affine.ONE if part.step is None else as_integer(builder, part.step)
+    if is_constant(step, 0):
+        builder.refuse("slice step cannot be zero", error=ValueArgumentError)
+    is_upward = builder.is_at_least(step, 1)
+    size = step if is_upward else affine.mul(affine.integer(-1), step)
+    if not builder.is_at_least(size, 1):
+        return _run_time_step(builder, part, step, length)
+    if is_upward:
+        start = _clip(builder, part.start, length, affine.ZERO, from_below=True)
+        stop = _clip(builder, part.stop, length, length, from_below=False)
+        count = affine.sub(stop, start)
+    else:
+        last = affine.sub(length, affine.ONE)
+        start = last if part.start is None else _clip_down(builder, part.start, length)
+        stop = affine.integer(-1) if part.stop is None else _clip_down(builder, part.stop, length)
+        count = affine.sub(start, stop)
+    if not is_constant(size, 1):
+        count = affine.add(count, affine.sub(size, affine.ONE))
+        if isinstance(size, Const):
+            count = affine.floordiv(count, int(size.value))
+        else:
+            count = _captured_length(builder, Call("floordiv", (count, size), INT64))
+    if not builder.is_at_least(count, 0):
+        count = affine.maximum(count, affine.ZERO)
+    return start, step, count
+
+
+def _clip(builder: Builder, bound: Any, length: Expr, default: Expr, from_below: bool) -> Expr:
+    """A bound of an upward slice.  A start past the end needs no clipping: the length is then 0."""
+    if bound is None:
+        return default
+    expr = as_integer(builder, bound)
+    if isinstance(expr, Const) and expr.value < 0:
+        moved = affine.add(length, expr)
+        return affine.maximum(moved, affine.ZERO) if from_below and not builder.is_at_least(moved, 0) else moved
+    if builder.is_at_least(expr, 0):
+        return expr if from_below else affine.minimum(expr, length)
+    expr = builder.capture(expr, "k")
+    wrapped = Call("select", (is_negative(expr), affine.add(expr, length), expr), INT64)
+    low = Call("maximum", (wrapped, affine.ZERO), INT64)
+    return builder.capture(low if from_below else Call("minimum", (low, length), INT64), "k")
+
+
+def _clip_down(builder: Builder, bound: Any, length: Expr) -> Expr:
+    expr = as_integer(builder, bound)
+    last = affine.sub(length, affine.ONE)
+    if isinstance(expr, Const):
+        moved = affine.add(length, expr) if expr.value < 0 else expr
+        return affine.maximum(moved, affine.integer(-1)) if expr.value < 0 else affine.minimum(moved, last)
+    expr = builder.capture(expr, "k")
+    wrapped = Call("select", (is_negative(expr), affine.add(expr, length), expr), INT64)
+    return builder.capture(Call("minimum", (Call("maximum", (wrapped, affine.integer(-1)), INT64), last), INT64), "k")
+
+
+def _run_time_step(builder: Builder, part: Slice, step: Expr, length: Expr) -> tuple[Expr, Expr, Expr]:
+    step = builder.capture(step, "step")
+    upward = Call("gt", (step, affine.ZERO), BOOL)
+    up = [_clip(builder, part.start, length, affine.ZERO, False), _clip(builder, part.stop, length, length, False)]
+    last = affine.sub(length, affine.ONE)
+    down = [
+        last if part.start is None else _clip_down(builder, part.start, length),
+        affine.integer(-1) if part.stop is None else _clip_down(builder, part.stop, length),
+    ]
+    start = builder.capture(Call("select", (upward, up[0], down[0]), INT64), "start")
+    stop = builder.capture(Call("select", (upward, up[1], down[1]), INT64), "stop")
+    size = Call("abs", (step,), INT64)
+    gap = Call("select", (upward, affine.sub(stop, start), affine.sub(start, stop)), INT64)
+    count = Call("floordiv", (affine.sub(affine.add(gap, size), affine.ONE), size), INT64)
+    return start, step, _captured_length(builder, count)
+
+
+def _captured_length(builder: Builder, count: Expr) -> Expr:
+    length = builder.variable("n", affine.maximum(count, affine.ZERO))
+    builder.lower[length] = 0
+    return length
+
+
+def is_negative(expr: Expr) -> Expr:
+    return Call("lt", (expr, affine.ZERO), BOOL)
+
+
+def as_integer(builder: Builder, value: Any) -> Expr:
+    if isinstance(value, ArrayValue) and value.ndim == 0:
+        value = Scalar(value.element)
+    if not isinstance(value, Scalar) or value.dtype.kind not in "iu":
+        builder.refuse("slice bounds and indices must be integers", error=IndexArgumentError)
+    return cast(value.expr, INT64)

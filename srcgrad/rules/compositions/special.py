@@ -1,0 +1,190 @@
+"""Special functions that are said in simpler ones, and small functions of numbers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import scipy.special
+
+from srcgrad.rules.compositions.registry import means
+from srcgrad.rules.user import stop_gradient
+
+# --------------------------------------------------------------------------------------------------------------
+# Sums of exponentials: the largest is taken out, and has no part in the derivative.
+
+
+@means(scipy.special.logsumexp)
+def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False):
+    a = _floating(a)
+    top = stop_gradient(np.max(a if b is None else np.where(b == 0, -np.inf, a), axis, keepdims=True))
+    top = np.where(np.isfinite(top), top, np.zeros_like(top))
+    powers = np.exp(a - top) if b is None else b * np.exp(np.clip(a - top, None, 80.0))  # 0 * inf is nan
+    total = np.sum(powers, axis, keepdims=keepdims)
+    if not keepdims:
+        top = np.sum(top, axis)
+    if return_sign:
+        return np.log(np.abs(total)) + top, np.sign(total)
+    return np.log(total) + top
+
+
+@means(scipy.special.softmax)
+def softmax(x, axis=None):
+    x = _floating(x)
+    powers = np.exp(x - stop_gradient(np.max(x, axis, keepdims=True)))
+    return powers / np.sum(powers, axis, keepdims=True)
+
+
+@means(scipy.special.log_softmax)
+def log_softmax(x, axis=None):
+    x = _floating(x)
+    lowered = x - stop_gradient(np.max(x, axis, keepdims=True))
+    return lowered - np.log(np.sum(np.exp(lowered), axis, keepdims=True))
+
+
+def _floating(x):
+    x = np.asarray(x)
+    return x if x.dtype.kind == "f" else x.astype(np.float64)
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Functions of one or two numbers.
+
+
+@means(scipy.special.polygamma)
+def polygamma(n, x):
+    x = np.float64(x)
+    factor = (-1.0) ** (n + 1) * scipy.special.gamma(n + 1.0)
+    return np.where(n == 0, scipy.special.psi(x), factor * scipy.special.zeta(n + 1, x))
+
+
+@means(scipy.special.multigammaln)
+def multigammaln(a, d):
+    a = np.float64(a)
+    total = d * (d - 1) * 0.25 * math.log(math.pi)
+    for j in range(1, d + 1):
+        total = total + scipy.special.loggamma(a + (1.0 - j) / 2)
+    return total
+
+
+@means(scipy.special.comb)
+def comb(N, k, *, exact=False, repetition=False):
+    if exact:
+        raise ValueError("comb with exact=True is not supported: use exact=False")
+    if repetition:
+        N = N + k - 1
+    N, k = np.float64(N), np.float64(k)
+    return np.where((k <= N) & (N >= 0) & (k >= 0), scipy.special.binom(N, k), 0.0)
+
+
+@means(scipy.special.factorial)
+def factorial(n, exact=False):
+    if exact:
+        raise ValueError("factorial with exact=True is not supported: use exact=False")
+    n = np.float64(n)
+    return np.where(n < 0, 0.0, scipy.special.gamma(n + 1.0))
+
+
+@means(scipy.special.exp10)
+def exp10(x, out=None):
+    return np.power(10.0, x, out=out)
+
+
+@means(scipy.special.cosm1)
+def cosm1(x, out=None):
+    half = np.sin(0.5 * x)
+    return np.multiply(-2.0 * half, half, out=out)
+
+
+@means(scipy.special.sindg)
+def sindg(x, out=None):
+    return np.sin(np.deg2rad(x), out=out)
+
+
+@means(scipy.special.cosdg)
+def cosdg(x, out=None):
+    return np.cos(np.deg2rad(x), out=out)
+
+
+@means(scipy.special.fdtr)
+def fdtr(dfn, dfd, x):
+    return scipy.special.betainc(0.5 * dfn, 0.5 * dfd, dfn * x / (dfd + dfn * x))
+
+
+@means(np.modf, math.modf)
+def modf(x):
+    x = x * 1.0
+    return np.where(np.isinf(x), np.copysign(0.0, x), np.fmod(x, 1.0)), np.trunc(x)
+
+
+@means(np.divmod, divmod)
+def divmod_(x, y):
+    return x // y, x % y
+
+
+@means(math.dist)
+def dist(p, q):
+    if len(p) != len(q):
+        raise ValueError("both points must have the same number of dimensions")
+    total = 0.0
+    for k in range(len(p)):
+        total = math.hypot(total, p[k] - q[k])
+    return total
+
+
+@means(math.fsum)
+def fsum(seq):
+    total = 0.0
+    for item in seq:
+        total = total + item
+    return total
+
+
+@means(math.prod)
+def prod(iterable, *, start=1):
+    total = start
+    for item in iterable:
+        total = total * item
+    return total
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Questions.
+
+
+@means(np.isposinf)
+def isposinf(x, out=None):
+    return np.logical_and(np.isinf(x), np.logical_not(np.signbit(x)), out=out)
+
+
+@means(np.isneginf)
+def isneginf(x, out=None):
+    return np.logical_and(np.isinf(x), np.signbit(x), out=out)
+
+
+@means(np.isclose)
+def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+    near = (np.abs(np.subtract(a, b)) <= atol + rtol * np.abs(b)) & np.isfinite(b) | np.equal(a, b)
+    return near | np.isnan(a) & np.isnan(b) if equal_nan else near
+
+
+@means(np.allclose)
+def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+    return bool(np.all(np.isclose(a, b, rtol, atol, equal_nan)))
+
+
+@means(math.isclose)
+def isclose_numbers(a, b, *, rel_tol=1e-09, abs_tol=0.0):
+    near = abs(a - b) <= max(rel_tol * max(abs(a), abs(b)), abs_tol)
+    return a == b or (math.isfinite(a) and math.isfinite(b) and near)
+
+
+@means(np.array_equal)
+def array_equal(a1, a2, equal_nan=False):
+    x, y = np.asarray(a1), np.asarray(a2)
+    if x.ndim != y.ndim or x.shape != y.shape:
+        return False
+    same = x == y
+    if equal_nan:
+        same = same | np.isnan(x) & np.isnan(y)
+    return bool(np.all(same))

@@ -1,0 +1,364 @@
+"""scipy.special's elementwise functions: their rows, as in `scalar`, and their names, as in `names`.
+
+    "erfcx": special("erfcx", (lambda x, out: 2.0 * (x * out) - TWO_OVER_ROOT_PI,), (REAL,))
+
+Where SciPy itself has no derivative by an operand (the order of a Bessel function), ours is `UNKNOWN`: an error where
+it is asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy.special
+
+from ..ir.nodes import BOOL, Call, Expr, call, compare, less, select
+from .names import FUNCTIONS, UFUNCS, Like
+from .scalar import (
+    ABOVE_ONE,
+    INF,
+    NAN,
+    POSITIVE,
+    PRIMITIVES,
+    REAL,
+    UNIT,
+    UNKNOWN,
+    Interval,
+    Partial,
+    Primitive,
+    number,
+    pick,
+)
+
+ROOT_PI = math.sqrt(math.pi)
+ROOT_TAU = math.sqrt(2 * math.pi)
+ROOT_HALF = math.sqrt(0.5)
+PROBABILITY = Interval(0.05, 0.95)
+ORDER = Interval(0.5, 3.0)
+DEGREE = Interval(0, 4, np.dtype(np.int64))
+
+
+def special(name: str, partials: tuple[Partial | None, ...], domain: tuple[Interval, ...], **more: Any) -> Primitive:
+    holes = ", ".join(["{}"] * len(domain))
+    return Primitive(f"special.{name}({holes})", partials, domain, **{"singular": True, "cost": 40} | more)
+
+
+def at_order(op: str, order: Expr, x: Expr, shift: int) -> Expr:
+    """The same function of a neighbouring order."""
+    return Call(op, (call("add", order, shift), x), x.dtype)
+
+
+def unless_zero(x: Expr, at_zero: Any, slope: Expr) -> Expr:
+    """A slope with a removable singularity at 0."""
+    return pick(compare("eq", x, 0.0), at_zero, slope)
+
+
+def bessel(op: str, ahead: float, behind: float, own: Partial = lambda v, x, out: None) -> tuple[Partial, Partial]:
+    """The slope of a Bessel function of order v, by those of orders v + 1 and v - 1."""
+
+    def slope(v: Expr, x: Expr, out: Expr) -> Expr:
+        after, before = at_order(op, v, x, 1), at_order(op, v, x, -1)
+        difference = before - after if ahead * behind < 0 else before + after
+        halved = behind * difference
+        extra = own(v, x, out)
+        return halved if extra is None else halved + extra
+
+    return UNKNOWN, slope
+
+
+def as_real(n: Expr, x: Expr) -> Expr:
+    return n if n.dtype == x.dtype else Call("cast", (n,), x.dtype)
+
+
+def polynomial(op: str, factor: Any, neighbour: str = "") -> Partial:
+    """The slope of a polynomial of degree n: a factor times one of degree n - 1; 0 for n = 0."""
+
+    def slope(n: Expr, x: Expr, out: Expr) -> Expr:
+        lower = Call(neighbour or op, (call("sub", n, 1), x), x.dtype)
+        return select(compare("eq", n, 0), number(0.0, x), factor(as_real(n, x)) * lower)
+
+    return slope
+
+
+def legendre_slope(n: Expr, x: Expr, out: Expr) -> Expr:
+    one = number(1.0, x)
+    lower = Call("eval_jacobi", (call("sub", n, 1), one, one, x), x.dtype)
+    return select(compare("eq", n, 0), number(0.0, x), 0.5 * (as_real(n, x) + 1.0) * lower)
+
+
+def laguerre_slope(n: Expr, x: Expr, out: Expr) -> Expr:
+    lower = Call("eval_genlaguerre", (call("sub", n, 1), number(1.0, x), x), x.dtype)
+    return select(compare("eq", n, 0), number(0.0, x), -lower)
+
+
+def student_density(df: Expr, t: Expr, out: Expr) -> Expr:
+    scale = call("exp", call("gammaln", 0.5 * (df + 1.0)) - call("gammaln", 0.5 * df))
+    power = call("pow", 1.0 + t * t / df, -0.5 * (df + 1.0))
+    return scale / call("sqrt", math.pi * df) * power
+
+
+def owens_first(h: Expr, a: Expr, out: Expr) -> Expr:
+    return -0.5 / ROOT_TAU * call("exp", -0.5 * (h * h)) * call("erf", ROOT_HALF * (a * h))
+
+
+def owens_second(h: Expr, a: Expr, out: Expr) -> Expr:
+    widened = 1.0 + a * a
+    return call("exp", -0.5 * (h * h) * widened) / (2 * math.pi * widened)
+
+
+def elliptic_root(phi: Expr, m: Expr) -> Expr:
+    sine = call("sin", phi)
+    return call("sqrt", 1.0 - m * (sine * sine))
+
+
+def psi(x: Any) -> Expr:
+    return call("digamma", x)
+
+
+def reciprocal_gamma_slope(x: Expr, out: Expr) -> Expr:
+    """-psi(x) / gamma(x); at the poles of the gamma function (-1)**n n!."""
+    at_pole = Call("and", (compare("le", x, 0.0), compare("eq", x, call("floor", x))), BOOL)
+    return select(at_pole, call("cos", math.pi * x) * call("scipy_gamma", 1.0 - x), -(out * psi(x)))
+
+
+def sign_of(x: Expr) -> Expr:
+    return call("sign", x)
+
+
+def gamma_density(a: Expr, x: Expr) -> Expr:
+    """x**(a - 1) e**-x / gamma(a), which is the slope of gammainc."""
+    return call("exp", call("xlogy", a - 1.0, x) - x - call("gammaln", a))
+
+
+def beta_density(a: Expr, b: Expr, x: Expr) -> Expr:
+    powers = call("xlogy", a - 1.0, x) + call("xlog1py", b - 1.0, -x)
+    return call("exp", powers - call("betaln", a, b))
+
+
+def huber_scale(delta: Expr, r: Expr, out: Expr) -> Expr:
+    size = call("abs", r)
+    return pick(less(delta, size), size - delta, 0.0)
+
+
+def huber_slope(delta: Expr, r: Expr, out: Expr) -> Expr:
+    return pick(less(r, -delta), -delta, pick(less(delta, r), delta, r))
+
+
+def pseudo_huber_scale(delta: Expr, r: Expr, out: Expr) -> Expr:
+    """delta u**4 / (s (1 + s)**2) with u = r / delta and s = sqrt(1 + u**2): nothing cancels."""
+    u = r / delta
+    s = call("hypot", 1.0, u)
+    return delta * (u * u * (u * u)) / (s * ((1.0 + s) * (1.0 + s)))
+
+
+def box_power(log: str) -> Partial:
+    """The slope of boxcox by its power: log(x)**2 times that of exprel at lmbda log(x)."""
+
+    def slope(x: Expr, power: Expr, out: Expr) -> Expr:
+        logarithm = call(log, x)
+        return logarithm * logarithm * call("exprel_slope", power * logarithm)
+
+    return slope
+
+
+def inverse_box(shift: float) -> tuple[Partial, Partial]:
+    """With w = out + shift: w**(1 - lmbda), and w y**2 times the slope of log(1 + t) / t at t = lmbda y."""
+
+    def by_y(y: Expr, power: Expr, out: Expr) -> Expr:
+        return call("pow", out + shift if shift else out, 1.0 - power)
+
+    def by_power(y: Expr, power: Expr, out: Expr) -> Expr:
+        return (out + shift if shift else out) * (y * y) * call("log1p_ratio_slope", power * y)
+
+    return by_y, by_power
+
+
+def elliptic_first(m: Expr, out: Expr) -> Expr:
+    return near_zero(m, FIRST_KIND, (call("ellipe", m) / (1.0 - m) - out) / (2.0 * m))
+
+
+def elliptic_second(m: Expr, out: Expr) -> Expr:
+    return near_zero(m, SECOND_KIND, (out - call("ellipk", m)) / (2.0 * m))
+
+
+FIRST_KIND = tuple(math.pi / 2 * c for c in (1 / 4, 9 / 32, 75 / 256, 1225 / 4096, 19845 / 65536))
+SECOND_KIND = tuple(-math.pi / 2 * c for c in (1 / 4, 3 / 32, 15 / 256, 175 / 4096, 2205 / 65536))
+
+
+def near_zero(x: Expr, series: tuple[float, ...], slope: Expr) -> Expr:
+    """A slope by its series near 0, where the formula cancels."""
+    total: Any = series[-1]
+    for coefficient in series[-2::-1]:
+        total = coefficient + x * total
+    return pick(less(call("abs", x), 1e-3), total, slope)
+
+
+# fmt: off
+SPECIAL: dict[str, Primitive] = {
+    # error functions and the normal distribution
+    "erfcx":       special("erfcx", (lambda x, out: 2.0 * (x * out) - 2 / ROOT_PI,), (REAL,)),
+    "erfinv":      special("erfinv", (lambda x, out: ROOT_PI / 2 * call("exp", out * out),), (UNIT,),
+                           corners={(0.0,): (ROOT_PI / 2,), (1.0,): (INF,)}),
+    "erfcinv":     special("erfcinv", (lambda x, out: -ROOT_PI / 2 * call("exp", out * out),), (PROBABILITY,),
+                           corners={(1.0,): (-ROOT_PI / 2,), (0.0,): (-INF,)}),
+    "dawsn":       special("dawsn", (lambda x, out: 1.0 - 2.0 * (x * out),), (REAL,)),
+    "ndtr":        special("ndtr", (lambda x, out: 1 / ROOT_TAU * call("exp", -0.5 * (x * x)),), (REAL,),
+                           singular=False),
+    "log_ndtr":    special("log_ndtr", (lambda x, out: math.sqrt(2 / math.pi) / call("erfcx", -ROOT_HALF * x),),
+                           (REAL,)),
+    "ndtri":       special("ndtri", (lambda x, out: ROOT_TAU * call("exp", 0.5 * (out * out)),), (PROBABILITY,),
+                           corners={(0.5,): (ROOT_TAU,), (0.0,): (INF,)}),
+
+    "erfi":        special("erfi", (lambda x, out: 2 / ROOT_PI * call("exp", x * x),), (REAL,)),
+    "owens_t":     special("owens_t", (owens_first, owens_second), (REAL, REAL)),
+    "stdtr":       special("stdtr", (UNKNOWN, student_density), (POSITIVE, REAL), cost=100),
+
+    # gamma and beta functions
+    "scipy_gamma": special("gamma", (lambda x, out: out * psi(x),), (POSITIVE,)),
+    "gammaln":     special("gammaln", (lambda x, out: psi(x),), (POSITIVE,), corners={(0.0,): (-INF,)}),
+    "loggamma":    special("loggamma", (lambda x, out: pick(less(x, 0.0), NAN, psi(x)),), (POSITIVE,),
+                           corners={(-0.5,): (NAN,)}),
+    "rgamma":      special("rgamma", (reciprocal_gamma_slope,), (POSITIVE,),
+                           corners={(0.0,): (1.0,), (-1.0,): (-1.0,), (-3.0,): (-6.0,)}),
+    "beta":        special("beta", (lambda a, b, out: out * (psi(a) - psi(a + b)),
+                                    lambda a, b, out: out * (psi(b) - psi(a + b))), (POSITIVE, POSITIVE)),
+    "betaln":      special("betaln", (lambda a, b, out: psi(a) - psi(a + b),
+                                      lambda a, b, out: psi(b) - psi(a + b)), (POSITIVE, POSITIVE)),
+    "binom":       special("binom", (lambda n, k, out: out * (psi(n + 1.0) - psi(n - k + 1.0)),
+                                     lambda n, k, out: out * (psi(n - k + 1.0) - psi(k + 1.0))),
+                           (ABOVE_ONE, Interval(0.1, 1.0))),
+    "poch":        special("poch", (lambda z, m, out: out * (psi(z + m) - psi(z)),
+                                    lambda z, m, out: out * psi(z + m)), (POSITIVE, POSITIVE)),
+    "zeta":        special("zeta", (UNKNOWN, lambda s, x, out: -s * call("zeta", s + 1.0, x)),
+                           (ABOVE_ONE, POSITIVE), cost=100),
+    "gammainc":    special("gammainc", (UNKNOWN, lambda a, x, out: gamma_density(a, x)), (POSITIVE, POSITIVE)),
+    "gammaincc":   special("gammaincc", (UNKNOWN, lambda a, x, out: -gamma_density(a, x)), (POSITIVE, POSITIVE)),
+    "gammaincinv": special("gammaincinv", (UNKNOWN, lambda a, y, out: 1.0 / gamma_density(a, out)),
+                           (POSITIVE, PROBABILITY), cost=100),
+    "gammainccinv": special("gammainccinv", (UNKNOWN, lambda a, y, out: -1.0 / gamma_density(a, out)),
+                           (POSITIVE, PROBABILITY), cost=100),
+    "betainc":     special("betainc", (UNKNOWN, UNKNOWN, lambda a, b, x, out: beta_density(a, b, x)),
+                           (POSITIVE, POSITIVE, PROBABILITY)),
+    "betaincinv":  special("betaincinv", (UNKNOWN, UNKNOWN, lambda a, b, y, out: 1.0 / beta_density(a, b, out)),
+                           (POSITIVE, POSITIVE, PROBABILITY), cost=100),
+
+    # logistic functions, entropies, losses
+    "expit":       special("expit", (lambda x, out: out * (1.0 - out),), (REAL,), singular=False, cost=15),
+    "log_expit":   special("log_expit", (lambda x, out: call("expit", -x),), (REAL,), singular=False, cost=25),
+    "logit":       special("logit", (lambda x, out: pick(less(0.5, call("abs", x - 0.5)), NAN, 1.0 / (x * (1.0 - x))),),
+                           (PROBABILITY,), corners={(0.0,): (INF,), (1.0,): (INF,), (-1.0,): (NAN,)}, cost=20),
+    "xlogy":       special("xlogy", (lambda x, y, out: call("log", y), lambda x, y, out: unless_zero(x, 0.0, x / y)),
+                           (REAL, POSITIVE), corners={(0.0, 0.0): (-INF, 0.0), (1.0, 0.0): (-INF, INF)}, cost=15),
+    "xlog1py":     special("xlog1py", (lambda x, y, out: call("log1p", y),
+                                       lambda x, y, out: unless_zero(x, 0.0, x / (1.0 + y))),
+                           (REAL, POSITIVE), corners={(0.0, -1.0): (-INF, 0.0)}, cost=15),
+    "entr":        special("entr", (lambda x, out: -call("log", x) - 1.0,), (POSITIVE,),
+                           corners={(0.0,): (INF,), (-1.0,): (NAN,)}, cost=15),
+    "rel_entr":    special("rel_entr", (lambda x, y, out: call("log", x / y) + 1.0,
+                                        lambda x, y, out: unless_zero(x, 0.0, -(x / y))),
+                           (POSITIVE, POSITIVE), corners={(0.0, 1.0): (-INF, 0.0)}, cost=20),
+    "kl_div":      special("kl_div", (lambda x, y, out: call("log", x / y),
+                                      lambda x, y, out: 1.0 - unless_zero(x, 0.0, x / y)),
+                           (POSITIVE, POSITIVE), corners={(0.0, 1.0): (-INF, 1.0), (1.0, 1.0): (0.0, 0.0)}, cost=20),
+    "huber":       special("huber", (huber_scale, huber_slope), (POSITIVE, REAL), singular=False, cost=8,
+                           corners={(1.0, 1.0): (0.0, 1.0), (1.0, 3.0): (2.0, 1.0), (1.0, -3.0): (2.0, -1.0)}),
+    "pseudo_huber": special("pseudo_huber", (pseudo_huber_scale,
+                                             lambda delta, r, out: r / call("hypot", 1.0, r / delta)),
+                           (POSITIVE, REAL), cost=20),
+
+    # powers and exponentials
+    "boxcox":      special("boxcox", (lambda x, power, out: call("pow", x, power - 1.0), box_power("log")),
+                           (POSITIVE, REAL), corners={(2.0, 0.0): (0.5, math.log(2) ** 2 / 2)}),
+    "boxcox1p":    special("boxcox1p", (lambda x, power, out: call("pow", 1.0 + x, power - 1.0), box_power("log1p")),
+                           (POSITIVE, REAL), corners={(1.0, 0.0): (0.5, math.log(2) ** 2 / 2)}),
+    "inv_boxcox":  special("inv_boxcox", inverse_box(0.0), (POSITIVE, POSITIVE),
+                           corners={(2.0, 0.0): (math.exp(2), -2 * math.exp(2))}),
+    "inv_boxcox1p": special("inv_boxcox1p", inverse_box(1.0), (POSITIVE, POSITIVE)),
+    "exprel":      special("exprel", (lambda x, out: call("exprel_slope", x),), (REAL,), corners={(0.0,): (0.5,)}),
+    "eval_jacobi": special("eval_jacobi", (UNKNOWN,) * 4, (DEGREE, POSITIVE, POSITIVE, UNIT)),
+    "eval_genlaguerre": special("eval_genlaguerre", (UNKNOWN,) * 3, (DEGREE, POSITIVE, REAL)),
+    "eval_chebyu": special("eval_chebyu", (UNKNOWN,) * 2, (DEGREE, UNIT)),
+    "exprel_slope": special("exprel_slope", (UNKNOWN,), (REAL,)),
+    "log1p_ratio_slope": special("log1p_ratio_slope", (UNKNOWN,), (REAL,)),
+
+    # hypergeometric functions
+    "hyp0f1":      special("hyp0f1", (UNKNOWN, lambda b, z, out: call("hyp0f1", b + 1.0, z) / b), (POSITIVE, REAL)),
+    "hyp1f1":      special("hyp1f1", (UNKNOWN, UNKNOWN,
+                                      lambda a, b, z, out: a / b * call("hyp1f1", a + 1.0, b + 1.0, z)),
+                           (POSITIVE, POSITIVE, REAL), cost=100),
+    "hyp2f1":      special("hyp2f1", (UNKNOWN, UNKNOWN, UNKNOWN, lambda a, b, c, z, out:
+                                      a * b / c * call("hyp2f1", a + 1.0, b + 1.0, c + 1.0, z)),
+                           (POSITIVE, POSITIVE, POSITIVE, UNIT), cost=100),
+
+    # orthogonal polynomials
+    "eval_legendre": special("eval_legendre", (UNKNOWN, legendre_slope), (DEGREE, UNIT)),
+    "eval_chebyt": special("eval_chebyt", (UNKNOWN, polynomial("eval_chebyt", lambda n: n, "eval_chebyu")),
+                           (DEGREE, UNIT)),
+    "eval_hermite": special("eval_hermite", (UNKNOWN, polynomial("eval_hermite", lambda n: 2.0 * n)), (DEGREE, REAL)),
+    "eval_hermitenorm": special("eval_hermitenorm", (UNKNOWN, polynomial("eval_hermitenorm", lambda n: n)),
+                           (DEGREE, REAL)),
+    "eval_laguerre": special("eval_laguerre", (UNKNOWN, laguerre_slope), (DEGREE, REAL)),
+
+    # exponential integrals, elliptic integrals
+    "exp1":        special("exp1", (lambda x, out: -(call("exp", -x) / x),), (POSITIVE,)),
+    "expi":        special("expi", (lambda x, out: call("exp", x) / x,), (POSITIVE,)),
+    "expn":        special("expn", (UNKNOWN, lambda n, x, out: -at_order("expn", n, x, -1)),
+                           (Interval(1, 4, np.dtype(np.int64)), POSITIVE)),
+    "spence":      special("spence", (lambda x, out: pick(compare("eq", x, 1.0), -1.0, call("log", x) / (1.0 - x)),),
+                           (POSITIVE,), corners={(1.0,): (-1.0,)}),
+    "ellipk":      special("ellipk", (elliptic_first,), (PROBABILITY,), corners={(0.0,): (math.pi / 8,)}),
+    "ellipe":      special("ellipe", (elliptic_second,), (PROBABILITY,), corners={(0.0,): (-math.pi / 8,)}),
+
+    "ellipkinc":   special("ellipkinc", (lambda phi, m, out: 1.0 / elliptic_root(phi, m), UNKNOWN),
+                           (UNIT, PROBABILITY)),
+    "ellipeinc":   special("ellipeinc", (lambda phi, m, out: elliptic_root(phi, m), UNKNOWN), (UNIT, PROBABILITY)),
+
+    # Bessel functions
+    "j0":          special("j0", (lambda x, out: -call("j1", x),), (REAL,)),
+    "j1":          special("j1", (lambda x, out: unless_zero(x, 0.5, call("j0", x) - out / x),), (REAL,),
+                           corners={(0.0,): (0.5,)}),
+    "y0":          special("y0", (lambda x, out: -call("y1", x),), (POSITIVE,)),
+    "y1":          special("y1", (lambda x, out: call("y0", x) - out / x,), (POSITIVE,)),
+    "i0":          special("i0", (lambda x, out: call("i1", x),), (REAL,), corners={(0.0,): (0.0,)}),
+    "i1":          special("i1", (lambda x, out: unless_zero(x, 0.5, call("i0", x) - out / x),), (REAL,),
+                           corners={(0.0,): (0.5,)}),
+    "i0e":         special("i0e", (lambda x, out: call("i1e", x) - sign_of(x) * out,), (REAL,),
+                           corners={(0.0,): (0.0,)}),
+    "i1e":         special("i1e", (lambda x, out: unless_zero(x, 0.5, call("i0e", x) - out * (sign_of(x) + 1.0 / x)),),
+                           (REAL,), corners={(0.0,): (0.5,)}),
+    "k0":          special("k0", (lambda x, out: -call("k1", x),), (POSITIVE,)),
+    "k1":          special("k1", (lambda x, out: -call("k0", x) - out / x,), (POSITIVE,)),
+    "k0e":         special("k0e", (lambda x, out: out - call("k1e", x),), (POSITIVE,)),
+    "k1e":         special("k1e", (lambda x, out: out - out / x - call("k0e", x),), (POSITIVE,)),
+    "jv":          special("jv", bessel("jv", -0.5, 0.5), (ORDER, POSITIVE), cost=100),
+    "yv":          special("yv", bessel("yv", -0.5, 0.5), (ORDER, POSITIVE), cost=100),
+    "iv":          special("iv", bessel("iv", 0.5, 0.5), (ORDER, POSITIVE), cost=100),
+    "kv":          special("kv", bessel("kv", -0.5, -0.5), (ORDER, POSITIVE), cost=100),
+    "ive":         special("ive", bessel("ive", 0.5, 0.5, lambda v, x, out: -(sign_of(x) * out)), (ORDER, POSITIVE),
+                           cost=100),
+    "kve":         special("kve", bessel("kve", -0.5, -0.5, lambda v, x, out: out), (ORDER, POSITIVE), cost=100),
+    "kn":          special("kn", bessel("kn", -0.5, -0.5), (Interval(1, 3, np.dtype(np.int64)), POSITIVE), cost=100),
+    "yn":          special("yn", bessel("yn", -0.5, 0.5), (Interval(1, 3, np.dtype(np.int64)), POSITIVE), cost=100),
+}
+# fmt: on
+
+# fmt: off
+# Functions of SciPy that are a row of `scalar`, or a row above by another name.
+ALIASES: dict[Any, str] = {
+    scipy.special.erf: "erf", scipy.special.erfc: "erfc", scipy.special.psi: "digamma",
+    scipy.special.gamma: "scipy_gamma",
+    scipy.special.log1p: "log1p", scipy.special.expm1: "expm1", scipy.special.exp2: "exp2",
+    scipy.special.cbrt: "cbrt", scipy.special.round: "rint", np.i0: "i0",
+}
+# fmt: on
+NAMED = [op for op in SPECIAL if isinstance(getattr(scipy.special, op, None), np.ufunc)]
+
+PRIMITIVES.update(SPECIAL)
+UFUNCS.update({op: getattr(scipy.special, op) for op in NAMED})
+UFUNCS.update({"scipy_gamma": scipy.special.gamma, "digamma": scipy.special.psi})
+UFUNCS["zeta"] = Like(scipy.special.zeta, scipy.special.poch)
+FUNCTIONS.update({getattr(scipy.special, op): op for op in NAMED} | ALIASES)
+
+__all__ = ["ALIASES", "SPECIAL"]
