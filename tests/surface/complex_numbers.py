@@ -149,6 +149,11 @@ CALLS: list[Call] = [
     call("y = z.copy()\nfor i in range(1, 5):\n    y[i] += y[i - 1] * x[i]", z=z, x=x),
     call("y = z.copy()\ny[x > 0] = 1j\ny[1] *= 2 - 1j", z=z, x=x),
     call("y = z.copy()\ny[[0, 2, 2]] += x[:3]", z=z, x=x),
+    call("y = z.copy()\nnp.add.at(y, [0, 2, 2], x[:3])\nnp.multiply.at(y, [1], 2j)", z=z, x=x),
+    call("np.float_power(z, 2)", z=z),
+    call("np.correlate(z, w[:3], 'full') + np.convolve(z, w[:3])", z=z, w=w),
+    call("np.cov(z, x) * np.average(z, weights=x**2)", z=z, x=x),
+    call("np.cumsum(z) * np.cumprod(z) + np.gradient(z)", z=z),
     # cmath
     call("cmath.exp(z[0]) + cmath.sqrt(z[1]) * cmath.log(z[2]) + cmath.log10(z[3])", z=z),
     call("cmath.sin(z[0]) * cmath.cos(z[1]) / cmath.tan(z[2])", z=z),

@@ -35,7 +35,7 @@ def _ufunc(function: Any, op: str) -> Handler:
     def handler(build: Builder, *args: Any, out: Any = None, where: Any = True, dtype: Any = None) -> Any:
         values = [array_or_number(build, value) for value in args]
         if function in OPERAND_DTYPES:
-            values = [cast_value(v, OPERAND_DTYPES[function]) for v in values]
+            values = [cast_value(v, _operand_dtype(function, v.dtype)) for v in values]
         wanted = dtype_or_none(build, dtype)
         if wanted is not None:
             for value in values:
@@ -62,6 +62,12 @@ def _only_where(build: Builder, condition: Any, result: Any, out: Any) -> Any:
     if absent(out):
         return build.refuse("where= without out= leaves the other elements undefined", "out=np.zeros_like(x)")
     return where(build, condition, result, out.items[0] if isinstance(out, TupleValue) else out)
+
+
+def _operand_dtype(function: Any, given: np.dtype) -> np.dtype:
+    """Complex operands stay complex: np.float_power computes in double precision."""
+    wanted = OPERAND_DTYPES[function]
+    return np.result_type(given, wanted) if given.kind == "c" and is_inexact(wanted) else wanted
 
 
 for _function, _op in FUNCTIONS.items():

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from ...errors import ValueArgumentError
-from ...ir.nodes import BOOL, AddTo, Call, Expr, Load, Stmt, Store
+from ...ir.nodes import BOOL, AddTo, Call, Expr, Load, Stmt, Store, is_inexact
 from ...ir.walk import loads
 from ...rules.names import FUNCTIONS
 from ..arithmetic import cast, cast_value, element_under, elementwise
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, Slice, Static, TupleValue, whole
 from . import indexing
+from .creation import refuse_to_drop
 from .table import Handler, absent, array_or_number, as_array, rule
 
 
@@ -39,16 +40,19 @@ def _accumulating(ufunc: Any, op: str) -> Handler:
     def at(build: Builder, a: Any, indices: Any, b: Any = None) -> Any:
         items = list(indices.items) if isinstance(indices, TupleValue) and indices.kind is tuple else [indices]
         target = indexing.subscript(build, indexing.memory_of(build, a), items)
-        assert isinstance(target.element, Load)
+        if not isinstance(target.element, Load):
+            build.refuse(f"np.{ufunc.__name__}.at on a part of complex numbers is not supported", "z[k] += x")
         array, index = target.element.array, target.element.index
         build.note_write(array)
         operands = [_steady(build, array_or_number(build, b), array)] if ufunc.nin == 2 else []
+        for operand in operands:
+            refuse_to_drop(build, operand, array.dtype)
         elements = [element_under(build, operand, target.dims) for operand in operands]
 
         def body(places: tuple[Expr, ...]) -> Stmt:
             place = Load(array, tuple(indexing.at_index(part, places) for part in index))
             now = [Scalar(indexing.at_index(element, places)) for element in elements]
-            if op in ("add", "sub") and array.dtype.kind == "f":
+            if op in ("add", "sub") and is_inexact(array.dtype):
                 value = cast(now[0].expr, array.dtype)
                 return AddTo(place, value if op == "add" else Call("neg", (value,), array.dtype))
             return Store(array, place.index, cast(elementwise(build, op, (Scalar(place), *now)).expr, array.dtype))
