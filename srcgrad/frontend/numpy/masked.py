@@ -32,6 +32,8 @@ def reduced(
 ) -> Any:
     """A reduction by `combine` of the elements that `where` names, and `initial`."""
     value = as_array(build, a)
+    if combine in ("maximum", "minimum"):
+        reductions.refuse_complex(build, value)
     neutral = identity(combine, value.dtype)
     if not everywhere(where):
         if combine in ("maximum", "minimum") and absent(initial):
@@ -76,8 +78,6 @@ def identity(combine: str, dtype: np.dtype) -> Const:
             number: Any = 0
         case "mul" | "and":
             number = 1
-        case _ if dtype.kind == "c":
-            raise ArgumentError("complex numbers have no order", help=("compare np.abs(z) or z.real",))
         case _ if dtype.kind == "f":
             number = -np.inf if combine == "maximum" else np.inf
         case _ if dtype.kind == "b":
