@@ -18,7 +18,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from srcgrad.backends.python import expression_text
-from srcgrad.frontend.calls import BUILTINS, name_of
+from srcgrad.frontend.builtins_of_python import BUILTINS
+from srcgrad.frontend.calls import name_of
 from srcgrad.frontend.numpy.table import METHODS, TABLE
 from srcgrad.ir.nodes import Expr, Var
 from srcgrad.rules import compositions, names

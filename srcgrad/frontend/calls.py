@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
-import math
 import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -14,18 +13,18 @@ import numpy as np
 
 from ..errors import ArgumentError, UnsupportedError
 from ..ir import affine
-from ..ir.nodes import FLOAT64, INT64, Array, Call, Const, Dim, Expr, External, Var
+from ..ir.nodes import Array, Dim, Expr, External, Var
 from ..rules import compositions
 from ..rules.compositions import COMPOSITIONS
 from ..rules.names import MATH, TO_INT, WHOLE_MATH
 from . import expressions, recursion
 from .arguments import SUPPORTED
-from .arithmetic import cast, elementwise
+from .arithmetic import elementwise
+from .builtins_of_python import BUILTINS, convert, math_function, to_int
 from .calls_of_own import invoke
-from .numpy import functions, reductions
 from .numpy.table import METHODS, TABLE, nearest
 from .source import read, unwrap
-from .values import NONE, ArrayValue, Closure, Method, Range, Scalar, Static, TupleValue, constant, static_int, whole
+from .values import NONE, ArrayValue, Closure, Method, Range, Scalar, Static, TupleValue, constant, whole
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -338,199 +337,3 @@ def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any]
         if isinstance(problem, ArgumentError) or not _is_binding(problem):
             raise
         return build.refuse(f".{name}: {_binding_text(problem)}", "this argument of the method is not supported")
-
-
-# --------------------------------------------------------------------------------------------------- numbers
-
-
-def convert(interpreter: Interpreter, dtype: np.dtype, args: list[Any]) -> Any:
-    """np.float32(x) and its like."""
-    value = args[0] if args else constant(0)
-    if isinstance(value, Scalar):
-        return Scalar(cast(value.expr, dtype))
-    return functions.astype(interpreter.build, expressions.as_array(interpreter, value), Static(dtype))
-
-
-def math_function(interpreter: Interpreter, target: Any, args: list[Any]) -> Any:
-    """`math` computes in double precision and gives a Python number."""
-    build = interpreter.build
-    numbers = []
-    for value in args:
-        if isinstance(value, ArrayValue) and value.ndim == 0:
-            value = Scalar(value.element)
-        if not isinstance(value, Scalar):
-            build.refuse(f"math.{target.__name__} takes a number, not an array", f"np.{target.__name__}")
-        numbers.append(Scalar(cast(value.expr, FLOAT64)))
-    op = MATH[target]
-    if target is math.log and len(numbers) == 2:
-        top, bottom = (elementwise(build, "log", (n,)) for n in numbers)
-        return Scalar(elementwise(build, "div", (top, bottom)).expr, weak=True)
-    if target is math.hypot and len(numbers) != 2:
-        build.refuse("math.hypot takes two numbers here", "np.sqrt(x*x + y*y + z*z)")
-    result = elementwise(build, op, numbers)
-    return Scalar(result.expr, weak=True)
-
-
-def to_int(interpreter: Interpreter, op: str, args: list[Any]) -> Any:
-    """int(x), math.floor(x) …: a Python int."""
-    build = interpreter.build
-    value = _number(interpreter, args[0] if args else constant(0))
-    if len(args) == 2 and not (isinstance(args[1], Static) and args[1].value is None):  # round(x, digits)
-        return TABLE[np.round](build, value, args[1])
-    if value.is_constant:
-        python: dict[str, Callable[[Any], Any]] = {"floor": math.floor, "ceil": math.ceil, "trunc": int, "rint": round}
-        return constant(python[op](value.value))
-    if value.dtype.kind in "iub":
-        return Scalar(cast(value.expr, INT64), weak=True)
-    inner = value.expr if op == "trunc" else Call(op, (value.expr,), value.dtype)
-    return Scalar(Call("cast", (inner,), INT64), weak=True)
-
-
-def _number(interpreter: Interpreter, value: Any) -> Scalar:
-    if isinstance(value, ArrayValue) and all(isinstance(d, Const) and d.value == 1 for d in value.dims):
-        return Scalar(value.at([affine.ZERO] * value.ndim))
-    if not isinstance(value, Scalar):
-        interpreter.build.refuse("a number is needed here, not an array or a tuple", error=ArgumentError)
-    return value
-
-
-def to_float(interpreter: Interpreter, value: Any = None) -> Any:
-    if isinstance(value, Static) and isinstance(value.value, str):
-        return constant(float(value.value))
-    number = _number(interpreter, value if value is not None else constant(0.0))
-    return Scalar(cast(number.expr, FLOAT64), weak=True)
-
-
-def to_bool(interpreter: Interpreter, value: Any = None) -> Any:
-    return Scalar(expressions.truth(interpreter, value if value is not None else constant(False)), weak=True)
-
-
-# --------------------------------------------------------------------------------------------------- builtins
-
-
-def make_range(interpreter: Interpreter, *args: Any) -> Range:
-    numbers = []
-    for value in args:
-        if isinstance(value, ArrayValue) and value.ndim == 0:
-            value = Scalar(value.element)
-        if not isinstance(value, Scalar) or value.dtype.kind not in "iub":
-            interpreter.build.refuse("range needs integers", error=ArgumentError)
-        numbers.append(affine.normal(cast(value.expr, INT64)))
-    start, stop, step = {1: (affine.ZERO, *numbers, affine.ONE), 2: (*numbers, affine.ONE), 3: tuple(numbers)}[
-        len(numbers)
-    ]
-    if isinstance(step, Const) and step.value == 0:
-        interpreter.build.refuse("range() arg 3 must not be zero", error=ArgumentError)
-    return Range(start, stop, step)
-
-
-def length(interpreter: Interpreter, value: Any) -> Any:
-    match value:
-        case TupleValue(items=items):
-            return constant(len(items))
-        case ArrayValue(dims=(first, *_)):
-            return Scalar(first, weak=True)
-        case Range(start=start, stop=stop, step=step):
-            return Scalar(Call("trip_count", (start, stop, step), INT64), weak=True)
-        case Static(value=item) if hasattr(item, "__len__"):
-            return constant(len(item))
-    return interpreter.build.refuse("this value has no length", error=ArgumentError)
-
-
-def choose_extremum(op: str) -> Callable[..., Any]:
-    def builtin(interpreter: Interpreter, *args: Any) -> Any:
-        build = interpreter.build
-        if len(args) == 1:
-            value = args[0]
-            if isinstance(value, ArrayValue) and value.ndim == 1:
-                return reductions.extremum(build, "maximum" if op == "max" else "minimum", value)
-            args = tuple(expressions.items_of(interpreter, value))
-        out = _number(interpreter, args[0])
-        for other in args[1:]:
-            out = elementwise(build, op, (out, _number(interpreter, other)), python=True)
-        return out
-
-    return builtin
-
-
-def total(interpreter: Interpreter, value: Any, start: Any = None) -> Any:
-    """Python's sum: over the items of a tuple, or the first axis of an array."""
-    if isinstance(value, ArrayValue) and value.ndim:
-        summed = reductions.total(interpreter.build, value, constant(0))
-        return summed if start is None else elementwise(interpreter.build, "add", (start, summed), python=True)
-    if isinstance(value, Range):
-        value = TupleValue(tuple(expressions.items_of(interpreter, value)))
-    if not isinstance(value, TupleValue):
-        return interpreter.build.refuse("sum needs a list, a tuple or an array", error=ArgumentError)
-    items = list(value.items)
-    out = items.pop(0) if start is None and items else start or constant(0)
-    for item in items:
-        out = expressions.binary(interpreter, "add", out, item)
-    return out
-
-
-def absolute(interpreter: Interpreter, value: Any) -> Any:
-    return elementwise(interpreter.build, "abs", (value,), python=True)
-
-
-def power(interpreter: Interpreter, x: Any, y: Any) -> Any:
-    return expressions.binary(interpreter, "pow", x, y)
-
-
-def show(interpreter: Interpreter, *values: Any, **options: Any) -> Any:
-    from .exceptions import print_values
-
-    print_values(interpreter, list(values))
-    return NONE
-
-
-def make_tuple(kind: type) -> Callable[..., Any]:
-    def builtin(interpreter: Interpreter, value: Any = None) -> Any:
-        if value is None:
-            return TupleValue((), kind)
-        return TupleValue(tuple(expressions.items_of(interpreter, value)), kind)
-
-    return builtin
-
-
-def number_items(interpreter: Interpreter, value: Any, start: Any = None) -> Any:
-    """enumerate over a tuple."""
-    first = 0 if start is None else static_int(start) or 0
-    items = expressions.items_of(interpreter, value)
-    return TupleValue(tuple(TupleValue((constant(k), item)) for k, item in enumerate(items, first)))
-
-
-def zipped(interpreter: Interpreter, *values: Any) -> Any:
-    return TupleValue(
-        tuple(TupleValue(items) for items in zip(*(expressions.items_of(interpreter, v) for v in values), strict=False))
-    )
-
-
-def turned(interpreter: Interpreter, value: Any) -> Any:
-    if isinstance(value, Range):
-        count = Call("trip_count", (value.start, value.stop, value.step), INT64)
-        if affine.same(value.step, affine.ONE):
-            return Range(affine.sub(value.stop, affine.ONE), affine.sub(value.start, affine.ONE), affine.integer(-1))
-        last = affine.add(
-            value.start, affine.mul(value.step, affine.sub(interpreter.build.capture(count, "n"), affine.ONE))
-        )
-        return Range(last, affine.sub(value.start, value.step), affine.mul(affine.integer(-1), value.step))
-    return TupleValue(tuple(reversed(expressions.items_of(interpreter, value))))
-
-
-def is_instance(interpreter: Interpreter, value: Any, kind: Any) -> Any:
-    sample: Any = value.value if isinstance(value, Static) else None
-    if isinstance(value, ArrayValue):
-        sample = np.empty((0,) * value.ndim, value.dtype)
-    elif isinstance(value, Scalar):
-        sample = value.dtype.type(0) if not value.weak else value.dtype.type(0).item()
-    elif isinstance(value, TupleValue):
-        sample = value.kind() if value.kind in (tuple, list) else value.kind(*value.items)
-    return constant(isinstance(sample, expressions.plain(kind)))
-
-
-BUILTINS: dict[Any, Callable[..., Any]] = {
-    range: make_range, len: length, abs: absolute, pow: power, max: choose_extremum("max"), min: choose_extremum("min"),
-    sum: total, float: to_float, bool: to_bool, print: show, tuple: make_tuple(tuple), list: make_tuple(list),
-    enumerate: number_items, zip: zipped, reversed: turned, isinstance: is_instance,
-}  # fmt: skip
