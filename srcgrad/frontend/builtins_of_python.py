@@ -12,11 +12,24 @@ from ..errors import ArgumentError
 from ..ir import affine
 from ..ir.nodes import FLOAT64, INT64, Call, Const
 from ..rules.names import MATH
-from . import expressions
+from . import expressions, lists
 from .arithmetic import cast, elementwise
 from .numpy import functions, reductions
 from .numpy.table import TABLE
-from .values import NONE, ArrayValue, Range, Scalar, Static, TupleValue, constant, static_int
+from .values import (
+    NONE,
+    ArrayValue,
+    Indexed,
+    Items,
+    Range,
+    Scalar,
+    Static,
+    TupleValue,
+    constant,
+    new_list,
+    static_int,
+    whole,
+)
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -111,6 +124,8 @@ def length(interpreter: Interpreter, value: Any) -> Any:
             return constant(len(items))
         case ArrayValue(dims=(first, *_)):
             return Scalar(first, weak=True)
+        case Items(length=count) | Indexed(count=count):
+            return Scalar(count, weak=True)
         case Range(start=start, stop=stop, step=step):
             return Scalar(Call("trip_count", (start, stop, step), INT64), weak=True)
         case Static(value=item) if hasattr(item, "__len__"):
@@ -122,7 +137,7 @@ def choose_extremum(op: str) -> Callable[..., Any]:
     def builtin(interpreter: Interpreter, *args: Any) -> Any:
         build = interpreter.build
         if len(args) == 1:
-            value = args[0]
+            value = lists.as_values(interpreter, args[0])
             if isinstance(value, ArrayValue) and value.ndim == 1:
                 return reductions.extremum(build, "maximum" if op == "max" else "minimum", value)
             args = tuple(expressions.items_of(interpreter, value))
@@ -136,6 +151,7 @@ def choose_extremum(op: str) -> Callable[..., Any]:
 
 def total(interpreter: Interpreter, value: Any, start: Any = None) -> Any:
     """Python's sum: over the items of a tuple, or the first axis of an array."""
+    value = lists.as_values(interpreter, value)
     if isinstance(value, ArrayValue) and value.ndim:
         summed = reductions.total(interpreter.build, value, constant(0))
         return summed if start is None else elementwise(interpreter.build, "add", (start, summed), python=True)
@@ -168,23 +184,61 @@ def show(interpreter: Interpreter, *values: Any, **options: Any) -> Any:
 def make_tuple(kind: type) -> Callable[..., Any]:
     def builtin(interpreter: Interpreter, value: Any = None) -> Any:
         if value is None:
-            return TupleValue((), kind)
+            return new_list(()) if kind is list else TupleValue((), kind)
+        if kind is list:
+            return lists.copied(interpreter, value)
         return TupleValue(tuple(expressions.items_of(interpreter, value)), kind)
 
     return builtin
 
 
 def number_items(interpreter: Interpreter, value: Any, start: Any = None) -> Any:
-    """enumerate over a tuple."""
+    """enumerate(xs)"""
+    several = indexed(interpreter, value)
+    if several is not None:
+        offset = affine.ZERO if start is None else cast(_number(interpreter, start).expr, INT64)
+        number = lambda i: Scalar(affine.add(i, offset), weak=True)
+        return Indexed(several.count, lambda i: TupleValue((number(i), several.item(i))), several.held)
     first = 0 if start is None else static_int(start) or 0
     items = expressions.items_of(interpreter, value)
     return TupleValue(tuple(TupleValue((constant(k), item)) for k, item in enumerate(items, first)))
 
 
+def indexed(interpreter: Interpreter, value: Any) -> Indexed | None:
+    """What a loop runs over, item by item, where the number of items is only known at run time."""
+    build = interpreter.build
+    value = lists.as_values(interpreter, value)
+    match value:
+        case Indexed():
+            return value
+        case ArrayValue(dims=(_, *_)):
+            held = whole(build.stored(value, "items"))
+            return Indexed(held.dims[0], lambda i: expressions.element(held, i), (held,))
+        case Range(start=start, step=step):
+            if expressions.known_range(value) is None:
+                start, step = build.pin(start, "start"), build.pin(step, "step")
+                at = lambda i: Scalar(affine.add(start, affine.mul(step, i)), weak=True)
+                return Indexed(build.pin(lists.trips_of(value)), at)
+    return None
+
+
 def zipped(interpreter: Interpreter, *values: Any) -> Any:
-    return TupleValue(
-        tuple(TupleValue(items) for items in zip(*(expressions.items_of(interpreter, v) for v in values), strict=False))
-    )
+    several = [indexed(interpreter, value) for value in values]
+    known = [len(expressions.items_of(interpreter, v)) for v, s in zip(values, several, strict=True) if s is None]
+    if not any(several) or (known and all(isinstance(s.count, Const) for s in several if s is not None)):
+        each = [expressions.items_of(interpreter, value) for value in values]
+        return TupleValue(tuple(TupleValue(items) for items in zip(*each, strict=False)))
+    if known:
+        interpreter.build.refuse(
+            "zip of a tuple or list with an array of a length that is only known at run time",
+            "loop over the tuple, and index the array",
+        )
+    count = several[0].count  # type: ignore[union-attr]
+    for other in several[1:]:
+        count = affine.minimum(count, other.count)  # type: ignore[union-attr]
+    item = lambda i: TupleValue(tuple(s.item(i) for s in several))  # type: ignore[union-attr]
+    held = tuple(array for s in several for array in s.held)  # type: ignore[union-attr]
+    return Indexed(interpreter.build.pin(count), item, held)
 
 
 def turned(interpreter: Interpreter, value: Any) -> Any:
@@ -196,6 +250,10 @@ def turned(interpreter: Interpreter, value: Any) -> Any:
             value.start, affine.mul(value.step, affine.sub(interpreter.build.capture(count, "n"), affine.ONE))
         )
         return Range(last, affine.sub(value.start, value.step), affine.mul(affine.integer(-1), value.step))
+    several = indexed(interpreter, value)
+    if several is not None:
+        last = affine.sub(several.count, affine.ONE)
+        return Indexed(several.count, lambda i: several.item(affine.sub(last, i)), several.held)
     return TupleValue(tuple(reversed(expressions.items_of(interpreter, value))))
 
 
@@ -205,6 +263,8 @@ def is_instance(interpreter: Interpreter, value: Any, kind: Any) -> Any:
         sample = np.empty((0,) * value.ndim, value.dtype)
     elif isinstance(value, Scalar):
         sample = value.dtype.type(0) if not value.weak else value.dtype.type(0).item()
+    elif isinstance(value, Items):
+        sample = []
     elif isinstance(value, TupleValue):
         sample = value.kind() if value.kind in (tuple, list) else value.kind(*value.items)
     return constant(isinstance(sample, expressions.plain(kind)))

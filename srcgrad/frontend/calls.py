@@ -17,14 +17,14 @@ from ..ir.nodes import Array, Dim, Expr, External, Var
 from ..rules import compositions
 from ..rules.compositions import COMPOSITIONS
 from ..rules.names import MATH, TO_INT, WHOLE_MATH
-from . import expressions, recursion
+from . import expressions, lists, recursion
 from .arguments import SUPPORTED
 from .arithmetic import elementwise
 from .builtins_of_python import BUILTINS, convert, math_function, to_int
 from .calls_of_own import invoke
 from .numpy.table import METHODS, TABLE, nearest
 from .source import read, unwrap
-from .values import NONE, ArrayValue, Closure, Method, Range, Scalar, Static, TupleValue, constant, whole
+from .values import NONE, ArrayValue, Closure, Items, Method, Range, Scalar, Static, TupleValue, constant, whole
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -64,12 +64,15 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
     """A call of a Python object that is known: NumPy's, Python's, or the user's function."""
     build = interpreter.build
     try:
+        if target in BUILTINS:
+            return BUILTINS[target](interpreter, *args, **kwargs)
+        if not _is_users(target):
+            args = [lists.as_values(interpreter, value) for value in args]
+            kwargs = {name: lists.as_values(interpreter, value) for name, value in kwargs.items()}
         if target in TABLE:
             return TABLE[target](build, *args, **kwargs)
         if target in MATH:
             return math_function(interpreter, target, args)
-        if target in BUILTINS:
-            return BUILTINS[target](interpreter, *args, **kwargs)
         if target in WHOLE_MATH:
             return Scalar(elementwise(build, WHOLE_MATH[target], args).expr, weak=True)
         if target in TO_INT:
@@ -83,15 +86,19 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         return call_composition(interpreter, COMPOSITIONS[target], args, kwargs)
     if isinstance(target, np.dtype) or (isinstance(target, type) and issubclass(target, np.generic)):
         return convert(interpreter, np.dtype(target), args)
-    plain = unwrap(target) if callable(target) else target
-    if inspect.isfunction(plain) and not _is_library(plain):
-        return call_function(interpreter, plain, args, kwargs)
+    if _is_users(target):
+        return call_function(interpreter, unwrap(target), args, kwargs)
     if isinstance(target, type) and issubclass(target, tuple) and hasattr(target, "_fields"):
         fields = dict(zip(target._fields, args, strict=False)) | kwargs
         return TupleValue(tuple(fields[name] for name in target._fields), target)
     if isinstance(target, type) and issubclass(target, BaseException):
         return Static(target)
     return unknown(interpreter, target, args, kwargs)
+
+
+def _is_users(target: Any) -> bool:
+    plain = unwrap(target) if callable(target) else target
+    return inspect.isfunction(plain) and not _is_library(plain)
 
 
 def _is_binding(problem: TypeError) -> bool:
@@ -287,6 +294,8 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
         if hasattr(owner.kind, "_fields") and name in owner.kind._fields:
             return owner.items[owner.kind._fields.index(name)]
         return Method(owner, name)
+    if isinstance(owner, Items):
+        return Method(owner, name)
     if isinstance(owner, Scalar):
         owner_dims: tuple[Expr, ...] = ()
     elif isinstance(owner, ArrayValue):
@@ -318,9 +327,10 @@ def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any]
     if isinstance(owner, TupleValue):
         if name == "index" or name == "count":
             return constant(getattr(tuple(expressions.plain(v) for v in owner.items), name)(expressions.plain(args[0])))
-        return build.refuse(
-            f"the {owner.kind.__name__} method .{name} is not supported yet", "build the list in one expression"
-        )
+        if owner.kind is not list:
+            return build.refuse(f"the {owner.kind.__name__} method .{name} is not supported")
+    if isinstance(owner, (TupleValue, Items)):
+        return lists.method(interpreter, owner, name, args)
     if name in compositions.METHODS:
         return call_composition(interpreter, compositions.METHODS[name], [owner, *args], kwargs)
     function = METHODS[name]

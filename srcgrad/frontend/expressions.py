@@ -14,7 +14,7 @@ from ..ir import affine
 from ..ir.nodes import BOOL, INT64, Alloc, Axis, Call, Const, Expr, Stmt, Var
 from ..ir.walk import is_constant, loads, statements, variables, written
 from ..rules.names import OPERATORS as ARITHMETIC
-from . import calls
+from . import calls, lists
 from .arithmetic import cast, elementwise
 from .builder import Builder
 from .comprehensions import comprehension
@@ -23,11 +23,14 @@ from .recursion import NotYetKnown
 from .values import (
     ArrayValue,
     Closure,
+    Indexed,
+    Items,
     Range,
     Scalar,
     Static,
     TupleValue,
     constant,
+    new_list,
     remap,
     static_int,
     whole,
@@ -72,8 +75,8 @@ def evaluate(interpreter: Interpreter, node: ast.expr) -> Any:
             owner = evaluate(interpreter, value)
             return subscripted(interpreter, node, owner, items)
         case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            kind = tuple if isinstance(node, ast.Tuple) else list
-            return TupleValue(tuple(sequence(interpreter, parts)), kind)
+            values = sequence(interpreter, parts)
+            return TupleValue(tuple(values)) if isinstance(node, ast.Tuple) else new_list(values)
         case ast.ListComp() | ast.GeneratorExp():
             return comprehension(interpreter, node)
         case ast.Slice(lower=lower, upper=upper, step=step):
@@ -158,11 +161,22 @@ def items_of(interpreter: Interpreter, value: Any) -> list[Any]:
         return list(value.items)
     if isinstance(value, ArrayValue) and value.ndim and isinstance(value.dims[0], Const):
         return [element(value, affine.integer(k)) for k in range(value.dims[0].value)]
+    if isinstance(value, Items) and isinstance(value.length, Const):
+        return [lists.item_at(interpreter, value, affine.integer(k)) for k in range(value.length.value)]
+    if isinstance(value, Indexed) and isinstance(value.count, Const):
+        return [value.item(affine.integer(k)) for k in range(value.count.value)]
+    numbers = known_range(value)
+    if numbers is not None:
+        return [constant(k) for k in numbers]
+    return interpreter.build.refuse("only tuples, and arrays of a length that is known, can be unpacked")
+
+
+def known_range(value: Any) -> range | None:
+    """The numbers of a range, where they are known."""
     if isinstance(value, Range):
         bounds = [e.value for e in (value.start, value.stop, value.step) if isinstance(e, Const)]
-        if len(bounds) == 3:
-            return [constant(k) for k in range(*bounds)]
-    return interpreter.build.refuse("only tuples, and arrays of a length that is known, can be unpacked")
+        return range(*bounds) if len(bounds) == 3 else None
+    return None
 
 
 def element(value: ArrayValue, index: Expr) -> Any:
@@ -177,7 +191,7 @@ def binary(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
     build = interpreter.build
     if op == "matmul":
         return linalg.matmul(build, as_array(interpreter, x), as_array(interpreter, y), name="@")
-    if isinstance(x, TupleValue) or isinstance(y, TupleValue):
+    if isinstance(x, (TupleValue, Items)) or isinstance(y, (TupleValue, Items)):
         return _tuple_arithmetic(interpreter, op, x, y)
     if isinstance(x, Static) and isinstance(y, Static):
         try:
@@ -202,18 +216,21 @@ def as_array(interpreter: Interpreter, value: Any) -> Any:
     if isinstance(value, TupleValue):
         from .numpy.creation import array_of
 
-        return array_of(interpreter.build, value, None)
-    return value
+        return array_of(interpreter.build, lists.as_values(interpreter, value), None)
+    return lists.as_values(interpreter, value)
 
 
 def _tuple_arithmetic(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
     if isinstance(x, TupleValue) and isinstance(y, TupleValue) and op == "add":
-        return TupleValue(x.items + y.items, x.kind)
-    if op == "mul":
-        parts, count = (x, y) if isinstance(x, TupleValue) else (y, x)
+        return new_list(x.items + y.items) if x.kind is list else TupleValue(x.items + y.items, x.kind)
+    if op == "mul" and not isinstance(x, ArrayValue) and not isinstance(y, ArrayValue):
+        parts, count = (x, y) if isinstance(x, (TupleValue, Items)) else (y, x)
         number = static_int(count)
-        if number is not None:
-            return TupleValue(parts.items * number, parts.kind)
+        if number is not None and isinstance(parts, TupleValue):
+            items = parts.items * number
+            return new_list(items) if parts.kind is list else TupleValue(items, parts.kind)
+        if isinstance(count, Scalar) and isinstance(parts, TupleValue) and parts.kind is list:
+            return lists.repeated(interpreter, parts, count)
     if isinstance(x, ArrayValue) or isinstance(y, ArrayValue):
         return elementwise(interpreter.build, op, [as_array(interpreter, v) for v in (x, y)], python=True)
     return interpreter.build.refuse(f"{op} is not defined on these tuples", "make an array of them:  np.array(t)")
@@ -236,6 +253,8 @@ def truth(interpreter: Interpreter, value: Any) -> Expr:
     known = static_truth(value)
     if known is not None:
         return Const(known, BOOL)
+    if isinstance(value, Items):
+        return Call("ne", (value.length, affine.ZERO), BOOL)
     if isinstance(value, ArrayValue) and all(is_constant(d, 1) for d in value.dims):
         value = Scalar(value.at([affine.ZERO] * value.ndim))
     if not isinstance(value, Scalar):
@@ -451,6 +470,8 @@ def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items
     interpreter.at(node)
     if isinstance(owner, TupleValue):
         return _tuple_item(interpreter, owner, index)
+    if isinstance(owner, Items):
+        return lists.subscripted(interpreter, owner, index[0])
     if isinstance(owner, Static):
         try:
             return constant(owner.value[plain(index[0])])
@@ -469,7 +490,8 @@ def _tuple_item(interpreter: Interpreter, owner: TupleValue, index: list[Any]) -
     item = index[0]
     if isinstance(item, indexing.Slice):
         bounds = [None if part is None else static_int(part) for part in (item.start, item.stop, item.step)]
-        return TupleValue(owner.items[slice(*bounds)], owner.kind)
+        items = owner.items[slice(*bounds)]
+        return new_list(items) if owner.kind is list else TupleValue(items)
     number = static_int(item)
     if number is None:
         if isinstance(item, Scalar) and owner.items and all(isinstance(v, Scalar) for v in owner.items):

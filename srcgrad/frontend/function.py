@@ -36,6 +36,7 @@ from ..ir.nodes import (
 )
 from ..ir.walk import statements, written
 from ..passes.info import Info
+from . import expressions
 from .arguments import parameter, type_of
 from .arithmetic import cast
 from .builder import WrittenAfterAll
@@ -55,7 +56,7 @@ from .outputs import (
 )
 from .recursion import Callees, Chosen, InPlace, NotYetKnown, OwnFunction, refuse
 from .types import ArrayType, ScalarType, StaticType, TupleType, ValueType
-from .values import NONE, UNDEFINED, ArrayValue, Scalar, Static, TupleValue, constant, whole
+from .values import NONE, UNDEFINED, ArrayValue, Items, Scalar, Static, TupleValue, constant, new_list, whole
 
 
 class MissingCotangent(ArgumentError):
@@ -315,6 +316,13 @@ class _Job:
                     raise UnsupportedError("a result may not be bound on every path")
                 parts = tuple(self.leaf_outputs(item, f"{name}_{k}") for k, item in enumerate(items))
                 return Group(parts, kind)
+            case Items():
+                if not isinstance(value.length, Const):
+                    raise UnsupportedError(
+                        "the result is a list whose length is only known at run time",
+                        help=("return an array:  np.array(ys)",),
+                    )
+                return self.leaf_outputs(new_list(expressions.items_of(self.interpreter, value)), name)
             case ArrayValue():
                 if value.element.dtype.kind not in "fiub":
                     raise UnsupportedError(f"a result of dtype {value.dtype} is not supported")

@@ -22,12 +22,11 @@ from ..errors import ArgumentError, NameArgumentError
 from ..ir import affine
 from ..ir.nodes import BOOL, AddTo, Alloc, Array, Assign, Call, Const, Dim, Expr, If, Invoke, Raise, Span, Stmt, Var
 from ..ir.walk import loads, map_expressions, statements, substitute, variables
-from . import branches, calls_of_own, carried, control, exceptions, expressions, flow, liveness, recursion
-from .arithmetic import elementwise
+from . import branches, calls_of_own, carried, control, exceptions, expressions, flow, lists, liveness, recursion
 from .builder import Builder
 from .numpy import indexing
 from .source import Source, read
-from .values import NONE, UNDEFINED, ArrayValue, Closure, Scalar, Static, TupleValue, constant, whole
+from .values import NONE, UNDEFINED, ArrayValue, Closure, Items, Scalar, Static, TupleValue, constant, new_list, whole
 
 
 @dataclass
@@ -71,6 +70,7 @@ class Interpreter:
         self.assumed: dict[Any, tuple[Callable[[], Any], Any]] = {}
         self.exceptions: dict[str, type[BaseException]] = {}
         self.stale_before: list[set[str]] = []  # what was stale ahead of each loop around
+        self.list_heads: list[dict[object, Any]] = []  # the lists that were there ahead of each loop around
         self.branch_envs: tuple[dict[str, Any], ...] = ()
         self.wanted: frozenset[str] | None = None  # names of the current call that are still read; None: not known
 
@@ -214,7 +214,7 @@ class Interpreter:
             others += [load.array for o in items if isinstance(o, Scalar) for load in loads(o.expr)]
             if self.is_fresh_array(handle, mark) and handle not in others:
                 items[k] = whole(self.rename_array(handle, target.id, mark))
-        return TupleValue(tuple(items), value.kind)
+        return replace(value, items=tuple(items))
 
     def unpack(self, targets: list[ast.expr], value: Any) -> None:
         is_plain = not any(isinstance(target, ast.Starred) for target in targets)
@@ -224,7 +224,7 @@ class Interpreter:
         starred = [k for k, target in enumerate(targets) if isinstance(target, ast.Starred)]
         if starred:
             at, rest = starred[0], len(items) - len(targets) + 1
-            items = [*items[:at], TupleValue(tuple(items[at : at + rest]), list), *items[at + rest :]]
+            items = [*items[:at], new_list(items[at : at + rest]), *items[at + rest :]]
             targets = [t.value if isinstance(t, ast.Starred) else t for t in targets]
         if len(items) != len(targets):
             self.build.refuse(f"{len(items)} values can't be unpacked into {len(targets)} names", error=ArgumentError)
@@ -283,8 +283,8 @@ class Interpreter:
                 self.env[name] = self.bind_scalar(name, value, mark)
             case ArrayValue():
                 self.env[name] = self.bind_array(name, value, mark)
-            case TupleValue(items=items, kind=kind):
-                self.env[name] = TupleValue(tuple(self.bind_item(name, item) for item in items), kind)
+            case TupleValue(items=items):
+                self.env[name] = replace(value, items=tuple(self.bind_item(name, item) for item in items))
             case _:
                 self.env[name] = value
 
@@ -294,8 +294,8 @@ class Interpreter:
                 return Scalar(self.build.capture(expr, name), item.weak)
             case ArrayValue():
                 return whole(self.build.stored(item, name))
-            case TupleValue(items=items, kind=kind):
-                return TupleValue(tuple(self.bind_item(name, part) for part in items), kind)
+            case TupleValue(items=items):
+                return replace(item, items=tuple(self.bind_item(name, part) for part in items))
         return item
 
     def bind_scalar(self, name: str, value: Scalar, mark: int) -> Scalar:
@@ -394,9 +394,11 @@ class Interpreter:
 
     def store(self, base: ast.expr, items: ast.expr, value: Any, op: str | None = None) -> None:
         owner = expressions.evaluate(self, base)
-        if isinstance(owner, TupleValue) and owner.kind is list and isinstance(base, ast.Name):
-            self.store_item(base.id, owner, items, value, op)
+        if isinstance(owner, TupleValue) and owner.kind is list:
+            self.store_item(owner, items, value, op, base.id if isinstance(base, ast.Name) else "t")
             return
+        if isinstance(owner, Items):
+            owner = lists.array_of_items(self, owner)
         if not isinstance(owner, ArrayValue):
             self.at(base)
             self.build.refuse("only arrays can be written to by index")
@@ -407,18 +409,19 @@ class Interpreter:
         target = indexing.subscript(self.build, owner, index)
         indexing.write(self.build, target, value, op=op)
 
-    def store_item(self, name: str, owner: TupleValue, items: ast.expr, value: Any, op: str | None) -> None:
+    def store_item(self, owner: TupleValue, items: ast.expr, value: Any, op: str | None, name: str) -> None:
         from .values import static_int
 
+        lists.check_own(self, owner, "assigning to an item")
         at = static_int(expressions.evaluate(self, items))
         if at is None or not -len(owner.items) <= at < len(owner.items):
             self.build.refuse("an element of a list can only be assigned at a constant index")
         assert at is not None
         if op is not None:
-            value = elementwise(self.build, op, (owner.items[at], value), python=True)
+            value = expressions.binary(self, op, owner.items[at], value)
         parts = list(owner.items)
         parts[at] = self.bind_item(name, value)
-        self.env[name] = TupleValue(tuple(parts), list)
+        lists.change(self, owner.identity, replace(owner, items=tuple(parts)))
 
     def augment(self, stmt: ast.AugAssign) -> None:
         op = expressions.OPERATORS[type(stmt.op)]
@@ -428,6 +431,8 @@ class Interpreter:
             value = expressions.evaluate(self, stmt.value)
             if isinstance(current, ArrayValue) and op != "matmul":
                 indexing.write(self.build, current, value, op=op)
+            elif lists.is_list(current) and op == "add":
+                lists.method(self, current, "extend", [value])
             else:
                 self.bind(stmt.target.id, expressions.binary(self, op, current, value), mark)
             return

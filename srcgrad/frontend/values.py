@@ -147,10 +147,36 @@ def affine_inside(expr: Expr) -> Expr:
 
 @dataclass(frozen=True)
 class TupleValue:
-    """A tuple or a list of known length (or a named tuple, where `kind` is its class)."""
+    """A tuple or a list of known length (or a named tuple, where `kind` is its class).
+
+    `identity`: of a list that was made here.  All names of one list change together (see `lists`).
+    """
 
     items: tuple[Any, ...]
     kind: type = tuple
+    identity: object | None = None
+
+
+@dataclass(frozen=True)
+class Items:
+    """A list whose length is known at run time only: its items, all alike, are the first rows of an array.
+
+    `most`: a bound of the length.  `has_room`: the array has rows for all that is appended where this list is now.
+    `inner`: what the items are, if not numbers or arrays: tuples, lists, or lists of run-time length.
+    """
+
+    rows: Array
+    length: Expr
+    most: Expr
+    weak: bool = False
+    inner: Any = None
+    identity: object | None = None
+    has_room: bool = False
+
+
+def new_list(items: Sequence[Any]) -> TupleValue:
+    """A list that is made here."""
+    return TupleValue(tuple(items), list, object())
 
 
 @dataclass(frozen=True)
@@ -165,6 +191,15 @@ class Range:
     start: Expr
     stop: Expr
     step: Expr
+
+
+@dataclass(frozen=True, eq=False)
+class Indexed:
+    """Something that a loop runs over, item by item: enumerate(x), zip(x, y).  `held`: the arrays that it reads."""
+
+    count: Expr
+    item: Callable[[Expr], Any]
+    held: tuple[ArrayValue, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
