@@ -12,7 +12,7 @@ from ..errors import ArgumentError
 from ..ir import affine
 from ..ir.nodes import FLOAT64, INT64, Call, Const
 from ..rules.names import MATH
-from . import expressions, lists
+from . import expressions, lists, records
 from .arithmetic import cast, elementwise
 from .numpy import functions, reductions
 from .numpy.table import TABLE
@@ -257,6 +257,10 @@ def turned(interpreter: Interpreter, value: Any) -> Any:
     return TupleValue(tuple(reversed(expressions.items_of(interpreter, value))))
 
 
+def make_dict(interpreter: Interpreter, *parts: Any, **items: Any) -> Any:
+    return records.made_of(interpreter, list(parts), items)
+
+
 def is_instance(interpreter: Interpreter, value: Any, kind: Any) -> Any:
     sample: Any = value.value if isinstance(value, Static) else None
     if isinstance(value, ArrayValue):
@@ -266,12 +270,12 @@ def is_instance(interpreter: Interpreter, value: Any, kind: Any) -> Any:
     elif isinstance(value, Items):
         sample = []
     elif isinstance(value, TupleValue):
-        sample = value.kind() if value.kind in (tuple, list) else value.kind(*value.items)
+        sample = value.kind() if value.kind in (tuple, list) else value.kind(*value.items)  # of whatever items
     return constant(isinstance(sample, expressions.plain(kind)))
 
 
 BUILTINS: dict[Any, Callable[..., Any]] = {
     range: make_range, len: length, abs: absolute, pow: power, max: choose_extremum("max"), min: choose_extremum("min"),
     sum: total, float: to_float, bool: to_bool, print: show, tuple: make_tuple(tuple), list: make_tuple(list),
-    enumerate: number_items, zip: zipped, reversed: turned, isinstance: is_instance,
+    enumerate: number_items, zip: zipped, reversed: turned, isinstance: is_instance, dict: make_dict,
 }  # fmt: skip

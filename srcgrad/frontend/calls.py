@@ -17,14 +17,28 @@ from ..ir.nodes import Array, Dim, Expr, External, Var
 from ..rules import compositions
 from ..rules.compositions import COMPOSITIONS
 from ..rules.names import MATH, TO_INT, WHOLE_MATH
-from . import expressions, lists, recursion
+from . import expressions, lists, records, recursion
 from .arguments import SUPPORTED
 from .arithmetic import elementwise
 from .builtins_of_python import BUILTINS, convert, math_function, to_int
 from .calls_of_own import invoke
 from .numpy.table import METHODS, TABLE, nearest
 from .source import read, unwrap
-from .values import NONE, ArrayValue, Closure, Items, Method, Range, Scalar, Static, TupleValue, constant, whole
+from .values import (
+    NONE,
+    ArrayValue,
+    Bound,
+    Closure,
+    Items,
+    Method,
+    Range,
+    Scalar,
+    Static,
+    TupleValue,
+    constant,
+    new_dict,
+    whole,
+)
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -42,9 +56,12 @@ def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
     kwargs: dict[str, Any] = {}
     for keyword in node.keywords:
         value = expressions.evaluate(interpreter, keyword.value)
-        if keyword.arg is None:
-            interpreter.build.refuse("** in a call is not supported here")
-        kwargs[keyword.arg] = value
+        if keyword.arg is not None:
+            kwargs[keyword.arg] = value
+        elif records.is_dict(value):
+            kwargs |= records.as_dict(value)
+        else:
+            interpreter.build.refuse("** in a call needs a dict", error=ArgumentError)
     interpreter.at(node)
     return apply(interpreter, function, args, kwargs)
 
@@ -55,6 +72,10 @@ def apply(interpreter: Interpreter, function: Any, args: list[Any], kwargs: dict
             return call_closure(interpreter, function, args, kwargs)
         case Method(owner=owner, name=name):
             return call_method(interpreter, owner, name, args, kwargs)
+        case Bound(function=target, args=first, kwargs=known):
+            return apply(interpreter, Static(target), [*first, *args], dict(known) | kwargs)
+        case TupleValue() if records.is_record(function):
+            return apply(interpreter, records.attribute(interpreter, function, "__call__"), args, kwargs)
         case Static(value=target):
             return call_object(interpreter, target, args, kwargs)
     return interpreter.build.refuse("this is not a function")
@@ -91,6 +112,8 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
     if isinstance(target, type) and issubclass(target, tuple) and hasattr(target, "_fields"):
         fields = dict(zip(target._fields, args, strict=False)) | kwargs
         return TupleValue(tuple(fields[name] for name in target._fields), target)
+    if records.is_made_here(target):
+        return records.construct(interpreter, target, args, kwargs)
     if isinstance(target, type) and issubclass(target, BaseException):
         return Static(target)
     return unknown(interpreter, target, args, kwargs)
@@ -214,7 +237,11 @@ def bind_arguments(
     elif spec.vararg is not None:
         bound[spec.vararg.arg] = TupleValue(())
     every = names + [arg.arg for arg in spec.kwonlyargs]
+    more: dict[str, Any] = {}
     for key, value in kwargs.items():
+        if spec.kwarg is not None and key not in every:
+            more[key] = value
+            continue
         if key not in every or key in bound:
             interpreter.build.refuse(f"{name} does not take the argument {key!r} here", error=ArgumentError)
         bound[key] = value
@@ -223,6 +250,8 @@ def bind_arguments(
             if key not in defaults:
                 interpreter.build.refuse(f"{name} is missing the argument {key!r}", error=ArgumentError)
             bound[key] = defaults[key]
+    if spec.kwarg is not None:
+        bound[spec.kwarg.arg] = new_dict(more)
     return bound
 
 
@@ -293,6 +322,8 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
     if isinstance(owner, TupleValue):
         if hasattr(owner.kind, "_fields") and name in owner.kind._fields:
             return owner.items[owner.kind._fields.index(name)]
+        if records.is_record(owner):
+            return records.attribute(interpreter, owner, name)
         return Method(owner, name)
     if isinstance(owner, Items):
         return Method(owner, name)
@@ -327,6 +358,8 @@ def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any]
     if isinstance(owner, TupleValue):
         if name == "index" or name == "count":
             return constant(getattr(tuple(expressions.plain(v) for v in owner.items), name)(expressions.plain(args[0])))
+        if records.is_dict(owner):
+            return records.method(interpreter, owner, name, args, kwargs)
         if owner.kind is not list:
             return build.refuse(f"the {owner.kind.__name__} method .{name} is not supported")
     if isinstance(owner, (TupleValue, Items)):

@@ -358,7 +358,7 @@ def _close(
                     raise Widen(names_of[name], joined, weak, name)
                 if end.expr != var:
                     scalars.append((var, cast(end.expr, joined)))
-            case TupleValue(items=before), TupleValue(items=after) if len(before) == len(after):
+            case TupleValue(items=before), TupleValue(items=after) if lists.is_alike(entry, end):
                 for k, (x, y) in enumerate(zip(before, after, strict=False)):
                     names_of[f"{name}_{k}"] = names_of[name]
                     compare(f"{name}_{k}", x, y)
@@ -399,8 +399,13 @@ def _close(
         end = now.get(identity, head)
         if end is head or end == head:
             inside.steady.add(identity)
-        elif isinstance(head, TupleValue) and isinstance(end, TupleValue) and len(head.items) == len(end.items):
+        elif lists.is_alike(head, end):
             compare(attempt.lists[identity], head, end)
+        elif not lists.is_list(head):
+            build.refuse(
+                f"{attempt.lists[identity]} gets other keys or attributes in a loop",
+                "give it all of them ahead of the loop",
+            )
         else:
             lists.close(interpreter, attempt.lists[identity], head, end, attempt.growth.get(identity), inside)
             step = affine.sub(end.length, head.length)

@@ -14,12 +14,13 @@ from ..ir import affine
 from ..ir.nodes import BOOL, INT64, Alloc, Axis, Call, Const, Expr, Stmt, Var
 from ..ir.walk import is_constant, loads, statements, variables, written
 from ..rules.names import OPERATORS as ARITHMETIC
-from . import calls, lists
+from . import calls, lists, records
 from .arithmetic import cast, elementwise
 from .builder import Builder
 from .comprehensions import comprehension
 from .numpy import indexing, linalg
 from .recursion import NotYetKnown
+from .types import RecordKind
 from .values import (
     ArrayValue,
     Closure,
@@ -30,6 +31,7 @@ from .values import (
     Static,
     TupleValue,
     constant,
+    new_dict,
     new_list,
     remap,
     static_int,
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
 
 OPERATORS: dict[type[ast.AST], str] = {**ARITHMETIC, ast.MatMult: "matmul"}
 EXPRESSION_WORDS: dict[type[ast.AST], str] = {
-    ast.Dict: "a dict", ast.Set: "a set", ast.DictComp: "a dict comprehension", ast.SetComp: "a set comprehension",
+    ast.Set: "a set", ast.SetComp: "a set comprehension",
     ast.Yield: "yield", ast.YieldFrom: "yield", ast.Await: "await",
 }  # fmt: skip
 
@@ -79,6 +81,12 @@ def evaluate(interpreter: Interpreter, node: ast.expr) -> Any:
             return TupleValue(tuple(values)) if isinstance(node, ast.Tuple) else new_list(values)
         case ast.ListComp() | ast.GeneratorExp():
             return comprehension(interpreter, node)
+        case ast.Dict(keys=keys, values=values):
+            return _dict_display(interpreter, keys, values)
+        case ast.DictComp(key=key, value=value):
+            pair = ast.copy_location(ast.Tuple([key, value], ast.Load()), node)
+            pairs = ast.copy_location(ast.ListComp(pair, node.generators), node)
+            return records.made_of(interpreter, [comprehension(interpreter, pairs)], {})
         case ast.Slice(lower=lower, upper=upper, step=step):
             bounds = [None if p is None else none_as_absent(evaluate(interpreter, p)) for p in (lower, upper, step)]
             return indexing.Slice(*bounds)
@@ -94,6 +102,20 @@ def evaluate(interpreter: Interpreter, node: ast.expr) -> Any:
             return Static(message_of(interpreter, node)[0])
     word = EXPRESSION_WORDS.get(type(node), f"a {type(node).__name__.lower()} expression")
     return interpreter.build.refuse(f"{word} is not supported in a differentiated function")
+
+
+def _dict_display(interpreter: Interpreter, keys: list[ast.expr | None], nodes: list[ast.expr]) -> TupleValue:
+    """{"w": w, **more}"""
+    names = [None if key is None else records.key_of(interpreter, evaluate(interpreter, key)) for key in keys]
+    items: dict[Any, Any] = {}
+    for name, value in zip(names, evaluate_all(interpreter, nodes), strict=True):
+        if name is not None:
+            items[name] = value
+        elif records.is_dict(value):
+            items |= records.as_dict(value)
+        else:
+            interpreter.build.refuse("** needs a dict", error=ArgumentError)
+    return new_dict(items)
 
 
 def none_as_absent(value: Any) -> Any:
@@ -157,6 +179,8 @@ def sequence(interpreter: Interpreter, nodes: list[ast.expr]) -> list[Any]:
 
 def items_of(interpreter: Interpreter, value: Any) -> list[Any]:
     """The items of something that is unpacked."""
+    if records.is_dict(value):
+        return [constant(key) for key in value.kind.keys]
     if isinstance(value, TupleValue):
         return list(value.items)
     if isinstance(value, ArrayValue) and value.ndim and isinstance(value.dims[0], Const):
@@ -221,6 +245,8 @@ def as_array(interpreter: Interpreter, value: Any) -> Any:
 
 
 def _tuple_arithmetic(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
+    if records.is_dict(x) and records.is_dict(y) and op == "bitor":
+        return new_dict(records.as_dict(x) | records.as_dict(y))
     if isinstance(x, TupleValue) and isinstance(y, TupleValue) and op == "add":
         return new_list(x.items + y.items) if x.kind is list else TupleValue(x.items + y.items, x.kind)
     if op == "mul" and not isinstance(x, ArrayValue) and not isinstance(y, ArrayValue):
@@ -272,8 +298,8 @@ def static_truth(value: Any) -> bool | None:
             return bool(number)
         case Static(value=item):
             return bool(item)
-        case TupleValue(items=items):
-            return bool(items)
+        case TupleValue(items=items, kind=kind):
+            return bool(items) or isinstance(kind, RecordKind)
         case Closure():
             return True
     return None
@@ -397,6 +423,8 @@ def _static_comparison(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) 
 def _membership(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
     if isinstance(y, Static):
         found: Any = constant(plain(x) in y.value)
+    elif records.is_dict(y):
+        found = constant(records.key_of(interpreter, x) in y.kind.keys)
     elif isinstance(y, TupleValue):
         found = constant(False)
         for item in y.items:
@@ -488,6 +516,8 @@ def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items
 
 def _tuple_item(interpreter: Interpreter, owner: TupleValue, index: list[Any]) -> Any:
     item = index[0]
+    if records.is_dict(owner):
+        return records.item(interpreter, owner, item)
     if isinstance(item, indexing.Slice):
         bounds = [None if part is None else static_int(part) for part in (item.start, item.stop, item.step)]
         items = owner.items[slice(*bounds)]

@@ -22,7 +22,20 @@ from ..errors import ArgumentError, NameArgumentError
 from ..ir import affine
 from ..ir.nodes import BOOL, AddTo, Alloc, Array, Assign, Call, Const, Dim, Expr, If, Invoke, Raise, Span, Stmt, Var
 from ..ir.walk import loads, map_expressions, statements, substitute, variables
-from . import branches, calls_of_own, carried, control, exceptions, expressions, flow, lists, liveness, recursion
+from . import (
+    branches,
+    calls,
+    calls_of_own,
+    carried,
+    control,
+    exceptions,
+    expressions,
+    flow,
+    lists,
+    liveness,
+    records,
+    recursion,
+)
 from .builder import Builder
 from .numpy import indexing
 from .source import Source, read
@@ -192,6 +205,8 @@ class Interpreter:
                 self.unpack(targets, self.named_after(targets, value, mark))
             case ast.Subscript(value=base, slice=items):
                 self.store(base, items, value)
+            case ast.Attribute():
+                self.store_attribute(target, value)
             case _:
                 self.at(target)
                 self.build.refuse("only names, tuples of names and array elements can be assigned to")
@@ -394,6 +409,10 @@ class Interpreter:
 
     def store(self, base: ast.expr, items: ast.expr, value: Any, op: str | None = None) -> None:
         owner = expressions.evaluate(self, base)
+        if records.is_dict(owner):
+            key = records.key_of(self, expressions.evaluate(self, items))
+            self.put(owner, key, records.item(self, owner, constant(key)) if op else None, value, op)
+            return
         if isinstance(owner, TupleValue) and owner.kind is list:
             self.store_item(owner, items, value, op, base.id if isinstance(base, ast.Name) else "t")
             return
@@ -423,6 +442,27 @@ class Interpreter:
         parts[at] = self.bind_item(name, value)
         lists.change(self, owner.identity, replace(owner, items=tuple(parts)))
 
+    def store_attribute(self, target: ast.Attribute, value: Any, op: str | None = None) -> None:
+        """owner.name = value"""
+        owner = expressions.evaluate(self, target.value)
+        self.at(target)
+        if not records.is_record(owner):
+            self.build.refuse("only attributes of objects that are made in the function can be assigned to")
+        current = calls.attribute(self, owner, target.attr) if op else None
+        self.put(owner, target.attr, current, value, op)
+
+    def put(self, owner: TupleValue, key: Any, current: Any, value: Any, op: str | None) -> None:
+        """Give an item of a dict, or an attribute of an object, a value."""
+        if op is not None:
+            if isinstance(current, ArrayValue) and op != "matmul":
+                indexing.write(self.build, current, value, op=op)
+                return
+            if lists.is_list(current) and op == "add":
+                lists.method(self, current, "extend", [value])
+                return
+            value = expressions.binary(self, op, current, value)
+        records.store(self, owner, key, value, "assigning to it")
+
     def augment(self, stmt: ast.AugAssign) -> None:
         op = expressions.OPERATORS[type(stmt.op)]
         mark = len(self.build.block)
@@ -435,6 +475,10 @@ class Interpreter:
                 lists.method(self, current, "extend", [value])
             else:
                 self.bind(stmt.target.id, expressions.binary(self, op, current, value), mark)
+            return
+        if isinstance(stmt.target, ast.Attribute):
+            value = expressions.evaluate(self, stmt.value)
+            self.store_attribute(stmt.target, value, op)
             return
         if not isinstance(stmt.target, ast.Subscript):
             self.build.refuse("only names and array elements can be updated in place")

@@ -92,6 +92,11 @@ def is_list(value: Any) -> bool:
     return isinstance(value, Items) or (isinstance(value, TupleValue) and value.kind is list)
 
 
+def is_alike(x: Any, y: Any) -> bool:
+    """Are these groups of as many items, under the same names?"""
+    return isinstance(x, TupleValue) and isinstance(y, TupleValue) and len(x.items) == len(y.items) and x.kind == y.kind
+
+
 def name_of(interpreter: Interpreter, identity: object) -> str:
     """What to call a list: the first name for it."""
     for frame in reversed(list(frames_of(interpreter))):

@@ -15,6 +15,7 @@ import numpy as np
 from ..ir import affine
 from ..ir.nodes import BOOL, INT64, Array, Axis, Call, Const, Expr, Load
 from ..ir.walk import is_constant, loads, rewrite, subexpressions, substitute
+from .types import DictKind
 
 
 @dataclass(frozen=True)
@@ -147,13 +148,13 @@ def affine_inside(expr: Expr) -> Expr:
 
 @dataclass(frozen=True)
 class TupleValue:
-    """A tuple or a list of known length (or a named tuple, where `kind` is its class).
+    """A tuple or a list of known length (or a named tuple, where `kind` is its class; a dict, or an object).
 
-    `identity`: of a list that was made here.  All names of one list change together (see `lists`).
+    `identity`: of a list, dict or object that was made here.  All names of one change together (see `lists`).
     """
 
     items: tuple[Any, ...]
-    kind: type = tuple
+    kind: Any = tuple
     identity: object | None = None
 
 
@@ -177,6 +178,11 @@ class Items:
 def new_list(items: Sequence[Any]) -> TupleValue:
     """A list that is made here."""
     return TupleValue(tuple(items), list, object())
+
+
+def new_dict(items: dict[Any, Any]) -> TupleValue:
+    """A dict that is made here."""
+    return TupleValue(tuple(items.values()), DictKind(tuple(items)), object())
 
 
 @dataclass(frozen=True)
@@ -223,6 +229,15 @@ class Method:
     name: str
 
 
+@dataclass(frozen=True)
+class Bound:
+    """A function with its first arguments: a method of the user's, or a functools.partial."""
+
+    function: Any
+    args: tuple[Any, ...]
+    kwargs: tuple[tuple[str, Any], ...] = ()
+
+
 class Undefined:
     """A name that is not bound on every path."""
 
@@ -243,6 +258,8 @@ def constant(value: Any) -> Any:
         return Scalar(Const(value.item(), value.dtype))
     if isinstance(value, (tuple, list)):
         return TupleValue(tuple(constant(item) for item in value), type(value))
+    if type(value) is dict and all(isinstance(key, (str, int)) for key in value):
+        return TupleValue(tuple(constant(item) for item in value.values()), DictKind(tuple(value)))
     return Static(value)
 
 
