@@ -51,6 +51,8 @@ def flatten(value: Any, name: str, leaves: list[Any]) -> Pattern:
         return np.ndarray
     if isinstance(value, (int, float)) and not isinstance(value, np.generic):  # an IntEnum is an int
         return flatten(int(value) if isinstance(value, int) else float(value), name, leaves)
+    if isinstance(value, StaticType):
+        return value
     if isinstance(value, str):
         return StaticType(str(value))
     keyed = _keyed(value)
@@ -99,6 +101,18 @@ def _part_name(name: str, kind: Any, k: int) -> str:
     if isinstance(kind, DictKind):
         return f"{name}[{kind.keys[k]!r}]"
     return f"{name}.{kind.keys[k]}" if isinstance(kind, RecordKind) else f"{name}[{k}]"
+
+
+def known(value: Any, name: str) -> StaticType:
+    """The pattern of a static argument: the value itself."""
+    try:
+        hash(value)
+    except TypeError:
+        what = f"{_a(type(value).__name__)}, which can change"
+        raise ArgumentError(
+            f"static argument {name} is {what}", help=("static arguments are numbers, strings, and tuples of them",)
+        ) from None
+    return StaticType(value, repr(value) if isinstance(value, (int, float, complex, np.generic, tuple)) else "")
 
 
 def leaf_names(pattern: Pattern, name: str) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arguments import is_simple_object
 from ..errors import ArgumentError, UnsupportedError
 from ..ir import affine
 from ..ir.nodes import Array, Dim, Expr, External, Var
@@ -73,7 +74,8 @@ def apply(interpreter: Interpreter, function: Any, args: list[Any], kwargs: dict
         case Method(owner=owner, name=name):
             return call_method(interpreter, owner, name, args, kwargs)
         case Bound(function=target, args=first, kwargs=known):
-            return apply(interpreter, Static(target), [*first, *args], dict(known) | kwargs)
+            target = Static(target) if callable(target) else target
+            return apply(interpreter, target, [*first, *args], dict(known) | kwargs)
         case TupleValue() if records.is_record(function):
             return apply(interpreter, records.attribute(interpreter, function, "__call__"), args, kwargs)
         case Static(value=target):
@@ -107,6 +109,16 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         return call_composition(interpreter, COMPOSITIONS[target], args, kwargs)
     if isinstance(target, np.dtype) or (isinstance(target, type) and issubclass(target, np.generic)):
         return convert(interpreter, np.dtype(target), args)
+    if isinstance(target, functools.partial):
+        first = list(given_values(interpreter, target, {f"given_{k}": v for k, v in enumerate(target.args)}).values())
+        named = given_values(interpreter, target, target.keywords)
+        return apply(interpreter, Static(target.func), [*first, *args], named | kwargs)
+    if inspect.ismethod(target):
+        return apply(interpreter, Static(target.__func__), [Static(target.__self__), *args], kwargs)
+    if is_simple_object(target) and callable(target):
+        return apply(interpreter, of_object(interpreter, Static(target), "__call__"), args, kwargs)
+    if target is functools.partial:
+        return Bound(args[0], tuple(args[1:]), tuple(kwargs.items()))
     if _is_users(target):
         return call_function(interpreter, unwrap(target), args, kwargs)
     if isinstance(target, type) and issubclass(target, tuple) and hasattr(target, "_fields"):
@@ -314,6 +326,8 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
     if isinstance(owner, Static):
         if not hasattr(owner.value, name):
             return build.refuse(f"{getattr(owner.value, '__name__', owner.value)!s} has no attribute {name!r}")
+        if is_simple_object(owner.value) or is_object_class(owner.value):
+            return of_object(interpreter, owner, name)
         value = getattr(owner.value, name)
         if inspect.ismodule(owner.value) and owner.value.__name__.split(".")[0] not in ("numpy", "math", "scipy"):
             module = owner.value
@@ -351,6 +365,35 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
     if name in METHODS or name in compositions.METHODS:
         return Method(owner, name)
     return build.refuse(f"the array attribute .{name} is not supported")
+
+
+def is_object_class(cls: Any) -> bool:
+    return records.is_made_here(cls)
+
+
+def of_object(interpreter: Interpreter, owner: Static, name: str) -> Any:
+    """An attribute of an object, or of a class, from outside: what it holds is handed in, as globals are."""
+    target = owner.value
+    found = inspect.getattr_static(target, name)
+    if isinstance(found, property) and not isinstance(target, type):
+        return call_function(interpreter, found.fget, [owner], {})
+    if isinstance(found, (staticmethod, classmethod)) or isinstance(target, type):
+        value = getattr(target, name)
+        if inspect.ismethod(value):
+            return Bound(value.__func__, (Static(value.__self__),))
+        if callable(value):
+            return Static(value)
+    elif callable(found) and name not in vars(target) and inspect.isfunction(unwrap(found)):
+        return Bound(unwrap(found), (owner,))
+    return interpreter.outside(name, (id(target), name), lambda: getattr(target, name))
+
+
+def given_values(interpreter: Interpreter, holder: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments that a partial or a bound method has already: handed in, as globals are."""
+    return {
+        name: interpreter.outside(str(name), (id(holder), name), lambda value=value: value)  # type: ignore[misc]
+        for name, value in given.items()
+    }
 
 
 def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -39,6 +39,7 @@ from . import (
 from .builder import Builder
 from .numpy import indexing
 from .source import Source, read
+from .types import DictKind
 from .values import NONE, UNDEFINED, ArrayValue, Closure, Items, Scalar, Static, TupleValue, constant, new_list, whole
 
 
@@ -99,6 +100,10 @@ class Interpreter:
 
     def run(self, function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
         """Interpret a call of a Python function; the value that it returns."""
+        given = getattr(function, "given", None)
+        if given is not None:  # a bound method, a partial
+            around, function = function, function.function  # type: ignore[attr-defined]
+            arguments = {**arguments, **calls.given_values(self, around, given)}
         source = read(function)
         if recursion.key_of(source) in self.callees.chosen.own:
             return calls_of_own.invoke(self, source, function, dict(arguments))
@@ -527,12 +532,10 @@ class Interpreter:
             return self.hand_in(name, key, fetch, current)
         if not inspect.ismodule(current):
             self.assumed[key] = (fetch, current)
-        if isinstance(current, (tuple, list)) and any(isinstance(leaf, np.ndarray) for leaf in current):
-            items = [
-                self.outside(name, (key, k), lambda k=k: fetch()[k])  # type: ignore[misc]
-                for k in range(len(current))
-            ]
-            return TupleValue(tuple(items), type(current))
+        if isinstance(current, (tuple, list, dict)) and _holds_arrays(current):
+            keys = list(current) if isinstance(current, dict) else range(len(current))
+            items = [self.outside(name, (key, k), lambda k=k: fetch()[k]) for k in keys]  # type: ignore[misc]
+            return TupleValue(tuple(items), DictKind(tuple(keys)) if isinstance(current, dict) else type(current))
         return constant(current)
 
     def hand_in(self, name: str, key: Any, fetch: Callable[[], Any], current: Any) -> Any:
@@ -543,6 +546,14 @@ class Interpreter:
         value: Any = whole(param) if isinstance(param, Array) else Scalar(param, getattr(kind, "weak", False))
         self.captured[key] = (Captured(name, fetch, param), value)
         return value
+
+
+def _holds_arrays(value: Any) -> bool:
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, (tuple, list)):
+        return isinstance(value, np.ndarray)
+    return any(map(_holds_arrays, value))
 
 
 def _makes(stmt: Stmt, var: Var) -> bool:

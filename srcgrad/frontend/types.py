@@ -63,9 +63,13 @@ class RecordKind:
 
 @dataclass(frozen=True)
 class StaticType:
-    """Anything that is known when the function is specialised: a string, None, a function."""
+    """Anything that is known when the function is specialised: a string, None, a function.
+
+    `text` tells apart what is equal: 1, 1.0 and True.
+    """
 
     value: Any
+    text: str = ""
 
 
 ValueType = ScalarType | ArrayType | TupleType | StaticType
