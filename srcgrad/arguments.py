@@ -91,7 +91,8 @@ def is_simple_object(value: Any) -> bool:
     plain = kind.__flags__ & (1 << 9) and isinstance(getattr(value, "__dict__", None), dict)  # made by `class`
     bases = [base for base in kind.__mro__[:-1] if not base.__flags__ & (1 << 9)]
     foreign = any(hasattr(kind, name) for name in ("__array__", "__array_interface__", "__dlpack__", "__iter__"))
-    return bool(plain) and not bases and not foreign and not hasattr(value, "py_func")
+    library = kind.__module__.partition(".")[0] in ("numpy", "scipy", "numba", "builtins")
+    return bool(plain) and not library and not bases and not foreign and not hasattr(value, "py_func")
 
 
 def _part_name(name: str, kind: Any, k: int) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 
 from srcgrad.arguments import COTANGENT, is_simple_object
 from srcgrad.errors import ArgumentError, OptionError, SourceError, SrcgradError, UnsupportedError
-from srcgrad.frontend.source import read
+from srcgrad.frontend.source import read, unwrap
 from srcgrad.ir.nodes import Span
 
 Wrt = str | int | Sequence[str | int] | None
@@ -109,8 +109,8 @@ def _opened(function: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
             function = function.func
         elif isinstance(function, types.MethodType):
             args, function = (function.__self__, *args), function.__func__
-        elif hasattr(function, "py_func"):
-            function = function.py_func
+        elif unwrap(function) is not function:
+            function = unwrap(function)
         elif isinstance(function, Given):
             function = function.whole
         elif is_simple_object(function) and callable(function):

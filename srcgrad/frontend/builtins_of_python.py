@@ -10,17 +10,20 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..ir import affine
-from ..ir.nodes import FLOAT64, INT64, Call, Const
+from ..ir.nodes import BOOL, FLOAT64, INT64, Call, Const, Expr
 from ..rules.names import MATH
-from . import expressions, lists, records
+from . import calls, expressions, lists, records
 from .arithmetic import cast, elementwise
 from .numpy import functions, reductions
 from .numpy.table import TABLE
 from .values import (
     NONE,
     ArrayValue,
+    Bound,
+    Closure,
     Indexed,
     Items,
+    Method,
     Range,
     Scalar,
     Static,
@@ -59,8 +62,6 @@ def math_function(interpreter: Interpreter, target: Any, args: list[Any]) -> Any
     if target is math.log and len(numbers) == 2:
         top, bottom = (elementwise(build, "log", (n,)) for n in numbers)
         return Scalar(elementwise(build, "div", (top, bottom)).expr, weak=True)
-    if target is math.hypot and len(numbers) != 2:
-        build.refuse("math.hypot takes two numbers here", "np.sqrt(x*x + y*y + z*z)")
     result = elementwise(build, op, numbers)
     return Scalar(result.expr, weak=True)
 
@@ -134,13 +135,21 @@ def length(interpreter: Interpreter, value: Any) -> Any:
 
 
 def choose_extremum(op: str) -> Callable[..., Any]:
-    def builtin(interpreter: Interpreter, *args: Any) -> Any:
+    def builtin(interpreter: Interpreter, *args: Any, key: Any = None, default: Any = None) -> Any:
         build = interpreter.build
+        if key is not None:
+            items = expressions.items_of(interpreter, args[0]) if len(args) == 1 else list(args)
+            chosen = in_order(interpreter, new_list(items), key=key, reverse=constant(op == "max")).items
+            return chosen[0]
         if len(args) == 1:
             value = lists.as_values(interpreter, args[0])
             if isinstance(value, ArrayValue) and value.ndim == 1:
                 return reductions.extremum(build, "maximum" if op == "max" else "minimum", value)
             args = tuple(expressions.items_of(interpreter, value))
+            if not args and default is not None:
+                return default
+            if not args:
+                build.refuse(f"{op}() arg is an empty sequence", error=ArgumentError)
         out = _number(interpreter, args[0])
         for other in args[1:]:
             out = elementwise(build, op, (out, _number(interpreter, other)), python=True)
@@ -164,6 +173,172 @@ def total(interpreter: Interpreter, value: Any, start: Any = None) -> Any:
     for item in items:
         out = expressions.binary(interpreter, "add", out, item)
     return out
+
+
+def any_or_all(is_any: bool) -> Callable[..., Any]:
+    def builtin(interpreter: Interpreter, value: Any) -> Any:
+        value = lists.as_values(interpreter, value)
+        if isinstance(value, ArrayValue) and value.ndim == 1:
+            found = TABLE[np.any if is_any else np.all](interpreter.build, value)
+            return Scalar(expressions.truth(interpreter, found), weak=True)
+        out: Expr = Const(not is_any, BOOL)
+        for item in expressions.items_of(interpreter, value):
+            condition = expressions.truth(interpreter, item)
+            if isinstance(condition, Const):
+                if condition.value == is_any:
+                    return constant(is_any)
+            elif isinstance(out, Const):
+                out = condition
+            else:
+                out = Call("or" if is_any else "and", (out, condition), BOOL)
+        return Scalar(out, weak=True)
+
+    return builtin
+
+
+def mapped(interpreter: Interpreter, function: Any, *values: Any) -> Any:
+    """map(f, xs)"""
+    pairs = zipped(interpreter, *values)
+    if isinstance(pairs, Indexed):
+        item = lambda i: calls.apply(interpreter, function, list(pairs.item(i).items), {})
+        return Indexed(pairs.count, item, pairs.held)
+    return new_list([calls.apply(interpreter, function, list(pair.items), {}) for pair in pairs.items])
+
+
+def filtered(interpreter: Interpreter, function: Any, value: Any) -> Any:
+    """filter(f, xs), where it is known which items stay."""
+    kept = []
+    for item in expressions.items_of(interpreter, value):
+        is_none = isinstance(function, Static) and function.value is None
+        known = expressions.static_truth(item if is_none else calls.apply(interpreter, function, [item], {}))
+        if known is None:
+            interpreter.build.refuse(
+                "what a filter lets through must be known when the function is compiled", "np.where"
+            )
+        kept += [item] if known else []
+    return new_list(kept)
+
+
+def in_order(interpreter: Interpreter, value: Any, *, key: Any = None, reverse: Any = None) -> Any:
+    """sorted(xs): constants, or the numbers of an array."""
+    backwards = reverse is not None and bool(expressions.plain(reverse))
+    value = lists.as_values(interpreter, value)
+    if isinstance(value, ArrayValue) and key is None:
+        from .calls import call_object
+
+        ordered = call_object(interpreter, np.sort, [value], {})
+        return turned(interpreter, ordered) if backwards else ordered
+    items = expressions.items_of(interpreter, value)
+    keys = [expressions.plain(item if key is None else calls.apply(interpreter, key, [item], {})) for item in items]
+    if any(isinstance(k, (Scalar, ArrayValue)) for k in keys):
+        interpreter.build.refuse("the order of these items is only known at run time", "np.sort(np.array(xs))")
+    order = sorted(range(len(items)), key=lambda k: keys[k], reverse=backwards)
+    return new_list([items[k] for k in order])
+
+
+def quotient_and_rest(interpreter: Interpreter, x: Any, y: Any) -> Any:
+    return TupleValue(tuple(expressions.binary(interpreter, op, x, y) for op in ("floordiv", "mod")))
+
+
+def sample_of(interpreter: Interpreter, value: Any) -> Any:
+    """A Python object of the type of a value."""
+    match value:
+        case Static(value=item):
+            return item
+        case ArrayValue():
+            return np.empty((0,) * value.ndim, value.dtype)
+        case Scalar():
+            return value.dtype.type(0).item() if value.weak else value.dtype.type(0)
+        case Items():
+            return []
+        case TupleValue(items=items, kind=kind):
+            return kind() if kind in (tuple, list) else kind(*items)
+    return interpreter.build.refuse("the type of this value is not known")
+
+
+def type_of_value(interpreter: Interpreter, value: Any) -> Any:
+    return Static(type(sample_of(interpreter, value)))
+
+
+def has_attribute(interpreter: Interpreter, value: Any, name: Any) -> Any:
+    return constant(hasattr(sample_of(interpreter, value), expressions.plain(name)))
+
+
+def is_callable(interpreter: Interpreter, value: Any) -> Any:
+    return constant(isinstance(value, (Closure, Bound, Method)) or callable(sample_of(interpreter, value)))
+
+
+def is_scalar(interpreter: Interpreter, value: Any) -> Any:
+    return constant(np.isscalar(sample_of(interpreter, value)))
+
+
+def is_iterable(interpreter: Interpreter, value: Any) -> Any:
+    return constant(np.iterable(sample_of(interpreter, value)))
+
+
+def make_slice(interpreter: Interpreter, *bounds: Any) -> Any:
+    from .numpy import indexing
+
+    every = [expressions.none_as_absent(bound) for bound in bounds]
+    return indexing.Slice(*([None, *every] if len(every) == 1 else every), *[None] * (2 - max(len(every) - 1, 1)))
+
+
+def get_attribute(interpreter: Interpreter, owner: Any, name: Any, *default: Any) -> Any:
+    text = expressions.plain(name)
+    if default and not hasattr(sample_of(interpreter, owner), text):
+        return default[0]
+    return calls.attribute(interpreter, owner, text)
+
+
+def as_text(interpreter: Interpreter, value: Any = None) -> Any:
+    known = expressions.plain(value) if value is not None else ""
+    return Static("{}" if isinstance(known, (Scalar, ArrayValue)) else str(known))
+
+
+def product_of(interpreter: Interpreter, value: Any, *, start: Any = None) -> Any:
+    """math.prod"""
+    out = constant(1) if start is None else start
+    value = lists.as_values(interpreter, value)
+    if isinstance(value, ArrayValue) and not isinstance(value.dims[0], Const):
+        return expressions.binary(interpreter, "mul", out, TABLE[np.prod](interpreter.build, value))
+    for item in expressions.items_of(interpreter, value):
+        out = expressions.binary(interpreter, "mul", out, item)
+    return out
+
+
+def exact_sum(interpreter: Interpreter, value: Any) -> Any:
+    """math.fsum, to rounding"""
+    return to_float(interpreter, total(interpreter, value, constant(0.0)))
+
+
+def length_of_vector(interpreter: Interpreter, *values: Any) -> Any:
+    """math.hypot, of any number of coordinates"""
+    numbers = [Scalar(cast(_number(interpreter, value).expr, FLOAT64), weak=True) for value in values]
+    if not numbers:
+        return constant(0.0)
+    if len(numbers) == 1:
+        return absolute(interpreter, numbers[0])
+    out = numbers[0]
+    for number in numbers[1:]:
+        out = Scalar(elementwise(interpreter.build, "hypot", (out, number)).expr, weak=True)
+    return out
+
+
+def distance(interpreter: Interpreter, p: Any, q: Any) -> Any:
+    """math.dist"""
+    pairs = zip(expressions.items_of(interpreter, p), expressions.items_of(interpreter, q), strict=True)
+    return length_of_vector(interpreter, *(expressions.binary(interpreter, "sub", x, y) for x, y in pairs))
+
+
+def is_close(interpreter: Interpreter, a: Any, b: Any, *, rel_tol: Any = None, abs_tol: Any = None) -> Any:
+    """math.isclose"""
+    x, y = (Scalar(cast(_number(interpreter, value).expr, FLOAT64), weak=True) for value in (a, b))
+    relative, least = rel_tol or constant(1e-9), abs_tol or constant(0.0)
+    gap = absolute(interpreter, expressions.binary(interpreter, "sub", x, y))
+    largest = choose_extremum("max")(interpreter, absolute(interpreter, x), absolute(interpreter, y))
+    bound = choose_extremum("max")(interpreter, expressions.binary(interpreter, "mul", relative, largest), least)
+    close = Call("le", (gap.expr, cast(bound.expr, FLOAT64)), BOOL)
+    return Scalar(Call("or", (Call("eq", (x.expr, y.expr), BOOL), close), BOOL), weak=True)
 
 
 def absolute(interpreter: Interpreter, value: Any) -> Any:
@@ -262,20 +437,16 @@ def make_dict(interpreter: Interpreter, *parts: Any, **items: Any) -> Any:
 
 
 def is_instance(interpreter: Interpreter, value: Any, kind: Any) -> Any:
-    sample: Any = value.value if isinstance(value, Static) else None
-    if isinstance(value, ArrayValue):
-        sample = np.empty((0,) * value.ndim, value.dtype)
-    elif isinstance(value, Scalar):
-        sample = value.dtype.type(0) if not value.weak else value.dtype.type(0).item()
-    elif isinstance(value, Items):
-        sample = []
-    elif isinstance(value, TupleValue):
-        sample = value.kind() if value.kind in (tuple, list) else value.kind(*value.items)  # of whatever items
-    return constant(isinstance(sample, expressions.plain(kind)))
+    return constant(isinstance(sample_of(interpreter, value), expressions.plain(kind)))
 
 
 BUILTINS: dict[Any, Callable[..., Any]] = {
     range: make_range, len: length, abs: absolute, pow: power, max: choose_extremum("max"), min: choose_extremum("min"),
     sum: total, float: to_float, bool: to_bool, print: show, tuple: make_tuple(tuple), list: make_tuple(list),
     enumerate: number_items, zip: zipped, reversed: turned, isinstance: is_instance, dict: make_dict,
+    any: any_or_all(True), all: any_or_all(False), map: mapped, filter: filtered, sorted: in_order,
+    divmod: quotient_and_rest, type: type_of_value, hasattr: has_attribute, getattr: get_attribute,
+    callable: is_callable, str: as_text, slice: make_slice, np.isscalar: is_scalar, np.iterable: is_iterable,
+    math.prod: product_of, math.fsum: exact_sum, math.hypot: length_of_vector, math.dist: distance,
+    math.isclose: is_close,
 }  # fmt: skip

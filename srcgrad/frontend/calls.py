@@ -51,6 +51,9 @@ PYTHON_OPERATORS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
+PLAIN_CLASSES = (np.finfo, np.iinfo, np.dtype)  # evaluated when the function is compiled
+
+
 def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
     function = expressions.evaluate(interpreter, node.func)
     args = expressions.sequence(interpreter, node.args)
@@ -109,6 +112,8 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         return call_composition(interpreter, COMPOSITIONS[target], args, kwargs)
     if isinstance(target, np.dtype) or (isinstance(target, type) and issubclass(target, np.generic)):
         return convert(interpreter, np.dtype(target), args)
+    if _is_users(target):
+        return call_function(interpreter, unwrap(target), args, kwargs)
     if isinstance(target, functools.partial):
         first = list(given_values(interpreter, target, {f"given_{k}": v for k, v in enumerate(target.args)}).values())
         named = given_values(interpreter, target, target.keywords)
@@ -119,8 +124,8 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         return apply(interpreter, of_object(interpreter, Static(target), "__call__"), args, kwargs)
     if target is functools.partial:
         return Bound(args[0], tuple(args[1:]), tuple(kwargs.items()))
-    if _is_users(target):
-        return call_function(interpreter, unwrap(target), args, kwargs)
+    if isinstance(getattr(target, "__self__", None), str) and target.__name__ == "format":
+        return Static(_formatted(target, args, kwargs))
     if isinstance(target, type) and issubclass(target, tuple) and hasattr(target, "_fields"):
         fields = dict(zip(target._fields, args, strict=False)) | kwargs
         return TupleValue(tuple(fields[name] for name in target._fields), target)
@@ -129,6 +134,15 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
     if isinstance(target, type) and issubclass(target, BaseException):
         return Static(target)
     return unknown(interpreter, target, args, kwargs)
+
+
+def _formatted(target: Any, args: list[Any], kwargs: dict[str, Any]) -> str:
+    """text.format(...): where a number is only known at run time, the template."""
+    values = [expressions.plain(value) for value in args]
+    named = {name: expressions.plain(value) for name, value in kwargs.items()}
+    if any(isinstance(value, (Scalar, ArrayValue)) for value in (*values, *named.values())):
+        return str(target.__self__)
+    return str(target(*values, **named))
 
 
 def _is_users(target: Any) -> bool:
@@ -164,7 +178,7 @@ def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict
     given = (*args, *kwargs.values())
     values = [expressions.plain(v) for v in given]
     if all(map(is_known, given)) and callable(target):
-        if not isinstance(target, type) and args:
+        if args and (not isinstance(target, type) or target in PLAIN_CLASSES):
             try:
                 return constant(target(*values[: len(args)], **dict(zip(kwargs, values[len(args) :], strict=False))))
             except Exception as problem:

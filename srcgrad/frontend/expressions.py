@@ -192,6 +192,8 @@ def items_of(interpreter: Interpreter, value: Any) -> list[Any]:
     numbers = known_range(value)
     if numbers is not None:
         return [constant(k) for k in numbers]
+    if isinstance(value, Static) and isinstance(value.value, (str, range, tuple, list, dict)):
+        return [constant(item) for item in value.value]
     return interpreter.build.refuse("only tuples, and arrays of a length that is known, can be unpacked")
 
 
@@ -222,8 +224,10 @@ def binary(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
             return constant(calls.PYTHON_OPERATORS[op](x.value, y.value))
         except Exception as problem:  # the user's own program fails here
             return build.refuse(str(problem))
-    if isinstance(x, Static) and isinstance(x.value, str) and op == "mod":
-        return Static(x.value)
+    if (isinstance(x, Static) and isinstance(x.value, (str, bytes))) or (
+        isinstance(y, Static) and isinstance(y.value, str)
+    ):
+        return _text_arithmetic(interpreter, op, x, y)
     if op == "pow" and all(isinstance(v, Scalar) and v.weak and v.dtype.kind in "iu" for v in (x, y)):
         exponent = static_int(y)
         if exponent is None and not build.is_at_least(y.expr, 0):
@@ -234,6 +238,17 @@ def binary(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
         if isinstance(x, Scalar) and x.weak:
             build.refuse("division by zero")
     return elementwise(build, op, (x, y), python=True)
+
+
+def _text_arithmetic(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
+    """ "-" * 10, "n = %d" % n: of numbers that are only known at run time, a message shows the place."""
+    values = [plain(value) for value in (x, y)]
+    try:
+        return constant(calls.PYTHON_OPERATORS[op](*values))
+    except Exception as problem:
+        if op == "mod":
+            return Static(x.value)
+        return interpreter.build.refuse(str(problem), error=ArgumentError)
 
 
 def as_array(interpreter: Interpreter, value: Any) -> Any:

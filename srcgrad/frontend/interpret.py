@@ -27,6 +27,7 @@ from . import (
     calls,
     calls_of_own,
     carried,
+    contexts,
     control,
     exceptions,
     expressions,
@@ -102,9 +103,13 @@ class Interpreter:
         """Interpret a call of a Python function; the value that it returns."""
         given = getattr(function, "given", None)
         if given is not None:  # a bound method, a partial
-            around, function = function, function.function  # type: ignore[attr-defined]
-            arguments = {**arguments, **calls.given_values(self, around, given)}
+            values = {**arguments, **calls.given_values(self, function, given)}
+            function = function.function  # type: ignore[attr-defined]
+            arguments = {name: values[name] for name in inspect.signature(function).parameters}
         source = read(function)
+        if hasattr(function, "__wrapped__"):  # by a decorator, whose inner function names its arguments otherwise
+            spec = source.node.args
+            arguments = calls.bind_arguments(self, spec, source.name, {}, list(arguments.values()), {})
         if recursion.key_of(source) in self.callees.chosen.own:
             return calls_of_own.invoke(self, source, function, dict(arguments))
         return self.enter(Frame(source, function, dict(arguments)), source.node)
@@ -185,12 +190,38 @@ class Interpreter:
                 pass
             case ast.Import() | ast.ImportFrom():
                 self.import_names(stmt)
+            case ast.With(items=items):
+                for item in items:
+                    contexts.enter(self, item)
+            case ast.Try():
+                contexts.conditional_import(self, stmt)
+            case ast.Delete(targets=targets):
+                for target in targets:
+                    self.delete(target)
+            case ast.Global(names=names) | ast.Nonlocal(names=names):
+                contexts.only_read(self, stmt, names)
             case _:
                 word = {"ClassDef": "class", "AsyncFor": "async for"}.get(
                     type(stmt).__name__, type(stmt).__name__.lower()
                 )
                 self.build.refuse(f"a {word} statement is not supported in a differentiated function")
         return False
+
+    def delete(self, target: ast.expr) -> None:
+        """del name, del d[key], del ys[i]"""
+        match target:
+            case ast.Name(id=name):
+                self.env.pop(name, None)
+            case ast.Subscript(value=base, slice=items):
+                owner, index = expressions.evaluate(self, base), expressions.evaluate(self, items)
+                if records.is_dict(owner):
+                    records.remove(self, owner, records.key_of(self, index))
+                elif lists.is_list(owner):
+                    lists.method(self, owner, "pop", [index])
+                else:
+                    self.build.refuse("only names, and items of lists and dicts, can be deleted")
+            case _:
+                self.build.refuse("only names, and items of lists and dicts, can be deleted")
 
     def import_names(self, stmt: ast.Import | ast.ImportFrom) -> None:
         namespace: dict[str, Any] = {}
