@@ -382,7 +382,7 @@ def number_items(interpreter: Interpreter, value: Any, start: Any = None) -> Any
 def indexed(interpreter: Interpreter, value: Any) -> Indexed | None:
     """What a loop runs over, item by item, where the number of items is only known at run time."""
     build = interpreter.build
-    value = lists.as_values(interpreter, value)
+    value = value if isinstance(value, Indexed) else lists.as_values(interpreter, value)
     match value:
         case Indexed():
             return value

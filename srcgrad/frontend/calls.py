@@ -178,7 +178,8 @@ def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict
     given = (*args, *kwargs.values())
     values = [expressions.plain(v) for v in given]
     if all(map(is_known, given)) and callable(target):
-        if args and (not isinstance(target, type) or target in PLAIN_CLASSES):
+        is_text = isinstance(getattr(target, "__self__", None), str)
+        if is_text or (args and (not isinstance(target, type) or target in PLAIN_CLASSES)):
             try:
                 return constant(target(*values[: len(args)], **dict(zip(kwargs, values[len(args) :], strict=False))))
             except Exception as problem:

@@ -361,6 +361,8 @@ def _close(
             case TupleValue(items=before), TupleValue(items=after) if lists.is_alike(entry, end):
                 for k, (x, y) in enumerate(zip(before, after, strict=False)):
                     names_of[f"{name}_{k}"] = names_of[name]
+                    if lists.is_same_list(x, y) and x.identity in heads:
+                        continue  # compared as what it is, by whatever name
                     compare(f"{name}_{k}", x, y)
             case ArrayValue(), ArrayValue() if entry.element == end.element:
                 pass
@@ -387,6 +389,11 @@ def _close(
                 )
             case _ if entry is UNDEFINED:
                 pass
+            case _ if lists.is_list(entry) and lists.is_list(end):
+                build.refuse(
+                    f"{name} is a list of another length at the end of the loop than at its beginning",
+                    "append to one list, or write to an array that is allocated ahead of the loop",
+                )
             case _:
                 build.refuse(f"{name.lstrip('.')} is of another kind at the end of the loop than at its beginning")
 

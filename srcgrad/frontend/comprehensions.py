@@ -44,7 +44,7 @@ def comprehension(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorEx
         return interpreter.build.refuse(
             "a comprehension over a run-time range has one `for` and no `if`", "write the loop"
         )
-    over = lists.as_values(interpreter, over)
+    over = over if isinstance(over, Indexed) else lists.as_values(interpreter, over)
     if isinstance(over, Indexed):
         return _looped(interpreter, node, Range(affine.ZERO, over.count, affine.ONE), over.item)
     if isinstance(over, ArrayValue) and over.ndim:
@@ -105,15 +105,30 @@ def _looped(interpreter: Interpreter, node: Any, rng: Range, item: Callable[[Exp
     count = build.pin(count)
     target = node.generators[0].target
     wanted = target.id if isinstance(target, ast.Name) else "i"
-    saved = dict(interpreter.env)
-    index = Var(build.names.index("i" if isinstance(item(affine.ZERO), ArrayValue) else wanted), INT64)
-    if isinstance(start, Const):
-        build.lower[index] = 0
-    block: list[Stmt] = []
-    with build.nested(block):
+    name = "i" if isinstance(item(affine.ZERO), ArrayValue) else wanted
+
+    def element(index: Var, block: list[Stmt]) -> Any:
         at = affine.add(start, affine.mul(step, index))
         interpreter.assign(target, item(build.capture(at, wanted)), len(block))
-        made = expressions.evaluate(interpreter, node.elt)
+        return expressions.evaluate(interpreter, node.elt)
+
+    return filled(interpreter, name, count, element)
+
+
+def collected(interpreter: Interpreter, over: Indexed) -> Items:
+    """list(zip(x, y)), sum(map(f, x)): the items of what a loop would run over, as a list."""
+    return filled(interpreter, "i", interpreter.build.pin(over.count), lambda index, block: over.item(index))
+
+
+def filled(interpreter: Interpreter, name: str, count: Expr, element: Callable[[Var, list[Stmt]], Any]) -> Items:
+    """A list of run-time length, whose items are computed in a loop."""
+    build = interpreter.build
+    saved = dict(interpreter.env)
+    index = Var(build.names.index(name), INT64)
+    build.lower[index] = 0
+    block: list[Stmt] = []
+    with build.nested(block):
+        made = element(index, block)
         row = lists.row_of(interpreter, made)
         value = made if isinstance(made, Scalar) else expressions.as_array(interpreter, made)
     interpreter.env.clear()

@@ -82,7 +82,7 @@ def known_items(interpreter: Interpreter, over: Any, most: int) -> list[Any] | N
 
 
 def rolled(interpreter: Interpreter, node: ast.For, over: Any, is_short: bool = False) -> None:
-    over = lists.as_values(interpreter, over)
+    over = over if isinstance(over, Indexed) else lists.as_values(interpreter, over)
     names = []
     if isinstance(over, Range):
         rng = over

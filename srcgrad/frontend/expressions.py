@@ -274,6 +274,10 @@ def _tuple_arithmetic(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
             return lists.repeated(interpreter, parts, count)
     if isinstance(x, ArrayValue) or isinstance(y, ArrayValue):
         return elementwise(interpreter.build, op, [as_array(interpreter, v) for v in (x, y)], python=True)
+    for value in (x, y):
+        if records.is_dict(value) or records.is_record(value):
+            what = "a dict" if records.is_dict(value) else f"a {value.kind.cls.__name__}"
+            interpreter.build.refuse(f"{op} is not defined on {what}", "compute with its items", error=ArgumentError)
     return interpreter.build.refuse(f"{op} is not defined on these tuples", "make an array of them:  np.array(t)")
 
 

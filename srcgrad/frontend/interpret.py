@@ -155,6 +155,8 @@ class Interpreter:
 
     def statement(self, stmt: ast.stmt) -> bool:
         match stmt:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if lists.extends(self, name, value):
+                pass
             case ast.Assign(targets=targets, value=value):
                 mark = len(self.build.block)
                 result = expressions.evaluate(self, value)
@@ -452,8 +454,9 @@ class Interpreter:
         if isinstance(owner, TupleValue) and owner.kind is list:
             self.store_item(owner, items, value, op, base.id if isinstance(base, ast.Name) else "t")
             return
-        if isinstance(owner, Items):
-            owner = lists.array_of_items(self, owner)
+        if isinstance(owner, Items) and not isinstance(items, ast.Slice):
+            lists.store(self, owner, expressions.evaluate(self, items), value, op)
+            return
         if not isinstance(owner, ArrayValue):
             self.at(base)
             self.build.refuse("only arrays can be written to by index")

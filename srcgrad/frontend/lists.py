@@ -11,6 +11,7 @@ many as there can be.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ from ..ir.walk import statements, variables
 from . import expressions
 from .aliases import note_twins
 from .arithmetic import cast
-from .values import NONE, ArrayValue, Items, Range, Scalar, TupleValue, axes, new_list, static_int, whole
+from .values import NONE, ArrayValue, Indexed, Items, Range, Scalar, TupleValue, axes, new_list, static_int, whole
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -142,6 +143,20 @@ def check_own(interpreter: Interpreter, owner: TupleValue | Items, what: str) ->
             f"{what} changes a list that comes from outside, or that is one of several by the path taken",
             "change a copy:  ys = list(ys)",
         )
+
+
+def extends(interpreter: Interpreter, target: str, value: ast.expr) -> bool:
+    """ys = ys + [y], where nobody else holds ys: as ys += [y]"""
+    match value:
+        case ast.BinOp(left=ast.Name(id=name), op=ast.Add(), right=ast.List() as more) if name == target:
+            owner: Any = interpreter.env.get(name)
+            if not is_list(owner) or owner.identity is None:
+                return False
+            if sum(holders(frame.env, owner.identity) for frame in frames_of(interpreter)) != 1:
+                return False
+            method(interpreter, owner, "extend", [expressions.evaluate(interpreter, more)])
+            return True
+    return False
 
 
 Change = tuple[Any, Any]  # what the method returns, what the list is then
@@ -312,6 +327,24 @@ def appended(interpreter: Interpreter, owner: Items, item: Any) -> Items:
     return replace(owner, rows=rows, length=more, most=most, weak=row.weak)
 
 
+def store(interpreter: Interpreter, owner: Items, index: Any, value: Any, op: str | None) -> None:
+    """ys[i] = value.  A list of integers that gets a float becomes a list of floats."""
+    from .numpy import indexing
+
+    if op is not None:
+        value = expressions.binary(interpreter, op, subscripted(interpreter, owner, index), value)
+    row = common_row(interpreter, [*row_of_list(interpreter, owner), row_of(interpreter, value)])
+    if row.dtype != owner.rows.dtype or row.weak != owner.weak:
+        check_own(interpreter, owner, "assigning to an item")
+        if owner.has_room or any(owner.identity in heads for heads in interpreter.list_heads[-1:]):
+            raise Grows(owner.identity, row, None if owner.has_room else affine.ZERO)
+        rows = with_room(interpreter, owner.rows.name, owner, row, owner.most)
+        owner = replace(owner, rows=rows, weak=row.weak)
+        change(interpreter, owner.identity, owner)
+    target = indexing.subscript(interpreter.build, array_of_items(interpreter, owner), [index])
+    indexing.write(interpreter.build, target, as_values(interpreter, value))
+
+
 def array_of_items(interpreter: Interpreter, value: Items) -> ArrayValue:
     """The list as an array."""
     dims = (interpreter.build.pin(value.length), *value.rows.dims[1:])
@@ -376,6 +409,10 @@ def as_values(interpreter: Interpreter, value: Any) -> Any:
     """What NumPy makes of an argument: lists of run-time length are arrays to it."""
     if isinstance(value, Items):
         return array_of_items(interpreter, value)
+    if isinstance(value, Indexed) and not isinstance(value.count, Const):
+        from .comprehensions import collected
+
+        return array_of_items(interpreter, collected(interpreter, value))
     if isinstance(value, TupleValue) and any(isinstance(item, (Items, TupleValue)) for item in value.items):
         return replace(value, items=tuple(as_values(interpreter, item) for item in value.items))
     return value
@@ -383,6 +420,10 @@ def as_values(interpreter: Interpreter, value: Any) -> Any:
 
 def copied(interpreter: Interpreter, value: Any) -> Any:
     """list(xs)"""
+    if isinstance(value, Indexed) and not isinstance(value.count, Const):
+        from .comprehensions import collected
+
+        return collected(interpreter, value)
     known = isinstance(value, Items) and not isinstance(value.length, Const)
     if known or (isinstance(value, ArrayValue) and value.ndim and not isinstance(value.dims[0], Const)):
         weak, inner = (value.weak, value.inner) if isinstance(value, Items) else (False, None)
