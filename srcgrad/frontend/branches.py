@@ -194,6 +194,8 @@ def merge(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tup
 class _Ambiguous:
     """A name of which nothing is known but that it depends on the path."""
 
+    depends_on_path = True
+
     def __init__(self, name: str) -> None:
         self.name = name
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import place
+from ..errors import ArgumentError, place
 from ..ir import affine
 from ..ir.nodes import (
     BOOL,
@@ -136,7 +136,7 @@ def repeat(
             interpreter.env[bound_flag(name)] = Scalar(Const(False, BOOL), weak=True)
     names += [bound_flag(name) for name in names if bound_flag(name) in interpreter.env]
     attempt = Attempt()
-    there = lists.held(interpreter).keys()
+    there, reads = lists.held(interpreter).keys(), len(interpreter.early_reads)
     saved = save(interpreter)
     while True:
         try:
@@ -166,9 +166,14 @@ def repeat(
             attempt.twins |= found.twins
             attempt.stale |= found.stale
         except NotYetKnown:  # as if it never ran
+            if len(interpreter.early_reads) > reads:
+                interpreter.build.refuse(interpreter.early_reads[-1], error=ArgumentError)
             restore(interpreter, saved)
             break
         restore(interpreter, saved)
+        del interpreter.early_reads[reads:]
+    if len(interpreter.early_reads) > reads:
+        interpreter.build.refuse(interpreter.early_reads[-1], error=ArgumentError)
     for name in changed - set(names):
         interpreter.env.pop(name, None)
 

@@ -316,7 +316,7 @@ def static_truth(value: Any) -> bool | None:
         case Scalar(expr=Const(value=number)):
             return bool(number)
         case Static(value=item):
-            return bool(item)
+            return None if getattr(item, "depends_on_path", False) else bool(item)
         case TupleValue(items=items, kind=kind):
             return bool(items) or isinstance(kind, RecordKind)
         case Closure():
@@ -329,6 +329,8 @@ def boolean(interpreter: Interpreter, is_and: bool, nodes: list[ast.expr]) -> An
     first = evaluate(interpreter, nodes[0])
     if len(nodes) == 1:
         return first
+    if isinstance(first, Items):  # `if ys and …`: whether it has items is what counts
+        first = Scalar(truth(interpreter, first), weak=True)
     known = static_truth(first)
     if known is not None:
         return boolean(interpreter, is_and, nodes[1:]) if known == is_and else first
@@ -551,6 +553,9 @@ def _tuple_item(interpreter: Interpreter, owner: TupleValue, index: list[Any]) -
             "a tuple or list is indexed by a number that is only known at run time", "use an array:  np.stack(items)"
         )
     if not -len(owner.items) <= number < len(owner.items):
+        if owner.identity is not None and any(owner.identity in heads for heads in interpreter.list_heads):
+            interpreter.early_reads.append(f"index {number} is out of range for {len(owner.items)} items")
+            raise NotYetKnown  # the loop may yet turn out to make the list longer
         return interpreter.build.refuse(
             f"index {number} is out of range for {len(owner.items)} items", error=ArgumentError
         )

@@ -85,6 +85,7 @@ class Interpreter:
         self.assumed: dict[Any, tuple[Callable[[], Any], Any]] = {}
         self.exceptions: dict[str, type[BaseException]] = {}
         self.stale_before: list[set[str]] = []  # what was stale ahead of each loop around
+        self.early_reads: list[str] = []  # of items that a list only has if a loop makes it longer
         self.list_heads: list[dict[object, Any]] = []  # the lists that were there ahead of each loop around
         self.branch_envs: tuple[dict[str, Any], ...] = ()
         self.wanted: frozenset[str] | None = None  # names of the current call that are still read; None: not known

@@ -240,3 +240,13 @@ def tuple_that_widens(x):
     for i in range(len(x)):
         t = (t[0] + x[i], t[1] + 1)
     return t[0] * t[1]
+
+
+@program(case(positive(5)))
+def reads_the_last_where_there_is_one(x):
+    ys = []
+    for i in range(len(x)):
+        if ys and ys[-1] > 1.7:
+            break
+        ys.append(x[i] * ys[-1] if i else x[i])
+    return sum(ys) * len(ys)
