@@ -32,7 +32,6 @@ from .values import (
     Closure,
     Items,
     Method,
-    Range,
     Scalar,
     Static,
     TupleValue,
