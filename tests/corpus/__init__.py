@@ -1,9 +1,39 @@
 """Small programs in families, each with its cases: what every test of the whole way runs over."""
 
-from . import arrays, branches, calls, elimination, in_place, loops, physics, recursion, scratch, straight, views
+from . import (
+    arrays,
+    branches,
+    calls,
+    elimination,
+    in_place,
+    language,
+    lists,
+    loops,
+    physics,
+    recursion,
+    scratch,
+    straight,
+    structures,
+    views,
+)
 from .registry import FLOAT32, FLOAT64, PROGRAMS, Case, Program
 
-FAMILIES = (straight, loops, elimination, branches, arrays, in_place, views, calls, physics, recursion, scratch)
+FAMILIES = (
+    straight,
+    loops,
+    elimination,
+    branches,
+    arrays,
+    in_place,
+    views,
+    calls,
+    physics,
+    recursion,
+    scratch,
+    lists,
+    structures,
+    language,
+)
 
 __all__ = ["FAMILIES", "FLOAT32", "FLOAT64", "PROGRAMS", "Case", "Program", "named"]
 
