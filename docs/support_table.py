@@ -19,7 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from srcgrad.backends.python import expression_text
 from srcgrad.frontend.arithmetic import TAKE_COMPLEX
-from srcgrad.frontend.calls import BUILTINS, name_of
+from srcgrad.frontend.builtins_of_python import BUILTINS
+from srcgrad.frontend.calls import name_of
 from srcgrad.frontend.numpy.table import METHODS, TABLE
 from srcgrad.ir.nodes import Expr, Var
 from srcgrad.rules import compositions, names
@@ -61,11 +62,13 @@ OPERATOR_TEXT: dict[type[ast.AST], str] = {
 }
 STATEMENTS = {
     "Assign": "`x = ...`, `x = y = ...`, `x, y = ...`, `x[i] = ...`", "AugAssign": "`x += ...` and its like",
-    "AnnAssign": "`x: float = ...`", "If": "`if`, `elif`, `else`", "For": "`for` over ranges, arrays and tuples",
+    "AnnAssign": "`x: float = ...`", "If": "`if`, `elif`, `else`",
+    "For": "`for` over ranges, arrays, tuples, lists, `zip`, `enumerate`",
     "While": "`while`", "Break": "`break`", "Continue": "`continue`", "Return": "`return`, also early",
     "FunctionDef": "nested `def`", "Raise": "`raise`", "Assert": "`assert`", "Pass": "`pass`", "Import": "`import`",
-    "Try": "`try`", "With": "`with`", "Match": "`match`", "Delete": "`del`", "Global": "`global`",
-    "Nonlocal": "`nonlocal`", "ClassDef": "`class`",
+    "Try": "`try` with `finally`; around `import` also with `except`", "With": "`with np.errstate(...)` and its like",
+    "Match": "`match` on numbers, strings, tuples and classes", "Delete": "`del`", "Global": "`global`, to read",
+    "Nonlocal": "`nonlocal`, to read", "ClassDef": "`class`",
 }
 EXPRESSIONS = {
     "BinOp": "arithmetic, `x @ y`", "Compare": "comparisons, chained ones too",

@@ -11,17 +11,20 @@ f.backward(x, w)     (x_b, w_b), compiled from source that was generated for the
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Sequence
+from types import MethodType
 from typing import Any, overload
 
 import numpy as np
 
-from srcgrad.arguments import COTANGENT, LEAVES
+from srcgrad.arguments import COTANGENT, LEAVES, known
 from srcgrad.backends import cpu
 from srcgrad.binding import (
     Plan,
     Wrt,
     checked_outputs,
+    checked_static,
     checked_wrt,
     fixed_parameters,
     make_plan,
@@ -94,7 +97,8 @@ def grad(
     jit : bool
         Compile.  Without, the generated source runs as plain Python: slow, and a debugger steps through it.
     static : sequence of str
-        Not there yet.
+        Arguments that are constants to f: numbers, strings, tuples.  What is generated is for their values, so they may
+        be axes, lengths of tuples, and what decides a branch.
     outputs : str or sequence of str, optional
         For a function that returns nothing: which of the arguments that it writes are its outputs.
 
@@ -114,8 +118,6 @@ def grad(
     """
     if target != "cpu":
         raise LaterError(f'target="{target}" is not there yet', help=('use target="cpu"',))
-    if tuple(static):
-        raise LaterError("static=... is not there yet", help=("close over the value, or make it a default argument",))
 
     def decorate(function: Callable[..., Any]) -> GradFunction:
         return GradFunction(
@@ -126,10 +128,14 @@ def grad(
             boundscheck=boundscheck,
             cache=cache,
             jit=jit,
+            static=static,
             outputs=outputs,
         )
 
     return decorate if f is None else decorate(f)
+
+
+METHODS_HELD = 64  # objects for which a method that is decorated keeps what was generated
 
 
 class GradFunction:
@@ -161,15 +167,23 @@ class GradFunction:
         boundscheck: bool = True,
         cache: bool = True,
         jit: bool = True,
+        static: str | Sequence[str] = (),
         outputs: str | Sequence[str] | None = None,
     ) -> None:
         self.py_func = python_function(function)
         self.wrt, self.outputs = wrt, outputs
+        self._function = function
+        self._options: dict[str, Any] = {
+            "wrt": wrt, "parallel": parallel, "fastmath": fastmath, "boundscheck": boundscheck, "cache": cache,
+            "jit": jit, "static": static, "outputs": outputs,
+        }  # fmt: skip
         functools.update_wrapper(self, self.py_func)
         self._parameters = fixed_parameters(self.py_func)
         names = tuple(self._parameters)
         chosen = checked_wrt(wrt, names, self.__name__), fastmath, boundscheck
         options = Options(*chosen, checked_outputs(outputs, names, self.__name__), parallel=parallel)
+        self._static = checked_static(static, names, self.__name__)
+        self._bound: dict[int, GradFunction] = {}  # as a method of objects, by their ids
         optional = frozenset(name for name, parameter in self._parameters.items() if parameter.default is None)
         self._program = Program(self.py_func, options, names, optional, jit, cache)
         self._plain, self._with_v = make_signatures(self._parameters)
@@ -183,6 +197,17 @@ class GradFunction:
         self._both: dict[Any, Call] = {}
 
     __name__: str
+
+    def __get__(self, owner: Any, cls: type | None = None) -> GradFunction:
+        """As a method: what `self` holds is read at every call, and not differentiated."""
+        if owner is None:
+            return self
+        bound = self._bound.get(id(owner))
+        if bound is None:
+            if len(self._bound) >= METHODS_HELD:
+                self._bound.pop(next(iter(self._bound)), None)
+            bound = self._bound[id(owner)] = GradFunction(MethodType(self.py_func, owner), **self._options)
+        return bound
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The primal: what plain Python would return, to rounding."""
@@ -309,10 +334,15 @@ class GradFunction:
 
         return GradType(self)
 
-    def __reduce__(self) -> str:
-        return self.__qualname__  # pickled by name, as functions are
+    def __reduce__(self) -> Any:
+        """By name, as functions are; where that is the name of the plain function, by that one and the options."""
+        found: Any = sys.modules.get(self.__module__)
+        for part in self.__qualname__.split("."):
+            found = getattr(found, part, None)
+        return self.__qualname__ if found is self else (_remade, (self._function, self._options))
 
     __qualname__: str
+    __module__: str
 
     # ----------------------------------------------------------------------------------------------------------
 
@@ -336,6 +366,8 @@ class GradFunction:
 
     def _remember(self, stage: Stage, plan: Plan, args: tuple[Any, ...], lanes: dict[Any, Call]) -> None:
         """A shorter way for the next call with arguments of these Python types."""
+        if self._static:
+            return  # their values decide
         key = tuple(map(type, args))
         if LEAVES.issuperset(key):
             with cpu.LOCK:
@@ -361,7 +393,7 @@ class GradFunction:
 
     def _stage(self, kind: str, plan: Plan, values: Sequence[Any]) -> tuple[Stage, list[Any]]:
         """The stage for these values of f's parameters (and v), and their leaves."""
-        pattern, leaves = pattern_of(values, plan.names)
+        pattern, leaves = pattern_of(self._with_static(values, plan.names), plan.names)
         key = kind, len(values), pattern
         stage = self._stages.get(key)
         if stage is None:
@@ -369,6 +401,13 @@ class GradFunction:
             fresh = Stage(self._program, kind, pattern, leaf_names(pattern, plan.names), with_v)
             stage = self._stages.setdefault(key, fresh)
         return stage, leaves
+
+    def _with_static(self, values: Sequence[Any], names: Sequence[str]) -> Sequence[Any]:
+        """The values, those of static arguments as what they are known to be."""
+        if not self._static:
+            return values
+        names = (*names, *[""] * (len(values) - len(names)))
+        return [known(v, name) if name in self._static else v for v, name in zip(values, names, strict=False)]
 
     def _forward(self, stage: Stage, leaves: list[Any], residuals: tuple[Any, ...]) -> Forward:
         """What is shared by the pullbacks of one forward function."""
@@ -394,6 +433,11 @@ class GradFunction:
             except TypeError as error:
                 raise ArgumentError(f"{self.__name__}{'' if kind == 'primal' else '.' + kind}: {error}") from None
         return plan
+
+
+def _remade(function: Callable[..., Any], options: dict[str, Any]) -> GradFunction:
+    """What was pickled."""
+    return GradFunction(function, **options)
 
 
 class Pullback:

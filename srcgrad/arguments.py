@@ -8,6 +8,7 @@ A pattern is a Python type (a leaf), `(kind, patterns)` (a tuple) or a `StaticTy
 
 from __future__ import annotations
 
+import dataclasses
 import types
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from srcgrad.errors import ArgumentError, OverlapError
-from srcgrad.frontend.types import ArrayType, ScalarType, StaticType, TupleType, ValueType
+from srcgrad.frontend.types import ArrayType, DictKind, RecordKind, ScalarType, StaticType, TupleType, ValueType
 
 Pattern = Any
 COTANGENT = "v"  # what backward's last argument is called
@@ -37,7 +38,7 @@ def flatten(value: Any, name: str, leaves: list[Any]) -> Pattern:
     if kind in LEAVES:
         leaves.append(value)
         return kind
-    if issubclass(kind, tuple) or (kind is list and name == COTANGENT):  # a list of results has a list of cotangents
+    if issubclass(kind, tuple) or (kind is list and (name == COTANGENT or _holds_structure(value))):
         kinds = tuple(map(type, value))
         if LEAVES.issuperset(kinds):
             leaves.extend(value)
@@ -53,18 +54,76 @@ def flatten(value: Any, name: str, leaves: list[Any]) -> Pattern:
         for plain in (int, float, complex):  # an IntEnum is an int
             if isinstance(value, plain):
                 return flatten(plain(value), name, leaves)  # type: ignore[arg-type]
+    if isinstance(value, StaticType):
+        return value
     if isinstance(value, str):
         return StaticType(str(value))
+    keyed = _keyed(value)
+    if keyed is not None:
+        group, items = keyed
+        parts = [flatten(item, _part_name(name, group, k), leaves) for k, item in enumerate(items)]
+        return group, tuple(parts)
     if value is None or value is Ellipsis or isinstance(value, _CALLABLE) or hasattr(value, "py_func"):
         return StaticType(value)
     raise refusal(value, name)
+
+
+def _holds_structure(value: list[Any]) -> bool:
+    """A list of arrays is a structure; a list of numbers would better be an array."""
+    return bool(value) and not any(isinstance(item, (int, float, complex, str)) for item in value)
+
+
+def _keyed(value: Any) -> tuple[Any, list[Any]] | None:
+    """A dict, a dataclass instance or a simple object of the user's: its kind, and its items."""
+    kind = type(value)
+    if issubclass(kind, dict):
+        if kind is dict and all(isinstance(key, (str, int)) for key in value):
+            return DictKind(tuple(value)), list(value.values())
+        return None
+    if dataclasses.is_dataclass(kind):
+        names = tuple(field.name for field in dataclasses.fields(kind))
+        return RecordKind(kind, names), [getattr(value, name) for name in names]
+    if is_simple_object(value):
+        return RecordKind(kind, tuple(vars(value))), list(vars(value).values())
+    return None
+
+
+def is_simple_object(value: Any) -> bool:
+    """An instance of a plain class of the user's: all that it holds is in its attributes."""
+    kind = type(value)
+    plain = kind.__flags__ & (1 << 9) and isinstance(getattr(value, "__dict__", None), dict)  # made by `class`
+    bases = [base for base in kind.__mro__[:-1] if not base.__flags__ & (1 << 9)]
+    foreign = any(hasattr(kind, name) for name in ("__array__", "__array_interface__", "__dlpack__", "__iter__"))
+    library = kind.__module__.partition(".")[0] in ("numpy", "scipy", "numba", "builtins")
+    return bool(plain) and not library and not bases and not foreign and not hasattr(value, "py_func")
+
+
+def _part_name(name: str, kind: Any, k: int) -> str:
+    """What the user calls a part of an argument: x[0], x["w"], x.w"""
+    if name == COTANGENT:
+        return name
+    if isinstance(kind, DictKind):
+        return f"{name}[{kind.keys[k]!r}]"
+    return f"{name}.{kind.keys[k]}" if isinstance(kind, RecordKind) else f"{name}[{k}]"
+
+
+def known(value: Any, name: str) -> StaticType:
+    """The pattern of a static argument: the value itself."""
+    try:
+        hash(value)
+    except TypeError:
+        what = f"{_a(type(value).__name__)}, which can change"
+        raise ArgumentError(
+            f"static argument {name} is {what}", help=("static arguments are numbers, strings, and tuples of them",)
+        ) from None
+    return StaticType(value, repr(value) if isinstance(value, (int, float, complex, np.generic, tuple)) else "")
 
 
 def leaf_names(pattern: Pattern, name: str) -> Iterator[str]:
     """What the user calls the leaves of an argument: x, or x[0], x[1]."""
     if isinstance(pattern, tuple):
         for i, part in enumerate(pattern[1]):
-            yield from leaf_names(part, f"{name}[{i}]")
+            yield from leaf_names(part, _part_name(name, pattern[0], i))
     elif not isinstance(pattern, StaticType):
         yield name
 
@@ -158,7 +217,7 @@ def _describe(value: Any, name: str) -> tuple[str, str]:
     if isinstance(value, (list, set, frozenset, range)):
         return f"a {kind.__name__}", f"pass np.array({name}), or a tuple where the items differ in kind"
     if isinstance(value, dict):
-        return "a dict", "pass its values as arguments, or as a tuple"
+        return "a dict whose keys are no strings", "pass a plain dict with strings for keys, or a tuple"
     if hasattr(value, "__array__"):
         return _a(title), f"pass np.asarray({name})"
     return _a(title), "pass a number, a NumPy array, or a tuple of them"

@@ -9,15 +9,16 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import types
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from srcgrad.arguments import COTANGENT
+from srcgrad.arguments import COTANGENT, is_simple_object
 from srcgrad.errors import ArgumentError, OptionError, SourceError, SrcgradError, UnsupportedError
-from srcgrad.frontend.source import read
+from srcgrad.frontend.source import read, unwrap
 from srcgrad.ir.nodes import Span
 
 Wrt = str | int | Sequence[str | int] | None
@@ -77,9 +78,56 @@ def make_plan(
 # --------------------------------------------------------------------------------------------------------------
 
 
-def python_function(function: Any) -> types.FunctionType:
+class Given:
+    """A function whose first or named arguments are given: a bound method, a functools.partial, an object to be called.
+
+    What is given is read at every call, as globals are, and not differentiated.
+    """
+
+    def __init__(self, function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any], whole: Any) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.whole = whole
+        signature = inspect.signature(function)
+        self.given = dict(signature.bind_partial(*args, **kwargs).arguments)
+        rest = [parameter for name, parameter in signature.parameters.items() if name not in self.given]
+        self.__signature__ = inspect.Signature(rest)
+
+    __name__: str
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.whole(*args, **kwargs)
+
+
+def _opened(function: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """The plain function that is called in the end, and the arguments that it is given on the way."""
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = {}
+    while True:
+        if isinstance(function, functools.partial):
+            args, kwargs = (*function.args, *args), {**function.keywords, **kwargs}
+            function = function.func
+        elif isinstance(function, types.MethodType):
+            args, function = (function.__self__, *args), function.__func__
+        elif unwrap(function) is not function:
+            function = unwrap(function)
+        elif isinstance(function, Given):
+            function = function.whole
+        elif is_simple_object(function) and callable(function):
+            args, function = (function, *args), type(function).__call__
+        else:
+            return function, args, kwargs
+
+
+def python_function(function: Any) -> Any:
     """The plain function behind an @njit or @grad function, or an error that says what `grad` takes."""
-    inner = getattr(function, "py_func", function)
+    inner, args, kwargs = _opened(function)
+    if args or kwargs:
+        plain = python_function(inner)
+        try:
+            return Given(plain, args, kwargs, function)
+        except TypeError as problem:
+            raise ArgumentError(f"{plain.__name__}: {problem}") from None
     if not callable(inner):
         raise ArgumentError(
             f"grad takes a function, not a {type(inner).__name__}", help=("write @grad above a def, or grad(f)",)
@@ -117,7 +165,7 @@ def _what_it_is(inner: Any) -> str:
     return f"an instance of {type(inner).__name__}"
 
 
-def fixed_parameters(function: types.FunctionType) -> dict[str, inspect.Parameter]:
+def fixed_parameters(function: Any) -> dict[str, inspect.Parameter]:
     parameters = dict(inspect.signature(function).parameters)
     for parameter in parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
@@ -138,6 +186,11 @@ def checked_wrt(wrt: Wrt, names: tuple[str, ...], function: str) -> str | tuple[
     if len(set(chosen)) < len(chosen) or not chosen:
         raise OptionError(f"wrt={wrt!r} names " + ("an argument twice" if chosen else "no argument"))
     return chosen
+
+
+def checked_static(static: str | Sequence[str], names: tuple[str, ...], function: str) -> frozenset[str]:
+    chosen = (static,) if isinstance(static, str) else tuple(static)
+    return frozenset(_name(item, names, function, "static") for item in chosen)
 
 
 def checked_outputs(

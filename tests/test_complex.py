@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support import from_arrow, from_text
 
-from srcgrad import UnsupportedError, grad
+from srcgrad import UnsupportedError, grad, stop_gradient
 from srcgrad.runtime import complex_numbers
 from srcgrad.testing import check_grad
 
@@ -174,6 +174,11 @@ def test_a_part_with_a_name_is_a_view() -> None:
     for function in (stale_part, stale_rows, stale_whole, stale_argument):
         with pytest.raises(UnsupportedError, match="may or may not be the array that was written under another name"):
             grad(function, jit=False)(Z.copy())
+
+
+def test_derivatives_of_complex_numbers_are_stopped() -> None:
+    f = grad(lambda z: np.sum(z * stop_gradient(z) + stop_gradient(z[0])).real, jit=False)
+    np.testing.assert_allclose(f.backward(Z), Z)
 
 
 # fmt: off

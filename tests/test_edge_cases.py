@@ -383,7 +383,7 @@ Point = collections.namedtuple("Point", "x y")
         None,
         np.matrix([[1.0, 2.0, 3.0]]),
         "text",
-        {"x": 1.0},
+        {0.5: 1.0},
     ],
     ids=["list", "object", "string array", "masked", "structured", "None", "matrix", "string", "dict"],
 )

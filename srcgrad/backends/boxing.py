@@ -115,7 +115,7 @@ def _box_number(dtype: np.dtype, weak: bool, kind: types.Type, value: Any, c: An
     return number if weak else _call(dtype.type, [number], c)
 
 
-def _box_group(kind: type, parts: list[Any], c: Any) -> Any:
+def _box_group(kind: Any, parts: list[Any], c: Any) -> Any:
     if kind is list:
         result = c.pyapi.list_new(c.context.get_constant(types.intp, len(parts)))
         for i, part in enumerate(parts):
@@ -176,8 +176,8 @@ def leaves(structure: Any) -> Iterator[ScalarType | ArrayType]:
         yield structure
 
 
-def kinds(structure: Any) -> tuple[type, ...]:
-    """The classes of the tuples in a structure."""
+def kinds(structure: Any) -> tuple[Any, ...]:
+    """What the groups in a structure are: tuples, lists, dicts …"""
     if not isinstance(structure, TupleType):
         return ()
     return (structure.kind, *(kind for item in structure.items for kind in kinds(item)))

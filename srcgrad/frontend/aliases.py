@@ -15,7 +15,9 @@ from ..ir.nodes import (
 )
 from .values import (
     ArrayValue,
+    Items,
     TupleValue,
+    whole,
 )
 
 if TYPE_CHECKING:
@@ -81,6 +83,8 @@ def arrays_of(value: ArrayValue) -> list[Array]:
 def value_leaves(value: Any) -> list[Any]:
     if isinstance(value, TupleValue):
         return [leaf for item in value.items for leaf in value_leaves(item)]
+    if isinstance(value, Items):
+        return [whole(value.rows)]
     return [value]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from ..ir.nodes import (
 )
 from ..ir.rename import rename_arrays
 from ..ir.walk import statements, variables
-from . import expressions
+from . import expressions, lists
 from .aliases import mind_merged_aliases, note_twins, roots_of_value
 from .arithmetic import cast
 from .carried import bound_flag, join_scalars
@@ -39,6 +40,7 @@ from .recursion import NotYetKnown
 from .values import (
     UNDEFINED,
     ArrayValue,
+    Items,
     Scalar,
     Static,
     TupleValue,
@@ -76,16 +78,18 @@ def choose(
     """Interpret two branches, and merge the names that are still wanted."""
     build, env = interpreter.build, interpreter.env
     condition = build.capture(condition, "chosen") if build.mutable & variables(condition) else condition
-    before = dict(env)
+    before = [(frame, dict(frame.env)) for frame in lists.frames_of(interpreter)]
+    lists_before = lists.held(interpreter)
     results = []
     for run in (then, orelse):
         block: list[Stmt] = []
         with build.nested(block):
             ended = _ends(run)
-        results.append((block, dict(env), ended))
-        env.clear()
-        env.update(before)
-    (then_block, then_env, then_ended), (else_block, else_env, else_ended) = results
+        results.append((block, dict(env), lists.held(interpreter), ended))
+        for frame, names_before in before:
+            frame.env.clear()
+            frame.env.update(names_before)
+    (then_block, then_env, then_lists, then_ended), (else_block, else_env, else_lists, else_ended) = results
     merged: dict[str, Any] = {}
     ahead: list[Stmt] = []
     if then_ended or else_ended:
@@ -104,18 +108,43 @@ def choose(
         keys = dict.fromkeys([*then_env, *else_env])
         for name in keys:
             x, y = then_env.get(name, UNDEFINED), else_env.get(name, UNDEFINED)
-            if x is y or x == y:
+            if x is y or x == y or lists.is_same_list(x, y):
                 merged[name] = x
             elif name in names:
                 with build.into(ahead):
                     interpreter.branch_envs = (then_env, else_env)
                     merged[name] = merge(interpreter, name, (then_block, x), (else_block, y))
         mind_merged_aliases(interpreter, merged, (then_env, else_env))
+    changed = _changed_lists(
+        interpreter, lists_before, (then_block, then_lists, then_ended), (else_block, else_lists, else_ended), ahead
+    )
     build.block.extend(ahead)
     build.emit(If(condition, tuple(then_block), tuple(else_block)))
     env.clear()
     env.update(merged)
+    for identity, value in changed.items():
+        lists.change(interpreter, identity, value)
     return then_ended and else_ended
+
+
+def _changed_lists(
+    interpreter: Interpreter, before: dict[object, Any], then: Any, orelse: Any, ahead: list[Stmt]
+) -> dict[object, Any]:
+    """What the lists are, by whatever name, that a branch changes in place."""
+    out: dict[object, Any] = {}
+    (then_block, then_lists, then_ended), (else_block, else_lists, else_ended) = then, orelse
+    for identity, value in before.items():
+        x, y = then_lists.get(identity, value), else_lists.get(identity, value)
+        if x == y == value:
+            continue
+        if then_ended or else_ended:
+            out[identity] = y if then_ended else x
+        elif x == y:
+            out[identity] = x
+        else:
+            with interpreter.build.into(ahead):
+                out[identity] = merge(interpreter, "items", (then_block, x), (else_block, y))
+    return out
 
 
 def _ends(run: Callable[[], Any]) -> bool:
@@ -143,12 +172,15 @@ def merge(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tup
                 else:
                     _finish(build, block, var, side.expr)
             return Scalar(var, weak)
-        case TupleValue(items=first), TupleValue(items=second) if len(first) == len(second):
+        case TupleValue(items=first), TupleValue(items=second) if len(first) == len(second) and a.kind == b.kind:
             items = [
                 merge(interpreter, f"{name}_{k}", (x[0], p), (y[0], q)) if p != q else p
                 for k, (p, q) in enumerate(zip(first, second, strict=False))
             ]
-            return TupleValue(tuple(items), a.kind)
+            return TupleValue(tuple(items), a.kind, lists.identity_of_either(interpreter, name, a, b))
+        case (TupleValue() | Items(), TupleValue() | Items()) if lists.is_list(a) and lists.is_list(b):
+            merged = lists.merge(interpreter, name.lstrip("."), (x[0], a), (y[0], b), merge)
+            return replace(merged, identity=lists.identity_of_either(interpreter, name, a, b))
         case (ArrayValue() | Undefined_(), ArrayValue() | Undefined_()):
             return merge_arrays(interpreter, name, x, y)
         case (Scalar(), ArrayValue(dims=())) | (ArrayValue(dims=()), Scalar()):
@@ -161,6 +193,8 @@ def merge(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tup
 
 class _Ambiguous:
     """A name of which nothing is known but that it depends on the path."""
+
+    depends_on_path = True
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -5,24 +5,24 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
-import math
 import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arguments import is_simple_object
 from ..errors import ArgumentError, UnsupportedError
 from ..ir import affine
-from ..ir.nodes import FLOAT64, INT64, Array, Call, Const, Dim, Expr, External, Var
+from ..ir.nodes import Array, Dim, Expr, External, Var
 from ..rules import compositions
 from ..rules.compositions import COMPOSITIONS
 from ..rules.names import COMPLEX_MATH, MATH, TO_INT, WHOLE_MATH
 from ..rules.user import UserRule
-from . import expressions, recursion
+from . import expressions, lists, records, recursion
 from .arguments import SUPPORTED
-from .arithmetic import cast, elementwise
-from .builder import Builder
+from .arithmetic import elementwise
+from .builtins_of_python import BUILTINS, convert, math_function, to_int
 from .calls_of_own import invoke
 from .numpy import (  # noqa: F401 (register)
     choosing,
@@ -44,15 +44,16 @@ from .user import call_rule
 from .values import (
     NONE,
     ArrayValue,
+    Bound,
     Closure,
+    Items,
     Method,
-    Range,
     Scalar,
     Slice,
     Static,
     TupleValue,
     constant,
-    static_int,
+    new_dict,
     whole,
 )
 
@@ -66,15 +67,21 @@ PYTHON_OPERATORS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
+PLAIN_CLASSES = (np.finfo, np.iinfo, np.dtype)  # evaluated when the function is compiled
+
+
 def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
     function = expressions.evaluate(interpreter, node.func)
     args = expressions.sequence(interpreter, node.args)
     kwargs: dict[str, Any] = {}
     for keyword in node.keywords:
         value = expressions.evaluate(interpreter, keyword.value)
-        if keyword.arg is None:
-            interpreter.build.refuse("** in a call is not supported here")
-        kwargs[keyword.arg] = value
+        if keyword.arg is not None:
+            kwargs[keyword.arg] = value
+        elif records.is_dict(value):
+            kwargs |= records.as_dict(value)
+        else:
+            interpreter.build.refuse("** in a call needs a dict", error=ArgumentError)
     interpreter.at(node)
     return apply(interpreter, function, args, kwargs)
 
@@ -85,6 +92,11 @@ def apply(interpreter: Interpreter, function: Any, args: list[Any], kwargs: dict
             return call_closure(interpreter, function, args, kwargs)
         case Method(owner=owner, name=name):
             return call_method(interpreter, owner, name, args, kwargs)
+        case Bound(function=target, args=first, kwargs=known):
+            target = Static(target) if callable(target) else target
+            return apply(interpreter, target, [*first, *args], dict(known) | kwargs)
+        case TupleValue() if records.is_record(function):
+            return apply(interpreter, records.attribute(interpreter, function, "__call__"), args, kwargs)
         case Static(value=target):
             return call_object(interpreter, target, args, kwargs)
     return interpreter.build.refuse("this is not a function")
@@ -96,14 +108,17 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
     if isinstance(target, UserRule):
         return call_rule(interpreter, target, args, kwargs)
     try:
+        if target in BUILTINS:
+            return BUILTINS[target](interpreter, *args, **kwargs)
+        if not _is_users(target):
+            args = [lists.as_values(interpreter, value) for value in args]
+            kwargs = {name: lists.as_values(interpreter, value) for name, value in kwargs.items()}
         if target in TABLE:
             return TABLE[target](build, *args, **kwargs)
         if target in COMPLEX_MATH:
             return complex_numbers.complex_math(build, target, args)
         if target in MATH:
             return math_function(interpreter, target, args)
-        if target in BUILTINS:
-            return BUILTINS[target](interpreter, *args, **kwargs)
         if target in WHOLE_MATH:
             return Scalar(elementwise(build, WHOLE_MATH[target], args).expr, weak=True)
         if target in TO_INT:
@@ -122,14 +137,42 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
     plain = unwrap(target) if callable(target) else target
     if inspect.isfunction(plain) and plain.__module__.startswith(compositions.__name__):  # a part of one
         return call_composition(interpreter, plain, args, kwargs)
-    if inspect.isfunction(plain) and not _is_library(plain):
-        return call_function(interpreter, plain, args, kwargs)
+    if _is_users(target):
+        return call_function(interpreter, unwrap(target), args, kwargs)
+    if isinstance(target, functools.partial):
+        first = list(given_values(interpreter, target, {f"given_{k}": v for k, v in enumerate(target.args)}).values())
+        named = given_values(interpreter, target, target.keywords)
+        return apply(interpreter, Static(target.func), [*first, *args], named | kwargs)
+    if inspect.ismethod(target):
+        return apply(interpreter, Static(target.__func__), [Static(target.__self__), *args], kwargs)
+    if is_simple_object(target) and callable(target):
+        return apply(interpreter, of_object(interpreter, Static(target), "__call__"), args, kwargs)
+    if target is functools.partial:
+        return Bound(args[0], tuple(args[1:]), tuple(kwargs.items()))
+    if isinstance(getattr(target, "__self__", None), str) and target.__name__ == "format":
+        return Static(_formatted(target, args, kwargs))
     if isinstance(target, type) and issubclass(target, tuple) and hasattr(target, "_fields"):
         fields = dict(zip(target._fields, args, strict=False)) | kwargs
         return TupleValue(tuple(fields[name] for name in target._fields), target)
+    if records.is_made_here(target):
+        return records.construct(interpreter, target, args, kwargs)
     if isinstance(target, type) and issubclass(target, BaseException):
         return Static(target)
     return unknown(interpreter, target, args, kwargs)
+
+
+def _formatted(target: Any, args: list[Any], kwargs: dict[str, Any]) -> str:
+    """text.format(...): where a number is only known at run time, the template."""
+    values = [expressions.plain(value) for value in args]
+    named = {name: expressions.plain(value) for name, value in kwargs.items()}
+    if any(isinstance(value, (Scalar, ArrayValue)) for value in (*values, *named.values())):
+        return str(target.__self__)
+    return str(target(*values, **named))
+
+
+def _is_users(target: Any) -> bool:
+    plain = unwrap(target) if callable(target) else target
+    return inspect.isfunction(plain) and not _is_library(plain)
 
 
 def _is_binding(problem: TypeError) -> bool:
@@ -166,7 +209,8 @@ def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict
     given = (*args, *kwargs.values())
     values = [expressions.plain(v) for v in given]
     if all(map(is_known, given)) and callable(target):
-        if args and (not isinstance(target, type) or target in (np.finfo, np.iinfo)):
+        is_text = isinstance(getattr(target, "__self__", None), str)
+        if is_text or (args and (not isinstance(target, type) or target in PLAIN_CLASSES)):
             try:
                 made = target(*values[: len(args)], **dict(zip(kwargs, values[len(args) :], strict=False)))
             except Exception as problem:
@@ -268,7 +312,11 @@ def bind_arguments(
     elif spec.vararg is not None:
         bound[spec.vararg.arg] = TupleValue(())
     every = names + [arg.arg for arg in spec.kwonlyargs]
+    more: dict[str, Any] = {}
     for key, value in kwargs.items():
+        if spec.kwarg is not None and key not in every:
+            more[key] = value
+            continue
         if key not in every or key in bound:
             interpreter.build.refuse(f"{name} does not take the argument {key!r} here", error=ArgumentError)
         bound[key] = value
@@ -277,6 +325,8 @@ def bind_arguments(
             if key not in defaults:
                 interpreter.build.refuse(f"{name} is missing the argument {key!r}", error=ArgumentError)
             bound[key] = defaults[key]
+    if spec.kwarg is not None:
+        bound[spec.kwarg.arg] = new_dict(more)
     return bound
 
 
@@ -364,6 +414,8 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
     if isinstance(owner, Static):
         if not hasattr(owner.value, name):
             return build.refuse(f"{getattr(owner.value, '__name__', owner.value)!s} has no attribute {name!r}")
+        if is_simple_object(owner.value) or is_object_class(owner.value):
+            return of_object(interpreter, owner, name)
         value = getattr(owner.value, name)
         if inspect.ismodule(owner.value) and owner.value.__name__.split(".")[0] not in (
             "numpy",
@@ -377,6 +429,10 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
     if isinstance(owner, TupleValue):
         if hasattr(owner.kind, "_fields") and name in owner.kind._fields:
             return owner.items[owner.kind._fields.index(name)]
+        if records.is_record(owner):
+            return records.attribute(interpreter, owner, name)
+        return Method(owner, name)
+    if isinstance(owner, Items):
         return Method(owner, name)
     if isinstance(owner, Slice) and name in ("start", "stop", "step"):
         part = getattr(owner, name)
@@ -413,14 +469,46 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
     return build.refuse(f"the array attribute .{name} is not supported")
 
 
+def is_object_class(cls: Any) -> bool:
+    return records.is_made_here(cls)
+
+
+def of_object(interpreter: Interpreter, owner: Static, name: str) -> Any:
+    """An attribute of an object, or of a class, from outside: what it holds is handed in, as globals are."""
+    target = owner.value
+    found = inspect.getattr_static(target, name)
+    if isinstance(found, property) and not isinstance(target, type):
+        return call_function(interpreter, found.fget, [owner], {})
+    if isinstance(found, (staticmethod, classmethod)) or isinstance(target, type):
+        value = getattr(target, name)
+        if inspect.ismethod(value):
+            return Bound(value.__func__, (Static(value.__self__),))
+        if callable(value):
+            return Static(value)
+    elif callable(found) and name not in vars(target) and inspect.isfunction(unwrap(found)):
+        return Bound(unwrap(found), (owner,))
+    return interpreter.outside(name, (id(target), name), lambda: getattr(target, name))
+
+
+def given_values(interpreter: Interpreter, holder: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments that a partial or a bound method has already: handed in, as globals are."""
+    return {
+        name: interpreter.outside(str(name), (id(holder), name), lambda value=value: value)  # type: ignore[misc]
+        for name, value in given.items()
+    }
+
+
 def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
     build = interpreter.build
     if isinstance(owner, TupleValue):
         if name == "index" or name == "count":
             return constant(getattr(tuple(expressions.plain(v) for v in owner.items), name)(expressions.plain(args[0])))
-        return build.refuse(
-            f"the {owner.kind.__name__} method .{name} is not supported yet", "build the list in one expression"
-        )
+        if records.is_dict(owner):
+            return records.method(interpreter, owner, name, args, kwargs)
+        if owner.kind is not list:
+            return build.refuse(f"the {owner.kind.__name__} method .{name} is not supported")
+    if isinstance(owner, (TupleValue, Items)):
+        return lists.method(interpreter, owner, name, args)
     if name in compositions.METHODS:
         return call_composition(interpreter, compositions.METHODS[name], [owner, *args], kwargs)
     function = METHODS[name]
@@ -435,231 +523,3 @@ def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any]
         if isinstance(problem, ArgumentError) or not _is_binding(problem):
             raise
         return build.refuse(f".{name}: {_binding_text(problem)}", "this argument of the method is not supported")
-
-
-# --------------------------------------------------------------------------------------------------- numbers
-
-
-def convert(interpreter: Interpreter, dtype: np.dtype, args: list[Any]) -> Any:
-    """np.float32(x) and its like."""
-    value = args[0] if args else constant(0)
-    if isinstance(value, Scalar):
-        return Scalar(cast(value.expr, dtype))
-    return functions.astype(interpreter.build, expressions.as_array(interpreter, value), Static(dtype))
-
-
-def math_function(interpreter: Interpreter, target: Any, args: list[Any]) -> Any:
-    """`math` computes in double precision and gives a Python number."""
-    build = interpreter.build
-    numbers = []
-    for value in args:
-        if isinstance(value, ArrayValue) and value.ndim == 0:
-            value = Scalar(value.element)
-        if not isinstance(value, Scalar):
-            build.refuse(f"math.{target.__name__} takes a number, not an array", f"np.{target.__name__}")
-        _refuse_complex(interpreter, value, f"math.{target.__name__}")
-        numbers.append(Scalar(cast(value.expr, FLOAT64)))
-    op = MATH[target]
-    if target is math.log and len(numbers) == 2:
-        top, bottom = (elementwise(build, "log", (n,)) for n in numbers)
-        return Scalar(elementwise(build, "div", (top, bottom)).expr, weak=True)
-    if target is math.hypot and len(numbers) != 2:
-        return Scalar(_distance(build, numbers).expr, weak=True)
-    result = elementwise(build, op, numbers)
-    return Scalar(result.expr, weak=True)
-
-
-def _refuse_complex(interpreter: Interpreter, value: Scalar, name: str) -> None:
-    if value.dtype.kind == "c":
-        interpreter.build.refuse(f"{name} takes a real number", "take the real part, z.real", error=ArgumentError)
-
-
-def _distance(build: Builder, numbers: list[Scalar]) -> Scalar:
-    """math.hypot of any number of operands."""
-    out = Scalar(Const(0.0, FLOAT64))
-    for number in numbers:
-        out = elementwise(build, "hypot", (out, number))
-    return out
-
-
-def to_int(interpreter: Interpreter, op: str, args: list[Any]) -> Any:
-    """int(x), math.floor(x) …: a Python int."""
-    build = interpreter.build
-    value = _number(interpreter, args[0] if args else constant(0))
-    _refuse_complex(interpreter, value, "an integer part")
-    if len(args) == 2 and not (isinstance(args[1], Static) and args[1].value is None):  # round(x, digits)
-        return TABLE[np.round](build, value, args[1])
-    if value.is_constant:
-        python: dict[str, Callable[[Any], Any]] = {"floor": math.floor, "ceil": math.ceil, "trunc": int, "rint": round}
-        return constant(python[op](value.value))
-    if value.dtype.kind in "iub":
-        return Scalar(cast(value.expr, INT64), weak=True)
-    inner = value.expr if op == "trunc" else Call(op, (value.expr,), value.dtype)
-    return Scalar(Call("cast", (inner,), INT64), weak=True)
-
-
-def _number(interpreter: Interpreter, value: Any) -> Scalar:
-    if isinstance(value, ArrayValue) and all(isinstance(d, Const) and d.value == 1 for d in value.dims):
-        return Scalar(value.at([affine.ZERO] * value.ndim))
-    if not isinstance(value, Scalar):
-        interpreter.build.refuse("a number is needed here, not an array or a tuple", error=ArgumentError)
-    return value
-
-
-def to_float(interpreter: Interpreter, value: Any = None) -> Any:
-    if isinstance(value, Static) and isinstance(value.value, str):
-        return constant(float(value.value))
-    number = _number(interpreter, value if value is not None else constant(0.0))
-    _refuse_complex(interpreter, number, "float()")
-    return Scalar(cast(number.expr, FLOAT64), weak=True)
-
-
-def to_complex(interpreter: Interpreter, real: Any = None, imag: Any = None) -> Any:
-    return complex_numbers.to_complex(interpreter.build, real, imag)
-
-
-def to_bool(interpreter: Interpreter, value: Any = None) -> Any:
-    return Scalar(expressions.truth(interpreter, value if value is not None else constant(False)), weak=True)
-
-
-# --------------------------------------------------------------------------------------------------- builtins
-
-
-def make_range(interpreter: Interpreter, *args: Any) -> Range:
-    numbers = []
-    for value in args:
-        if isinstance(value, ArrayValue) and value.ndim == 0:
-            value = Scalar(value.element)
-        if not isinstance(value, Scalar) or value.dtype.kind not in "iub":
-            interpreter.build.refuse("range needs integers", error=ArgumentError)
-        numbers.append(affine.normal(cast(value.expr, INT64)))
-    start, stop, step = {1: (affine.ZERO, *numbers, affine.ONE), 2: (*numbers, affine.ONE), 3: tuple(numbers)}[
-        len(numbers)
-    ]
-    if isinstance(step, Const) and step.value == 0:
-        interpreter.build.refuse("range() arg 3 must not be zero", error=ArgumentError)
-    return Range(start, stop, step)
-
-
-def length(interpreter: Interpreter, value: Any) -> Any:
-    match value:
-        case TupleValue(items=items):
-            return constant(len(items))
-        case ArrayValue(dims=(first, *_)):
-            return Scalar(first, weak=True)
-        case Range(start=start, stop=stop, step=step):
-            return Scalar(Call("trip_count", (start, stop, step), INT64), weak=True)
-        case Static(value=item) if hasattr(item, "__len__"):
-            return constant(len(item))
-    return interpreter.build.refuse("this value has no length", error=ArgumentError)
-
-
-def choose_extremum(op: str) -> Callable[..., Any]:
-    def builtin(interpreter: Interpreter, *args: Any) -> Any:
-        build = interpreter.build
-        if len(args) == 1:
-            value = args[0]
-            if isinstance(value, ArrayValue) and value.ndim == 1:
-                return reductions.extremum(build, value, op="maximum" if op == "max" else "minimum")
-            args = tuple(expressions.items_of(interpreter, value))
-        out = _number(interpreter, args[0])
-        for other in args[1:]:
-            out = elementwise(build, op, (out, _number(interpreter, other)), python=True)
-        return out
-
-    return builtin
-
-
-def total(interpreter: Interpreter, value: Any, start: Any = None) -> Any:
-    """Python's sum: over the items of a tuple, or the first axis of an array."""
-    if isinstance(value, ArrayValue) and value.ndim:
-        summed = reductions.total(interpreter.build, value, constant(0))
-        return summed if start is None else elementwise(interpreter.build, "add", (start, summed), python=True)
-    if isinstance(value, Range):
-        value = TupleValue(tuple(expressions.items_of(interpreter, value)))
-    if not isinstance(value, TupleValue):
-        return interpreter.build.refuse("sum needs a list, a tuple or an array", error=ArgumentError)
-    items = list(value.items)
-    out = items.pop(0) if start is None and items else start or constant(0)
-    for item in items:
-        out = expressions.binary(interpreter, "add", out, item)
-    return out
-
-
-def absolute(interpreter: Interpreter, value: Any) -> Any:
-    return elementwise(interpreter.build, "abs", (value,), python=True)
-
-
-def power(interpreter: Interpreter, x: Any, y: Any) -> Any:
-    return expressions.binary(interpreter, "pow", x, y)
-
-
-def show(interpreter: Interpreter, *values: Any, **options: Any) -> Any:
-    from .exceptions import print_values
-
-    print_values(interpreter, list(values))
-    return NONE
-
-
-def make_tuple(kind: type) -> Callable[..., Any]:
-    def builtin(interpreter: Interpreter, value: Any = None) -> Any:
-        if value is None:
-            return TupleValue((), kind)
-        return TupleValue(tuple(expressions.items_of(interpreter, value)), kind)
-
-    return builtin
-
-
-def number_items(interpreter: Interpreter, value: Any, start: Any = None) -> Any:
-    """enumerate over a tuple."""
-    first = 0 if start is None else static_int(start) or 0
-    items = expressions.items_of(interpreter, value)
-    return TupleValue(tuple(TupleValue((constant(k), item)) for k, item in enumerate(items, first)))
-
-
-def zipped(interpreter: Interpreter, *values: Any) -> Any:
-    return TupleValue(
-        tuple(TupleValue(items) for items in zip(*(expressions.items_of(interpreter, v) for v in values), strict=False))
-    )
-
-
-def turned(interpreter: Interpreter, value: Any) -> Any:
-    if isinstance(value, Range):
-        count = Call("trip_count", (value.start, value.stop, value.step), INT64)
-        if affine.same(value.step, affine.ONE):
-            return Range(affine.sub(value.stop, affine.ONE), affine.sub(value.start, affine.ONE), affine.integer(-1))
-        last = affine.add(
-            value.start, affine.mul(value.step, affine.sub(interpreter.build.capture(count, "n"), affine.ONE))
-        )
-        return Range(last, affine.sub(value.start, value.step), affine.mul(affine.integer(-1), value.step))
-    return TupleValue(tuple(reversed(expressions.items_of(interpreter, value))))
-
-
-def is_instance(interpreter: Interpreter, value: Any, kind: Any) -> Any:
-    sample: Any = value.value if isinstance(value, Static) else None
-    if isinstance(value, ArrayValue):
-        sample = np.empty((0,) * value.ndim, value.dtype)
-    elif isinstance(value, Scalar):
-        sample = value.dtype.type(0) if not value.weak else value.dtype.type(0).item()
-    elif isinstance(value, indexing.Slice):
-        sample = slice(None)
-    elif isinstance(value, TupleValue):
-        sample = value.kind() if value.kind in (tuple, list) else value.kind(*value.items)
-    return constant(isinstance(sample, expressions.plain(kind)))
-
-
-def static_integer(interpreter: Interpreter, value: Any, what: Static) -> Any:
-    """What a composition needs as a constant."""
-    if not isinstance(value, Scalar) or value.dtype.kind not in "iub":
-        interpreter.build.refuse(f"{what.value} must be an integer", error=ArgumentError)
-    if not value.is_constant:
-        interpreter.build.refuse(f"{what.value} must be a constant", "write the loop yourself")
-    return value
-
-
-BUILTINS: dict[Any, Callable[..., Any]] = {
-    range: make_range, len: length, abs: absolute, pow: power, max: choose_extremum("max"), min: choose_extremum("min"),
-    sum: total, float: to_float, bool: to_bool, complex: to_complex, print: show, tuple: make_tuple(tuple),
-    list: make_tuple(list), enumerate: number_items, zip: zipped, reversed: turned, isinstance: is_instance,
-    compositions.registry.constant_integer: static_integer,
-}  # fmt: skip

@@ -13,15 +13,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import place
+from ..errors import ArgumentError, place
 from ..ir import affine
 from ..ir.nodes import (
     BOOL,
+    AddTo,
     Array,
     Assign,
     Call,
@@ -37,13 +38,16 @@ from ..ir.nodes import (
     is_inexact,
 )
 from ..ir.walk import statements, variables
+from . import lists
 from .aliases import Aliased, arrays_of, is_private, mind_aliases, note_twins, roots_of_value, value_leaves
 from .arithmetic import cast, cast_value
+from .lists import Growth
 from .liveness import assigned
 from .recursion import NotYetKnown
 from .values import (
     UNDEFINED,
     ArrayValue,
+    Range,
     Scalar,
     Slice,
     Static,
@@ -56,10 +60,13 @@ if TYPE_CHECKING:
 
 
 class Widen(Exception):
-    """A name that goes round a loop does not keep its type: try again with the wider one."""
+    """A name that goes round a loop does not keep its type: try again with the wider one.
 
-    def __init__(self, name: str, dtype: np.dtype, weak: bool) -> None:
-        self.name, self.dtype, self.weak = name, dtype, weak
+    `part`: the name of the item, where it is one of a tuple or a list.
+    """
+
+    def __init__(self, name: str, dtype: np.dtype, weak: bool, part: str = "") -> None:
+        self.name, self.part, self.dtype, self.weak = name, part or name, dtype, weak
 
 
 @dataclass
@@ -71,6 +78,9 @@ class Attempt:
     swapped: set[str] = field(default_factory=set)
     twins: set[tuple[str, str]] = field(default_factory=set)  # a rebound name, and a name or memory that it may be
     stale: dict[str, Any] = field(default_factory=dict)  # what an iteration leaves stale for the next
+    lists: dict[object, str] = field(default_factory=dict)  # lists that may change in place, with a name for each
+    growth: dict[object, Growth] = field(default_factory=dict)  # of lists that change their lengths
+    other_lists: set[str] = field(default_factory=set)  # names that are other lists at the end than at the beginning
 
 
 def carried_now(interpreter: Interpreter) -> set[str]:
@@ -110,9 +120,17 @@ def check_bound(interpreter: Interpreter, name: str) -> None:
 
 
 def repeat(
-    interpreter: Interpreter, node: ast.For | ast.While, body: list[ast.stmt], make: Callable[[list[str]], Stmt]
+    interpreter: Interpreter,
+    node: ast.For | ast.While,
+    body: list[ast.stmt],
+    make: Callable[[list[str]], Stmt],
+    over: Range | None = None,
+    is_short: bool = False,
 ) -> None:
-    """Interpret a loop until its end agrees with its beginning."""
+    """Interpret a loop until its end agrees with its beginning.
+
+    `over`: the range that it runs over, at most.  `is_short`: it can be written out instead, for a list that grows.
+    """
     changed = assigned([*body, *([ast.Assign([node.target], node.iter)] if isinstance(node, ast.For) else [])])
     names = sorted(changed & (node.live_in_body | node.live_out))  # type: ignore[union-attr]
     for name in names:
@@ -120,15 +138,29 @@ def repeat(
             interpreter.env[bound_flag(name)] = Scalar(Const(False, BOOL), weak=True)
     names += [bound_flag(name) for name in names if bound_flag(name) in interpreter.env]
     attempt = Attempt()
+    there, reads = lists.held(interpreter).keys(), len(interpreter.early_reads)
     saved = save(interpreter)
     while True:
         try:
-            _try_loop(interpreter, node, names, attempt, make)
+            _try_loop(interpreter, node, names, attempt, make, over)
             break
         except Widen as wider:
-            if wider.name not in names:
+            if wider.name not in names and wider.name not in attempt.lists.values():
                 raise
-            attempt.types[wider.name] = (wider.dtype, wider.weak)
+            attempt.types[wider.part] = (wider.dtype, wider.weak)
+        except lists.Changed as found:
+            attempt.lists |= {identity: lists.name_of(interpreter, identity) for identity in found.identities}
+        except lists.Grows as found:
+            if found.identity not in there:
+                raise
+            if is_short:
+                raise lists.WrittenOut from None
+            attempt.lists.setdefault(found.identity, lists.name_of(interpreter, found.identity))
+            known = attempt.growth.get(found.identity)
+            each = found.each if found.each is not None else known.each if known else affine.ONE
+            attempt.growth[found.identity] = lists.Growth(found.row, each)
+        except _OtherList as found:
+            attempt.other_lists.add(found.name)
         except _Rebound as found:
             attempt.rebound |= found.dims
             attempt.swapped |= found.swapped
@@ -136,11 +168,21 @@ def repeat(
             attempt.twins |= found.twins
             attempt.stale |= found.stale
         except NotYetKnown:  # as if it never ran
+            if len(interpreter.early_reads) > reads:
+                interpreter.build.refuse(interpreter.early_reads[-1], error=ArgumentError)
             restore(interpreter, saved)
             break
         restore(interpreter, saved)
+        del interpreter.early_reads[reads:]
+    if len(interpreter.early_reads) > reads:
+        interpreter.build.refuse(interpreter.early_reads[-1], error=ArgumentError)
     for name in changed - set(names):
         interpreter.env.pop(name, None)
+
+
+class _OtherList(Exception):
+    def __init__(self, name: str) -> None:
+        self.name = name
 
 
 class _Rebound(Exception):
@@ -149,15 +191,32 @@ class _Rebound(Exception):
 
 
 def _try_loop(
-    interpreter: Interpreter, node: ast.stmt, names: list[str], attempt: Attempt, make: Callable[[list[str]], Stmt]
+    interpreter: Interpreter,
+    node: ast.stmt,
+    names: list[str],
+    attempt: Attempt,
+    make: Callable[[list[str]], Stmt],
+    over: Range | None,
 ) -> None:
     build, env = interpreter.build, interpreter.env
+    trips = None if over is None else lists.trips_of(over)
     stack = interpreter.__dict__.setdefault("loop_stack", [])
     entries: dict[str, Any] = {}
     interpreter.wanted = node.live_in_body | node.live_out  # type: ignore[attr-defined]
     for name in names:
         value = env.get(name, UNDEFINED)
-        env[name] = entries[name] = _enter(interpreter, name, value, attempt)
+        identity = getattr(value, "identity", None)
+        if identity is not None and name not in attempt.other_lists:
+            attempt.lists.setdefault(identity, name)
+            continue
+        entry = _enter(interpreter, name, value, attempt)
+        if identity is not None:
+            alone = sum(lists.holders(frame.env, identity) for frame in lists.frames_of(interpreter)) == 1
+            entry = replace(entry, identity=object() if alone else None)
+        env[name] = entries[name] = entry
+    before, heads = lists.held(interpreter), _enter_lists(interpreter, attempt, trips)
+    for name in names:
+        entries.setdefault(name, env.get(name, UNDEFINED))
     for name, other in sorted(attempt.twins):
         own = _handle_of(entries.get(name))
         if own is not None:
@@ -165,6 +224,7 @@ def _try_loop(
             build.twin(own, partner if partner is not None else Array(other, own.dtype, ()))
     build.stale |= attempt.stale
     outer_close = interpreter.__dict__.get("close_loop")
+    steady: set[object] = set()  # lists that every iteration makes longer by as much
     interpreter.wanted = None
     frame = interpreter.frame
 
@@ -173,20 +233,46 @@ def _try_loop(
     def close() -> None:
         interpreter.at(node)
         interpreter.wanted = node.live_in_body | node.live_out  # type: ignore[attr-defined]
-        _close(interpreter, names, entries, attempt)
+        inside = lists.Inside(over, getattr(node, "index", None), steady)
+        _close(interpreter, names, entries, heads, inside, attempt)
 
     interpreter.close_loop = close  # type: ignore[attr-defined]
     stack.append((frame, [n for n in names if isinstance(entries[n], Scalar)]))
+    interpreter.list_heads.append(lists.held(interpreter))
     try:
         loop = make(names)
     finally:
         stack.pop()
+        interpreter.list_heads.pop()
         interpreter.stale_before.pop()
         interpreter.close_loop = outer_close  # type: ignore[attr-defined]
     interpreter.at(node)
     build.emit(loop)
     for name in names:
         env[name] = entries[name]
+    for identity, value in heads.items():
+        growth = attempt.growth.get(identity)
+        if growth is not None:
+            assert trips is not None
+            exact = identity in steady and getattr(node, "stop_flag", None) is None
+            value = lists.leave(interpreter, before[identity], value, growth, trips, exact)
+        lists.change(interpreter, identity, value)
+
+
+def _enter_lists(interpreter: Interpreter, attempt: Attempt, trips: Expr | None) -> dict[object, Any]:
+    """Lists that may change in place, as they are at the head of the loop, under all their names."""
+    for identity, name in attempt.lists.items():
+        value = lists.held(interpreter).get(identity)
+        if value is None:
+            continue
+        growth = attempt.growth.get(identity)
+        if growth is not None:
+            value = lists.enter(interpreter, name, value, growth, trips)
+        else:
+            value = _enter(interpreter, name, value, attempt)
+        lists.change(interpreter, identity, value)
+    now = lists.held(interpreter)
+    return {identity: now[identity] for identity in attempt.lists if identity in now}
 
 
 def _handle_of(value: Any) -> Array | None:
@@ -209,8 +295,9 @@ def _enter(interpreter: Interpreter, name: str, value: Any, attempt: Attempt) ->
         case Scalar():
             dtype, weak = attempt.types.get(name, (value.dtype, value.weak))
             return Scalar(_own_variable(interpreter, name, value, dtype), weak)
-        case TupleValue(items=items, kind=kind):
-            return TupleValue(tuple(_enter(interpreter, f"{name}_{k}", v, attempt) for k, v in enumerate(items)), kind)
+        case TupleValue(items=items):
+            parts = (_enter(interpreter, f"{name}_{k}", v, attempt) for k, v in enumerate(items))
+            return replace(value, items=tuple(parts))
         case ArrayValue() if name in attempt.rebound and name not in attempt.swapped:
             dtype, dims = attempt.rebound[name]
             if dtype != value.dtype or not all(map(affine.same, dims, value.dims)):
@@ -256,7 +343,14 @@ def _in_other_memory(
     return own
 
 
-def _close(interpreter: Interpreter, names: list[str], entries: dict[str, Any], attempt: Attempt) -> None:
+def _close(
+    interpreter: Interpreter,
+    names: list[str],
+    entries: dict[str, Any],
+    heads: dict[object, Any],
+    inside: lists.Inside,
+    attempt: Attempt,
+) -> None:
     """At the end of the body: hand on what goes round, or find that the loop has to be tried again."""
     build, env = interpreter.build, interpreter.env
     rebound: dict[str, Any] = {}
@@ -270,12 +364,14 @@ def _close(interpreter: Interpreter, names: list[str], entries: dict[str, Any], 
             case Scalar(expr=Var() as var), Scalar():
                 joined, weak = join_scalars(entry, end)
                 if joined != entry.dtype or weak != entry.weak:
-                    raise Widen(names_of[name], joined, weak)
+                    raise Widen(names_of[name], joined, weak, name)
                 if end.expr != var:
                     scalars.append((var, cast(end.expr, joined)))
-            case TupleValue(items=before), TupleValue(items=after) if len(before) == len(after):
+            case TupleValue(items=before), TupleValue(items=after) if lists.is_alike(entry, end):
                 for k, (x, y) in enumerate(zip(before, after, strict=False)):
                     names_of[f"{name}_{k}"] = names_of[name]
+                    if lists.is_same_list(x, y) and x.identity in heads:
+                        continue  # compared as what it is, by whatever name
                     compare(f"{name}_{k}", x, y)
             case ArrayValue(), ArrayValue() if entry.element == end.element:
                 pass
@@ -295,7 +391,7 @@ def _close(interpreter: Interpreter, names: list[str], entries: dict[str, Any], 
                 else:
                     rebound[name] = (entry.dtype, _steady_dims(build, entry, end))
             case x, Scalar() if x is UNDEFINED:
-                raise Widen(names_of[name], end.dtype, end.weak)
+                raise Widen(names_of[name], end.dtype, end.weak, name)
             case x, ArrayValue() if x is UNDEFINED:
                 rebound[name] = (end.dtype, _known_ahead(interpreter, name, end))
             case Static(), Static() if entry.value is end.value or entry.value == end.value:
@@ -309,12 +405,44 @@ def _close(interpreter: Interpreter, names: list[str], entries: dict[str, Any], 
                 )
             case _ if entry is UNDEFINED:
                 pass
+            case _ if lists.is_list(entry) and lists.is_list(end):
+                build.refuse(
+                    f"{name} is a list of another length at the end of the loop than at its beginning",
+                    "append to one list, or write to an array that is allocated ahead of the loop",
+                )
             case _:
                 build.refuse(f"{name.lstrip('.')} is of another kind at the end of the loop than at its beginning")
 
-    names_of = {name: name for name in names}
+    names_of = {name: name for name in (*names, *attempt.lists.values())}
+    now = lists.held(interpreter)
+    changed = {i for i, value in interpreter.list_heads[-1].items() if i not in heads and now.get(i, value) != value}
+    if changed:
+        raise lists.Changed(changed)
+    for identity, head in heads.items():
+        end = now.get(identity, head)
+        if end is head or end == head:
+            inside.steady.add(identity)
+        elif lists.is_alike(head, end):
+            compare(attempt.lists[identity], head, end)
+        elif not lists.is_list(head):
+            build.refuse(
+                f"{attempt.lists[identity]} gets other keys or attributes in a loop",
+                "give it all of them ahead of the loop",
+            )
+        else:
+            lists.close(interpreter, attempt.lists[identity], head, end, attempt.growth.get(identity), inside)
+            step = affine.sub(end.length, head.length)
+            if variables(step) & {head.length}:
+                scalars.append((head.length, end.length))
+            else:
+                build.emit(AddTo(head.length, step))
     for name in names:
-        compare(name, entries[name], env.get(name, UNDEFINED))
+        entry, end = entries[name], env.get(name, UNDEFINED)
+        if getattr(entry, "identity", None) in heads:
+            if not lists.is_same_list(entry, end) and end is not UNDEFINED:
+                raise _OtherList(name)
+            continue
+        compare(name, entry, end)
     if rebound:
         raise _Rebound(rebound, _permuted(interpreter, names, entries, rebound))
     for var, expr in _in_parallel(build, scalars):
@@ -426,11 +554,11 @@ def check_same_shape(interpreter: Interpreter, name: str, first: tuple[Expr, ...
 
 
 def save(interpreter: Interpreter) -> Any:
-    return interpreter.build.save(), [dict(frame.env) for frame in interpreter.frames]
+    return interpreter.build.save(), [(frame, dict(frame.env)) for frame in lists.frames_of(interpreter)]
 
 
 def restore(interpreter: Interpreter, saved: Any) -> None:
     interpreter.build.restore(saved[0])
-    for frame, env in zip(interpreter.frames, saved[1], strict=False):
+    for frame, env in saved[1]:
         frame.env.clear()
         frame.env.update(env)

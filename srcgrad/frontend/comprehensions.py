@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING, Any
 from ..ir import affine
 from ..ir.nodes import INT64, Assign, Call, Const, Expr, For, Stmt, Store, Var
 from ..ir.walk import statements, variables
-from . import expressions
+from . import expressions, lists
 from .values import (
     ArrayValue,
+    Indexed,
+    Items,
     Range,
     Scalar,
     TupleValue,
     constant,
+    new_list,
     whole,
 )
 
@@ -36,11 +39,14 @@ def comprehension(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorEx
     over = expressions.evaluate(interpreter, first.iter)
     items = _known_items(over)
     if items is not None:
-        return TupleValue(tuple(_unrolled(interpreter, node, 0, items)), list)
+        return new_list(_unrolled(interpreter, node, 0, items))
     if len(node.generators) > 1 or first.ifs:
         return interpreter.build.refuse(
             "a comprehension over a run-time range has one `for` and no `if`", "write the loop"
         )
+    over = over if isinstance(over, Indexed) else lists.as_values(interpreter, over)
+    if isinstance(over, Indexed):
+        return _looped(interpreter, node, Range(affine.ZERO, over.count, affine.ONE), over.item)
     if isinstance(over, ArrayValue) and over.ndim:
         held = whole(interpreter.build.stored(over, "items"))
         return _looped(
@@ -54,9 +60,11 @@ def comprehension(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorEx
 def _known_items(over: Any) -> list[Any] | None:
     if isinstance(over, TupleValue):
         return list(over.items)
-    if isinstance(over, Range) and all(isinstance(e, Const) for e in (over.start, over.stop, over.step)):
-        numbers = range(over.start.value, over.stop.value, over.step.value)  # type: ignore[attr-defined]
-        return [constant(k) for k in numbers] if len(numbers) <= UNROLLED else None
+    numbers = expressions.known_range(over)
+    if numbers is not None and len(numbers) <= UNROLLED:
+        return [constant(k) for k in numbers]
+    if isinstance(over, Indexed) and isinstance(over.count, Const) and over.count.value <= UNROLLED:
+        return [over.item(affine.integer(k)) for k in range(over.count.value)]
     return None
 
 
@@ -83,7 +91,7 @@ def _unrolled(interpreter: Interpreter, node: Any, level: int, items: list[Any])
     return out
 
 
-def _looped(interpreter: Interpreter, node: Any, rng: Range, item: Callable[[Expr], Any]) -> ArrayValue:
+def _looped(interpreter: Interpreter, node: Any, rng: Range, item: Callable[[Expr], Any]) -> Items:
     """[f(i) for i in range(n)] as an array of n rows, filled by a loop."""
     build = interpreter.build
     start, stop, step = (
@@ -97,19 +105,34 @@ def _looped(interpreter: Interpreter, node: Any, rng: Range, item: Callable[[Exp
     count = build.pin(count)
     target = node.generators[0].target
     wanted = target.id if isinstance(target, ast.Name) else "i"
-    saved = dict(interpreter.env)
-    index = Var(build.names.index("i" if isinstance(item(affine.ZERO), ArrayValue) else wanted), INT64)
-    if isinstance(start, Const):
-        build.lower[index] = 0
-    block: list[Stmt] = []
-    with build.nested(block):
+    name = "i" if isinstance(item(affine.ZERO), ArrayValue) else wanted
+
+    def element(index: Var, block: list[Stmt]) -> Any:
         at = affine.add(start, affine.mul(step, index))
         interpreter.assign(target, item(build.capture(at, wanted)), len(block))
-        value = expressions.as_array(interpreter, expressions.evaluate(interpreter, node.elt))
+        return expressions.evaluate(interpreter, node.elt)
+
+    return filled(interpreter, name, count, element)
+
+
+def collected(interpreter: Interpreter, over: Indexed) -> Items:
+    """list(zip(x, y)), sum(map(f, x)): the items of what a loop would run over, as a list."""
+    return filled(interpreter, "i", interpreter.build.pin(over.count), lambda index, block: over.item(index))
+
+
+def filled(interpreter: Interpreter, name: str, count: Expr, element: Callable[[Var, list[Stmt]], Any]) -> Items:
+    """A list of run-time length, whose items are computed in a loop."""
+    build = interpreter.build
+    saved = dict(interpreter.env)
+    index = Var(build.names.index(name), INT64)
+    build.lower[index] = 0
+    block: list[Stmt] = []
+    with build.nested(block):
+        made = element(index, block)
+        row = lists.row_of(interpreter, made)
+        value = made if isinstance(made, Scalar) else expressions.as_array(interpreter, made)
     interpreter.env.clear()
     interpreter.env.update(saved)
-    if not isinstance(value, (Scalar, ArrayValue)):
-        return build.refuse("the items of a comprehension over a run-time range must be numbers or arrays")
     dims = value.dims if isinstance(value, ArrayValue) else ()
     inside = {s.var for s in statements(tuple(block)) if isinstance(s, Assign)} | {index}
     if any(variables(dim) & inside for dim in dims):
@@ -122,4 +145,4 @@ def _looped(interpreter: Interpreter, node: Any, rng: Range, item: Callable[[Exp
             build.each(dims, lambda i: Store(out, (index, *i), value.at(i)))
     build.names.release(index.name)
     build.emit(For(index, affine.ZERO, count, affine.ONE, tuple(block)))
-    return whole(out)
+    return Items(out, count, count, row.weak, row.inner, object())

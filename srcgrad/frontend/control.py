@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ..errors import SrcgradError
 from ..ir import affine
 from ..ir.nodes import (
     BOOL,
@@ -26,18 +27,21 @@ from ..ir.nodes import (
     While,
 )
 from ..ir.walk import is_constant
-from . import expressions
+from . import expressions, lists
 from .aliases import HELD
 from .branches import branch
-from .carried import repeat
+from .carried import repeat, restore, save
 from .grid_loops import loop_over_grid
+from .lists import WrittenOut
 from .liveness import assigned
 from .values import (
     ArrayValue,
     Grid,
+    Indexed,
     Range,
     Scalar,
     TupleValue,
+    constant,
     remap,
     whole,
 )
@@ -46,20 +50,57 @@ if TYPE_CHECKING:
     from .interpret import Interpreter
 
 
+UNROLLED = 64  # iterations at most of a loop that is written out, because its index has to be known
+GROWN = 16  # iterations at most of a loop that is written out because a list grows in it
+
+
 def for_loop(interpreter: Interpreter, node: ast.For) -> None:
+    """A `for` loop; written out where that is the only way (an index that selects an axis, or an item of a tuple)."""
     over = expressions.evaluate(interpreter, node.iter)
     if isinstance(over, TupleValue):
-        unrolled(interpreter, node, list(over.items))
+        unrolled(interpreter, node, expressions.items_of(interpreter, over))
         return
     if isinstance(over, Grid):
         loop_over_grid(interpreter, node, over)
         return
+    few = known_items(interpreter, over, UNROLLED)
+    if few is None:
+        rolled(interpreter, node, over)
+        return
+    saved = save(interpreter)
+    try:
+        rolled(interpreter, node, over, is_short=len(few) <= GROWN)
+        return
+    except (SrcgradError, WrittenOut):
+        restore(interpreter, saved)
+    unrolled(interpreter, node, few)
+
+
+def known_items(interpreter: Interpreter, over: Any, most: int) -> list[Any] | None:
+    """The items that a loop runs over, if they are few and each is known by its number."""
+    numbers = expressions.known_range(over)
+    if numbers is not None and len(numbers) <= most:
+        return [constant(k) for k in numbers]
+    if isinstance(over, Indexed) and isinstance(over.count, Const) and over.count.value <= most:
+        return expressions.items_of(interpreter, over)
+    return None
+
+
+def rolled(interpreter: Interpreter, node: ast.For, over: Any, is_short: bool = False) -> None:
+    over = over if isinstance(over, Indexed) else lists.as_values(interpreter, over)
+    names = []
     if isinstance(over, Range):
         rng = over
         item: Callable[[Var], Any] = lambda index: Scalar(index, weak=True)
+    elif isinstance(over, Indexed):
+        rng, item = Range(affine.ZERO, over.count, affine.ONE), over.item
+        for k, held in enumerate(over.held):
+            names.append(f"{HELD}{id(node)}_{k}")
+            interpreter.env[names[-1]] = held
     elif isinstance(over, ArrayValue) and over.ndim:
         held = whole(interpreter.build.stored(over, "items"))
-        interpreter.env[f"{HELD}{id(node)}"] = held
+        names.append(f"{HELD}{id(node)}")
+        interpreter.env[names[-1]] = held
         rng = Range(affine.ZERO, held.dims[0], affine.ONE)
 
         def item(index: Var) -> Any:
@@ -72,11 +113,11 @@ def for_loop(interpreter: Interpreter, node: ast.For) -> None:
         for e, n in zip((rng.start, rng.stop, rng.step), ("start", "stop", "step"), strict=False)
     )
     rng = Range(start, stop, step)
-    if getattr(node, "stop_flag", None) is None:
-        repeat(interpreter, node, node.body, lambda names: _for(interpreter, node, rng, item, names))
-    else:
-        repeat(interpreter, node, node.body, lambda names: _for_until(interpreter, node, rng, item, names))
-    interpreter.env.pop(f"{HELD}{id(node)}", None)
+    make = _for if getattr(node, "stop_flag", None) is None else _for_until
+    again = lambda carried: make(interpreter, node, rng, item, carried)
+    repeat(interpreter, node, node.body, again, rng, is_short)
+    for name in names:
+        interpreter.env.pop(name, None)
 
 
 def unrolled(interpreter: Interpreter, node: ast.For, items: list[Any]) -> None:
@@ -104,7 +145,7 @@ def unrolled(interpreter: Interpreter, node: ast.For, items: list[Any]) -> None:
 
 def _for(interpreter: Interpreter, node: ast.For, rng: Range, item: Callable[[Var], Any], names: list[str]) -> Stmt:
     build = interpreter.build
-    index = loop_index(interpreter, node, names)
+    index = node.index = loop_index(interpreter, node, names)  # type: ignore[attr-defined]
     if is_constant(rng.step) and rng.step.value > 0 and build.is_at_least(rng.start, 0):  # type: ignore[attr-defined]
         _low, _ = affine.affine(rng.start)
         build.lower[index] = rng.start.value if isinstance(rng.start, Const) else 0

@@ -14,22 +14,27 @@ from ..ir import affine
 from ..ir.nodes import BOOL, INT64, Alloc, Axis, Call, Const, Expr, Stmt, Var
 from ..ir.walk import is_constant, loads, statements, variables, written
 from ..rules.names import OPERATORS as ARITHMETIC
-from . import calls
+from . import calls, lists, records
 from .arithmetic import cast, elementwise
 from .builder import Builder
 from .comprehensions import comprehension
 from .numpy import grids, indexing, products
 from .recursion import NotYetKnown
+from .types import RecordKind
 from .values import (
     ArrayValue,
     Closure,
     Flat,
+    Indexed,
+    Items,
     Range,
     Scalar,
     Slice,
     Static,
     TupleValue,
     constant,
+    new_dict,
+    new_list,
     remap,
     static_int,
     whole,
@@ -40,7 +45,7 @@ if TYPE_CHECKING:
 
 OPERATORS: dict[type[ast.AST], str] = {**ARITHMETIC, ast.MatMult: "matmul"}
 EXPRESSION_WORDS: dict[type[ast.AST], str] = {
-    ast.Dict: "a dict", ast.Set: "a set", ast.DictComp: "a dict comprehension", ast.SetComp: "a set comprehension",
+    ast.Set: "a set", ast.SetComp: "a set comprehension",
     ast.Yield: "yield", ast.YieldFrom: "yield", ast.Await: "await",
 }  # fmt: skip
 
@@ -74,10 +79,16 @@ def evaluate(interpreter: Interpreter, node: ast.expr) -> Any:
             owner = evaluate(interpreter, value)
             return subscripted(interpreter, node, owner, items)
         case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            kind = tuple if isinstance(node, ast.Tuple) else list
-            return TupleValue(tuple(sequence(interpreter, parts)), kind)
+            values = sequence(interpreter, parts)
+            return TupleValue(tuple(values)) if isinstance(node, ast.Tuple) else new_list(values)
         case ast.ListComp() | ast.GeneratorExp():
             return comprehension(interpreter, node)
+        case ast.Dict(keys=keys, values=values):
+            return _dict_display(interpreter, keys, values)
+        case ast.DictComp(key=key, value=value):
+            pair = ast.copy_location(ast.Tuple([key, value], ast.Load()), node)
+            pairs = ast.copy_location(ast.ListComp(pair, node.generators), node)
+            return records.made_of(interpreter, [comprehension(interpreter, pairs)], {})
         case ast.Slice(lower=lower, upper=upper, step=step):
             bounds = [None if p is None else none_as_absent(evaluate(interpreter, p)) for p in (lower, upper, step)]
             return Slice(*bounds)
@@ -93,6 +104,20 @@ def evaluate(interpreter: Interpreter, node: ast.expr) -> Any:
             return Static(message_of(interpreter, node)[0])
     word = EXPRESSION_WORDS.get(type(node), f"a {type(node).__name__.lower()} expression")
     return interpreter.build.refuse(f"{word} is not supported in a differentiated function")
+
+
+def _dict_display(interpreter: Interpreter, keys: list[ast.expr | None], nodes: list[ast.expr]) -> TupleValue:
+    """{"w": w, **more}"""
+    names = [None if key is None else records.key_of(interpreter, evaluate(interpreter, key)) for key in keys]
+    items: dict[Any, Any] = {}
+    for name, value in zip(names, evaluate_all(interpreter, nodes), strict=True):
+        if name is not None:
+            items[name] = value
+        elif records.is_dict(value):
+            items |= records.as_dict(value)
+        else:
+            interpreter.build.refuse("** needs a dict", error=ArgumentError)
+    return new_dict(items)
 
 
 def none_as_absent(value: Any) -> Any:
@@ -156,15 +181,30 @@ def sequence(interpreter: Interpreter, nodes: list[ast.expr]) -> list[Any]:
 
 def items_of(interpreter: Interpreter, value: Any) -> list[Any]:
     """The items of something that is unpacked."""
+    if records.is_dict(value):
+        return [constant(key) for key in value.kind.keys]
     if isinstance(value, TupleValue):
         return list(value.items)
     if isinstance(value, ArrayValue) and value.ndim and isinstance(value.dims[0], Const):
         return [element(value, affine.integer(k)) for k in range(value.dims[0].value)]
+    if isinstance(value, Items) and isinstance(value.length, Const):
+        return [lists.item_at(interpreter, value, affine.integer(k)) for k in range(value.length.value)]
+    if isinstance(value, Indexed) and isinstance(value.count, Const):
+        return [value.item(affine.integer(k)) for k in range(value.count.value)]
+    numbers = known_range(value)
+    if numbers is not None:
+        return [constant(k) for k in numbers]
+    if isinstance(value, Static) and isinstance(value.value, (str, range, tuple, list, dict)):
+        return [constant(item) for item in value.value]
+    return interpreter.build.refuse("only tuples, and arrays of a length that is known, can be unpacked")
+
+
+def known_range(value: Any) -> range | None:
+    """The numbers of a range, where they are known."""
     if isinstance(value, Range):
         bounds = [e.value for e in (value.start, value.stop, value.step) if isinstance(e, Const)]
-        if len(bounds) == 3:
-            return [constant(k) for k in range(*bounds)]
-    return interpreter.build.refuse("only tuples, and arrays of a length that is known, can be unpacked")
+        return range(*bounds) if len(bounds) == 3 else None
+    return None
 
 
 def element(value: ArrayValue, index: Expr) -> Any:
@@ -179,15 +219,17 @@ def binary(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
     build = interpreter.build
     if op == "matmul":
         return products.matrix_product(build, x, y, name="@")
-    if isinstance(x, TupleValue) or isinstance(y, TupleValue):
+    if isinstance(x, (TupleValue, Items)) or isinstance(y, (TupleValue, Items)):
         return _tuple_arithmetic(interpreter, op, x, y)
     if isinstance(x, Static) and isinstance(y, Static):
         try:
             return constant(calls.PYTHON_OPERATORS[op](x.value, y.value))
         except Exception as problem:  # the user's own program fails here
             return build.refuse(str(problem))
-    if isinstance(x, Static) and isinstance(x.value, str) and op == "mod":
-        return Static(x.value)
+    if (isinstance(x, Static) and isinstance(x.value, (str, bytes))) or (
+        isinstance(y, Static) and isinstance(y.value, str)
+    ):
+        return _text_arithmetic(interpreter, op, x, y)
     if op == "pow" and all(isinstance(v, Scalar) and v.weak and v.dtype.kind in "iu" for v in (x, y)):
         exponent = static_int(y)
         if exponent is None and not build.is_at_least(y.expr, 0):
@@ -200,24 +242,44 @@ def binary(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
     return elementwise(build, op, (x, y), python=True)
 
 
+def _text_arithmetic(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
+    """ "-" * 10, "n = %d" % n: of numbers that are only known at run time, a message shows the place."""
+    values = [plain(value) for value in (x, y)]
+    try:
+        return constant(calls.PYTHON_OPERATORS[op](*values))
+    except Exception as problem:
+        if op == "mod":
+            return Static(x.value)
+        return interpreter.build.refuse(str(problem), error=ArgumentError)
+
+
 def as_array(interpreter: Interpreter, value: Any) -> Any:
     if isinstance(value, TupleValue):
         from .numpy.creation import array_of
 
-        return array_of(interpreter.build, value, None)
-    return value
+        return array_of(interpreter.build, lists.as_values(interpreter, value), None)
+    return lists.as_values(interpreter, value)
 
 
 def _tuple_arithmetic(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
+    if records.is_dict(x) and records.is_dict(y) and op == "bitor":
+        return new_dict(records.as_dict(x) | records.as_dict(y))
     if isinstance(x, TupleValue) and isinstance(y, TupleValue) and op == "add":
-        return TupleValue(x.items + y.items, x.kind)
-    if op == "mul":
-        parts, count = (x, y) if isinstance(x, TupleValue) else (y, x)
+        return new_list(x.items + y.items) if x.kind is list else TupleValue(x.items + y.items, x.kind)
+    if op == "mul" and not isinstance(x, ArrayValue) and not isinstance(y, ArrayValue):
+        parts, count = (x, y) if isinstance(x, (TupleValue, Items)) else (y, x)
         number = static_int(count)
-        if number is not None:
-            return TupleValue(parts.items * number, parts.kind)
+        if number is not None and isinstance(parts, TupleValue):
+            items = parts.items * number
+            return new_list(items) if parts.kind is list else TupleValue(items, parts.kind)
+        if isinstance(count, Scalar) and isinstance(parts, TupleValue) and parts.kind is list:
+            return lists.repeated(interpreter, parts, count)
     if isinstance(x, ArrayValue) or isinstance(y, ArrayValue):
         return elementwise(interpreter.build, op, [as_array(interpreter, v) for v in (x, y)], python=True)
+    for value in (x, y):
+        if records.is_dict(value) or records.is_record(value):
+            what = "a dict" if records.is_dict(value) else f"a {value.kind.cls.__name__}"
+            interpreter.build.refuse(f"{op} is not defined on {what}", "compute with its items", error=ArgumentError)
     return interpreter.build.refuse(f"{op} is not defined on these tuples", "make an array of them:  np.array(t)")
 
 
@@ -238,6 +300,8 @@ def truth(interpreter: Interpreter, value: Any) -> Expr:
     known = static_truth(value)
     if known is not None:
         return Const(known, BOOL)
+    if isinstance(value, Items):
+        return Call("ne", (value.length, affine.ZERO), BOOL)
     if isinstance(value, ArrayValue) and all(is_constant(d, 1) for d in value.dims):
         value = Scalar(value.at([affine.ZERO] * value.ndim))
     if not isinstance(value, Scalar):
@@ -254,9 +318,9 @@ def static_truth(value: Any) -> bool | None:
         case Scalar(expr=Const(value=number)):
             return bool(number)
         case Static(value=item):
-            return bool(item)
-        case TupleValue(items=items):
-            return bool(items)
+            return None if getattr(item, "depends_on_path", False) else bool(item)
+        case TupleValue(items=items, kind=kind):
+            return bool(items) or isinstance(kind, RecordKind)
         case Closure():
             return True
     return None
@@ -267,6 +331,8 @@ def boolean(interpreter: Interpreter, is_and: bool, nodes: list[ast.expr]) -> An
     first = evaluate(interpreter, nodes[0])
     if len(nodes) == 1:
         return first
+    if isinstance(first, Items):  # `if ys and …`: whether it has items is what counts
+        first = Scalar(truth(interpreter, first), weak=True)
     known = static_truth(first)
     if known is not None:
         return boolean(interpreter, is_and, nodes[1:]) if known == is_and else first
@@ -380,6 +446,8 @@ def _static_comparison(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) 
 def _membership(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
     if isinstance(y, Static):
         found: Any = constant(plain(x) in y.value)
+    elif records.is_dict(y):
+        found = constant(records.key_of(interpreter, x) in y.kind.keys)
     elif isinstance(y, TupleValue):
         found = constant(False)
         for item in y.items:
@@ -453,6 +521,8 @@ def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items
     interpreter.at(node)
     if isinstance(owner, TupleValue):
         return _tuple_item(interpreter, owner, index)
+    if isinstance(owner, Items):
+        return lists.subscripted(interpreter, owner, index[0])
     if isinstance(owner, Static) and isinstance(owner.value, type(np.s_)):  # np.s_[1:, None]
         whole_index = isinstance(items, ast.Tuple) or len(index) > 1 or owner.value is np.index_exp
         return TupleValue(tuple(index)) if whole_index else index[0]
@@ -480,9 +550,12 @@ def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items
 
 def _tuple_item(interpreter: Interpreter, owner: TupleValue, index: list[Any]) -> Any:
     item = index[0]
+    if records.is_dict(owner):
+        return records.item(interpreter, owner, item)
     if isinstance(item, Slice):
         bounds = [None if part is None else static_int(part) for part in (item.start, item.stop, item.step)]
-        return TupleValue(owner.items[slice(*bounds)], owner.kind)
+        items = owner.items[slice(*bounds)]
+        return new_list(items) if owner.kind is list else TupleValue(items)
     number = static_int(item)
     if number is None:
         if isinstance(item, Scalar) and owner.items and all(isinstance(v, Scalar) for v in owner.items):
@@ -493,6 +566,9 @@ def _tuple_item(interpreter: Interpreter, owner: TupleValue, index: list[Any]) -
             "a tuple or list is indexed by a number that is only known at run time", "use an array:  np.stack(items)"
         )
     if not -len(owner.items) <= number < len(owner.items):
+        if owner.identity is not None and any(owner.identity in heads for heads in interpreter.list_heads):
+            interpreter.early_reads.append(f"index {number} is out of range for {len(owner.items)} items")
+            raise NotYetKnown  # the loop may yet turn out to make the list longer
         return interpreter.build.refuse(
             f"index {number} is out of range for {len(owner.items)} items", error=ArgumentError
         )

@@ -15,6 +15,8 @@ import ast
 import copy
 from collections.abc import Sequence
 
+from .matching import matched
+
 RESULT, RETURNED = ".result", ".returned"
 Statements = list[ast.stmt]
 
@@ -62,6 +64,21 @@ class _Flow:
                     if _returns(stmt):
                         guard = _not_any([RETURNED], stmt)
                         return [*out, ast.copy_location(ast.If(guard, self.block(rest), []), stmt)] if rest else out
+                case ast.With(body=inner):
+                    entered = copy.copy(stmt)
+                    entered.body = []
+                    return [*out, entered, *self.block([*inner, *rest])]
+                case ast.Try() if not stmt.handlers:
+                    inner = [*_finishing(stmt.body, stmt.finalbody), *stmt.orelse, *stmt.finalbody]
+                    return out + self.block([*inner, *rest])
+                case ast.Match():
+                    self.count += 1
+                    try:
+                        cases = matched(stmt, f".subject_{self.count}")
+                    except NotImplementedError:
+                        out.append(stmt)
+                        continue
+                    return out + self.block([*cases, *rest])
                 case _:
                     out.append(stmt)
         return out
@@ -135,6 +152,47 @@ class _Flow:
         return out
 
 
+def _finishing(body: Sequence[ast.stmt], final: Sequence[ast.stmt]) -> Statements:
+    """The body of a `try` with what stands under `finally` ahead of each jump out of it."""
+    out: Statements = []
+    for stmt in body:
+        match stmt:
+            case ast.Return(value=value) if value is not None:
+                held = ast.copy_location(ast.Name(".returning", ast.Load()), stmt)
+                out += [_assign(".returning", value, stmt), *final, ast.copy_location(ast.Return(held), stmt)]
+            case ast.Return() | ast.Break() | ast.Continue():
+                out += [*final, stmt]
+            case ast.If():
+                new = ast.If(stmt.test, _finishing(stmt.body, final), _finishing(stmt.orelse, final))
+                out.append(ast.copy_location(new, stmt))
+            case ast.For() | ast.While() if _returns(stmt):
+                new_loop = copy.copy(stmt)
+                new_loop.body = _finishing_returns(stmt.body, final)
+                out.append(new_loop)
+            case _:
+                out.append(stmt)
+    return out
+
+
+def _finishing_returns(body: Sequence[ast.stmt], final: Sequence[ast.stmt]) -> Statements:
+    """The same in a loop: `break` and `continue` stay inside."""
+    out: Statements = []
+    for stmt in body:
+        match stmt:
+            case ast.Return():
+                out += _finishing([stmt], final)
+            case ast.If():
+                new = ast.If(stmt.test, _finishing_returns(stmt.body, final), _finishing_returns(stmt.orelse, final))
+                out.append(ast.copy_location(new, stmt))
+            case ast.For() | ast.While():
+                new_loop = copy.copy(stmt)
+                new_loop.body = _finishing_returns(stmt.body, final)
+                out.append(new_loop)
+            case _:
+                out.append(stmt)
+    return out
+
+
 def _assign(name: str, value: ast.expr, at: ast.AST) -> ast.stmt:
     value = value if hasattr(value, "lineno") else ast.copy_location(value, at)
     target = ast.copy_location(ast.Name(name, ast.Store()), at)
@@ -168,6 +226,12 @@ def _jumps(stmt: ast.stmt) -> list[ast.stmt]:
         case ast.For() | ast.While():
             inner = [jump for part in stmt.body for jump in _jumps(part) if isinstance(jump, ast.Return)]
             return inner + [jump for part in stmt.orelse for jump in _jumps(part)]
+        case ast.With(body=body):
+            return [jump for part in body for jump in _jumps(part)]
+        case ast.Try(handlers=[]):
+            return [jump for part in (*stmt.body, *stmt.orelse, *stmt.finalbody) for jump in _jumps(part)]
+        case ast.Match(cases=cases):
+            return [jump for case in cases for part in case.body for jump in _jumps(part)]
     return []
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import inspect
 import keyword
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,6 +38,7 @@ from ..ir.nodes import (
 )
 from ..ir.walk import statements, written
 from ..passes.info import Info
+from . import expressions
 from .arguments import parameter, type_of
 from .arithmetic import cast
 from .builder import WrittenAfterAll
@@ -55,8 +57,8 @@ from .outputs import (
     type_leaves,
 )
 from .recursion import Callees, Chosen, InPlace, NotYetKnown, OwnFunction, refuse
-from .types import ArrayType, ScalarType, StaticType, TupleType, ValueType
-from .values import NONE, UNDEFINED, ArrayValue, Scalar, Static, TupleValue, constant, whole
+from .types import ArrayType, DictKind, RecordKind, ScalarType, StaticType, TupleType, ValueType
+from .values import NONE, UNDEFINED, ArrayValue, Items, Scalar, Static, TupleValue, constant, new_list, whole
 
 
 class MissingCotangent(ArgumentError):
@@ -225,7 +227,9 @@ class _Job:
     def argument(self, name: str, kind: ValueType) -> Any:
         match kind:
             case TupleType(items=items, kind=cls):
-                return TupleValue(tuple(self.argument(f"{name}_{k}", t) for k, t in enumerate(items)), cls)
+                keys = cls.keys if isinstance(cls, (DictKind, RecordKind)) else range(len(items))
+                names = [f"{name}_{re.sub(r'[^0-9a-zA-Z_]', '_', str(key))}" for key in keys]
+                return TupleValue(tuple(self.argument(n, t) for n, t in zip(names, items, strict=True)), cls)
             case StaticType(value=value):
                 return constant(value)
         param = parameter(self.build, name, kind)
@@ -316,6 +320,13 @@ class _Job:
                     raise UnsupportedError("a result may not be bound on every path")
                 parts = tuple(self.leaf_outputs(item, f"{name}_{k}") for k, item in enumerate(items))
                 return Group(parts, kind)
+            case Items():
+                if not isinstance(value.length, Const):
+                    raise UnsupportedError(
+                        "the result is a list whose length is only known at run time",
+                        help=("return an array:  np.array(ys)",),
+                    )
+                return self.leaf_outputs(new_list(expressions.items_of(self.interpreter, value)), name)
             case ArrayValue():
                 if value.element.dtype.kind not in "fciub":
                     raise UnsupportedError(f"a result of dtype {value.dtype} is not supported")
@@ -392,30 +403,32 @@ class _Job:
             ):
                 return None
             raise MissingCotangent(self.function.__name__, outputs, tuple(p.name for p in self.own))
-        kinds = self.matched(outputs, self.given, "v")
+        kinds = self.matched(outputs, self.given, "v", 0)
         checks: list[Stmt] = []
         setup: list[Stmt] = []
         params = []
         seeds = []
-        for number, (leaf, kind) in enumerate(zip(flat, kinds, strict=True)):
+        for number, (leaf, (position, kind)) in enumerate(zip(flat, kinds, strict=True)):
             param = parameter(self.build, self.seed_name(leaf, number, len(flat)), kind)
-            params.append(param)
+            params.append((position, param))
             seeds.append(self.converted(leaf, param, kind, checks, setup) if is_float(leaf) else None)
         extra["seed_checks"], extra["seed_setup"] = tuple(checks), tuple(setup)
-        extra["seed_params"] = tuple(params)
+        extra["seed_params"] = tuple(param for _, param in sorted(params, key=lambda pair: pair[0]))
         return tuple(seeds)
 
-    def matched(self, outputs: Any, given: Any, path: str) -> list[Any]:
-        """The types of v's leaves, if v mirrors the output."""
+    def matched(self, outputs: Any, given: Any, path: str, position: int) -> list[tuple[int, Any]]:
+        """The leaves of v in the order of the output's, if v mirrors it: the place of each in v, and its type."""
         if isinstance(outputs, (Group, tuple)):
             parts = outputs.items if isinstance(outputs, Group) else outputs
-            if not isinstance(given, TupleType) or len(given.items) != len(parts):
+            order = _order(getattr(outputs, "kind", tuple), given, len(parts))
+            if order is None:
                 wanted = describe_output(outputs)
                 raise ShapeError(f"{path} must have the structure of the output, {wanted}; got {describe_type(given)}")
+            counts = [len(type_leaves(item)) for item in given.items]
             return [
-                k
-                for n, (o, g) in enumerate(zip(parts, given.items, strict=False))
-                for k in self.matched(o, g, f"{path}[{n}]")
+                leaf
+                for part, n in zip(parts, order, strict=True)
+                for leaf in self.matched(part, given.items[n], f"{path}[{n}]", position + sum(counts[:n]))
             ]
         if isinstance(given, (TupleType, StaticType)):
             error = ShapeError if isinstance(given, TupleType) else ArgumentError
@@ -429,7 +442,7 @@ class _Job:
                 f"{path} has {given_ndim} axes, but the output, {describe_output(outputs)}, has {ndim}",
                 help=("v must have exactly the output's shape: it is never broadcast",),
             )
-        return [given]
+        return [(position, given)]
 
     def seed_name(self, leaf: Any, number: int, count: int) -> str:
         return "v" if count == 1 else f"v_{number}"
@@ -468,3 +481,14 @@ class _Job:
 
 
 # ------------------------------------------------------------------------------------------------------ structure
+
+
+def _order(kind: Any, given: Any, count: int) -> Sequence[int] | None:
+    """Which part of v belongs to each part of the output; None where v is of another structure."""
+    if not isinstance(given, TupleType) or len(given.items) != count:
+        return None
+    if isinstance(kind, (DictKind, RecordKind)) or isinstance(given.kind, (DictKind, RecordKind)):
+        if type(kind) is not type(given.kind) or set(kind.keys) != set(given.kind.keys):
+            return None
+        return [given.kind.keys.index(key) for key in kind.keys]
+    return range(count)

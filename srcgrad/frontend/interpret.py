@@ -22,12 +22,40 @@ from ..errors import ArgumentError, NameArgumentError
 from ..ir import affine
 from ..ir.nodes import BOOL, AddTo, Alloc, Array, Assign, Call, Const, Dim, Expr, If, Invoke, Raise, Span, Stmt, Var
 from ..ir.walk import loads, map_expressions, statements, substitute, variables
-from . import branches, calls_of_own, carried, control, exceptions, expressions, flow, liveness, recursion
-from .arithmetic import elementwise
+from . import (
+    branches,
+    calls,
+    calls_of_own,
+    carried,
+    contexts,
+    control,
+    exceptions,
+    expressions,
+    flow,
+    lists,
+    liveness,
+    records,
+    recursion,
+)
 from .builder import Builder
 from .numpy import indexing, products
 from .source import Source, read
-from .values import NONE, UNDEFINED, ArrayValue, Closure, Flat, Scalar, Slice, Static, TupleValue, constant, whole
+from .types import DictKind
+from .values import (
+    NONE,
+    UNDEFINED,
+    ArrayValue,
+    Closure,
+    Flat,
+    Items,
+    Scalar,
+    Slice,
+    Static,
+    TupleValue,
+    constant,
+    new_list,
+    whole,
+)
 
 
 @dataclass
@@ -71,6 +99,8 @@ class Interpreter:
         self.assumed: dict[Any, tuple[Callable[[], Any], Any]] = {}
         self.exceptions: dict[str, type[BaseException]] = {}
         self.stale_before: list[set[str]] = []  # what was stale ahead of each loop around
+        self.early_reads: list[str] = []  # of items that a list only has if a loop makes it longer
+        self.list_heads: list[dict[object, Any]] = []  # the lists that were there ahead of each loop around
         self.branch_envs: tuple[dict[str, Any], ...] = ()
         self.wanted: frozenset[str] | None = None  # names of the current call that are still read; None: not known
 
@@ -86,7 +116,15 @@ class Interpreter:
 
     def run(self, function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
         """Interpret a call of a Python function; the value that it returns."""
+        given = getattr(function, "given", None)
+        if given is not None:  # a bound method, a partial
+            values = {**arguments, **calls.given_values(self, function, given)}
+            function = function.function  # type: ignore[attr-defined]
+            arguments = {name: values[name] for name in inspect.signature(function).parameters}
         source = read(function)
+        if hasattr(function, "__wrapped__"):  # by a decorator, whose inner function names its arguments otherwise
+            spec = source.node.args
+            arguments = calls.bind_arguments(self, spec, source.name, {}, list(arguments.values()), {})
         if recursion.key_of(source) in self.callees.chosen.own:
             return calls_of_own.invoke(self, source, function, dict(arguments))
         return self.enter(Frame(source, function, dict(arguments)), source.node)
@@ -132,6 +170,8 @@ class Interpreter:
 
     def statement(self, stmt: ast.stmt) -> bool:
         match stmt:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if lists.extends(self, name, value):
+                pass
             case ast.Assign(targets=targets, value=value):
                 mark = len(self.build.block)
                 result = expressions.evaluate(self, value)
@@ -169,12 +209,42 @@ class Interpreter:
                 self.delete(targets)
             case ast.Import() | ast.ImportFrom():
                 self.import_names(stmt)
+            case ast.With(items=items):
+                for item in items:
+                    contexts.enter(self, item)
+            case ast.Try():
+                contexts.conditional_import(self, stmt)
+            case ast.Global(names=names) | ast.Nonlocal(names=names):
+                contexts.only_read(self, stmt, names)
             case _:
                 word = {"ClassDef": "class", "AsyncFor": "async for"}.get(
                     type(stmt).__name__, type(stmt).__name__.lower()
                 )
                 self.build.refuse(f"a {word} statement is not supported in a differentiated function")
         return False
+
+    def delete(self, targets: list[ast.expr]) -> None:
+        for target in targets:
+            self.delete_one(target)
+
+    def delete_one(self, target: ast.expr) -> None:
+        """del name, del d[key], del ys[i]"""
+        match target:
+            case ast.Name(id=name):
+                self.lookup(name)
+                self.env.pop(name, None)
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                self.delete(parts)
+            case ast.Subscript(value=base, slice=items):
+                owner, index = expressions.evaluate(self, base), expressions.evaluate(self, items)
+                if records.is_dict(owner):
+                    records.remove(self, owner, records.key_of(self, index))
+                elif lists.is_list(owner):
+                    lists.method(self, owner, "pop", [index])
+                else:
+                    self.build.refuse("only names, and items of lists and dicts, can be deleted")
+            case _:
+                self.build.refuse("only names, and items of lists and dicts, can be deleted")
 
     def import_names(self, stmt: ast.Import | ast.ImportFrom) -> None:
         namespace: dict[str, Any] = {}
@@ -183,17 +253,6 @@ class Interpreter:
         exec(compile(module, "<import>", "exec"), {"__package__": base.get("__package__")}, namespace)
         for name, value in namespace.items():
             self.env[name] = constant(value)
-
-    def delete(self, targets: list[ast.expr]) -> None:
-        for target in targets:
-            match target:
-                case ast.Name(id=name):
-                    self.lookup(name)
-                    self.env.pop(name, None)
-                case ast.Tuple(elts=parts) | ast.List(elts=parts):
-                    self.delete(parts)
-                case _:
-                    self.build.refuse("only names can be deleted")
 
     # -------------------------------------------------------------------------------------------- binding
 
@@ -205,12 +264,8 @@ class Interpreter:
                 self.unpack(targets, self.named_after(targets, value, mark))
             case ast.Subscript(value=base, slice=items):
                 self.store(base, items, value)
-            case ast.Attribute(attr="flat" | "real" | "imag"):
-                part = expressions.evaluate(self, target)
-                if isinstance(part, Flat):
-                    indexing.write_flat(self.build, part, [Static(Ellipsis)], value, None)
-                else:
-                    indexing.write(self.build, indexing.memory_of(self.build, part), value)
+            case ast.Attribute():
+                self.store_attribute(target, value)
             case _:
                 self.at(target)
                 self.build.refuse("only names, tuples of names and array elements can be assigned to")
@@ -233,7 +288,7 @@ class Interpreter:
             others += [load.array for o in items if isinstance(o, Scalar) for load in loads(o.expr)]
             if self.is_fresh_array(handle, mark) and handle not in others:
                 items[k] = whole(self.rename_array(handle, target.id, mark))
-        return TupleValue(tuple(items), value.kind)
+        return replace(value, items=tuple(items))
 
     def unpack(self, targets: list[ast.expr], value: Any) -> None:
         is_plain = not any(isinstance(target, ast.Starred) for target in targets)
@@ -243,7 +298,7 @@ class Interpreter:
         starred = [k for k, target in enumerate(targets) if isinstance(target, ast.Starred)]
         if starred:
             at, rest = starred[0], len(items) - len(targets) + 1
-            items = [*items[:at], TupleValue(tuple(items[at : at + rest]), list), *items[at + rest :]]
+            items = [*items[:at], new_list(items[at : at + rest]), *items[at + rest :]]
             targets = [t.value if isinstance(t, ast.Starred) else t for t in targets]
         if len(items) != len(targets):
             self.build.refuse(f"{len(items)} values can't be unpacked into {len(targets)} names", error=ArgumentError)
@@ -319,8 +374,8 @@ class Interpreter:
                 return item
             case ArrayValue():
                 return self.build.kept(item, name)
-            case TupleValue(items=items, kind=kind):
-                return TupleValue(tuple(self.bind_item(name, part) for part in items), kind)
+            case TupleValue(items=items):
+                return replace(item, items=tuple(self.bind_item(name, part) for part in items))
             case Slice(start=start, stop=stop, step=step):
                 return Slice(*(self.bind_item(name, part) for part in (start, stop, step)))
         return item
@@ -428,8 +483,15 @@ class Interpreter:
 
     def store(self, base: ast.expr, items: ast.expr, value: Any, op: str | None = None) -> None:
         owner = expressions.evaluate(self, base)
-        if isinstance(owner, TupleValue) and owner.kind is list and isinstance(base, ast.Name):
-            self.store_item(base.id, owner, items, value, op)
+        if records.is_dict(owner):
+            key = records.key_of(self, expressions.evaluate(self, items))
+            self.put(owner, key, records.item(self, owner, constant(key)) if op else None, value, op)
+            return
+        if isinstance(owner, TupleValue) and owner.kind is list:
+            self.store_item(owner, items, value, op, base.id if isinstance(base, ast.Name) else "t")
+            return
+        if isinstance(owner, Items) and not isinstance(items, ast.Slice):
+            lists.store(self, owner, expressions.evaluate(self, items), value, op)
             return
         if not isinstance(owner, ArrayValue):
             self.at(base)
@@ -450,18 +512,47 @@ class Interpreter:
             value, op = products.in_place(self.build, target, value), None
         indexing.write(self.build, target, value, op=op)
 
-    def store_item(self, name: str, owner: TupleValue, items: ast.expr, value: Any, op: str | None) -> None:
+    def store_item(self, owner: TupleValue, items: ast.expr, value: Any, op: str | None, name: str) -> None:
         from .values import static_int
 
+        lists.check_own(self, owner, "assigning to an item")
         at = static_int(expressions.evaluate(self, items))
         if at is None or not -len(owner.items) <= at < len(owner.items):
             self.build.refuse("an element of a list can only be assigned at a constant index")
         assert at is not None
         if op is not None:
-            value = elementwise(self.build, op, (owner.items[at], value), python=True)
+            value = expressions.binary(self, op, owner.items[at], value)
         parts = list(owner.items)
         parts[at] = self.bind_item(name, value)
-        self.env[name] = TupleValue(tuple(parts), list)
+        lists.change(self, owner.identity, replace(owner, items=tuple(parts)))
+
+    def store_attribute(self, target: ast.Attribute, value: Any, op: str | None = None) -> None:
+        """owner.name = value"""
+        owner = expressions.evaluate(self, target.value)
+        self.at(target)
+        if isinstance(owner, ArrayValue):
+            part = calls.attribute(self, owner, target.attr)
+            if op is None and isinstance(part, Flat):
+                indexing.write_flat(self.build, part, [Static(Ellipsis)], value, None)
+            else:
+                self.update(indexing.memory_of(self.build, part), value, op)
+            return
+        if not records.is_record(owner):
+            self.build.refuse("only attributes of objects that are made in the function can be assigned to")
+        current = calls.attribute(self, owner, target.attr) if op else None
+        self.put(owner, target.attr, current, value, op)
+
+    def put(self, owner: TupleValue, key: Any, current: Any, value: Any, op: str | None) -> None:
+        """Give an item of a dict, or an attribute of an object, a value."""
+        if op is not None:
+            if isinstance(current, ArrayValue):
+                self.update(current, value, op)
+                return
+            if lists.is_list(current) and op == "add":
+                lists.method(self, current, "extend", [value])
+                return
+            value = expressions.binary(self, op, current, value)
+        records.store(self, owner, key, value, "assigning to it")
 
     def augment(self, stmt: ast.AugAssign) -> None:
         op = expressions.OPERATORS[type(stmt.op)]
@@ -471,12 +562,14 @@ class Interpreter:
             value = expressions.evaluate(self, stmt.value)
             if isinstance(current, ArrayValue):
                 self.update(current, value, op)
+            elif lists.is_list(current) and op == "add":
+                lists.method(self, current, "extend", [value])
             else:
                 self.bind(stmt.target.id, expressions.binary(self, op, current, value), mark)
             return
         if isinstance(stmt.target, ast.Attribute):
-            owner = expressions.evaluate(self, stmt.target)
-            self.update(indexing.memory_of(self.build, owner), expressions.evaluate(self, stmt.value), op)
+            value = expressions.evaluate(self, stmt.value)
+            self.store_attribute(stmt.target, value, op)
             return
         if not isinstance(stmt.target, ast.Subscript):
             self.build.refuse("only names and array elements can be updated in place")
@@ -525,12 +618,10 @@ class Interpreter:
             return self.hand_in(name, key, fetch, current)
         if not inspect.ismodule(current):
             self.assumed[key] = (fetch, current)
-        if isinstance(current, (tuple, list)) and any(isinstance(leaf, np.ndarray) for leaf in current):
-            items = [
-                self.outside(name, (key, k), lambda k=k: fetch()[k])  # type: ignore[misc]
-                for k in range(len(current))
-            ]
-            return TupleValue(tuple(items), type(current))
+        if isinstance(current, (tuple, list, dict)) and _holds_arrays(current):
+            keys = list(current) if isinstance(current, dict) else range(len(current))
+            items = [self.outside(name, (key, k), lambda k=k: fetch()[k]) for k in keys]  # type: ignore[misc]
+            return TupleValue(tuple(items), DictKind(tuple(keys)) if isinstance(current, dict) else type(current))
         return constant(current)
 
     def hand_in(self, name: str, key: Any, fetch: Callable[[], Any], current: Any) -> Any:
@@ -541,6 +632,14 @@ class Interpreter:
         value: Any = whole(param) if isinstance(param, Array) else Scalar(param, getattr(kind, "weak", False))
         self.captured[key] = (Captured(name, fetch, param), value)
         return value
+
+
+def _holds_arrays(value: Any) -> bool:
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, (tuple, list)):
+        return isinstance(value, np.ndarray)
+    return any(map(_holds_arrays, value))
 
 
 def _makes(stmt: Stmt, var: Var) -> bool:

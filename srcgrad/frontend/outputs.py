@@ -17,7 +17,7 @@ from ..ir.nodes import (
     Var,
     is_inexact,
 )
-from .types import ArrayType, ScalarType, StaticType, TupleType
+from .types import ArrayType, DictKind, RecordKind, ScalarType, StaticType, TupleType
 from .values import ArrayValue, Scalar, TupleValue
 
 
@@ -36,7 +36,7 @@ class Group:
     """A tuple or list of outputs."""
 
     items: tuple[Any, ...]
-    kind: type = tuple
+    kind: Any = tuple
 
 
 def structure(outputs: Any) -> Any:
@@ -80,6 +80,10 @@ def describe_output(outputs: Any, shapes: dict[str, tuple[int, ...]] | None = No
             count = f"{len(dims)} {'axis' if len(dims) == 1 else 'axes'}"
             return f"an array of {count}, shape {_dims_text(dims, shapes)}, dtype {dtype}"
     parts = outputs.items if isinstance(outputs, Group) else outputs
+    if isinstance(outputs, Group) and isinstance(outputs.kind, (DictKind, RecordKind)):
+        what = "a dict" if isinstance(outputs.kind, DictKind) else f"a {outputs.kind.cls.__name__}"
+        named = zip(outputs.kind.keys, parts, strict=True)
+        return f"{what} with " + ", ".join(f"{key}: {describe_output(part, shapes)}" for key, part in named)
     return f"a tuple of {len(parts)}: ({', '.join(describe_output(part, shapes) for part in parts)})"
 
 
@@ -106,6 +110,10 @@ def describe_type(kind: Any) -> str:
             return f"a number of dtype {dtype}"
         case ArrayType(dtype=dtype, ndim=ndim):
             return f"an array of dtype {dtype} with {ndim} {'axis' if ndim == 1 else 'axes'}"
+        case TupleType(kind=DictKind(keys=keys)):
+            return f"a dict with {', '.join(map(str, keys))}"
+        case TupleType(kind=RecordKind(cls=cls)):
+            return f"a {cls.__name__}"
         case TupleType(items=items):
             return f"a tuple of {len(items)}"
         case StaticType(value=value):
@@ -116,9 +124,16 @@ def describe_type(kind: Any) -> str:
 def float_structure(kind: Any) -> Any:
     """The part of an argument's structure that carries derivatives; None where there is none."""
     if isinstance(kind, TupleType):
-        parts = [s for item in kind.items if (s := float_structure(item)) is not None]
-        plain = kind.kind if len(parts) == len(kind.items) else tuple
-        return TupleType(tuple(parts), plain) if parts else None
+        every = [float_structure(item) for item in kind.items]
+        parts = [part for part in every if part is not None]
+        if not parts:
+            return None
+        match kind.kind:
+            case RecordKind():
+                return TupleType(tuple(part or StaticType(None) for part in every), kind.kind)
+            case DictKind(keys=keys):
+                return TupleType(tuple(parts), DictKind(tuple(k for k, p in zip(keys, every, strict=True) if p)))
+        return TupleType(tuple(parts), kind.kind if len(parts) == len(kind.items) else tuple)
     if isinstance(kind, (ScalarType, ArrayType)) and is_inexact(kind.dtype):
         return ArrayType(kind.dtype, kind.ndim) if isinstance(kind, ArrayType) else kind
     return None

@@ -39,10 +39,16 @@ class Source:
 
 
 def unwrap(function: Any) -> Any:
-    """The plain Python function behind `@njit` and `@grad`."""
-    while hasattr(function, "py_func"):
-        function = function.py_func
-    return inspect.unwrap(function)
+    """The plain Python function behind `@njit`, `@grad` and `@lru_cache`; other decorators are part of what runs."""
+    while True:
+        if hasattr(function, "py_func"):
+            function = function.py_func
+        elif hasattr(function, "cache_info") and hasattr(function, "__wrapped__"):
+            function = function.__wrapped__
+        elif isinstance(function, staticmethod):
+            function = function.__func__
+        else:
+            return function
 
 
 def read(function: Callable[..., Any]) -> Source:
@@ -52,7 +58,7 @@ def read(function: Callable[..., Any]) -> Source:
         raise SourceError(f"{name} is not a Python function, so there is no source to differentiate")
     try:
         linecache.checkcache(function.__code__.co_filename)
-        lines, start = inspect.getsourcelines(function)
+        lines, start = inspect.getsourcelines(function.__code__)  # not of what a decorator wraps
     except (OSError, TypeError) as problem:
         raise SourceError(
             f"the source of {name} can't be read ({problem})",

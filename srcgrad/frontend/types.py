@@ -30,17 +30,46 @@ class ArrayType:
 
 @dataclass(frozen=True)
 class TupleType:
-    """A tuple (or a list, where `kind` says so) of fixed structure."""
+    """A tuple of fixed structure (or a list, a dict, an object: what `kind` makes of the items)."""
 
     items: tuple[Any, ...]
-    kind: type = tuple
+    kind: Any = tuple
+
+
+@dataclass(frozen=True)
+class DictKind:
+    """Dicts with these keys."""
+
+    keys: tuple[Any, ...]
+
+    def __call__(self, *items: Any) -> dict[Any, Any]:
+        return dict(zip(self.keys, items, strict=True))
+
+
+@dataclass(frozen=True)
+class RecordKind:
+    """Instances of a class with these attributes."""
+
+    cls: type
+    keys: tuple[str, ...]
+
+    def __call__(self, *items: Any) -> Any:
+        """An instance as it is, without the checks and conversions of its `__init__`."""
+        out: Any = object.__new__(self.cls)
+        for name, item in zip(self.keys, items, strict=True):
+            object.__setattr__(out, name, item)
+        return out
 
 
 @dataclass(frozen=True)
 class StaticType:
-    """Anything that is known when the function is specialised: a string, None, a function."""
+    """Anything that is known when the function is specialised: a string, None, a function.
+
+    `text` tells apart what is equal: 1, 1.0 and True.
+    """
 
     value: Any
+    text: str = ""
 
 
 ValueType = ScalarType | ArrayType | TupleType | StaticType

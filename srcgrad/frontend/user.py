@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..ir import affine
-from ..ir.nodes import INT64, Call, Library, Load
+from ..ir.nodes import INT64, Call, Library, Load, is_inexact
 from ..rules.user import ArrayRule, ScalarRule, UserRule, result_dtype, stop_gradient
 from .arithmetic import broadcast, cast_value
 from .builder import Builder
@@ -28,7 +28,7 @@ def stopped(build: Builder, x: Any) -> Any:
     match x:
         case TupleValue(items=items):
             return TupleValue(tuple(stopped(build, item) for item in items), x.kind)
-        case Scalar(expr=expr) if x.dtype.kind == "f" and not x.is_constant:
+        case Scalar(expr=expr) if is_inexact(x.dtype) and not x.is_constant:
             return Scalar(Call("stop_gradient", (expr,), x.dtype), x.weak)
         case ArrayValue(dims=dims, element=element):
             return ArrayValue(dims, Call("stop_gradient", (element,), x.dtype))
@@ -53,6 +53,8 @@ def _bound(build: Builder, own: UserRule, args: list[Any], kwargs: dict[str, Any
     for name, value in zip(own.parameters, values, strict=True):
         if not isinstance(value, (Scalar, ArrayValue)):
             build.refuse(f"the argument {name} of {own.__name__} is neither a number nor an array", error=ArgumentError)
+        if value.dtype.kind == "c":
+            build.refuse(f"{own.__name__} has a rule of its own, which does not take complex numbers", "z.real, z.imag")
     return values
 
 

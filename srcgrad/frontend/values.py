@@ -15,6 +15,7 @@ import numpy as np
 from ..ir import affine
 from ..ir.nodes import BOOL, INT64, Array, Axis, Call, Const, Expr, Load
 from ..ir.walk import is_constant, loads, rewrite, subexpressions, substitute
+from .types import DictKind
 
 
 @dataclass(frozen=True)
@@ -161,10 +162,41 @@ def affine_inside(expr: Expr) -> Expr:
 
 @dataclass(frozen=True)
 class TupleValue:
-    """A tuple or a list of known length (or a named tuple, where `kind` is its class)."""
+    """A tuple or a list of known length (or a named tuple, where `kind` is its class; a dict, or an object).
+
+    `identity`: of a list, dict or object that was made here.  All names of one change together (see `lists`).
+    """
 
     items: tuple[Any, ...]
-    kind: type = tuple
+    kind: Any = tuple
+    identity: object | None = None
+
+
+@dataclass(frozen=True)
+class Items:
+    """A list whose length is known at run time only: its items, all alike, are the first rows of an array.
+
+    `most`: a bound of the length.  `has_room`: the array has rows for all that is appended where this list is now.
+    `inner`: what the items are, if not numbers or arrays: tuples, lists, or lists of run-time length.
+    """
+
+    rows: Array
+    length: Expr
+    most: Expr
+    weak: bool = False
+    inner: Any = None
+    identity: object | None = None
+    has_room: bool = False
+
+
+def new_list(items: Sequence[Any]) -> TupleValue:
+    """A list that is made here."""
+    return TupleValue(tuple(items), list, object())
+
+
+def new_dict(items: dict[Any, Any]) -> TupleValue:
+    """A dict that is made here."""
+    return TupleValue(tuple(items.values()), DictKind(tuple(items)), object())
 
 
 @dataclass(frozen=True)
@@ -199,6 +231,15 @@ class Grid:
 
 
 @dataclass(frozen=True, eq=False)
+class Indexed:
+    """Something that a loop runs over, item by item: enumerate(x), zip(x, y).  `held`: the arrays that it reads."""
+
+    count: Expr
+    item: Callable[[Expr], Any]
+    held: tuple[ArrayValue, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
 class Closure:
     """A function defined inside the function: its definition, defaults, and the scope that it sees."""
 
@@ -217,6 +258,15 @@ class Method:
 
     owner: Any
     name: str
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A function with its first arguments: a method of the user's, or a functools.partial."""
+
+    function: Any
+    args: tuple[Any, ...]
+    kwargs: tuple[tuple[str, Any], ...] = ()
 
 
 class Undefined:
@@ -243,6 +293,8 @@ def constant(value: Any) -> Any:
         return TupleValue(tuple(constant(item) for item in value), type(value))
     if isinstance(value, slice):
         return Slice(*(None if part is None else constant(part) for part in (value.start, value.stop, value.step)))
+    if type(value) is dict and all(isinstance(key, (str, int)) for key in value):
+        return TupleValue(tuple(constant(item) for item in value.values()), DictKind(tuple(value)))
     return Static(value)
 
 

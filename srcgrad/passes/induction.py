@@ -10,9 +10,10 @@ The loop is independent then, and its index affine: it vectorises, and no value 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from ..ir import affine
-from ..ir.nodes import INT64, AddTo, Block, Const, Expr, For, Function, Stmt, Var
+from ..ir.nodes import INT64, AddTo, Assign, Block, Const, Expr, For, Function, Stmt, Var
 from ..ir.walk import blocks, loads, map_expressions, rewrite_block, substitute, variables, with_blocks
 from .effects import effects
 
@@ -31,7 +32,7 @@ def _block(block: Block) -> Block:
             found = _counter(stmt)
             if found is None:
                 break
-            stmt, step = _closed(stmt, *found)
+            stmt, step = _closed(stmt, *found, _known_value(out, found[1].target))
             steps.append(step)
         out += [stmt, *steps]
     return tuple(out)
@@ -55,15 +56,27 @@ def _counter(loop: For) -> tuple[int, AddTo] | None:
     return None
 
 
-def _closed(loop: For, place: int, stmt: AddTo) -> tuple[For, Stmt]:
+def _known_value(ahead: list[Stmt], var: Any) -> Expr:
+    """What a counter is after these statements: a number, where the last of them that sets it says so."""
+    for stmt in reversed(ahead):
+        if isinstance(stmt, Assign) and stmt.var == var and isinstance(stmt.value, Const):
+            return stmt.value
+        if var in effects((stmt,)).writes:
+            break
+    return var
+
+
+def _closed(loop: For, place: int, stmt: AddTo, start: Expr) -> tuple[For, Stmt]:
     var, amount = stmt.target, stmt.value
     assert isinstance(var, Var)
     gone = affine.sub(loop.index, loop.start) if loop.step.value > 0 else affine.sub(loop.start, loop.index)  # type: ignore[attr-defined]
     trips = affine.sub(loop.stop, loop.start) if loop.step.value > 0 else affine.sub(loop.start, loop.stop)  # type: ignore[attr-defined]
-    before = affine.add(var, affine.mul(gone, amount))
+    before = affine.add(start, affine.mul(gone, amount))
     after = affine.add(before, amount)
     body = (*_with(loop.body[:place], var, before), *_with(loop.body[place + 1 :], var, after))
-    total = affine.mul(affine.maximum(trips, affine.ZERO), amount)
+    total = affine.mul(trips if affine.is_at_least(trips, 0) else affine.maximum(trips, affine.ZERO), amount)
+    if isinstance(start, Const):
+        return replace(loop, body=body), Assign(var, affine.add(start, total), span=stmt.span)
     return replace(loop, body=body), AddTo(var, total, span=stmt.span)
 
 

@@ -7,19 +7,35 @@ from . import (
     complex_programs,
     elimination,
     in_place,
+    language,
+    lists,
     loops,
     physics,
     recursion,
     scratch,
     straight,
+    structures,
     views,
 )
 from .registry import FLOAT32, FLOAT64, PROGRAMS, Case, Program
 
 FAMILIES = (
-    straight, loops, elimination, branches, arrays, in_place, views, calls, physics, recursion, scratch,
+    straight,
+    loops,
+    elimination,
+    branches,
+    arrays,
+    in_place,
+    views,
+    calls,
+    physics,
+    recursion,
+    scratch,
     complex_programs,
-)  # fmt: skip
+    lists,
+    structures,
+    language,
+)
 
 __all__ = ["FAMILIES", "FLOAT32", "FLOAT64", "PROGRAMS", "Case", "Program", "named"]
 

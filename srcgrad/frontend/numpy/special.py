@@ -12,6 +12,7 @@ from ...ir.nodes import FLOAT64, Call
 from ..arithmetic import cast_value, elementwise
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, TupleValue
+from .creation import refuse_to_drop
 from .table import absent, also_into, array_or_number, rule
 
 INT32 = np.dtype(np.int32)
@@ -28,6 +29,7 @@ def zeta(build: Builder, x: Any, q: Any = None, out: Any = None) -> Any:
 def frexp(build: Builder, x: Any) -> Any:
     """The mantissa, x / 2**e, carries the derivative."""
     x = array_or_number(build, x)
+    refuse_to_drop(build, x, FLOAT64)
     x = x if x.dtype.kind == "f" else cast_value(x, FLOAT64)
     exponent = _map(x, lambda element: Call("exponent", (element,), INT32))
     minus = elementwise(build, "neg", (exponent,))

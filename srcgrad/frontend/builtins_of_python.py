@@ -1,0 +1,436 @@
+"""What Python itself computes with: its built-in functions, and those of `math`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import ArgumentError
+from ..ir import affine
+from ..ir.nodes import BOOL, FLOAT64, INT64, Call, Const, Expr
+from ..rules import compositions
+from ..rules.names import MATH
+from . import calls, expressions, lists, records
+from .arithmetic import cast, elementwise
+from .numpy import complex_numbers, functions, reductions
+from .numpy.table import TABLE
+from .values import (
+    NONE,
+    ArrayValue,
+    Bound,
+    Closure,
+    Indexed,
+    Items,
+    Method,
+    Range,
+    Scalar,
+    Slice,
+    Static,
+    TupleValue,
+    constant,
+    new_list,
+    static_int,
+    whole,
+)
+
+if TYPE_CHECKING:
+    from .interpret import Interpreter
+
+# --------------------------------------------------------------------------------------------------- numbers
+
+
+def convert(interpreter: Interpreter, dtype: np.dtype, args: list[Any]) -> Any:
+    """np.float32(x) and its like."""
+    value = args[0] if args else constant(0)
+    if isinstance(value, Scalar):
+        return Scalar(cast(value.expr, dtype))
+    return functions.astype(interpreter.build, expressions.as_array(interpreter, value), Static(dtype))
+
+
+def math_function(interpreter: Interpreter, target: Any, args: list[Any]) -> Any:
+    """`math` computes in double precision and gives a Python number."""
+    build = interpreter.build
+    numbers = []
+    for value in args:
+        if isinstance(value, ArrayValue) and value.ndim == 0:
+            value = Scalar(value.element)
+        if not isinstance(value, Scalar):
+            build.refuse(f"math.{target.__name__} takes a number, not an array", f"np.{target.__name__}")
+        _refuse_complex(interpreter, value, f"math.{target.__name__}")
+        numbers.append(Scalar(cast(value.expr, FLOAT64)))
+    op = MATH[target]
+    if target is math.log and len(numbers) == 2:
+        top, bottom = (elementwise(build, "log", (n,)) for n in numbers)
+        return Scalar(elementwise(build, "div", (top, bottom)).expr, weak=True)
+    result = elementwise(build, op, numbers)
+    return Scalar(result.expr, weak=True)
+
+
+def _refuse_complex(interpreter: Interpreter, value: Scalar, name: str) -> None:
+    if value.dtype.kind == "c":
+        interpreter.build.refuse(f"{name} takes a real number", "take the real part, z.real", error=ArgumentError)
+
+
+def to_int(interpreter: Interpreter, op: str, args: list[Any]) -> Any:
+    """int(x), math.floor(x) …: a Python int."""
+    build = interpreter.build
+    value = _number(interpreter, args[0] if args else constant(0))
+    _refuse_complex(interpreter, value, "an integer part")
+    if len(args) == 2 and not (isinstance(args[1], Static) and args[1].value is None):  # round(x, digits)
+        return TABLE[np.round](build, value, args[1])
+    if value.is_constant:
+        python: dict[str, Callable[[Any], Any]] = {"floor": math.floor, "ceil": math.ceil, "trunc": int, "rint": round}
+        return constant(python[op](value.value))
+    if value.dtype.kind in "iub":
+        return Scalar(cast(value.expr, INT64), weak=True)
+    inner = value.expr if op == "trunc" else Call(op, (value.expr,), value.dtype)
+    return Scalar(Call("cast", (inner,), INT64), weak=True)
+
+
+def _number(interpreter: Interpreter, value: Any) -> Scalar:
+    if isinstance(value, ArrayValue) and all(isinstance(d, Const) and d.value == 1 for d in value.dims):
+        return Scalar(value.at([affine.ZERO] * value.ndim))
+    if not isinstance(value, Scalar):
+        interpreter.build.refuse("a number is needed here, not an array or a tuple", error=ArgumentError)
+    return value
+
+
+def to_float(interpreter: Interpreter, value: Any = None) -> Any:
+    if isinstance(value, Static) and isinstance(value.value, str):
+        return constant(float(value.value))
+    number = _number(interpreter, value if value is not None else constant(0.0))
+    _refuse_complex(interpreter, number, "float()")
+    return Scalar(cast(number.expr, FLOAT64), weak=True)
+
+
+def to_complex(interpreter: Interpreter, real: Any = None, imag: Any = None) -> Any:
+    return complex_numbers.to_complex(interpreter.build, real, imag)
+
+
+def to_bool(interpreter: Interpreter, value: Any = None) -> Any:
+    return Scalar(expressions.truth(interpreter, value if value is not None else constant(False)), weak=True)
+
+
+# --------------------------------------------------------------------------------------------------- builtins
+
+
+def make_range(interpreter: Interpreter, *args: Any) -> Range:
+    numbers = []
+    for value in args:
+        if isinstance(value, ArrayValue) and value.ndim == 0:
+            value = Scalar(value.element)
+        if not isinstance(value, Scalar) or value.dtype.kind not in "iub":
+            interpreter.build.refuse("range needs integers", error=ArgumentError)
+        numbers.append(affine.normal(cast(value.expr, INT64)))
+    start, stop, step = {1: (affine.ZERO, *numbers, affine.ONE), 2: (*numbers, affine.ONE), 3: tuple(numbers)}[
+        len(numbers)
+    ]
+    if isinstance(step, Const) and step.value == 0:
+        interpreter.build.refuse("range() arg 3 must not be zero", error=ArgumentError)
+    return Range(start, stop, step)
+
+
+def length(interpreter: Interpreter, value: Any) -> Any:
+    match value:
+        case TupleValue(items=items):
+            return constant(len(items))
+        case ArrayValue(dims=(first, *_)):
+            return Scalar(first, weak=True)
+        case Items(length=count) | Indexed(count=count):
+            return Scalar(count, weak=True)
+        case Range(start=start, stop=stop, step=step):
+            return Scalar(Call("trip_count", (start, stop, step), INT64), weak=True)
+        case Static(value=item) if hasattr(item, "__len__"):
+            return constant(len(item))
+    return interpreter.build.refuse("this value has no length", error=ArgumentError)
+
+
+def choose_extremum(op: str) -> Callable[..., Any]:
+    def builtin(interpreter: Interpreter, *args: Any, key: Any = None, default: Any = None) -> Any:
+        build = interpreter.build
+        if key is not None:
+            items = expressions.items_of(interpreter, args[0]) if len(args) == 1 else list(args)
+            chosen = in_order(interpreter, new_list(items), key=key, reverse=constant(op == "max")).items
+            return chosen[0]
+        if len(args) == 1:
+            value = lists.as_values(interpreter, args[0])
+            if isinstance(value, ArrayValue) and value.ndim == 1:
+                return reductions.extremum(build, value, op="maximum" if op == "max" else "minimum")
+            args = tuple(expressions.items_of(interpreter, value))
+            if not args and default is not None:
+                return default
+            if not args:
+                build.refuse(f"{op}() arg is an empty sequence", error=ArgumentError)
+        out = _number(interpreter, args[0])
+        for other in args[1:]:
+            out = elementwise(build, op, (out, _number(interpreter, other)), python=True)
+        return out
+
+    return builtin
+
+
+def total(interpreter: Interpreter, value: Any, start: Any = None) -> Any:
+    """Python's sum: over the items of a tuple, or the first axis of an array."""
+    value = lists.as_values(interpreter, value)
+    if isinstance(value, ArrayValue) and value.ndim:
+        summed = reductions.total(interpreter.build, value, constant(0))
+        return summed if start is None else elementwise(interpreter.build, "add", (start, summed), python=True)
+    if isinstance(value, Range):
+        value = TupleValue(tuple(expressions.items_of(interpreter, value)))
+    if not isinstance(value, TupleValue):
+        return interpreter.build.refuse("sum needs a list, a tuple or an array", error=ArgumentError)
+    items = list(value.items)
+    out = items.pop(0) if start is None and items else start or constant(0)
+    for item in items:
+        out = expressions.binary(interpreter, "add", out, item)
+    return out
+
+
+def any_or_all(is_any: bool) -> Callable[..., Any]:
+    def builtin(interpreter: Interpreter, value: Any) -> Any:
+        value = lists.as_values(interpreter, value)
+        if isinstance(value, ArrayValue) and value.ndim == 1:
+            found = TABLE[np.any if is_any else np.all](interpreter.build, value)
+            return Scalar(expressions.truth(interpreter, found), weak=True)
+        out: Expr = Const(not is_any, BOOL)
+        for item in expressions.items_of(interpreter, value):
+            condition = expressions.truth(interpreter, item)
+            if isinstance(condition, Const):
+                if condition.value == is_any:
+                    return constant(is_any)
+            elif isinstance(out, Const):
+                out = condition
+            else:
+                out = Call("or" if is_any else "and", (out, condition), BOOL)
+        return Scalar(out, weak=True)
+
+    return builtin
+
+
+def mapped(interpreter: Interpreter, function: Any, *values: Any) -> Any:
+    """map(f, xs)"""
+    pairs = zipped(interpreter, *values)
+    if isinstance(pairs, Indexed):
+        item = lambda i: calls.apply(interpreter, function, list(pairs.item(i).items), {})
+        return Indexed(pairs.count, item, pairs.held)
+    return new_list([calls.apply(interpreter, function, list(pair.items), {}) for pair in pairs.items])
+
+
+def filtered(interpreter: Interpreter, function: Any, value: Any) -> Any:
+    """filter(f, xs), where it is known which items stay."""
+    kept = []
+    for item in expressions.items_of(interpreter, value):
+        is_none = isinstance(function, Static) and function.value is None
+        known = expressions.static_truth(item if is_none else calls.apply(interpreter, function, [item], {}))
+        if known is None:
+            interpreter.build.refuse(
+                "what a filter lets through must be known when the function is compiled", "np.where"
+            )
+        kept += [item] if known else []
+    return new_list(kept)
+
+
+def in_order(interpreter: Interpreter, value: Any, *, key: Any = None, reverse: Any = None) -> Any:
+    """sorted(xs): constants, or the numbers of an array."""
+    backwards = reverse is not None and bool(expressions.plain(reverse))
+    value = lists.as_values(interpreter, value)
+    if isinstance(value, ArrayValue) and key is None:
+        from .calls import call_object
+
+        ordered = call_object(interpreter, np.sort, [value], {})
+        return turned(interpreter, ordered) if backwards else ordered
+    items = expressions.items_of(interpreter, value)
+    keys = [expressions.plain(item if key is None else calls.apply(interpreter, key, [item], {})) for item in items]
+    if any(isinstance(k, (Scalar, ArrayValue)) for k in keys):
+        interpreter.build.refuse("the order of these items is only known at run time", "np.sort(np.array(xs))")
+    order = sorted(range(len(items)), key=lambda k: keys[k], reverse=backwards)
+    return new_list([items[k] for k in order])
+
+
+def sample_of(interpreter: Interpreter, value: Any) -> Any:
+    """A Python object of the type of a value."""
+    match value:
+        case Static(value=item):
+            return item
+        case ArrayValue():
+            return np.empty((0,) * value.ndim, value.dtype)
+        case Scalar():
+            return value.dtype.type(0).item() if value.weak else value.dtype.type(0)
+        case Items():
+            return []
+        case Slice():
+            return slice(None)
+        case Closure() | Bound() | Method():
+            return sample_of
+        case TupleValue(items=items, kind=kind):
+            return kind() if kind in (tuple, list) else kind(*items)
+    return interpreter.build.refuse("the type of this value is not known")
+
+
+def type_of_value(interpreter: Interpreter, value: Any) -> Any:
+    return Static(type(sample_of(interpreter, value)))
+
+
+def has_attribute(interpreter: Interpreter, value: Any, name: Any) -> Any:
+    return constant(hasattr(sample_of(interpreter, value), expressions.plain(name)))
+
+
+def is_callable(interpreter: Interpreter, value: Any) -> Any:
+    return constant(isinstance(value, (Closure, Bound, Method)) or callable(sample_of(interpreter, value)))
+
+
+def is_scalar(interpreter: Interpreter, value: Any) -> Any:
+    return constant(np.isscalar(sample_of(interpreter, value)))
+
+
+def is_iterable(interpreter: Interpreter, value: Any) -> Any:
+    return constant(np.iterable(sample_of(interpreter, value)))
+
+
+def get_attribute(interpreter: Interpreter, owner: Any, name: Any, *default: Any) -> Any:
+    text = expressions.plain(name)
+    if default and not hasattr(sample_of(interpreter, owner), text):
+        return default[0]
+    return calls.attribute(interpreter, owner, text)
+
+
+def as_text(interpreter: Interpreter, value: Any = None) -> Any:
+    known = expressions.plain(value) if value is not None else ""
+    return Static("{}" if isinstance(known, (Scalar, ArrayValue)) else str(known))
+
+
+def length_of_vector(interpreter: Interpreter, *values: Any) -> Any:
+    """math.hypot, of any number of coordinates"""
+    numbers = [Scalar(cast(_number(interpreter, value).expr, FLOAT64), weak=True) for value in values]
+    if not numbers:
+        return constant(0.0)
+    if len(numbers) == 1:
+        return absolute(interpreter, numbers[0])
+    out = numbers[0]
+    for number in numbers[1:]:
+        out = Scalar(elementwise(interpreter.build, "hypot", (out, number)).expr, weak=True)
+    return out
+
+
+def absolute(interpreter: Interpreter, value: Any) -> Any:
+    return elementwise(interpreter.build, "abs", (value,), python=True)
+
+
+def power(interpreter: Interpreter, x: Any, y: Any) -> Any:
+    return expressions.binary(interpreter, "pow", x, y)
+
+
+def show(interpreter: Interpreter, *values: Any, **options: Any) -> Any:
+    from .exceptions import print_values
+
+    print_values(interpreter, list(values))
+    return NONE
+
+
+def make_tuple(kind: type) -> Callable[..., Any]:
+    def builtin(interpreter: Interpreter, value: Any = None) -> Any:
+        if value is None:
+            return new_list(()) if kind is list else TupleValue((), kind)
+        if kind is list:
+            return lists.copied(interpreter, value)
+        return TupleValue(tuple(expressions.items_of(interpreter, value)), kind)
+
+    return builtin
+
+
+def number_items(interpreter: Interpreter, value: Any, start: Any = None) -> Any:
+    """enumerate(xs)"""
+    several = indexed(interpreter, value)
+    if several is not None:
+        offset = affine.ZERO if start is None else cast(_number(interpreter, start).expr, INT64)
+        number = lambda i: Scalar(affine.add(i, offset), weak=True)
+        return Indexed(several.count, lambda i: TupleValue((number(i), several.item(i))), several.held)
+    first = 0 if start is None else static_int(start) or 0
+    items = expressions.items_of(interpreter, value)
+    return TupleValue(tuple(TupleValue((constant(k), item)) for k, item in enumerate(items, first)))
+
+
+def indexed(interpreter: Interpreter, value: Any) -> Indexed | None:
+    """What a loop runs over, item by item, where the number of items is only known at run time."""
+    build = interpreter.build
+    value = value if isinstance(value, Indexed) else lists.as_values(interpreter, value)
+    match value:
+        case Indexed():
+            return value
+        case ArrayValue(dims=(_, *_)):
+            held = whole(build.stored(value, "items"))
+            return Indexed(held.dims[0], lambda i: expressions.element(held, i), (held,))
+        case Range(start=start, step=step):
+            if expressions.known_range(value) is None:
+                start, step = build.pin(start, "start"), build.pin(step, "step")
+                at = lambda i: Scalar(affine.add(start, affine.mul(step, i)), weak=True)
+                return Indexed(build.pin(lists.trips_of(value)), at)
+    return None
+
+
+def zipped(interpreter: Interpreter, *values: Any) -> Any:
+    several = [indexed(interpreter, value) for value in values]
+    known = [len(expressions.items_of(interpreter, v)) for v, s in zip(values, several, strict=True) if s is None]
+    if not any(several) or (known and all(isinstance(s.count, Const) for s in several if s is not None)):
+        each = [expressions.items_of(interpreter, value) for value in values]
+        return TupleValue(tuple(TupleValue(items) for items in zip(*each, strict=False)))
+    if known:
+        interpreter.build.refuse(
+            "zip of a tuple or list with an array of a length that is only known at run time",
+            "loop over the tuple, and index the array",
+        )
+    count = several[0].count  # type: ignore[union-attr]
+    for other in several[1:]:
+        count = affine.minimum(count, other.count)  # type: ignore[union-attr]
+    item = lambda i: TupleValue(tuple(s.item(i) for s in several))  # type: ignore[union-attr]
+    held = tuple(array for s in several for array in s.held)  # type: ignore[union-attr]
+    return Indexed(interpreter.build.pin(count), item, held)
+
+
+def turned(interpreter: Interpreter, value: Any) -> Any:
+    if isinstance(value, Range):
+        count = Call("trip_count", (value.start, value.stop, value.step), INT64)
+        if affine.same(value.step, affine.ONE):
+            return Range(affine.sub(value.stop, affine.ONE), affine.sub(value.start, affine.ONE), affine.integer(-1))
+        last = affine.add(
+            value.start, affine.mul(value.step, affine.sub(interpreter.build.capture(count, "n"), affine.ONE))
+        )
+        return Range(last, affine.sub(value.start, value.step), affine.mul(affine.integer(-1), value.step))
+    several = indexed(interpreter, value)
+    if several is not None:
+        last = affine.sub(several.count, affine.ONE)
+        return Indexed(several.count, lambda i: several.item(affine.sub(last, i)), several.held)
+    return TupleValue(tuple(reversed(expressions.items_of(interpreter, value))))
+
+
+def make_dict(interpreter: Interpreter, *parts: Any, **items: Any) -> Any:
+    return records.made_of(interpreter, list(parts), items)
+
+
+def is_instance(interpreter: Interpreter, value: Any, kind: Any) -> Any:
+    return constant(isinstance(sample_of(interpreter, value), expressions.plain(kind)))
+
+
+def static_integer(interpreter: Interpreter, value: Any, what: Static) -> Any:
+    """What a composition needs as a constant."""
+    if not isinstance(value, Scalar) or value.dtype.kind not in "iub":
+        interpreter.build.refuse(f"{what.value} must be an integer", error=ArgumentError)
+    if not value.is_constant:
+        interpreter.build.refuse(f"{what.value} must be a constant", "write the loop yourself")
+    return value
+
+
+BUILTINS: dict[Any, Callable[..., Any]] = {
+    range: make_range, len: length, abs: absolute, pow: power, max: choose_extremum("max"), min: choose_extremum("min"),
+    sum: total, float: to_float, bool: to_bool, complex: to_complex, print: show, tuple: make_tuple(tuple),
+    list: make_tuple(list), enumerate: number_items, zip: zipped, reversed: turned, isinstance: is_instance,
+    dict: make_dict,
+    any: any_or_all(True), all: any_or_all(False), map: mapped, filter: filtered, sorted: in_order,
+    type: type_of_value, hasattr: has_attribute, getattr: get_attribute,
+    callable: is_callable, str: as_text, np.isscalar: is_scalar, np.iterable: is_iterable,
+    math.hypot: length_of_vector,
+    compositions.registry.constant_integer: static_integer,
+}  # fmt: skip

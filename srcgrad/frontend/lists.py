@@ -1,0 +1,593 @@
+"""Lists that change in place, by whatever name; and lists whose length is known at run time only.
+
+ys = []                                  ys = empty(n)
+for i in range(n):                →      for i in range(n):
+    ys.append(f(i))                          ys[i] = f(i)
+
+A list of known length is the tuple of its items (`TupleValue`): a change of it puts another one in its place, wherever
+it is held.  Where a loop or a branch changes its length, it becomes the rows of an array (`Items`), with room for as
+many as there can be.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..ir import affine
+from ..ir.nodes import INT64, Array, Assign, Axis, Call, Const, Expr, Load, Store, Var
+from ..ir.walk import statements, variables
+from . import expressions
+from .aliases import note_twins
+from .arithmetic import cast
+from .values import NONE, ArrayValue, Indexed, Items, Range, Scalar, TupleValue, axes, new_list, static_int, whole
+
+if TYPE_CHECKING:
+    from .interpret import Interpreter
+
+ITS_ITEMS = "write  ys[i] = y  to an array that is allocated ahead of the loop"
+
+
+# ---------------------------------------------------------------------------------------- one list, many names
+
+
+def frames_of(interpreter: Interpreter) -> Iterator[Any]:
+    """The frames of all calls under way, and those that their functions were defined in."""
+    seen: set[int] = set()
+    for frame in interpreter.frames:
+        inner: Any = frame
+        while inner is not None and id(inner) not in seen:
+            seen.add(id(inner))
+            yield inner
+            inner = inner.parent
+
+
+def held(interpreter: Interpreter) -> dict[object, Any]:
+    """Every list that was made here and is held somewhere, by its identity."""
+    out: dict[object, Any] = {}
+
+    def visit(value: Any) -> None:
+        if isinstance(value, (TupleValue, Items)) and value.identity is not None:
+            out[value.identity] = value
+        if isinstance(value, TupleValue):
+            for item in value.items:
+                visit(item)
+
+    for frame in frames_of(interpreter):
+        for value in frame.env.values():
+            visit(value)
+    return out
+
+
+def change(interpreter: Interpreter, identity: object, new: Any) -> None:
+    """Put what a list is now in its place, wherever it is held."""
+
+    def changed(value: Any) -> Any:
+        if isinstance(value, (TupleValue, Items)) and value.identity is identity:
+            return new
+        if isinstance(value, TupleValue):
+            items = tuple(map(changed, value.items))
+            return value if all(map(_is, items, value.items)) else replace(value, items=items)
+        return value
+
+    for frame in frames_of(interpreter):
+        for name, value in frame.env.items():
+            frame.env[name] = changed(value)
+
+
+def _is(x: Any, y: Any) -> bool:
+    return x is y
+
+
+def is_same_list(x: Any, y: Any) -> bool:
+    """Are these two states of one list?"""
+    lists = (TupleValue, Items)
+    return isinstance(x, lists) and isinstance(y, lists) and x.identity is not None and x.identity is y.identity
+
+
+def is_list(value: Any) -> bool:
+    return isinstance(value, Items) or (isinstance(value, TupleValue) and value.kind is list)
+
+
+def is_alike(x: Any, y: Any) -> bool:
+    """Are these groups of as many items, under the same names?"""
+    return isinstance(x, TupleValue) and isinstance(y, TupleValue) and len(x.items) == len(y.items) and x.kind == y.kind
+
+
+def name_of(interpreter: Interpreter, identity: object) -> str:
+    """What to call a list: the first name for it."""
+    for frame in reversed(list(frames_of(interpreter))):
+        for name, value in frame.env.items():
+            if getattr(value, "identity", None) is identity:
+                return name if frame is interpreter.frame else f"{name}_items"
+    return "items"
+
+
+def holders(env: dict[str, Any], identity: object) -> int:
+    """How many names stand for a list."""
+    return sum(getattr(value, "identity", None) is identity for value in env.values())
+
+
+def identity_of_either(interpreter: Interpreter, name: str, x: Any, y: Any) -> object | None:
+    """The identity of a list that is one of two by the path taken: None if it can't be told who else holds it."""
+    if x.identity is y.identity:
+        return x.identity
+    if x.identity is None or y.identity is None:
+        return None
+    alone = all(holders(env, value.identity) <= 1 for env in interpreter.branch_envs for value in (x, y))
+    return object() if alone else None
+
+
+# ---------------------------------------------------------------------------------------------------- methods
+
+
+def method(interpreter: Interpreter, owner: TupleValue | Items, name: str, args: list[Any]) -> Any:
+    """A method that changes the list."""
+    build = interpreter.build
+    check_own(interpreter, owner, f".{name}")
+    if name not in CHANGES:
+        build.refuse(f"the list method .{name} is not supported", "build the list in another way")
+    result, new = CHANGES[name](interpreter, owner, *args)
+    change(interpreter, owner.identity, new)
+    return result
+
+
+def check_own(interpreter: Interpreter, owner: TupleValue | Items, what: str) -> None:
+    """Only a list of which all names are known can change."""
+    if owner.identity is None:
+        interpreter.build.refuse(
+            f"{what} changes a list that comes from outside, or that is one of several by the path taken",
+            "change a copy:  ys = list(ys)",
+        )
+
+
+def extends(interpreter: Interpreter, target: str, value: ast.expr) -> bool:
+    """ys = ys + [y], where nobody else holds ys: as ys += [y]"""
+    match value:
+        case ast.BinOp(left=ast.Name(id=name), op=ast.Add(), right=ast.List() as more) if name == target:
+            owner: Any = interpreter.env.get(name)
+            if not is_list(owner) or owner.identity is None:
+                return False
+            if sum(holders(frame.env, owner.identity) for frame in frames_of(interpreter)) != 1:
+                return False
+            method(interpreter, owner, "extend", [expressions.evaluate(interpreter, more)])
+            return True
+    return False
+
+
+Change = tuple[Any, Any]  # what the method returns, what the list is then
+
+
+def append(interpreter: Interpreter, owner: TupleValue | Items, item: Any) -> Change:
+    if isinstance(owner, Items):
+        return NONE, appended(interpreter, owner, item)
+    return NONE, replace(owner, items=(*owner.items, interpreter.bind_item("t", item)))
+
+
+def extend(interpreter: Interpreter, owner: TupleValue | Items, more: Any) -> Change:
+    if isinstance(owner, Items):
+        for item in expressions.items_of(interpreter, more):
+            owner = appended(interpreter, owner, item)
+        return NONE, owner
+    items = (interpreter.bind_item("t", item) for item in expressions.items_of(interpreter, more))
+    return NONE, replace(owner, items=(*owner.items, *items))
+
+
+def insert(interpreter: Interpreter, owner: TupleValue | Items, place: Any, item: Any) -> Change:
+    owner = _known(interpreter, owner, "insert")
+    items, at = list(owner.items), static_int(place)
+    if at is None:
+        interpreter.build.refuse("the place of .insert must be a constant", ITS_ITEMS)
+    items.insert(at, interpreter.bind_item("t", item))
+    return NONE, replace(owner, items=tuple(items))
+
+
+def pop(interpreter: Interpreter, owner: TupleValue | Items, place: Any = None) -> Change:
+    at = -1 if place is None else static_int(place)
+    if isinstance(owner, Items) and at == -1 and not owner.has_room:
+        last = affine.sub(owner.length, affine.ONE)
+        return item_at(interpreter, owner, last), replace(owner, length=last)
+    owner = _known(interpreter, owner, "pop")
+    items = list(owner.items)
+    if at is None or not -len(items) <= at < len(items):
+        interpreter.build.refuse(f"pop from a list of {len(items)} at a place that it does not have")
+    out = items.pop(at)
+    return out, replace(owner, items=tuple(items))
+
+
+def turn(interpreter: Interpreter, owner: TupleValue | Items) -> Change:
+    owner = _known(interpreter, owner, "reverse")
+    return NONE, replace(owner, items=owner.items[::-1])
+
+
+def clear(interpreter: Interpreter, owner: TupleValue | Items) -> Change:
+    return NONE, TupleValue((), list, owner.identity)
+
+
+def _known(interpreter: Interpreter, owner: TupleValue | Items, name: str) -> TupleValue:
+    if isinstance(owner, Items):
+        interpreter.build.refuse(f".{name} of a list whose length is only known at run time", ITS_ITEMS)
+    return owner
+
+
+# fmt: off
+CHANGES: dict[str, Callable[..., Change]] = {
+    "append": append, "extend": extend, "insert": insert, "pop": pop, "reverse": turn, "clear": clear,
+}
+# fmt: on
+
+
+# -------------------------------------------------------------------------------------- lists as rows of an array
+
+
+@dataclass(frozen=True)
+class Row:
+    """What the items of a list have in common."""
+
+    dtype: np.dtype
+    weak: bool
+    dims: tuple[Expr, ...]
+    inner: Any = None
+
+
+def row_of(interpreter: Interpreter, item: Any) -> Row:
+    """The kind of row that an item takes."""
+    match item:
+        case Scalar():
+            return Row(item.dtype, item.weak, ())
+        case ArrayValue():
+            return Row(item.dtype, False, item.dims)
+        case Items():
+            return Row(item.rows.dtype, item.weak, (item.length, *item.rows.dims[1:]), Items)
+        case TupleValue(items=parts, kind=kind) if kind in (tuple, list) and parts:
+            rows = [row_of(interpreter, part) for part in parts]
+            alike = {(row.dtype, row.weak, row.inner) for row in rows}
+            if len(alike) == 1 and all(row.dims == () for row in rows):
+                return Row(rows[0].dtype, rows[0].weak, (affine.integer(len(parts)),), kind)
+    return interpreter.build.refuse(
+        "a list that grows in a loop holds numbers or arrays of one shape", "keep what differs in lists of its own"
+    )
+
+
+def common_row(interpreter: Interpreter, rows: list[Row]) -> Row:
+    first = rows[0]
+    for row in rows[1:]:
+        if len(row.dims) != len(first.dims) or row.inner is not first.inner:
+            interpreter.build.refuse("the items of a list that grows in a loop must be of one shape")
+        for x, y in zip(first.dims, row.dims, strict=True):
+            if affine.difference(x, y) != 0:
+                interpreter.build.refuse("the items of a list that grows in a loop must be of one shape")
+    weak = all(row.weak for row in rows)
+    return Row(np.result_type(*(row.dtype for row in rows)), weak, first.dims, first.inner)
+
+
+def row_of_list(interpreter: Interpreter, value: TupleValue | Items) -> list[Row]:
+    if isinstance(value, Items):
+        return [Row(value.rows.dtype, value.weak, value.rows.dims[1:], value.inner)]
+    return [row_of(interpreter, item) for item in value.items]
+
+
+def length_of(value: TupleValue | Items) -> Expr:
+    return value.length if isinstance(value, Items) else affine.integer(len(value.items))
+
+
+def most_of(value: TupleValue | Items) -> Expr:
+    return value.most if isinstance(value, Items) else affine.integer(len(value.items))
+
+
+def with_room(interpreter: Interpreter, name: str, value: TupleValue | Items, row: Row, capacity: Expr) -> Array:
+    """The items in an array that has rows for more."""
+    build = interpreter.build
+    rows = build.allocate(name, row.dtype, (build.pin(capacity), *row.dims))
+    fill(interpreter, rows, value)
+    return rows
+
+
+def fill(interpreter: Interpreter, rows: Array, value: TupleValue | Items) -> None:
+    """Put the items of a list into the first rows."""
+    if isinstance(value, Items):
+        held = array_of_items(interpreter, value)
+        interpreter.build.each(held.dims, lambda index: Store(rows, index, cast(held.at(index), rows.dtype)))
+        return
+    for k, item in enumerate(value.items):
+        put(interpreter, rows, affine.integer(k), item)
+
+
+def put(interpreter: Interpreter, rows: Array, place: Expr, item: Any) -> None:
+    """rows[place] = item"""
+    build = interpreter.build
+    if isinstance(item, Scalar):
+        build.emit(Store(rows, (place,), cast(item.expr, rows.dtype)))
+        return
+    value = array_of_items(interpreter, item) if isinstance(item, Items) else expressions.as_array(interpreter, item)
+    build.check_fresh(value.element)
+    place = build.capture(place, "k")
+    build.each(value.dims, lambda index: Store(rows, (place, *index), cast(value.at(index), rows.dtype)))
+    if isinstance(value, ArrayValue):
+        note_twins(interpreter, "", rows, value)  # the list holds the array itself, not a copy
+
+
+def appended(interpreter: Interpreter, owner: Items, item: Any) -> Items:
+    rows = owner.rows
+    row = common_row(interpreter, [*row_of_list(interpreter, owner), row_of(interpreter, item)])
+    if owner.has_room:
+        if row.dtype != rows.dtype or row.weak != owner.weak:
+            raise Grows(owner.identity, row, None)
+        put(interpreter, rows, owner.length, item)
+    elif any(owner.identity in heads for heads in interpreter.list_heads[-1:]):
+        raise Grows(owner.identity, row, affine.ONE)
+    else:
+        rows = with_room(interpreter, rows.name, owner, row, affine.add(owner.most, affine.ONE))
+        put(interpreter, rows, owner.length, item)
+    more, most = affine.add(owner.length, affine.ONE), affine.add(owner.most, affine.ONE)
+    return replace(owner, rows=rows, length=more, most=most, weak=row.weak)
+
+
+def store(interpreter: Interpreter, owner: Items, index: Any, value: Any, op: str | None) -> None:
+    """ys[i] = value.  A list of integers that gets a float becomes a list of floats."""
+    from .numpy import indexing
+
+    if op is not None:
+        value = expressions.binary(interpreter, op, subscripted(interpreter, owner, index), value)
+    row = common_row(interpreter, [*row_of_list(interpreter, owner), row_of(interpreter, value)])
+    if row.dtype != owner.rows.dtype or row.weak != owner.weak:
+        check_own(interpreter, owner, "assigning to an item")
+        if owner.has_room or any(owner.identity in heads for heads in interpreter.list_heads[-1:]):
+            raise Grows(owner.identity, row, None if owner.has_room else affine.ZERO)
+        rows = with_room(interpreter, owner.rows.name, owner, row, owner.most)
+        owner = replace(owner, rows=rows, weak=row.weak)
+        change(interpreter, owner.identity, owner)
+    target = indexing.subscript(interpreter.build, array_of_items(interpreter, owner), [index])
+    indexing.write(interpreter.build, target, as_values(interpreter, value))
+
+
+def array_of_items(interpreter: Interpreter, value: Items) -> ArrayValue:
+    """The list as an array."""
+    dims = (interpreter.build.pin(value.length), *value.rows.dims[1:])
+    return ArrayValue(dims, Load(value.rows, axes(len(dims))))
+
+
+def item_at(interpreter: Interpreter, value: Items, place: Expr) -> Any:
+    """The item at a place that is not negative."""
+    row = value.rows.dims[1:]
+    if not row:
+        return Scalar(Load(value.rows, (place,)), value.weak)
+    place = interpreter.build.capture(place, "k")
+    array = ArrayValue(row, Load(value.rows, (place, *(Axis(k) for k in range(len(row))))))
+    if value.inner is None:
+        return array
+    if value.inner is Items:
+        held = interpreter.build.stored(array, "row")
+        return Items(held, held.dims[0], held.dims[0], value.weak)
+    parts = (Scalar(array.at((affine.integer(k),)), value.weak) for k in range(row[0].value))  # type: ignore[attr-defined]
+    return TupleValue(tuple(parts), value.inner)
+
+
+def subscripted(interpreter: Interpreter, value: Items, index: Any) -> Any:
+    """ys[i], ys[-1], ys[1:]"""
+    from .numpy import indexing
+
+    build, array = interpreter.build, array_of_items(interpreter, value)
+    if isinstance(index, indexing.Slice):
+        part = build.materialize(indexing.subscript(build, array, [index]), "items", copy=True)
+        return Items(part, part.dims[0], part.dims[0], value.weak, value.inner, object())
+    number = static_int(index)
+    if not isinstance(index, Scalar) or index.dtype.kind not in "iub":
+        build.refuse("a list is indexed by an integer or a slice")
+    if number is not None and number < 0:
+        return item_at(interpreter, value, affine.add(value.length, affine.integer(number)))
+    if number is None and not build.is_at_least(index.expr, 0):
+        out = indexing.subscript(build, array, [index])
+        if value.inner is None:
+            return out if out.ndim else Scalar(out.element, value.weak)
+    return item_at(interpreter, value, cast(index.expr, INT64))
+
+
+def repeated(interpreter: Interpreter, value: TupleValue, count: Scalar) -> Items:
+    """[0.0] * n"""
+    build = interpreter.build
+    row = common_row(interpreter, row_of_list(interpreter, value))
+    size = len(value.items)
+    times = build.pin(affine.maximum(build.pin(cast(count.expr, INT64)), affine.ZERO))
+    rows = build.allocate("items", row.dtype, (affine.mul(times, affine.integer(size)), *row.dims))
+    for k, item in enumerate(value.items):
+        part = expressions.as_array(interpreter, item) if not isinstance(item, Scalar) else ArrayValue((), item.expr)
+        held = whole(build.materialize(part, "t")) if part.ndim else part
+        place = lambda i, k=k: affine.add(affine.mul(i, affine.integer(size)), affine.integer(k))
+        store = lambda index, v=held, at=place: Store(
+            rows, (at(index[0]), *index[1:]), cast(v.at(index[1:]), row.dtype)
+        )
+        build.each((times, *part.dims), store)
+    return Items(rows, rows.dims[0], rows.dims[0], row.weak, row.inner, object())
+
+
+def as_values(interpreter: Interpreter, value: Any) -> Any:
+    """What NumPy makes of an argument: lists of run-time length are arrays to it."""
+    if isinstance(value, Items):
+        return array_of_items(interpreter, value)
+    if isinstance(value, Indexed) and not isinstance(value.count, Const):
+        from .comprehensions import collected
+
+        return array_of_items(interpreter, collected(interpreter, value))
+    if isinstance(value, TupleValue) and any(isinstance(item, (Items, TupleValue)) for item in value.items):
+        return replace(value, items=tuple(as_values(interpreter, item) for item in value.items))
+    return value
+
+
+def copied(interpreter: Interpreter, value: Any) -> Any:
+    """list(xs)"""
+    if isinstance(value, Indexed) and not isinstance(value.count, Const):
+        from .comprehensions import collected
+
+        return collected(interpreter, value)
+    known = isinstance(value, Items) and not isinstance(value.length, Const)
+    if known or (isinstance(value, ArrayValue) and value.ndim and not isinstance(value.dims[0], Const)):
+        weak, inner = (value.weak, value.inner) if isinstance(value, Items) else (False, None)
+        rows = interpreter.build.materialize(as_values(interpreter, value), "items", copy=True)
+        return Items(rows, rows.dims[0], rows.dims[0], weak, inner, object())
+    return new_list(expressions.items_of(interpreter, value))
+
+
+# ------------------------------------------------------------------------------------- loops that change lists
+
+
+class Changed(Exception):
+    """A loop changes lists from ahead of it: to be tried again with what they are in variables of their own."""
+
+    def __init__(self, identities: set[object]) -> None:
+        self.identities = identities
+
+
+class Grows(Exception):
+    """A loop changes the length of a list: to be tried again with room for all of its items.
+
+    `each`: by how much an iteration makes it longer at most (None: as was known before).
+    """
+
+    def __init__(self, identity: object, row: Row, each: Expr | None) -> None:
+        self.identity, self.row, self.each = identity, row, each
+
+
+class WrittenOut(Exception):
+    """A loop with few iterations makes a list longer: its length stays known where the loop is written out."""
+
+
+@dataclass(frozen=True)
+class Growth:
+    row: Row
+    each: Expr
+
+
+def trips_of(rng: Range) -> Expr:
+    """How often a loop over this range runs."""
+    if affine.same(rng.step, affine.ONE):
+        count = affine.sub(rng.stop, rng.start)
+        return count if affine.is_at_least(count, 0) else affine.maximum(count, affine.ZERO)
+    return Call("trip_count", (rng.start, rng.stop, rng.step), INT64)
+
+
+def enter(interpreter: Interpreter, name: str, value: TupleValue | Items, growth: Growth, trips: Expr | None) -> Items:
+    """The list at the head of a loop that makes it longer."""
+    build = interpreter.build
+    if trips is None:
+        build.refuse(
+            f"{name} grows in a while loop, so its length is not known ahead of it",
+            "allocate an array that is long enough, and count",
+        )
+    start = length_of(value)
+    if isinstance(value, Items) and value.has_room:
+        rows = value.rows
+    else:
+        start = build.capture(start, "n")
+        capacity = affine.add(most_of(value), affine.mul(trips, growth.each))
+        rows = with_room(interpreter, name, value, growth.row, capacity)
+    counter = build.variable(f"{name}_length", start)
+    build.mutable.add(counter)
+    build.lower[counter] = 0
+    return Items(rows, counter, counter, growth.row.weak, growth.row.inner, value.identity, has_room=True)
+
+
+@dataclass(frozen=True)
+class Inside:
+    """Of the loop that is interpreted; `steady`: the lists that every iteration makes longer by as much."""
+
+    over: Range | None
+    index: Var | None
+    steady: set[object]
+
+
+def close(
+    interpreter: Interpreter,
+    name: str,
+    entry: TupleValue | Items,
+    end: TupleValue | Items,
+    growth: Growth | None,
+    loop: Inside,
+) -> None:
+    """At the end of the body: how many items did the iteration add?  Raises `Grows` where more was learnt."""
+    added = affine.sub(most_of(end), most_of(entry))
+    each = _at_most(added, loop)
+    inside = {s.var for s in statements(tuple(interpreter.build.block)) if isinstance(s, Assign)} | {loop.index}
+    if variables(each) & inside:
+        interpreter.build.refuse(
+            f"{name} grows by another number of items in each iteration, so its length is not known ahead", ITS_ITEMS
+        )
+    if isinstance(each, Const) and each.value < 0:
+        interpreter.build.refuse(f"{name} gets shorter in a loop, which is not supported")
+    if growth is None or not affine.same(growth.each, each):
+        row = common_row(interpreter, [*row_of_list(interpreter, entry), *row_of_list(interpreter, end)])
+        if any(variables(dim) & inside for dim in row.dims):
+            interpreter.build.refuse(f"the shape of the items of {name} is only known inside the loop", ITS_ITEMS)
+        raise Grows(end.identity, row, each)
+    if each == added and affine.same(length_of(end), most_of(end)):
+        loop.steady.add(end.identity)
+
+
+def _at_most(count: Expr, loop: Inside) -> Expr:
+    """A bound of a number of items that depends on the index of the loop: what it is at one of the ends."""
+    index, over = loop.index, loop.over
+    if index is None or over is None or index not in variables(count) or not affine.same(over.step, affine.ONE):
+        return count
+    terms, constant = affine.affine(count)
+    out: Expr = affine.integer(constant)
+    for term, times in terms:
+        match term:
+            case Call(op="maximum", args=(x, Const() as least)) if times > 0:
+                bound = affine.maximum(_at_most(x, loop), least)
+            case _ if term == index:
+                bound = affine.sub(over.stop, affine.ONE) if times > 0 else over.start
+            case _:
+                bound = term
+        out = affine.add(out, affine.mul(affine.integer(times), bound))
+    return out
+
+
+def leave(interpreter: Interpreter, before: Any, inside: Items, growth: Growth, trips: Expr, steady: bool) -> Items:
+    """The list after the loop: `steady` if every iteration added as many items."""
+    build = interpreter.build
+    had_room = isinstance(before, Items) and before.has_room
+    added = affine.mul(trips, growth.each)
+    most = affine.add(most_of(before), added)
+    length = affine.add(length_of(before), added)
+    if not steady:
+        assert isinstance(inside.length, Var)
+        length = build.variable("n", inside.length)
+        build.lower[length] = 0
+    return replace(inside, length=length, most=most, has_room=had_room)
+
+
+# --------------------------------------------------------------------------------- branches that change lists
+
+
+def merge(
+    interpreter: Interpreter, name: str, x: tuple[list[Any], Any], y: tuple[list[Any], Any], same: Callable[..., Any]
+) -> Items:
+    """One list for what has another length at the end of each branch; `same` merges numbers."""
+    build = interpreter.build
+    sides = [x, y]
+    values = [value for _, value in sides]
+    if not (all(isinstance(v, Items) for v in values) and values[0].rows == values[1].rows):
+        row = common_row(interpreter, [row for v in values for row in row_of_list(interpreter, v)])
+        capacity = affine.maximum(most_of(values[0]), most_of(values[1]))
+        inside = {s.var for block, _ in sides for s in statements(tuple(block)) if isinstance(s, Assign)}
+        if any(variables(e) & inside for e in (capacity, *row.dims)):
+            build.refuse(f"the length of {name} depends on the path taken", ITS_ITEMS)
+        rows = build.allocate(name, row.dtype, (build.pin(capacity), *row.dims))
+        for block, value in sides:
+            with build.into(block):
+                fill(interpreter, rows, value)
+        has_room = False
+    else:
+        row, rows = row_of_list(interpreter, values[0])[0], values[0].rows
+        has_room = values[0].has_room
+    lengths = [Scalar(length_of(value), weak=True) for value in values]
+    length = lengths[0]
+    if not affine.same(lengths[0].expr, lengths[1].expr):
+        length = same(interpreter, f"{name}_length", (x[0], lengths[0]), (y[0], lengths[1]))
+        build.lower[length.expr] = 0
+    most = affine.maximum(most_of(values[0]), most_of(values[1]))
+    return Items(rows, length.expr, most, row.weak, row.inner, values[0].identity, has_room)

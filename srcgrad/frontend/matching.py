@@ -1,0 +1,77 @@
+"""`match` as `if`: a pattern is a test, and names that it binds.
+
+match n:                      if n == 0: …
+    case 0: …          →      elif n == 1 or n == 2: …
+    case 1 | 2: …             else: k = n; …
+    case k: …
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+
+def matched(stmt: ast.Match, subject: str) -> list[ast.stmt]:
+    """The subject in a name, and the cases as branches on it."""
+    out: list[ast.stmt] = []
+    for case in reversed(stmt.cases):
+        tests, names = _pattern(case.pattern, ast.Name(subject, ast.Load()))
+        if case.guard is not None:
+            tests += [ast.List([ast.NamedExpr(ast.Name(n, ast.Store()), value)], ast.Load()) for n, value in names]
+            tests.append(case.guard)
+            names = []
+        body: list[ast.stmt] = [ast.Assign([ast.Name(name, ast.Store())], value) for name, value in names]
+        body += case.body
+        out = [ast.If(_all(tests), body, out)] if tests else body
+    first = ast.Assign([ast.Name(subject, ast.Store())], stmt.subject)
+    every: list[ast.stmt] = [first, *out]
+    for made in every:
+        for node in ast.walk(made):
+            if not hasattr(node, "lineno") and isinstance(node, (ast.expr, ast.stmt)):
+                ast.copy_location(node, stmt)
+    return every
+
+
+def _all(tests: list[ast.expr]) -> ast.expr:
+    return tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
+
+
+def _call(function: Any, *args: ast.expr) -> ast.expr:
+    return ast.Call(ast.Constant(function), list(args), [])
+
+
+def _equal(value: ast.expr, other: ast.expr) -> ast.expr:
+    return ast.Compare(value, [ast.Eq()], [other])
+
+
+def _pattern(pattern: ast.pattern, value: ast.expr) -> tuple[list[ast.expr], list[tuple[str, ast.expr]]]:
+    """The tests that a value has to pass, and the names that it is then bound to."""
+    match pattern:
+        case ast.MatchValue(value=constant):
+            return [_equal(value, constant)], []
+        case ast.MatchSingleton(value=constant):
+            return [ast.Compare(value, [ast.Is()], [ast.Constant(constant)])], []
+        case ast.MatchAs(pattern=inner, name=name):
+            tests, names = _pattern(inner, value) if inner is not None else ([], [])
+            return tests, names + ([(name, value)] if name is not None else [])
+        case ast.MatchOr(patterns=patterns):
+            sides = [_pattern(inner, value) for inner in patterns]
+            if not any(names for _, names in sides):
+                if not all(tests for tests, _ in sides):
+                    return [], []
+                return [ast.BoolOp(ast.Or(), [_all(tests) for tests, _ in sides])], []
+        case ast.MatchClass(cls=cls, patterns=[], kwd_patterns=[]):
+            return [_call(isinstance, value, cls)], []
+        case ast.MatchClass(cls=cls, patterns=[inner], kwd_patterns=[]):
+            tests, names = _pattern(inner, value)
+            return [_call(isinstance, value, cls), *tests], names
+        case ast.MatchSequence(patterns=patterns) if not any(isinstance(p, ast.MatchStar) for p in patterns):
+            kinds: ast.expr = ast.Constant((tuple, list))  # type: ignore[arg-type]
+            tests = [_call(isinstance, value, kinds), _equal(_call(len, value), ast.Constant(len(patterns)))]
+            names = []
+            for k, inner in enumerate(patterns):
+                more, bound = _pattern(inner, ast.Subscript(value, ast.Constant(k), ast.Load()))
+                tests, names = tests + more, names + bound
+            return tests, names
+    raise NotImplementedError("numbers, strings, names, `_`, `a | b`, tuples and classes without arguments are matched")

@@ -1,0 +1,197 @@
+"""Dicts with keys that are known, and objects with attributes: groups of values by name.
+
+d = {"w": w, "b": b}      →      (w, b), with the keys beside them: d["w"] is evaluated away
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ArgumentError
+from . import calls, expressions, lists
+from .types import DictKind, RecordKind
+from .values import NONE, Bound, Static, TupleValue, constant, new_dict
+
+if TYPE_CHECKING:
+    from .interpret import Interpreter
+
+
+def is_dict(value: Any) -> bool:
+    return isinstance(value, TupleValue) and isinstance(value.kind, DictKind)
+
+
+def is_record(value: Any) -> bool:
+    return isinstance(value, TupleValue) and isinstance(value.kind, RecordKind)
+
+
+def as_dict(value: TupleValue) -> dict[Any, Any]:
+    return dict(zip(value.kind.keys, value.items, strict=True))
+
+
+def key_of(interpreter: Interpreter, value: Any) -> Any:
+    """A key, which must be known."""
+    key = expressions.plain(value)
+    if not isinstance(key, (str, int)):
+        interpreter.build.refuse("the keys of a dict are strings or integers that are known when f is compiled")
+    return key
+
+
+def item(interpreter: Interpreter, owner: TupleValue, index: Any) -> Any:
+    """d[key]"""
+    key = key_of(interpreter, index)
+    if key not in owner.kind.keys:
+        interpreter.build.refuse(f"KeyError: {key!r}", f"the keys are {', '.join(map(repr, owner.kind.keys))}")
+    return as_dict(owner)[key]
+
+
+def with_items(owner: TupleValue, items: dict[Any, Any]) -> TupleValue:
+    """The same object with these items."""
+    kind = replace(owner.kind, keys=tuple(items))
+    return replace(owner, items=tuple(items.values()), kind=kind)
+
+
+def store(interpreter: Interpreter, owner: TupleValue, key: Any, value: Any, what: str) -> None:
+    """d[key] = value, or owner.key = value"""
+    lists.check_own(interpreter, owner, what)
+    hint = f"{key}" if isinstance(key, str) and key.isidentifier() else "t"
+    items = as_dict(owner) | {key: interpreter.bind_item(hint, value)}
+    assert owner.identity is not None
+    lists.change(interpreter, owner.identity, with_items(owner, items))
+
+
+def made_of(interpreter: Interpreter, parts: list[Any], more: dict[str, Any]) -> TupleValue:
+    """dict(...)"""
+    items: dict[Any, Any] = {}
+    for part in parts:
+        if is_dict(part):
+            items |= as_dict(part)
+            continue
+        for pair in expressions.items_of(interpreter, part):
+            key, value = expressions.items_of(interpreter, pair)
+            items[key_of(interpreter, key)] = value
+    return new_dict({key: interpreter.bind_item("t", value) for key, value in (items | more).items()})
+
+
+def method(interpreter: Interpreter, owner: TupleValue, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """A method of a dict."""
+    build, items = interpreter.build, as_dict(owner)
+    match name, args:
+        case "keys", []:
+            return TupleValue(tuple(map(constant, items)))
+        case "values", []:
+            return TupleValue(tuple(items.values()))
+        case "items", []:
+            return TupleValue(tuple(TupleValue((constant(key), value)) for key, value in items.items()))
+        case "copy", []:
+            return new_dict(items)
+        case "get", [key, *rest]:
+            return items.get(key_of(interpreter, key), rest[0] if rest else NONE)
+        case "setdefault", [key, value]:
+            if key_of(interpreter, key) not in items:
+                store(interpreter, owner, key_of(interpreter, key), value, ".setdefault")
+                return value
+            return items[key_of(interpreter, key)]
+        case "update", _:
+            for key, value in as_dict(made_of(interpreter, args, kwargs)).items():
+                store(interpreter, _now(interpreter, owner), key, value, ".update")
+            return NONE
+        case "pop", [key, *rest]:
+            found = key_of(interpreter, key)
+            if found not in items and rest:
+                return rest[0]
+            value = item(interpreter, owner, key)
+            remove(interpreter, owner, found)
+            return value
+    return build.refuse(f"the dict method .{name} is not supported")
+
+
+def _now(interpreter: Interpreter, owner: TupleValue) -> TupleValue:
+    return lists.held(interpreter).get(owner.identity, owner)
+
+
+def remove(interpreter: Interpreter, owner: TupleValue, key: Any) -> None:
+    """del d[key]"""
+    lists.check_own(interpreter, owner, "taking out an item")
+    if key not in owner.kind.keys:
+        interpreter.build.refuse(f"KeyError: {key!r}")
+    assert owner.identity is not None
+    items = {k: v for k, v in as_dict(owner).items() if k != key}
+    lists.change(interpreter, owner.identity, with_items(owner, items))
+
+
+# ----------------------------------------------------------------------------------------------------- objects
+
+
+def attribute(interpreter: Interpreter, owner: TupleValue, name: str) -> Any:
+    """An attribute of an object: one of its own, or what its class makes of the name."""
+    cls = owner.kind.cls
+    if name in owner.kind.keys:
+        return as_dict(owner)[name]
+    found = inspect.getattr_static(cls, name, None)
+    if isinstance(found, property):
+        return calls.call_function(interpreter, found.fget, [owner], {})
+    if isinstance(found, staticmethod):
+        return Static(found.__func__)
+    if isinstance(found, classmethod):
+        return Bound(found.__func__, (Static(cls),))
+    plain = calls.unwrap(found) if callable(found) else found
+    if inspect.isfunction(plain):
+        return Bound(plain, (owner,))
+    if found is None:
+        interpreter.build.refuse(f"{cls.__name__} has no attribute {name!r}", error=ArgumentError)
+    return interpreter.outside(name, (id(cls), name), lambda: getattr(cls, name))
+
+
+def is_made_here(cls: Any) -> bool:
+    """A class of the user's whose instances are no more than their attributes."""
+    if not isinstance(cls, type) or not cls.__flags__ & (1 << 9) or issubclass(cls, BaseException):
+        return False
+    plain = all(base.__flags__ & (1 << 9) for base in cls.__mro__[:-1])
+    return plain and cls.__module__.split(".")[0] not in ("numpy", "scipy", "numba") and type(cls) is type
+
+
+def construct(interpreter: Interpreter, cls: type, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Point(x, y), of a dataclass or a plain class."""
+    name = f".made_{id(args)}"
+    env = interpreter.env
+    env[name] = TupleValue((), RecordKind(cls, ()), object())
+    try:
+        if dataclasses.is_dataclass(cls) and "__init__" in vars(cls) and not inspect.isfunction(_written(cls)):
+            for field, value in _fields(interpreter, cls, args, kwargs).items():
+                store(interpreter, env[name], field, value, "the constructor")
+            after: Callable[..., Any] | None = getattr(cls, "__post_init__", None)
+            if after is not None:
+                calls.call_function(interpreter, after, [env[name]], {})
+        elif inspect.isfunction(cls.__init__):  # type: ignore[misc]
+            calls.call_function(interpreter, cls.__init__, [env[name], *args], kwargs)  # type: ignore[misc]
+        elif args or kwargs:
+            interpreter.build.refuse(f"{cls.__name__}() takes no arguments", error=ArgumentError)
+        return env[name]
+    finally:
+        env.pop(name, None)
+
+
+def _written(cls: type) -> Any:
+    """The `__init__` that the user wrote, if it is not the dataclass's own."""
+    init = vars(cls)["__init__"]
+    return init if init.__code__.co_filename != "<string>" else None
+
+
+def _fields(interpreter: Interpreter, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    try:
+        bound = inspect.signature(cls).bind(*args, **kwargs)
+    except TypeError as problem:
+        interpreter.build.refuse(f"{cls.__name__}: {problem}", error=ArgumentError)
+    out = {}
+    for field in dataclasses.fields(cls):
+        if field.name in bound.arguments:
+            out[field.name] = bound.arguments[field.name]
+        elif field.default is not dataclasses.MISSING:
+            out[field.name] = constant(field.default)
+        elif field.default_factory is not dataclasses.MISSING:
+            out[field.name] = calls.apply(interpreter, Static(field.default_factory), [], {})
+    return out

@@ -1,0 +1,260 @@
+"""Dicts, dataclasses, tuples, lists and objects as arguments, results and cotangents; methods, partials, static=."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from srcgrad import grad
+from srcgrad.errors import ArgumentError, ShapeError, UnsupportedError
+
+X = np.array([1.0, 2.0, 3.0])
+
+
+@dataclass
+class Layer:
+    w: Any
+    b: Any = 0.5
+    name: str = "layer"
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    w: Any
+    n: int = 2
+
+
+class Model:
+    def __init__(self, w: Any) -> None:
+        self.w = w
+        self.steps = 3
+
+    def energy(self, x: Any) -> Any:
+        return (self.w * x**2).sum() * self.steps
+
+    def __call__(self, x: Any) -> Any:
+        return self.energy(x) + self.w[0] * x[1]
+
+    @grad(jit=False)
+    def decorated(self, x: Any) -> Any:
+        return self.energy(x)
+
+
+class Pair(NamedTuple):
+    a: Any
+    b: Any
+
+
+def affine(params, x):
+    return ((params["w"] @ x + params["b"]) ** 2).sum()
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+def test_dict_of_arrays(jit: bool) -> None:
+    params = {"w": np.arange(6.0).reshape(2, 3), "b": np.ones(2), "n": 3}
+    f = grad(affine, jit=jit)
+    residual = params["w"] @ X + params["b"]
+    params_b, x_b = f.backward(params, X)
+    assert f(params, X) == pytest.approx((residual**2).sum())
+    assert list(params_b) == ["w", "b"]  # n is an integer
+    np.testing.assert_allclose(params_b["w"], 2 * np.outer(residual, X))
+    np.testing.assert_allclose(params_b["b"], 2 * residual)
+    np.testing.assert_allclose(x_b, 2 * params["w"].T @ residual)
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+def test_dict_as_result(jit: bool) -> None:
+    f = grad(lambda x: {"y": x * 2, "z": (x[0], [x[1] ** 2])}, jit=jit)
+    y = f(X)
+    assert list(y) == ["y", "z"] and y["z"] == (1.0, [4.0]) and y["y"].tolist() == [2, 4, 6]
+    v = {"z": (10.0, [100.0]), "y": np.array([1.0, 2.0, 3.0])}  # in another order
+    assert f.backward(X, v).tolist() == [12.0, 404.0, 6.0]
+    assert f.vjp(X)[1](v).tolist() == [12.0, 404.0, 6.0]
+    with pytest.raises(ShapeError, match="a dict with y:"):
+        f.backward(X, {"y": X, "w": (1.0, [1.0])})
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+def test_dataclass(jit: bool) -> None:
+    f = grad(lambda layer, x: (layer.w * x).sum() * layer.b, jit=jit)
+    layer_b, x_b = f.backward(Layer(np.ones(3), 2.0), X)
+    assert isinstance(layer_b, Layer) and layer_b.name is None and layer_b.b == 6.0
+    assert layer_b.w.tolist() == [2, 4, 6] and x_b.tolist() == [2, 2, 2]
+    g = grad(lambda p: p.w**p.n, jit=jit)
+    assert g.backward(Frozen(3.0)) == Frozen(6.0, None)  # type: ignore[arg-type]
+
+
+def test_result_of_a_dataclass_and_its_cotangent() -> None:
+    f = grad(lambda x: Frozen(x * 2, x[0]), jit=False)
+    y = f(X)
+    assert isinstance(y, Frozen) and y.w.tolist() == [2, 4, 6] and y.n == 1.0
+    assert f.backward(X, Frozen(np.ones(3), 1.0)).tolist() == [3, 2, 2]  # type: ignore[arg-type]
+
+
+def test_object_as_argument() -> None:
+    model_b, x_b = grad(lambda model, x: model(x), jit=False).backward(Model(np.ones(3)), X)
+    assert isinstance(model_b, Model) and model_b.steps is None
+    assert model_b.w.tolist() == [5.0, 12.0, 27.0] and x_b.tolist() == [6.0, 13.0, 18.0]
+
+
+def test_nested_structures() -> None:
+    f = grad(lambda p, layers: p.a * p.b["k"] + sum((w @ X).sum() for w in layers), jit=False)
+    p_b, layers_b = f.backward(Pair(2.0, {"k": 3.0}), [np.ones((2, 3)), np.ones((1, 3))])
+    assert p_b == Pair(3.0, {"k": 2.0})
+    assert isinstance(layers_b, list) and [w.shape for w in layers_b] == [(2, 3), (1, 3)]
+
+
+def test_list_as_result() -> None:
+    f = grad(lambda x: [x[i] * 2 for i in range(3)], jit=False)
+    assert f(X) == [2.0, 4.0, 6.0]
+    assert f.backward(X, [1.0, 2.0, 3.0]).tolist() == [2, 4, 6]
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+def test_bound_methods_see_what_the_object_holds_now(jit: bool) -> None:
+    model = Model(np.ones(3))
+    f = grad(model.energy, jit=jit)
+    assert f.backward(X).tolist() == [6, 12, 18]
+    model.w = model.w * 2
+    assert f.backward(X).tolist() == [12, 24, 36]
+    model.steps = 1
+    assert f.backward(X).tolist() == [4, 8, 12]
+    assert grad(model, jit=jit).backward(X).tolist() == [4, 10, 12]
+
+
+def test_decorated_method() -> None:
+    one, two = Model(np.ones(3)), Model(np.zeros(3))
+    assert one.decorated(X) == 42.0 and two.decorated(X) == 0.0
+    assert one.decorated.backward(X).tolist() == [6, 12, 18]
+    assert Model.decorated.backward(one, X)[0].w.tolist() == [3, 12, 27]
+
+
+def scaled(x, a, power=2.0):
+    return (a * x**power).sum()
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+def test_partial(jit: bool) -> None:
+    f = grad(functools.partial(scaled, a=X, power=3.0), jit=jit)
+    assert f.backward(X).tolist() == [3.0, 24.0, 81.0]
+    g = grad(functools.partial(scaled, X), jit=jit, wrt="a")
+    assert g.backward(X).tolist() == [1.0, 4.0, 9.0]
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+def test_static(jit: bool) -> None:
+    def f(a, axis, mode="squares"):
+        return (a.sum(axis=axis) ** 2).sum() if mode == "squares" else a.sum()
+
+    g = grad(f, static=("axis", "mode"), jit=jit)
+    a = np.arange(6.0).reshape(2, 3)
+    assert g.backward(a, 0).tolist() == [[6, 10, 14]] * 2
+    assert g.backward(a, axis=1).tolist() == [[6] * 3, [24] * 3]
+    assert g.backward(a, (0, 1)).tolist() == [[30] * 3] * 2
+    assert g.backward(a, 0, mode="sum").tolist() == [[1] * 3] * 2
+    assert g(a, 0) == f(a, 0) and g(a, 1) == f(a, 1)
+
+
+def test_static_is_checked() -> None:
+    with pytest.raises(ValueError, match="static='n'"):
+        grad(scaled, static="n")
+    with pytest.raises(ArgumentError, match="static argument power is a list"):
+        grad(scaled, static="power", jit=False)(X, X, [1])
+
+
+def test_pickling() -> None:
+    f = pickle.loads(pickle.dumps(grad(scaled, wrt="x", jit=False)))  # the name `scaled` is that of the plain function
+    assert f.backward(X, X).tolist() == [2.0, 8.0, 18.0]
+    g = pickle.loads(pickle.dumps(grad(Model(X).energy, jit=False)))
+    assert g.backward(X).tolist() == [6.0, 24.0, 54.0]
+
+
+def test_what_a_decorator_does_counts() -> None:
+    def twice(function):
+        @functools.wraps(function)
+        def wrapped(*args):
+            return function(*args) * 2
+
+        return wrapped
+
+    @twice
+    def f(x):
+        return (x * x).sum()
+
+    assert grad(f, jit=False).backward(X).tolist() == [4.0, 8.0, 12.0]
+
+
+# What is refused ----------------------------------------------------------------------------------------------
+
+
+def grows_in_while(x):
+    ys = []
+    while len(ys) < 3:  # here
+        ys.append(x[0])
+    return sum(ys)
+
+
+def list_of_unknown_length(x):
+    return [xi * 2 for xi in x]
+
+
+def list_of_mixed_shapes(x):
+    ys = []
+    for i in range(len(x)):  # here
+        ys.append(x[i])
+        ys.append(x)
+    return ys
+
+
+def item_written_later(x):
+    ys = []
+    for i in range(len(x)):
+        u = x * i
+        ys.append(u)
+        u += 1.0
+    return sum(ys).sum()
+
+
+def catches(x):
+    try:
+        return 1.0 / x[0]
+    except ZeroDivisionError:
+        return x[0]
+
+
+def changes_a_global(x):
+    global COUNT
+    COUNT = x
+    return x
+
+
+def changes_an_argument(x, d):
+    d["y"] = x
+    return x
+
+
+@pytest.mark.parametrize(
+    "function, text",
+    [
+        (grows_in_while, "ys grows in a while loop"),
+        (list_of_unknown_length, "a list whose length is only known at run time"),
+        (list_of_mixed_shapes, "of one shape"),
+        (item_written_later, "may or may not be the array that was written"),
+        (catches, "`except`"),
+        (changes_a_global, "COUNT is global and assigned to"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_refused(function: Any, text: str) -> None:
+    with pytest.raises(UnsupportedError, match=text):
+        grad(function, jit=False)(X)
+
+
+def test_arguments_do_not_change() -> None:
+    with pytest.raises(UnsupportedError, match="comes from outside"):
+        grad(changes_an_argument, jit=False).backward(X, {"x": X}, X)
