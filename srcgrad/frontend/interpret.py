@@ -469,9 +469,10 @@ class Interpreter:
         new = replace(array, name=build.names.fresh(name))
         build.names.taken.discard(array.name)
         build.block[mark:] = [rename_array_in(stmt, array, new) for stmt in build.block[mark:]]
-        build.contiguous.add(new.name)
-        if array.name in build.uncertain:
-            build.uncertain = build.uncertain - {array.name} | {new.name}
+        for known in (build.contiguous, build.uncertain, build.turned):  # the old name is free for other arrays
+            if array.name in known:
+                known.discard(array.name)
+                known.add(new.name)
         build.roots = {k: (new.name if v == array.name else v) for k, v in build.roots.items() if k != array.name}
         build.roots[new.name] = new.name
         current = lambda name: new.name if name == array.name else name

@@ -59,7 +59,9 @@ def batch_norm(x, eps=1e-5):
     return (x - mean) / np.sqrt(std + eps)
 
 
-@program(lambda n: (real(n, 5, 5, 3), real(1, 1, 3, 2), real(3, 3, 2, 2), real(1, 1, 2, 3)), small=2, large=8)
+@program(
+    lambda n: (real(n, 5, 5, 3), real(1, 1, 3, 2), real(3, 3, 2, 2), real(1, 1, 2, 3)), small=2, large=8, width=1e-4
+)
 def residual_block(x, conv1, conv2, conv3):
     """1 by 1, 3 by 3 with padding, 1 by 1, and round it all."""
     padded = np.zeros((x.shape[0], x.shape[1] + 2, x.shape[2] + 2, conv1.shape[3]), dtype=x.dtype)

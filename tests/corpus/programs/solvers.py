@@ -178,7 +178,9 @@ def kalman_filter(measured, state, dt, process, noise):
     return loss
 
 
-@program(lambda n: (real(n, low=0.1, high=0.9), real(n), real(2 * n, low=0.05, high=0.95)), small=6, large=500)
+@program(
+    lambda n: (real(n, low=0.1, high=0.9), real(n), real(2 * n, low=0.05, high=0.95)), small=6, large=500, width=1e-3
+)
 def natural_cubic_spline(steps, y, at):
     """Knots of any spacing; the second derivatives by Thomas' algorithm; evaluated where it is asked for."""
     x = np.cumsum(steps)
