@@ -51,7 +51,7 @@ def from_arrow(arrow: str) -> Callable[..., Any]:
 
 def leaves(structure: Any) -> Iterator[Any]:
     """The leaves of a nested tuple, in order."""
-    if isinstance(structure, tuple):
+    if isinstance(structure, tuple | list):
         for item in structure:
             yield from leaves(item)
     else:
@@ -60,8 +60,8 @@ def leaves(structure: Any) -> Iterator[Any]:
 
 def mapped(function: Callable[[Any], Any], structure: Any) -> Any:
     """The same structure with `function` applied to each leaf."""
-    if isinstance(structure, tuple):
-        return tuple(mapped(function, item) for item in structure)
+    if isinstance(structure, tuple | list):
+        return type(structure)(mapped(function, item) for item in structure)
     return function(structure)
 
 
@@ -74,8 +74,8 @@ def is_inexact(leaf: Any) -> bool:
 
 def fresh(value: Any) -> Any:
     """A copy with the same memory layout, negative strides and gaps included."""
-    if isinstance(value, tuple):
-        return tuple(fresh(item) for item in value)
+    if isinstance(value, tuple | list):
+        return type(value)(fresh(item) for item in value)
     if isinstance(value, np.ndarray) and value.ndim and not value.flags.c_contiguous and not value.flags.f_contiguous:
         out = strided_like(value)
         out[...] = value
@@ -91,8 +91,8 @@ def strided_like(value: np.ndarray) -> np.ndarray:
 
 def widened(value: Any) -> Any:
     """The same arguments in double precision."""
-    if isinstance(value, tuple):
-        return tuple(widened(item) for item in value)
+    if isinstance(value, tuple | list):
+        return type(value)(widened(item) for item in value)
     if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "fc":
         out = fresh(value) if isinstance(value, np.ndarray) else value
         return out.astype(WIDE[out.dtype]) if out.dtype in WIDE else out
@@ -177,7 +177,7 @@ def moved(args: Any, direction: Any, step: float) -> Any:
         return type(leaf)(leaf + step * along)
 
     def walk(a: Any, d: Any) -> Any:
-        return tuple(map(walk, a, d)) if isinstance(a, tuple) else move(a, d)
+        return type(a)(map(walk, a, d)) if isinstance(a, tuple | list) else move(a, d)
 
     return walk(args, direction)
 

@@ -132,8 +132,8 @@ class Case:
 def made(argument: Any, rng: np.random.Generator, dtype: np.dtype) -> Any:
     if isinstance(argument, Real | Complex | Number | Values):
         return argument.make(rng, dtype)
-    if isinstance(argument, tuple):
-        return tuple(made(item, rng, dtype) for item in argument)
+    if isinstance(argument, tuple | list):
+        return type(argument)(made(item, rng, dtype) for item in argument)
     return copy.deepcopy(argument)
 
 

@@ -289,6 +289,19 @@ def vectorize(build: Builder, pyfunc: Any) -> Any:
     return Method(pyfunc, ".vectorized")  # see rules.compositions.creation
 
 
+@rule(np.result_type, np.promote_types)
+def result_type(build: Builder, *arrays_and_dtypes: Any) -> Any:
+    """The dtype that NumPy's arithmetic gives to these operands."""
+    kinds = [_kind(build, value) for value in arrays_and_dtypes]
+    return Static(np.result_type(*kinds))
+
+
+def _kind(build: Builder, value: Any) -> Any:
+    if isinstance(value, Static):
+        return creation.dtype_of(build, value, None)
+    return kind_of(array_or_number(build, value))
+
+
 @rule(np.dtype)
 def dtype_(build: Builder, dtype: Any) -> Any:
     return Static(creation.dtype_of(build, dtype, None))

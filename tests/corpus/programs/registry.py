@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..registry import FLOAT64, Case, case, integers, number, positive, real, values
+from ..registry import FLOAT64, Case, case, complexes, integers, number, positive, real, values
 
-__all__ = ["PROGRAMS", "Scientific", "integers", "number", "positive", "program", "real", "values"]
+__all__ = ["PROGRAMS", "Scientific", "complexes", "integers", "number", "positive", "program", "real", "values"]
 
 
 @dataclass(frozen=True, eq=False)

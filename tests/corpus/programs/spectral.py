@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from .registry import complex_numbers, program, real
+from .registry import complexes, program, real
 
 
-@program(lambda n: (complex_numbers(2**n),), small=3, large=14)
+@program(lambda n: (complexes(2**n),), small=3, large=14)
 def fourier_transform_by_hand(x):
     """Cooley and Tukey, from the bottom up."""
     n = x.shape[0]
@@ -23,7 +23,7 @@ def fourier_transform_by_hand(x):
     return y
 
 
-@program(lambda n: (complex_numbers(n), real(n), 0.02, 6), small=8, large=4096)
+@program(lambda n: (complexes(n), real(n), 0.02, 6), small=8, large=4096)
 def quantum_wave_packet(psi, potential, dt, steps):
     """Schrödinger's equation, half steps in space and whole ones in momentum."""
     n = psi.shape[0]
@@ -59,7 +59,7 @@ def correlation_of_images(image, template):
     return shift, np.sum(np.abs(a) ** 2) / image.size
 
 
-@program(lambda n: (real(n, n, low=-1.5, high=0.5), real(n, n), 8), small=4, large=200)
+@program(lambda n: (real(n, n, low=-1.5, high=0.5), real(n, n), 8), small=4, large=200, width=1e-4)
 def smooth_escape(re, im, steps):
     """How fast do points leave: a potential outside Mandelbrot's set."""
     c = re + 1j * im
@@ -72,7 +72,7 @@ def smooth_escape(re, im, steps):
     return potential / steps
 
 
-@program(lambda n: (complex_numbers(2, 3, n, n), complex_numbers(2, 2, n, n), real(3)), small=2, large=16)
+@program(lambda n: (complexes(2, 3, n, n), complexes(2, 2, n, n), real(3)), small=2, large=16)
 def scattering_self_energies(green, phonon, weights):
     """Sums over momenta and energies of products of small matrices."""
     momenta, energies, n, _ = green.shape
@@ -86,7 +86,7 @@ def scattering_self_energies(green, phonon, weights):
     return sigma
 
 
-@program(lambda n: (complex_numbers(n, n), complex_numbers(n)), small=4, large=60)
+@program(lambda n: (complexes(n, n), complexes(n)), small=4, large=60)
 def complex_elimination(m, rhs):
     """Gauss in place, without pivots, on a matrix with a strong diagonal."""
     n = m.shape[0]
@@ -104,7 +104,7 @@ def complex_elimination(m, rhs):
     return b
 
 
-@program(lambda n: (complex_numbers(4, n, low=0.5, high=1.5), real(n, low=0.2, high=0.8)), small=5, large=2000)
+@program(lambda n: (complexes(4, n), real(n, low=0.2, high=0.8)), small=5, large=2000)
 def layers_of_glass(index, wavelength):
     """Light through a stack of films, by matrices; what passes and what comes back."""
     m11 = np.ones_like(index[0])

@@ -1,0 +1,26 @@
+"""Polynomials by their coefficients; norms and solves of the rarer spellings."""
+
+from corpus.registry import real
+
+from .registry import call
+
+# fmt: off
+CALLS = [
+    call("np.poly(x)", x=real(4), compiled=True),
+    call("np.polyadd(x, y) * np.polysub(y, x)", x=real(3), y=real(5)),
+    call("np.polymul(x, y)", x=real(3), y=real(4)),
+    call("np.polyfit(x, y, 2)", x=real(7), y=real(7)),
+    call("np.polyfit(x, y, 1, w=w)", x=real(6), y=real(6), w=real(6, low=0.5, high=1.5)),
+    call("np.polyval(np.polyfit(x, y, 2), x)", x=real(7), y=real(7)),
+    call("np.linalg.vector_norm(x, ord=3)", x=real(2, 3)),
+    call("np.linalg.vector_norm(x, axis=1, keepdims=True) * x", x=real(2, 3)),
+    call("np.linalg.vector_norm(x, keepdims=True) * x", x=real(2, 3)),
+    call("np.linalg.matrix_norm(x)", x=real(2, 3, 4)),
+    call("np.linalg.matrix_norm(x, ord=1, keepdims=True)", x=real(3, 4)),
+    call("np.linalg.tensorsolve(x + 3.0 * np.eye(6).reshape(2, 3, 6), y)", x=real(2, 3, 6), y=real(2, 3)),
+    call("np.linalg.tensorinv(x + 3.0 * np.eye(6).reshape(6, 2, 3), ind=1)", x=real(6, 2, 3)),
+    call("np.unwrap(x * 20.0)", x=real(7), compiled=True),
+    call("np.unwrap(x * 9.0, axis=0, period=3.0) * x", x=real(4, 3)),
+    call("np.unwrap(x * 9.0, 4.0)", x=real(2, 5)),
+]
+# fmt: on
