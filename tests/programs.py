@@ -25,11 +25,13 @@ CONSTANTS = ("0.5", "1.3", "2", "0.7", "1", "-0.4")
 BOUNDED = ("np.sin({})", "np.tanh({})", "np.cos({})", "np.arctan({})", "({0} / (1 + {0} * {0}))",
            "np.exp(-np.square({}))")
 UNARY = (*BOUNDED, "np.sqrt(1 + {0} * {0})", "np.log(2 + np.sin({}))", "(1 / (2 + np.cos({})))", "({})**2", "(-{})",
-         "np.abs({})", "np.exp(np.sin({}))", "(2 + np.sin({}))**1.5")
+         "np.abs({})", "np.exp(np.sin({}))", "(2 + np.sin({}))**1.5", "np.clip({}, -0.6, 0.7)",
+         "np.cbrt(2 + np.sin({}))", "np.real(np.exp(1j * ({})))", "np.abs(1 + 1j * ({}))")
 BINARY = ("({} + {})", "({} * {})", "({} - {})", "({} / (2 + np.cos({})))", "np.maximum({}, {})", "np.minimum({}, {})",
           "np.hypot({}, 1 + {})", "(2 + np.sin({}))**{}")
 REDUCTIONS = ("{}.sum()", "np.mean({})", "np.max({})", "np.min({})", "np.sum({} ** 2)", "np.prod({})",
-              "np.linalg.norm({})")
+              "np.linalg.norm({})", "np.var({})", "np.median({})", "np.ptp({})", "np.abs(np.sum(np.exp(1j * ({}))))",
+              "np.std({}, ddof=0)", "np.logaddexp.reduce(np.ravel({}))")
 HELPERS = {
     "mix": ("def mix(p, q=0.5):\n    r = p * q\n    return np.sin(r) + q\n"),
     "pick": ("def pick(p, q):\n    if p > q:\n        return p * q\n    return np.cos(q) - p\n"),
@@ -163,6 +165,16 @@ class Writer:
             case "":
                 if self.chance(3):
                     return f"({self.expression('n', depth - 1)} @ {self.leaf('n')})"
+                if self.chance(3):
+                    whole, other = self.expression("mn", depth - 1), self.leaf("mn")
+                    return self.pick(
+                        (
+                            f"np.einsum('ij,ij->', {whole}, {other})",
+                            f"np.linalg.det(np.eye(2) + 0.1 * ({whole} @ {other}.T))",
+                            f"np.trace({other} @ ({whole}).T)",
+                            f"np.tensordot({whole}, {other}, 2)",
+                        )
+                    )
                 of = self.pick(("n", "mn", "m"))
                 return self.pick(REDUCTIONS).format(f"({self.expression(of, depth - 1)})")
             case "n":
@@ -173,6 +185,8 @@ class Writer:
                         f"np.mean({whole}, axis=0)",
                         f"({self.leaf('m')} @ {whole})",
                         f"np.max({whole}, 0)",
+                        f"np.einsum('ij,i->j', {whole}, {self.leaf('m')})",
+                        f"np.cumsum({whole}, axis=0)[-1]",
                     )
                 )
             case "m":
@@ -200,6 +214,16 @@ class Writer:
                         f"(np.arange(len(x)) * {name})",
                         f"np.linspace({self.leaf('')}, 1.0, len(x))",
                         f"{self.pick(self.named('mn'))}.reshape(-1)[:len(x)]",
+                        f"np.cumsum({name})",
+                        f"np.cumprod({name})",
+                        f"np.roll({name}, 1)",
+                        f"np.sort({name})",
+                        f"np.diff({name}, prepend=0.5)",
+                        f"np.take({name}, k)",
+                        f"np.pad({name}[1:], (1, 0), mode='edge')",
+                        f"np.convolve({name}, [0.2, 0.5, 0.3], mode='same')[:len(x)]",
+                        f"np.real(np.fft.ifft(np.fft.fft({name}) * {self.leaf('n')}))",
+                        f"np.linalg.solve(np.diag(2 + np.cos({name})) + 0.1, {self.leaf('n')})",
                     )
                 )
             case "mn":
@@ -214,6 +238,13 @@ class Writer:
                         f"({name} @ np.outer({other}, {self.leaf('n')}))",
                         f"{name}.reshape(len(x), 2).T",
                         f"{name}.ravel().reshape(2, -1)",
+                        f"np.roll({name}, 1, axis=1)",
+                        f"np.cumsum({name}, axis=1)",
+                        f"np.sort({name}, axis=1)",
+                        f"np.tril({name})",
+                        f"np.vstack(({other}, {self.leaf('n')}))",
+                        f"np.einsum('ij,j->ij', {name}, {other})",
+                        f"np.tile({other}, (2, 1))",
                     )
                 )
             case "m":
@@ -297,6 +328,7 @@ class Writer:
     def statement(self) -> None:
         nest = self.depth < 4 and self.budget > 0
         kinds = [self.assign, self.augment, self.write, self.swap, self.view, self.unpack, self.call_for_effect]
+        kinds += [self.collect]
         if nest:
             kinds += [self.branch, self.for_loop, self.branch, self.for_loop, self.while_loop]
         if self.loops:
@@ -312,6 +344,14 @@ class Writer:
             value = self.pick(self.named("n"))  # another name for the same memory
         self.put(f"{name} = {value}")
         self.bind(name, kind)
+
+    def collect(self) -> None:
+        """A list that grows, and is an array at last."""
+        number, name = self.value("", 1), self.target("n")
+        self.put("ys = []")
+        self.put(f"for q in range(len(x)): ys.append({self.pick(self.named('n'))}[q] * {number})")
+        self.put(f"{name} = np.array(ys)")
+        self.bind(name, "n")
 
     def augment(self) -> None:
         kind = self.pick(("", "n", "mn"))

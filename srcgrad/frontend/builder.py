@@ -368,10 +368,9 @@ class Builder:
             new = tuple(
                 Run(affine.ZERO, affine.ONE, next(kept)) if axis in order else NewAxis() for axis in range(value.ndim)
             )
-            is_contiguous = array.name in self.contiguous
+            if array.name in self.contiguous:  # Numba would forget that with the new axis
+                return self.reshape(array, value.dims, name)
             array = self._handle(name, array, value.dims, Subscript(new))
-            if is_contiguous:
-                self.contiguous.add(array.name)
         return array
 
     def reshape(self, array: Array, dims: tuple[Expr, ...], name: str) -> Array:

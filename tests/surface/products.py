@@ -6,6 +6,7 @@ from .registry import call
 
 # fmt: off
 CALLS = [
+    call("(x.reshape(2, 3, 1, 4) @ y).reshape(2, 3, 4)", x=real(2, 3, 4), y=real(4, 4), compiled=True),
     call("m = x @ x\ny = m.transpose(0, 2, 1, 3).reshape(2, 3, 6) * 2.0", x=real(2, 2, 3, 3)),
     # x @ y: every pair of dimensions, stacks that broadcast, transposed and strided operands
     call("x @ y", x=real(2, 3, 4), y=real(2, 4, 5), compiled=True),

@@ -59,7 +59,7 @@ def correlation_of_images(image, template):
     return shift, np.sum(np.abs(a) ** 2) / image.size
 
 
-@program(lambda n: (real(n, n, low=-1.5, high=0.5), real(n, n), 8), small=4, large=200, width=1e-4)
+@program(lambda n: (real(n, n, low=-1.5, high=0.5), real(n, n), 5), small=4, large=200, width=1e-4)
 def smooth_escape(re, im, steps):
     """How fast do points leave: a potential outside Mandelbrot's set."""
     c = re + 1j * im
