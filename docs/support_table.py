@@ -134,6 +134,13 @@ def page() -> str:
             "|---|---|",
             *_methods_of_ufuncs(),
             "",
+            "## The rest of NumPy",
+            "",
+            "A function that is not differentiable, or not yet, runs as it is at the top level of a function, as long as",
+            "no derivative goes through it. What is never supported is about files, text, dates and memory.",
+            "",
+            *_rest(),
+            "",
             "## Python's own functions",
             "",
             ", ".join(f"`{f.__name__}`" for f in sorted(_builtins(), key=lambda f: f.__name__)) + ".",
@@ -253,6 +260,52 @@ def _compositions() -> Iterator[str]:
         spelt = ", ".join(f"`{name}({arguments})`" for name in spellings.get(composition, ()))
         method = f"`.{methods[composition]}({', '.join(map(_argument, rest))})`" if composition in methods else ""
         yield f"| {spelt} | {method} |"
+
+
+# fmt: off
+NOT_DIFFERENTIABLE = {
+    "array_equiv", "bitwise_count", "can_cast", "common_type", "intersect1d", "is_busday", "iscomplex",
+    "iscomplexobj", "isdtype", "isfortran", "isin", "isnat", "isreal", "isrealobj", "issubdtype", "mask_indices",
+    "may_share_memory", "min_scalar_type", "mintypecode", "packbits", "setdiff1d", "setxor1d", "shares_memory",
+    "sort_complex", "typename", "union1d", "unique_all", "unique_counts", "unique_inverse", "unique_values",
+    "unpackbits",
+}
+NEVER = {
+    "array2string", "array_repr", "array_str", "asarray_chkfinite", "asmatrix", "base_repr", "binary_repr", "bmat",
+    "busday_count", "busday_offset", "busdaycalendar", "datetime_as_string", "datetime_data", "einsum_path",
+    "flatiter", "format_float_positional", "format_float_scientific", "from_dlpack", "frombuffer", "fromfile",
+    "fromiter", "frompyfunc", "fromregex", "fromstring", "genfromtxt", "get_include", "get_printoptions",
+    "getbufsize", "geterr", "geterrcall", "info", "load", "loadtxt", "matrix", "memmap", "nditer", "nested_iters",
+    "poly1d", "printoptions", "recarray", "require", "save", "savetxt", "savez", "savez_compressed",
+    "set_printoptions", "setbufsize", "seterr", "seterrcall", "show_config", "show_runtime", "test", "ufunc",
+}
+# fmt: on
+
+
+def _rest() -> Iterator[str]:
+    """The public functions of NumPy that have no rule here."""
+    known = {id(function) for function in (*TABLE, *compositions.COMPOSITIONS, *BUILTINS)}
+    missing = {
+        f"{prefix}.{name}"
+        for prefix, module in (("np", np), ("np.linalg", np.linalg), ("np.fft", np.fft))
+        for name in module.__all__
+        if not name.startswith("_")
+        and _is_function(value := getattr(module, name))
+        and id(value) not in known
+        and not _is_class_of_numbers(value)
+    }
+    bare = {name: name.rpartition(".")[2] for name in missing}
+    groups = {
+        "Not differentiable": {name for name in missing if bare[name] in NOT_DIFFERENTIABLE},
+        "Never": {name for name in missing if bare[name] in NEVER},
+    }
+    groups["Not yet"] = missing - groups["Not differentiable"] - groups["Never"]
+    for title, names_of_group in groups.items():
+        yield f"- {title}: {', '.join(f'`{name}`' for name in sorted(names_of_group))}."
+
+
+def _is_class_of_numbers(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, (np.generic, BaseException))
 
 
 def _methods_of_ufuncs() -> Iterator[str]:
