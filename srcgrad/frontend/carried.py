@@ -38,7 +38,7 @@ from ..ir.nodes import (
     is_inexact,
 )
 from ..ir.walk import statements, variables
-from . import lists
+from . import lists, resized
 from .aliases import Aliased, arrays_of, is_private, mind_aliases, note_twins, roots_of_value, value_leaves
 from .arithmetic import cast, cast_value
 from .lists import Growth
@@ -75,7 +75,9 @@ class Attempt:
 
     types: dict[str, tuple[np.dtype, bool]] = field(default_factory=dict)
     rebound: dict[str, Any] = field(default_factory=dict)
+    resized: dict[str, resized.Growth] = field(default_factory=dict)  # rebound arrays that change their lengths
     swapped: set[str] = field(default_factory=set)
+    unbound: set[str] = field(default_factory=set)  # names without a value ahead of the loop
     twins: set[tuple[str, str]] = field(default_factory=set)  # a rebound name, and a name or memory that it may be
     stale: dict[str, Any] = field(default_factory=dict)  # what an iteration leaves stale for the next
     lists: dict[object, str] = field(default_factory=dict)  # lists that may change in place, with a name for each
@@ -162,7 +164,10 @@ def repeat(
         except _OtherList as found:
             attempt.other_lists.add(found.name)
         except _Rebound as found:
+            if is_short and found.resized:
+                raise lists.WrittenOut from None
             attempt.rebound |= found.dims
+            attempt.resized |= found.resized
             attempt.swapped |= found.swapped
         except Aliased as found:
             attempt.twins |= found.twins
@@ -186,8 +191,8 @@ class _OtherList(Exception):
 
 
 class _Rebound(Exception):
-    def __init__(self, dims: dict[str, Any], swapped: set[str]) -> None:
-        self.dims, self.swapped = dims, swapped
+    def __init__(self, dims: dict[str, Any], swapped: set[str], resized: dict[str, resized.Growth]) -> None:
+        self.dims, self.swapped, self.resized = dims, swapped, resized
 
 
 def _try_loop(
@@ -209,7 +214,7 @@ def _try_loop(
         if identity is not None and name not in attempt.other_lists:
             attempt.lists.setdefault(identity, name)
             continue
-        entry = _enter(interpreter, name, value, attempt)
+        entry = _enter(interpreter, name, value, attempt, trips)
         if identity is not None:
             alone = sum(lists.holders(frame.env, identity) for frame in lists.frames_of(interpreter)) == 1
             entry = replace(entry, identity=object() if alone else None)
@@ -249,7 +254,7 @@ def _try_loop(
     interpreter.at(node)
     build.emit(loop)
     for name in names:
-        env[name] = entries[name]
+        env[name] = resized.settled(interpreter, entries[name])
     for identity, value in heads.items():
         growth = attempt.growth.get(identity)
         if growth is not None:
@@ -269,20 +274,21 @@ def _enter_lists(interpreter: Interpreter, attempt: Attempt, trips: Expr | None)
         if growth is not None:
             value = lists.enter(interpreter, name, value, growth, trips)
         else:
-            value = _enter(interpreter, name, value, attempt)
+            value = _enter(interpreter, name, value, attempt, trips)
         lists.change(interpreter, identity, value)
     now = lists.held(interpreter)
     return {identity: now[identity] for identity in attempt.lists if identity in now}
 
 
 def _handle_of(value: Any) -> Array | None:
-    return value.handle if isinstance(value, ArrayValue) else None
+    return resized.memory_of(value) if isinstance(value, ArrayValue) else None
 
 
-def _enter(interpreter: Interpreter, name: str, value: Any, attempt: Attempt) -> Any:
+def _enter(interpreter: Interpreter, name: str, value: Any, attempt: Attempt, trips: Expr | None) -> Any:
     """The value of a name at the head of the loop: in a variable of its own, in memory of its own where rebound."""
     build = interpreter.build
     if value is UNDEFINED:
+        attempt.unbound.add(name)
         if name in attempt.types:
             dtype, weak = attempt.types[name]
             value = Scalar(Const(dtype.type(0).item(), dtype), weak)
@@ -296,10 +302,16 @@ def _enter(interpreter: Interpreter, name: str, value: Any, attempt: Attempt) ->
             dtype, weak = attempt.types.get(name, (value.dtype, value.weak))
             return Scalar(_own_variable(interpreter, name, value, dtype), weak)
         case TupleValue(items=items):
-            parts = (_enter(interpreter, f"{name}_{k}", v, attempt) for k, v in enumerate(items))
+            parts = (_enter(interpreter, f"{name}_{k}", v, attempt, trips) for k, v in enumerate(items))
             return replace(value, items=tuple(parts))
         case ArrayValue() if name in attempt.rebound and name not in attempt.swapped:
             dtype, dims = attempt.rebound[name]
+            if name in attempt.resized:
+                growth = attempt.resized[name]
+                dims = tuple(own if k in growth else dim for k, (own, dim) in enumerate(zip(value.dims, dims)))
+                check_same_shape(interpreter, name, value.dims, dims)
+                value = ArrayValue(dims, value.element)
+                return resized.enter(interpreter, name, value, dtype, growth, trips)
             if dtype != value.dtype or not all(map(affine.same, dims, value.dims)):
                 return whole(_in_other_memory(interpreter, name, value, dtype, dims))
             if is_private(interpreter, name, value):
@@ -356,6 +368,21 @@ def _close(
     rebound: dict[str, Any] = {}
     scalars: list[tuple[Var, Expr]] = []
     arrays: list[tuple[str, Array, ArrayValue]] = []
+    growths: dict[str, resized.Growth] = {}
+    open_heads: dict[str, ArrayValue] = {}
+
+    def compare_shapes(name: str, entry: ArrayValue, end: ArrayValue) -> None:
+        if name in attempt.swapped | attempt.unbound or names_of[name] in attempt.lists.values():
+            return
+        growth = attempt.resized.get(name, {})
+        new = [k for k in resized.changing(interpreter, entry, end, inside.index) if k not in growth]
+        found = growth | dict.fromkeys(new, affine.ZERO)
+        if growth and not new:
+            found = resized.grown(interpreter, name, entry, end, growth, inside.index, inside.over)
+            open_heads[name] = entry
+        if found != growth:
+            growths[name] = found
+            rebound.setdefault(name, (entry.dtype, _steady_dims(build, entry, end)))
 
     def compare(name: str, entry: Any, end: Any) -> None:
         if end is UNDEFINED or end is entry:
@@ -381,15 +408,12 @@ def _close(
                 if entry.ndim != end.ndim or (widens and not is_inexact(entry.dtype)):
                     build.refuse(f"{name} changes its number of axes or its dtype from one iteration to the next")
                 end = cast_value(end, joined)
-                handle = entry.handle
-                if widens:
+                handle = _handle_of(entry)
+                if widens or handle is None or name not in attempt.rebound.keys() | attempt.swapped:
                     rebound[name] = (joined, _steady_dims(build, entry, end))
-                elif name in attempt.rebound and name not in attempt.swapped and handle is not None:
-                    arrays.append((name, handle, end))
-                elif name in attempt.swapped and handle is not None:
-                    arrays.append((name, handle, end))
                 else:
-                    rebound[name] = (entry.dtype, _steady_dims(build, entry, end))
+                    arrays.append((name, handle, end))
+                compare_shapes(name, entry, end)
             case x, Scalar() if x is UNDEFINED:
                 raise Widen(names_of[name], end.dtype, end.weak, name)
             case x, ArrayValue() if x is UNDEFINED:
@@ -444,11 +468,11 @@ def _close(
             continue
         compare(name, entry, end)
     if rebound:
-        raise _Rebound(rebound, _permuted(interpreter, names, entries, rebound))
+        raise _Rebound(rebound, _permuted(interpreter, names, entries, rebound), growths)
     for var, expr in _in_parallel(build, scalars):
         build.emit(Assign(var, expr))
     mind_aliases(interpreter, arrays, attempt)
-    _exchange(interpreter, arrays, attempt)
+    _exchange(interpreter, arrays, open_heads, attempt)
     known = {root for name in names for root in roots_of_value(build, entries.get(name))}
     known |= {
         root for frame in interpreter.frames for value in frame.env.values() for root in roots_of_value(build, value)
@@ -457,6 +481,9 @@ def _close(
     left = {root: span for root, span in left.items() if root not in interpreter.stale_before[-1]}
     if left:
         raise Aliased(set(), left)
+    for name in names:  # what the next iteration finds, for the test of a while loop
+        if entries[name] is not UNDEFINED and not lists.is_list(entries[name]):
+            env[name] = entries[name]
 
 
 def _permuted(interpreter: Interpreter, names: list[str], entries: dict[str, Any], rebound: dict[str, Any]) -> set[str]:
@@ -509,7 +536,12 @@ def _in_parallel(build: Any, pairs: list[tuple[Var, Expr]]) -> list[tuple[Var, E
     return out
 
 
-def _exchange(interpreter: Interpreter, pairs: list[tuple[str, Array, ArrayValue]], attempt: Attempt) -> None:
+def _exchange(
+    interpreter: Interpreter,
+    pairs: list[tuple[str, Array, ArrayValue]],
+    open_heads: dict[str, ArrayValue],
+    attempt: Attempt,
+) -> None:
     """Copy what rebound names hold now into their memory; swap where they only change places."""
     build = interpreter.build
     holder = {target: end.handle for name, target, end in pairs if name in attempt.swapped}
@@ -523,23 +555,41 @@ def _exchange(interpreter: Interpreter, pairs: list[tuple[str, Array, ArrayValue
                 if wanted == target and other != target:
                     holder[other] = source
             holder[target] = target
-    copies = [(target, end) for name, target, end in pairs if name not in attempt.swapped]
-    targets = {target for target, _ in copies}
-    for target, end in copies:
-        check_same_shape(interpreter, target.name, target.dims, end.dims)
-    held: list[tuple[Array, Array]] = []
-    for target, end in copies:
+    copies = [(name, target, end) for name, target, end in pairs if name not in attempt.swapped]
+    targets = {target for _, target, _ in copies}
+    for name, target, end in copies:
+        growth = attempt.resized.get(name, {})
+        fixed = [k for k in range(target.ndim) if k not in growth]
+        check_same_shape(interpreter, target.name, *(tuple(v.dims[k] for k in fixed) for v in (target, end)))
+        if growth:
+            resized.check_room(interpreter, open_heads[name], end, growth)
+    held: list[tuple[str, Array, ArrayValue, Array | None]] = []
+    for name, target, end in copies:
         build.check_fresh(end.element)
         reads = {a for a in arrays_of(end) if any(build.root(a) == build.root(t) for t in targets)}
         source = end.handle
         if source is None or source.name not in build.contiguous or source.name in build.uncertain:
             build.uncertain.add(target.name)
-        if source is None or reads:  # the source may be a view of what is written
+        if name in open_heads and resized.is_beginning(interpreter, target, end):
+            source = None
+        elif source is None or reads:  # the source may be a view of what is written
             source = build.materialize(end, "t", copy=source is not None)
-        held.append((target, source))
-    for target, source in held:
-        build.emit(CopyTo(target, source))
+        held.append((name, target, end, source))
+    for name, target, end, source in held:
+        if name in open_heads:
+            resized.hand_on(interpreter, open_heads[name], end, source, attempt.resized[name])
+        else:
+            assert source is not None
+            build.emit(CopyTo(target, source))
         build.stale.pop(target.name, None)
+
+
+def settle(interpreter: Interpreter, names: list[str]) -> dict[str, Any]:
+    """Arrays that change their lengths get those that they have now; returns what they were."""
+    found = {name: interpreter.env[name] for name in names if resized.is_open(interpreter, interpreter.env.get(name))}
+    for name, value in found.items():
+        interpreter.env[name] = resized.settled(interpreter, value)
+    return found
 
 
 def check_same_shape(interpreter: Interpreter, name: str, first: tuple[Expr, ...], then: tuple[Expr, ...]) -> None:

@@ -30,7 +30,7 @@ from ..ir.walk import is_constant
 from . import expressions, lists
 from .aliases import HELD
 from .branches import branch
-from .carried import repeat, restore, save
+from .carried import repeat, restore, save, settle
 from .grid_loops import loop_over_grid
 from .lists import WrittenOut
 from .liveness import assigned
@@ -153,7 +153,8 @@ def _for(interpreter: Interpreter, node: ast.For, rng: Range, item: Callable[[Va
         build.lower[index] = rng.stop.value + 1
     block: list[Stmt] = []
     with build.nested(block):
-        interpreter.assign(node.target, item(index), 0)
+        settle(interpreter, names)
+        interpreter.assign(node.target, item(index), len(block))
         interpreter.block(node.body)
         interpreter.close_loop()  # type: ignore[attr-defined]
     build.names.release(index.name)
@@ -193,6 +194,7 @@ def _for_until(
         build.emit(Assign(index, at))
         if isinstance(rng.start, Const) and is_constant(rng.step) and rng.step.value > 0:  # type: ignore[attr-defined]
             build.lower[index] = rng.start.value
+        settle(interpreter, names)
         interpreter.assign(node.target, item(index), len(block))
         interpreter.block(node.body)
         interpreter.close_loop()  # type: ignore[attr-defined]
@@ -213,19 +215,25 @@ def while_loop(interpreter: Interpreter, node: ast.While) -> None:
         trip = Var(build.names.fresh("trip"), INT64)
         build.lower[trip] = 0
         head: list[Stmt] = []
+        saved = save(interpreter)
         with build.into(head):
             condition = expressions.truth(interpreter, expressions.evaluate(interpreter, test))
         simple = not head
         if not simple:  # the test needs statements of its own: they run ahead of the loop, and at its end
-            build.block.extend(head)
+            restore(interpreter, saved)
+            changing = settle(interpreter, names)
+            condition = expressions.truth(interpreter, expressions.evaluate(interpreter, test))
             condition = build.variable("running", condition)
             build.mutable.add(condition)
+            interpreter.env.update(changing)
         block: list[Stmt] = []
         with build.nested(block):
+            settle(interpreter, names)
             interpreter.block(node.body)
             interpreter.close_loop()  # type: ignore[attr-defined]
             if not simple:
                 interpreter.at(node.test)
+                settle(interpreter, names)
                 again = expressions.truth(interpreter, expressions.evaluate(interpreter, test))
                 build.emit(Assign(condition, again))  # type: ignore[arg-type]
         return While(trip, condition, tuple(block))

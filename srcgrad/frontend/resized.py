@@ -1,0 +1,179 @@
+"""Arrays that have another shape in each iteration: the first elements of memory that has room for all of them.
+
+while len(x) > 1:                 x_1 = x.copy(); x_length = len(x)
+    x = x[::2] * x[1::2]     →    while x_length > 1:
+                                      n = x_length; t = x_1[0:n:2] * x_1[1:n:2]
+                                      x_1[: n // 2] = t; x_length = n // 2
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import place
+from ..ir import affine
+from ..ir.nodes import BOOL, AddTo, Array, Assign, Call, CopyTo, Dim, Expr, If, Load, Raise, Run, Store, Subscript, Var, View
+from ..ir.walk import statements, subexpressions, variables, written
+from .aliases import is_private, note_twins
+from .arithmetic import cast
+from .values import ArrayValue, TupleValue, axes
+
+if TYPE_CHECKING:
+    from .interpret import Interpreter
+
+Growth = dict[int, Expr]  # axes that change their lengths → by how much an iteration makes them longer at most
+
+
+def enter(
+    interpreter: Interpreter, name: str, value: ArrayValue, dtype: np.dtype, growth: Growth, trips: Expr | None
+) -> ArrayValue:
+    """The array at the head of a loop: its lengths are variables, which each iteration assigns."""
+    build = interpreter.build
+    most = tuple(
+        affine.add(dim, affine.mul(trips, growth[k])) if trips is not None and k in growth else dim
+        for k, dim in enumerate(value.dims)
+    )
+    same = dtype == value.dtype and all(map(affine.same, most, value.dims))
+    if same and is_private(interpreter, name, value):
+        memory = value.handle
+        assert memory is not None
+    else:
+        memory = build.allocate(name, dtype, most)
+        build.each(value.dims, lambda index: Store(memory, index, cast(value.at(index), dtype)))
+        note_twins(interpreter, name, memory, value)
+    dims = list(value.dims)
+    for k in growth:
+        dims[k] = length = build.variable(f"{name}_length", value.dims[k])
+        build.mutable.add(length)
+        build.lower[length] = 0
+    return ArrayValue(tuple(dims), Load(memory, axes(value.ndim)))
+
+
+def memory_of(value: ArrayValue) -> Array | None:
+    """The memory of which the array is the first elements."""
+    match value.element:
+        case Load(array=array, index=index) if index == axes(value.ndim) and array.ndim == value.ndim:
+            return array
+    return None
+
+
+def is_open(interpreter: Interpreter, value: Any) -> bool:
+    """Are there lengths in it that are still to change?"""
+    if isinstance(value, TupleValue):
+        return any(is_open(interpreter, item) for item in value.items)
+    return isinstance(value, ArrayValue) and any(dim in interpreter.build.mutable for dim in value.dims)
+
+
+def settled(interpreter: Interpreter, value: Any) -> Any:
+    """The array with the lengths that it has now."""
+    if not is_open(interpreter, value):
+        return value
+    if isinstance(value, TupleValue):
+        return replace(value, items=tuple(settled(interpreter, item) for item in value.items))
+    build, dims = interpreter.build, []
+    for dim in value.dims:
+        now = build.pin(dim)
+        if dim in build.mutable:
+            build.lower[now] = 0
+        dims.append(now)
+    return ArrayValue(tuple(dims), value.element)
+
+
+def changing(interpreter: Interpreter, first: ArrayValue, then: ArrayValue, index: Var | None) -> list[int]:
+    """The axes along which the length at the end of an iteration is another than at its beginning, as far as is known.
+
+    Lengths that may be the same are not among them: whether they are is found at run time.
+    """
+    inside = _set_inside(interpreter, index)
+    out = []
+    for k, (x, y) in enumerate(zip(first.dims, then.dims, strict=True)):
+        gap = affine.difference(x, y)
+        of_the_first = bool(_lengths(x) & _lengths(y))
+        if gap or (gap is None and (of_the_first or variables(y) & inside)):
+            out.append(k)
+    return out
+
+
+def grown(
+    interpreter: Interpreter, name: str, head: ArrayValue, end: ArrayValue, growth: Growth, index: Var | None, trips: Any
+) -> Growth:
+    """By how much an iteration makes the axes longer that change."""
+    inside = _set_inside(interpreter, index)
+    out: Growth = {}
+    for k in growth:
+        more = affine.sub(end.dims[k], _now(interpreter, head.dims[k]))
+        if variables(more) & inside:
+            more = affine.ZERO  # it may or may not fit: seen at run time
+        elif not affine.is_at_least(more, 0):
+            more = affine.maximum(more, affine.ZERO)
+        if trips is None and not affine.same(more, affine.ZERO):
+            interpreter.build.refuse(
+                f"{name.lstrip('.')} grows in a while loop, so its length is not known ahead of it",
+                "write to an array that is allocated ahead of the loop and is long enough, and count",
+            )
+        out[k] = more
+    return out
+
+
+def check_room(interpreter: Interpreter, head: ArrayValue, end: ArrayValue, growth: Growth) -> None:
+    """What the array is at the end of an iteration must fit into its memory."""
+    build, memory = interpreter.build, memory_of(head)
+    assert memory is not None
+    for k, grows in growth.items():
+        length, room = end.dims[k], memory.dims[k]
+        gap = affine.difference(length, _now(interpreter, head.dims[k]))
+        if (gap is None or gap > 0) and affine.same(grows, affine.ZERO):
+            message = "an array grows in a loop from at most {} to {}, which is not supported" + place(build.span)
+            build.emit(If(Call("gt", (length, room), BOOL), (Raise("RuntimeShapeError", message, (room, length)),)))
+
+
+def hand_on(interpreter: Interpreter, head: ArrayValue, end: ArrayValue, source: Array | None, growth: Growth) -> None:
+    """Put what the array is at the end of an iteration (or its copy, `source`) where the next one looks for it."""
+    build, memory = interpreter.build, memory_of(head)
+    assert memory is not None
+    if source is not None:
+        part = ArrayValue(end.dims, Load(memory, axes(end.ndim)))
+        build.emit(CopyTo(build.view(part, memory.name), source))
+    for k in growth:
+        length, now = head.dims[k], _now(interpreter, head.dims[k])
+        assert isinstance(length, Var)
+        more = affine.sub(end.dims[k], now)
+        build.emit(Assign(length, end.dims[k]) if now in subexpressions(more) else AddTo(length, more))
+
+
+def is_beginning(interpreter: Interpreter, memory: Array, end: ArrayValue) -> bool:
+    """Is it already the first elements of this memory?"""
+    if memory_of(end) == memory:
+        return True
+    for stmt in interpreter.build.block:
+        match stmt:
+            case View(array=array, base=base, how=Subscript(items=items)) if array == end.handle and base == memory:
+                runs = [item for item in items if isinstance(item, Run)]
+                return len(runs) == len(items) and all(
+                    affine.same(run.start, affine.ZERO) and affine.same(run.step, affine.ONE) for run in runs
+                )
+    return False
+
+
+def _now(interpreter: Interpreter, length: Expr) -> Expr:
+    """What a length that changes is in this iteration."""
+    for stmt in interpreter.build.block:
+        if isinstance(stmt, Assign) and stmt.value == length:
+            return stmt.var
+    return length
+
+
+def _lengths(dim: Expr) -> set[Expr]:
+    return {node for node in subexpressions(dim) if isinstance(node, (Var, Dim))}
+
+
+def _set_inside(interpreter: Interpreter, index: Var | None) -> set[Any]:
+    """The variables that the body of the loop sets."""
+    out: set[Any] = {index}
+    for stmt in statements(tuple(interpreter.build.block)):
+        target = written(stmt)
+        out |= set(target if isinstance(target, tuple) else (target,))
+    return out
