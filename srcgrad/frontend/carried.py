@@ -376,6 +376,8 @@ def _close(
             return
         growth = attempt.resized.get(name, {})
         new = [k for k in resized.changing(interpreter, entry, end, inside.index) if k not in growth]
+        if name not in attempt.rebound:  # the next try has it in the shape of the end, where that is known
+            new = [k for k in new if affine.difference(entry.dims[k], end.dims[k]) or not build.is_known_at_entry(end.dims[k])]
         found = growth | dict.fromkeys(new, affine.ZERO)
         if growth and not new:
             found = resized.grown(interpreter, name, entry, end, growth, inside.index, inside.over)
