@@ -19,7 +19,7 @@ from ..ir.nodes import BOOL, AddTo, Array, Assign, Call, CopyTo, Dim, Expr, If, 
 from ..ir.walk import statements, subexpressions, variables, written
 from .aliases import is_private, note_twins
 from .arithmetic import cast
-from .values import ArrayValue, TupleValue, axes
+from .values import ArrayValue, TupleValue, axes, whole
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -73,13 +73,15 @@ def settled(interpreter: Interpreter, value: Any) -> Any:
         return value
     if isinstance(value, TupleValue):
         return replace(value, items=tuple(settled(interpreter, item) for item in value.items))
-    build, dims = interpreter.build, []
+    build, memory = interpreter.build, memory_of(value)
+    assert memory is not None
+    dims = []
     for dim in value.dims:
         now = build.pin(dim)
         if dim in build.mutable:
             build.lower[now] = 0
         dims.append(now)
-    return ArrayValue(tuple(dims), value.element)
+    return whole(build.view(ArrayValue(tuple(dims), value.element), memory.name))
 
 
 def changing(interpreter: Interpreter, first: ArrayValue, then: ArrayValue, index: Var | None) -> list[int]:
@@ -141,21 +143,22 @@ def hand_on(interpreter: Interpreter, head: ArrayValue, end: ArrayValue, source:
         length, now = head.dims[k], _now(interpreter, head.dims[k])
         assert isinstance(length, Var)
         more = affine.sub(end.dims[k], now)
-        build.emit(Assign(length, end.dims[k]) if now in subexpressions(more) else AddTo(length, more))
+        if now in subexpressions(more):
+            build.emit(Assign(length, end.dims[k]))
+        elif not affine.same(more, affine.ZERO):
+            build.emit(AddTo(length, more))
 
 
 def is_beginning(interpreter: Interpreter, memory: Array, end: ArrayValue) -> bool:
     """Is it already the first elements of this memory?"""
-    if memory_of(end) == memory:
-        return True
-    for stmt in interpreter.build.block:
+    handle = end.handle
+    for stmt in reversed(interpreter.build.block):
         match stmt:
-            case View(array=array, base=base, how=Subscript(items=items)) if array == end.handle and base == memory:
+            case View(array=array, base=base, how=Subscript(items=items)) if array == handle:
                 runs = [item for item in items if isinstance(item, Run)]
-                return len(runs) == len(items) and all(
-                    affine.same(run.start, affine.ZERO) and affine.same(run.step, affine.ONE) for run in runs
-                )
-    return False
+                unmoved = all(affine.same(r.start, affine.ZERO) and affine.same(r.step, affine.ONE) for r in runs)
+                handle = base if unmoved and len(runs) == len(items) else None
+    return handle == memory
 
 
 def _now(interpreter: Interpreter, length: Expr) -> Expr:

@@ -233,13 +233,23 @@ class Forward:
 
         None where it changes too often for that: within the loops that run over its elements.
         """
-        if array.name != self.root(array) or not self.lives_on(array):
+        if not self.lives_on(array):
             return None
-        place = self.birth(Var(array.name), at)
+        place = self.birth(Var(self.root(array)), at)
+        if array.name != self.root(array):
+            place = self.view_place(array, place)
         if place is None:
             return None
         around, here = len(self.loops_around(place.block)), len(self.loops_around(self.block_of(at)))
         return place if here - around >= array.ndim else None
+
+    def view_place(self, array: Array, birth: Place | None) -> Place | None:
+        """Just after a view of another length in every iteration is made, if its memory is not written in between."""
+        view, key = self.views.get(array.name, (None, ROOT))
+        loops = self.loops_around(key)
+        if view is None or all(self.is_known_ahead(dim, loops) for dim in array.dims):
+            return None
+        return Place(key, view.label) if self.birth(Var(self.root(array)), view.label) == birth else None
 
     def element_is_valid(self, load: Load, at: int, written_here: bool = False) -> bool:
         """Does the memory still hold, after the forward part, what it held just before `at` (or just after it)?"""
