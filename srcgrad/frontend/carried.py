@@ -308,7 +308,7 @@ def _enter(interpreter: Interpreter, name: str, value: Any, attempt: Attempt, tr
             dtype, dims = attempt.rebound[name]
             if name in attempt.resized:
                 growth = attempt.resized[name]
-                dims = tuple(own if k in growth else dim for k, (own, dim) in enumerate(zip(value.dims, dims)))
+                dims = tuple(value.dims[k] if k in growth else dim for k, dim in enumerate(dims))
                 check_same_shape(interpreter, name, value.dims, dims)
                 value = ArrayValue(dims, value.element)
                 return resized.enter(interpreter, name, value, dtype, growth, trips)
@@ -377,7 +377,11 @@ def _close(
         growth = attempt.resized.get(name, {})
         new = [k for k in resized.changing(interpreter, entry, end, inside.index) if k not in growth]
         if name not in attempt.rebound:  # the next try has it in the shape of the end, where that is known
-            new = [k for k in new if affine.difference(entry.dims[k], end.dims[k]) or not build.is_known_at_entry(end.dims[k])]
+            new = [
+                k
+                for k in new
+                if affine.difference(entry.dims[k], end.dims[k]) or not build.is_known_at_entry(end.dims[k])
+            ]
         found = growth | dict.fromkeys(new, affine.ZERO)
         if growth and not new:
             found = resized.grown(interpreter, name, entry, end, growth, inside.index, inside.over)

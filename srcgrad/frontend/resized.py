@@ -15,11 +15,30 @@ import numpy as np
 
 from ..errors import place
 from ..ir import affine
-from ..ir.nodes import BOOL, AddTo, Array, Assign, Call, CopyTo, Dim, Expr, If, Load, Raise, Run, Store, Subscript, Var, View
-from ..ir.walk import statements, subexpressions, variables, written
+from ..ir.nodes import (
+    BOOL,
+    AddTo,
+    Array,
+    Assign,
+    Call,
+    CopyTo,
+    Dim,
+    Expr,
+    If,
+    Invoke,
+    Load,
+    Raise,
+    Run,
+    Stmt,
+    Store,
+    Subscript,
+    Var,
+    View,
+)
+from ..ir.walk import statements, subexpressions, substitute, variables, written
 from .aliases import is_private, note_twins
 from .arithmetic import cast
-from .values import ArrayValue, TupleValue, axes, whole
+from .values import ArrayValue, Range, TupleValue, axes, whole
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -89,18 +108,44 @@ def changing(interpreter: Interpreter, first: ArrayValue, then: ArrayValue, inde
 
     Lengths that may be the same are not among them: whether they are is found at run time.
     """
-    inside = _set_inside(interpreter, index)
-    out = []
-    for k, (x, y) in enumerate(zip(first.dims, then.dims, strict=True)):
+    setters: dict[Any, list[Stmt]] = {}
+    for stmt in statements(tuple(interpreter.build.block)):
+        target = written(stmt)
+        for var in target if isinstance(target, tuple) else (target,):
+            setters.setdefault(var, []).append(stmt)
+
+    def changes(x: Expr, y: Expr) -> bool:
         gap = affine.difference(x, y)
-        of_the_first = bool(_lengths(x) & _lengths(y))
-        if gap or (gap is None and (of_the_first or variables(y) & inside)):
-            out.append(k)
-    return out
+        if gap is not None:
+            return gap != 0
+        inside = [var for var in variables(y) if var in setters]
+        if index in variables(y) or any(var in interpreter.build.mutable for var in variables(y) if var not in inside):
+            return True
+        if not inside:
+            return bool(_lengths(x) & _lengths(y))
+        var = inside[0]
+        for stmt in setters[var]:
+            match stmt:
+                case Assign(value=value) if var not in variables(value):
+                    if changes(x, substitute(y, {var: value})):
+                        return True
+                case Invoke():
+                    pass  # the length of what a function returns
+                case _:
+                    return True
+        return False
+
+    return [k for k, (x, y) in enumerate(zip(first.dims, then.dims, strict=True)) if changes(x, y)]
 
 
 def grown(
-    interpreter: Interpreter, name: str, head: ArrayValue, end: ArrayValue, growth: Growth, index: Var | None, trips: Any
+    interpreter: Interpreter,
+    name: str,
+    head: ArrayValue,
+    end: ArrayValue,
+    growth: Growth,
+    index: Var | None,
+    over: Range | None,
 ) -> Growth:
     """By how much an iteration makes the axes longer that change."""
     inside = _set_inside(interpreter, index)
@@ -111,7 +156,7 @@ def grown(
             more = affine.ZERO  # it may or may not fit: seen at run time
         elif not affine.is_at_least(more, 0):
             more = affine.maximum(more, affine.ZERO)
-        if trips is None and not affine.same(more, affine.ZERO):
+        if over is None and not affine.same(more, affine.ZERO):
             interpreter.build.refuse(
                 f"{name.lstrip('.')} grows in a while loop, so its length is not known ahead of it",
                 "write to an array that is allocated ahead of the loop and is long enough, and count",
@@ -126,8 +171,7 @@ def check_room(interpreter: Interpreter, head: ArrayValue, end: ArrayValue, grow
     assert memory is not None
     for k, grows in growth.items():
         length, room = end.dims[k], memory.dims[k]
-        gap = affine.difference(length, _now(interpreter, head.dims[k]))
-        if (gap is None or gap > 0) and affine.same(grows, affine.ZERO):
+        if affine.same(grows, affine.ZERO) and not _is_at_most(interpreter, length, _now(interpreter, head.dims[k])):
             message = "an array grows in a loop from at most {} to {}, which is not supported" + place(build.span)
             build.emit(If(Call("gt", (length, room), BOOL), (Raise("RuntimeShapeError", message, (room, length)),)))
 
@@ -159,6 +203,15 @@ def is_beginning(interpreter: Interpreter, memory: Array, end: ArrayValue) -> bo
                 unmoved = all(affine.same(r.start, affine.ZERO) and affine.same(r.step, affine.ONE) for r in runs)
                 handle = base if unmoved and len(runs) == len(items) else None
     return handle == memory
+
+
+def _is_at_most(interpreter: Interpreter, length: Expr, bound: Expr) -> bool:
+    match length:
+        case Call(op="maximum", args=(x, y)):
+            return _is_at_most(interpreter, x, bound) and _is_at_most(interpreter, y, bound)
+        case Call(op="minimum", args=(x, y)):
+            return _is_at_most(interpreter, x, bound) or _is_at_most(interpreter, y, bound)
+    return interpreter.build.is_at_least(affine.sub(bound, length), 0)
 
 
 def _now(interpreter: Interpreter, length: Expr) -> Expr:
