@@ -15,7 +15,7 @@ import pytest
 from support import along, directional, fresh, inner, random_like, subject
 
 from srcgrad import grad
-from srcgrad.errors import SrcgradError, UnsupportedError
+from srcgrad.errors import RuntimeShapeError, SrcgradError, UnsupportedError
 
 
 def line_of(function: Callable[..., Any], text: str) -> tuple[int, str]:
@@ -127,6 +127,18 @@ def appends_to_a_list(x):
     return np.array(out)
 
 
+def grows_in_a_while_loop(x):
+    while x[-1] > 0.1:  # here
+        x = np.append(x, x[-1] * 0.5)
+    return x
+
+
+def doubles_its_length(x, n):
+    for _ in range(n):  # here
+        x = np.concatenate((x, x * 2.0))
+    return x
+
+
 def string_formatting(x):
     return x * len(f"{x}")  # here
 
@@ -142,6 +154,7 @@ REJECTED = [
     (uses_global_statement, (0.5,), UnsupportedError, ["global"]),
     (uses_yield, (0.5,), UnsupportedError, ["yield|generator"]),
     (uses_class, (0.5,), UnsupportedError, ["class"]),
+    (grows_in_a_while_loop, (VECTOR,), UnsupportedError, ["x grows in a while loop"]),
     (undefined_name, (0.5,), (NameError, SrcgradError), ["not_defined_anywhere"]),
     (unknown_method, (VECTOR,), (AttributeError, SrcgradError), ["frobnicate"]),
     (unknown_numpy_name, (VECTOR,), (AttributeError, SrcgradError), ["no_such_function"]),
@@ -171,6 +184,16 @@ def test_rejected(function: Callable[..., Any], args: tuple, error: Any, texts: 
 def test_every_unsupported_construct_comes_with_help(function: Callable[..., Any], args: tuple, error: Any) -> None:
     with pytest.raises(UnsupportedError, match="(?s)help: .+"):
         grad(function, jit=False).backward(*args, np.ones(2) if np.ndim(args[0]) else 1.0)
+
+
+def test_more_elements_than_there_is_room_for() -> None:
+    """How much an array grows is not known ahead: it may turn out not to."""
+    f = grad(doubles_its_length, jit=False)
+    np.testing.assert_array_equal(f(VECTOR, 0), VECTOR)
+    np.testing.assert_array_equal(f(VECTOR[:0], 3), VECTOR[:0])
+    with pytest.raises(RuntimeShapeError, match="grows in a loop from at most 2 to 4") as caught:
+        f(VECTOR, 1)
+    assert f"line {line_of(doubles_its_length, '# here')[0]}" in str(caught.value)
 
 
 @pytest.mark.parametrize("function", [deletes, undefined_on_one_path, uses_a_generator], ids=lambda f: f.__name__)

@@ -636,6 +636,16 @@ def adding_powers(x, y):
     return out
 
 
+@program(case(values(-1.0, -2.0, 1.0), values(0.5, 0.0, 1.0), dtypes=ONLY64))
+def turned_until(x, w):
+    """The test reads what the iteration has left, through a view of what it began with."""
+    i = 0
+    while x @ w > 0 and i < 4:
+        x = x[::-1]
+        i = i + 1
+    return x * i
+
+
 @program(case(real(3), real(1), 2), case(real(1), real(1), 2), case(real(3), real(3), 0), compiled=True)
 def rebound_to_what_stretches(x, b, n):
     """The length of b + x is that of x, if not that of b."""

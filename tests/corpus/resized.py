@@ -29,7 +29,7 @@ def pairs_and_what_is_left(x):
     return x
 
 
-@program(case(real(8, 16)), case(real(2, 2), dtypes=ONLY64), case(real(16, 8, layout="F")), compiled=True)
+@program(case(real(8, 16)), case(real(2, 2), dtypes=ONLY64), case(real(16, 8, layout="F")))
 def coarser_grids(u):
     total = 0.0
     while len(u) > 2 and u.shape[1] > 2:
