@@ -122,7 +122,8 @@ class Stage:
             return self.forward.pullback(self.program, leaves, *self.types(leaves))
         try:
             generated = self.program.generate(self.kind, *self.types(leaves), stretch=self.stretch)
-            if generated.equal_lengths and not self.stretch and any(1 in getattr(leaf, "shape", ()) for leaf in leaves):
+            is_first = self.call == self._first and not self.stretch
+            if is_first and generated.equal_lengths and any(1 in getattr(leaf, "shape", ()) for leaf in leaves):
                 self.stretch = True  # there is one to stretch: the other code would be compiled for nothing
                 generated = self.program.generate(self.kind, *self.types(leaves), stretch=True)
             if generated.equal_lengths and not self.equal_lengths:
