@@ -9,7 +9,9 @@ from __future__ import annotations
 import collections
 import inspect
 import math
+import runpy
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -401,6 +403,34 @@ NOT_OF_STRUCTURE = (
 def test_zeros_of_arithmetic(program: Callable[..., Any]) -> None:
     """Their slope is not 0 at 0: so it is nan, by whatever names."""
     assert np.isnan(grad(program, jit=False).backward(array(0.0, 0.0))).all()
+
+
+STEPS = (
+    "{a} * {b}", "{a} + {b}", "{a} - {b}", "{a} / (1 + {b})", "1 / (1 + {a})", "np.exp({a})", "2.0 * {a}", "{a}**2",
+    "np.sqrt({a})", "{a}**1.5", "np.log(1 + {a})", "{a} * (w - 1.0)", "{a} / {b}", "1 / {a}", "np.tanh({a})",
+)  # fmt: skip
+
+
+def test_never_a_wrong_zero(tmp_path: Path) -> None:
+    """Steps drawn at random: where the slope at 0 is finite, it is the slope close to 0."""
+    rng = np.random.default_rng(7)
+    text = "import numpy as np\n"
+    for number in range(40):
+        names, lines = ["x", "w", "s"], ["s = np.sqrt(x)"]
+        for step in range(rng.integers(1, 6)):
+            a, b = rng.choice(names, 2)
+            names.append(f"t{step}")
+            lines.append(f"t{step} = " + rng.choice(STEPS).format(a=a, b=b))
+        lines.append("return " + " + ".join(rng.choice(names[2:], 2)))
+        text += f"def f{number}(x, w):\n    " + "\n    ".join(lines) + "\n"
+    path = tmp_path / "drawn.py"
+    path.write_text(text)
+    for name, function in runpy.run_path(str(path)).items():
+        if name.startswith("f"):
+            f = grad(function, jit=False, wrt="x")
+            at_zero, close = (f.backward(np.float64(x), 1.0) for x in (0.0, 1e-14))
+            if np.isfinite(at_zero):
+                assert abs(close - at_zero) <= 1e-4 * (1 + abs(at_zero)), text.split(f"def {name}(")[1].split("def ")[0]
 
 
 def test_quotient_guarded_elsewhere() -> None:
