@@ -392,10 +392,17 @@ def matern(x):
     return np.sum((1 + r) * np.exp(-r))
 
 
+def cancels_in_the_imaginary_part(x):
+    z = np.sqrt(x) + 1j
+    t = 1 / z
+    return np.sum(t.imag)
+
+
 NOT_OF_STRUCTURE = (
     two_names, squared_in_place, squared_in_a_loop, shifted_by_nothing, by_matrix_product, through_a_view,
     undone_logarithm, reciprocal_twice, signed_root, cancels, cancels_by_names, cancels_in_a_loop, cancels_as_scalars,
     cancels_after_a_copy, cancels_with_a_power, matern,
+    cancels_in_the_imaginary_part,
 )  # fmt: skip
 
 

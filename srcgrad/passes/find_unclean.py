@@ -39,6 +39,7 @@ from ..ir.nodes import (
     Var,
     View,
     While,
+    is_inexact,
     leaves,
 )
 from ..ir.walk import loads, substitute, variables
@@ -156,7 +157,7 @@ class Reads:
     ) -> None:
         from .find_active import differentiates
 
-        if expr.dtype.kind != "f":
+        if not is_inexact(expr.dtype):
             return
         match expr:
             case Var(name=name):

@@ -43,9 +43,10 @@ from ..ir.nodes import (
     Swap,
     Var,
     While,
+    is_inexact,
 )
 from ..ir.walk import children, statements
-from ..rules.scalar import PRIMITIVES, UNKNOWN
+from ..rules.scalar import PRIMITIVES, UNKNOWN, Adjoint, whole_or_real
 
 # What is known of a value: it is rough at finite values, it is rough where it is infinite, it depends on `wrt` at all.
 FINITE, INFINITE, VARIES = 1, 2, 4
@@ -58,7 +59,8 @@ EVERY = FINITE | INFINITE | OVERFLOWS
 
 Levels = dict[str, int]
 
-LINEAR = frozenset(("add", "sub", "neg", "pos", "cast", "mul", "abs", "deg2rad", "rad2deg"))  # inf stays inf, or is nan
+# What is infinite stays so, or is nan.
+LINEAR = frozenset(("add", "sub", "neg", "pos", "cast", "mul", "abs", "deg2rad", "rad2deg", "conj"))
 ROUGH_AT_FINITE = frozenset(
     ("sqrt", "cbrt", "arcsin", "arccos", "arccosh", "mod", "fmod", "ieee_remainder", "sign", "floor", "ceil", "trunc")
     + ("rint", "round_to", "floordiv", "copysign", "heaviside", "nextafter", "spacing", "exponent")
@@ -99,8 +101,7 @@ def _result(op: str, args: tuple[Expr, ...], parts: list[int]) -> int:
         return every
     if op == "div":
         return parts[0] | _of_a_function(parts[1]) | INFINITE | VARIES
-    if op == "pow" and isinstance(args[1], Const):
-        exponent = args[1].value
+    if op == "pow" and (exponent := _exponent(args)) is not None:
         if exponent == 0 or exponent >= 1:
             return every
         return _of_a_function(every) | (INFINITE if exponent < 0 else FINITE)
@@ -111,6 +112,12 @@ def _result(op: str, args: tuple[Expr, ...], parts: list[int]) -> int:
     if op in PRIMITIVES and not PRIMITIVES[op].singular and not op.startswith("user."):
         return _of_a_function(every)
     return every | ROUGH
+
+
+def _exponent(args: tuple[Expr, ...]) -> float | None:
+    """The exponent of a power, where it is a real constant."""
+    value = whole_or_real(args[1]) if isinstance(args[1], Const) else None
+    return None if isinstance(value, complex) else value
 
 
 def _of_a_function(part: int) -> int:
@@ -127,7 +134,7 @@ def _read_by(op: str, constants: tuple[Const | None, ...], dtypes: tuple[Any, ..
     every = frozenset(range(len(dtypes) - 1))
     known = PRIMITIVES[op].partials
     partial = known[number] if known is not None else None
-    if partial is None or op == "cast":
+    if partial is None or isinstance(partial, Adjoint):
         return frozenset()
     if partial is UNKNOWN:
         return every
@@ -152,14 +159,15 @@ def effect(expr: Call, number: int, of: Callable[[str], int]) -> tuple[int, bool
     constants = tuple(arg if isinstance(arg, Const) else None for arg in args)
     read = _read_by(op, constants, (*(arg.dtype for arg in args), expr.dtype), number)
     firm: set[int] = set()
-    if op in NEVER_VANISHES or (op == "pow" and isinstance(args[1], Const) and args[1].value < 1):
+    if op in NEVER_VANISHES or (op == "pow" and (_exponent(args) or 1.0) < 1):
         firm = {0}
     elif op == "div":
         firm = {1}
+    is_complex = any(part.dtype.kind == "c" for part in (expr, *args))  # its real part may vanish where it does not
     found = {k: level(args[k], of) for k in read}
     harm = OVERFLOWS if read else 0
     for k, bits in found.items():
-        if k not in firm and bits & FINITE:
+        if bits & FINITE and (k not in firm or is_complex):
             harm |= ROUGH
         elif bits & INFINITE and (k in firm or op not in ("mul", "div")):  # a factor that is infinite is not zero
             harm |= INFINITE
@@ -173,8 +181,8 @@ def harm_of(expr: Call, number: int, of: Callable[[str], int]) -> int:
 def kind_of(expr: Call) -> int:
     """Which kind of primitive is this?"""
     if expr.op == "pow":
-        exponent = expr.args[1]
-        return FINITE if isinstance(exponent, Const) and 0 < exponent.value < 1 else INFINITE
+        exponent = _exponent(expr.args)
+        return FINITE if exponent is not None and 0 < exponent < 1 else INFINITE
     if expr.op in ("exp", "exp2", "expm1", "sinh", "cosh"):
         return OVERFLOWS
     return FINITE if expr.op in ROUGH_AT_FINITE else INFINITE
@@ -245,7 +253,7 @@ class Roughness:
             every |= ROUGH
         outs = (stmt.out,) if isinstance(stmt, External) else stmt.outs
         for out in (*outs, *(stmt.writes if isinstance(stmt, Invoke) else ())):
-            if out.dtype.kind == "f":
+            if is_inexact(out.dtype):
                 self.add(out.name, every)
 
     def put(self, name: str, bits: int) -> None:
