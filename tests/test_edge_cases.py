@@ -9,7 +9,9 @@ from __future__ import annotations
 import collections
 import inspect
 import math
+import runpy
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -196,6 +198,246 @@ def test_elements_never_read_are_structural_zeros() -> None:
         return y.sum()
 
     assert grad(overwritten, jit=False).backward(array(0.0, 4.0)).tolist() == [0.0, 0.25]
+
+
+def potential_of_inverse(mass, pos):
+    d = pos - pos.T
+    inverse = np.sqrt(d**2)
+    inverse[inverse > 0] = 1.0 / inverse[inverse > 0]
+    return np.sum(np.triu(-(mass * mass.T) * inverse, 1))
+
+
+def potential_of_quotients(mass, pos):
+    d = pos - pos.T
+    r = np.sqrt(d**2)
+    energies = -(mass * mass.T) / r
+    return np.sum(np.triu(energies, 1))
+
+
+def potential_with_a_filled_diagonal(mass, pos):
+    d = pos - pos.T
+    r = np.sqrt(d**2)
+    energies = -0.5 * (mass * mass.T) / r
+    np.fill_diagonal(energies, 0.0)
+    return energies.sum()
+
+
+def potential_by_steps(mass, pos):
+    energy = 0.0
+    for _ in range(2):
+        energy += 0.5 * potential_of_inverse(mass, pos)
+        pos = pos + 0.0 * mass / (1.0 + pos**2)
+    return energy
+
+
+POTENTIALS = (potential_of_inverse, potential_of_quotients, potential_with_a_filled_diagonal, potential_by_steps)
+
+
+@pytest.mark.parametrize("program", POTENTIALS)
+def test_bodies_at_distance_zero(program: Callable[..., Any]) -> None:
+    """The diagonal's cotangent is a zero of structure, and stays one when masses multiply it."""
+    mass, pos = np.array([[1.0], [2.0], [3.0]]), np.array([[0.1], [0.5], [1.2]])
+    d = pos - pos.T
+    np.fill_diagonal(d, 1.0)
+    off = 1.0 - np.eye(3)
+    by_pos = (mass * mass.T * off * np.sign(d) / d**2).sum(axis=1, keepdims=True)
+    by_mass = -(mass.T * off / np.abs(d)).sum(axis=1, keepdims=True)
+    got = grad(program, jit=False).backward(mass, pos)
+    np.testing.assert_allclose(got[0], by_mass, rtol=1e-12)
+    np.testing.assert_allclose(got[1], by_pos, rtol=1e-12)
+
+
+def weighted_then_chosen(w, x):
+    root = np.sqrt(x)
+    weighted = w * root
+    return np.sum(np.where(x > 0, weighted, 0.0))
+
+
+def weighted_then_picked(w, x):
+    root = np.sqrt(x)
+    weighted = w * root
+    return weighted[1]
+
+
+def masked_by_a_product(w, x):
+    root = np.sqrt(x)
+    return np.sum(w * (x > 0) * root)
+
+
+def clipped_from_below(w, x):
+    root = np.sqrt(x)
+    clipped = np.maximum(root, 1.0)
+    return np.sum(w * clipped) - w[0]
+
+
+def in_a_product_of_matrices(w, x):
+    root = np.sqrt(np.stack((x, x)))
+    root[:, 0] *= w[0] - 1.0
+    return (root @ w)[0]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [weighted_then_chosen, weighted_then_picked, masked_by_a_product, clipped_from_below, in_a_product_of_matrices],
+)
+def test_structural_zeros_pass_smooth_partials(program: Callable[..., Any]) -> None:
+    got = grad(program, jit=False).backward(array(1.0, 2.0), array(0.0, 4.0))
+    assert got[1].tolist() == [0.0, 0.5]
+
+
+def test_a_factor_that_vanishes() -> None:
+    """y = c(w) * sqrt(x) does not change with x where c is 0."""
+
+    def f(w, x):
+        c = w - 1.0
+        root = np.sqrt(x)
+        return np.sum(c * root)
+
+    assert grad(f, jit=False).backward(array(1.0, 2.0), array(0.0, 4.0))[1].tolist() == [0.0, 0.25]
+
+
+def two_names(x):
+    c = np.sqrt(x)
+    s = np.sqrt(x)
+    return np.sum(c * s)
+
+
+def squared_in_place(x):
+    a = np.sqrt(x)
+    a *= a
+    return np.sum(a)
+
+
+def squared_in_a_loop(x):
+    a = np.sqrt(x)
+    for i in range(len(x)):
+        a[i] = a[i] * a[i]
+    return a.sum()
+
+
+def shifted_by_nothing(x):
+    w = np.sqrt(x) + 0
+    return np.sum(np.sqrt(x) * w)
+
+
+def by_matrix_product(x):
+    root = np.sqrt(x)
+    return root @ root
+
+
+def through_a_view(x):
+    root = np.sqrt(x)
+    same = root[:]
+    return np.sum(root * same)
+
+
+def undone_logarithm(x):
+    t = np.log(x)
+    return np.sum(np.exp(t))
+
+
+def reciprocal_twice(x):
+    t = 1 / x
+    return np.sum(1 / t)
+
+
+def signed_root(x):
+    return np.sum(np.sign(x) * np.sqrt(np.abs(x)))
+
+
+def cancels(x):
+    s = np.sqrt(x)
+    return np.sum(1 / (1 + s) + s)
+
+
+def cancels_by_names(x):
+    s = np.sqrt(x)
+    same = s.copy()
+    t = 1 / (1 + same)
+    return np.sum(t) + np.sum(s)
+
+
+def cancels_in_a_loop(x):
+    s = np.sqrt(x)
+    total = 0.0
+    for i in range(x.size):
+        for j in range(2):
+            total += (1 - 2 * j) / (1.0 + j + (j + 1.0) ** 2 * s[i])
+    return total
+
+
+def cancels_as_scalars(x):
+    total = 0.0
+    for i in range(x.size):
+        s = math.sqrt(x[i])
+        t = 1 / (1 + s)
+        total += t + s
+    return total
+
+
+def cancels_after_a_copy(x):
+    r = np.sqrt(x)
+    t = r * 1.0
+    r[x >= 0] = 1 / (1 + r[x >= 0])
+    return np.sum(r) + np.sum(t)
+
+
+def cancels_with_a_power(x):
+    s = 1 + np.sqrt(x)
+    return np.sum(1 / s - 0.5 / s**2)
+
+
+def matern(x):
+    r = np.sqrt(x)
+    return np.sum((1 + r) * np.exp(-r))
+
+
+def cancels_in_the_imaginary_part(x):
+    z = np.sqrt(x) + 1j
+    t = 1 / z
+    return np.sum(t.imag)
+
+
+NOT_OF_STRUCTURE = (
+    two_names, squared_in_place, squared_in_a_loop, shifted_by_nothing, by_matrix_product, through_a_view,
+    undone_logarithm, reciprocal_twice, signed_root, cancels, cancels_by_names, cancels_in_a_loop, cancels_as_scalars,
+    cancels_after_a_copy, cancels_with_a_power, matern,
+    cancels_in_the_imaginary_part,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("program", NOT_OF_STRUCTURE)
+def test_zeros_of_arithmetic(program: Callable[..., Any]) -> None:
+    """Their slope is not 0 at 0: so it is nan, by whatever names."""
+    assert np.isnan(grad(program, jit=False).backward(array(0.0, 0.0))).all()
+
+
+STEPS = (
+    "{a} * {b}", "{a} + {b}", "{a} - {b}", "{a} / (1 + {b})", "1 / (1 + {a})", "np.exp({a})", "2.0 * {a}", "{a}**2",
+    "np.sqrt({a})", "{a}**1.5", "np.log(1 + {a})", "{a} * (w - 1.0)", "{a} / {b}", "1 / {a}", "np.tanh({a})",
+)  # fmt: skip
+
+
+def test_never_a_wrong_zero(tmp_path: Path) -> None:
+    """Steps drawn at random: where the slope at 0 is finite, it is the slope close to 0."""
+    rng = np.random.default_rng(7)
+    text = "import numpy as np\n"
+    for number in range(40):
+        names, lines = ["x", "w", "s"], ["s = np.sqrt(x)"]
+        for step in range(rng.integers(1, 6)):
+            a, b = rng.choice(names, 2)
+            names.append(f"t{step}")
+            lines.append(f"t{step} = " + rng.choice(STEPS).format(a=a, b=b))
+        lines.append("return " + " + ".join(rng.choice(names[2:], 2)))
+        text += f"def f{number}(x, w):\n    " + "\n    ".join(lines) + "\n"
+    path = tmp_path / "drawn.py"
+    path.write_text(text)
+    for name, function in runpy.run_path(str(path)).items():
+        if name.startswith("f"):
+            f = grad(function, jit=False, wrt="x")
+            at_zero, close = (f.backward(np.float64(x), 1.0) for x in (0.0, 1e-14))
+            if np.isfinite(at_zero):
+                assert abs(close - at_zero) <= 1e-4 * (1 + abs(at_zero)), text.split(f"def {name}(")[1].split("def ")[0]
 
 
 def test_quotient_guarded_elsewhere() -> None:

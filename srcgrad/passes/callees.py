@@ -15,6 +15,7 @@ from ..ir.walk import blocks, statements, with_blocks
 from .assemble import reads_of
 from .find_active import edges_of, refuse_unknown, sources_of, spread
 from .info import Info, roots_of
+from .roughness import EVERY
 from .tape import keep_on_tape
 
 Pass = Callable[[Function], Function]
@@ -27,7 +28,7 @@ class Facts:
     params: tuple[Any, ...]
     active_params: tuple[bool, ...]
     active_results: tuple[bool, ...]
-    unclean: frozenset[str]
+    unclean: dict[str, int]
 
     @property
     def is_differentiated(self) -> bool:
@@ -86,7 +87,7 @@ def find_active_in_all(program: Function) -> Function:
     for name, f in functions.items():
         own = frozenset(n.partition("/")[2] for n in active if n.partition("/")[0] == name)
         refuse_unknown(local[name], f, own, roots[name])
-        dirty = frozenset(n.partition("/")[2] for n in unclean if n.partition("/")[0] == name)
+        dirty = {n.partition("/")[2]: EVERY for n in unclean if n.partition("/")[0] == name}
         done[name] = replace(f, info=replace(f.info, active=own, unclean=dirty))
     facts = {name: _facts(f, roots[name]) for name, f in done.items() if name}
     plain = {c.name: c for c in program.callees}

@@ -33,6 +33,7 @@ from ..ir.nodes import (
 )
 from ..ir.walk import blocks
 from ..rules.scalar import PRIMITIVES, UNKNOWN
+from .find_unclean import find_unclean
 from .info import Info, roots_of
 
 ORDINALS = ("first", "second", "third", "fourth")
@@ -54,11 +55,7 @@ def find_active(function: Function) -> Function:
     useful = spread(wanted, [(t, s) for t, sources, _ in edges for s, _ in sources])
     active = frozenset(varied & useful)
     refuse_unknown(edges, function, active, roots)
-    bent = {s for t, sources, _ in edges if t in active for s, linear in sources if not linear}
-    for leaf in leaves(function.results):
-        bent |= {s for s, linear in sources_of(leaf, roots) if not linear}
-    unclean = spread(bent, [(t, s) for t, sources, _ in edges for s, _ in sources if t in active])
-    return replace(function, info=replace(info, active=active, unclean=frozenset(unclean)))
+    return replace(function, info=replace(info, active=active, unclean=find_unclean(function, active)))
 
 
 def spread(start: set[str], edges: list[tuple[str, str]]) -> set[str]:

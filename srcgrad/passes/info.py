@@ -21,7 +21,7 @@ class Info:
     wrt: tuple[str, ...] = ()
     seeds: tuple[Any, ...] | None = None  # one parameter per output leaf; None: the output is a scalar, with seed 1
     active: frozenset[str] = frozenset()  # scalars and memory that carry derivatives
-    unclean: frozenset[str] = frozenset()  # their cotangents may be zero by arithmetic (see edge case rule 3)
+    unclean: dict[str, int] = field(default_factory=dict)  # whose cotangents may be a zero of arithmetic, to what
     shadows: tuple[Any, ...] = ()  # of parameters, handed in
     outputs: Any = None
     boundscheck: bool = True

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..ir.nodes import Array, Assign, Const, Expr, Invoke, OldArray, Stmt, Var
+from .roughness import EVERY
 
 if TYPE_CHECKING:
     from .callees import Facts
@@ -28,7 +29,7 @@ def adjoint_of_call(reverse: _Reverse, stmt: Invoke) -> list[Stmt]:
     before, seeds = _seeds(reverse, stmt, facts)
     own = [OldArray(a, at + 1) if isinstance(a, Array) else reverse.old(a, at) for a in stmt.args]  # type: ignore[arg-type]
     shadows: list[Any] = []
-    found: list[tuple[Expr, Var, bool]] = []
+    found: list[tuple[Expr, Var, int]] = []
     for arg, param, is_active in zip(stmt.args, facts.params, facts.active_params, strict=True):
         if not is_active:
             continue
@@ -36,7 +37,8 @@ def adjoint_of_call(reverse: _Reverse, stmt: Invoke) -> list[Stmt]:
             shadows.append(reverse.shadow(arg))
         else:
             assert isinstance(arg, Expr)
-            found.append((arg, reverse.fresh(f"{param.name}_c", param.dtype), param.name not in facts.unclean))
+            clean = EVERY & ~facts.unclean.get(param.name, 0)
+            found.append((arg, reverse.fresh(f"{param.name}_c", param.dtype), clean))
     call = Invoke(stmt.callee, tuple(var for _, var, _ in found), (*own, *shadows, *seeds), tuple(shadows), "reverse")
     return [*before, call, *(s for arg, var, clean in found for s in reverse.spread(arg, var, at, clean))]
 

@@ -77,6 +77,7 @@ from ..rules.scalar import PRIMITIVES, Adjoint, times
 from .find_active import differentiates, is_linear
 from .info import Info, roots_of
 from .invoke import adjoint_of_call, is_differentiated
+from .roughness import EVERY, harm_of, kind_of, levels_at_labels
 from .scopes import Scopes, first_writes_of, with_steady_matrices, written_by
 from .signs import Signs
 from .vjp import adjoint_by_vjp, is_users
@@ -97,6 +98,7 @@ class _Reverse:
         self.roots = roots_of(function)
         self.shadows: dict[str, Array] = {}
         self.count = 0
+        self.has_calls = "facts" in self.info.extra
         self.by_rule: set[int] = set()  # statements whose adjoint comes with their rule
 
     # ------------------------------------------------------------------------------------------- names
@@ -131,6 +133,8 @@ class _Reverse:
         self.home, self.block_of, self.after = scopes.home, scopes.block_of, scopes.after
         self.first_values, self.indices_around = scopes.first_values, scopes.indices_around
         self.steady = with_steady_matrices(body, self.roots)
+        if not self.has_calls:
+            self.levels = levels_at_labels(body, self.roots, self.info.wrt, END)
         self.first_writes = first_writes_of(body, self.roots, Signs(self.function))
         sweep = [*self.shadows_of_parameters(), *self.begin_block(body, -1, 0), *self.seeds()]
         sweep += [s for stmt in reversed(body) for s in self.adjoint_of(stmt)]
@@ -236,7 +240,7 @@ class _Reverse:
                     out.append(adding)
             elif isinstance(leaf, Expr) and self.depends(leaf):
                 value: Expr = seed if isinstance(seed, Var) else Const(1.0, leaf.dtype)
-                out += self.spread(leaf, value, END, clean=True)
+                out += self.spread(leaf, value, END, clean=EVERY)
         return out
 
     def seed_array(self, leaf: Array, seed: Array) -> Stmt:
@@ -452,8 +456,11 @@ class _Reverse:
 
         return list(rewrite_block(stmt.adjoint, change))
 
-    def rule_is_clean(self, stmt: Rule) -> bool:
-        return stmt.name in ("maximum", "minimum") and all(self.clean(self.root_of(o)) for o in stmt.outputs)
+    def rule_is_clean(self, stmt: Rule) -> int:
+        clean = EVERY if stmt.name in ("maximum", "minimum") else 0
+        for out in stmt.outputs:
+            clean &= self.clean(self.root_of(out))
+        return clean
 
     # ------------------------------------------------------------------------------------- expressions
 
@@ -462,7 +469,7 @@ class _Reverse:
         expr: Expr,
         g: Expr,
         at: int,
-        clean: bool,
+        clean: int,
         own: set[str] | frozenset[str] = frozenset(),
         guards: tuple[Expr, ...] = (),
     ) -> list[Stmt]:
@@ -491,7 +498,7 @@ class _Reverse:
         args: tuple[Expr, ...],
         g: Expr,
         at: int,
-        clean: bool,
+        clean: int,
         own: Any,
         guards: tuple[Expr, ...],
     ) -> list[Stmt]:
@@ -499,7 +506,7 @@ class _Reverse:
         if op == "mul" and args[0] == args[1]:
             _held, out = self.named(g, False)
             passed = times(g, 2.0 * self.old(args[0], at))
-            return out + self.spread(args[0], passed, at, False, own, guards)
+            return out + self.spread(args[0], passed, at, clean & ~self.harm(expr, 0, at), own, guards)
         to = [k for k, arg in enumerate(args) if differentiates(op, k) and self.depends(arg)]
         olds = tuple(arg if isinstance(arg, Const) else self.old(arg, at) for arg in args)
         out_value = self.old(expr, at)
@@ -507,9 +514,10 @@ class _Reverse:
         partials = [p if isinstance(p := known[k], Adjoint) else p(*olds, out_value) for k in to]
         duplicated = len(to) > 1 or any(isinstance(p, Call) and p.op == "select" for p in partials)
         bent = [not is_linear(expr, k) for k in to]
-        careful = clean and rule.singular and any(bent)
+        harms = [self.harm(expr, k, at) for k in to]
+        careful = bool(clean & kind_of(expr)) and rule.singular and any(bent)
         g, out = self.named(g, duplicated or careful)
-        for k, partial, is_bent in zip(to, partials, bent, strict=False):
+        for k, partial, is_bent, harm in zip(to, partials, bent, harms, strict=True):
             inner = guards
             if careful and is_bent and _may_diverge(partial) and not isinstance(g, Const):
                 inner = (*guards, Call("ne", (g, _zero(g.dtype)), BOOL))
@@ -522,7 +530,7 @@ class _Reverse:
                     out, quotient = out + named, passed
                 else:
                     passed = -(quotient * out_value)
-            out += self.spread(args[k], _converted(passed, args[k].dtype), at, clean and not is_bent, own, inner)
+            out += self.spread(args[k], _converted(passed, args[k].dtype), at, clean & ~harm, own, inner)
         return out
 
     def named(self, g: Expr, wanted: bool) -> tuple[Expr, list[Stmt]]:
@@ -563,8 +571,15 @@ class _Reverse:
     def root_of(self, thing: Var | Array) -> str:
         return self.root(thing) if isinstance(thing, Array) else thing.name
 
-    def clean(self, name: str) -> bool:
-        return name not in self.info.unclean
+    def harm(self, expr: Call, number: int, at: int) -> int:
+        """To which primitives may the partial by this operand make a zero of arithmetic?"""
+        if is_linear(expr, number):
+            return 0
+        return EVERY if self.has_calls else harm_of(expr, number, self.levels[at])
+
+    def clean(self, name: str) -> int:
+        """To which primitives is a zero cotangent of this one of structure?"""
+        return EVERY & ~self.info.unclean.get(name, 0)
 
 
 # ------------------------------------------------------------------------------------------------------ analysis
