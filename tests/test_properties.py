@@ -122,7 +122,8 @@ def run(count: int, seed_of_part: int, check: Callable[[Point], None], record: C
             f"{tally['checked']} checked, {tally['refused']} refused with a clear error, "
             f"{tally['drawn'] - tally['checked'] - tally['refused']} not smooth where drawn; seed {seed_of_part}",
         )
-    assert tally["refused"] <= 0.25 * tally["drawn"], "too many programs refused"  # aliases that depend on the path
+    most = 0.25 * tally["drawn"] + 4  # aliases that depend on the path; a part may draw few programs
+    assert tally["refused"] <= most, "too many programs refused"
 
 
 @pytest.mark.parametrize("part", range(PARTS))
