@@ -49,6 +49,11 @@ def from_arrow(arrow: str) -> Callable[..., Any]:
     return from_text(f"import math\n\nimport numpy as np\n\n\ndef f({parameters}):\n    return {expression}\n", "f")
 
 
+def like(structure: Any) -> type:
+    """What a structure is made of again: a list, or a tuple (for a namedtuple too)."""
+    return list if isinstance(structure, list) else tuple
+
+
 def leaves(structure: Any) -> Iterator[Any]:
     """The leaves of a nested tuple, in order."""
     if isinstance(structure, tuple | list):
@@ -61,7 +66,7 @@ def leaves(structure: Any) -> Iterator[Any]:
 def mapped(function: Callable[[Any], Any], structure: Any) -> Any:
     """The same structure with `function` applied to each leaf."""
     if isinstance(structure, tuple | list):
-        return type(structure)(mapped(function, item) for item in structure)
+        return like(structure)(mapped(function, item) for item in structure)
     return function(structure)
 
 
@@ -75,7 +80,7 @@ def is_inexact(leaf: Any) -> bool:
 def fresh(value: Any) -> Any:
     """A copy with the same memory layout, negative strides and gaps included."""
     if isinstance(value, tuple | list):
-        return type(value)(fresh(item) for item in value)
+        return like(value)(fresh(item) for item in value)
     if isinstance(value, np.ndarray) and value.ndim and not value.flags.c_contiguous and not value.flags.f_contiguous:
         out = strided_like(value)
         out[...] = value
@@ -92,7 +97,7 @@ def strided_like(value: np.ndarray) -> np.ndarray:
 def widened(value: Any) -> Any:
     """The same arguments in double precision."""
     if isinstance(value, tuple | list):
-        return type(value)(widened(item) for item in value)
+        return like(value)(widened(item) for item in value)
     if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "fc":
         out = fresh(value) if isinstance(value, np.ndarray) else value
         return out.astype(WIDE[out.dtype]) if out.dtype in WIDE else out
@@ -177,7 +182,7 @@ def moved(args: Any, direction: Any, step: float) -> Any:
         return type(leaf)(leaf + step * along)
 
     def walk(a: Any, d: Any) -> Any:
-        return type(a)(map(walk, a, d)) if isinstance(a, tuple | list) else move(a, d)
+        return like(a)(map(walk, a, d)) if isinstance(a, tuple | list) else move(a, d)
 
     return walk(args, direction)
 
