@@ -142,6 +142,14 @@ def test_copies_that_may_be_views_in_numpy(call: str) -> None:
         grad(f, jit=False)(drawn(3, 3))
 
 
+@pytest.mark.parametrize("write", ["np.einsum('ii->i', x)[:] = w", "d = np.einsum('ii->i', x)\n    d += w"])
+def test_a_write_through_a_diagonal_is_never_lost(write: str) -> None:
+    """NumPy has a view there: the caller would see it in x, though nothing here reads x again."""
+    f = from_text(f"import numpy as np\n\n\ndef f(x, w):\n    {write}\n    return w.sum()\n", "f")
+    with pytest.raises(UnsupportedError, match="x may or may not be the array"):
+        grad(f, jit=False)(np.ones((3, 3)), np.ones(3))
+
+
 @pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
 def test_stacks_of_length_one_at_run_time(jit: bool) -> None:
     """That a length is 1, and stands for all, is only seen at run time."""

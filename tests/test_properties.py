@@ -122,7 +122,7 @@ def run(count: int, seed_of_part: int, check: Callable[[Point], None], record: C
             f"{tally['checked']} checked, {tally['refused']} refused with a clear error, "
             f"{tally['drawn'] - tally['checked'] - tally['refused']} not smooth where drawn; seed {seed_of_part}",
         )
-    most = 0.25 * tally["drawn"] + 4  # aliases that depend on the path; a part may draw few programs
+    most = max(3, 0.25 * tally["drawn"])  # aliases that depend on the path; of a handful of programs, that is no share
     assert tally["refused"] <= most, "too many programs refused"
 
 
