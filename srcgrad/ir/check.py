@@ -18,6 +18,7 @@ from .nodes import (
     ForEach,
     Function,
     If,
+    Kernel,
     Load,
     Old,
     OldArray,
@@ -87,6 +88,8 @@ def _bound(stmt: Stmt) -> tuple[Var | Array, ...]:
             return indices
         case Parallel(low=low, high=high):
             return (low, high)
+        case Kernel(axes=axes, scratch=scratch):
+            return (*(axis.index for axis in axes), *(made.array for made in scratch), *stmt.sets, *stmt.sums)
         case Rule(outputs=outputs, adjoint=adjoint):
             inner = [item for s in statements(adjoint) for item in _bound(s)]
             return (*outputs, *inner)

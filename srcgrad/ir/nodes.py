@@ -576,6 +576,54 @@ class Parallel(Stmt):
 
 
 @dataclass(frozen=True)
+class Kernel(Stmt):
+    """The body for every index of `axes` (loops without their bodies, outermost first), by threads of a GPU.
+
+    Without axes one thread runs the body, and sets `sets`.  `reads` are scalars that lie on the device.  To `sums`
+    every thread adds in a variable of its own.  Of `scratch` and of `stacks` every thread has its own.
+    """
+
+    name: str
+    axes: tuple[For, ...]
+    body: Block
+    reads: tuple[Var, ...] = ()
+    sets: tuple[Var, ...] = ()
+    sums: tuple[Var, ...] = ()
+    scratch: tuple[Alloc, ...] = ()
+    stacks: tuple[Stack, ...] = ()
+
+
+@dataclass(frozen=True)
+class AtomicAdd(Stmt):
+    """array[index] += value, where other threads may add to the same element."""
+
+    array: Array
+    index: tuple[Expr, ...]
+    value: Expr
+
+
+@dataclass(frozen=True)
+class LocalArray(Stmt):
+    """A small array of one thread, of a size that is known ahead of time."""
+
+    array: Array
+
+
+@dataclass(frozen=True)
+class Fetch(Stmt):
+    """The number that lies on the device, for the host to decide by."""
+
+    var: Var
+
+
+@dataclass(frozen=True)
+class Put(Stmt):
+    """The number that the host knows, for the device to read and to change."""
+
+    var: Var
+
+
+@dataclass(frozen=True)
 class Comment(Stmt):
     """A line of the user's source, shown above what it became."""
 

@@ -14,6 +14,7 @@ from .nodes import (
     Alloc,
     Array,
     Assign,
+    AtomicAdd,
     Axis,
     Block,
     Call,
@@ -25,13 +26,16 @@ from .nodes import (
     Dim,
     Expr,
     External,
+    Fetch,
     For,
     ForEach,
     Function,
     If,
     Invoke,
+    Kernel,
     Library,
     Load,
+    LocalArray,
     NewAxis,
     NewStack,
     Old,
@@ -42,6 +46,7 @@ from .nodes import (
     Pop,
     Print,
     Push,
+    Put,
     Raise,
     Reshape,
     Rule,
@@ -151,6 +156,17 @@ def _lines(stmt: Stmt) -> list[Any]:
             return [f"{array.name} = own copy of {array.name}"]
         case Parallel(low=low, high=high, start=start, stop=stop, step=step, body=body):
             return [f"in pieces {low.name}, {high.name} of range({texts((start, stop, step))}):", body]
+        case Kernel(name=name, axes=axes, body=body):
+            over = ", ".join(f"{a.index.name} in range({texts((a.start, a.stop, a.step))})" for a in axes)
+            return [f"{name}, by a thread for each of {over}:" if axes else f"{name}, by one thread:", body]
+        case AtomicAdd(array=array, index=index, value=value):
+            return [f"{text(Load(array, index))} += {text(value)}, among others"]
+        case LocalArray(array=array):
+            return [f"{array.name} = local {array.dtype.name}[{texts(array.dims)}]"]
+        case Fetch(var=var):
+            return [f"{var.name} = from the device"]
+        case Put(var=var):
+            return [f"{var.name} to the device"]
         case Comment(text=words):
             return [f"# {words}" if words else ""]
     raise AssertionError(stmt)

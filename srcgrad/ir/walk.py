@@ -13,6 +13,7 @@ from .nodes import (
     Alloc,
     Array,
     Assign,
+    AtomicAdd,
     Axis,
     Block,
     Call,
@@ -21,12 +22,15 @@ from .nodes import (
     Cotangent,
     Expr,
     External,
+    Fetch,
     For,
     ForEach,
     If,
     Invoke,
+    Kernel,
     Library,
     Load,
+    LocalArray,
     Old,
     OldArray,
     OwnCopy,
@@ -34,6 +38,7 @@ from .nodes import (
     Pop,
     Print,
     Push,
+    Put,
     Rule,
     Seal,
     Stmt,
@@ -126,7 +131,7 @@ def loads(expr: Expr) -> tuple[Load, ...]:
 # --------------------------------------------------------------------------------------------------- statements
 
 
-NESTING = frozenset((For, While, ForEach, Sweep, Parallel, If, Rule))
+NESTING = frozenset((For, While, ForEach, Sweep, Parallel, Kernel, If, Rule))
 
 
 def blocks(stmt: Stmt) -> tuple[Block, ...]:
@@ -134,8 +139,8 @@ def blocks(stmt: Stmt) -> tuple[Block, ...]:
     if type(stmt) not in NESTING:
         return ()
     match stmt:
-        case For(body=body) | While(body=body) | ForEach(body=body) | Sweep(body=body) | Parallel(body=body):
-            return (body,)
+        case For() | While() | ForEach() | Sweep() | Parallel() | Kernel():
+            return (stmt.body,)
         case If(then=then, orelse=orelse):
             return (then, orelse)
         case Rule(forward=forward):
@@ -145,7 +150,7 @@ def blocks(stmt: Stmt) -> tuple[Block, ...]:
 
 def with_blocks(stmt: Stmt, parts: tuple[Block, ...]) -> Stmt:
     match stmt:
-        case For() | While() | ForEach() | Sweep() | Parallel():
+        case For() | While() | ForEach() | Sweep() | Parallel() | Kernel():
             return replace(stmt, body=parts[0])
         case If():
             return replace(stmt, then=parts[0], orelse=parts[1])
@@ -229,6 +234,9 @@ def expressions(stmt: Stmt) -> Iterator[Expr]:
             yield from dims
         case For(start=start, stop=stop, step=step):
             yield from (start, stop, step)
+        case Kernel(axes=axes):
+            for axis in axes:
+                yield from (axis.start, axis.stop, axis.step)
         case While(condition=condition) | If(condition=condition):
             yield condition
         case Invoke(args=args):
@@ -253,12 +261,14 @@ def _inside(value: Any) -> Iterator[Expr]:
 def written(stmt: Stmt) -> Var | Array | tuple[Var | Array, ...] | None:
     """The scalar or the arrays whose value this statement itself changes."""
     match stmt:
-        case Assign(var=var):
+        case Assign(var=var) | Fetch(var=var) | Put(var=var):
             return var
         case AddTo(target=target):
             return target if isinstance(target, Var) else target.array
-        case Store(array=array) | Alloc(array=array):
+        case Store(array=array) | Alloc(array=array) | AtomicAdd(array=array) | LocalArray(array=array):
             return array
+        case Kernel(sets=sets, sums=sums):
+            return (*sets, *sums)
         case CopyTo(target=target):
             return target
         case Absorb(into=into):

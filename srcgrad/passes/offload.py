@@ -1,0 +1,516 @@
+"""What runs on a GPU: loops proved independent become kernels, and the host keeps the order of things.
+
+    e = empty(n)                            e = empty(n)
+    for i in range(n):                      f_i, by a thread for each of i in range(0, n, 1):
+        e[i] = x[i] - m                         e[i] = x[i] - m
+        s += e[i] * e[i]                        s += e[i] * e[i]           (each thread in an s of its own)
+    g = 2.0 / s                     →       f_set, by one thread:
+    e[0] = 0.0                                  g = 2.0 / s
+    while s > tolerance: …                      e[0] = 0.0
+                                            s = from the device
+                                            while s > tolerance: …
+
+Numbers that are computed from what lies on the device stay there: the host gets to see one only where it has to decide
+by it.  A loop that has to go in order, and has no kernel in it, is run by one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from ..errors import UnsupportedError
+from ..ir import affine
+from ..ir.nodes import (
+    AddTo,
+    Alloc,
+    Array,
+    Assign,
+    AtomicAdd,
+    Block,
+    Comment,
+    Const,
+    CopyTo,
+    Expr,
+    External,
+    Fetch,
+    For,
+    Function,
+    If,
+    Invoke,
+    Kernel,
+    Library,
+    Load,
+    LocalArray,
+    NewStack,
+    Pop,
+    Push,
+    Put,
+    Raise,
+    Stmt,
+    Store,
+    Var,
+    View,
+    While,
+    leaves,
+)
+from ..ir.walk import (
+    blocks,
+    expressions,
+    loads,
+    map_expressions,
+    rewrite_block,
+    statements,
+    variables,
+    with_blocks,
+    written,
+)
+from .effects import is_private
+from .info import elementwise
+from .sharing import Shared, Sharing
+
+IN_A_THREAD = (AddTo, Alloc, Assign, Comment, CopyTo, For, If, Pop, Push, Raise, Store, View, While)
+OF_NUMBERS = (AddTo, Assign, Comment, For, If, Store, While)  # what one thread can do
+LARGEST_LOCAL = 64  # elements of an array that a thread keeps to itself
+
+
+def offload(function: Function) -> Function:
+    """The function with a `Kernel` for all that touches arrays."""
+    _refuse(function)
+    kernels = _Kernels(function)
+    body = kernels.without_moved(kernels.block(_copies_as_loops(function), ()))
+    if kernels.count == 0 and any(isinstance(s, (For, While)) for s in statements(body)):
+        raise _no_parallel_loop(function)
+    return _Residency(replace(function, body=body)).function()
+
+
+def _refuse(function: Function) -> None:
+    for stmt in statements(function.body):
+        span = stmt.span
+        if isinstance(stmt, Invoke):
+            raise UnsupportedError(
+                "a recursive or very large function does not run on a GPU",
+                span=span,
+                help=('write it as a loop, or use target="cpu"',),
+            )
+        if isinstance(stmt, External) or (isinstance(stmt, Library) and stmt.routine.startswith("user.")):
+            name = stmt.function if isinstance(stmt, External) else stmt.routine.removeprefix("user.")
+            raise UnsupportedError(
+                f"{name} does not run on a GPU", span=span, help=("pass what it computes as an argument",)
+            )
+
+
+def _no_parallel_loop(function: Function) -> UnsupportedError:
+    loops = [s for s in statements(function.body) if isinstance(s, (For, While))]
+    span = next((loop.span for loop in loops if loop.span is not None), None)
+    return UnsupportedError(
+        f"nothing in {function.name.rpartition('_')[0] or function.name} runs in parallel",
+        span=span,
+        because="its iterations depend on each other, and there is no other loop",
+        help=(
+            "write array expressions, or a loop whose iterations do not read what others write",
+            "for many such problems at once, loop over the problems around it",
+            'or use target="cpu"',
+        ),
+    )
+
+
+def _copies_as_loops(function: Function) -> Block:
+    """Copies of arrays are loops over their elements."""
+    names = function.info.names
+
+    def change(stmt: Stmt) -> tuple[Stmt, ...]:
+        if isinstance(stmt, CopyTo):
+            target, source = stmt.target, stmt.source
+            read = lambda indices: Load(source, indices, checked=False)
+            copy = elementwise(target, target.dims, read, names, frozenset(), stmt.span)
+            return (_unchecked(copy),)
+        if isinstance(stmt, Alloc) and stmt.fill is not None and not _is_zero(stmt.fill):
+            fill = stmt.fill
+            filled = elementwise(stmt.array, stmt.dims, lambda indices: fill, names, frozenset(), stmt.span)
+            return replace(stmt, fill=None), _unchecked(filled)
+        return (stmt,)
+
+    return rewrite_block(function.body, change)
+
+
+def _is_zero(fill: Expr) -> bool:
+    return isinstance(fill, Const) and not fill.value
+
+
+def _unchecked(stmt: Stmt) -> Stmt:
+    (out,) = rewrite_block((stmt,), lambda s: (replace(s, checked=False),) if isinstance(s, Store) else (s,))
+    return out
+
+
+# ------------------------------------------------------------------------------------------------------- kernels
+
+
+class _Kernels:
+    """Turns independent loops into kernels."""
+
+    def __init__(self, function: Function) -> None:
+        self.name, self.names = function.name, function.info.names
+        self.sharing = Sharing(function)
+        self.moved: set[str] = set()
+        self.count = 0
+
+    def block(self, block: Block, later: tuple[Block, ...]) -> Block:
+        """`later` is what runs after the block: the rest of the blocks around it, innermost first."""
+        out: list[Stmt] = []
+        for position, stmt in enumerate(block):
+            rest = (block[position + 1 :], *later)
+            kernel = self.kernel(stmt, rest) if isinstance(stmt, For) and not stmt.ordered else None
+            if kernel is not None:
+                stmt = kernel
+            elif isinstance(stmt, (For, While)):
+                stmt = with_blocks(stmt, (self.block(stmt.body, ((stmt,), *rest)),))
+            elif blocks(stmt):
+                stmt = with_blocks(stmt, tuple(self.block(b, rest) for b in blocks(stmt)))
+            out.append(stmt)
+        return tuple(out)
+
+    def kernel(self, loop: For, later: tuple[Block, ...]) -> Kernel | None:
+        nest = self.nest(loop, later)
+        if nest is None:
+            return None
+        axes, shares, body = nest
+        inner = shares[-1]
+        local = [s for s in statements(body) if isinstance(s, Alloc)]
+        if any(_is_known_inside(made, body, axes) for made in local):
+            return None
+        colliding = {array.name for shared in shares for array in shared.partial}
+        colliding |= set().union(*(shared.near for shared in shares))
+        scratch = (*inner.scratch, *local)
+        self.moved |= {made.array.name for made in inner.scratch} | {made.stack.name for made in inner.stacks}
+        self.count += not all(isinstance(s, Store) and _is_copied(s.value) for s in body)
+        return Kernel(
+            name=self.names.fresh(f"{self.name}_{'_'.join(axis.index.name for axis in axes)}"),
+            axes=tuple(replace(axis, body=()) for axis in axes),
+            body=self.inside(body, colliding, scratch),
+            sums=inner.sums,
+            scratch=tuple(made for made in dict.fromkeys(scratch) if not _is_small(made)),
+            stacks=tuple(made.stack for made in inner.stacks),
+            span=loop.span,
+        )
+
+    def nest(self, loop: For, later: tuple[Block, ...]) -> tuple[tuple[For, ...], tuple[Shared, ...], Block] | None:
+        """The loops right within each other that are independent, what each shares, and the body of the innermost."""
+        if loop.ordered or not isinstance(loop.step, Const):
+            return None
+        if not all(isinstance(s, IN_A_THREAD) and not _stays_whole(s) for s in statements(loop.body)):
+            return None
+        shared = self.sharing.of(loop, later)
+        if shared is None:
+            return None
+        inside = tuple(s for s in loop.body if not isinstance(s, Comment))
+        if len(inside) == 1 and isinstance(inside[0], For) and not (shared.scratch or shared.stacks):
+            inner = inside[0]
+            bounds = (inner.start, inner.stop)
+            if not any(loop.index in variables(bound) or loads(bound) for bound in bounds):
+                deeper = self.nest(inner, ((loop,), *later))
+                if deeper is not None:
+                    axes, shares, body = deeper
+                    return (loop, *axes), (shared, *shares), body
+        return (loop,), (shared,), loop.body
+
+    def inside(self, body: Block, colliding: set[str], scratch: Iterable[Alloc]) -> Block:
+        """The body as one thread runs it."""
+        small = {made.array.name for made in scratch if _is_small(made)}
+
+        def change(stmt: Stmt) -> tuple[Stmt, ...]:
+            match stmt:
+                case Alloc(array=array, fill=fill):
+                    made: tuple[Stmt, ...] = (LocalArray(array),) if array.name in small else ()
+                    if fill is None:
+                        return made
+                    filled = elementwise(array, stmt.dims, lambda _: fill, self.names, frozenset())
+                    return (*made, *_sequential(_unchecked(filled)))
+                case AddTo(target=Load(array=array, index=index), value=value) if array.name in colliding:
+                    return (AtomicAdd(array, index, value, span=stmt.span),)
+                case For():
+                    return (replace(stmt, ordered=True),)
+            return (stmt,)
+
+        ahead = tuple(LocalArray(made.array) for made in scratch if _is_small(made) and made not in body)
+        inner = {s.array.name for s in statements(body) if isinstance(s, Alloc)}
+        return (*(a for a in ahead if a.array.name not in inner), *rewrite_block(body, change))
+
+    def without_moved(self, block: Block) -> Block:
+        """Scratch and stacks that threads have of their own are made with the kernel alone."""
+        return rewrite_block(
+            block,
+            lambda s: (
+                ()
+                if (isinstance(s, Alloc) and s.array.name in self.moved)
+                or (isinstance(s, NewStack) and s.stack.name in self.moved)
+                else (s,)
+            ),
+        )
+
+
+def _stays_whole(stmt: Stmt) -> bool:
+    """Does it need a handle on a part of an array, which threads have not?"""
+    return isinstance(stmt, View) or (isinstance(stmt, Push) and isinstance(stmt.value, Array))
+
+
+def _is_known_inside(made: Alloc, body: Block, axes: tuple[For, ...]) -> bool:
+    """Does the size of what a thread makes depend on what the thread computes?"""
+    sets = {axis.index for axis in axes}
+    for stmt in statements(body):
+        target = written(stmt)
+        sets |= {v for v in (target if isinstance(target, tuple) else (target,)) if isinstance(v, Var)}
+    return any(variables(dim) & sets or loads(dim) for dim in made.dims)
+
+
+def _is_copied(value: Expr) -> bool:
+    return isinstance(value, (Const, Load))
+
+
+def _is_small(made: Alloc) -> bool:
+    size = affine.product(made.dims)
+    return isinstance(size, Const) and int(size.value) <= LARGEST_LOCAL
+
+
+def _sequential(stmt: Stmt) -> Block:
+    return rewrite_block((stmt,), lambda s: (replace(s, ordered=True),) if isinstance(s, For) else (s,))
+
+
+# ----------------------------------------------------------------------------------------------------- residency
+
+
+class _Residency:
+    """Decides where numbers lie, and has one thread compute those that lie on the device."""
+
+    def __init__(self, function: Function) -> None:
+        self.whole = function
+        self.names = function.info.names
+        self.device: set[Var] = set()
+        for stmt in statements(function.body):
+            if isinstance(stmt, Kernel):
+                self.device |= set(stmt.sums)
+        count = -1
+        while count != len(self.device):
+            count = len(self.device)
+            for stmt in self.host_statements(function.body):
+                if _is_of_numbers(stmt) and self.touches_device(stmt):
+                    self.device |= _sets(stmt)
+        self.on_host: set[Var] = set()  # of those, the ones whose value the host knows at this point
+        self.expected = self.users(function)
+
+    def users(self, function: Function) -> dict[Var, int]:
+        """How many top statements on the host's level mention each number."""
+        out: dict[Var, int] = {}
+        for stmt in self.host_statements(function.body):
+            for var in _mentioned(stmt):
+                out[var] = out.get(var, 0) + 1
+        for leaf in leaves(function.results):
+            for var in variables(leaf) if isinstance(leaf, Expr) else ():
+                out[var] = out.get(var, 0) + 1
+        return out
+
+    def host_statements(self, block: Block) -> Iterator[Stmt]:
+        """Statements on the level of the host: what is inside of those that one thread runs is not looked at."""
+        for stmt in block:
+            yield stmt
+            if not isinstance(stmt, Kernel) and not _is_of_numbers(stmt):
+                for inner in blocks(stmt):
+                    yield from self.host_statements(inner)
+
+    def touches_device(self, stmt: Stmt) -> bool:
+        for inner in statements((stmt,)):
+            if isinstance(inner, Store) or (isinstance(inner, AddTo) and isinstance(inner.target, Load)):
+                return True
+            if any(loads(e) or variables(e) & self.device for e in expressions(inner)):
+                return True
+            if _own_sets(inner) & self.device:
+                return True
+        return False
+
+    def function(self) -> Function:
+        body = self.block(self.whole.body)
+        fetched: list[Stmt] = []
+        for leaf in leaves(self.whole.results):
+            if isinstance(leaf, Expr) and not isinstance(leaf, Var) and variables(leaf) & self.device:
+                raise AssertionError(f"a result is computed in the return: {leaf}")
+        extra = dict(self.whole.info.extra)
+        extra["on_device"] = frozenset(self.device - self.on_host)
+        return replace(self.whole, body=(*body, *fetched), info=replace(self.whole.info, extra=extra))
+
+    def block(self, block: Block) -> Block:
+        out: list[Stmt] = []
+        alone: list[Stmt] = []  # for one thread, together
+
+        def flush() -> None:
+            if any(not isinstance(s, Comment) for s in alone):
+                out.extend(self.by_one_thread(tuple(alone)))
+            else:
+                out.extend(alone)
+            alone.clear()
+
+        for stmt in block:
+            if isinstance(stmt, Comment):
+                (alone if alone else out).append(stmt)
+            elif _is_of_numbers(stmt) and self.touches_device(stmt):
+                known = isinstance(stmt, Assign) and not loads(stmt.value) and not self.lies(variables(stmt.value))
+                if known and not any(stmt.var in _mentioned(s) for s in alone):  # type: ignore[attr-defined]
+                    out.append(stmt)
+                    self.on_host.add(stmt.var)  # type: ignore[attr-defined]
+                else:
+                    alone.append(stmt)
+            elif _is_of_numbers(stmt) or (isinstance(stmt, (Alloc, View)) and not self.asks(stmt)):
+                out.append(stmt)
+            else:
+                flush()
+                out.extend(self.on_the_host(stmt))
+        flush()
+        return tuple(out)
+
+    def lies(self, found: Iterable[Var]) -> set[Var]:
+        """Those that lie on the device now."""
+        return (set(found) & self.device) - self.on_host
+
+    def asks(self, stmt: Stmt) -> bool:
+        return any(loads(e) or self.lies(variables(e)) for e in expressions(stmt))
+
+    # ------------------------------------------------------------------------------------------------ one thread
+
+    def by_one_thread(self, stmts: Block) -> Block:
+        sets = set().union(*map(_sets, stmts)) & self.device
+        mentioned = set().union(*map(_mentioned, stmts))
+        counted: dict[Var, int] = {}
+        for stmt in stmts:
+            for var in _mentioned(stmt):
+                counted[var] = counted.get(var, 0) + 1
+        lasting = {var for var in sets if self.expected.get(var, 0) > counted.get(var, 0)}
+        partly = {var for var in lasting if var not in _surely_set(stmts)}
+        reads = self.lies(mentioned & (_read_first(stmts) | partly))
+        put = [Put(var) for var in sorted(partly & self.on_host, key=_by_name)]
+        reads |= partly & self.on_host
+        self.on_host -= sets
+        kernel = Kernel(
+            name=self.names.fresh(f"{self.whole.name}_set"),
+            axes=(),
+            body=_sequential_block(stmts),
+            reads=tuple(sorted(reads, key=_by_name)),
+            sets=tuple(sorted(lasting, key=_by_name)),
+            span=next((s.span for s in stmts if s.span), None),
+        )
+        return (*put, kernel)
+
+    # -------------------------------------------------------------------------------------------------- the host
+
+    def on_the_host(self, stmt: Stmt) -> Block:
+        if isinstance(stmt, Kernel):
+            ahead, axes = self.known(stmt.axes, stmt.span)
+            used = {v for v in set().union(*map(_mentioned, stmt.body)) if not is_private(v, stmt.body)}
+            reads = tuple(sorted(self.lies(used), key=_by_name))
+            self.on_host -= set(stmt.sums)
+            return (*ahead, replace(stmt, axes=axes, reads=reads))
+        inner = blocks(stmt)
+        if not inner:
+            ahead, alone = self.decided(stmt)
+            return (*ahead, alone)
+        put = self.put(_mentioned(stmt) & self.device & self.on_host)
+        ahead, alone = self.decided(with_blocks(stmt, tuple(() for _ in inner)))
+        bodies = [self.inner(block) for block in inner]
+        if isinstance(stmt, While):
+            again, _ = self.decided(stmt, alone.condition)  # type: ignore[attr-defined]
+            bodies = [(*bodies[0], *again)]
+        return (*put, *ahead, with_blocks(alone, tuple(bodies)))
+
+    def inner(self, block: Block) -> Block:
+        """A block that may run or not, or often: what it leaves lies where it lay before."""
+        before = set(self.on_host)
+        out = self.block(block)
+        put = self.put(self.on_host - before)
+        self.on_host = before
+        return (*out, *put)
+
+    def put(self, found: Iterable[Var]) -> Block:
+        """Numbers of the device that the host has set go to the device."""
+        moved = sorted(set(found) & self.device, key=_by_name)
+        self.on_host -= set(moved)
+        return tuple(Put(var) for var in moved)
+
+    def decided(self, stmt: Stmt, known: Expr | None = None) -> tuple[Block, Stmt]:
+        """What the host needs to know for a statement, fetched."""
+        ahead: list[Stmt] = []
+
+        def ask(expr: Expr) -> Expr:
+            if not loads(expr):
+                ahead.extend(Fetch(var, span=stmt.span) for var in sorted(self.lies(variables(expr)), key=_by_name))
+                return expr
+            var = known if isinstance(known, Var) else Var(self.names.fresh("decision"), expr.dtype)
+            self.device.add(var)
+            self.expected[var] = 2
+            ahead.extend(self.by_one_thread((Assign(var, expr, span=stmt.span),)))
+            ahead.append(Fetch(var, span=stmt.span))
+            return var
+
+        alone = map_expressions(stmt, ask)
+        return tuple(dict.fromkeys(ahead)), alone
+
+    def known(self, axes: tuple[For, ...], span: Any) -> tuple[Block, tuple[For, ...]]:
+        """The ranges of a kernel, which the host has to know."""
+        ahead: list[Stmt] = []
+        out: list[For] = []
+        for axis in axes:
+            more, decided = self.decided(axis)
+            ahead += more
+            out.append(decided)  # type: ignore[arg-type]
+        return tuple(dict.fromkeys(ahead)), tuple(out)
+
+
+def _is_of_numbers(stmt: Stmt) -> bool:
+    """Could one thread run this?"""
+    return all(isinstance(s, OF_NUMBERS) for s in statements((stmt,)))
+
+
+def _own_sets(stmt: Stmt) -> set[Var]:
+    target = written(stmt)
+    if isinstance(stmt, For):
+        return set()
+    return {v for v in (target if isinstance(target, tuple) else (target,)) if isinstance(v, Var)}
+
+
+def _sets(stmt: Stmt) -> set[Var]:
+    return set().union(*(_own_sets(s) for s in statements((stmt,))))
+
+
+def _mentioned(stmt: Stmt) -> set[Var]:
+    out: set[Var] = set()
+    for inner in statements((stmt,)):
+        out |= _own_sets(inner)
+        for expr in expressions(inner):
+            out |= variables(expr)
+    return out
+
+
+def _surely_set(block: Block) -> set[Var]:
+    return {s.var for s in block if isinstance(s, Assign)}
+
+
+def _read_first(block: Block) -> set[Var]:
+    """Numbers that are read, or perhaps read, before they are set."""
+    done: set[Var] = set()
+    out: set[Var] = set()
+    for stmt in block:
+        if isinstance(stmt, Assign):
+            out |= variables(stmt.value) - done
+            done.add(stmt.var)
+        else:
+            out |= _mentioned(stmt) - done
+    return out
+
+
+def _sequential_block(block: Block) -> Block:
+    return rewrite_block(block, lambda s: (replace(s, ordered=True),) if isinstance(s, For) else (s,))
+
+
+def _by_name(var: Var) -> str:
+    return var.name
+
+
+__all__ = ["offload"]

@@ -1,0 +1,160 @@
+"""Elements of views are said as elements of the memory that the views are of; views that nobody needs are gone.
+
+    row = u[k, ::2]
+    s += row[i]         →      s += u[k, 2 * i]
+
+A view stays where it is handed to somebody as a whole, and where what it was made with may have changed since.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from ..ir import affine
+from ..ir.nodes import (
+    INT64,
+    AddTo,
+    Array,
+    Call,
+    Const,
+    Expr,
+    For,
+    Function,
+    Load,
+    NewAxis,
+    Pick,
+    Reshape,
+    Run,
+    Stmt,
+    Store,
+    Subscript,
+    Swap,
+    Transpose,
+    Var,
+    View,
+    leaves,
+)
+from ..ir.walk import arrays_read, expressions, loads, map_expressions, rewrite, rewrite_block, statements, written
+from .effects import effects
+
+
+def resolve_views(function: Function) -> Function:
+    views = _stable_views(function)
+
+    def resolved(stmt: Stmt) -> tuple[Stmt, ...]:
+        stmt = map_expressions(stmt, lambda expr: rewrite(expr, lambda e: _of_base(e, views)))
+        if isinstance(stmt, Store):
+            place = _of_base(Load(stmt.array, stmt.index, stmt.checked, stmt.natural), views)
+            assert isinstance(place, Load)
+            return (replace(stmt, array=place.array, index=place.index),)
+        return (stmt,)
+
+    function = replace(function, body=rewrite_block(function.body, resolved))
+    return _without_unneeded(function)
+
+
+def _without_unneeded(function: Function) -> Function:
+    needed = _needed(function)
+    is_idle = lambda stmt: isinstance(stmt, View) and stmt.array.name not in needed
+    body = rewrite_block(function.body, lambda stmt: () if is_idle(stmt) else (stmt,))
+    return function if body == function.body else _without_unneeded(replace(function, body=body))
+
+
+def _stable_views(function: Function) -> dict[str, View]:
+    """Views that mean the same wherever they are known."""
+    made: dict[str, list[View]] = {}
+    sets: Counter[Var] = Counter(p for p in function.params if isinstance(p, Var))
+    indices: set[Var] = set()
+    moving: set[str] = set()
+    for stmt in statements(function.body):
+        if isinstance(stmt, View):
+            made.setdefault(stmt.array.name, []).append(stmt)
+        elif isinstance(stmt, For):
+            indices.add(stmt.index)
+        elif isinstance(stmt, Swap):
+            moving |= {stmt.left.name, stmt.right.name}
+        else:
+            target = written(stmt)
+            sets.update(v for v in (target if isinstance(target, tuple) else (target,)) if isinstance(v, Var))
+    out: dict[str, View] = {}
+    for name, found in made.items():
+        first = found[0]
+        used = {v for expr in expressions(first) for v in effects((first,)).reads}
+        fixed = all(sets[v] <= 1 and not (v in indices and sets[v]) for v in used)
+        read = any(loads(expr) for expr in expressions(first))
+        same = all(view.base == first.base and view.how == first.how for view in found)
+        if fixed and same and not read and isinstance(first.how, (Subscript, Transpose, Reshape)):
+            out[name] = first
+    if moving:
+        out = {name: view for name, view in out.items() if not _root_names(view, made) & (moving | {name} & moving)}
+    return out
+
+
+def _root_names(view: View, made: dict[str, list[View]]) -> set[str]:
+    names = {view.array.name, view.base.name}
+    for inner in made.get(view.base.name, ()):
+        names |= _root_names(inner, made)
+    return names
+
+
+def _of_base(expr: Expr, views: dict[str, View]) -> Expr:
+    while isinstance(expr, Load) and expr.array.name in views and not expr.checked:
+        view = views[expr.array.name]
+        expr = replace(expr, array=view.base, index=_index_in_base(view, expr.index))
+    return expr
+
+
+def _index_in_base(view: View, index: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    match view.how:
+        case Subscript(items=items):
+            given = iter(index)
+            out: list[Expr] = []
+            for item in items:
+                match item:
+                    case Pick(index=at):
+                        out.append(at)
+                    case Run(start=start, step=step):
+                        out.append(affine.add(start, affine.mul(step, next(given))))
+                    case NewAxis():
+                        next(given)
+            return tuple(out)
+        case Transpose(order=order):
+            turned = dict(zip(order, index, strict=True))
+            return tuple(turned[axis] for axis in range(len(order)))
+    return _unraveled(_raveled(index, view.array), view.base)
+
+
+def _raveled(index: tuple[Expr, ...], array: Array) -> Expr:
+    """The position of an element in C order."""
+    at: Expr = affine.ZERO
+    for part, dim in zip(index, array.dims, strict=True):
+        at = affine.add(affine.mul(at, dim), part)
+    return at
+
+
+def _unraveled(at: Expr, array: Array) -> tuple[Expr, ...]:
+    out: list[Expr] = []
+    for dim in array.dims[:0:-1]:
+        if isinstance(dim, Const) and dim.value == 1:
+            out.append(affine.ZERO)
+            continue
+        out.append(Call("mod", (at, dim), INT64))
+        at = Call("floordiv", (at, dim), INT64)
+    return (at, *out[::-1]) if array.dims else ()
+
+
+def _needed(function: Function) -> set[str]:
+    """Handles that something other than the making of views uses."""
+    out: set[str] = {leaf.name for leaf in leaves(function.results) if isinstance(leaf, Array)}
+    for stmt in statements(function.body):
+        out |= {array.name for array in arrays_read(stmt)}
+        target = written(stmt)
+        if not isinstance(stmt, View):
+            out |= {a.name for a in (target if isinstance(target, tuple) else (target,)) if isinstance(a, Array)}
+        if isinstance(stmt, AddTo) and isinstance(stmt.target, Load):
+            out.add(stmt.target.array.name)
+    return out
+
+
+__all__ = ["resolve_views"]

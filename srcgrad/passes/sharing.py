@@ -1,0 +1,253 @@
+"""How the iterations of a loop share memory, where they may run at one time: on several threads, or on a GPU.
+
+    for i in range(n):
+        e[j] = …          scratch: every iteration, or every thread, has its own
+        x_b[i] = …        its own element
+        w_b[j] += …       a sum into an array
+        u_b[i + 1] += …   a sum in which neighbours alone meet
+        s += …            a sum
+
+Everything that an iteration touches is proved to be one of these, or only read; what is none of them leaves the loop as
+it is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from ..ir import affine
+from ..ir.nodes import (
+    AddTo,
+    Alloc,
+    Array,
+    Assign,
+    Block,
+    Call,
+    Comment,
+    CopyTo,
+    Expr,
+    For,
+    Function,
+    If,
+    Invoke,
+    Library,
+    NewStack,
+    Pop,
+    Push,
+    Raise,
+    Seal,
+    Stmt,
+    Store,
+    Unseal,
+    Var,
+    View,
+    While,
+    leaves,
+)
+from ..ir.walk import blocks, expressions, loads, statements, subexpressions, variables, with_blocks, written
+from .effects import Access, Effects, effects, is_private, is_set, meet_in_one_iteration
+from .info import roots_of
+from .signs import Signs
+
+# What may run in any order.
+SIMPLE = (AddTo, Alloc, Assign, Comment, CopyTo, For, If, Library, Pop, Push, Raise, Store, View, While)
+ON_A_STACK = (NewStack, Pop, Push, Seal, Unseal)
+FARTHEST = 64  # iterations that neighbours may be apart
+
+
+def calls_users(stmt: Stmt) -> bool:
+    """Does it call a function of the user's, which may need Python's interpreter?"""
+    calls = (node.op for expr in expressions(stmt) for node in subexpressions(expr) if isinstance(node, Call))
+    return (isinstance(stmt, Library) and stmt.routine.startswith("user.")) or any(
+        op.startswith("user.") for op in calls
+    )
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What iterations share, and what each of the places that run them has of its own.
+
+    `partial`: arrays into which all add.  `near`: memory into which neighbours add, which are at most `reach`
+    iterations apart.
+    """
+
+    sums: tuple[Var, ...]
+    partial: tuple[Array, ...]
+    near: frozenset[str]
+    reach: int
+    scratch: tuple[Alloc, ...]
+    stacks: tuple[NewStack, ...]
+
+
+class Sharing:
+    """Answers about the loops of one function."""
+
+    def __init__(self, function: Function) -> None:
+        self.roots = roots_of(function)
+        self.signs = Signs(function)
+        self.uses: Counter[str] = Counter()
+        self.makes: Counter[Var] = Counter()
+        self.made: dict[str, list[Alloc]] = {}
+        self.stacks: dict[str, list[Stmt]] = {}  # what has to do with each
+        for stmt in statements(function.body):
+            self.uses.update(touched(stmt))
+            target = written(stmt)
+            self.makes.update(v for v in (target if isinstance(target, tuple) else (target,)) if isinstance(v, Var))
+            if isinstance(stmt, Alloc):
+                self.made.setdefault(stmt.array.name, []).append(stmt)
+            used = stmt.tapes if isinstance(stmt, Invoke) else (stmt.stack,) if isinstance(stmt, ON_A_STACK) else ()
+            for stack in used:
+                self.stacks.setdefault(stack.name, []).append(stmt)
+        self.results: set[str] = set()
+        for leaf in leaves(function.results):
+            self.results |= {v.name for v in variables(leaf)} if isinstance(leaf, Expr) else {leaf.name}
+        self.params = {p.name for p in function.params}
+        self.outside = self.results | self.params
+
+    def of(self, loop: For, later: tuple[Block, ...]) -> Shared | None:
+        """What the iterations share; None where they can't be proved to be apart.
+
+        `later` is what runs after the loop: the rest of the blocks around it, innermost first.
+        """
+        if not all(isinstance(s, SIMPLE) and not calls_users(s) for s in statements(loop.body)):
+            return None
+        inside = effects(loop.body)
+        stacks = self.own_stacks(loop)
+        if stacks is None or not self.scalars_are_apart(loop, inside, later):
+            return None
+        sums = tuple(sorted(inside.sums, key=lambda var: var.name))
+        return self.memory(loop, inside, sums, tuple(stacks))
+
+    # ------------------------------------------------------------------------------------------------- scalars
+
+    def scalars_are_apart(self, loop: For, inside: Effects, later: tuple[Block, ...]) -> bool:
+        """Is every scalar a sum, or set by each iteration before it is read, and not read after the loop?"""
+        return all(
+            var in inside.sums or (is_private(var, loop.body) and self.is_dead(var, later))
+            for var in inside.writes - inside.pushed - inside.popped
+        )
+
+    def own_stacks(self, loop: For) -> list[NewStack] | None:
+        """Stacks on which every iteration pops just what it has pushed; None where there are others.
+
+        A value is pushed once and popped once, by the mirrored block: where one loop does both, and nobody else has to
+        do with the stack, `fuse` has put the two into one iteration.
+        """
+        own: list[NewStack] = []
+        used = Counter(s.stack.name for s in statements(loop.body) if isinstance(s, (Push, Pop)))
+        for name, count in used.items():
+            made = [s for s in self.stacks[name] if isinstance(s, NewStack)]
+            if len(made) != 1 or count + 1 != len(self.stacks[name]):
+                return None
+            own += made
+        return own
+
+    def is_dead(self, var: Var, later: tuple[Block, ...]) -> bool:
+        for block in later:
+            if not is_private(var, block):
+                return False
+            if is_set(var, block):
+                return True
+        return var.name not in self.results
+
+    # -------------------------------------------------------------------------------------------------- memory
+
+    def memory(self, loop: For, inside: Effects, sums: tuple[Var, ...], stacks: tuple[NewStack, ...]) -> Shared | None:
+        partial: dict[str, Array] = {}
+        scratch: list[Alloc] = []
+        near: set[str] = set()
+        reach = 0
+        changed = inside.writes - {loop.index}
+        for root, accesses in self.by_root(inside).items():
+            writes = [a for a in accesses if a.writes]
+            if all(meet_in_one_iteration(a, b, loop, changed, self.signs) for a in writes for b in accesses):
+                continue
+            if self.lives_in(root, loop, inside):
+                own = self.own_scratch(root, inside)
+                if own is None:
+                    return None
+                scratch += own
+            elif all(a.adds for a in accesses):
+                apart = self.reach(accesses, loop, changed)
+                if apart is not None:
+                    reach = max(reach, apart)
+                    near.add(root)
+                elif all(a.array.ndim for a in accesses):
+                    partial |= {a.array.name: a.array for a in accesses}
+                else:
+                    return None
+            else:
+                return None
+        return Shared(sums, tuple(partial.values()), frozenset(near), reach, tuple(scratch), stacks)
+
+    def by_root(self, inside: Effects) -> dict[str, list[Access]]:
+        out: dict[str, list[Access]] = {}
+        for access in inside.on_memory():
+            out.setdefault(self.roots.get(access.array.name, access.array.name), []).append(access)
+        return out
+
+    def reach(self, accesses: list[Access], loop: For, changed: set[Var]) -> int | None:
+        """How many iterations lie between any two that add to one element; None where that is not known to be few.
+
+        (Along an axis that a periodic stencil goes round, the first few and the last few meet too: the first piece and
+        the last never run at one time.)
+        """
+        array = accesses[0].array
+        if any(a.array != array for a in accesses):
+            return None
+        found = []
+        for axis in range(array.ndim):
+            parts = [a.index[axis] for a in accesses]
+            near = _reach_along(parts, loop, changed)
+            if near is not None and all(self.signs.is_apart(part, array, axis, loop) for part in parts if part):
+                found.append(near)
+        return min(found, default=None)
+
+    def lives_in(self, root: str, loop: For, inside: Effects) -> bool:
+        """Is this memory used nowhere but in the loop (and made, once, there or ahead of it)?"""
+        ahead = root not in inside.allocated
+        if root in self.outside or len(self.made.get(root, ())) < 1 or (ahead and len(self.made[root]) > 1):
+            return False
+        handles = {root} | {name for name, of in self.roots.items() if of == root}
+        counts = Counter(name for s in statements((loop,)) for name in touched(s))
+        return all(self.uses[h] == counts[h] + (ahead and h == root) for h in handles)
+
+    def own_scratch(self, root: str, inside: Effects) -> list[Alloc] | None:
+        """What makes it, for every piece to do; nothing where each iteration does."""
+        if root in inside.allocated:
+            return []
+        made = self.made[root][0]
+        known = [*made.dims, *([] if made.fill is None else [made.fill])]
+        once = lambda v: self.makes[v] + (v.name in self.params) <= 1
+        fixed = all(not loads(e) and all(map(once, variables(e))) for e in known)
+        return [made] if fixed and not any(variables(e) & inside.writes for e in known) else None
+
+
+def touched(stmt: Stmt) -> set[str]:
+    alone = with_blocks(stmt, tuple(() for _ in blocks(stmt))) if blocks(stmt) else stmt
+    seen = effects((alone,))
+    return seen.names() | seen.shapes
+
+
+def _reach_along(parts: list[Expr | None], loop: For, changed: set[Var]) -> int | None:
+    offsets: list[int] = []
+    others: set[affine.Terms] = set()
+    for part in parts:
+        if part is None:
+            return None
+        terms, constant = affine.affine(part)
+        if any(term != loop.index and (variables(term) & (changed | {loop.index}) or loads(term)) for term, _ in terms):
+            return None
+        offsets.append(constant)
+        others.add(terms)
+    if len(others) > 1:
+        return None
+    stride = abs(dict(others.pop()).get(loop.index, 0) * int(loop.step.value))  # type: ignore[attr-defined]
+    if not stride:
+        return None
+    reach = (max(offsets) - min(offsets)) // stride
+    return reach if reach <= FARTHEST else None
+
+
+__all__ = ["SIMPLE", "Shared", "Sharing", "touched"]

@@ -1,0 +1,143 @@
+"""How primitives are said in a kernel: as functions that the device has, or in terms of other primitives.
+
+"exp": "exp({})"        a function of `runtime.device_math`
+"square": x * x         there is none: arithmetic of the same operands
+
+A primitive that is in neither table does not run on a GPU.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from ..ir.nodes import BOOL, Call, Expr, call, compare, is_inexact, less, select
+from .scalar import PRIMITIVES, number
+
+# Operators, and what Numba spells alike for both targets.
+AS_EVER = (
+    "add", "sub", "mul", "div", "neg", "pos", "floordiv", "mod", "abs", "max", "min", "select", "cast", "stop_gradient",
+    "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not", "bitand", "bitor", "bitxor", "invert",
+)  # fmt: skip
+
+FUNCTIONS = {
+    "sqrt": "sqrt", "exp": "exp", "expm1": "expm1", "log": "log", "log2": "log2", "log10": "log10", "log1p": "log1p",
+    "sin": "sin", "cos": "cos", "tan": "tan", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2",
+    "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
+    "hypot": "hypot", "copysign": "copysign", "fmod": "fmod", "erf": "erf", "erfc": "erfc",
+    "isnan": "isnan", "isinf": "isinf", "isfinite": "isfinite",
+}  # fmt: skip
+
+# Of double precision alone: the result is rounded to what it is of.
+WIDE = {
+    "cbrt": "cbrt", "exp2": "exp2", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "rint", "gamma": "tgamma", "scipy_gamma": "tgamma", "lgamma": "lgamma",
+    "gammaln": "lgamma", "erfinv": "erfinv", "erfcinv": "erfcinv", "erfcx": "erfcx", "ndtr": "normcdf",
+    "ndtri": "normcdfinv", "j0": "j0", "j1": "j1", "y0": "y0", "y1": "y1",
+}  # fmt: skip
+
+
+def _is_nan(x: Expr) -> Expr:
+    return compare("ne", x, x)
+
+
+def _of_two(x: Expr, y: Expr, wins: Expr) -> Expr:
+    """The winner, or whichever is nan."""
+    return select(Call("or", (wins, _is_nan(x)), BOOL) if is_inexact(x.dtype) else wins, x, y)
+
+
+def _of_numbers(x: Expr, y: Expr, wins: Expr) -> Expr:
+    """The winner, or whichever is not nan."""
+    return select(Call("or", (wins, _is_nan(y)), BOOL) if is_inexact(x.dtype) else wins, x, y)
+
+
+def _sign(x: Expr) -> Expr:
+    zero, one = number_of(x, 0), number_of(x, 1)
+    return select(less(zero, x), one, select(less(x, zero), number_of(x, -1), x))
+
+
+def number_of(x: Expr, value: int) -> Expr:
+    """A constant of the dtype of x."""
+    from ..ir.nodes import Const
+
+    return number(value, x) if is_inexact(x.dtype) else Const(value, x.dtype)
+
+
+def _expit(x: Expr) -> Expr:
+    return 1.0 / (1.0 + call("exp", -x))
+
+
+def _log_sum(x: Expr, y: Expr, exp: str, log1p: Callable[[Expr], Expr]) -> Expr:
+    """log(exp(x) + exp(y)), by the larger one: nothing overflows."""
+    low, high = select(less(x, y), x, y), select(less(x, y), y, x)
+    return select(compare("eq", x, y), x + log1p(number(1.0, x)), high + log1p(call(exp, low - high)))
+
+
+def _sinc(x: Expr) -> Expr:
+    u = math.pi * x
+    return select(compare("eq", x, 0.0), number(1.0, x), call("sin", u) / u)
+
+
+def _sinc_slope(x: Expr) -> Expr:
+    u = math.pi * x
+    t = u * u
+    series = 1.0 - t * (1 / 10 - t * (1 / 280 - t * (1 / 15120 - t * (1 / 1330560 - t / 172972800.0))))
+    exact = math.pi * (call("cos", u) - call("sin", u) / u) / u
+    return select(less(t, 0.25), -math.pi / 3 * u * series, exact)
+
+
+def _unless_zero(x: Expr, y: Expr, value: Expr) -> Expr:
+    """`value`, but 0 where x is 0 (and y is a number)."""
+    counts = Call("or", (compare("ne", x, 0.0), _is_nan(y)), BOOL)
+    return select(counts, value, number(0.0, x))
+
+
+INSTEAD: dict[str, Callable[..., Expr]] = {
+    "square": lambda x: x * x,
+    "reciprocal": lambda x: number_of(x, 1) / x,
+    "sign": _sign,
+    "maximum": lambda x, y: _of_two(x, y, less(y, x)),
+    "minimum": lambda x, y: _of_two(x, y, less(x, y)),
+    "clip_low": lambda x, y: _of_two(x, y, less(y, x)),
+    "clip_high": lambda x, y: _of_two(x, y, less(x, y)),
+    "fmax": lambda x, y: _of_numbers(x, y, less(y, x)),
+    "fmin": lambda x, y: _of_numbers(x, y, less(x, y)),
+    "heaviside": lambda x, h: select(less(x, 0.0), number(0.0, x), select(less(0.0, x), number(1.0, x),
+                                     select(compare("eq", x, 0.0), h, x))),
+    "deg2rad": lambda x: x * (math.pi / 180),
+    "rad2deg": lambda x: x * (180 / math.pi),
+    "logaddexp": lambda x, y: _log_sum(x, y, "exp", lambda r: call("log1p", r)),
+    "logaddexp2": lambda x, y: _log_sum(x, y, "exp2", lambda r: call("log1p", r) * (1 / math.log(2))),
+    "sinc": _sinc,
+    "sinc_slope": _sinc_slope,
+    "expit": _expit,
+    "log_expit": lambda x: select(less(x, 0.0), x - call("log1p", call("exp", x)), -call("log1p", call("exp", -x))),
+    "logit": lambda x: call("log", x / (1.0 - x)),
+    "xlogy": lambda x, y: _unless_zero(x, y, x * call("log", y)),
+    "xlog1py": lambda x, y: _unless_zero(x, y, x * call("log1p", y)),
+    "signbit": lambda x: less(call("copysign", number(1.0, x), x), 0.0) if is_inexact(x.dtype) else less(x, 0),
+}  # fmt: skip
+
+
+def spelling(expr: Call) -> str | None:
+    """The text of a primitive on a device; None where it has none."""
+    op = expr.op
+    of = expr.args[0].dtype if expr.args else expr.dtype
+    row = PRIMITIVES.get(op)
+    if row is not None and of.kind in "iub" and (row.integer or row.boolean):
+        text = row.boolean if of.kind == "b" else row.integer
+        return text if text and "(" not in text else None
+    if op == "pow":
+        return "{} ** {}"
+    if op in AS_EVER and row is not None:
+        return row.spelling
+    places = ", ".join(["{}"] * len(expr.args))
+    if op in FUNCTIONS:
+        return f"{FUNCTIONS[op]}({places})"
+    if op in WIDE:
+        return f"np.float32({WIDE[op]}({places}))" if expr.dtype.itemsize == 4 else f"{WIDE[op]}({places})"
+    return None
+
+
+NAMES = tuple(dict.fromkeys((*FUNCTIONS.values(), *WIDE.values())))  # what `runtime.device_math` has
+
+__all__ = ["INSTEAD", "NAMES", "spelling"]
