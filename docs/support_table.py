@@ -17,7 +17,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from srcgrad.backends.python import expression_text
+from srcgrad.backends.expressions import expression_text
 from srcgrad.frontend.arithmetic import TAKE_COMPLEX
 from srcgrad.frontend.builtins_of_python import BUILTINS
 from srcgrad.frontend.calls import name_of

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from .backends.python import Facts, emit
+from .backends.facts import Facts
+from .backends.python import emit
 from .errors import OptionError
 from .frontend.function import LIKE_THE_OUTPUT, Interpreted, interpret
 from .frontend.types import ValueType

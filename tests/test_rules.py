@@ -22,7 +22,7 @@ import scipy.special
 from support import from_text
 
 from srcgrad import runtime
-from srcgrad.backends.python import expression_text
+from srcgrad.backends.expressions import expression_text
 from srcgrad.ir.nodes import BOOL, FLOAT32, FLOAT64, INT64, Call, Const, Expr, Var, less, select
 from srcgrad.rules import names
 from srcgrad.rules.scalar import PRIMITIVES as EVERY_PRIMITIVE

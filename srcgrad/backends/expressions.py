@@ -1,0 +1,220 @@
+"""Expressions and constants of the IR as trees of Python.
+
+Dtypes are spelled out where Numba would widen them.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from contextvars import ContextVar
+from functools import cache
+
+import numpy as np
+
+from ..ir import affine
+from ..ir.nodes import (
+    BOOL,
+    COMPLEX128,
+    FLOAT64,
+    INT64,
+    Array,
+    Call,
+    Const,
+    Dim,
+    Expr,
+    Load,
+    OldArray,
+    Var,
+    part_of,
+)
+from ..rules.scalar import PRIMITIVES, spelling
+from .source import to_source
+
+WIDENED = (
+    "add", "sub", "mul", "neg", "pos", "floordiv", "mod", "fmod", "abs", "maximum", "minimum", "max", "min", "square",
+    "sign", "clip_low", "clip_high", "bitand", "bitor", "bitxor", "invert", "lshift", "rshift", "gcd", "lcm",
+)  # fmt: skip
+
+
+def expression_text(expr: Expr) -> str:
+    """One expression, as it is printed."""
+    return to_source(ast.Module([ast.Expr(operand(expr))], [])).strip()
+
+
+def named(name: str) -> ast.expr:
+    return ast.Name(name, ast.Load())
+
+
+def target_of(target: Var | Load) -> ast.Name | ast.Subscript:
+    place = operand(target)
+    assert isinstance(place, (ast.Name, ast.Subscript))
+    return place
+
+
+def operand(value: Expr | Array | OldArray) -> ast.expr:
+    match value:
+        case Array(name=name) | Var(name=name):
+            return named(name)
+        case Const():
+            return _constant(value)
+        case Load(array=array, index=index):
+            return ast.Subscript(named(array.name), _index(index), ast.Load())
+        case Dim(array=array, axis=axis):
+            return ast.Subscript(parsed(f"{array}.shape"), ast.Constant(axis), ast.Load())
+        case Call():
+            return _call(value)
+    raise AssertionError(f"not an expression of the backend: {value!r}")
+
+
+def _index(index: tuple[Expr, ...]) -> ast.expr:
+    parts = [operand(affine.normal(part)) for part in index]
+    return parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load())
+
+
+def _constant(const: Const) -> ast.expr:
+    value, dtype = const.value, const.dtype
+    if dtype == BOOL:
+        return ast.Constant(bool(value))
+    number = (
+        _complex_literal(value) if dtype.kind == "c" else literal(float(value) if dtype.kind == "f" else int(value))
+    )
+    return number if dtype in (FLOAT64, INT64, COMPLEX128) else call_of(f"np.{dtype.name}", number)
+
+
+def literal(value: float) -> ast.expr:
+    if isinstance(value, float) and not math.isfinite(value):
+        name = parsed("np.nan" if math.isnan(value) else "np.inf")
+        return ast.UnaryOp(ast.USub(), name) if value == -math.inf else name
+    if math.copysign(1, value) < 0:  # astor prints a negative Constant without parentheses: -2 ** 2
+        return ast.UnaryOp(ast.USub(), ast.Constant(-value))
+    return ast.Constant(value)
+
+
+def _complex_literal(value: complex) -> ast.expr:
+    signs = math.copysign(1, value.real), math.copysign(1, value.imag)
+    if value.real == 0 and signs[0] == signs[1] and math.isfinite(value.imag):  # -2j has the real part -0.0
+        return ast.Constant(value) if signs[0] > 0 else ast.UnaryOp(ast.USub(), ast.Constant(-value))
+    return call_of("complex", literal(value.real), literal(value.imag))
+
+
+KERNELS = frozenset(
+    (
+        "exp",
+        "exp2",
+        "expm1",
+        "log",
+        "log1p",
+        "log2",
+        "log10",
+        "logaddexp",
+        "logaddexp2",
+        "sin",
+        "cos",
+        "tan",
+        "tanh",
+        "sinh",
+        "cosh",
+        "arctan",
+        "pow",
+    )
+)  # `runtime.vector_math` has these, for loops that vectorise; elsewhere NumPy's are quicker
+vectorises: ContextVar[bool] = ContextVar("_vectorises", default=False)
+
+
+def _spelling(expr: Call) -> str:
+    if expr.op in KERNELS and vectorises.get() and expr.dtype.kind == "f":
+        text = spelling(expr)
+        return text.replace("np.", "") if expr.op != "pow" else "pow({}, {})" if text == "{} ** {}" else text
+    return spelling(expr)
+
+
+def _call(expr: Call) -> ast.expr:
+    args = expr.args
+    if expr.op == "cast":
+        return _cast(expr)
+    if expr.op == "select":
+        condition, x, y = (operand(arg) for arg in args)
+        return ast.IfExp(condition, x, y)
+    if expr.op == "complex":
+        return call_of(expr.dtype.name, *map(operand, args))
+    if expr.dtype.kind == "c" and expr.op in ("add", "sub", "mul", "div", "pow"):
+        args = _as_real(args)
+    operands = [operand(_without_cast(arg, args)) for arg in args]
+    if expr.op not in PRIMITIVES:
+        return call_of(expr.op, *operands)
+    out = _template(_spelling(expr), operands)
+    if expr.dtype.kind in "iu" and expr.dtype != INT64 and expr.op in WIDENED:
+        return call_of(f"np.{expr.dtype.name}", out)  # Numba computes small integers as int64
+    return out
+
+
+def _without_cast(arg: Expr, args: tuple[Expr, ...]) -> Expr:
+    """`s / float64(n)` reads `s / n`: beside another float64 the conversion is what happens anyway."""
+    match arg:
+        case Call(op="cast", args=(Expr(dtype=inner) as x,), dtype=outer) if outer == FLOAT64 and inner == INT64:
+            if any(
+                other is not arg and other.dtype == FLOAT64 and not isinstance(other, (Const, Call)) for other in args
+            ):
+                return x
+    return arg
+
+
+def _as_real(args: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """`complex128(x) * z` reads `x * z`, and so does a constant beside z: it is converted there anyway."""
+    for arg, other in (args, args[::-1]):
+        if _is_real_in_text(other):
+            continue
+        part = part_of(arg.dtype)
+        match arg:
+            case Call(op="cast", args=(Expr(dtype=inner) as x,)) if inner == part:
+                return (x, other) if arg is args[0] else (other, x)
+            case Const(value=complex(real=value, imag=0.0)):
+                return (Const(value, part), other) if arg is args[0] else (other, Const(value, part))
+    return args
+
+
+def _is_real_in_text(expr: Expr) -> bool:
+    match expr:
+        case Const(value=value):
+            return bool(value.imag == 0)
+        case Call(op=op):
+            return op == "cast"
+    return False
+
+
+def _cast(expr: Call) -> ast.expr:
+    number = operand(expr.args[0])
+    if expr.dtype == BOOL:
+        return ast.Compare(number, [ast.NotEq()], [ast.Constant(0)])
+    return call_of(f"np.{expr.dtype.name}", number)
+
+
+def scalar_type(dtype: np.dtype) -> ast.expr:
+    return parsed("np.bool_" if dtype == BOOL else f"np.{dtype.name}")
+
+
+def call_of(function: str, *args: ast.expr) -> ast.expr:
+    return ast.Call(parsed(function), list(args), [])
+
+
+@cache
+def parsed(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+def _template(spelling: str, operands: list[ast.expr]) -> ast.expr:
+    """The spelling with operands in the places of `{}`, `{0}`, `{1}` …"""
+    count = iter(range(len(operands)))
+    text = re.sub(r"\{(\d*)\}", lambda m: f"_{m.group(1) or next(count)}_", spelling)
+    return _Fill(operands).visit(ast.parse(text, mode="eval").body)
+
+
+class _Fill(ast.NodeTransformer):
+    def __init__(self, operands: list[ast.expr]) -> None:
+        self.operands = operands
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        hole = re.fullmatch(r"_(\d+)_", node.id)
+        return self.operands[int(hole.group(1))] if hole else node

@@ -1,0 +1,138 @@
+"""What is known of the lines of generated text, for the compiler."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from ..ir import affine
+from ..ir.nodes import AddTo, Alloc, Const, Expr, For, Function, Load, OwnCopy, Stmt, Store, Swap, View, While
+from ..ir.walk import expressions, loads, statements
+from .source import is_comment
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of lines of the text and can't be read in it: a compiler's licence.
+
+    `inside`: on this line every access to this array is inside it, and its indices are not negative.
+    `natural`: on this line no index into this array is negative.
+    `reorder`: the addition on this line is one of a sum that may be taken in any order.
+    `memory`: the memory that an array is a handle on; two that were allocated here never overlap, nor do they overlap
+    with what came from outside (which may).
+    `hidden`: this line begins a loop around others, with this index, which LLVM had better not see through.
+    `pieces`: functions that are parts of the entry: what it knows of its arrays holds for theirs of the same names.
+    """
+
+    inside: frozenset[tuple[int, str]] = frozenset()
+    natural: frozenset[tuple[int, str]] = frozenset()
+    reorder: frozenset[int] = frozenset()
+    memory: frozenset[tuple[str, str]] = frozenset()
+    hidden: frozenset[tuple[int, str]] = frozenset()
+    pieces: frozenset[str] = frozenset()
+
+
+OUTSIDE = ""  # the memory of arguments
+
+
+def _memory(function: Function) -> Iterator[tuple[str, str]]:
+    """Which memory each array is a handle on; those that change places are one, as far as anybody can tell."""
+    group: dict[str, str] = {}
+
+    def find(name: str) -> str:
+        while group.get(name, name) != name:
+            name = group[name]
+        return name
+
+    known: set[str] = set()
+    for param in function.params:
+        group[param.name] = OUTSIDE
+        known.add(param.name)
+    for stmt in statements(function.body):
+        match stmt:
+            case Alloc(array=array) | OwnCopy(array=array, copy=True):
+                known.add(array.name)
+                if isinstance(stmt, OwnCopy):
+                    group.pop(array.name, None)
+            case View(array=array, base=base):
+                known.add(array.name)
+                group[find(array.name)] = find(base.name)
+            case Swap(left=left, right=right):
+                group[find(left.name)] = find(right.name)
+    for name in known:
+        yield name, find(name)
+
+
+def facts_about(definitions: list[ast.stmt], text: str, function: Function) -> Facts:
+    """The facts of statements, by the lines on which they were printed."""
+    inside: set[tuple[int, str]] = set()
+    natural: set[tuple[int, str]] = set()
+    reorder: set[int] = set()
+    hidden: set[tuple[int, str]] = set()
+    printed = ast.parse(text).body[-len(definitions) :]
+    for stmt, node in _pairs(definitions, printed):
+        origin = getattr(stmt, "origin", None)
+        if origin is None:
+            continue
+        if isinstance(origin, For) and _hides_its_index(origin):
+            hidden.add((node.lineno, origin.index.name))
+        last = getattr(node, "iter", getattr(node, "test", node)).end_lineno
+        for line in range(node.lineno, (last or node.lineno) + 1):
+            inside |= {(line, name) for name in _of_all(origin, lambda place: not place.checked)}
+            natural |= {(line, name) for name in _of_all(origin, lambda place: place.natural or not place.checked)}
+            if isinstance(origin, AddTo) and origin.reorder:
+                reorder.add(line)
+    return Facts(
+        frozenset(inside), frozenset(natural), frozenset(reorder), frozenset(_memory(function)), frozenset(hidden)
+    )
+
+
+def _hides_its_index(loop: For) -> bool:
+    """Is this a loop around others whose rows LLVM would ask about in one question, to be answered with "perhaps"?"""
+    inner = [s for s in statements(loop.body) if isinstance(s, (For, While))]
+    near, far = (any(found) for found in zip(*map(_touches_others, inner), strict=True)) if inner else (True, False)
+    upward = isinstance(loop.step, Const) and loop.step.value > 0
+    return not near and (far or not upward)
+
+
+def _touches_others(loop: For | While) -> tuple[bool, bool]:
+    """Does a loop write elements of an array and touch others of that array: neighbours, and such at any distance?"""
+    touched: dict[str, set[tuple[Expr, ...]]] = {}
+    written: list[Load] = []
+    for stmt in statements(loop.body):
+        own = _element_written(stmt)
+        written += own
+        for load in (*(load for expr in expressions(stmt) for load in loads(expr)), *own):
+            touched.setdefault(load.array.name, set()).add(load.index)
+    near = far = False
+    for place in written:
+        for index in touched[place.array.name] - {place.index}:
+            fixed = all(affine.difference(p, q) is not None for p, q in zip(place.index, index, strict=True))
+            near, far = near or fixed, far or not fixed
+    return near, far
+
+
+def _element_written(stmt: Stmt) -> tuple[Load, ...]:
+    match stmt:
+        case Store(array=array, index=index, checked=checked, natural=natural):
+            return (Load(array, index, checked, natural),)
+        case AddTo(target=Load() as target):
+            return (target,)
+    return ()
+
+
+def _pairs(body: list[ast.stmt], printed: list[ast.stmt]) -> Iterator[tuple[ast.stmt, ast.stmt]]:
+    """Statements beside what they are when read again (comments are none)."""
+    for stmt, node in zip((s for s in body if not is_comment(s)), printed, strict=True):
+        yield stmt, node
+        for part in ("body", "orelse"):
+            if getattr(stmt, part, None) and not all(map(is_comment, getattr(stmt, part))):
+                yield from _pairs(getattr(stmt, part), getattr(node, part))
+
+
+def _of_all(stmt: Stmt, holds: Callable[[Load], bool]) -> set[str]:
+    """The arrays of which something holds for all elements that a statement reads or writes."""
+    found = [load for expr in expressions(stmt) for load in loads(expr)]
+    found += _element_written(stmt)
+    return {load.array.name for load in found} - {load.array.name for load in found if not holds(load)}

@@ -1,0 +1,105 @@
+"""Allocations, views and slices of the IR as trees of Python."""
+
+from __future__ import annotations
+
+import ast
+
+import numpy as np
+
+from ..ir import affine
+from ..ir.nodes import (
+    FLOAT64,
+    Alloc,
+    Array,
+    Conform,
+    Const,
+    Expr,
+    NewAxis,
+    Pick,
+    Reshape,
+    Run,
+    Subscript,
+    Transpose,
+    View,
+    integer,
+)
+from .expressions import call_of, literal, named, operand, scalar_type
+
+
+def allocation(stmt: Alloc) -> ast.expr:
+    dims = [operand(affine.normal(dim)) for dim in stmt.dims]
+    shape = dims[0] if len(dims) == 1 else ast.Tuple(dims, ast.Load())
+    dtype = [] if stmt.array.dtype == FLOAT64 else [scalar_type(stmt.array.dtype)]
+    if stmt.fill is None:
+        return call_of("np.empty", shape, *dtype)
+    if isinstance(stmt.fill, Const) and not any(np.asarray(stmt.fill.value, stmt.fill.dtype).tobytes()):  # not -0.0
+        return call_of("np.zeros", shape, *dtype)
+    return call_of("np.full", shape, operand(stmt.fill), scalar_type(stmt.array.dtype))
+
+
+def view_of(stmt: View) -> ast.expr:
+    base = named(stmt.base.name)
+    match stmt.how:
+        case Transpose(order=order):
+            if order == tuple(reversed(range(len(order)))):
+                return ast.Attribute(base, "T", ast.Load())
+            return call_of("np.transpose", base, ast.Tuple([ast.Constant(k) for k in order], ast.Load()))
+        case Reshape(dims=dims) | Conform(dims=dims):
+            shape = ast.Tuple([operand(affine.normal(dim)) for dim in dims], ast.Load())
+            if isinstance(stmt.how, Conform):
+                return call_of("conform_zeros" if stmt.how.zeros else "conform", base, shape)
+            return ast.Call(ast.Attribute(base, "reshape", ast.Load()), [shape], [])
+        case Subscript(items=items) if all(isinstance(item, Pick) for item in items):
+            *first, last = items
+            one = Run(last.index, affine.ONE, affine.ONE)  # type: ignore[union-attr]
+            part = _subscript(base, stmt.base, (*first, one))  # x[k] is a number, and x[k:k+1] is memory
+            return ast.Call(ast.Attribute(part, "reshape", ast.Load()), [ast.Tuple([], ast.Load())], [])
+        case Subscript(items=items):
+            return _subscript(base, stmt.base, items)
+    raise AssertionError(f"not a view: {stmt.how!r}")
+
+
+def _subscript(base: ast.expr, array: Array, items: tuple[Pick | Run | NewAxis, ...]) -> ast.expr:
+    axes = iter(array.dims)
+    parts: list[ast.expr] = []
+    flips = []
+    for item in items:
+        match item:
+            case NewAxis():
+                parts.append(ast.Constant(None))
+            case Pick(index=index):
+                next(axes)
+                parts.append(operand(affine.normal(index)))
+            case Run():
+                part, flipped = _slice(item, next(axes))
+                parts.append(part)
+                flips.append(flipped)
+        if isinstance(item, NewAxis):
+            flips.append(False)
+    out = base
+    while parts and isinstance(parts[-1], ast.Slice) and parts[-1].lower is parts[-1].upper is parts[-1].step is None:
+        parts.pop()  # rows[k, :] is rows[k], which Numba knows to be in order
+    if parts:
+        out = ast.Subscript(base, parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load()), ast.Load())
+    if any(flips):
+        turned: list[ast.expr] = [ast.Slice(step=literal(-1)) if flip else ast.Slice() for flip in flips]
+        out = ast.Subscript(out, turned[0] if len(turned) == 1 else ast.Tuple(turned, ast.Load()), ast.Load())
+    return out
+
+
+def _slice(run: Run, dim: Expr) -> tuple[ast.expr, bool]:
+    """The slice, and whether it has to be turned round after it (a hidden slice can't end at index 0)."""
+    start, step, length = affine.normal(run.start), affine.normal(run.step), run.length
+    step_value = int(step.value) if isinstance(step, Const) else 1
+    if step_value > 0:
+        if run.whole or (affine.same(length, dim) and affine.same(start, affine.ZERO) and step_value == 1):
+            return ast.Slice(), False
+        stop = affine.add(start, affine.mul(step, length))
+        lower = None if affine.same(start, affine.ZERO) else operand(start)
+        upper = None if affine.same(stop, dim) and step_value == 1 else operand(stop)
+        return ast.Slice(lower, upper, None if step_value == 1 else operand(step)), False
+    last = affine.add(start, affine.mul(step, affine.sub(length, affine.ONE)))
+    stop, stride = affine.add(start, affine.ONE), -step_value
+    lower = None if affine.same(last, affine.ZERO) else operand(last)
+    upper = None if affine.same(stop, dim) else operand(stop)
+    return ast.Slice(lower, upper, None if stride == 1 else operand(integer(stride))), True
