@@ -32,7 +32,7 @@ from srcgrad.binding import (
     python_function,
 )
 from srcgrad.dispatch import Call, Forward, Program, Stage, leaf_names, pattern_of
-from srcgrad.errors import ArgumentError, CompiledError, LaterError, SrcgradError
+from srcgrad.errors import ArgumentError, CompiledError, OptionError, SrcgradError
 from srcgrad.pipeline import Options
 
 
@@ -83,8 +83,8 @@ def grad(
     wrt : str, int, or a sequence of them, optional
         The arguments to differentiate, by name or position: one gives its cotangent bare, a sequence a tuple.  By
         default every argument of a floating dtype.
-    target : {"cpu"}
-        What to compile for.
+    target : {"cpu", "cuda"}
+        What to compile for: "cuda" runs loops that are independent, and array arithmetic, on an NVIDIA GPU.
     parallel : bool
         Run independent loops, and array arithmetic, on several threads where they are long enough: as many as
         `numba.get_num_threads()`.  Sums are then taken in another order, which is always the same for as many threads.
@@ -116,13 +116,14 @@ def grad(
     >>> f.backward(np.array([1.0, 2.0]))
     array([2., 4.])
     """
-    if target != "cpu":
-        raise LaterError(f'target="{target}" is not there yet', help=('use target="cpu"',))
+    if target not in TARGETS:
+        raise OptionError(f"target={target!r}: there are {' and '.join(map(repr, TARGETS))}")
 
     def decorate(function: Callable[..., Any]) -> GradFunction:
         return GradFunction(
             function,
             wrt=wrt,
+            target=target,
             parallel=parallel,
             fastmath=fastmath,
             boundscheck=boundscheck,
@@ -135,6 +136,7 @@ def grad(
     return decorate if f is None else decorate(f)
 
 
+TARGETS = ("cpu", "cuda")
 METHODS_HELD = 64  # objects for which a method that is decorated keeps what was generated
 
 
@@ -162,6 +164,7 @@ class GradFunction:
         function: Callable[..., Any],
         *,
         wrt: Wrt = None,
+        target: str = "cpu",
         parallel: bool = False,
         fastmath: bool = False,
         boundscheck: bool = True,
@@ -174,14 +177,14 @@ class GradFunction:
         self.wrt, self.outputs = wrt, outputs
         self._function = function
         self._options: dict[str, Any] = {
-            "wrt": wrt, "parallel": parallel, "fastmath": fastmath, "boundscheck": boundscheck, "cache": cache,
-            "jit": jit, "static": static, "outputs": outputs,
+            "wrt": wrt, "target": target, "parallel": parallel, "fastmath": fastmath, "boundscheck": boundscheck,
+            "cache": cache, "jit": jit, "static": static, "outputs": outputs,
         }  # fmt: skip
         functools.update_wrapper(self, self.py_func)
         self._parameters = fixed_parameters(self.py_func)
         names = tuple(self._parameters)
         chosen = checked_wrt(wrt, names, self.__name__), fastmath, boundscheck
-        options = Options(*chosen, checked_outputs(outputs, names, self.__name__), parallel=parallel)
+        options = Options(*chosen, checked_outputs(outputs, names, self.__name__), parallel=parallel, target=target)
         self._static = checked_static(static, names, self.__name__)
         self._bound: dict[int, GradFunction] = {}  # as a method of objects, by their ids
         optional = frozenset(name for name, parameter in self._parameters.items() if parameter.default is None)

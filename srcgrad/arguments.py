@@ -50,6 +50,9 @@ def flatten(value: Any, name: str, leaves: list[Any]) -> Pattern:
     if kind is np.memmap:
         leaves.append(value.view(np.ndarray))
         return np.ndarray
+    if is_device_array(value):
+        leaves.append(device_array(value))
+        return OnDevice
     if not isinstance(value, np.generic):
         for plain in (int, float, complex):  # an IntEnum is an int
             if isinstance(value, plain):
@@ -66,6 +69,33 @@ def flatten(value: Any, name: str, leaves: list[Any]) -> Pattern:
     if value is None or value is Ellipsis or isinstance(value, _CALLABLE) or hasattr(value, "py_func"):
         return StaticType(value)
     raise refusal(value, name)
+
+
+CUDA = 2  # a kind of device, as DLPack numbers them
+
+
+class OnDevice:
+    """The pattern of an array in the memory of a GPU, whosever it is."""
+
+
+def is_device_array(value: Any) -> bool:
+    if getattr(value, "__cuda_ndarray__", False) or hasattr(value, "__cuda_array_interface__"):
+        return True
+    ask = getattr(value, "__dlpack_device__", None)
+    return ask is not None and not isinstance(value, np.ndarray) and ask()[0] == CUDA
+
+
+def device_array(value: Any) -> Any:
+    """An array of anybody's as Numba's, without a copy."""
+    from numba import cuda
+
+    if getattr(value, "__cuda_ndarray__", False):
+        return value
+    if hasattr(value, "__cuda_array_interface__"):
+        return cuda.as_cuda_array(value)
+    from srcgrad.runtime.device_arrays import of_dlpack
+
+    return of_dlpack(value)
 
 
 def _holds_structure(value: list[Any]) -> bool:
@@ -145,6 +175,10 @@ def leaf_type(value: Any, name: str) -> ScalarType | ArrayType:
         if value.dtype.str not in _KINDS:
             raise refusal(value, name)
         return ArrayType(value.dtype, value.ndim, layout(value))
+    if getattr(value, "__cuda_ndarray__", False):
+        if value.dtype.str not in _KINDS:
+            raise refusal(value, name)
+        return ArrayType(value.dtype, value.ndim, "C" if value.is_c_contiguous() else "A", on_device=True)
     if kind in WEAK:
         if kind is int and not -(2**63) <= value < 2**63:
             raise ArgumentError(

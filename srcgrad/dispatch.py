@@ -18,7 +18,7 @@ from numba.core import config
 
 from srcgrad import arguments, pipeline
 from srcgrad.assumptions import Assumption, assumptions
-from srcgrad.backends import cpu, plain
+from srcgrad.backends import cpu, cuda, plain
 from srcgrad.errors import (
     ArgumentError,
     BroadcastError,
@@ -27,7 +27,7 @@ from srcgrad.errors import (
     ShapeError,
     UnsupportedError,
 )
-from srcgrad.frontend.types import StaticType, TupleType, ValueType
+from srcgrad.frontend.types import StaticType, TupleType, ValueType, arrays_in
 
 LENGTHS_DIFFER = (BroadcastError, CotangentShapeError, RuntimeShapeError)
 
@@ -50,7 +50,10 @@ class Program:
         """A module; without `stretch` it raises a BroadcastError also where a length of 1 has to be stretched."""
         with self._blame(types, cotangents):
             options = replace(self.options, stretch=stretch)
-            return pipeline.generate(self.function, kind, types, cotangents, options)
+            on_device = self.options.target == "cuda"
+            self._refuse_place(types, cotangents)
+            form = cuda.form() if on_device else None
+            return pipeline.generate(self.function, kind, types, cotangents, options, form)
 
     def source(self, kind: str, types: Types, cotangents: Any, after: str | None) -> str:
         with self._blame(types, cotangents):
@@ -76,7 +79,21 @@ class Program:
                 raise ArgumentError(f"argument v is a list; {error.message}", help=("pass np.array(v)",)) from None
             raise
 
-    def dispatcher(self, count: int, build: Callable[[tuple[Any, ...]], Any]) -> Call:
+    def _refuse_place(self, types: Types, cotangents: Any) -> None:
+        """Arrays in the memory of a GPU are for functions that run there, and for those alone."""
+        named = [*zip(types, self.parameters, strict=False), (cotangents, arguments.COTANGENT)]
+        found = [(kind, name) for root, name in named for kind in arrays_in(root)]
+        if self.options.target == "cuda":
+            cuda.refuse_mixed(found)
+        for kind, name in found if self.options.target == "cpu" else ():
+            if kind.on_device:
+                raise ArgumentError(
+                    f"argument {name} lies on a GPU", help=('decorate the function with @grad(target="cuda")',)
+                )
+
+    def dispatcher(self, kind: str, count: int, build: Callable[[tuple[Any, ...]], Any]) -> Call:
+        if self.options.target == "cuda":
+            return cuda.Dispatcher(build, writes_arguments=kind == "primal")
         if self.jit and not config.DISABLE_JIT:
             return cpu.Dispatcher(count, build, self.options, self.cache)
         return plain.Dispatcher(build)
@@ -279,7 +296,7 @@ class Variant:
     def _dispatcher(self, key: tuple[type, ...], count: int) -> Call:
         with cpu.LOCK:
             if key not in self._dispatchers:
-                self._dispatchers[key] = self.stage.program.dispatcher(count, self._build)
+                self._dispatchers[key] = self.stage.program.dispatcher(self.stage.kind, count, self._build)
             return self._dispatchers[key]
 
     def _build(self, leaves: tuple[Any, ...]) -> Any:

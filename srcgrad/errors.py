@@ -104,6 +104,10 @@ class OptionError(SrcgradError, ValueError):
     """An option of `grad` that makes no sense for this function."""
 
 
+class DeviceError(SrcgradError, RuntimeError):
+    """There is no GPU to run on, or what drives it is not installed."""
+
+
 class LaterError(SrcgradError, NotImplementedError):
     """An option that is planned and not there yet."""
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .backends.facts import Facts
+from .backends.kernels import Form
 from .backends.python import emit
 from .errors import OptionError
 from .frontend.function import LIKE_THE_OUTPUT, Interpreted, interpret
@@ -27,16 +28,19 @@ from .passes.find_independent import find_independent
 from .passes.first_touch import first_touch
 from .passes.flatten_rows import flatten_rows
 from .passes.fuse import fuse
+from .passes.guard_accesses import guard_accesses
 from .passes.hoist import hoist
 from .passes.hoist_guards import hoist_guards
 from .passes.induction import induction
 from .passes.interchange import interchange
 from .passes.keep import keep, without_keep
 from .passes.lower_arrays import lower_arrays
+from .passes.offload import offload
 from .passes.parallelise import parallelise
 from .passes.peel import peel
 from .passes.prove_bounds import prove_bounds
 from .passes.registers import registers
+from .passes.resolve_views import resolve_views
 from .passes.reverse import reverse
 from .passes.share import share
 from .passes.share_lookups import share_lookups
@@ -85,6 +89,11 @@ DERIVATIVE: tuple[Pass, ...] = (
     registers,  # elements that a loop adds to over and over are scalars in it
     prove_bounds,
 )
+ON_A_GPU: tuple[Pass, ...] = (
+    guard_accesses,  # a device checks no index
+    resolve_views,  # a kernel has no handles on parts of arrays
+    offload,  # independent loops become kernels, and the host launches them
+)
 NEEDED = {"lower_arrays", "find_active", "reverse", "keep", "assemble", "tidy"}  # without keep, gradients go wrong
 OPTIONAL = {step.__name__ for step in (*PRIMAL, *DERIVATIVE)} - NEEDED  # without these they are right, and slower
 _left_out: set[str] = set()
@@ -99,6 +108,7 @@ class Options:
     boundscheck: bool = True
     outputs: tuple[str, ...] | None = None
     parallel: bool = False
+    target: str = "cpu"
     stretch: bool = False  # lengths that are not known to be equal may turn out as 1, to be broadcast
 
 
@@ -134,7 +144,9 @@ class Generated:
     facts: Facts = Facts()  # noqa: RUF009 (it is frozen)
 
 
-def generate(function: Callable[..., Any], kind: str, types: Any, cotangents: Any, options: Options) -> Generated:
+def generate(
+    function: Callable[..., Any], kind: str, types: Any, cotangents: Any, options: Options, form: Form | None = None
+) -> Generated:
     """The module of one kind for arguments of these types.
 
     Parameters
@@ -148,7 +160,7 @@ def generate(function: Callable[..., Any], kind: str, types: Any, cotangents: An
     start = interpret(function, kind, types, cotangents, options)
     program = run(start.function, passes_for(kind, options))
     info = program.info
-    text, facts = emit(program)
+    text, facts = emit(program, form)
     return Generated(
         text=text,
         facts=facts,
@@ -166,7 +178,9 @@ def generate(function: Callable[..., Any], kind: str, types: Any, cotangents: An
 
 def passes_for(kind: str, options: Options) -> tuple[Pass, ...]:
     steps = PRIMAL if kind == "primal" else DERIVATIVE
-    if options.parallel:
+    if options.target == "cuda":
+        steps = (*steps, *ON_A_GPU)
+    elif options.parallel:
         steps = (*steps, parallelise)  # after prove_bounds: what fails ahead of a loop fails once
     return tuple(without_keep if s is keep and "keep" in _left_out else s for s in steps if _is_run(s))
 
@@ -193,7 +207,8 @@ def source(
     """The generated module, or the program as it is after one of the passes (`"frontend"` comes first)."""
     cotangents = LIKE_THE_OUTPUT if cotangents is None else cotangents
     if after is None:
-        return generate(function, kind, types, cotangents, options).text
+        form = Form() if options.target == "cuda" else None
+        return generate(function, kind, types, cotangents, options, form).text
     steps = passes_for(kind, options)
     known = ["frontend", *(step.__name__ for step in steps)]
     if after not in known:

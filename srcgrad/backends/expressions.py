@@ -8,6 +8,8 @@ from __future__ import annotations
 import ast
 import math
 import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 
@@ -38,8 +40,13 @@ WIDENED = (
 )  # fmt: skip
 
 
-def expression_text(expr: Expr) -> str:
+def expression_text(expr: Expr, dialect: Dialect | None = None) -> str:
     """One expression, as it is printed."""
+    with speaking(dialect):
+        return _text(expr)
+
+
+def _text(expr: Expr) -> str:
     return to_source(ast.Module([ast.Expr(operand(expr))], [])).strip()
 
 
@@ -121,9 +128,25 @@ KERNELS = frozenset(
     )
 )  # `runtime.vector_math` has these, for loops that vectorise; elsewhere NumPy's are quicker
 vectorises: ContextVar[bool] = ContextVar("_vectorises", default=False)
+Dialect = Callable[[Call], "str | None"]  # how primitives are said elsewhere than in NumPy
+_dialect: ContextVar[Dialect | None] = ContextVar("_dialect", default=None)
+
+
+@contextmanager
+def speaking(dialect: Dialect | None) -> Iterator[None]:
+    token = _dialect.set(dialect)
+    try:
+        yield
+    finally:
+        _dialect.reset(token)
 
 
 def _spelling(expr: Call) -> str:
+    dialect = _dialect.get()
+    if dialect is not None:
+        text = dialect(expr)
+        assert text is not None, expr.op
+        return text
     if expr.op in KERNELS and vectorises.get() and expr.dtype.kind == "f":
         text = spelling(expr)
         return text.replace("np.", "") if expr.op != "pow" else "pow({}, {})" if text == "{} ** {}" else text

@@ -17,19 +17,17 @@ A kernel is self-contained: without a driver, Numba compiles none that calls a f
 
 from __future__ import annotations
 
-import ast
-import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ..errors import UnsupportedError
 from ..ir import affine
 from ..ir.nodes import (
+    BOOL,
     INT64,
     AddTo,
     Alloc,
     Array,
-    Assign,
     AtomicAdd,
     Block,
     Call,
@@ -42,6 +40,7 @@ from ..ir.nodes import (
     Kernel,
     Load,
     LocalArray,
+    OwnCopy,
     Pop,
     Push,
     Put,
@@ -52,7 +51,7 @@ from ..ir.nodes import (
     Store,
     Var,
     View,
-    leaves,
+    While,
 )
 from ..ir.walk import (
     arrays_read,
@@ -67,7 +66,7 @@ from ..ir.walk import (
     written,
 )
 from ..rules.device import INSTEAD, spelling
-from .python import body_text, expression_text
+from .expressions import expression_text
 
 MOST_AXES = 3  # of a grid: more of them are loops in the thread
 VALUES = 2  # where numbers of an error begin in the status of a program
@@ -81,6 +80,20 @@ class Lines(Stmt):
 
 
 @dataclass(frozen=True)
+class Definition:
+    """A kernel: `sums` are what it adds up, and in which dtype."""
+
+    name: str
+    params: tuple[str, ...]
+    sums: tuple[Var, ...]
+    body: Block
+
+    @property
+    def decorator(self) -> str:
+        return f"kernel({', '.join(f'{var.name}=np.{var.dtype.name}' for var in self.sums)})" if self.sums else "kernel"
+
+
+@dataclass(frozen=True)
 class Form:
     """How kernels are written: how many threads make a block, and whether those of a warp may pass numbers."""
 
@@ -88,32 +101,36 @@ class Form:
     shuffles: bool = True
 
 
-def with_kernels(program: Function, form: Form) -> tuple[tuple[ast.FunctionDef, ...], Function]:
+def with_kernels(program: Function, form: Form) -> tuple[tuple[Definition, ...], Function]:
     """The kernels, and the host's part, on statements that are printed as they stand."""
     writer = _Writer(program, form)
     body = writer.host(program.body)
-    results = _results(program.results, program.info.extra["on_device"])
-    return tuple(writer.kernels), replace(program, body=writer.around(body), results=results)
-
-
-def _results(results: object, on_device: frozenset[Var]) -> object:
-    if isinstance(results, tuple):
-        return tuple(_results(part, on_device) for part in results)
-    return Var(_cell(results)) if isinstance(results, Var) and results in on_device else results
-
-
-def _cell(var: Var) -> str:
-    return f"{var.name}_cell"
+    return tuple(writer.kernels), replace(program, body=writer.around(body), results=writer.results(program.results))
 
 
 class _Writer:
     def __init__(self, program: Function, form: Form) -> None:
         self.program, self.form = program, form
         self.names = program.info.names
-        self.kernels: list[ast.FunctionDef] = []
+        self.kernels: list[Definition] = []
         self.errors: list[Raise] = []
         self.needs_status = False
         self.on_device = program.info.extra["on_device"]
+        self.known: dict[tuple[Var, str], str] = {}
+
+    def of(self, var: Var, what: str) -> str:
+        """The name of something that belongs to a number."""
+        if (var, what) not in self.known:
+            self.known[var, what] = self.names.fresh(f"{var.name}_{what}")
+        return self.known[var, what]
+
+    def cell(self, var: Var) -> str:
+        return self.of(var, "cell")
+
+    def results(self, results: object) -> object:
+        if isinstance(results, tuple):
+            return tuple(map(self.results, results))
+        return Var(self.cell(results)) if isinstance(results, Var) and results in self.on_device else results
 
     def around(self, body: Block) -> Block:
         """With the status that kernels report to, where one may."""
@@ -129,9 +146,15 @@ class _Writer:
                 case Kernel():
                     out.append(self.launch(stmt))
                 case Fetch(var=var):
-                    out.append(Lines(f"{var.name} = fetch({_cell(var)})"))
+                    out.append(Lines(f"{var.name} = fetch({self.cell(var)})"))
                 case Put(var=var):
-                    out.append(Lines(f"{_cell(var)} = put({var.name}, np.{var.dtype.name})"))
+                    out.append(Lines(f"{self.cell(var)} = put({var.name}, np.{var.dtype.name})"))
+                case Alloc(array=array, dims=dims, fill=fill):
+                    shape = "".join(f"{expression_text(affine.normal(dim))}, " for dim in dims)
+                    how = "empty" if fill is None else "zeros"
+                    out.append(Lines(f"{array.name} = {how}(({shape}), np.{array.dtype.name})"))
+                case OwnCopy(array=array, copy=copy):
+                    out.append(Lines(f"{array.name} = own({array.name}, {copy})"))
                 case _ if blocks(stmt):
                     out.append(with_blocks(stmt, tuple(map(self.host, blocks(stmt)))))
                 case _:
@@ -143,22 +166,17 @@ class _Writer:
         on_grid = kernel.axes[-MOST_AXES:]
         lengths = ", ".join(expression_text(affine.normal(_trips(axis))) for axis in on_grid)
         at = f"{kernel.name}[{lengths or 1}]"
-        lines = [f"{_cell(var)} = cell(np.{var.dtype.name})" for var in kernel.sets if var not in kernel.reads]
+        lines = [f"{self.cell(var)} = cell(np.{var.dtype.name})" for var in kernel.sets if var not in kernel.reads]
         for made in kernel.scratch:
             dims = "".join(f"{expression_text(affine.normal(dim))}, " for dim in made.dims)
             lines.append(f"{made.array.name} = scratch({at}, ({dims}), np.{made.array.dtype.name})")
         lines += [f"{stack.name} = stack({at}, np.{stack.dtype.name})" for stack in kernel.stacks]
         given = self.write(kernel, on_grid)
-        sums = [f"{var.name}={self.start(var)}" for var in kernel.sums]
+        sums = [f"{var.name}={self.cell(var) if var in kernel.reads else var.name}" for var in kernel.sums]
         call = f"{at}({', '.join([*given, *sums])})"
         if sums:
-            call = f"{', '.join(_cell(var) for var in kernel.sums)} = {call}"
+            call = f"{', '.join(self.cell(var) for var in kernel.sums)} = {call}"
         return Lines("\n".join([*lines, call]), span=kernel.span)
-
-    def start(self, var: Var) -> str:
-        return var.name if var in self.known_to_host else _cell(var)
-
-    known_to_host: frozenset[Var] = frozenset()
 
     # --------------------------------------------------------------------------------------------------- a kernel
 
@@ -167,54 +185,51 @@ class _Writer:
         errors = len(self.errors)
         body = self.of_one_thread(kernel)
         taken = _taken(kernel)
-        given = [_cell(var) if (var := Var(name)).name in {v.name for v in kernel.reads} else name for name in taken]
-        given += [_cell(var) for var in kernel.sets if var not in kernel.reads]
+        cells = {var.name: self.cell(var) for var in kernel.reads}
+        given = [cells.get(name, name) for name in taken]
+        given += [self.cell(var) for var in kernel.sets if var.name not in taken]
         reports = len(self.errors) > errors or bool(kernel.stacks)
         self.needs_status |= reports
         given += ["status"] * reports
-        params = [*given, *(f"{var.name}_parts" for var in kernel.sums)]
-        declared = f"({', '.join(f'{v.name}=np.{v.dtype.name}' for v in kernel.sums)})" if kernel.sums else ""
-        lines = [f"@kernel{declared}", f"def {kernel.name}({', '.join(params)}):"]
-        inner = [f"{var.name} = {_cell(var)}[0]" for var in kernel.reads]
-        inner += [f"{var.name} = {_zero(var)}" for var in kernel.sums]
-        inner += [f"{stack.top} = 0" for stack in kernel.stacks]
-        inner += ["thread = cuda.grid(1)"] * bool(kernel.scratch or kernel.stacks)
-        inner += self.loops(kernel, on_grid, body)
-        inner += [f"{_cell(var)}[0] = {var.name}" for var in kernel.sets]
-        inner += self.sums(kernel, on_grid)
-        text = "\n".join([*lines, textwrap.indent("\n".join(inner or ["pass"]), "    ")])
-        (definition,) = ast.parse(text).body
-        assert isinstance(definition, ast.FunctionDef)
-        self.kernels.append(definition)
+        params = [*given, *(self.of(var, "parts") for var in kernel.sums)]
+        ahead = [f"{var.name} = {self.cell(var)}[0]" for var in kernel.reads if var not in kernel.sums]
+        ahead += [f"{var.name} = {_zero(var)}" for var in kernel.sums]
+        ahead += [f"{stack.top} = 0" for stack in kernel.stacks]
+        ahead += ["thread = cuda.grid(1)"] * bool(kernel.scratch or kernel.stacks)
+        behind = [f"{self.cell(var)}[0] = {var.name}" for var in kernel.sets]
+        behind += self.sums(kernel, on_grid)
+        whole = (*_lines(ahead), *self.over_the_grid(kernel, on_grid, body), *_lines(behind))
+        self.kernels.append(Definition(kernel.name, tuple(params), kernel.sums, whole))
         return given
 
-    def loops(self, kernel: Kernel, on_grid: tuple[For, ...], body: str) -> list[str]:
-        """The loops over the grid, around the body of one iteration."""
-        in_thread = kernel.axes[: len(kernel.axes) - len(on_grid)]
+    def over_the_grid(self, kernel: Kernel, on_grid: tuple[For, ...], body: Block) -> Block:
+        """The loops over the grid, around one iteration."""
         count = len(on_grid)
-        lines: list[str] = []
-        depth = 0
-        add = lambda line: lines.append("    " * depth + line)
-        if count > 1:
-            names = [axis.index.name for axis in reversed(on_grid)]
-            add(f"{', '.join(f'{name}_first' for name in names)} = cuda.grid({count})")
-            add(f"{', '.join(f'{name}_step' for name in names)} = cuda.gridsize({count})")
-        for axis in in_thread:
-            add(f"for {axis.index.name} in range({', '.join(map(_text, (axis.start, axis.stop, axis.step)))}):")
-            depth += 1
-        ends: list[str] = []
-        for axis in on_grid:
-            name = axis.index.name
-            first, stride = (f"{name}_first", f"{name}_step") if count > 1 else ("cuda.grid(1)", "cuda.gridsize(1)")
-            step = int(axis.step.value)  # type: ignore[attr-defined]
+        for axis in reversed(on_grid):
+            name, step = axis.index.name, int(axis.step.value)  # type: ignore[attr-defined]
+            first, stride = (
+                (self.of(axis.index, "first"), self.of(axis.index, "step"))
+                if count > 1
+                else ("cuda.grid(1)", "cuda.gridsize(1)")
+            )
             scaled = {1: "{}", -1: "-{}"}.get(step, f"{step} * {{}}")
             start = "" if affine.same(axis.start, affine.ZERO) and step > 0 else f"{_text(axis.start)} + "
-            add(f"{name} = {start}{scaled.format(first)}")
-            add(f"while {name} {'<' if step > 0 else '>'} {_text(axis.stop)}:")
-            depth += 1
-            ends.append("    " * depth + f"{name} += {scaled.format(stride)}")
-        lines.append(textwrap.indent(body, "    " * depth))
-        return [*lines, *reversed(ends)]
+            goes_on = Call("lt" if step > 0 else "gt", (axis.index, axis.stop), BOOL)
+            loop = While(axis.index, goes_on, (*body, Lines(f"{name} += {scaled.format(stride)}")))
+            body = (Lines(f"{name} = {start}{scaled.format(first)}"), loop)
+        for axis in reversed(kernel.axes[: len(kernel.axes) - count]):
+            body = (replace(axis, body=body),)
+        if count < 2:
+            return body
+        firsts = ", ".join(self.of(axis.index, "first") for axis in reversed(on_grid))
+        steps = ", ".join(self.of(axis.index, "step") for axis in reversed(on_grid))
+        return (Lines(f"{firsts} = cuda.grid({count})"), Lines(f"{steps} = cuda.gridsize({count})"), *body)
+
+    def along(self, axis: For, count: int) -> tuple[str, str]:
+        """The first iteration of a thread, and how far it is to the next."""
+        if count == 1:
+            return "cuda.grid(1)", "cuda.gridsize(1)"
+        return self.of(axis.index, "first"), self.of(axis.index, "step")
 
     def sums(self, kernel: Kernel, on_grid: tuple[For, ...]) -> list[str]:
         """What the threads of a block have added up is one number per block."""
@@ -228,12 +243,14 @@ class _Writer:
             block += " + cuda.gridDim.x * (cuda.blockIdx.y + cuda.gridDim.y * cuda.blockIdx.z)"
         lines = [f"member = {position}"]
         for var in kernel.sums:
-            lines += (_by_shuffles if self.form.shuffles else _by_halves)(var, self.form.threads, block)
+            write = _by_shuffles if self.form.shuffles else _by_halves
+            part = f"{self.of(var, 'parts')}[{block}]"
+            lines += write(var, self.of(var, "shared"), part, self.form.threads)
         return lines
 
     # ------------------------------------------------------------------------------------------- one iteration
 
-    def of_one_thread(self, kernel: Kernel) -> str:
+    def of_one_thread(self, kernel: Kernel) -> Block:
         private = {made.array.name for made in kernel.scratch}
         thread = Var("thread", INT64)
 
@@ -263,7 +280,11 @@ class _Writer:
                     return (Lines(_raise(stmt, len(self.errors))),)
             return (stmt,)
 
-        return body_text(rewrite_block(kernel.body, change), spelling)
+        return rewrite_block(kernel.body, change)
+
+
+def _lines(lines: list[str]) -> Block:
+    return (Lines("\n".join(lines)),) if lines else ()
 
 
 def _with_thread(array: Array, thread: Var) -> Array:
@@ -279,7 +300,8 @@ def _said(expr: Expr, span: Span | None) -> Expr:
         if node.dtype.kind == "c" or any(arg.dtype.kind == "c" for arg in node.args):
             raise UnsupportedError("complex numbers do not run on a GPU yet", span=span, help=('use target="cpu"',))
         if node.op in INSTEAD:
-            return _said(INSTEAD[node.op](*node.args), span)
+            other = INSTEAD[node.op](*node.args)
+            return other if other == node else _said(other, span)
         if spelling(node) is None:
             raise UnsupportedError(f"{node.op} does not run on a GPU", span=span, help=('use target="cpu"',))
         return node
@@ -301,18 +323,18 @@ def _zero(var: Var) -> str:
     return expression_text(Const(0, var.dtype))
 
 
-def _by_shuffles(var: Var, threads: int, block: str) -> Iterator[str]:
+def _by_shuffles(var: Var, shared: str, part: str, threads: int) -> Iterator[str]:
     name, warps = var.name, threads // 32
-    yield f"{name}_shared = cuda.shared.array({warps}, np.{var.dtype.name})"
+    yield f"{shared} = cuda.shared.array({warps}, np.{var.dtype.name})"
     yield from _folded(name, 16)
     yield "if member % 32 == 0:"
-    yield f"    {name}_shared[member // 32] = {name}"
+    yield f"    {shared}[member // 32] = {name}"
     yield "cuda.syncthreads()"
     yield "if member < 32:"
-    yield f"    {name} = {name}_shared[member] if member < {warps} else {_zero(var)}"
+    yield f"    {name} = {shared}[member] if member < {warps} else {_zero(var)}"
     yield from (f"    {line}" for line in _folded(name, warps // 2))
     yield "    if member == 0:"
-    yield f"        {name}_parts[{block}] = {name}"
+    yield f"        {part} = {name}"
 
 
 def _folded(name: str, half: int) -> Iterator[str]:
@@ -322,18 +344,17 @@ def _folded(name: str, half: int) -> Iterator[str]:
     yield "    half >>= 1"
 
 
-def _by_halves(var: Var, threads: int, block: str) -> Iterator[str]:
-    name = var.name
-    yield f"{name}_shared = cuda.shared.array({threads}, np.{var.dtype.name})"
-    yield f"{name}_shared[member] = {name}"
+def _by_halves(var: Var, shared: str, part: str, threads: int) -> Iterator[str]:
+    yield f"{shared} = cuda.shared.array({threads}, np.{var.dtype.name})"
+    yield f"{shared}[member] = {var.name}"
     yield f"half = {threads // 2}"
     yield "while half > 0:"
     yield "    cuda.syncthreads()"
     yield "    if member < half:"
-    yield f"        {name}_shared[member] += {name}_shared[member + half]"
+    yield f"        {shared}[member] += {shared}[member + half]"
     yield "    half >>= 1"
     yield "if member == 0:"
-    yield f"    {name}_parts[{block}] = {name}_shared[0]"
+    yield f"    {part} = {shared}[0]"
 
 
 def _push(stack: Stack, value: str) -> str:

@@ -49,7 +49,7 @@ def plain_entry(generated: Any) -> Callable[..., Any]:
     def run(*values: Any) -> Any:
         try:
             with np.errstate(all="ignore"):
-                return rebuild(generated.results, _flat(entry(*map(_strong, values))))
+                return rebuild(generated.results, flat_results(entry(*map(_strong, values))))
         except RecursionError as problem:
             if isinstance(problem, DepthError):
                 raise
@@ -67,7 +67,7 @@ def _strong(value: Any) -> Any:
     return STRONG[kind](value) if kind in STRONG else value
 
 
-def _flat(result: Any) -> Iterator[Any]:
+def flat_results(result: Any) -> Iterator[Any]:
     return iter(result if isinstance(result, tuple) else () if result is None else (result,))
 
 

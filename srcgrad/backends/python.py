@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -42,13 +43,18 @@ from ..ir.nodes import (
     Store,
     Swap,
     Unseal,
+    Var,
     View,
     While,
     leaves,
 )
 from ..ir.walk import statements
-from .expressions import call_of, named, operand, parsed, scalar_type, target_of, vectorises
+from ..rules.device import HOST_NAMES
+from ..rules.device import NAMES as DEVICE_NAMES
+from ..rules.device import spelling as spelling_on_device
+from .expressions import call_of, named, operand, parsed, scalar_type, speaking, target_of, vectorises
 from .facts import Facts, facts_about
+from .kernels import Definition, Form, Lines, with_kernels
 from .lending import Borrow, Called, with_lending
 from .source import MARK, to_source
 from .threads import with_threads
@@ -60,25 +66,17 @@ NAMESPACES = {
 }  # modules of the runtime, as generated text calls them
 
 
-def emit(function: Function, header: tuple[str, ...] = ()) -> tuple[str, Facts]:
-    """The function as a module, and facts about its lines."""
+def emit(function: Function, form: Form | None = None) -> tuple[str, Facts]:
+    """The function as a module, and facts about its lines; with a `form`, what was offloaded as kernels."""
     *callees, entry = with_lending(function)
-    parts = (*callees, *with_threads(entry))
+    kernels: tuple[Definition, ...] = ()
+    if form is not None:
+        kernels, entry = with_kernels(entry, form)
+    parts = (*callees, *map(_kernel, kernels), *with_threads(entry))
     definitions: list[ast.stmt] = [_definition(part) if isinstance(part, Function) else part for part in parts]
     text = to_source(ast.Module(definitions, []))
-    lines = ["import numpy as np"]
-    helpers = sorted(name for name in _runtime_names() if re.search(rf"(?<![\w.]){name}\(", text))
-    errors = sorted(name for name in _error_names() if re.search(rf"\b{name}\(", text))
-    if "prange(" in text:
-        lines.append("from numba import prange")
-    for word, module in NAMESPACES.items():
-        if re.search(rf"(?<![\w.]){word}\.", text):
-            lines.append(f"from srcgrad.runtime import {module}")
-    if helpers:
-        lines.append(f"from srcgrad.runtime import {', '.join(helpers)}")
-    if errors:
-        lines.append(f"from srcgrad.runtime.errors import {', '.join(errors)}")
-    text = "\n".join([*header, *lines, "", "", text])
+    lines = _device_imports(text) if form is not None else _imports(text)
+    text = "\n".join([*lines, "", "", text])
     pieces = frozenset(part.name for part in parts[len(callees) : -1] if isinstance(part, Function))
     return text, replace(facts_about(definitions, text, function), pieces=pieces)
 
@@ -94,6 +92,40 @@ def _definition(function: Function) -> ast.FunctionDef:
         posonlyargs=[], args=[ast.arg(p.name) for p in function.params], kwonlyargs=[], kw_defaults=[], defaults=[]
     )
     return ast.FunctionDef(function.name, arguments, body or [ast.Pass()], [])
+
+
+def _imports(text: str) -> list[str]:
+    lines = ["import numpy as np"]
+    if "prange(" in text:
+        lines.append("from numba import prange")
+    for word, module in NAMESPACES.items():
+        if re.search(rf"(?<![\w.]){word}\.", text):
+            lines.append(f"from srcgrad.runtime import {module}")
+    lines += _import("srcgrad.runtime", _runtime_names(), text)
+    return lines + _import("srcgrad.runtime.errors", _error_names(), text)
+
+
+def _device_imports(text: str) -> list[str]:
+    lines = ["import numpy as np", *(["from numba import cuda"] if "cuda." in text else [])]
+    for module, names in (("device", HOST_NAMES), ("device_math", DEVICE_NAMES)):
+        lines += _import(f"srcgrad.runtime.{module}", names, text)
+    elsewhere = [name for name in _runtime_names() if name not in (*HOST_NAMES, *DEVICE_NAMES, *_error_names())]
+    lines += _import("srcgrad.runtime", elsewhere, text)
+    errors = [name for name in _error_names() if re.search(rf"\b{name}\b", text)]
+    return lines + ([f"from srcgrad.runtime.errors import {', '.join(sorted(errors))}"] if errors else [])
+
+
+def _import(module: str, names: Sequence[str], text: str) -> list[str]:
+    """The line that imports what the text calls of a module."""
+    called = sorted(name for name in names if re.search(rf"(?<![\w.]){name}\(|@{name}\b", text))
+    return [f"from {module} import {', '.join(called)}"] if called else []
+
+
+def _kernel(kernel: Definition) -> ast.FunctionDef:
+    with speaking(spelling_on_device):
+        definition = _definition(Function(kernel.name, tuple(map(Var, kernel.params)), kernel.body, ()))
+    definition.decorator_list = [parsed(kernel.decorator)]
+    return definition
 
 
 def _runtime_names() -> tuple[str, ...]:
@@ -216,6 +248,8 @@ def _statement(stmt: Stmt) -> list[ast.stmt]:
             if not outs:
                 return [ast.Expr(call)]
             return [_assign(named(outs[0].name) if len(outs) == 1 else _names(outs, ast.Store()), call)]
+        case Lines(text=text):
+            return ast.parse(text).body
         case Comment(text=text):
             return [ast.Expr(ast.Constant(MARK + text))]
     raise AssertionError(f"not a statement of the backend: {stmt!r}")

@@ -38,6 +38,7 @@ from ..ir.nodes import (
 )
 from ..ir.walk import statements, written
 from ..passes.info import Info
+from ..rules.device import RESERVED as RESERVED_ON_DEVICE
 from . import expressions
 from .arguments import parameter, type_of
 from .arithmetic import cast
@@ -147,7 +148,7 @@ class _Job:
         self.interpreter = Interpreter(Callees(chosen, options.boundscheck))
         self.build = self.interpreter.build
         self.build.arguments_are_shared = kind == "primal"  # the other kinds write to copies
-        self.build.stretch = options.stretch
+        self.settled()
         self.own: list[Var | Array] = []
         self.not_contiguous: set[str] = set()
         self.parameters = list(inspect.signature(function).parameters)
@@ -178,8 +179,14 @@ class _Job:
         self.build = self.interpreter.build
         self.build.arguments_are_shared = self.kind == "primal"
         self.build.never_early = never_early
-        self.build.stretch = self.options.stretch
+        self.settled()
         self.own, self.not_contiguous = [], set()
+
+    def settled(self) -> None:
+        """What a new builder has to know of the options."""
+        self.build.stretch = self.options.stretch
+        if self.options.target == "cuda":
+            self.build.names.taken |= RESERVED_ON_DEVICE
 
     def once(self) -> Interpreted:
         build = self.build

@@ -21,11 +21,12 @@ class ScalarType:
 
 @dataclass(frozen=True)
 class ArrayType:
-    """An array of `ndim` axes; `layout` is "C", "F" or "A" (any)."""
+    """An array of `ndim` axes; `layout` is "C", "F" or "A" (any).  `on_device`: it lies in the memory of a GPU."""
 
     dtype: np.dtype
     ndim: int
     layout: str = "C"
+    on_device: bool = False
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,13 @@ class TupleType:
 
     items: tuple[Any, ...]
     kind: Any = tuple
+
+
+def arrays_in(kind: Any) -> list[ArrayType]:
+    """The arrays in a structure of types."""
+    if isinstance(kind, TupleType):
+        return [found for item in kind.items for found in arrays_in(item)]
+    return [kind] if isinstance(kind, ArrayType) else []
 
 
 @dataclass(frozen=True)

@@ -405,7 +405,7 @@ class _Residency:
         if isinstance(stmt, Kernel):
             ahead, axes = self.known(stmt.axes, stmt.span)
             used = {v for v in set().union(*map(_mentioned, stmt.body)) if not is_private(v, stmt.body)}
-            reads = tuple(sorted(self.lies(used), key=_by_name))
+            reads = tuple(sorted(self.lies(used | set(stmt.sums)), key=_by_name))
             self.on_host -= set(stmt.sums)
             return (*ahead, replace(stmt, axes=axes, reads=reads))
         inner = blocks(stmt)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ..ir.nodes import BOOL, Call, Expr, call, compare, is_inexact, less, select
+from ..ir.nodes import BOOL, Call, Const, Expr, call, compare, is_inexact, less, select
 from .scalar import PRIMITIVES, number
 
 # Operators, and what Numba spells alike for both targets.
@@ -30,7 +30,8 @@ FUNCTIONS = {
 
 # Of double precision alone: the result is rounded to what it is of.
 WIDE = {
-    "cbrt": "cbrt", "exp2": "exp2", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "rint", "gamma": "tgamma", "scipy_gamma": "tgamma", "lgamma": "lgamma",
+    "cbrt": "cbrt", "exp2": "exp2", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "rint",
+    "gamma": "tgamma", "scipy_gamma": "tgamma", "lgamma": "lgamma",
     "gammaln": "lgamma", "erfinv": "erfinv", "erfcinv": "erfcinv", "erfcx": "erfcx", "ndtr": "normcdf",
     "ndtri": "normcdfinv", "j0": "j0", "j1": "j1", "y0": "y0", "y1": "y1",
 }  # fmt: skip
@@ -57,8 +58,6 @@ def _sign(x: Expr) -> Expr:
 
 def number_of(x: Expr, value: int) -> Expr:
     """A constant of the dtype of x."""
-    from ..ir.nodes import Const
-
     return number(value, x) if is_inexact(x.dtype) else Const(value, x.dtype)
 
 
@@ -91,8 +90,24 @@ def _unless_zero(x: Expr, y: Expr, value: Expr) -> Expr:
     return select(counts, value, number(0.0, x))
 
 
+def _power(x: Expr, y: Expr) -> Expr:
+    """By multiplications, where there are few: the device's own takes fifty times as long."""
+    exponent = y.value if isinstance(y, Const) else None
+    match exponent:
+        case 2:
+            return x * x
+        case 3:
+            return x * x * x
+        case 4:
+            return (x * x) * (x * x)
+        case -1 if is_inexact(x.dtype):
+            return 1.0 / x
+    return Call("pow", (x, y), x.dtype)
+
+
 INSTEAD: dict[str, Callable[..., Expr]] = {
     "square": lambda x: x * x,
+    "pow": _power,
     "reciprocal": lambda x: number_of(x, 1) / x,
     "sign": _sign,
     "maximum": lambda x, y: _of_two(x, y, less(y, x)),
@@ -123,9 +138,9 @@ def spelling(expr: Call) -> str | None:
     op = expr.op
     of = expr.args[0].dtype if expr.args else expr.dtype
     row = PRIMITIVES.get(op)
-    if row is not None and of.kind in "iub" and (row.integer or row.boolean):
-        text = row.boolean if of.kind == "b" else row.integer
-        return text if text and "(" not in text else None
+    own = "" if row is None else row.boolean if of.kind == "b" else row.integer if of.kind in "iu" else ""
+    if own:
+        return own if "(" not in own else None
     if op == "pow":
         return "{} ** {}"
     if op in AS_EVER and row is not None:
@@ -139,5 +154,19 @@ def spelling(expr: Call) -> str | None:
 
 
 NAMES = tuple(dict.fromkeys((*FUNCTIONS.values(), *WIDE.values())))  # what `runtime.device_math` has
+HOST_NAMES = (
+    "cell",
+    "empty",
+    "fetch",
+    "finish",
+    "kernel",
+    "new_status",
+    "own",
+    "put",
+    "scratch",
+    "stack",
+    "zeros",
+)  # what `runtime.device` has
+RESERVED = frozenset((*NAMES, *HOST_NAMES, "cuda", "thread", "member", "half", "status"))
 
-__all__ = ["INSTEAD", "NAMES", "spelling"]
+__all__ = ["HOST_NAMES", "INSTEAD", "NAMES", "RESERVED", "spelling"]

@@ -1,0 +1,153 @@
+"""Generated source → kernels on a GPU, by numba-cuda, with the host's part as plain Python.
+
+Dispatcher(build)(x, 2.0)  →  x is copied to the device, the host's part runs, results are copied back; or, where x lies
+                              on a device already, nothing is copied, and results stay there
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numba.core import config
+
+from srcgrad.arguments import leaf_type
+from srcgrad.backends import files
+from srcgrad.backends.kernels import Form
+from srcgrad.backends.plain import STRONG, flat_results, rebuild
+from srcgrad.errors import ArgumentError, DeviceError
+from srcgrad.frontend.outputs import type_leaves
+from srcgrad.frontend.types import ArrayType, ScalarType, StaticType, TupleType
+
+
+def form(ptx: bool = False) -> Form:
+    """How kernels are written here: for a device (or as PTX for one), or for Numba's simulator."""
+    from srcgrad.runtime import device
+
+    return Form(256, True) if ptx or not device.SIMULATED else Form(device.THREADS, False)
+
+
+class Dispatcher:
+    """A callable of leaves; `build(leaves)` says what to run for types not seen before."""
+
+    def __init__(self, build: Callable[[tuple[Any, ...]], Any], writes_arguments: bool) -> None:
+        self._build, self._writes_arguments = build, writes_arguments
+        self._entries: dict[Any, Callable[..., Any]] = {}
+
+    def __call__(self, *values: Any) -> Any:
+        key = tuple(leaf_type(value, "") for value in values)
+        entry = self._entries.get(key)
+        if entry is None:
+            built = self._build(values)
+            if not hasattr(built, "text"):
+                return built(*values)
+            require_device()
+            entry = self._entries[key] = Entry(built, self._writes_arguments)
+        return entry(*values)
+
+
+def require_device() -> None:
+    """One clear error where there is no GPU to run on."""
+    from numba import cuda
+
+    if not config.ENABLE_CUDASIM and not cuda.is_available():
+        missing = [] if "numba_cuda" in sys.modules else ["install what compiles for it:  pip install 'srcgrad[cuda]'"]
+        raise DeviceError(
+            'target="cuda" needs an NVIDIA GPU and its driver, and none was found here',
+            help=(
+                *missing,
+                'use target="cpu"',
+                "f.ptx(...) compiles without a GPU; NUMBA_ENABLE_CUDASIM=1 runs kernels as Python, slowly",
+            ),
+        )
+
+
+class Entry:
+    """The entry of a generated module."""
+
+    def __init__(self, generated: Any, writes_arguments: bool) -> None:
+        module = files.load(generated.entry, files.digest(generated.text), generated.text, generated.globals)
+        self.host = getattr(module, generated.entry)
+        self.results = generated.results
+        self.kinds = [kind for kind in type_leaves(generated.results) if not isinstance(kind, StaticType)]
+        self.writes = generated.writes if writes_arguments else ()
+
+    def __call__(self, *values: Any) -> Any:
+        from srcgrad.runtime.device import MoreRows, running
+
+        stays = any(is_on_device(value) for value in values)
+        while True:
+            given = values if stays else [send(value) for value in values]
+            running.ours = not stays
+            try:
+                with np.errstate(all="ignore"):
+                    leaves = list(flat_results(self.host(*given)))
+                break
+            except MoreRows:
+                continue
+        if stays:
+            return kept_on_device(self.results, iter(leaves))
+        for k in self.writes:
+            values[k][...] = back(given[k], None)
+        return rebuild(self.results, map(back, leaves, self.kinds))
+
+
+def without_axes(place: Any) -> Any:
+    """A cell as an array of one number."""
+    from srcgrad.runtime.device_arrays import part
+
+    return part(place, 0, (), ())
+
+
+def send(value: Any) -> Any:
+    from numba import cuda
+
+    from srcgrad.runtime.device import empty, running
+
+    if not isinstance(value, np.ndarray):
+        return STRONG[type(value)](value) if type(value) in STRONG else value
+    if not value.size:
+        return empty(value.shape, value.dtype)
+    return cuda.to_device(np.ascontiguousarray(value).reshape(value.shape), stream=running.stream)
+
+
+def back(value: Any, kind: Any) -> Any:
+    """A result as NumPy has it."""
+    from srcgrad.runtime.device import running
+
+    if not is_on_device(value):
+        return value
+    if not value.size:
+        return np.empty(value.shape, value.dtype)
+    array = value.copy_to_host(stream=running.stream)
+    return array[0] if isinstance(kind, ScalarType) else array
+
+
+def kept_on_device(structure: Any, leaves: Iterator[Any]) -> Any:
+    """The result that flat leaves stand for, where it is: numbers are arrays without axes."""
+    if isinstance(structure, TupleType):
+        parts = [kept_on_device(item, leaves) for item in structure.items]
+        return structure.kind(parts) if structure.kind in (tuple, list) else structure.kind(*parts)
+    if isinstance(structure, ScalarType):
+        value = next(leaves)
+        return without_axes(value) if is_on_device(value) and value.ndim else value
+    return next(leaves) if isinstance(structure, ArrayType) else getattr(structure, "value", None)
+
+
+def is_on_device(value: Any) -> bool:
+    return getattr(value, "__cuda_ndarray__", False) is True
+
+
+def refuse_mixed(found: Sequence[tuple[ArrayType, str]]) -> None:
+    """Arrays of the host and of a device in one call: nobody could say where the results belong."""
+    places = {kind.on_device: name for kind, name in found}
+    if len(places) > 1:
+        raise ArgumentError(
+            f"argument {places[True]} lies on a GPU, and argument {places[False]} does not",
+            help=(f"copy one of them:  cuda.to_device({places[False]})",),
+        )
+
+
+__all__ = ["Dispatcher", "form", "is_on_device", "refuse_mixed", "require_device"]

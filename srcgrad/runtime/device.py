@@ -1,0 +1,230 @@
+"""What the host's part of a program for a GPU calls: memory of the device, kernels, and numbers on their way back.
+
+s_cell = f_i[n](x, n, y, s=0.0)     n threads; their sums, and then the sum of those, in a cell on the device
+s = fetch(s_cell)                   the host waits for it
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numba import cuda
+from numba.core import config
+
+from srcgrad.errors import CompiledError
+from srcgrad.rules.device import HOST_NAMES
+
+SIMULATED = bool(config.ENABLE_CUDASIM)
+THREADS = 8 if SIMULATED else 256  # of a block; in the simulator each is one of Python's
+MOST_BLOCKS = 3 if SIMULATED else 1 << 20  # of a launch: what more there is to do is done by the same threads
+MOST_RESIDENT = 2 if SIMULATED else 2112  # blocks of threads with memory or sums of their own: 16 on a processor
+FIRST_ROWS = 64  # of what threads keep where nobody knows ahead how much that is
+
+
+class MoreRows(Exception):
+    """A thread kept more than there was room for: the call is made again with room for that."""
+
+
+@dataclass
+class Running(threading.local):
+    """What belongs to the call that a thread of the host is making."""
+
+    stream: Any = 0
+    ours: bool = False  # the arguments are copies that were made for this call
+    rows: int = FIRST_ROWS
+    made: list[Any] = field(default_factory=list)
+
+
+running = Running()
+
+
+# ---------------------------------------------------------------------------------------------------------- memory
+
+
+def empty(shape: tuple[int, ...], dtype: Any) -> Any:
+    """An array on the device, of whatever was there."""
+    if 0 in shape:  # nothing is allocated for it, and no kernel is launched
+        return cuda.device_array(tuple(max(1, n) for n in shape), dtype)[tuple(slice(0, n) for n in shape)]
+    return cuda.device_array(shape, dtype, stream=running.stream)
+
+
+def zeros(shape: tuple[int, ...], dtype: Any) -> Any:
+    out = empty(shape, dtype)
+    if out.size:
+        _clear(out)
+    return out
+
+
+def _clear(array: Any) -> None:
+    if SIMULATED:
+        array[...] = 0
+    else:
+        cuda.driver.device_memset(array, 0, array.nbytes, stream=running.stream)
+
+
+def own(array: Any, copy: bool) -> Any:
+    """The array in C order; a copy of it where one is wanted."""
+    if array.is_c_contiguous() and (not copy or running.ours):
+        return array
+    out = empty(array.shape, array.dtype)
+    copy_into(out, array)
+    return out
+
+
+def copy_into(out: Any, array: Any) -> None:
+    """All elements, whatever their order in memory."""
+    if not out.size:
+        return
+    if array.is_c_contiguous():
+        out.copy_to_device(array, stream=running.stream)
+        return
+    from srcgrad.runtime.device_kernels import copy_elements
+
+    copy_elements(out, array)
+
+
+def cell(dtype: Any) -> Any:
+    """Room for one number."""
+    return empty((1,), dtype)
+
+
+def put(value: Any, dtype: Any) -> Any:
+    """A number of the host's, on the device."""
+    return cuda.to_device(np.array([value], dtype), stream=running.stream)
+
+
+def fetch(place: Any) -> Any:
+    """A number of the device's, once all that was launched before is done."""
+    return place.copy_to_host(stream=running.stream)[0]
+
+
+# --------------------------------------------------------------------------------------------------------- kernels
+
+
+class Kernel:
+    """A kernel by the number of its iterations: `f_i[n, m](x, y)`."""
+
+    def __init__(self, function: Callable[..., Any], sums: dict[str, Any]) -> None:
+        self.function, self.sums = function, sums
+        self.compiled = cuda.jit(function, fastmath=getattr(function, "__module__", "") == "fast")
+        self.launches: dict[Any, Launch] = {}
+
+    def __getitem__(self, lengths: int | tuple[int, ...]) -> Launch:
+        key = lengths, running.stream
+        launch = self.launches.get(key)
+        if launch is None:
+            if len(self.launches) > MOST_LAUNCHES:
+                self.launches.clear()
+            launch = self.launches[key] = Launch(self, lengths if isinstance(lengths, tuple) else (lengths,))
+        return launch
+
+
+MOST_LAUNCHES = 1000  # forms of one kernel that are remembered
+
+
+class Launch:
+    """A kernel for ranges of these lengths, innermost last, along which threads of one block lie."""
+
+    def __init__(self, kernel: Kernel, lengths: tuple[int, ...]) -> None:
+        self.kernel, self.lengths = kernel, lengths
+        block, left = [], THREADS
+        for length in reversed(lengths):
+            wide = 1
+            while wide < min(length, left):
+                wide *= 2
+            block.append(wide)
+            left //= wide
+        if len(block) > 0 and left > 1:
+            block[0] *= left  # sums count on the number of threads of a block
+        self.block = tuple(block)
+        self.is_idle = min(lengths) <= 0
+        most = MOST_RESIDENT if kernel.sums else MOST_BLOCKS
+        self.grid = self._grid(most)
+        self.configured = kernel.compiled[self.grid, self.block, running.stream]
+
+    def _grid(self, most: int) -> tuple[int, ...]:
+        grid = []
+        for axis, (length, wide) in enumerate(zip(reversed(self.lengths), self.block, strict=True)):
+            limit = most if axis == 0 else min(most, 65535)
+            blocks = max(1, min(-(-length // wide), limit))
+            grid.append(blocks)
+            most = max(1, most // blocks)
+        return tuple(grid)
+
+    def resident(self) -> Launch:
+        """The same by as many threads as run at one time: for those that have memory of their own."""
+        if self.grid[0] > MOST_RESIDENT:
+            self.grid = (MOST_RESIDENT, *self.grid[1:])
+            self.configured = self.kernel.compiled[self.grid, self.block, running.stream]
+        return self
+
+    @property
+    def blocks(self) -> int:
+        return int(np.prod(self.grid))
+
+    @property
+    def threads(self) -> int:
+        return self.blocks * int(np.prod(self.block))
+
+    def __call__(self, *args: Any, **starts: Any) -> Any:
+        if not starts:
+            if not self.is_idle:
+                self.configured(*args)
+            return None
+        if self.is_idle:
+            kinds = self.kernel.sums.values()
+            cells = [_started(start, kind) for start, kind in zip(starts.values(), kinds, strict=True)]
+            return cells[0] if len(cells) == 1 else cells
+        parts = [empty((self.blocks,), dtype) for dtype in self.kernel.sums.values()]
+        self.configured(*args, *parts)
+        from srcgrad.runtime.device_kernels import add_up
+
+        cells = [add_up(start, part) for start, part in zip(starts.values(), parts, strict=True)]
+        return cells[0] if len(cells) == 1 else cells
+
+
+def _started(start: Any, dtype: Any) -> Any:
+    return start if hasattr(start, "copy_to_host") else put(start, dtype)
+
+
+def kernel(*function: Callable[..., Any], **sums: Any) -> Any:
+    """`@kernel`, or `@kernel(s=np.float64)` for one whose threads add up s."""
+    if function:
+        return Kernel(function[0], {})
+    return lambda wrapped: Kernel(wrapped, sums)
+
+
+def scratch(launch: Launch, dims: tuple[int, ...], dtype: Any) -> Any:
+    """An array for each thread of a launch: neighbours in a warp lie beside each other."""
+    return empty((*dims, launch.resident().threads), dtype)
+
+
+def stack(launch: Launch, dtype: Any) -> Any:
+    """Room for what each thread keeps."""
+    return empty((running.rows, launch.resident().threads), dtype)
+
+
+# ---------------------------------------------------------------------------------------------------------- status
+
+
+def new_status() -> Any:
+    """What kernels report: the number of an error, how many rows they had need of, and the numbers of the error."""
+    return zeros((8,), np.int64)
+
+
+def finish(status: Any, errors: tuple[tuple[type[Exception], str], ...]) -> None:
+    """Raise what a kernel reported."""
+    code, rows, *numbers = status.copy_to_host(stream=running.stream).tolist()
+    if code:
+        error, message = errors[code - 1]
+        raise error(message, *numbers) if issubclass(error, CompiledError) else error(message)
+    if rows:
+        running.rows = max(2 * running.rows, 1 << int(rows).bit_length())
+        raise MoreRows
+
+
+__all__ = list(HOST_NAMES)
