@@ -28,6 +28,7 @@ from .passes.find_independent import find_independent
 from .passes.first_touch import first_touch
 from .passes.flatten_rows import flatten_rows
 from .passes.fuse import fuse
+from .passes.gather import gather
 from .passes.guard_accesses import guard_accesses
 from .passes.hoist import hoist
 from .passes.hoist_guards import hoist_guards
@@ -92,6 +93,8 @@ DERIVATIVE: tuple[Pass, ...] = (
 ON_A_GPU: tuple[Pass, ...] = (
     guard_accesses,  # a device checks no index
     resolve_views,  # a kernel has no handles on parts of arrays
+    gather,  # nobody adds to an element of another thread's, where that can be had
+    fuse,
     offload,  # independent loops become kernels, and the host launches them
 )
 NEEDED = {"lower_arrays", "find_active", "reverse", "keep", "assemble", "tidy"}  # without keep, gradients go wrong

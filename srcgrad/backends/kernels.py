@@ -165,7 +165,7 @@ class _Writer:
         """Write the kernel, and what launches it."""
         on_grid = kernel.axes[-MOST_AXES:]
         lengths = ", ".join(expression_text(affine.normal(_trips(axis))) for axis in on_grid)
-        at = f"{kernel.name}[{lengths or 1}]"
+        at = f"{kernel.name}[{lengths}]" if kernel.axes else f"{kernel.name}.by_one"
         lines = [f"{self.cell(var)} = cell(np.{var.dtype.name})" for var in kernel.sets if var not in kernel.reads]
         for made in kernel.scratch:
             dims = "".join(f"{expression_text(affine.normal(dim))}, " for dim in made.dims)

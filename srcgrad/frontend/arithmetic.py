@@ -207,7 +207,7 @@ def common_length(builder: Builder, lengths: list[Expr], shapes: Sequence[tuple[
 def _guarded_length(builder: Builder, x: Expr, y: Expr) -> Expr:
     """The common length of two axes that may differ: one of them is then 1, or it is an error."""
     if not builder.stretch:
-        return _equal_length(builder, x, y)
+        return equal_length(builder, x, y)
     if isinstance(x, Const) and x.value != 1:
         x, y = y, x
     if isinstance(y, Const):  # the other one is this, or 1
@@ -231,7 +231,7 @@ def _guarded_length(builder: Builder, x: Expr, y: Expr) -> Expr:
     return _checked(builder, x, y, single, builder.common_lengths[parts])
 
 
-def _equal_length(builder: Builder, x: Expr, y: Expr) -> Expr:
+def equal_length(builder: Builder, x: Expr, y: Expr) -> Expr:
     """The common length, where a length of 1 that would have to be stretched is not expected."""
     x, y = builder.pin(x), builder.pin(y)
     if not are_equal(builder, x, y):

@@ -359,7 +359,9 @@ class _Residency:
                     self.on_host.add(stmt.var)  # type: ignore[attr-defined]
                 else:
                     alone.append(stmt)
-            elif _is_of_numbers(stmt) or (isinstance(stmt, (Alloc, View)) and not self.asks(stmt)):
+            elif _is_of_numbers(stmt) or (_is_free(stmt) and not self.asks(stmt)):
+                if set().union(*map(_sets, alone)) & _mentioned(stmt):
+                    flush()
                 out.append(stmt)
             else:
                 flush()
@@ -466,6 +468,12 @@ class _Residency:
 def _is_of_numbers(stmt: Stmt) -> bool:
     """Could one thread run this?"""
     return all(isinstance(s, OF_NUMBERS) for s in statements((stmt,)))
+
+
+def _is_free(stmt: Stmt) -> bool:
+    """May it come ahead of what one thread does?  Nobody sees what ran before a check failed."""
+    is_check = isinstance(stmt, If) and all(isinstance(s, Raise) for s in (*stmt.then, *stmt.orelse))
+    return is_check or isinstance(stmt, (Alloc, View))
 
 
 def _own_sets(stmt: Stmt) -> set[Var]:

@@ -123,6 +123,12 @@ class Kernel:
         return launch
 
 
+    @property
+    def by_one(self) -> Launch:
+        """The kernel by one thread."""
+        return self[()]
+
+
 MOST_LAUNCHES = 1000  # forms of one kernel that are remembered
 
 
@@ -138,22 +144,22 @@ class Launch:
                 wide *= 2
             block.append(wide)
             left //= wide
-        if len(block) > 0 and left > 1:
+        if block:
             block[0] *= left  # sums count on the number of threads of a block
-        self.block = tuple(block)
-        self.is_idle = min(lengths) <= 0
+        self.block = tuple(block) or (1,)
+        self.is_idle = any(length <= 0 for length in lengths)
         most = MOST_RESIDENT if kernel.sums else MOST_BLOCKS
         self.grid = self._grid(most)
         self.configured = kernel.compiled[self.grid, self.block, running.stream]
 
     def _grid(self, most: int) -> tuple[int, ...]:
         grid = []
-        for axis, (length, wide) in enumerate(zip(reversed(self.lengths), self.block, strict=True)):
+        for axis, (length, wide) in enumerate(zip(reversed(self.lengths), self.block, strict=False)):
             limit = most if axis == 0 else min(most, 65535)
             blocks = max(1, min(-(-length // wide), limit))
             grid.append(blocks)
             most = max(1, most // blocks)
-        return tuple(grid)
+        return tuple(grid) or (1,)
 
     def resident(self) -> Launch:
         """The same by as many threads as run at one time: for those that have memory of their own."""

@@ -36,6 +36,7 @@ from ..arithmetic import (
     cast,
     element_under,
     elementwise,
+    equal_length,
     imaginary_part,
     real_part,
     shape_text,
@@ -414,6 +415,9 @@ def _element(builder: Builder, value: Any, dims: tuple[Expr, ...]) -> Expr:
             continue
         if isinstance(length, Const) and isinstance(wanted, Const):
             builder.refuse(_misfit(value, dims), error=ShapeError)
+        if not builder.stretch:
+            equal_length(builder, length, wanted)
+            continue
         fits = Call("or", (affine.equals(length, wanted), affine.equals(length, affine.ONE)), BOOL)
         message = "an axis of length {} does not fit into one of length {}" + place(builder.span)
         builder.emit(If(Call("not", (fits,), BOOL), (Raise("BroadcastError", message, (length, wanted)),)))

@@ -1,0 +1,318 @@
+"""What iterations add to their neighbours' elements is fetched by whoever has the element: no two threads meet.
+
+    for i in range(n - 2):                  for p in range(n):
+        g = y_b[i] * w                          total = 0.0
+        u_b[i + 2] += g                         if 2 <= p < n:           i = p - 2
+        u_b[i] += 3.0 * g          →                g = y_b[p - 2] * w
+                                                    total += g
+                                                if p < n - 2:            i = p
+                                                    g = y_b[p] * w
+                                                    total += 3.0 * g
+                                                u_b[p] += total
+
+What an iteration computes for it is computed once for each neighbour, so it has to be cheap: an element that several
+threads add to at one time costs more than a handful of multiplications (and the sum would come out in any order).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ..ir import affine
+from ..ir.nodes import (
+    BOOL,
+    AddTo,
+    Array,
+    Assign,
+    Block,
+    Call,
+    Comment,
+    Const,
+    Expr,
+    For,
+    Function,
+    If,
+    Load,
+    Stmt,
+    Store,
+    Var,
+)
+from ..ir.walk import blocks, expressions, loads, map_expressions, substitute, variables, with_blocks
+from ..rules.scalar import PRIMITIVES
+
+FLAT = (AddTo, Assign, Comment, Store)
+DEAREST = 40  # additions that may be done again for a neighbour
+Offset = tuple[int, ...]  # along each loop
+
+
+def gather(function: Function) -> Function:
+    names = function.info.names
+
+    def changed(block: Block) -> Block:
+        out: list[Stmt] = []
+        for stmt in block:
+            nest = _nest(stmt)
+            if nest is not None:
+                out += _Nest(*nest, names).gathered()
+            elif blocks(stmt):
+                out.append(with_blocks(stmt, tuple(map(changed, blocks(stmt)))))
+            else:
+                out.append(stmt)
+        return tuple(out)
+
+    return replace(function, body=changed(function.body))
+
+
+def _nest(stmt: Stmt) -> tuple[tuple[For, ...], Block] | None:
+    """Independent loops right within each other, upwards by one, over a straight body."""
+    loops: list[For] = []
+    while isinstance(stmt, For) and not stmt.ordered and affine.same(stmt.step, affine.ONE):
+        loops.append(stmt)
+        inside = tuple(s for s in stmt.body if not isinstance(s, Comment))
+        if all(isinstance(s, FLAT) for s in inside):
+            bounds = [bound for loop in loops for bound in (loop.start, loop.stop)]
+            indices = {loop.index for loop in loops}
+            is_box = not any(variables(bound) & indices or loads(bound) for bound in bounds)
+            return (tuple(loops), inside) if is_box else None
+        if len(inside) != 1:
+            return None
+        stmt = inside[0]
+    return None
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One addition to a neighbour: what is computed for it, and how far away the neighbour is."""
+
+    offset: Offset
+    slice: Block
+    value: Expr
+
+
+class _Nest:
+    def __init__(self, loops: tuple[For, ...], body: Block, names: object) -> None:
+        self.loops, self.body, self.names = loops, body, names
+        self.indices = tuple(loop.index for loop in loops)
+
+    def gathered(self) -> Block:
+        """The loops that take the place of the nest; the nest itself where nothing is to be gained."""
+        ahead: list[Stmt] = []
+        behind: list[Stmt] = []
+        body = self.body
+        for array in dict.fromkeys(s.target.array for s in body if isinstance(s, AddTo) and isinstance(s.target, Load)):
+            parts = self.parts(array, body)
+            if parts is None:
+                continue
+            when = _order(array, body)
+            if when is None:
+                continue
+            (ahead if when < 0 else behind).append(self.loop(array, parts))
+            body = tuple(s for s in body if not _adds_to(s, array))
+        if body == self.body:
+            return (self.around(body),)
+        kept = _live(body)
+        return (*ahead, *((self.around(kept),) if kept else ()), *behind)
+
+    def around(self, body: Block) -> Stmt:
+        for loop in reversed(self.loops):
+            body = (replace(loop, body=body),)
+        return body[0]
+
+    # ------------------------------------------------------------------------------------------------- what is added
+
+    def parts(self, array: Array, body: Block) -> list[_Part] | None:
+        """The additions to an array; None where they are not those of neighbours, or not to be had elsewhere."""
+        parts: list[_Part] = []
+        first: tuple[Expr, ...] | None = None
+        for position, stmt in enumerate(body):
+            if not _adds_to(stmt, array):
+                if any(load.array.name == array.name for expr in expressions(stmt) for load in loads(expr)):
+                    return None
+                if isinstance(stmt, Store) and stmt.array.name == array.name:
+                    return None
+                continue
+            assert isinstance(stmt, AddTo) and isinstance(stmt.target, Load)
+            if stmt.target.checked or any(load.array.name == array.name for load in loads(stmt.value)):
+                return None
+            first = first or stmt.target.index
+            offset = self.offset(stmt.target.index, first)
+            needed = _slice(stmt, body[:position])
+            if offset is None or needed is None or _cost(needed, stmt.value) > DEAREST:
+                return None
+            parts.append(_Part(offset, needed, stmt.value))
+        base = self.offset(first, None) if first is not None else None
+        if base is None:
+            return None
+        parts = [replace(p, offset=tuple(a + b for a, b in zip(p.offset, base, strict=True))) for p in parts]
+        return parts if len({part.offset for part in parts}) > 1 else None
+
+    def offset(self, index: tuple[Expr, ...], other: tuple[Expr, ...] | None) -> Offset | None:
+        """How far an element is from another one, or from the iteration itself, along each loop."""
+        found: dict[Var, int] = {}
+        for axis, part in enumerate(index):
+            terms, constant = affine.affine(part)
+            own = [term for term, _ in terms if term in self.indices]
+            if other is not None:
+                apart = affine.difference(part, other[axis])
+                if apart is None or (apart and len(own) != 1):
+                    return None
+                if own:
+                    found[own[0]] = apart  # type: ignore[index]
+                continue
+            if any(
+                loads(term) or (variables(term) & set(self.indices) and term not in self.indices) for term, _ in terms
+            ):
+                return None
+            if len(own) > 1 or (own and (dict(terms)[own[0]] != 1 or own[0] in found or len(terms) > 1)):
+                return None
+            if own:
+                found[own[0]] = constant  # type: ignore[index]
+            elif any(variables(term) & _sets(self.body) for term, _ in terms):
+                return None
+        if set(found) != set(self.indices):
+            return None
+        return tuple(found[index] for index in self.indices)
+
+    # ------------------------------------------------------------------------------------------------------ the loop
+
+    def loop(self, array: Array, parts: list[_Part]) -> Stmt:
+        offsets = [part.offset for part in parts]
+        dtype = array.dtype
+        total = Var(self.names.fresh("total"), dtype)  # type: ignore[attr-defined]
+        body: list[Stmt] = [Assign(total, Const(0, dtype))]
+        low = [affine.add(loop.start, affine.integer(min(o[k] for o in offsets))) for k, loop in enumerate(self.loops)]
+        high = [affine.add(loop.stop, affine.integer(max(o[k] for o in offsets))) for k, loop in enumerate(self.loops)]
+        for offset in dict.fromkeys(offsets):
+            here: list[Stmt] = []
+            moved = {
+                index: affine.sub(index, affine.integer(apart))
+                for index, apart in zip(self.indices, offset, strict=True)
+            }
+            for part in parts:
+                if part.offset == offset:
+                    here += [s for s in part.slice if s not in here]
+                    here.append(AddTo(total, part.value, reorder=True))
+            own = tuple(map_expressions(s, lambda e, m=moved: _normal(substitute(e, m))) for s in here)  # type: ignore[misc]
+            condition = self.inside(offset, low, high)
+            body += own if condition is None else (If(condition, own),)
+        target = next(s.target for s in self.body if _adds_to(s, array))  # type: ignore[attr-defined]
+        body.append(AddTo(self.at(target), total))
+        stmts = tuple(body)
+        for loop, start, stop in reversed(list(zip(self.loops, low, high, strict=True))):
+            stmts = (replace(loop, start=start, stop=stop, body=stmts),)
+        return stmts[0]
+
+    def at(self, target: Load) -> Load:
+        """The element of the iteration itself."""
+        base = self.offset(target.index, None)
+        assert base is not None
+        back = {i: affine.sub(i, affine.integer(apart)) for i, apart in zip(self.indices, base, strict=True)}
+        return replace(target, index=tuple(affine.normal(substitute(part, back)) for part in target.index))
+
+    def inside(self, offset: Offset, low: list[Expr], high: list[Expr]) -> Expr | None:
+        """Is there an iteration that adds to this element from so far away?"""
+        out: Expr | None = None
+        for loop, apart, first, last in zip(self.loops, offset, low, high, strict=True):
+            start, stop = (affine.add(bound, affine.integer(apart)) for bound in (loop.start, loop.stop))
+            if not affine.same(start, first):
+                out = _and(out, Call("le", (start, loop.index), BOOL))
+            if not affine.same(stop, last):
+                out = _and(out, Call("lt", (loop.index, stop), BOOL))
+        return out
+
+
+def _and(x: Expr | None, y: Expr) -> Expr:
+    return y if x is None else Call("and", (x, y), BOOL)
+
+
+def _adds_to(stmt: Stmt, array: Array) -> bool:
+    return isinstance(stmt, AddTo) and isinstance(stmt.target, Load) and stmt.target.array.name == array.name
+
+
+def _normal(expr: Expr) -> Expr:
+    if isinstance(expr, Load):
+        return replace(expr, index=tuple(affine.normal(part) for part in expr.index))
+    return expr
+
+
+def _sets(body: Block) -> set[Var]:
+    out = {s.var for s in body if isinstance(s, Assign)}
+    return out | {s.target for s in body if isinstance(s, AddTo) and isinstance(s.target, Var)}
+
+
+def _slice(stmt: AddTo, ahead: Block) -> Block | None:
+    """The statements that compute what is added; None where that takes a sum of all iterations."""
+    wanted = set(variables(stmt.value))
+    out: list[Stmt] = []
+    for other in reversed(ahead):
+        if isinstance(other, Assign) and other.var in wanted:
+            wanted = (wanted - {other.var}) | variables(other.value)
+            out.append(other)
+        elif isinstance(other, AddTo) and other.target in wanted:
+            wanted |= variables(other.value)
+            out.append(other)
+    return None if wanted & _sets(ahead) else tuple(reversed(out))
+
+
+def _cost(block: Block, value: Expr) -> int:
+    return sum(_operations(expr) for stmt in block for expr in expressions(stmt)) + _operations(value)
+
+
+def _operations(expr: Expr) -> int:
+    if not isinstance(expr, Call):
+        return 0
+    own = PRIMITIVES[expr.op].cost if expr.op in PRIMITIVES else 1
+    return own + sum(map(_operations, expr.args))
+
+
+def _order(array: Array, body: Block) -> int | None:
+    """Whether what is added to the array is computed ahead of the rest of the loop (-1), or behind it (1).
+
+    It reads, at other iterations, what those may write: so it must see all of that, or nothing of it, as they saw it
+    themselves.  None: neither will do.
+    """
+    reads: dict[str, list[int]] = {}
+    for position, stmt in enumerate(body):
+        if not _adds_to(stmt, array):
+            continue
+        for other in (stmt, *(_slice(stmt, body[:position]) or ())):  # type: ignore[arg-type]
+            at = next(k for k, s in enumerate(body) if s is other)
+            for load in {load for expr in expressions(other) for load in loads(expr)}:
+                reads.setdefault(load.array.name, []).append(at)
+    when = 0
+    for position, stmt in enumerate(body):
+        name = _written_array(stmt)
+        if name == array.name:
+            continue
+        for at in reads.get(name, ()):
+            own = -1 if at <= position else 1
+            if when and own != when:
+                return None
+            when = own
+    return when or 1
+
+
+def _written_array(stmt: Stmt) -> str:
+    if isinstance(stmt, AddTo) and isinstance(stmt.target, Load):
+        return stmt.target.array.name
+    return stmt.array.name if isinstance(stmt, Store) else ""
+
+
+def _live(body: Block) -> Block:
+    """Without what computes numbers that nobody uses any more."""
+    wanted: set[Var] = set()
+    out: list[Stmt] = []
+    assigned = {s.var for s in body if isinstance(s, Assign)}
+    for stmt in reversed(body):
+        private = stmt.var if isinstance(stmt, Assign) else stmt.target if isinstance(stmt, AddTo) else None
+        if isinstance(private, Var) and private in assigned and private not in wanted:
+            continue
+        if isinstance(stmt, Assign):
+            wanted.discard(stmt.var)
+        out.append(stmt)
+        for expr in expressions(stmt):
+            wanted |= variables(expr)
+    return tuple(reversed(out))
+
+
+__all__ = ["gather"]
