@@ -125,9 +125,22 @@ class _Scope:
 
     def forget_arrays(self, stmt: Stmt) -> None:
         """What is made inside a statement has another shape after it, perhaps."""
+        exchanged: list[Swap] = []
         for inner in statements((stmt,)):
+            if isinstance(inner, Swap):
+                exchanged.append(inner)
             for name in _arrays_made(inner):
                 self.shapes.pop(name, None)
+        while lost := [swap for swap in exchanged if self.may_change_shape(swap)]:
+            exchanged = [swap for swap in exchanged if swap not in lost]
+            for swap in lost:
+                self.shapes.pop(swap.left.name, None)
+                self.shapes.pop(swap.right.name, None)
+
+    def may_change_shape(self, swap: Swap) -> bool:
+        """Could what is exchanged be of two shapes?"""
+        left, right = self.shapes.get(swap.left.name), self.shapes.get(swap.right.name)
+        return left is None or right is None or not all(map(affine.same, left, right))
 
     def forget(self, names: frozenset[Var] | set[Var]) -> None:
         """These variables have new values."""
@@ -433,8 +446,6 @@ def _arrays_made(stmt: Stmt) -> Iterator[str]:
     match stmt:
         case View(array=array):
             yield array.name
-        case Swap(left=left, right=right):
-            yield from (left.name, right.name)
         case Alloc(array=array) | OwnCopy(array=array) | Seal(array=array):
             yield array.name
         case Pop(target=Array(name=name)) | External(out=Array(name=name)):
