@@ -87,10 +87,13 @@ class Definition:
     params: tuple[str, ...]
     sums: tuple[Var, ...]
     body: Block
+    shared: tuple[str, ...] = ()  # arrays of which a block has sums of its own
 
     @property
     def decorator(self) -> str:
-        return f"kernel({', '.join(f'{var.name}=np.{var.dtype.name}' for var in self.sums)})" if self.sums else "kernel"
+        given = [f"block_sums={self.shared!r}"] if self.shared else []
+        given += [f"{var.name}=np.{var.dtype.name}" for var in self.sums]
+        return f"kernel({', '.join(given)})" if given else "kernel"
 
 
 @dataclass(frozen=True)
@@ -197,9 +200,15 @@ class _Writer:
         ahead += [f"{stack.top} = 0" for stack in kernel.stacks]
         ahead += ["thread = cuda.grid(1)"] * bool(kernel.scratch or kernel.stacks)
         behind = [f"{self.cell(var)}[0] = {var.name}" for var in kernel.sets]
+        shared = _shared(kernel)
+        if kernel.sums or shared:
+            ahead.insert(0, f"member = {_member(on_grid)}")
+        ahead += _cleared(shared, self.form.threads)
+        behind += _flushed(shared, self.form.threads)
         behind += self.sums(kernel, on_grid)
         whole = (*_lines(ahead), *self.over_the_grid(kernel, on_grid, body), *_lines(behind))
-        self.kernels.append(Definition(kernel.name, tuple(params), kernel.sums, whole))
+        names = tuple(array.name for array in shared)
+        self.kernels.append(Definition(kernel.name, tuple(params), kernel.sums, whole, names))
         return given
 
     def over_the_grid(self, kernel: Kernel, on_grid: tuple[For, ...], body: Block) -> Block:
@@ -235,13 +244,10 @@ class _Writer:
         """What the threads of a block have added up is one number per block."""
         if not kernel.sums:
             return []
-        many = len(on_grid) > 1
-        position = "cuda.threadIdx.x"
         block = "cuda.blockIdx.x"
-        if many:
-            position += " + cuda.blockDim.x * (cuda.threadIdx.y + cuda.blockDim.y * cuda.threadIdx.z)"
+        if len(on_grid) > 1:
             block += " + cuda.gridDim.x * (cuda.blockIdx.y + cuda.gridDim.y * cuda.blockIdx.z)"
-        lines = [f"member = {position}"]
+        lines: list[str] = []
         for var in kernel.sums:
             write = _by_shuffles if self.form.shuffles else _by_halves
             part = f"{self.of(var, 'parts')}[{block}]"
@@ -252,6 +258,7 @@ class _Writer:
 
     def of_one_thread(self, kernel: Kernel) -> Block:
         private = {made.array.name for made in kernel.scratch}
+        shared = _shared(kernel)
         thread = Var("thread", INT64)
 
         def own(expr: Expr) -> Expr:
@@ -265,8 +272,12 @@ class _Writer:
                 case Store(array=array, index=index) if array.name in private:
                     return (replace(stmt, array=_with_thread(array, thread), index=(*index, thread)),)
                 case AtomicAdd(array=array, index=index, value=value):
-                    at = expression_text(index[0]) if len(index) == 1 else f"({', '.join(map(_text, index))})"
-                    return (Lines(f"cuda.atomic.add({array.name}, {at}, {_text(value)})"),)
+                    at = _text(index[0]) if len(index) == 1 else f"({', '.join(map(_text, index))})"
+                    everywhere = f"cuda.atomic.add({array.name}, {at}, {_text(value)})"
+                    if array not in shared:
+                        return (Lines(everywhere),)
+                    inside = f"cuda.atomic.add(block_sums, {_position(array, index, shared)}, {_text(value)})"
+                    return (Lines(f"if block_sums.size > 0:\n    {inside}\nelse:\n    {everywhere}"),)
                 case LocalArray(array=array):
                     shape = ", ".join(map(_text, array.dims))
                     shape = f"({shape})" if array.ndim > 1 else shape
@@ -285,6 +296,62 @@ class _Writer:
 
 def _lines(lines: list[str]) -> Block:
     return (Lines("\n".join(lines)),) if lines else ()
+
+
+def _member(on_grid: tuple[For, ...]) -> str:
+    """The number of a thread in its block."""
+    if len(on_grid) <= 1:
+        return "cuda.threadIdx.x"
+    return "cuda.threadIdx.x + cuda.blockDim.x * (cuda.threadIdx.y + cuda.blockDim.y * cuda.threadIdx.z)"
+
+
+def _shared(kernel: Kernel) -> tuple[Array, ...]:
+    """Arrays of one dtype that many threads add to: a block adds up in memory of its own, if that is large enough."""
+    arrays = tuple(dict.fromkeys(s.array for s in statements(kernel.body) if isinstance(s, AtomicAdd)))
+    return tuple(array for array in arrays if array.dtype == arrays[0].dtype)
+
+
+def _position(array: Array, index: tuple[Expr, ...], shared: tuple[Array, ...]) -> str:
+    """Where the sum of an element is: the arrays lie one behind the other."""
+    at: str = ""
+    for axis, part in enumerate(index):
+        own = _text(part)
+        at = own if not axis else f"({at}) * {array.name}.shape[{axis}] + {own}"
+    ahead = [f"{other.name}.size" for other in shared[: shared.index(array)]]
+    return " + ".join([*ahead, at])
+
+
+def _cleared(shared: tuple[Array, ...], threads: int) -> list[str]:
+    if not shared:
+        return []
+    zero = expression_text(Const(0, shared[0].dtype))
+    return [
+        f"block_sums = cuda.shared.array(0, numba.{shared[0].dtype.name})",
+        "place = member",
+        "while place < block_sums.size:",
+        f"    block_sums[place] = {zero}",
+        f"    place += {threads}",
+        "cuda.syncthreads()",
+    ]
+
+
+def _flushed(shared: tuple[Array, ...], threads: int) -> list[str]:
+    """One addition per block and element."""
+    lines = ["cuda.syncthreads()", "if block_sums.size > 0:"] if shared else []
+    for array in shared:
+        ahead = "".join(f"{other.name}.size + " for other in shared[: shared.index(array)])
+        rest, parts = "place", []
+        for axis in reversed(range(1, array.ndim)):
+            parts.append(f"{rest} % {array.name}.shape[{axis}]")
+            rest = f"{rest} // {array.name}.shape[{axis}]"
+        at = ", ".join([rest, *reversed(parts)])
+        lines += [
+            "    place = member",
+            f"    while place < {array.name}.size:",
+            f"        cuda.atomic.add({array.name}, {at if array.ndim == 1 else f'({at})'}, block_sums[{ahead}place])",
+            f"        place += {threads}",
+        ]
+    return lines
 
 
 def _with_thread(array: Array, thread: Var) -> Array:

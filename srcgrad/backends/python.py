@@ -106,7 +106,8 @@ def _imports(text: str) -> list[str]:
 
 
 def _device_imports(text: str) -> list[str]:
-    lines = ["import numpy as np", *(["from numba import cuda"] if "cuda." in text else [])]
+    lines = ["import numpy as np", *(["import numba"] if "numba." in text else [])]
+    lines += ["from numba import cuda"] if "cuda." in text else []
     for module, names in (("device", HOST_NAMES), ("device_math", DEVICE_NAMES)):
         lines += _import(f"srcgrad.runtime.{module}", names, text)
     elsewhere = [name for name in _runtime_names() if name not in (*HOST_NAMES, *DEVICE_NAMES, *_error_names())]

@@ -157,7 +157,7 @@ class _Nest:
                 if apart is None or (apart and len(own) != 1):
                     return None
                 if own:
-                    found[own[0]] = apart  # type: ignore[index]
+                    found[own[0]] = apart
                 continue
             if any(
                 loads(term) or (variables(term) & set(self.indices) and term not in self.indices) for term, _ in terms
@@ -166,7 +166,7 @@ class _Nest:
             if len(own) > 1 or (own and (dict(terms)[own[0]] != 1 or own[0] in found or len(terms) > 1)):
                 return None
             if own:
-                found[own[0]] = constant  # type: ignore[index]
+                found[own[0]] = constant
             elif any(variables(term) & _sets(self.body) for term, _ in terms):
                 return None
         if set(found) != set(self.indices):

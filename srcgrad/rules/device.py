@@ -167,6 +167,8 @@ HOST_NAMES = (
     "stack",
     "zeros",
 )  # what `runtime.device` has
-RESERVED = frozenset((*NAMES, *HOST_NAMES, "cuda", "thread", "member", "half", "status"))
+RESERVED = frozenset(
+    (*NAMES, *HOST_NAMES, "cuda", "thread", "member", "half", "status", "block_sums", "place", "numba")
+)
 
 __all__ = ["HOST_NAMES", "INSTEAD", "NAMES", "RESERVED", "spelling"]

@@ -22,6 +22,7 @@ SIMULATED = bool(config.ENABLE_CUDASIM)
 THREADS = 8 if SIMULATED else 256  # of a block; in the simulator each is one of Python's
 MOST_BLOCKS = 3 if SIMULATED else 1 << 20  # of a launch: what more there is to do is done by the same threads
 MOST_RESIDENT = 2 if SIMULATED else 2112  # blocks of threads with memory or sums of their own: 16 on a processor
+MOST_SHARED = 24 << 10  # bytes of a block's own sums: eight blocks then fit on a processor
 FIRST_ROWS = 64  # of what threads keep where nobody knows ahead how much that is
 
 
@@ -108,8 +109,10 @@ def fetch(place: Any) -> Any:
 class Kernel:
     """A kernel by the number of its iterations: `f_i[n, m](x, y)`."""
 
-    def __init__(self, function: Callable[..., Any], sums: dict[str, Any]) -> None:
+    def __init__(self, function: Callable[..., Any], sums: dict[str, Any], shared: tuple[str, ...] = ()) -> None:
         self.function, self.sums = function, sums
+        names = function.__code__.co_varnames
+        self.shared = [names.index(name) for name in shared]  # arguments of which blocks have sums of their own
         self.compiled = cuda.jit(function, fastmath=getattr(function, "__module__", "") == "fast")
         self.launches: dict[Any, Launch] = {}
 
@@ -121,7 +124,6 @@ class Kernel:
                 self.launches.clear()
             launch = self.launches[key] = Launch(self, lengths if isinstance(lengths, tuple) else (lengths,))
         return launch
-
 
     @property
     def by_one(self) -> Launch:
@@ -148,9 +150,8 @@ class Launch:
             block[0] *= left  # sums count on the number of threads of a block
         self.block = tuple(block) or (1,)
         self.is_idle = any(length <= 0 for length in lengths)
-        most = MOST_RESIDENT if kernel.sums else MOST_BLOCKS
-        self.grid = self._grid(most)
-        self.configured = kernel.compiled[self.grid, self.block, running.stream]
+        self.grid = self._grid(MOST_RESIDENT if kernel.sums or kernel.shared else MOST_BLOCKS)
+        self.configure(0)
 
     def _grid(self, most: int) -> tuple[int, ...]:
         grid = []
@@ -165,8 +166,19 @@ class Launch:
         """The same by as many threads as run at one time: for those that have memory of their own."""
         if self.grid[0] > MOST_RESIDENT:
             self.grid = (MOST_RESIDENT, *self.grid[1:])
-            self.configured = self.kernel.compiled[self.grid, self.block, running.stream]
+            self.configure(0)
         return self
+
+    def configure(self, shared_bytes: int) -> None:
+        self.shared_bytes = shared_bytes
+        self.configured = self.kernel.compiled[self.grid, self.block, running.stream, shared_bytes]
+
+    def fit(self, args: tuple[Any, ...]) -> None:
+        """Room for the sums of a block, where they are few."""
+        wanted = sum(args[k].nbytes for k in self.kernel.shared)
+        wanted = wanted if wanted <= MOST_SHARED else 0
+        if wanted != self.shared_bytes:
+            self.configure(wanted)
 
     @property
     def blocks(self) -> int:
@@ -177,6 +189,8 @@ class Launch:
         return self.blocks * int(np.prod(self.block))
 
     def __call__(self, *args: Any, **starts: Any) -> Any:
+        if self.kernel.shared and not self.is_idle:
+            self.fit(args)
         if not starts:
             if not self.is_idle:
                 self.configured(*args)
@@ -197,11 +211,14 @@ def _started(start: Any, dtype: Any) -> Any:
     return start if hasattr(start, "copy_to_host") else put(start, dtype)
 
 
-def kernel(*function: Callable[..., Any], **sums: Any) -> Any:
-    """`@kernel`, or `@kernel(s=np.float64)` for one whose threads add up s."""
+def kernel(*function: Callable[..., Any], block_sums: tuple[str, ...] = (), **sums: Any) -> Any:
+    """`@kernel`, or `@kernel(s=np.float64)` for one whose threads add up s.
+
+    `block_sums`: arguments that many threads add to.
+    """
     if function:
         return Kernel(function[0], {})
-    return lambda wrapped: Kernel(wrapped, sums)
+    return lambda wrapped: Kernel(wrapped, sums, block_sums)
 
 
 def scratch(launch: Launch, dims: tuple[int, ...], dtype: Any) -> Any:
