@@ -43,6 +43,7 @@ from .passes.prove_bounds import prove_bounds
 from .passes.registers import registers
 from .passes.resolve_views import resolve_views
 from .passes.reverse import reverse
+from .passes.scalar_arrays import scalar_arrays
 from .passes.share import share
 from .passes.share_lookups import share_lookups
 from .passes.simplify import simplify
@@ -93,6 +94,7 @@ DERIVATIVE: tuple[Pass, ...] = (
 ON_A_GPU: tuple[Pass, ...] = (
     guard_accesses,  # a device checks no index
     resolve_views,  # a kernel has no handles on parts of arrays
+    scalar_arrays,  # sums and means that keep their axes
     gather,  # nobody adds to an element of another thread's, where that can be had
     fuse,
     offload,  # independent loops become kernels, and the host launches them

@@ -26,7 +26,7 @@ def form(ptx: bool = False) -> Form:
     """How kernels are written here: for a device (or as PTX for one), or for Numba's simulator."""
     from srcgrad.runtime import device
 
-    return Form(256, True) if ptx or not device.SIMULATED else Form(device.THREADS, False)
+    return Form() if ptx or not device.SIMULATED else Form(device.THREADS, device.THREADS, False)
 
 
 class Dispatcher:

@@ -17,14 +17,18 @@ A kernel is self-contained: without a driver, Numba compiles none that calls a f
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
 
 from ..errors import UnsupportedError
 from ..ir import affine
 from ..ir.nodes import (
     BOOL,
     INT64,
+    LANE,
     AddTo,
     Alloc,
     Array,
@@ -37,7 +41,9 @@ from ..ir.nodes import (
     Fetch,
     For,
     Function,
+    If,
     Kernel,
+    Lanes,
     Load,
     LocalArray,
     OwnCopy,
@@ -65,6 +71,7 @@ from ..ir.walk import (
     with_blocks,
     written,
 )
+from ..passes.offload import FIRST_LANE
 from ..rules.device import INSTEAD, spelling
 from .expressions import expression_text
 
@@ -88,20 +95,29 @@ class Definition:
     sums: tuple[Var, ...]
     body: Block
     shared: tuple[str, ...] = ()  # arrays of which a block has sums of its own
+    by_rows: bool = False
 
     @property
     def decorator(self) -> str:
-        given = [f"block_sums={self.shared!r}"] if self.shared else []
+        given = ["by_rows=True"] if self.by_rows else []
+        given += [f"block_sums={self.shared!r}"] if self.shared else []
         given += [f"{var.name}=np.{var.dtype.name}" for var in self.sums]
         return f"kernel({', '.join(given)})" if given else "kernel"
 
 
 @dataclass(frozen=True)
 class Form:
-    """How kernels are written: how many threads make a block, and whether those of a warp may pass numbers."""
+    """How kernels are written: how many threads make a block, how many of them run a row together, and whether those
+    may pass numbers to each other without memory that they share."""
 
     threads: int = 256
+    lanes: int = 32
     shuffles: bool = True
+
+    @property
+    def meet(self) -> str:
+        """Where those that run a row together wait for each other, and see what they have written."""
+        return "cuda.syncwarp()" if self.shuffles else "cuda.syncthreads()"
 
 
 def with_kernels(program: Function, form: Form) -> tuple[tuple[Definition, ...], Function]:
@@ -198,17 +214,20 @@ class _Writer:
         ahead = [f"{var.name} = {self.cell(var)}[0]" for var in kernel.reads if var not in kernel.sums]
         ahead += [f"{var.name} = {_zero(var)}" for var in kernel.sums]
         ahead += [f"{stack.top} = 0" for stack in kernel.stacks]
-        ahead += ["thread = cuda.grid(1)"] * bool(kernel.scratch or kernel.stacks)
+        if kernel.by_rows:
+            ahead += ["lane = cuda.threadIdx.x", "row = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y"]
+        elif kernel.scratch or kernel.stacks:
+            ahead.append("thread = cuda.grid(1)")
         behind = [f"{self.cell(var)}[0] = {var.name}" for var in kernel.sets]
         shared = _shared(kernel)
         if kernel.sums or shared:
-            ahead.insert(0, f"member = {_member(on_grid)}")
+            ahead.insert(0, f"member = {_member(on_grid, kernel.by_rows)}")
         ahead += _cleared(shared, self.form.threads)
         behind += _flushed(shared, self.form.threads)
         behind += self.sums(kernel, on_grid)
         whole = (*_lines(ahead), *self.over_the_grid(kernel, on_grid, body), *_lines(behind))
         names = tuple(array.name for array in shared)
-        self.kernels.append(Definition(kernel.name, tuple(params), kernel.sums, whole, names))
+        self.kernels.append(Definition(kernel.name, tuple(params), kernel.sums, whole, names, kernel.by_rows))
         return given
 
     def over_the_grid(self, kernel: Kernel, on_grid: tuple[For, ...], body: Block) -> Block:
@@ -216,11 +235,7 @@ class _Writer:
         count = len(on_grid)
         for axis in reversed(on_grid):
             name, step = axis.index.name, int(axis.step.value)  # type: ignore[attr-defined]
-            first, stride = (
-                (self.of(axis.index, "first"), self.of(axis.index, "step"))
-                if count > 1
-                else ("cuda.grid(1)", "cuda.gridsize(1)")
-            )
+            first, stride = self.along(axis, count, kernel.by_rows)
             scaled = {1: "{}", -1: "-{}"}.get(step, f"{step} * {{}}")
             start = "" if affine.same(axis.start, affine.ZERO) and step > 0 else f"{_text(axis.start)} + "
             goes_on = Call("lt" if step > 0 else "gt", (axis.index, axis.stop), BOOL)
@@ -234,8 +249,10 @@ class _Writer:
         steps = ", ".join(self.of(axis.index, "step") for axis in reversed(on_grid))
         return (Lines(f"{firsts} = cuda.grid({count})"), Lines(f"{steps} = cuda.gridsize({count})"), *body)
 
-    def along(self, axis: For, count: int) -> tuple[str, str]:
+    def along(self, axis: For, count: int, by_rows: bool) -> tuple[str, str]:
         """The first iteration of a thread, and how far it is to the next."""
+        if by_rows:
+            return "row", "cuda.gridDim.x * cuda.blockDim.y"
         if count == 1:
             return "cuda.grid(1)", "cuda.gridsize(1)"
         return self.of(axis.index, "first"), self.of(axis.index, "step")
@@ -254,23 +271,67 @@ class _Writer:
             lines += write(var, self.of(var, "shared"), part, self.form.threads)
         return lines
 
+    def together(self, loop: Lanes) -> Block:
+        """A loop by the threads of a row; all of them know the sums then."""
+        index, form = loop.index, self.form
+        start = "" if affine.same(loop.start, affine.ZERO) else f"{_text(loop.start)} + "
+        writes = any(isinstance(s, (Store, AtomicAdd, Lines)) or _adds(s) for s in statements(loop.body))
+        ahead = [*([form.meet] if writes else []), f"{index.name} = {start}lane"]
+        behind: list[str] = []
+        for var in loop.sums:
+            before = self.of(var, "before")
+            ahead += [f"{before} = {var.name}", f"{var.name} = {_zero(var)}"]
+            behind += self.exchanged(var, lambda x, y: f"{x} + {y}")
+            behind.append(f"{var.name} = {before} + {var.name}")
+        for var, op in loop.extremes:
+            behind += self.exchanged(var, partial(_chosen, op, var.dtype))
+        goes_on = Call("lt", (index, loop.stop), BOOL)
+        body = (*loop.body, Lines(f"{index.name} += {form.lanes}"))
+        return (*_lines(ahead), While(index, goes_on, body), *_lines([*behind, form.meet]))
+
+    def exchanged(self, var: Var, joined: Callable[[str, str], str]) -> list[str]:
+        """Every lane gets what all of them have, joined."""
+        if self.form.shuffles:
+            other = self.of(var, "other")
+            return [
+                f"half = {self.form.lanes // 2}",
+                "while half > 0:",
+                f"    {other} = cuda.shfl_xor_sync(0xFFFFFFFF, {var.name}, half)",
+                f"    {var.name} = {joined(var.name, other)}",
+                "    half >>= 1",
+            ]
+        shared = self.of(var, "lanes")
+        return [
+            f"{shared} = cuda.shared.array({self.form.lanes}, np.{var.dtype.name})",
+            f"{shared}[lane] = {var.name}",
+            "cuda.syncthreads()",
+            f"{var.name} = {shared}[0]",
+            f"for half in range(1, {self.form.lanes}):",
+            f"    {var.name} = {joined(var.name, f'{shared}[half]')}",
+            "cuda.syncthreads()",
+        ]
+
     # ------------------------------------------------------------------------------------------- one iteration
 
     def of_one_thread(self, kernel: Kernel) -> Block:
         private = {made.array.name for made in kernel.scratch}
         shared = _shared(kernel)
-        thread = Var("thread", INT64)
+        by_rows = kernel.by_rows
 
         def own(expr: Expr) -> Expr:
             if isinstance(expr, Load) and expr.array.name in private:
-                return replace(expr, array=_with_thread(expr.array, thread), index=(*expr.index, thread))
+                return replace(expr, array=_own(expr.array, by_rows), index=_own_index(expr.index, by_rows))
             return expr
 
         def change(stmt: Stmt) -> tuple[Stmt, ...]:
             stmt = map_expressions(stmt, lambda expr: _said(rewrite(expr, own), stmt.span))
             match stmt:
                 case Store(array=array, index=index) if array.name in private:
-                    return (replace(stmt, array=_with_thread(array, thread), index=(*index, thread)),)
+                    return (replace(stmt, array=_own(array, by_rows), index=_own_index(index, by_rows)),)
+                case Lanes():
+                    return self.together(stmt)
+                case If(condition=condition) if condition == FIRST_LANE:
+                    return (Lines(self.form.meet), stmt, Lines(self.form.meet))
                 case AtomicAdd(array=array, index=index, value=value):
                     at = _text(index[0]) if len(index) == 1 else f"({', '.join(map(_text, index))})"
                     everywhere = f"cuda.atomic.add({array.name}, {at}, {_text(value)})"
@@ -298,9 +359,9 @@ def _lines(lines: list[str]) -> Block:
     return (Lines("\n".join(lines)),) if lines else ()
 
 
-def _member(on_grid: tuple[For, ...]) -> str:
+def _member(on_grid: tuple[For, ...], by_rows: bool) -> str:
     """The number of a thread in its block."""
-    if len(on_grid) <= 1:
+    if len(on_grid) <= 1 and not by_rows:
         return "cuda.threadIdx.x"
     return "cuda.threadIdx.x + cuda.blockDim.x * (cuda.threadIdx.y + cuda.blockDim.y * cuda.threadIdx.z)"
 
@@ -354,8 +415,26 @@ def _flushed(shared: tuple[Array, ...], threads: int) -> list[str]:
     return lines
 
 
-def _with_thread(array: Array, thread: Var) -> Array:
-    return Array(array.name, array.dtype, (*array.dims, thread))
+THREAD, ROW = Var("thread", INT64), Var("row", INT64)
+
+
+def _own(array: Array, by_rows: bool) -> Array:
+    """Scratch of all threads, or of all rows."""
+    return Array(array.name, array.dtype, (ROW, *array.dims) if by_rows else (*array.dims, THREAD))
+
+
+def _own_index(index: tuple[Expr, ...], by_rows: bool) -> tuple[Expr, ...]:
+    """Threads that are neighbours lie beside each other; so do the elements of a row."""
+    return (ROW, *index) if by_rows else (*index, THREAD)
+
+
+def _adds(stmt: Stmt) -> bool:
+    return isinstance(stmt, AddTo) and isinstance(stmt.target, Load)
+
+
+def _chosen(op: str, dtype: np.dtype, x: str, y: str) -> str:
+    """The greater or the lesser of two, as text."""
+    return _text(_said(Call(op, (Var(x, dtype), Var(y, dtype)), dtype), None))
 
 
 def _said(expr: Expr, span: Span | None) -> Expr:
@@ -448,7 +527,7 @@ def _raise(stmt: Raise, code: int) -> str:
 
 def _taken(kernel: Kernel) -> list[str]:
     """Names that a kernel takes from around it, in the order of their use."""
-    made = {axis.index.name for axis in kernel.axes} | {var.name for var in kernel.sums}
+    made = {LANE.name, *(axis.index.name for axis in kernel.axes), *(var.name for var in kernel.sums)}
     found: dict[str, None] = {}
     for axis in kernel.axes:
         found |= dict.fromkeys(_named(axis.start, axis.stop))

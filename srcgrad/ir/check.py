@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from .nodes import (
     BOOL,
+    LANE,
     AddTo,
     Array,
     Assign,
@@ -88,8 +89,9 @@ def _bound(stmt: Stmt) -> tuple[Var | Array, ...]:
             return indices
         case Parallel(low=low, high=high):
             return (low, high)
-        case Kernel(axes=axes, scratch=scratch):
-            return (*(axis.index for axis in axes), *(made.array for made in scratch), *stmt.sets, *stmt.sums)
+        case Kernel(axes=axes, scratch=scratch, sets=sets, sums=sums):
+            made: tuple[Var | Array, ...] = (*(a.index for a in axes), *(m.array for m in scratch), *sets, *sums)
+            return (*made, LANE) if stmt.by_rows else made
         case Rule(outputs=outputs, adjoint=adjoint):
             inner = [item for s in statements(adjoint) for item in _bound(s)]
             return (*outputs, *inner)

@@ -581,6 +581,8 @@ class Kernel(Stmt):
 
     Without axes one thread runs the body, and sets `sets`.  `reads` are scalars that lie on the device.  To `sums`
     every thread adds in a variable of its own.  Of `scratch` and of `stacks` every thread has its own.
+
+    `by_rows`: the threads of a warp run each iteration together, see `Lanes`.
     """
 
     name: str
@@ -591,6 +593,25 @@ class Kernel(Stmt):
     sums: tuple[Var, ...] = ()
     scratch: tuple[Alloc, ...] = ()
     stacks: tuple[Stack, ...] = ()
+    by_rows: bool = False
+
+
+LANE = Var("lane", INT64)  # which of the threads that run an iteration together this one is
+
+
+@dataclass(frozen=True)
+class Lanes(Stmt):
+    """A loop that the threads of one iteration of a kernel run together, each in its own iterations.
+
+    What they add to `sums`, and the greatest or least that they find (`extremes`, with the primitive), all know then.
+    """
+
+    index: Var
+    start: Expr
+    stop: Expr
+    body: Block
+    sums: tuple[Var, ...] = ()
+    extremes: tuple[tuple[Var, str], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ from .nodes import (
     If,
     Invoke,
     Kernel,
+    Lanes,
     Library,
     Load,
     LocalArray,
@@ -159,6 +160,8 @@ def _lines(stmt: Stmt) -> list[Any]:
         case Kernel(name=name, axes=axes, body=body):
             over = ", ".join(f"{a.index.name} in range({texts((a.start, a.stop, a.step))})" for a in axes)
             return [f"{name}, by a thread for each of {over}:" if axes else f"{name}, by one thread:", body]
+        case Lanes(index=index, start=start, stop=stop, body=body):
+            return [f"for {index.name} in range({texts((start, stop))}), together:", body]
         case AtomicAdd(array=array, index=index, value=value):
             return [f"{text(Load(array, index))} += {text(value)}, among others"]
         case LocalArray(array=array):

@@ -28,6 +28,7 @@ from .nodes import (
     If,
     Invoke,
     Kernel,
+    Lanes,
     Library,
     Load,
     LocalArray,
@@ -131,7 +132,7 @@ def loads(expr: Expr) -> tuple[Load, ...]:
 # --------------------------------------------------------------------------------------------------- statements
 
 
-NESTING = frozenset((For, While, ForEach, Sweep, Parallel, Kernel, If, Rule))
+NESTING = frozenset((For, While, ForEach, Sweep, Parallel, Kernel, Lanes, If, Rule))
 
 
 def blocks(stmt: Stmt) -> tuple[Block, ...]:
@@ -139,7 +140,7 @@ def blocks(stmt: Stmt) -> tuple[Block, ...]:
     if type(stmt) not in NESTING:
         return ()
     match stmt:
-        case For() | While() | ForEach() | Sweep() | Parallel() | Kernel():
+        case For() | While() | ForEach() | Sweep() | Parallel() | Kernel() | Lanes():
             return (stmt.body,)
         case If(then=then, orelse=orelse):
             return (then, orelse)
@@ -150,7 +151,7 @@ def blocks(stmt: Stmt) -> tuple[Block, ...]:
 
 def with_blocks(stmt: Stmt, parts: tuple[Block, ...]) -> Stmt:
     match stmt:
-        case For() | While() | ForEach() | Sweep() | Parallel() | Kernel():
+        case For() | While() | ForEach() | Sweep() | Parallel() | Kernel() | Lanes():
             return replace(stmt, body=parts[0])
         case If():
             return replace(stmt, then=parts[0], orelse=parts[1])
@@ -234,6 +235,8 @@ def expressions(stmt: Stmt) -> Iterator[Expr]:
             yield from dims
         case For(start=start, stop=stop, step=step):
             yield from (start, stop, step)
+        case Lanes(start=start, stop=stop):
+            yield from (start, stop)
         case Kernel(axes=axes):
             for axis in axes:
                 yield from (axis.start, axis.stop, axis.step)
@@ -279,7 +282,7 @@ def written(stmt: Stmt) -> Var | Array | tuple[Var | Array, ...] | None:
             return stmt.outs
         case Library(out=out) | External(out=out):
             return out
-        case For(index=index) | While(trip=index):
+        case For(index=index) | While(trip=index) | Lanes(index=index):
             return index
         case Pop(target=target):
             return target

@@ -17,18 +17,21 @@ by it.  A loop that has to go in order, and has no kernel in it, is run by one t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import UnsupportedError
 from ..ir import affine
 from ..ir.nodes import (
+    BOOL,
+    LANE,
     AddTo,
     Alloc,
     Array,
     Assign,
     AtomicAdd,
     Block,
+    Call,
     Comment,
     Const,
     CopyTo,
@@ -40,6 +43,7 @@ from ..ir.nodes import (
     If,
     Invoke,
     Kernel,
+    Lanes,
     Library,
     Load,
     LocalArray,
@@ -72,6 +76,8 @@ from .sharing import Shared, Sharing
 
 IN_A_THREAD = (AddTo, Alloc, Assign, Comment, CopyTo, For, If, Pop, Push, Raise, Store, View, While)
 OF_NUMBERS = (AddTo, Assign, Comment, For, If, Store, While)  # what one thread can do
+FIRST_LANE = Call("eq", (LANE, affine.ZERO), BOOL)  # one of those that run an iteration together
+WIDE_ROWS = 16  # iterations of a loop within a loop that are worth a warp
 LARGEST_LOCAL = 64  # elements of an array that a thread keeps to itself
 
 
@@ -161,9 +167,9 @@ class _Kernels:
         out: list[Stmt] = []
         for position, stmt in enumerate(block):
             rest = (block[position + 1 :], *later)
-            kernel = self.kernel(stmt, rest) if isinstance(stmt, For) and not stmt.ordered else None
-            if kernel is not None:
-                stmt = kernel
+            launched = self.launched(stmt, rest) if isinstance(stmt, For) and not stmt.ordered else None
+            if launched is not None:
+                stmt = launched
             elif isinstance(stmt, (For, While)):
                 stmt = with_blocks(stmt, (self.block(stmt.body, ((stmt,), *rest)),))
             elif blocks(stmt):
@@ -171,7 +177,8 @@ class _Kernels:
             out.append(stmt)
         return tuple(out)
 
-    def kernel(self, loop: For, later: tuple[Block, ...]) -> Kernel | None:
+    def launched(self, loop: For, later: tuple[Block, ...]) -> Stmt | None:
+        """The kernel of a loop, or two of them to choose from when the lengths are known."""
         nest = self.nest(loop, later)
         if nest is None:
             return None
@@ -185,7 +192,7 @@ class _Kernels:
         scratch = (*inner.scratch, *local)
         self.moved |= {made.array.name for made in inner.scratch} | {made.stack.name for made in inner.stacks}
         self.count += not all(isinstance(s, Store) and _is_copied(s.value) for s in body)
-        return Kernel(
+        by_threads = Kernel(
             name=self.names.fresh(f"{self.name}_{'_'.join(axis.index.name for axis in axes)}"),
             axes=tuple(replace(axis, body=()) for axis in axes),
             body=self.inside(body, colliding, scratch),
@@ -194,6 +201,56 @@ class _Kernels:
             stacks=tuple(made.stack for made in inner.stacks),
             span=loop.span,
         )
+        rows = self.rows(loop, inner, body, colliding, later) if len(axes) == 1 else None
+        if rows is None:
+            return by_threads
+        name = self.names.fresh(f"{by_threads.name}_rows")
+        made = tuple(dict.fromkeys(scratch))
+        by_rows = replace(by_threads, name=name, body=rows.body, scratch=made, by_rows=True)
+        wide = Call("ge", (rows.width, affine.integer(WIDE_ROWS)), BOOL)
+        return If(wide, (by_rows,), (by_threads,), span=loop.span)
+
+    def rows(
+        self, loop: For, shared: Shared, body: Block, colliding: set[str], later: tuple[Block, ...]
+    ) -> _Rows | None:
+        """The body as the threads of a warp run it together, where they can."""
+        if shared.stacks or any(isinstance(s, (Raise, Alloc)) for s in statements(body)):
+            return None
+        out: list[Stmt] = []
+        width: Expr | None = None
+        changed = set().union(*map(_sets, body)) | {loop.index}
+        for position, stmt in enumerate(body):
+            lanes = self.lanes(stmt, shared, colliding, (body[position + 1 :], (loop,), *later))
+            if lanes is not None:
+                length = affine.sub(lanes.stop, lanes.start)
+                if width is None and not loads(length) and not variables(length) & changed:
+                    width = length
+                out.append(lanes)
+            elif isinstance(stmt, (Assign, Comment)):
+                out.append(stmt)
+            elif isinstance(stmt, (AddTo, Store)):
+                is_private = isinstance(stmt, AddTo) and isinstance(stmt.target, Var) and stmt.target not in shared.sums
+                out += (stmt,) if is_private else (If(FIRST_LANE, self.inside((stmt,), colliding, ())),)
+            elif _is_of_own_numbers(stmt) and not _sets(stmt) & set(shared.sums):
+                out.append(stmt)
+            else:
+                return None
+        return None if width is None else _Rows(tuple(out), width)
+
+    def lanes(self, stmt: Stmt, outer: Shared, colliding: set[str], later: tuple[Block, ...]) -> Lanes | None:
+        """A loop within the iteration that the threads of a warp may share."""
+        if not isinstance(stmt, For) or not affine.same(stmt.step, affine.ONE):
+            return None
+        found = _extreme(stmt)
+        if found is not None:
+            return Lanes(stmt.index, stmt.start, stmt.stop, stmt.body, extremes=(found,), span=stmt.span)
+        shared = None if stmt.ordered else self.sharing.of(stmt, later)
+        if shared is None or shared.scratch or shared.stacks:
+            return None
+        meeting = colliding | {array.name for array in shared.partial} | shared.near
+        sums = tuple(var for var in shared.sums if var not in outer.sums)
+        body = self.inside(stmt.body, meeting, ())
+        return Lanes(stmt.index, stmt.start, stmt.stop, body, sums=sums, span=stmt.span)
 
     def nest(self, loop: For, later: tuple[Block, ...]) -> tuple[tuple[For, ...], tuple[Shared, ...], Block] | None:
         """The loops right within each other that are independent, what each shares, and the body of the innermost."""
@@ -248,6 +305,31 @@ class _Kernels:
                 else (s,)
             ),
         )
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The body of a kernel by rows, and how long a row is."""
+
+    body: Block
+    width: Expr
+
+
+def _extreme(loop: For) -> tuple[Var, str] | None:
+    """Does a loop do nothing but find the greatest or the least of some numbers?"""
+    match tuple(s for s in loop.body if not isinstance(s, Comment)):
+        case (Assign(var=var, value=Call(op="maximum" | "minimum" as op, args=(x, y))),):
+            other = y if x == var else x if y == var else None
+            if other is not None and var not in variables(other):
+                return var, op
+    return None
+
+
+def _is_of_own_numbers(stmt: Stmt) -> bool:
+    """Does it read memory at most, and set nothing but numbers?"""
+    inner = tuple(statements((stmt,)))
+    is_store = lambda s: isinstance(s, Store) or (isinstance(s, AddTo) and isinstance(s.target, Load))
+    return all(isinstance(s, OF_NUMBERS) and not is_store(s) for s in inner)
 
 
 def _stays_whole(stmt: Stmt) -> bool:

@@ -167,8 +167,7 @@ HOST_NAMES = (
     "stack",
     "zeros",
 )  # what `runtime.device` has
-RESERVED = frozenset(
-    (*NAMES, *HOST_NAMES, "cuda", "thread", "member", "half", "status", "block_sums", "place", "numba")
-)
+IN_KERNELS = ("cuda", "numba", "thread", "member", "half", "status", "block_sums", "place", "lane", "row")
+RESERVED = frozenset((*NAMES, *HOST_NAMES, *IN_KERNELS))
 
 __all__ = ["HOST_NAMES", "INSTEAD", "NAMES", "RESERVED", "spelling"]

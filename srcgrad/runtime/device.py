@@ -20,6 +20,7 @@ from srcgrad.rules.device import HOST_NAMES
 
 SIMULATED = bool(config.ENABLE_CUDASIM)
 THREADS = 8 if SIMULATED else 256  # of a block; in the simulator each is one of Python's
+LANES = 8 if SIMULATED else 32  # threads that run a row together: a warp
 MOST_BLOCKS = 3 if SIMULATED else 1 << 20  # of a launch: what more there is to do is done by the same threads
 MOST_RESIDENT = 2 if SIMULATED else 2112  # blocks of threads with memory or sums of their own: 16 on a processor
 MOST_SHARED = 24 << 10  # bytes of a block's own sums: eight blocks then fit on a processor
@@ -109,8 +110,10 @@ def fetch(place: Any) -> Any:
 class Kernel:
     """A kernel by the number of its iterations: `f_i[n, m](x, y)`."""
 
-    def __init__(self, function: Callable[..., Any], sums: dict[str, Any], shared: tuple[str, ...] = ()) -> None:
-        self.function, self.sums = function, sums
+    def __init__(
+        self, function: Callable[..., Any], sums: dict[str, Any], shared: tuple[str, ...] = (), by_rows: bool = False
+    ) -> None:
+        self.function, self.sums, self.by_rows = function, sums, by_rows
         names = function.__code__.co_varnames
         self.shared = [names.index(name) for name in shared]  # arguments of which blocks have sums of their own
         self.compiled = cuda.jit(function, fastmath=getattr(function, "__module__", "") == "fast")
@@ -139,6 +142,13 @@ class Launch:
 
     def __init__(self, kernel: Kernel, lengths: tuple[int, ...]) -> None:
         self.kernel, self.lengths = kernel, lengths
+        self.is_idle = any(length <= 0 for length in lengths)
+        self.block: tuple[int, ...] = (LANES, THREADS // LANES)
+        self.grid: tuple[int, ...]
+        if kernel.by_rows:
+            self.grid = (max(1, min(-(-lengths[0] // self.block[1]), MOST_RESIDENT)), 1)
+            self.configure(0)
+            return
         block, left = [], THREADS
         for length in reversed(lengths):
             wide = 1
@@ -149,7 +159,6 @@ class Launch:
         if block:
             block[0] *= left  # sums count on the number of threads of a block
         self.block = tuple(block) or (1,)
-        self.is_idle = any(length <= 0 for length in lengths)
         self.grid = self._grid(MOST_RESIDENT if kernel.sums or kernel.shared else MOST_BLOCKS)
         self.configure(0)
 
@@ -211,18 +220,20 @@ def _started(start: Any, dtype: Any) -> Any:
     return start if hasattr(start, "copy_to_host") else put(start, dtype)
 
 
-def kernel(*function: Callable[..., Any], block_sums: tuple[str, ...] = (), **sums: Any) -> Any:
+def kernel(*function: Callable[..., Any], block_sums: tuple[str, ...] = (), by_rows: bool = False, **sums: Any) -> Any:
     """`@kernel`, or `@kernel(s=np.float64)` for one whose threads add up s.
 
-    `block_sums`: arguments that many threads add to.
+    `block_sums`: arguments that many threads add to.  `by_rows`: a warp runs each iteration.
     """
     if function:
         return Kernel(function[0], {})
-    return lambda wrapped: Kernel(wrapped, sums, block_sums)
+    return lambda wrapped: Kernel(wrapped, sums, block_sums, by_rows)
 
 
 def scratch(launch: Launch, dims: tuple[int, ...], dtype: Any) -> Any:
-    """An array for each thread of a launch: neighbours in a warp lie beside each other."""
+    """An array for each thread of a launch: neighbours in a warp lie beside each other; or for each row."""
+    if launch.kernel.by_rows:
+        return empty((launch.grid[0] * launch.block[1], *dims), dtype)
     return empty((*dims, launch.resident().threads), dtype)
 
 
