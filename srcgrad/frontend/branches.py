@@ -31,7 +31,7 @@ from ..ir.nodes import (
 )
 from ..ir.rename import rename_arrays
 from ..ir.walk import statements, variables
-from . import expressions, lists
+from . import expressions, lists, operators
 from .aliases import mind_merged_aliases, note_twins, roots_of_value
 from .arithmetic import cast
 from .carried import bound_flag, join_scalars
@@ -54,13 +54,13 @@ if TYPE_CHECKING:
 def branch(interpreter: Interpreter, node: ast.If, then: Callable[[], Any] | None = None) -> bool:
     """An `if`.  A test that is known now leaves one branch only."""
     test = expressions.evaluate(interpreter, node.test)
-    known = expressions.static_truth(test)
+    known = operators.static_truth(test)
     if known is not None:
         if known:
             return bool(then()) if then else interpreter.block(node.body)
         return interpreter.block(node.orelse)
     interpreter.at(node)
-    condition = expressions.truth(interpreter, test)
+    condition = operators.truth(interpreter, test)
     live_out = node.live_out  # type: ignore[attr-defined]
     names = sorted(live_out & assigned([*node.body, *node.orelse]))
     run_then = then or (lambda: interpreter.block(node.body))

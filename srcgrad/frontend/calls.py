@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
-import operator
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +17,7 @@ from ..rules import compositions
 from ..rules.compositions import COMPOSITIONS
 from ..rules.names import COMPLEX_MATH, MATH, TO_INT, WHOLE_MATH
 from ..rules.user import UserRule
-from . import expressions, lists, records, recursion
+from . import expressions, lists, operators, records, recursion
 from .arguments import SUPPORTED
 from .arithmetic import elementwise
 from .builtins_of_python import BUILTINS, convert, math_function, to_int
@@ -59,13 +57,6 @@ from .values import (
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
-
-PYTHON_OPERATORS: dict[str, Callable[..., Any]] = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "mod": operator.mod,
-    "floordiv": operator.floordiv, "pow": operator.pow, "eq": operator.eq, "ne": operator.ne, "lt": operator.lt,
-    "le": operator.le, "gt": operator.gt, "ge": operator.ge, "bitand": operator.and_, "bitor": operator.or_,
-}  # fmt: skip
-
 
 PLAIN_CLASSES = (np.finfo, np.iinfo, np.dtype)  # evaluated when the function is compiled
 
@@ -163,8 +154,8 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
 
 def _formatted(target: Any, args: list[Any], kwargs: dict[str, Any]) -> str:
     """text.format(...): where a number is only known at run time, the template."""
-    values = [expressions.plain(value) for value in args]
-    named = {name: expressions.plain(value) for name, value in kwargs.items()}
+    values = [operators.plain(value) for value in args]
+    named = {name: operators.plain(value) for name, value in kwargs.items()}
     if any(isinstance(value, (Scalar, ArrayValue)) for value in (*values, *named.values())):
         return str(target.__self__)
     return str(target(*values, **named))
@@ -207,7 +198,7 @@ def name_of(target: Any) -> str:
 def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Not ours: evaluated now where everything is known, else refused with the nearest name that we have."""
     given = (*args, *kwargs.values())
-    values = [expressions.plain(v) for v in given]
+    values = [operators.plain(v) for v in given]
     if all(map(is_known, given)) and callable(target):
         is_text = isinstance(getattr(target, "__self__", None), str)
         if is_text or (args and (not isinstance(target, type) or target in PLAIN_CLASSES)):
@@ -502,7 +493,7 @@ def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any]
     build = interpreter.build
     if isinstance(owner, TupleValue):
         if name == "index" or name == "count":
-            return constant(getattr(tuple(expressions.plain(v) for v in owner.items), name)(expressions.plain(args[0])))
+            return constant(getattr(tuple(operators.plain(v) for v in owner.items), name)(operators.plain(args[0])))
         if records.is_dict(owner):
             return records.method(interpreter, owner, name, args, kwargs)
         if owner.kind is not list:

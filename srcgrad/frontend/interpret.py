@@ -34,6 +34,7 @@ from . import (
     flow,
     lists,
     liveness,
+    operators,
     records,
     recursion,
 )
@@ -522,7 +523,7 @@ class Interpreter:
             self.build.refuse("an element of a list can only be assigned at a constant index")
         assert at is not None
         if op is not None:
-            value = expressions.binary(self, op, owner.items[at], value)
+            value = operators.binary(self, op, owner.items[at], value)
         parts = list(owner.items)
         parts[at] = self.bind_item(name, value)
         lists.change(self, owner.identity, replace(owner, items=tuple(parts)))
@@ -552,11 +553,11 @@ class Interpreter:
             if lists.is_list(current) and op == "add":
                 lists.method(self, current, "extend", [value])
                 return
-            value = expressions.binary(self, op, current, value)
+            value = operators.binary(self, op, current, value)
         records.store(self, owner, key, value, "assigning to it")
 
     def augment(self, stmt: ast.AugAssign) -> None:
-        op = expressions.OPERATORS[type(stmt.op)]
+        op = operators.OPERATORS[type(stmt.op)]
         mark = len(self.build.block)
         if isinstance(stmt.target, ast.Name):
             current = expressions.evaluate(self, ast.copy_location(ast.Name(stmt.target.id, ast.Load()), stmt.target))
@@ -566,7 +567,7 @@ class Interpreter:
             elif lists.is_list(current) and op == "add":
                 lists.method(self, current, "extend", [value])
             else:
-                self.bind(stmt.target.id, expressions.binary(self, op, current, value), mark)
+                self.bind(stmt.target.id, operators.binary(self, op, current, value), mark)
             return
         if isinstance(stmt.target, ast.Attribute):
             value = expressions.evaluate(self, stmt.value)

@@ -21,7 +21,7 @@ import numpy as np
 from ..ir import affine
 from ..ir.nodes import INT64, Array, Assign, Axis, Call, Const, Expr, Load, Store, Var
 from ..ir.walk import statements, variables
-from . import expressions
+from . import expressions, operators
 from .aliases import note_twins
 from .arithmetic import cast
 from .values import NONE, ArrayValue, Indexed, Items, Range, Scalar, TupleValue, axes, new_list, static_int, whole
@@ -303,7 +303,7 @@ def put(interpreter: Interpreter, rows: Array, place: Expr, item: Any) -> None:
     if isinstance(item, Scalar):
         build.emit(Store(rows, (place,), cast(item.expr, rows.dtype)))
         return
-    value = array_of_items(interpreter, item) if isinstance(item, Items) else expressions.as_array(interpreter, item)
+    value = array_of_items(interpreter, item) if isinstance(item, Items) else operators.as_array(interpreter, item)
     build.check_fresh(value.element)
     place = build.capture(place, "k")
     build.each(value.dims, lambda index: Store(rows, (place, *index), cast(value.at(index), rows.dtype)))
@@ -332,7 +332,7 @@ def store(interpreter: Interpreter, owner: Items, index: Any, value: Any, op: st
     from .numpy import indexing
 
     if op is not None:
-        value = expressions.binary(interpreter, op, subscripted(interpreter, owner, index), value)
+        value = operators.binary(interpreter, op, subscripted(interpreter, owner, index), value)
     row = common_row(interpreter, [*row_of_list(interpreter, owner), row_of(interpreter, value)])
     if row.dtype != owner.rows.dtype or row.weak != owner.weak:
         check_own(interpreter, owner, "assigning to an item")
@@ -395,7 +395,7 @@ def repeated(interpreter: Interpreter, value: TupleValue, count: Scalar) -> Item
     times = build.pin(affine.maximum(build.pin(cast(count.expr, INT64)), affine.ZERO))
     rows = build.allocate("items", row.dtype, (affine.mul(times, affine.integer(size)), *row.dims))
     for k, item in enumerate(value.items):
-        part = expressions.as_array(interpreter, item) if not isinstance(item, Scalar) else ArrayValue((), item.expr)
+        part = operators.as_array(interpreter, item) if not isinstance(item, Scalar) else ArrayValue((), item.expr)
         held = whole(build.materialize(part, "t")) if part.ndim else part
         place = lambda i, k=k: affine.add(affine.mul(i, affine.integer(size)), affine.integer(k))
         store = lambda index, v=held, at=place: Store(

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError
-from . import calls, expressions, lists
+from . import calls, expressions, lists, operators
 from .types import DictKind, RecordKind
 from .values import NONE, Bound, Static, TupleValue, constant, new_dict
 
@@ -34,7 +34,7 @@ def as_dict(value: TupleValue) -> dict[Any, Any]:
 
 def key_of(interpreter: Interpreter, value: Any) -> Any:
     """A key, which must be known."""
-    key = expressions.plain(value)
+    key = operators.plain(value)
     if not isinstance(key, (str, int)):
         interpreter.build.refuse("the keys of a dict are strings or integers that are known when f is compiled")
     return key
