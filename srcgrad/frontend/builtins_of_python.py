@@ -13,7 +13,7 @@ from ..ir import affine
 from ..ir.nodes import BOOL, FLOAT64, INT64, Call, Const, Expr
 from ..rules import compositions
 from ..rules.names import MATH
-from . import calls, expressions, lists, operators, records
+from . import attributes, calls, expressions, lists, operators, records
 from .arithmetic import cast, elementwise
 from .numpy import complex_numbers, functions, reductions
 from .numpy.table import TABLE
@@ -294,7 +294,7 @@ def get_attribute(interpreter: Interpreter, owner: Any, name: Any, *default: Any
     text = operators.plain(name)
     if default and not hasattr(sample_of(interpreter, owner), text):
         return default[0]
-    return calls.attribute(interpreter, owner, text)
+    return attributes.attribute(interpreter, owner, text)
 
 
 def as_text(interpreter: Interpreter, value: Any = None) -> Any:

@@ -13,7 +13,7 @@ from ..errors import ArgumentError
 from ..ir import affine
 from ..ir.nodes import BOOL, INT64, Alloc, Axis, Call, Const, Expr, Stmt, Var
 from ..ir.walk import loads, statements, variables, written
-from . import calls, lists, operators, records
+from . import attributes, calls, lists, operators, records
 from .arithmetic import cast
 from .builder import Builder
 from .comprehensions import comprehension
@@ -71,7 +71,7 @@ def evaluate(interpreter: Interpreter, node: ast.expr) -> Any:
         case ast.Attribute(value=value, attr=name):
             owner = evaluate(interpreter, value)
             interpreter.at(node)
-            return calls.attribute(interpreter, owner, name)
+            return attributes.attribute(interpreter, owner, name)
         case ast.Subscript(value=value, slice=items):
             owner = evaluate(interpreter, value)
             return subscripted(interpreter, node, owner, items)

@@ -23,6 +23,7 @@ from ..ir import affine
 from ..ir.nodes import BOOL, AddTo, Alloc, Array, Assign, Call, Const, Dim, Expr, If, Invoke, Raise, Span, Stmt, Var
 from ..ir.walk import loads, map_expressions, statements, substitute, variables
 from . import (
+    attributes,
     branches,
     calls,
     calls_of_own,
@@ -533,7 +534,7 @@ class Interpreter:
         owner = expressions.evaluate(self, target.value)
         self.at(target)
         if isinstance(owner, ArrayValue):
-            part = calls.attribute(self, owner, target.attr)
+            part = attributes.attribute(self, owner, target.attr)
             if op is None and isinstance(part, Flat):
                 indexing.write_flat(self.build, part, [Static(Ellipsis)], value, None)
             else:
@@ -541,7 +542,7 @@ class Interpreter:
             return
         if not records.is_record(owner):
             self.build.refuse("only attributes of objects that are made in the function can be assigned to")
-        current = calls.attribute(self, owner, target.attr) if op else None
+        current = attributes.attribute(self, owner, target.attr) if op else None
         self.put(owner, target.attr, current, value, op)
 
     def put(self, owner: TupleValue, key: Any, current: Any, value: Any, op: str | None) -> None:
