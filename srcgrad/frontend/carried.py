@@ -38,7 +38,7 @@ from ..ir.nodes import (
     is_inexact,
 )
 from ..ir.walk import statements, variables
-from . import lists, resized
+from . import identities, lists, resized
 from .aliases import Aliased, arrays_of, is_private, mind_aliases, note_twins, roots_of_value, value_leaves
 from .arithmetic import cast, cast_value
 from .lists import Growth
@@ -140,7 +140,7 @@ def repeat(
             interpreter.env[bound_flag(name)] = Scalar(Const(False, BOOL), weak=True)
     names += [bound_flag(name) for name in names if bound_flag(name) in interpreter.env]
     attempt = Attempt()
-    there, reads = lists.held(interpreter).keys(), len(interpreter.early_reads)
+    there, reads = identities.held(interpreter).keys(), len(interpreter.early_reads)
     saved = save(interpreter)
     while True:
         try:
@@ -151,13 +151,13 @@ def repeat(
                 raise
             attempt.types[wider.part] = (wider.dtype, wider.weak)
         except lists.Changed as found:
-            attempt.lists |= {identity: lists.name_of(interpreter, identity) for identity in found.identities}
+            attempt.lists |= {identity: identities.name_of(interpreter, identity) for identity in found.identities}
         except lists.Grows as found:
             if found.identity not in there:
                 raise
             if is_short:
                 raise lists.WrittenOut from None
-            attempt.lists.setdefault(found.identity, lists.name_of(interpreter, found.identity))
+            attempt.lists.setdefault(found.identity, identities.name_of(interpreter, found.identity))
             known = attempt.growth.get(found.identity)
             each = found.each if found.each is not None else known.each if known else affine.ONE
             attempt.growth[found.identity] = lists.Growth(found.row, each)
@@ -216,10 +216,10 @@ def _try_loop(
             continue
         entry = _enter(interpreter, name, value, attempt, trips)
         if identity is not None:
-            alone = sum(lists.holders(frame.env, identity) for frame in lists.frames_of(interpreter)) == 1
+            alone = sum(identities.holders(frame.env, identity) for frame in identities.frames_of(interpreter)) == 1
             entry = replace(entry, identity=object() if alone else None)
         env[name] = entries[name] = entry
-    before, heads = lists.held(interpreter), _enter_lists(interpreter, attempt, trips)
+    before, heads = identities.held(interpreter), _enter_lists(interpreter, attempt, trips)
     for name in names:
         entries.setdefault(name, env.get(name, UNDEFINED))
     for name, other in sorted(attempt.twins):
@@ -243,7 +243,7 @@ def _try_loop(
 
     interpreter.close_loop = close  # type: ignore[attr-defined]
     stack.append((frame, [n for n in names if isinstance(entries[n], Scalar)]))
-    interpreter.list_heads.append(lists.held(interpreter))
+    interpreter.list_heads.append(identities.held(interpreter))
     try:
         loop = make(names)
     finally:
@@ -261,13 +261,13 @@ def _try_loop(
             assert trips is not None
             exact = identity in steady and getattr(node, "stop_flag", None) is None
             value = lists.leave(interpreter, before[identity], value, growth, trips, exact)
-        lists.change(interpreter, identity, value)
+        identities.change(interpreter, identity, value)
 
 
 def _enter_lists(interpreter: Interpreter, attempt: Attempt, trips: Expr | None) -> dict[object, Any]:
     """Lists that may change in place, as they are at the head of the loop, under all their names."""
     for identity, name in attempt.lists.items():
-        value = lists.held(interpreter).get(identity)
+        value = identities.held(interpreter).get(identity)
         if value is None:
             continue
         growth = attempt.growth.get(identity)
@@ -275,8 +275,8 @@ def _enter_lists(interpreter: Interpreter, attempt: Attempt, trips: Expr | None)
             value = lists.enter(interpreter, name, value, growth, trips)
         else:
             value = _enter(interpreter, name, value, attempt, trips)
-        lists.change(interpreter, identity, value)
-    now = lists.held(interpreter)
+        identities.change(interpreter, identity, value)
+    now = identities.held(interpreter)
     return {identity: now[identity] for identity in attempt.lists if identity in now}
 
 
@@ -400,10 +400,10 @@ def _close(
                     raise Widen(names_of[name], joined, weak, name)
                 if end.expr != var:
                     scalars.append((var, cast(end.expr, joined)))
-            case TupleValue(items=before), TupleValue(items=after) if lists.is_alike(entry, end):
+            case TupleValue(items=before), TupleValue(items=after) if identities.is_alike(entry, end):
                 for k, (x, y) in enumerate(zip(before, after, strict=False)):
                     names_of[f"{name}_{k}"] = names_of[name]
-                    if lists.is_same_list(x, y) and x.identity in heads:
+                    if identities.is_same_list(x, y) and x.identity in heads:
                         continue  # compared as what it is, by whatever name
                     compare(f"{name}_{k}", x, y)
             case ArrayValue(), ArrayValue() if entry.element == end.element:
@@ -435,7 +435,7 @@ def _close(
                 )
             case _ if entry is UNDEFINED:
                 pass
-            case _ if lists.is_list(entry) and lists.is_list(end):
+            case _ if identities.is_list(entry) and identities.is_list(end):
                 build.refuse(
                     f"{name} is a list of another length at the end of the loop than at its beginning",
                     "append to one list, or write to an array that is allocated ahead of the loop",
@@ -444,7 +444,7 @@ def _close(
                 build.refuse(f"{name.lstrip('.')} is of another kind at the end of the loop than at its beginning")
 
     names_of = {name: name for name in (*names, *attempt.lists.values())}
-    now = lists.held(interpreter)
+    now = identities.held(interpreter)
     changed = {i for i, value in interpreter.list_heads[-1].items() if i not in heads and now.get(i, value) != value}
     if changed:
         raise lists.Changed(changed)
@@ -452,9 +452,9 @@ def _close(
         end = now.get(identity, head)
         if end is head or end == head:
             inside.steady.add(identity)
-        elif lists.is_alike(head, end):
+        elif identities.is_alike(head, end):
             compare(attempt.lists[identity], head, end)
-        elif not lists.is_list(head):
+        elif not identities.is_list(head):
             build.refuse(
                 f"{attempt.lists[identity]} gets other keys or attributes in a loop",
                 "give it all of them ahead of the loop",
@@ -469,7 +469,7 @@ def _close(
     for name in names:
         entry, end = entries[name], env.get(name, UNDEFINED)
         if getattr(entry, "identity", None) in heads:
-            if not lists.is_same_list(entry, end) and end is not UNDEFINED:
+            if not identities.is_same_list(entry, end) and end is not UNDEFINED:
                 raise _OtherList(name)
             continue
         compare(name, entry, end)
@@ -488,7 +488,7 @@ def _close(
     if left:
         raise Aliased(set(), left)
     for name in names:  # what the next iteration finds, for the test of a while loop
-        if entries[name] is not UNDEFINED and not lists.is_list(entries[name]):
+        if entries[name] is not UNDEFINED and not identities.is_list(entries[name]):
             env[name] = entries[name]
 
 
@@ -610,7 +610,7 @@ def check_same_shape(interpreter: Interpreter, name: str, first: tuple[Expr, ...
 
 
 def save(interpreter: Interpreter) -> Any:
-    return interpreter.build.save(), [(frame, dict(frame.env)) for frame in lists.frames_of(interpreter)]
+    return interpreter.build.save(), [(frame, dict(frame.env)) for frame in identities.frames_of(interpreter)]
 
 
 def restore(interpreter: Interpreter, saved: Any) -> None:

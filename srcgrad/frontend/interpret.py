@@ -33,6 +33,7 @@ from . import (
     exceptions,
     expressions,
     flow,
+    identities,
     lists,
     liveness,
     operators,
@@ -241,7 +242,7 @@ class Interpreter:
                 owner, index = expressions.evaluate(self, base), expressions.evaluate(self, items)
                 if records.is_dict(owner):
                     records.remove(self, owner, records.key_of(self, index))
-                elif lists.is_list(owner):
+                elif identities.is_list(owner):
                     lists.method(self, owner, "pop", [index])
                 else:
                     self.build.refuse("only names, and items of lists and dicts, can be deleted")
@@ -527,7 +528,7 @@ class Interpreter:
             value = operators.binary(self, op, owner.items[at], value)
         parts = list(owner.items)
         parts[at] = self.bind_item(name, value)
-        lists.change(self, owner.identity, replace(owner, items=tuple(parts)))
+        identities.change(self, owner.identity, replace(owner, items=tuple(parts)))
 
     def store_attribute(self, target: ast.Attribute, value: Any, op: str | None = None) -> None:
         """owner.name = value"""
@@ -551,7 +552,7 @@ class Interpreter:
             if isinstance(current, ArrayValue):
                 self.update(current, value, op)
                 return
-            if lists.is_list(current) and op == "add":
+            if identities.is_list(current) and op == "add":
                 lists.method(self, current, "extend", [value])
                 return
             value = operators.binary(self, op, current, value)
@@ -565,7 +566,7 @@ class Interpreter:
             value = expressions.evaluate(self, stmt.value)
             if isinstance(current, ArrayValue):
                 self.update(current, value, op)
-            elif lists.is_list(current) and op == "add":
+            elif identities.is_list(current) and op == "add":
                 lists.method(self, current, "extend", [value])
             else:
                 self.bind(stmt.target.id, operators.binary(self, op, current, value), mark)
