@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+gc.set_threshold(20_000, 20, 20)  # trees are many small objects, and hardly ever in cycles: a tenth of the time
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

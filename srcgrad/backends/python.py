@@ -11,6 +11,7 @@ import ast
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache, lru_cache
 from typing import Any
 
 from ..ir import affine
@@ -118,8 +119,14 @@ def _device_imports(text: str) -> list[str]:
 
 def _import(module: str, names: Sequence[str], text: str) -> list[str]:
     """The line that imports what the text calls of a module."""
-    called = sorted(name for name in names if re.search(rf"(?<![\w.]){name}\(|@{name}\b", text))
+    called = sorted(_called(text).intersection(names))
     return [f"from {module} import {', '.join(called)}"] if called else []
+
+
+@lru_cache(maxsize=1)
+def _called(text: str) -> frozenset[str]:
+    """The names that a text calls or decorates with."""
+    return frozenset(name for pair in re.findall(r"(?<![\w.])(\w+)\(|@(\w+)", text) for name in pair)
 
 
 def _kernel(kernel: Definition) -> ast.FunctionDef:
@@ -129,12 +136,13 @@ def _kernel(kernel: Definition) -> ast.FunctionDef:
     return definition
 
 
-def _runtime_names() -> tuple[str, ...]:
+def _runtime_names() -> list[str]:
     from .. import runtime
 
-    return tuple(runtime.__all__)
+    return runtime.__all__
 
 
+@cache
 def _error_names() -> tuple[str, ...]:
     from ..runtime import errors
 

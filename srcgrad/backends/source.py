@@ -15,7 +15,6 @@ MARK = "#: "  # a comment travels through the tree as a string statement
 
 
 def to_source(module: ast.Module) -> str:
-    ast.fix_missing_locations(module)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         text = astor.to_source(module, pretty_source=_long_lines)

@@ -31,7 +31,7 @@ from ..ir.nodes import (
 )
 from ..ir.rename import rename_arrays
 from ..ir.walk import statements, variables
-from . import expressions, lists
+from . import expressions, identities, lists, operators
 from .aliases import mind_merged_aliases, note_twins, roots_of_value
 from .arithmetic import cast
 from .carried import bound_flag, join_scalars
@@ -54,13 +54,13 @@ if TYPE_CHECKING:
 def branch(interpreter: Interpreter, node: ast.If, then: Callable[[], Any] | None = None) -> bool:
     """An `if`.  A test that is known now leaves one branch only."""
     test = expressions.evaluate(interpreter, node.test)
-    known = expressions.static_truth(test)
+    known = operators.static_truth(test)
     if known is not None:
         if known:
             return bool(then()) if then else interpreter.block(node.body)
         return interpreter.block(node.orelse)
     interpreter.at(node)
-    condition = expressions.truth(interpreter, test)
+    condition = operators.truth(interpreter, test)
     live_out = node.live_out  # type: ignore[attr-defined]
     names = sorted(live_out & assigned([*node.body, *node.orelse]))
     run_then = then or (lambda: interpreter.block(node.body))
@@ -78,14 +78,14 @@ def choose(
     """Interpret two branches, and merge the names that are still wanted."""
     build, env = interpreter.build, interpreter.env
     condition = build.capture(condition, "chosen") if build.mutable & variables(condition) else condition
-    before = [(frame, dict(frame.env)) for frame in lists.frames_of(interpreter)]
-    lists_before = lists.held(interpreter)
+    before = [(frame, dict(frame.env)) for frame in identities.frames_of(interpreter)]
+    lists_before = identities.held(interpreter)
     results = []
     for run in (then, orelse):
         block: list[Stmt] = []
         with build.nested(block):
             ended = _ends(run)
-        results.append((block, dict(env), lists.held(interpreter), ended))
+        results.append((block, dict(env), identities.held(interpreter), ended))
         for frame, names_before in before:
             frame.env.clear()
             frame.env.update(names_before)
@@ -108,7 +108,7 @@ def choose(
         keys = dict.fromkeys([*then_env, *else_env])
         for name in keys:
             x, y = then_env.get(name, UNDEFINED), else_env.get(name, UNDEFINED)
-            if x is y or x == y or lists.is_same_list(x, y):
+            if x is y or x == y or identities.is_same_list(x, y):
                 merged[name] = x
             elif name in names:
                 with build.into(ahead):
@@ -123,7 +123,7 @@ def choose(
     env.clear()
     env.update(merged)
     for identity, value in changed.items():
-        lists.change(interpreter, identity, value)
+        identities.change(interpreter, identity, value)
     return then_ended and else_ended
 
 
@@ -177,10 +177,10 @@ def merge(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tup
                 merge(interpreter, f"{name}_{k}", (x[0], p), (y[0], q)) if p != q else p
                 for k, (p, q) in enumerate(zip(first, second, strict=False))
             ]
-            return TupleValue(tuple(items), a.kind, lists.identity_of_either(interpreter, name, a, b))
-        case (TupleValue() | Items(), TupleValue() | Items()) if lists.is_list(a) and lists.is_list(b):
+            return TupleValue(tuple(items), a.kind, identities.identity_of_either(interpreter, name, a, b))
+        case (TupleValue() | Items(), TupleValue() | Items()) if identities.is_list(a) and identities.is_list(b):
             merged = lists.merge(interpreter, name.lstrip("."), (x[0], a), (y[0], b), merge)
-            return replace(merged, identity=lists.identity_of_either(interpreter, name, a, b))
+            return replace(merged, identity=identities.identity_of_either(interpreter, name, a, b))
         case (ArrayValue() | Undefined_(), ArrayValue() | Undefined_()):
             return merge_arrays(interpreter, name, x, y)
         case (Scalar(), ArrayValue(dims=())) | (ArrayValue(dims=()), Scalar()):

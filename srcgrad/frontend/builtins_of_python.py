@@ -13,7 +13,7 @@ from ..ir import affine
 from ..ir.nodes import BOOL, FLOAT64, INT64, Call, Const, Expr
 from ..rules import compositions
 from ..rules.names import MATH
-from . import calls, expressions, lists, records
+from . import attributes, calls, expressions, lists, operators, records
 from .arithmetic import cast, elementwise
 from .numpy import complex_numbers, functions, reductions
 from .numpy.table import TABLE
@@ -47,7 +47,7 @@ def convert(interpreter: Interpreter, dtype: np.dtype, args: list[Any]) -> Any:
     value = args[0] if args else constant(0)
     if isinstance(value, Scalar):
         return Scalar(cast(value.expr, dtype))
-    return functions.astype(interpreter.build, expressions.as_array(interpreter, value), Static(dtype))
+    return functions.astype(interpreter.build, operators.as_array(interpreter, value), Static(dtype))
 
 
 def math_function(interpreter: Interpreter, target: Any, args: list[Any]) -> Any:
@@ -111,7 +111,7 @@ def to_complex(interpreter: Interpreter, real: Any = None, imag: Any = None) -> 
 
 
 def to_bool(interpreter: Interpreter, value: Any = None) -> Any:
-    return Scalar(expressions.truth(interpreter, value if value is not None else constant(False)), weak=True)
+    return Scalar(operators.truth(interpreter, value if value is not None else constant(False)), weak=True)
 
 
 # --------------------------------------------------------------------------------------------------- builtins
@@ -185,7 +185,7 @@ def total(interpreter: Interpreter, value: Any, start: Any = None) -> Any:
     items = list(value.items)
     out = items.pop(0) if start is None and items else start or constant(0)
     for item in items:
-        out = expressions.binary(interpreter, "add", out, item)
+        out = operators.binary(interpreter, "add", out, item)
     return out
 
 
@@ -194,10 +194,10 @@ def any_or_all(is_any: bool) -> Callable[..., Any]:
         value = lists.as_values(interpreter, value)
         if isinstance(value, ArrayValue) and value.ndim == 1:
             found = TABLE[np.any if is_any else np.all](interpreter.build, value)
-            return Scalar(expressions.truth(interpreter, found), weak=True)
+            return Scalar(operators.truth(interpreter, found), weak=True)
         out: Expr = Const(not is_any, BOOL)
         for item in expressions.items_of(interpreter, value):
-            condition = expressions.truth(interpreter, item)
+            condition = operators.truth(interpreter, item)
             if isinstance(condition, Const):
                 if condition.value == is_any:
                     return constant(is_any)
@@ -224,7 +224,7 @@ def filtered(interpreter: Interpreter, function: Any, value: Any) -> Any:
     kept = []
     for item in expressions.items_of(interpreter, value):
         is_none = isinstance(function, Static) and function.value is None
-        known = expressions.static_truth(item if is_none else calls.apply(interpreter, function, [item], {}))
+        known = operators.static_truth(item if is_none else calls.apply(interpreter, function, [item], {}))
         if known is None:
             interpreter.build.refuse(
                 "what a filter lets through must be known when the function is compiled", "np.where"
@@ -235,7 +235,7 @@ def filtered(interpreter: Interpreter, function: Any, value: Any) -> Any:
 
 def in_order(interpreter: Interpreter, value: Any, *, key: Any = None, reverse: Any = None) -> Any:
     """sorted(xs): constants, or the numbers of an array."""
-    backwards = reverse is not None and bool(expressions.plain(reverse))
+    backwards = reverse is not None and bool(operators.plain(reverse))
     value = lists.as_values(interpreter, value)
     if isinstance(value, ArrayValue) and key is None:
         from .calls import call_object
@@ -243,7 +243,7 @@ def in_order(interpreter: Interpreter, value: Any, *, key: Any = None, reverse: 
         ordered = call_object(interpreter, np.sort, [value], {})
         return turned(interpreter, ordered) if backwards else ordered
     items = expressions.items_of(interpreter, value)
-    keys = [expressions.plain(item if key is None else calls.apply(interpreter, key, [item], {})) for item in items]
+    keys = [operators.plain(item if key is None else calls.apply(interpreter, key, [item], {})) for item in items]
     if any(isinstance(k, (Scalar, ArrayValue)) for k in keys):
         interpreter.build.refuse("the order of these items is only known at run time", "np.sort(np.array(xs))")
     order = sorted(range(len(items)), key=lambda k: keys[k], reverse=backwards)
@@ -275,7 +275,7 @@ def type_of_value(interpreter: Interpreter, value: Any) -> Any:
 
 
 def has_attribute(interpreter: Interpreter, value: Any, name: Any) -> Any:
-    return constant(hasattr(sample_of(interpreter, value), expressions.plain(name)))
+    return constant(hasattr(sample_of(interpreter, value), operators.plain(name)))
 
 
 def is_callable(interpreter: Interpreter, value: Any) -> Any:
@@ -291,14 +291,14 @@ def is_iterable(interpreter: Interpreter, value: Any) -> Any:
 
 
 def get_attribute(interpreter: Interpreter, owner: Any, name: Any, *default: Any) -> Any:
-    text = expressions.plain(name)
+    text = operators.plain(name)
     if default and not hasattr(sample_of(interpreter, owner), text):
         return default[0]
-    return calls.attribute(interpreter, owner, text)
+    return attributes.attribute(interpreter, owner, text)
 
 
 def as_text(interpreter: Interpreter, value: Any = None) -> Any:
-    known = expressions.plain(value) if value is not None else ""
+    known = operators.plain(value) if value is not None else ""
     return Static("{}" if isinstance(known, (Scalar, ArrayValue)) else str(known))
 
 
@@ -320,7 +320,7 @@ def absolute(interpreter: Interpreter, value: Any) -> Any:
 
 
 def power(interpreter: Interpreter, x: Any, y: Any) -> Any:
-    return expressions.binary(interpreter, "pow", x, y)
+    return operators.binary(interpreter, "pow", x, y)
 
 
 def show(interpreter: Interpreter, *values: Any, **options: Any) -> Any:
@@ -411,7 +411,7 @@ def make_dict(interpreter: Interpreter, *parts: Any, **items: Any) -> Any:
 
 
 def is_instance(interpreter: Interpreter, value: Any, kind: Any) -> Any:
-    return constant(isinstance(sample_of(interpreter, value), expressions.plain(kind)))
+    return constant(isinstance(sample_of(interpreter, value), operators.plain(kind)))
 
 
 def static_integer(interpreter: Interpreter, value: Any, what: Static) -> Any:

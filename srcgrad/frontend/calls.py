@@ -1,25 +1,22 @@
-"""Calls and attributes: the user's functions are interpreted in place, NumPy's and Python's are rules."""
+"""Calls: the user's functions are interpreted in place, NumPy's and Python's are rules."""
 
 from __future__ import annotations
 
 import ast
 import functools
 import inspect
-import operator
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..arguments import is_simple_object
 from ..errors import ArgumentError, UnsupportedError
-from ..ir import affine
-from ..ir.nodes import Array, Dim, Expr, External, Var
+from ..ir.nodes import Array, Dim, External, Var
 from ..rules import compositions
 from ..rules.compositions import COMPOSITIONS
 from ..rules.names import COMPLEX_MATH, MATH, TO_INT, WHOLE_MATH
 from ..rules.user import UserRule
-from . import expressions, lists, records, recursion
+from . import attributes, expressions, lists, operators, records, recursion
 from .arguments import SUPPORTED
 from .arithmetic import elementwise
 from .builtins_of_python import BUILTINS, convert, math_function, to_int
@@ -49,7 +46,6 @@ from .values import (
     Items,
     Method,
     Scalar,
-    Slice,
     Static,
     TupleValue,
     constant,
@@ -59,13 +55,6 @@ from .values import (
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
-
-PYTHON_OPERATORS: dict[str, Callable[..., Any]] = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "mod": operator.mod,
-    "floordiv": operator.floordiv, "pow": operator.pow, "eq": operator.eq, "ne": operator.ne, "lt": operator.lt,
-    "le": operator.le, "gt": operator.gt, "ge": operator.ge, "bitand": operator.and_, "bitor": operator.or_,
-}  # fmt: skip
-
 
 PLAIN_CLASSES = (np.finfo, np.iinfo, np.dtype)  # evaluated when the function is compiled
 
@@ -146,7 +135,7 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
     if inspect.ismethod(target):
         return apply(interpreter, Static(target.__func__), [Static(target.__self__), *args], kwargs)
     if is_simple_object(target) and callable(target):
-        return apply(interpreter, of_object(interpreter, Static(target), "__call__"), args, kwargs)
+        return apply(interpreter, attributes.of_object(interpreter, Static(target), "__call__"), args, kwargs)
     if target is functools.partial:
         return Bound(args[0], tuple(args[1:]), tuple(kwargs.items()))
     if isinstance(getattr(target, "__self__", None), str) and target.__name__ == "format":
@@ -163,8 +152,8 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
 
 def _formatted(target: Any, args: list[Any], kwargs: dict[str, Any]) -> str:
     """text.format(...): where a number is only known at run time, the template."""
-    values = [expressions.plain(value) for value in args]
-    named = {name: expressions.plain(value) for name, value in kwargs.items()}
+    values = [operators.plain(value) for value in args]
+    named = {name: operators.plain(value) for name, value in kwargs.items()}
     if any(isinstance(value, (Scalar, ArrayValue)) for value in (*values, *named.values())):
         return str(target.__self__)
     return str(target(*values, **named))
@@ -207,7 +196,7 @@ def name_of(target: Any) -> str:
 def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Not ours: evaluated now where everything is known, else refused with the nearest name that we have."""
     given = (*args, *kwargs.values())
-    values = [expressions.plain(v) for v in given]
+    values = [operators.plain(v) for v in given]
     if all(map(is_known, given)) and callable(target):
         is_text = isinstance(getattr(target, "__self__", None), str)
         if is_text or (args and (not isinstance(target, type) or target in PLAIN_CLASSES)):
@@ -406,90 +395,6 @@ def call_closure(interpreter: Interpreter, closure: Closure, args: list[Any], kw
     return interpreter.enter(frame, closure.node)
 
 
-# ------------------------------------------------------------------------------------------------- attributes
-
-
-def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
-    build = interpreter.build
-    if isinstance(owner, Static):
-        if not hasattr(owner.value, name):
-            return build.refuse(f"{getattr(owner.value, '__name__', owner.value)!s} has no attribute {name!r}")
-        if is_simple_object(owner.value) or is_object_class(owner.value):
-            return of_object(interpreter, owner, name)
-        value = getattr(owner.value, name)
-        if inspect.ismodule(owner.value) and owner.value.__name__.split(".")[0] not in (
-            "numpy",
-            "math",
-            "cmath",
-            "scipy",
-        ):
-            module = owner.value
-            return interpreter.outside(name, (id(module), name), lambda: getattr(module, name))
-        return constant(value)
-    if isinstance(owner, TupleValue):
-        if hasattr(owner.kind, "_fields") and name in owner.kind._fields:
-            return owner.items[owner.kind._fields.index(name)]
-        if records.is_record(owner):
-            return records.attribute(interpreter, owner, name)
-        return Method(owner, name)
-    if isinstance(owner, Items):
-        return Method(owner, name)
-    if isinstance(owner, Slice) and name in ("start", "stop", "step"):
-        part = getattr(owner, name)
-        return NONE if part is None else part
-    if isinstance(owner, Scalar):
-        owner_dims: tuple[Expr, ...] = ()
-    elif isinstance(owner, ArrayValue):
-        owner_dims = owner.dims
-    else:
-        return build.refuse(f"this value has no attribute {name!r}")
-    match name:
-        case "shape":
-            return TupleValue(tuple(Scalar(dim, weak=True) for dim in owner_dims))
-        case "size":
-            return Scalar(affine.product(owner_dims), weak=True)
-        case "ndim":
-            return constant(len(owner_dims))
-        case "dtype":
-            return Static(owner.dtype)
-        case "itemsize":
-            return constant(owner.dtype.itemsize)
-        case "T":
-            return TABLE[np.transpose](build, owner) if isinstance(owner, ArrayValue) else owner
-        case "mT" if owner_dims:
-            return TABLE[np.matrix_transpose](build, owner)
-        case "real":
-            return complex_numbers.real(build, owner)
-        case "imag":
-            return complex_numbers.imag(build, owner)
-        case "flat" if isinstance(owner, ArrayValue):
-            return indexing.flat(build, owner)
-    if name in METHODS or name in compositions.METHODS:
-        return Method(owner, name)
-    return build.refuse(f"the array attribute .{name} is not supported")
-
-
-def is_object_class(cls: Any) -> bool:
-    return records.is_made_here(cls)
-
-
-def of_object(interpreter: Interpreter, owner: Static, name: str) -> Any:
-    """An attribute of an object, or of a class, from outside: what it holds is handed in, as globals are."""
-    target = owner.value
-    found = inspect.getattr_static(target, name)
-    if isinstance(found, property) and not isinstance(target, type):
-        return call_function(interpreter, found.fget, [owner], {})
-    if isinstance(found, (staticmethod, classmethod)) or isinstance(target, type):
-        value = getattr(target, name)
-        if inspect.ismethod(value):
-            return Bound(value.__func__, (Static(value.__self__),))
-        if callable(value):
-            return Static(value)
-    elif callable(found) and name not in vars(target) and inspect.isfunction(unwrap(found)):
-        return Bound(unwrap(found), (owner,))
-    return interpreter.outside(name, (id(target), name), lambda: getattr(target, name))
-
-
 def given_values(interpreter: Interpreter, holder: Any, given: dict[str, Any]) -> dict[str, Any]:
     """The arguments that a partial or a bound method has already: handed in, as globals are."""
     return {
@@ -502,7 +407,7 @@ def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any]
     build = interpreter.build
     if isinstance(owner, TupleValue):
         if name == "index" or name == "count":
-            return constant(getattr(tuple(expressions.plain(v) for v in owner.items), name)(expressions.plain(args[0])))
+            return constant(getattr(tuple(operators.plain(v) for v in owner.items), name)(operators.plain(args[0])))
         if records.is_dict(owner):
             return records.method(interpreter, owner, name, args, kwargs)
         if owner.kind is not list:

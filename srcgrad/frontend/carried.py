@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ArgumentError, place
+from ..errors import ArgumentError
 from ..ir import affine
 from ..ir.nodes import (
     BOOL,
@@ -27,20 +27,26 @@ from ..ir.nodes import (
     Assign,
     Call,
     Const,
-    CopyTo,
     Expr,
     If,
     Raise,
     Stmt,
-    Store,
-    Swap,
     Var,
     is_inexact,
 )
-from ..ir.walk import statements, variables
-from . import lists, resized
-from .aliases import Aliased, arrays_of, is_private, mind_aliases, note_twins, roots_of_value, value_leaves
+from ..ir.walk import variables
+from . import identities, lists, resized
+from .aliases import Aliased, is_private, mind_aliases, note_twins, roots_of_value
 from .arithmetic import cast, cast_value
+from .handed_on import (
+    check_same_shape,
+    exchange,
+    in_other_memory,
+    in_parallel,
+    permuted,
+    shape_known_ahead,
+    steady_dims,
+)
 from .lists import Growth
 from .liveness import assigned
 from .recursion import NotYetKnown
@@ -140,7 +146,7 @@ def repeat(
             interpreter.env[bound_flag(name)] = Scalar(Const(False, BOOL), weak=True)
     names += [bound_flag(name) for name in names if bound_flag(name) in interpreter.env]
     attempt = Attempt()
-    there, reads = lists.held(interpreter).keys(), len(interpreter.early_reads)
+    there, reads = identities.held(interpreter).keys(), len(interpreter.early_reads)
     saved = save(interpreter)
     while True:
         try:
@@ -151,13 +157,13 @@ def repeat(
                 raise
             attempt.types[wider.part] = (wider.dtype, wider.weak)
         except lists.Changed as found:
-            attempt.lists |= {identity: lists.name_of(interpreter, identity) for identity in found.identities}
+            attempt.lists |= {identity: identities.name_of(interpreter, identity) for identity in found.identities}
         except lists.Grows as found:
             if found.identity not in there:
                 raise
             if is_short:
                 raise lists.WrittenOut from None
-            attempt.lists.setdefault(found.identity, lists.name_of(interpreter, found.identity))
+            attempt.lists.setdefault(found.identity, identities.name_of(interpreter, found.identity))
             known = attempt.growth.get(found.identity)
             each = found.each if found.each is not None else known.each if known else affine.ONE
             attempt.growth[found.identity] = lists.Growth(found.row, each)
@@ -216,10 +222,10 @@ def _try_loop(
             continue
         entry = _enter(interpreter, name, value, attempt, trips)
         if identity is not None:
-            alone = sum(lists.holders(frame.env, identity) for frame in lists.frames_of(interpreter)) == 1
+            alone = sum(identities.holders(frame.env, identity) for frame in identities.frames_of(interpreter)) == 1
             entry = replace(entry, identity=object() if alone else None)
         env[name] = entries[name] = entry
-    before, heads = lists.held(interpreter), _enter_lists(interpreter, attempt, trips)
+    before, heads = identities.held(interpreter), _enter_lists(interpreter, attempt, trips)
     for name in names:
         entries.setdefault(name, env.get(name, UNDEFINED))
     for name, other in sorted(attempt.twins):
@@ -243,7 +249,7 @@ def _try_loop(
 
     interpreter.close_loop = close  # type: ignore[attr-defined]
     stack.append((frame, [n for n in names if isinstance(entries[n], Scalar)]))
-    interpreter.list_heads.append(lists.held(interpreter))
+    interpreter.list_heads.append(identities.held(interpreter))
     try:
         loop = make(names)
     finally:
@@ -261,13 +267,13 @@ def _try_loop(
             assert trips is not None
             exact = identity in steady and getattr(node, "stop_flag", None) is None
             value = lists.leave(interpreter, before[identity], value, growth, trips, exact)
-        lists.change(interpreter, identity, value)
+        identities.change(interpreter, identity, value)
 
 
 def _enter_lists(interpreter: Interpreter, attempt: Attempt, trips: Expr | None) -> dict[object, Any]:
     """Lists that may change in place, as they are at the head of the loop, under all their names."""
     for identity, name in attempt.lists.items():
-        value = lists.held(interpreter).get(identity)
+        value = identities.held(interpreter).get(identity)
         if value is None:
             continue
         growth = attempt.growth.get(identity)
@@ -275,8 +281,8 @@ def _enter_lists(interpreter: Interpreter, attempt: Attempt, trips: Expr | None)
             value = lists.enter(interpreter, name, value, growth, trips)
         else:
             value = _enter(interpreter, name, value, attempt, trips)
-        lists.change(interpreter, identity, value)
-    now = lists.held(interpreter)
+        identities.change(interpreter, identity, value)
+    now = identities.held(interpreter)
     return {identity: now[identity] for identity in attempt.lists if identity in now}
 
 
@@ -313,7 +319,7 @@ def _enter(interpreter: Interpreter, name: str, value: Any, attempt: Attempt, tr
                 value = ArrayValue(dims, value.element)
                 return resized.enter(interpreter, name, value, dtype, growth, trips)
             if dtype != value.dtype or not all(map(affine.same, dims, value.dims)):
-                return whole(_in_other_memory(interpreter, name, value, dtype, dims))
+                return whole(in_other_memory(interpreter, name, value, dtype, dims))
             if is_private(interpreter, name, value):
                 return value
             own = build.materialize(value, name, copy=True)
@@ -333,25 +339,6 @@ def _own_variable(interpreter: Interpreter, name: str, value: Scalar, dtype: np.
             return var
     own = build.variable(name, cast(value.expr, dtype))
     build.mutable.add(own)
-    return own
-
-
-def _steady_dims(build: Any, entry: ArrayValue, end: ArrayValue) -> tuple[Expr, ...]:
-    """The shape of memory that is rebound in a loop: that of the end, where it is known from the arguments."""
-    if all(map(affine.same, entry.dims, end.dims)) or not all(map(build.is_known_at_entry, end.dims)):
-        return entry.dims
-    return end.dims
-
-
-def _in_other_memory(
-    interpreter: Interpreter, name: str, value: ArrayValue, dtype: np.dtype, dims: tuple[Expr, ...]
-) -> Array:
-    """The value at the head of a loop in memory with the shape that it has at the end, and a dtype for both."""
-    build = interpreter.build
-    check_same_shape(interpreter, name, value.dims, dims)
-    own = build.allocate(name, dtype, dims)
-    build.each(dims, lambda index: Store(own, index, cast(value.at(index), dtype)))
-    note_twins(interpreter, name, own, value)
     return own
 
 
@@ -388,7 +375,7 @@ def _close(
             open_heads[name] = entry
         if found != growth:
             growths[name] = found
-            rebound.setdefault(name, (entry.dtype, _steady_dims(build, entry, end)))
+            rebound.setdefault(name, (entry.dtype, steady_dims(build, entry, end)))
 
     def compare(name: str, entry: Any, end: Any) -> None:
         if end is UNDEFINED or end is entry:
@@ -400,10 +387,10 @@ def _close(
                     raise Widen(names_of[name], joined, weak, name)
                 if end.expr != var:
                     scalars.append((var, cast(end.expr, joined)))
-            case TupleValue(items=before), TupleValue(items=after) if lists.is_alike(entry, end):
+            case TupleValue(items=before), TupleValue(items=after) if identities.is_alike(entry, end):
                 for k, (x, y) in enumerate(zip(before, after, strict=False)):
                     names_of[f"{name}_{k}"] = names_of[name]
-                    if lists.is_same_list(x, y) and x.identity in heads:
+                    if identities.is_same_list(x, y) and x.identity in heads:
                         continue  # compared as what it is, by whatever name
                     compare(f"{name}_{k}", x, y)
             case ArrayValue(), ArrayValue() if entry.element == end.element:
@@ -416,14 +403,14 @@ def _close(
                 end = cast_value(end, joined)
                 handle = _handle_of(entry)
                 if widens or handle is None or name not in attempt.rebound.keys() | attempt.swapped:
-                    rebound[name] = (joined, _steady_dims(build, entry, end))
+                    rebound[name] = (joined, steady_dims(build, entry, end))
                 else:
                     arrays.append((name, handle, end))
                 compare_shapes(name, entry, end)
             case x, Scalar() if x is UNDEFINED:
                 raise Widen(names_of[name], end.dtype, end.weak, name)
             case x, ArrayValue() if x is UNDEFINED:
-                rebound[name] = (end.dtype, _known_ahead(interpreter, name, end))
+                rebound[name] = (end.dtype, shape_known_ahead(interpreter, name, end))
             case Static(), Static() if entry.value is end.value or entry.value == end.value:
                 pass
             case Slice(), Slice() if entry == end:
@@ -435,7 +422,7 @@ def _close(
                 )
             case _ if entry is UNDEFINED:
                 pass
-            case _ if lists.is_list(entry) and lists.is_list(end):
+            case _ if identities.is_list(entry) and identities.is_list(end):
                 build.refuse(
                     f"{name} is a list of another length at the end of the loop than at its beginning",
                     "append to one list, or write to an array that is allocated ahead of the loop",
@@ -444,7 +431,7 @@ def _close(
                 build.refuse(f"{name.lstrip('.')} is of another kind at the end of the loop than at its beginning")
 
     names_of = {name: name for name in (*names, *attempt.lists.values())}
-    now = lists.held(interpreter)
+    now = identities.held(interpreter)
     changed = {i for i, value in interpreter.list_heads[-1].items() if i not in heads and now.get(i, value) != value}
     if changed:
         raise lists.Changed(changed)
@@ -452,9 +439,9 @@ def _close(
         end = now.get(identity, head)
         if end is head or end == head:
             inside.steady.add(identity)
-        elif lists.is_alike(head, end):
+        elif identities.is_alike(head, end):
             compare(attempt.lists[identity], head, end)
-        elif not lists.is_list(head):
+        elif not identities.is_list(head):
             build.refuse(
                 f"{attempt.lists[identity]} gets other keys or attributes in a loop",
                 "give it all of them ahead of the loop",
@@ -469,16 +456,16 @@ def _close(
     for name in names:
         entry, end = entries[name], env.get(name, UNDEFINED)
         if getattr(entry, "identity", None) in heads:
-            if not lists.is_same_list(entry, end) and end is not UNDEFINED:
+            if not identities.is_same_list(entry, end) and end is not UNDEFINED:
                 raise _OtherList(name)
             continue
         compare(name, entry, end)
     if rebound:
-        raise _Rebound(rebound, _permuted(interpreter, names, entries, rebound), growths)
-    for var, expr in _in_parallel(build, scalars):
+        raise _Rebound(rebound, permuted(interpreter, names, entries, rebound), growths)
+    for var, expr in in_parallel(build, scalars):
         build.emit(Assign(var, expr))
     mind_aliases(interpreter, arrays, attempt)
-    _exchange(interpreter, arrays, open_heads, attempt)
+    exchange(interpreter, arrays, open_heads, attempt.swapped, attempt.resized)
     known = {root for name in names for root in roots_of_value(build, entries.get(name))}
     known |= {
         root for frame in interpreter.frames for value in frame.env.values() for root in roots_of_value(build, value)
@@ -488,106 +475,8 @@ def _close(
     if left:
         raise Aliased(set(), left)
     for name in names:  # what the next iteration finds, for the test of a while loop
-        if entries[name] is not UNDEFINED and not lists.is_list(entries[name]):
+        if entries[name] is not UNDEFINED and not identities.is_list(entries[name]):
             env[name] = entries[name]
-
-
-def _permuted(interpreter: Interpreter, names: list[str], entries: dict[str, Any], rebound: dict[str, Any]) -> set[str]:
-    """Rebound names that only change places: their memory can be swapped instead of copied."""
-    build = interpreter.build
-    ends = {n: interpreter.env[n].handle for n in rebound if isinstance(interpreter.env.get(n), ArrayValue)}
-    starts = {n: entries[n].handle for n in rebound if isinstance(entries.get(n), ArrayValue)}
-    group = {n for n in rebound if ends.get(n) is not None and starts.get(n) is not None}
-    while True:
-        handles = {starts[n] for n in group}
-        smaller = {n for n in group if ends[n] in handles}
-        if smaller == group:
-            break
-        group = smaller
-    if len({starts[n] for n in group}) < len(group) or len({ends[n] for n in group}) < len(group):
-        return set()
-    for n in group:
-        handle = starts[n]
-        others = [m for frame in interpreter.frames for m, v in frame.env.items() for leaf in value_leaves(v)
-                  if isinstance(leaf, ArrayValue) and m not in group and handle in arrays_of(leaf)]  # fmt: skip
-        views = [a for a, root in build.roots.items() if root == handle.name and a != handle.name]
-        fits = all(map(affine.same, starts[n].dims, ends[n].dims)) and handle.name in build.contiguous
-        fits = fits and starts[n].dtype == ends[n].dtype
-        if others or views or not fits or build.root(handle) != handle.name or build.twins.get(handle.name):
-            return set()
-    return group
-
-
-def _known_ahead(interpreter: Interpreter, name: str, value: ArrayValue) -> tuple[Expr, ...]:
-    for dim in value.dims:
-        for var in variables(dim):
-            if (var in interpreter.build.lower and var not in interpreter.build.known_at_entry) or any(
-                isinstance(s, Assign) and s.var == var for s in statements(tuple(interpreter.build.block))
-            ):
-                interpreter.build.refuse(
-                    f"the shape of {name.lstrip('.')} is only known inside the loop, and it is used after it",
-                    "allocate it ahead of the loop",
-                )
-    return value.dims
-
-
-def _in_parallel(build: Any, pairs: list[tuple[Var, Expr]]) -> list[tuple[Var, Expr]]:
-    """Assignments that all read the old values, in an order that keeps them."""
-    targets = {var for var, _ in pairs}
-    out = []
-    for var, expr in pairs:
-        if variables(expr) & (targets - {var}):
-            expr = build.variable(f"{var.name}_next", expr)
-        out.append((var, expr))
-    return out
-
-
-def _exchange(
-    interpreter: Interpreter,
-    pairs: list[tuple[str, Array, ArrayValue]],
-    open_heads: dict[str, ArrayValue],
-    attempt: Attempt,
-) -> None:
-    """Copy what rebound names hold now into their memory; swap where they only change places."""
-    build = interpreter.build
-    holder = {target: end.handle for name, target, end in pairs if name in attempt.swapped}
-    for target in list(holder):  # cycles, as swaps
-        source = holder[target]
-        if source is None or source not in holder:
-            build.refuse("these arrays change places in a way that depends on the path taken", "copy them instead")
-        if source != target:
-            build.emit(Swap(target, source))
-            for other, wanted in holder.items():
-                if wanted == target and other != target:
-                    holder[other] = source
-            holder[target] = target
-    copies = [(name, target, end) for name, target, end in pairs if name not in attempt.swapped]
-    targets = {target for _, target, _ in copies}
-    for name, target, end in copies:
-        growth = attempt.resized.get(name, {})
-        fixed = [k for k in range(target.ndim) if k not in growth]
-        check_same_shape(interpreter, target.name, *(tuple(v.dims[k] for k in fixed) for v in (target, end)))
-        if growth:
-            resized.check_room(interpreter, open_heads[name], end, growth)
-    held: list[tuple[str, Array, ArrayValue, Array | None]] = []
-    for name, target, end in copies:
-        build.check_fresh(end.element)
-        reads = {a for a in arrays_of(end) if any(build.root(a) == build.root(t) for t in targets)}
-        source = end.handle
-        if source is None or source.name not in build.contiguous or source.name in build.uncertain:
-            build.uncertain.add(target.name)
-        if name in open_heads and resized.is_beginning(interpreter, target, end):
-            source = None
-        elif source is None or reads:  # the source may be a view of what is written
-            source = build.materialize(end, "t", copy=source is not None)
-        held.append((name, target, end, source))
-    for name, target, end, source in held:
-        if name in open_heads:
-            resized.hand_on(interpreter, open_heads[name], end, source, attempt.resized[name])
-        else:
-            assert source is not None
-            build.emit(CopyTo(target, source))
-        build.stale.pop(target.name, None)
 
 
 def settle(interpreter: Interpreter, names: list[str]) -> dict[str, Any]:
@@ -598,19 +487,8 @@ def settle(interpreter: Interpreter, names: list[str]) -> dict[str, Any]:
     return found
 
 
-def check_same_shape(interpreter: Interpreter, name: str, first: tuple[Expr, ...], then: tuple[Expr, ...]) -> None:
-    build = interpreter.build
-    for x, y in zip(first, then, strict=True):
-        gap = affine.difference(x, y)
-        if gap is None:
-            message = "an array changes its length from {} to {} in a loop, which is not supported" + place(build.span)
-            build.emit(If(Call("ne", (x, y), BOOL), (Raise("RuntimeShapeError", message, (x, y)),)))
-        elif gap:
-            build.refuse(f"{name} changes its shape from one iteration to the next")
-
-
 def save(interpreter: Interpreter) -> Any:
-    return interpreter.build.save(), [(frame, dict(frame.env)) for frame in lists.frames_of(interpreter)]
+    return interpreter.build.save(), [(frame, dict(frame.env)) for frame in identities.frames_of(interpreter)]
 
 
 def restore(interpreter: Interpreter, saved: Any) -> None:

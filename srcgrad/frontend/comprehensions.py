@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..ir import affine
 from ..ir.nodes import INT64, Assign, Call, Const, Expr, For, Stmt, Store, Var
 from ..ir.walk import statements, variables
-from . import expressions, lists
+from . import expressions, lists, operators
 from .values import (
     ArrayValue,
     Indexed,
@@ -73,7 +73,7 @@ def _unrolled(interpreter: Interpreter, node: Any, level: int, items: list[Any])
     saved = dict(interpreter.env)
     for item in items:
         interpreter.assign(generator.target, item, len(interpreter.build.block))
-        kept = [expressions.static_truth(expressions.evaluate(interpreter, test)) for test in generator.ifs]
+        kept = [operators.static_truth(expressions.evaluate(interpreter, test)) for test in generator.ifs]
         if None in kept:
             interpreter.build.refuse("the condition of a comprehension must be known when the function is compiled")
         if not all(kept):
@@ -130,7 +130,7 @@ def filled(interpreter: Interpreter, name: str, count: Expr, element: Callable[[
     with build.nested(block):
         made = element(index, block)
         row = lists.row_of(interpreter, made)
-        value = made if isinstance(made, Scalar) else expressions.as_array(interpreter, made)
+        value = made if isinstance(made, Scalar) else operators.as_array(interpreter, made)
     interpreter.env.clear()
     interpreter.env.update(saved)
     dims = value.dims if isinstance(value, ArrayValue) else ()

@@ -27,7 +27,7 @@ from ..ir.nodes import (
     While,
 )
 from ..ir.walk import is_constant
-from . import expressions, lists
+from . import expressions, lists, operators
 from .aliases import HELD
 from .branches import branch
 from .carried import repeat, restore, save, settle
@@ -217,12 +217,12 @@ def while_loop(interpreter: Interpreter, node: ast.While) -> None:
         head: list[Stmt] = []
         saved = save(interpreter)
         with build.into(head):
-            condition = expressions.truth(interpreter, expressions.evaluate(interpreter, test))
+            condition = operators.truth(interpreter, expressions.evaluate(interpreter, test))
         simple = not head
         if not simple:  # the test needs statements of its own: they run ahead of the loop, and at its end
             restore(interpreter, saved)
             changing = settle(interpreter, names)
-            condition = expressions.truth(interpreter, expressions.evaluate(interpreter, test))
+            condition = operators.truth(interpreter, expressions.evaluate(interpreter, test))
             condition = build.variable("running", condition)
             build.mutable.add(condition)
             interpreter.env.update(changing)
@@ -234,7 +234,7 @@ def while_loop(interpreter: Interpreter, node: ast.While) -> None:
             if not simple:
                 interpreter.at(node.test)
                 settle(interpreter, names)
-                again = expressions.truth(interpreter, expressions.evaluate(interpreter, test))
+                again = operators.truth(interpreter, expressions.evaluate(interpreter, test))
                 build.emit(Assign(condition, again))  # type: ignore[arg-type]
         return While(trip, condition, tuple(block))
 

@@ -15,7 +15,7 @@ from ..ir.nodes import (
     Raise,
     Stmt,
 )
-from . import expressions
+from . import expressions, operators
 from .values import (
     ArrayValue,
     Scalar,
@@ -81,10 +81,10 @@ def message_of(interpreter: Interpreter, node: ast.expr) -> tuple[str, list[Expr
 
 def assertion(interpreter: Interpreter, node: ast.Assert) -> None:
     test = expressions.evaluate(interpreter, node.test)
-    known = expressions.static_truth(test)
+    known = operators.static_truth(test)
     if known:
         return
-    condition = expressions.truth(interpreter, test) if known is None else None
+    condition = operators.truth(interpreter, test) if known is None else None
     block: list[Stmt] = []
     with interpreter.build.nested(block):
         message, values = message_of(interpreter, node.msg) if node.msg is not None else ("", [])

@@ -12,15 +12,13 @@ import numpy as np
 from ..errors import ArgumentError
 from ..ir import affine
 from ..ir.nodes import BOOL, INT64, Alloc, Axis, Call, Const, Expr, Stmt, Var
-from ..ir.walk import is_constant, loads, statements, variables, written
-from ..rules.names import OPERATORS as ARITHMETIC
-from . import calls, lists, records
-from .arithmetic import cast, elementwise
+from ..ir.walk import loads, statements, variables, written
+from . import attributes, calls, lists, operators, records
+from .arithmetic import cast
 from .builder import Builder
 from .comprehensions import comprehension
-from .numpy import grids, indexing, products
+from .numpy import grids, indexing
 from .recursion import NotYetKnown
-from .types import RecordKind
 from .values import (
     ArrayValue,
     Closure,
@@ -43,7 +41,6 @@ from .values import (
 if TYPE_CHECKING:
     from .interpret import Interpreter
 
-OPERATORS: dict[type[ast.AST], str] = {**ARITHMETIC, ast.MatMult: "matmul"}
 EXPRESSION_WORDS: dict[type[ast.AST], str] = {
     ast.Set: "a set", ast.SetComp: "a set comprehension",
     ast.Yield: "yield", ast.YieldFrom: "yield", ast.Await: "await",
@@ -60,9 +57,9 @@ def evaluate(interpreter: Interpreter, node: ast.expr) -> Any:
         case ast.BinOp(left=left, op=op, right=right):
             x, y = evaluate_all(interpreter, [left, right])
             interpreter.at(node)
-            return binary(interpreter, OPERATORS[type(op)], x, y)
+            return operators.binary(interpreter, operators.OPERATORS[type(op)], x, y)
         case ast.UnaryOp(op=op, operand=operand):
-            return unary(interpreter, op, evaluate(interpreter, operand))
+            return operators.unary(interpreter, op, evaluate(interpreter, operand))
         case ast.BoolOp(op=op, values=values):
             return boolean(interpreter, isinstance(op, ast.And), values)
         case ast.Compare():
@@ -74,7 +71,7 @@ def evaluate(interpreter: Interpreter, node: ast.expr) -> Any:
         case ast.Attribute(value=value, attr=name):
             owner = evaluate(interpreter, value)
             interpreter.at(node)
-            return calls.attribute(interpreter, owner, name)
+            return attributes.attribute(interpreter, owner, name)
         case ast.Subscript(value=value, slice=items):
             owner = evaluate(interpreter, value)
             return subscripted(interpreter, node, owner, items)
@@ -212,118 +209,7 @@ def element(value: ArrayValue, index: Expr) -> Any:
     return inner if inner.dims else Scalar(inner.element)
 
 
-# --------------------------------------------------------------------------------------------------- operators
-
-
-def binary(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
-    build = interpreter.build
-    if op == "matmul":
-        return products.matrix_product(build, x, y, name="@")
-    if isinstance(x, (TupleValue, Items)) or isinstance(y, (TupleValue, Items)):
-        return _tuple_arithmetic(interpreter, op, x, y)
-    if isinstance(x, Static) and isinstance(y, Static):
-        try:
-            return constant(calls.PYTHON_OPERATORS[op](x.value, y.value))
-        except Exception as problem:  # the user's own program fails here
-            return build.refuse(str(problem))
-    if (isinstance(x, Static) and isinstance(x.value, (str, bytes))) or (
-        isinstance(y, Static) and isinstance(y.value, str)
-    ):
-        return _text_arithmetic(interpreter, op, x, y)
-    if op == "pow" and all(isinstance(v, Scalar) and v.weak and v.dtype.kind in "iu" for v in (x, y)):
-        exponent = static_int(y)
-        if exponent is None and not build.is_at_least(y.expr, 0):
-            build.refuse("an int to the power of an int that may be negative is an int or a float", "use float(base)")
-        if exponent is not None and exponent < 0:
-            x = Scalar(cast(x.expr, np.dtype(np.float64)), weak=True)
-    if op in ("div", "floordiv", "mod") and isinstance(y, Scalar) and y.is_constant and y.weak and y.value == 0:
-        if isinstance(x, Scalar) and x.weak:
-            build.refuse("division by zero")
-    return elementwise(build, op, (x, y), python=True)
-
-
-def _text_arithmetic(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
-    """ "-" * 10, "n = %d" % n: of numbers that are only known at run time, a message shows the place."""
-    values = [plain(value) for value in (x, y)]
-    try:
-        return constant(calls.PYTHON_OPERATORS[op](*values))
-    except Exception as problem:
-        if op == "mod":
-            return Static(x.value)
-        return interpreter.build.refuse(str(problem), error=ArgumentError)
-
-
-def as_array(interpreter: Interpreter, value: Any) -> Any:
-    if isinstance(value, TupleValue):
-        from .numpy.creation import array_of
-
-        return array_of(interpreter.build, lists.as_values(interpreter, value), None)
-    return lists.as_values(interpreter, value)
-
-
-def _tuple_arithmetic(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
-    if records.is_dict(x) and records.is_dict(y) and op == "bitor":
-        return new_dict(records.as_dict(x) | records.as_dict(y))
-    if isinstance(x, TupleValue) and isinstance(y, TupleValue) and op == "add":
-        return new_list(x.items + y.items) if x.kind is list else TupleValue(x.items + y.items, x.kind)
-    if op == "mul" and not isinstance(x, ArrayValue) and not isinstance(y, ArrayValue):
-        parts, count = (x, y) if isinstance(x, (TupleValue, Items)) else (y, x)
-        number = static_int(count)
-        if number is not None and isinstance(parts, TupleValue):
-            items = parts.items * number
-            return new_list(items) if parts.kind is list else TupleValue(items, parts.kind)
-        if isinstance(count, Scalar) and isinstance(parts, TupleValue) and parts.kind is list:
-            return lists.repeated(interpreter, parts, count)
-    if isinstance(x, ArrayValue) or isinstance(y, ArrayValue):
-        return elementwise(interpreter.build, op, [as_array(interpreter, v) for v in (x, y)], python=True)
-    for value in (x, y):
-        if records.is_dict(value) or records.is_record(value):
-            what = "a dict" if records.is_dict(value) else f"a {value.kind.cls.__name__}"
-            interpreter.build.refuse(f"{op} is not defined on {what}", "compute with its items", error=ArgumentError)
-    return interpreter.build.refuse(f"{op} is not defined on these tuples", "make an array of them:  np.array(t)")
-
-
-def unary(interpreter: Interpreter, op: ast.unaryop, value: Any) -> Any:
-    if isinstance(op, ast.Not):
-        known = static_truth(value)
-        if known is not None:
-            return constant(not known)
-        return Scalar(Call("not", (truth(interpreter, value),), BOOL), weak=True)
-    name = OPERATORS[type(op)]
-    if isinstance(value, Scalar) and value.dtype == BOOL and value.weak and name != "invert":
-        value = Scalar(cast(value.expr, INT64), weak=True)
-    return elementwise(interpreter.build, name, (as_array(interpreter, value),), python=True)
-
-
-def truth(interpreter: Interpreter, value: Any) -> Expr:
-    """The condition that a value is when tested."""
-    known = static_truth(value)
-    if known is not None:
-        return Const(known, BOOL)
-    if isinstance(value, Items):
-        return Call("ne", (value.length, affine.ZERO), BOOL)
-    if isinstance(value, ArrayValue) and all(is_constant(d, 1) for d in value.dims):
-        value = Scalar(value.at([affine.ZERO] * value.ndim))
-    if not isinstance(value, Scalar):
-        what = "an array" if isinstance(value, ArrayValue) else "this value"
-        interpreter.build.refuse(f"the truth value of {what} is ambiguous", "use .any() or .all()", error=ArgumentError)
-    if value.dtype == BOOL:
-        return value.expr
-    return Call("ne", (value.expr, Const(value.dtype.type(0).item(), value.dtype)), BOOL)
-
-
-def static_truth(value: Any) -> bool | None:
-    """Whether a value is true, where that is known now."""
-    match value:
-        case Scalar(expr=Const(value=number)):
-            return bool(number)
-        case Static(value=item):
-            return None if getattr(item, "depends_on_path", False) else bool(item)
-        case TupleValue(items=items, kind=kind):
-            return bool(items) or isinstance(kind, RecordKind)
-        case Closure():
-            return True
-    return None
+# --------------------------------------------------------------------------------------- conditions and choices
 
 
 def boolean(interpreter: Interpreter, is_and: bool, nodes: list[ast.expr]) -> Any:
@@ -332,8 +218,8 @@ def boolean(interpreter: Interpreter, is_and: bool, nodes: list[ast.expr]) -> An
     if len(nodes) == 1:
         return first
     if isinstance(first, Items):  # `if ys and …`: whether it has items is what counts
-        first = Scalar(truth(interpreter, first), weak=True)
-    known = static_truth(first)
+        first = Scalar(operators.truth(interpreter, first), weak=True)
+    known = operators.static_truth(first)
     if known is not None:
         return boolean(interpreter, is_and, nodes[1:]) if known == is_and else first
     rest: list[Stmt] = []
@@ -345,7 +231,7 @@ def boolean(interpreter: Interpreter, is_and: bool, nodes: list[ast.expr]) -> An
     if not rest and isinstance(first, Scalar) and isinstance(other, Scalar):
         if first.dtype == other.dtype == BOOL:
             return Scalar(Call("and" if is_and else "or", (first.expr, other.expr), BOOL), first.weak and other.weak)
-    return choose_value(interpreter, truth(interpreter, first), nodes, first, is_and)
+    return choose_value(interpreter, operators.truth(interpreter, first), nodes, first, is_and)
 
 
 def choose_value(interpreter: Interpreter, condition: Expr, nodes: list[ast.expr], first: Any, is_and: bool) -> Any:
@@ -377,17 +263,19 @@ def comparison(interpreter: Interpreter, node: ast.Compare) -> Any:
     if len(node.ops) == 1 or all(_is_simple(o) for o in operands[2:]):
         values = evaluate_all(interpreter, operands)
         interpreter.at(node)
-        results = [_compare(interpreter, op, x, y) for op, x, y in zip(node.ops, values, values[1:], strict=False)]
+        results = [
+            operators.compare(interpreter, op, x, y) for op, x, y in zip(node.ops, values, values[1:], strict=False)
+        ]
         out = results[0]
         for result in results[1:]:
-            if static_truth(out) is False:
+            if operators.static_truth(out) is False:
                 return out
-            if static_truth(out) is True:
+            if operators.static_truth(out) is True:
                 out = result
-            elif static_truth(result) is None:
-                conditions = (truth(interpreter, out), truth(interpreter, result))
+            elif operators.static_truth(result) is None:
+                conditions = (operators.truth(interpreter, out), operators.truth(interpreter, result))
                 out = Scalar(Call("and", conditions, BOOL), weak=True)
-            elif static_truth(result) is False:
+            elif operators.static_truth(result) is False:
                 out = result
         return out
     pairs = [
@@ -402,87 +290,12 @@ def _is_simple(node: ast.expr) -> bool:
     return all(isinstance(part, kinds) for part in ast.walk(node))
 
 
-def _compare(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
-    if isinstance(op, (ast.Is, ast.IsNot)):
-        same = isinstance(x, Static) and isinstance(y, Static) and x.value is y.value
-        if isinstance(x, Scalar) and isinstance(y, Scalar) and not (x.is_constant and y.is_constant):
-            interpreter.build.refuse("`is` compares objects, not numbers", "use ==")
-        if isinstance(x, Scalar) and isinstance(y, Scalar):
-            same = x.value is y.value
-        return constant(same == isinstance(op, ast.Is))
-    if isinstance(op, (ast.In, ast.NotIn)):
-        return _membership(interpreter, op, x, y)
-    if isinstance(x, (Static, TupleValue)) or isinstance(y, (Static, TupleValue)):
-        return _static_comparison(interpreter, op, x, y)
-    return elementwise(interpreter.build, OPERATORS[type(op)], (x, y), python=True)
-
-
-def _static_comparison(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
-    if isinstance(x, TupleValue) and isinstance(y, TupleValue) and isinstance(op, (ast.Eq, ast.NotEq)):
-        if len(x.items) != len(y.items):
-            return constant(isinstance(op, ast.NotEq))
-        parts = [_compare(interpreter, ast.Eq(), a, b) for a, b in zip(x.items, y.items, strict=False)]
-        out: Expr = Const(True, BOOL)
-        for part in parts:
-            condition = truth(interpreter, part)
-            if is_constant(condition, True):
-                continue
-            if is_constant(condition, False):
-                out = condition
-                break
-            out = condition if is_constant(out, True) else Call("and", (out, condition), BOOL)
-        result = Scalar(out, weak=True)
-        return result if isinstance(op, ast.Eq) else unary(interpreter, ast.Not(), result)
-    if isinstance(x, ArrayValue) or isinstance(y, ArrayValue):
-        return elementwise(
-            interpreter.build, OPERATORS[type(op)], [as_array(interpreter, v) for v in (x, y)], python=True
-        )
-    try:
-        return constant(bool(calls.PYTHON_OPERATORS[OPERATORS[type(op)]](plain(x), plain(y))))
-    except TypeError as problem:
-        return interpreter.build.refuse(str(problem), error=ArgumentError)
-
-
-def _membership(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
-    if isinstance(y, Static):
-        found: Any = constant(plain(x) in y.value)
-    elif records.is_dict(y):
-        found = constant(records.key_of(interpreter, x) in y.kind.keys)
-    elif isinstance(y, TupleValue):
-        found = constant(False)
-        for item in y.items:
-            same = _compare(interpreter, ast.Eq(), x, item)
-            if static_truth(same) is True:
-                found = same
-                break
-            if static_truth(same) is None:
-                condition = truth(interpreter, same)
-                found = Scalar(
-                    condition if static_truth(found) is False else Call("or", (found.expr, condition), BOOL), True
-                )
-    else:
-        return interpreter.build.refuse("`in` needs a tuple or a list here")
-    return found if isinstance(op, ast.In) else unary(interpreter, ast.Not(), found)
-
-
-def plain(value: Any) -> Any:
-    """The Python object behind a value that is known."""
-    match value:
-        case Static(value=item):
-            return item
-        case Scalar(expr=Const(value=number)):
-            return number
-        case TupleValue(items=items, kind=kind):
-            return kind(plain(item) for item in items) if kind in (tuple, list) else tuple(plain(i) for i in items)
-    return value
-
-
 def conditional(interpreter: Interpreter, node: ast.IfExp) -> Any:
     test = evaluate(interpreter, node.test)
-    known = static_truth(test)
+    known = operators.static_truth(test)
     if known is not None:
         return evaluate(interpreter, node.body if known else node.orelse)
-    condition = truth(interpreter, test)
+    condition = operators.truth(interpreter, test)
     sides: list[tuple[list[Stmt], Any]] = []
     saved = interpreter.build.save()
     env = dict(interpreter.env)
@@ -531,7 +344,7 @@ def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items
             is_tuple = len(index) != 1 or isinstance(items, ast.Tuple)
             return grids.BY_SUBSCRIPT[id(owner.value)](interpreter.build, tuple(index) if is_tuple else index)
         try:
-            return constant(owner.value[plain(index[0])])
+            return constant(owner.value[operators.plain(index[0])])
         except Exception as problem:
             return interpreter.build.refuse(f"{type(problem).__name__}: {problem}")
     if not isinstance(owner, ArrayValue):
@@ -559,7 +372,7 @@ def _tuple_item(interpreter: Interpreter, owner: TupleValue, index: list[Any]) -
     number = static_int(item)
     if number is None:
         if isinstance(item, Scalar) and owner.items and all(isinstance(v, Scalar) for v in owner.items):
-            array = as_array(interpreter, owner)
+            array = operators.as_array(interpreter, owner)
             value = element(array, cast(item.expr, INT64))
             return Scalar(value.expr, all(v.weak for v in owner.items))
         return interpreter.build.refuse(

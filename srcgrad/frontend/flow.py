@@ -25,10 +25,9 @@ def structured(node: ast.FunctionDef | ast.Lambda) -> Statements:
     """The body of a function, with its result in `.result` at the end."""
     if isinstance(node, ast.Lambda):
         return [_assign(RESULT, node.body, node.body)]
-    body = copy.deepcopy(node.body)
-    last = body[-1]
+    last = node.body[-1]
     end = ast.copy_location(ast.Return(ast.copy_location(ast.Constant(None), last)), last)
-    return _Flow().function([*body, end])
+    return _Flow().function([*node.body, end])  # new loops and branches: what is noted on them is this call's own
 
 
 class _Flow:

@@ -23,6 +23,7 @@ from ..ir import affine
 from ..ir.nodes import BOOL, AddTo, Alloc, Array, Assign, Call, Const, Dim, Expr, If, Invoke, Raise, Span, Stmt, Var
 from ..ir.walk import loads, map_expressions, statements, substitute, variables
 from . import (
+    attributes,
     branches,
     calls,
     calls_of_own,
@@ -32,8 +33,10 @@ from . import (
     exceptions,
     expressions,
     flow,
+    identities,
     lists,
     liveness,
+    operators,
     records,
     recursion,
 )
@@ -239,7 +242,7 @@ class Interpreter:
                 owner, index = expressions.evaluate(self, base), expressions.evaluate(self, items)
                 if records.is_dict(owner):
                     records.remove(self, owner, records.key_of(self, index))
-                elif lists.is_list(owner):
+                elif identities.is_list(owner):
                     lists.method(self, owner, "pop", [index])
                 else:
                     self.build.refuse("only names, and items of lists and dicts, can be deleted")
@@ -522,17 +525,17 @@ class Interpreter:
             self.build.refuse("an element of a list can only be assigned at a constant index")
         assert at is not None
         if op is not None:
-            value = expressions.binary(self, op, owner.items[at], value)
+            value = operators.binary(self, op, owner.items[at], value)
         parts = list(owner.items)
         parts[at] = self.bind_item(name, value)
-        lists.change(self, owner.identity, replace(owner, items=tuple(parts)))
+        identities.change(self, owner.identity, replace(owner, items=tuple(parts)))
 
     def store_attribute(self, target: ast.Attribute, value: Any, op: str | None = None) -> None:
         """owner.name = value"""
         owner = expressions.evaluate(self, target.value)
         self.at(target)
         if isinstance(owner, ArrayValue):
-            part = calls.attribute(self, owner, target.attr)
+            part = attributes.attribute(self, owner, target.attr)
             if op is None and isinstance(part, Flat):
                 indexing.write_flat(self.build, part, [Static(Ellipsis)], value, None)
             else:
@@ -540,7 +543,7 @@ class Interpreter:
             return
         if not records.is_record(owner):
             self.build.refuse("only attributes of objects that are made in the function can be assigned to")
-        current = calls.attribute(self, owner, target.attr) if op else None
+        current = attributes.attribute(self, owner, target.attr) if op else None
         self.put(owner, target.attr, current, value, op)
 
     def put(self, owner: TupleValue, key: Any, current: Any, value: Any, op: str | None) -> None:
@@ -549,24 +552,24 @@ class Interpreter:
             if isinstance(current, ArrayValue):
                 self.update(current, value, op)
                 return
-            if lists.is_list(current) and op == "add":
+            if identities.is_list(current) and op == "add":
                 lists.method(self, current, "extend", [value])
                 return
-            value = expressions.binary(self, op, current, value)
+            value = operators.binary(self, op, current, value)
         records.store(self, owner, key, value, "assigning to it")
 
     def augment(self, stmt: ast.AugAssign) -> None:
-        op = expressions.OPERATORS[type(stmt.op)]
+        op = operators.OPERATORS[type(stmt.op)]
         mark = len(self.build.block)
         if isinstance(stmt.target, ast.Name):
             current = expressions.evaluate(self, ast.copy_location(ast.Name(stmt.target.id, ast.Load()), stmt.target))
             value = expressions.evaluate(self, stmt.value)
             if isinstance(current, ArrayValue):
                 self.update(current, value, op)
-            elif lists.is_list(current) and op == "add":
+            elif identities.is_list(current) and op == "add":
                 lists.method(self, current, "extend", [value])
             else:
-                self.bind(stmt.target.id, expressions.binary(self, op, current, value), mark)
+                self.bind(stmt.target.id, operators.binary(self, op, current, value), mark)
             return
         if isinstance(stmt.target, ast.Attribute):
             value = expressions.evaluate(self, stmt.value)

@@ -12,7 +12,7 @@ many as there can be.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ import numpy as np
 from ..ir import affine
 from ..ir.nodes import INT64, Array, Assign, Axis, Call, Const, Expr, Load, Store, Var
 from ..ir.walk import statements, variables
-from . import expressions
+from . import expressions, identities, operators
 from .aliases import note_twins
 from .arithmetic import cast
 from .values import NONE, ArrayValue, Indexed, Items, Range, Scalar, TupleValue, axes, new_list, static_int, whole
@@ -30,96 +30,6 @@ if TYPE_CHECKING:
     from .interpret import Interpreter
 
 ITS_ITEMS = "write  ys[i] = y  to an array that is allocated ahead of the loop"
-
-
-# ---------------------------------------------------------------------------------------- one list, many names
-
-
-def frames_of(interpreter: Interpreter) -> Iterator[Any]:
-    """The frames of all calls under way, and those that their functions were defined in."""
-    seen: set[int] = set()
-    for frame in interpreter.frames:
-        inner: Any = frame
-        while inner is not None and id(inner) not in seen:
-            seen.add(id(inner))
-            yield inner
-            inner = inner.parent
-
-
-def held(interpreter: Interpreter) -> dict[object, Any]:
-    """Every list that was made here and is held somewhere, by its identity."""
-    out: dict[object, Any] = {}
-
-    def visit(value: Any) -> None:
-        if isinstance(value, (TupleValue, Items)) and value.identity is not None:
-            out[value.identity] = value
-        if isinstance(value, TupleValue):
-            for item in value.items:
-                visit(item)
-
-    for frame in frames_of(interpreter):
-        for value in frame.env.values():
-            visit(value)
-    return out
-
-
-def change(interpreter: Interpreter, identity: object, new: Any) -> None:
-    """Put what a list is now in its place, wherever it is held."""
-
-    def changed(value: Any) -> Any:
-        if isinstance(value, (TupleValue, Items)) and value.identity is identity:
-            return new
-        if isinstance(value, TupleValue):
-            items = tuple(map(changed, value.items))
-            return value if all(map(_is, items, value.items)) else replace(value, items=items)
-        return value
-
-    for frame in frames_of(interpreter):
-        for name, value in frame.env.items():
-            frame.env[name] = changed(value)
-
-
-def _is(x: Any, y: Any) -> bool:
-    return x is y
-
-
-def is_same_list(x: Any, y: Any) -> bool:
-    """Are these two states of one list?"""
-    lists = (TupleValue, Items)
-    return isinstance(x, lists) and isinstance(y, lists) and x.identity is not None and x.identity is y.identity
-
-
-def is_list(value: Any) -> bool:
-    return isinstance(value, Items) or (isinstance(value, TupleValue) and value.kind is list)
-
-
-def is_alike(x: Any, y: Any) -> bool:
-    """Are these groups of as many items, under the same names?"""
-    return isinstance(x, TupleValue) and isinstance(y, TupleValue) and len(x.items) == len(y.items) and x.kind == y.kind
-
-
-def name_of(interpreter: Interpreter, identity: object) -> str:
-    """What to call a list: the first name for it."""
-    for frame in reversed(list(frames_of(interpreter))):
-        for name, value in frame.env.items():
-            if getattr(value, "identity", None) is identity:
-                return name if frame is interpreter.frame else f"{name}_items"
-    return "items"
-
-
-def holders(env: dict[str, Any], identity: object) -> int:
-    """How many names stand for a list."""
-    return sum(getattr(value, "identity", None) is identity for value in env.values())
-
-
-def identity_of_either(interpreter: Interpreter, name: str, x: Any, y: Any) -> object | None:
-    """The identity of a list that is one of two by the path taken: None if it can't be told who else holds it."""
-    if x.identity is y.identity:
-        return x.identity
-    if x.identity is None or y.identity is None:
-        return None
-    alone = all(holders(env, value.identity) <= 1 for env in interpreter.branch_envs for value in (x, y))
-    return object() if alone else None
 
 
 # ---------------------------------------------------------------------------------------------------- methods
@@ -132,7 +42,7 @@ def method(interpreter: Interpreter, owner: TupleValue | Items, name: str, args:
     if name not in CHANGES:
         build.refuse(f"the list method .{name} is not supported", "build the list in another way")
     result, new = CHANGES[name](interpreter, owner, *args)
-    change(interpreter, owner.identity, new)
+    identities.change(interpreter, owner.identity, new)
     return result
 
 
@@ -150,9 +60,9 @@ def extends(interpreter: Interpreter, target: str, value: ast.expr) -> bool:
     match value:
         case ast.BinOp(left=ast.Name(id=name), op=ast.Add(), right=ast.List() as more) if name == target:
             owner: Any = interpreter.env.get(name)
-            if not is_list(owner) or owner.identity is None:
+            if not identities.is_list(owner) or owner.identity is None:
                 return False
-            if sum(holders(frame.env, owner.identity) for frame in frames_of(interpreter)) != 1:
+            if sum(identities.holders(frame.env, owner.identity) for frame in identities.frames_of(interpreter)) != 1:
                 return False
             method(interpreter, owner, "extend", [expressions.evaluate(interpreter, more)])
             return True
@@ -303,7 +213,7 @@ def put(interpreter: Interpreter, rows: Array, place: Expr, item: Any) -> None:
     if isinstance(item, Scalar):
         build.emit(Store(rows, (place,), cast(item.expr, rows.dtype)))
         return
-    value = array_of_items(interpreter, item) if isinstance(item, Items) else expressions.as_array(interpreter, item)
+    value = array_of_items(interpreter, item) if isinstance(item, Items) else operators.as_array(interpreter, item)
     build.check_fresh(value.element)
     place = build.capture(place, "k")
     build.each(value.dims, lambda index: Store(rows, (place, *index), cast(value.at(index), rows.dtype)))
@@ -332,7 +242,7 @@ def store(interpreter: Interpreter, owner: Items, index: Any, value: Any, op: st
     from .numpy import indexing
 
     if op is not None:
-        value = expressions.binary(interpreter, op, subscripted(interpreter, owner, index), value)
+        value = operators.binary(interpreter, op, subscripted(interpreter, owner, index), value)
     row = common_row(interpreter, [*row_of_list(interpreter, owner), row_of(interpreter, value)])
     if row.dtype != owner.rows.dtype or row.weak != owner.weak:
         check_own(interpreter, owner, "assigning to an item")
@@ -340,7 +250,7 @@ def store(interpreter: Interpreter, owner: Items, index: Any, value: Any, op: st
             raise Grows(owner.identity, row, None if owner.has_room else affine.ZERO)
         rows = with_room(interpreter, owner.rows.name, owner, row, owner.most)
         owner = replace(owner, rows=rows, weak=row.weak)
-        change(interpreter, owner.identity, owner)
+        identities.change(interpreter, owner.identity, owner)
     target = indexing.subscript(interpreter.build, array_of_items(interpreter, owner), [index])
     indexing.write(interpreter.build, target, as_values(interpreter, value))
 
@@ -395,7 +305,7 @@ def repeated(interpreter: Interpreter, value: TupleValue, count: Scalar) -> Item
     times = build.pin(affine.maximum(build.pin(cast(count.expr, INT64)), affine.ZERO))
     rows = build.allocate("items", row.dtype, (affine.mul(times, affine.integer(size)), *row.dims))
     for k, item in enumerate(value.items):
-        part = expressions.as_array(interpreter, item) if not isinstance(item, Scalar) else ArrayValue((), item.expr)
+        part = operators.as_array(interpreter, item) if not isinstance(item, Scalar) else ArrayValue((), item.expr)
         held = whole(build.materialize(part, "t")) if part.ndim else part
         place = lambda i, k=k: affine.add(affine.mul(i, affine.integer(size)), affine.integer(k))
         store = lambda index, v=held, at=place: Store(

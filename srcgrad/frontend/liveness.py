@@ -22,12 +22,16 @@ def annotate(body: Sequence[ast.stmt], results: Iterable[str]) -> None:
 def assigned(body: Sequence[ast.stmt]) -> Names:
     """The names that a block binds (not those of functions nested in it)."""
     out: set[str] = set()
-    for stmt in body:
-        for node in _walk(stmt):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+    waiting: list[ast.AST] = list(body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Name):
+            if isinstance(node.ctx, ast.Store):
                 out.add(node.id)
-            elif isinstance(node, ast.FunctionDef):
-                out.add(node.name)
+        elif isinstance(node, ast.FunctionDef):
+            out.add(node.name)
+        elif not isinstance(node, (ast.Constant, ast.Lambda, ast.ListComp, ast.GeneratorExp)):
+            waiting += ast.iter_child_nodes(node)
     return frozenset(out)
 
 
@@ -43,14 +47,6 @@ def without_targets(body: Sequence[ast.stmt]) -> list[ast.stmt]:
             case _:
                 out.append(stmt)
     return out
-
-
-def _walk(node: ast.AST) -> Iterable[ast.AST]:
-    yield node
-    if isinstance(node, (ast.FunctionDef, ast.Lambda, ast.ListComp, ast.GeneratorExp)):
-        return
-    for child in ast.iter_child_nodes(node):
-        yield from _walk(child)
 
 
 def _reads(*nodes: ast.AST | None) -> Names:

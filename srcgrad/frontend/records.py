@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError
-from . import calls, expressions, lists
+from . import calls, expressions, identities, lists, operators
 from .types import DictKind, RecordKind
 from .values import NONE, Bound, Static, TupleValue, constant, new_dict
 
@@ -34,7 +34,7 @@ def as_dict(value: TupleValue) -> dict[Any, Any]:
 
 def key_of(interpreter: Interpreter, value: Any) -> Any:
     """A key, which must be known."""
-    key = expressions.plain(value)
+    key = operators.plain(value)
     if not isinstance(key, (str, int)):
         interpreter.build.refuse("the keys of a dict are strings or integers that are known when f is compiled")
     return key
@@ -60,7 +60,7 @@ def store(interpreter: Interpreter, owner: TupleValue, key: Any, value: Any, wha
     hint = f"{key}" if isinstance(key, str) and key.isidentifier() else "t"
     items = as_dict(owner) | {key: interpreter.bind_item(hint, value)}
     assert owner.identity is not None
-    lists.change(interpreter, owner.identity, with_items(owner, items))
+    identities.change(interpreter, owner.identity, with_items(owner, items))
 
 
 def made_of(interpreter: Interpreter, parts: list[Any], more: dict[str, Any]) -> TupleValue:
@@ -110,7 +110,7 @@ def method(interpreter: Interpreter, owner: TupleValue, name: str, args: list[An
 
 
 def _now(interpreter: Interpreter, owner: TupleValue) -> TupleValue:
-    return lists.held(interpreter).get(owner.identity, owner)
+    return identities.held(interpreter).get(owner.identity, owner)
 
 
 def remove(interpreter: Interpreter, owner: TupleValue, key: Any) -> None:
@@ -120,7 +120,7 @@ def remove(interpreter: Interpreter, owner: TupleValue, key: Any) -> None:
         interpreter.build.refuse(f"KeyError: {key!r}")
     assert owner.identity is not None
     items = {k: v for k, v in as_dict(owner).items() if k != key}
-    lists.change(interpreter, owner.identity, with_items(owner, items))
+    identities.change(interpreter, owner.identity, with_items(owner, items))
 
 
 # ----------------------------------------------------------------------------------------------------- objects

@@ -37,6 +37,11 @@ def _order(term: Expr) -> str:
     return repr(term)
 
 
+def lead(x: Expr, y: Expr) -> tuple[Terms, int]:
+    """x - y, as `affine` would give it."""
+    return _combine(x, y, -1)
+
+
 @lru_cache(maxsize=65536)
 def _combine(x: Expr, y: Expr, factor: int) -> tuple[Terms, int]:
     terms_x, constant_x = affine(x)
@@ -64,14 +69,17 @@ def from_affine(terms: Terms, constant: int) -> Expr:
     return out
 
 
+@lru_cache(maxsize=65536)
 def normal(expr: Expr) -> Expr:
     return from_affine(*affine(expr)) if expr.dtype == INT64 else expr
 
 
+@lru_cache(maxsize=65536)
 def add(x: Expr, y: Expr) -> Expr:
     return from_affine(*_combine(x, y, 1))
 
 
+@lru_cache(maxsize=65536)
 def sub(x: Expr, y: Expr) -> Expr:
     return from_affine(*_combine(x, y, -1))
 

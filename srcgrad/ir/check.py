@@ -11,7 +11,6 @@ from .nodes import (
     Array,
     Assign,
     Axis,
-    Block,
     Call,
     Cotangent,
     Expr,
@@ -36,7 +35,7 @@ from .nodes import (
     leaves,
 )
 from .show import _lines, text
-from .walk import arrays_read, expressions, statements, subexpressions, written
+from .walk import arrays_read, blocks, expressions, remembered, statements, subexpressions, written
 
 # The nodes that a pass takes away: after it they are an error.
 GONE_AFTER: dict[str, tuple[type, ...]] = {
@@ -54,31 +53,37 @@ class BrokenIR(AssertionError):
 
 def check(function: Function, after: str) -> Function:
     """The function itself, if it is well formed."""
-    gone = GONE_AFTER.get(after, ())
-    illegal = {Axis, *gone}
+    illegal = frozenset((Axis, *GONE_AFTER.get(after, ())))
     bound = {p.name for p in function.params}
     bound |= {p.top for p in function.params if isinstance(p, Stack)}
     bound |= {s.name for s in getattr(function.info, "seeds", None) or () if s is not None}
     bound |= {s.name for s in getattr(function.info, "shadows", ())}
-    for stmt in statements(function.body):
-        bound |= {item.name for item in _bound(stmt)}
-    for stmt in statements(function.body):
-        if isinstance(stmt, gone):
-            _fail(after, stmt, f"{type(stmt).__name__} should be gone")
-        own = _own(stmt, after)
-        if not own.names <= bound:
-            _fail(after, stmt, f"{', '.join(sorted(own.names - bound))}: not bound")
-        if own.kinds & illegal:
-            _fail(after, stmt, f"{', '.join(kind.__name__ for kind in own.kinds & illegal)}: not legal here")
+    bound = bound.union(*(_mentions(stmt).bound for stmt in function.body))
+    for stmt in function.body:
+        if not _mentions(stmt).are_legal(bound, illegal):
+            _refuse(stmt, bound, illegal, after)
     for leaf in leaves(function.results):
-        names = _names_in(leaf, None, after) if isinstance(leaf, Expr) else set()
-        if not names <= bound:
-            _fail(after, None, f"{', '.join(sorted(names - bound))}: not bound")
+        if isinstance(leaf, Expr):
+            names, problem = _names_in(leaf)
+            if problem or not names <= bound:
+                _fail(after, None, problem or f"{', '.join(sorted(names - bound))}: not bound")
         if isinstance(leaf, Array) and leaf.name not in bound:
             _fail(after, None, f"result {leaf.name} is not bound")
     for callee in function.callees:
         check(callee, after)
     return function
+
+
+def _refuse(outer: Stmt, bound: set[str], illegal: frozenset[type], after: str) -> None:
+    """Say which statement, of one and those inside it, is not well formed."""
+    for stmt in statements((outer,)):
+        own = _own(stmt)
+        if own.problem:
+            _fail(after, stmt, own.problem)
+        if own.kinds & illegal:
+            _fail(after, stmt, f"{', '.join(sorted(kind.__name__ for kind in own.kinds & illegal))}: not legal here")
+        if not own.names <= bound:
+            _fail(after, stmt, f"{', '.join(sorted(own.names - bound))}: not bound")
 
 
 def _bound(stmt: Stmt) -> tuple[Var | Array, ...]:
@@ -100,68 +105,78 @@ def _bound(stmt: Stmt) -> tuple[Var | Array, ...]:
 
 
 @dataclass(frozen=True)
-class Own:
-    """What a statement itself mentions: names that must be bound, kinds of expressions."""
+class Mentions:
+    """What statements mention: names that must be bound, names that they bind, kinds of nodes; and what is wrong."""
 
     names: frozenset[str]
+    bound: frozenset[str]
     kinds: frozenset[type]
+    problem: str | None
+
+    def are_legal(self, bound: set[str], illegal: frozenset[type]) -> bool:
+        return self.problem is None and self.names <= bound and self.kinds.isdisjoint(illegal)
 
 
-_known: dict[int, tuple[Stmt, Own]] = {}  # statements never change, and most outlive many passes
-MOST_KNOWN = 50_000
+@remembered
+def _mentions(stmt: Stmt) -> Mentions:
+    """Of the statement and all inside it."""
+    own = _own(stmt)
+    parts = [own, *(_mentions(inner) for block in blocks(stmt) for inner in block)]
+    if len(parts) == 1:
+        return own
+    return Mentions(
+        own.names.union(*(part.names for part in parts)),
+        own.bound.union(*(part.bound for part in parts)),
+        own.kinds.union(*(part.kinds for part in parts)),
+        next((part.problem for part in parts if part.problem), None),
+    )
 
 
-def _own(stmt: Stmt, after: str) -> Own:
-    held = _known.get(id(stmt))
-    if held is not None and held[0] is stmt:
-        return held[1]
-    _check_types(stmt, after)
+@remembered
+def _own(stmt: Stmt) -> Mentions:
+    problem = _mistyped(stmt)
     names = {array.name for array in arrays_read(stmt)}
-    kinds: set[type] = set()
+    kinds: set[type] = {type(stmt)}
     for expr in expressions(stmt):
-        names |= _names_in(expr, stmt, after)
+        found, wrong = _names_in(expr)
+        names |= found
+        problem = problem or wrong
         kinds.update(map(type, subexpressions(expr)))
-    if len(_known) > MOST_KNOWN:
-        _known.clear()
-    own = Own(frozenset(names), frozenset(kinds))
-    _known[id(stmt)] = stmt, own
-    return own
+    bound = frozenset(item.name for item in _bound(stmt))
+    return Mentions(frozenset(names), bound, frozenset(kinds), problem)
 
 
-def _names_in(expr: Expr, stmt: Stmt | None, after: str) -> set[str]:
-    """The names that an expression reads; its nodes are well formed."""
+def _names_in(expr: Expr) -> tuple[set[str], str | None]:
+    """The names that an expression reads, and what is wrong with its nodes."""
     names: set[str] = set()
+    problem = None
     for node in subexpressions(expr):
         if isinstance(node, Var):
             names.add(node.name)
         elif isinstance(node, Load):
             names.add(node.array.name)
             if len(node.index) != node.array.ndim:
-                _fail(after, stmt, f"{text(node)} has {len(node.index)} indices for {node.array.ndim} axes")
-        elif isinstance(node, Call) and node.op in SAME_DTYPE and len({a.dtype for a in node.args} | {node.dtype}) > 1:
-            _fail(after, stmt, f"{text(node)} mixes {[a.dtype.name for a in node.args]} to {node.dtype.name}")
-    return names
+                problem = f"{text(node)} has {len(node.index)} indices for {node.array.ndim} axes"
+        elif isinstance(node, Call) and node.op in SAME_DTYPE and any(a.dtype != node.dtype for a in node.args):
+            problem = f"{text(node)} mixes {[a.dtype.name for a in node.args]} to {node.dtype.name}"
+    return names, problem
 
 
-def _check_types(stmt: Stmt, after: str) -> None:
+def _mistyped(stmt: Stmt) -> str | None:
     match stmt:
         case Assign(var=target, value=value) | AddTo(target=target, value=value):
             if target.dtype != value.dtype:
-                _fail(after, stmt, f"{value.dtype.name} goes to {target.dtype.name}")
+                return f"{value.dtype.name} goes to {target.dtype.name}"
         case Store(array=array, index=index, value=value):
             if array.dtype != value.dtype or len(index) != array.ndim:
-                _fail(after, stmt, f"{value.dtype.name} goes to {array.dtype.name}[{array.ndim}]")
+                return f"{value.dtype.name} goes to {array.dtype.name}[{array.ndim}]"
         case If(condition=condition) | While(condition=condition):
             if condition.dtype != BOOL:
-                _fail(after, stmt, "the condition is not a bool")
-        case For(body=body):
-            _no_index_writes(body, stmt, after)
-
-
-def _no_index_writes(body: Block, loop: For, after: str) -> None:
-    for stmt in body:
-        if isinstance(stmt, (Assign, AddTo)) and written(stmt) == loop.index:
-            _fail(after, stmt, f"the index {loop.index.name} is written in its own loop")
+                return "the condition is not a bool"
+        case For(index=index, body=body):
+            if any(isinstance(inner, (Assign, AddTo)) and written(inner) == index for inner in body):
+                return f"the index {index.name} is written in its own loop"
+    return None
 
 
 def _fail(after: str, stmt: Stmt | None, problem: str) -> None:

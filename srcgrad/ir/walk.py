@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import cache, lru_cache
-from typing import Any
+from operator import is_
+from typing import Any, TypeVar
 
 from .nodes import (
     Absorb,
@@ -132,6 +133,22 @@ def loads(expr: Expr) -> tuple[Load, ...]:
 # --------------------------------------------------------------------------------------------------- statements
 
 
+Answer = TypeVar("Answer")
+
+
+def remembered(ask: Callable[[Any], Answer]) -> Callable[[Any], Answer]:
+    """Statements never change, and passes ask the same of each of them often: it remembers the answer."""
+    name = f"{ask.__module__}.{ask.__qualname__}"
+
+    def answer(stmt: Any) -> Answer:
+        held: dict[str, Any] = stmt.__dict__
+        if name not in held:
+            held[name] = ask(stmt)
+        return held[name]
+
+    return answer
+
+
 NESTING = frozenset((For, While, ForEach, Sweep, Parallel, Kernel, Lanes, If, Rule))
 
 
@@ -150,6 +167,9 @@ def blocks(stmt: Stmt) -> tuple[Block, ...]:
 
 
 def with_blocks(stmt: Stmt, parts: tuple[Block, ...]) -> Stmt:
+    """The statement with other blocks in it; itself, if they hold the statements that it has."""
+    if all(len(new) == len(old) and all(map(is_, new, old)) for new, old in zip(parts, blocks(stmt), strict=True)):
+        return stmt
     match stmt:
         case For() | While() | ForEach() | Sweep() | Parallel() | Kernel() | Lanes():
             return replace(stmt, body=parts[0])
@@ -160,14 +180,19 @@ def with_blocks(stmt: Stmt, parts: tuple[Block, ...]) -> Stmt:
     return stmt
 
 
-def statements(block: Block) -> Iterator[Stmt]:
+def statements(block: Block) -> list[Stmt]:
     """Every statement, outer before inner."""
-    waiting = list(block[::-1])
-    while waiting:
-        stmt = waiting.pop()
-        yield stmt
-        for inner in blocks(stmt)[::-1]:
-            waiting += inner[::-1]
+    out: list[Stmt] = []
+    for stmt in block:
+        out.append(stmt)
+        if type(stmt) in NESTING:
+            out += _inside_of(stmt)
+    return out
+
+
+@remembered
+def _inside_of(stmt: Stmt) -> list[Stmt]:
+    return [inner for block in blocks(stmt) for inner in statements(block)]
 
 
 def rewrite_block(block: Block, rule: Callable[[Stmt], tuple[Stmt, ...]]) -> Block:
@@ -213,8 +238,13 @@ def _map_value(value: Any, rule: Callable[[Expr], Expr]) -> Any:
     return value
 
 
-def expressions(stmt: Stmt) -> Iterator[Expr]:
+@remembered
+def expressions(stmt: Stmt) -> tuple[Expr, ...]:
     """The expressions that a statement evaluates itself: not its inner blocks, not the variable that it sets."""
+    return tuple(_expressions(stmt))
+
+
+def _expressions(stmt: Stmt) -> Iterator[Expr]:
     match stmt:
         case Assign(value=value):
             yield value
@@ -261,6 +291,7 @@ def _inside(value: Any) -> Iterator[Expr]:
             yield from _inside(getattr(value, f.name))
 
 
+@remembered
 def written(stmt: Stmt) -> Var | Array | tuple[Var | Array, ...] | None:
     """The scalar or the arrays whose value this statement itself changes."""
     match stmt:
@@ -293,6 +324,7 @@ def written(stmt: Stmt) -> Var | Array | tuple[Var | Array, ...] | None:
     return None
 
 
+@remembered
 def arrays_read(stmt: Stmt) -> tuple[Array, ...]:
     """Arrays that the statement itself reads: element by element, or whole."""
     out = [load.array for expr in expressions(stmt) for load in loads(expr)]

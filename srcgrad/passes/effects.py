@@ -35,7 +35,17 @@ from ..ir.nodes import (
     View,
     While,
 )
-from ..ir.walk import arrays_read, blocks, expressions, loads, statements, subexpressions, variables, written
+from ..ir.walk import (
+    arrays_read,
+    blocks,
+    expressions,
+    loads,
+    remembered,
+    statements,
+    subexpressions,
+    variables,
+    written,
+)
 from .signs import Signs
 
 Index = tuple[Expr | None, ...]  # None: any
@@ -137,15 +147,9 @@ def effects(block: Iterable[Stmt]) -> Effects:
     return out
 
 
-_known: dict[int, tuple[Stmt, Effects]] = {}  # statements never change, and passes ask about each of them often
-MOST_KNOWN = 50_000
-
-
+@remembered
 def _raw(stmt: Stmt) -> Effects:
     """The effects of one statement and all inside it, not yet put together."""
-    held = _known.get(id(stmt))
-    if held is not None and held[0] is stmt:
-        return held[1]
     out = Effects()
     if isinstance(stmt, Rule):
         for item in stmt.outputs:
@@ -161,9 +165,6 @@ def _raw(stmt: Stmt) -> Effects:
     for part in blocks(stmt):
         for inner in part:
             out.take(_raw(inner))
-    if len(_known) > MOST_KNOWN:
-        _known.clear()
-    _known[id(stmt)] = stmt, out
     return out
 
 

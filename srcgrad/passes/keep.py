@@ -14,13 +14,12 @@ sweep a version is
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from ..ir import affine
 from ..ir.nodes import (
     INT64,
-    AddTo,
     Alloc,
     Array,
     Assign,
@@ -69,14 +68,13 @@ from ..ir.walk import (
     with_blocks,
 )
 from ..rules.scalar import PRIMITIVES, cost
+from .costs import KEEP_IN_LOOP, Costs
+from .edits import Edits
 from .info import Info, roots_of
 from .rebuild import fill_of
 from .reverse import backwards
 from .validity import END, ROOT, Forward, Place, Version
 
-KEEP_IN_LOOP = 6  # additions that a store and a load of a kept value cost
-KEEP_OUTSIDE = 1.5
-KEEP_BESIDE = 16  # the same beside a state that is kept for every step: what is made of it would be as large again
 SMALL = 3  # additions that are not worth a kept value beside the one that they are made of
 
 
@@ -102,18 +100,6 @@ def without_keep(function: Function) -> Function:
     return replace(function, body=(*forward, replace(sweep, body=tuple(now(s) for s in sweep.body))))
 
 
-@dataclass
-class _Edits:
-    """What is added to the forward part."""
-
-    before: dict[int, list[Stmt]] = field(default_factory=dict)
-    after: dict[int, list[Stmt]] = field(default_factory=dict)
-    entry: dict[tuple[int, int], list[Stmt]] = field(default_factory=dict)
-    start: list[Stmt] = field(default_factory=list)
-    named: dict[int, dict[Expr, Var]] = field(default_factory=dict)
-    instead: dict[int, Stmt] = field(default_factory=dict)
-
-
 class _Keep:
     def __init__(self, function: Function) -> None:
         self.function = function
@@ -123,9 +109,8 @@ class _Keep:
         assert isinstance(sweep, Sweep)
         self.body, self.sweep = tuple(body), sweep
         self.forward = Forward(self.body, self.roots)
-        self.edits = _Edits()
+        self.edits = Edits()
         self.tops: dict[tuple[int, int], list[Stmt]] = {}  # what a mirrored block of the sweep begins with
-        self.ends: dict[tuple[int, int], list[Stmt]] = {}  # what a block of the forward part ends with, last first
         self.stacks: dict[Any, Stack] = {}  # one for all values of a dtype that a block pushes
         self.versions: dict[Version, Var] = {}
         self.kept_expressions: dict[tuple[Expr, int], Expr] = {}
@@ -133,10 +118,11 @@ class _Keep:
         self.rebuilt: set[tuple[str, tuple[int, int]]] = set()
         self.plain_reads: set[str] = set()
         self.local: dict[str, set[tuple[int, int]]] = {}
+        self.costs = Costs(self.forward, self.versions, self.kept_expressions)
 
     def run(self) -> Function:
         sweep = self.sweep_block(self.sweep.body, ROOT)
-        body = self.edited(self.body, ROOT)
+        body = self.edits.applied(self.body, ROOT)
         names = self.final_names()
         sweep = tuple(_renamed(s, names) for s in sweep)
         tidy_body = tuple(s for s in body if not isinstance(s, Rule))
@@ -219,10 +205,11 @@ class _Keep:
                 holder = self.holder(expr, at)
                 if holder is not None:
                     return self.read_version(holder)
-                too_dear = not self.is_free(expr, at) and self.cost(expr, at) > self.keep_cost(at, expr)
-                if too_dear and self.cost(expr, at) <= KEEP_IN_LOOP + SMALL and self.one_part_is_gone(expr, at):
+                costs = self.costs
+                too_dear = not costs.is_free(expr, at) and costs.cost(expr, at) > costs.keep_cost(at, expr)
+                if too_dear and costs.cost(expr, at) <= KEEP_IN_LOOP + SMALL and costs.one_part_is_gone(expr, at):
                     too_dear = False  # that part is kept instead: others may want it too
-                if (too_dear or self.is_shared(expr, at)) and self.can_name(at):
+                if (too_dear or costs.is_shared(expr, at)) and self.can_name(at):
                     return self.keep_expression(expr, at)
                 return Call(op, tuple(self.read(arg, at) for arg in args), expr.dtype)
         raise AssertionError(expr)
@@ -253,7 +240,7 @@ class _Keep:
         """Have the version in its variable at the top of the mirrored block."""
         target, made = self.versions[version], self.forward.definition(version)
         key = version.place.block
-        if made is not None and self.cost(made.value, made.label) <= self.keep_cost(made.label):
+        if made is not None and self.costs.cost(made.value, made.label) <= self.costs.keep_cost(made.label):
             value = made.value
             if isinstance(value, Call):  # (not by way of the variable that is being made)
                 value = Call(value.op, tuple(self.read(arg, made.label) for arg in value.args), value.dtype)
@@ -296,13 +283,13 @@ class _Keep:
                 return stmt.var
             if version in self.versions:
                 return self.versions[version]
-            if self.cost(expr, at) > self.keep_cost(at):
+            if self.costs.cost(expr, at) > self.costs.keep_cost(at):
                 self.versions[version] = Var(f"{stmt.var.name}@{len(self.versions)}", stmt.var.dtype)
                 self.keep_value(stmt.var, self.versions[version], version.place.block, self.after_place(version.place))
                 return self.versions[version]
         if isinstance(stmt, Store) and stmt.value == expr:
             place = Load(stmt.array, stmt.index)
-            if self.cost(expr, at) > 2 and self.forward.element_is_valid(place, at, written_here=True):
+            if self.costs.cost(expr, at) > 2 and self.forward.element_is_valid(place, at, written_here=True):
                 self.have_handle(stmt.array, at)
                 return Load(stmt.array, tuple(self.read(i, at) for i in stmt.index))
         return None
@@ -318,85 +305,6 @@ class _Keep:
             if key in around and same and stmt.var not in variables(expr):
                 return Version(stmt.var, Place(key, stmt.label))
         return None
-
-    # ----------------------------------------------------------------------------------------------- costs
-
-    def keep_cost(self, at: int, expr: Expr | None = None) -> float:
-        if not self.forward.loops_around(self.forward.block_of(at)):
-            return KEEP_OUTSIDE
-        read = loads(expr) if expr is not None else ()
-        beside = any(self.is_had_whole(x, at) and not self.forward.element_is_valid(x, at) for x in read)
-        return KEEP_BESIDE if beside and not any(self.cost(x, at) >= KEEP_IN_LOOP for x in read) else KEEP_IN_LOOP
-
-    def cost(self, expr: Expr, at: int, depth: int = 0) -> float:
-        """What it costs the sweep to have this value, in additions, with the best choice for every part."""
-        match expr:
-            case Const() | Dim():
-                return 0
-            case Old(expr=inner, at=earlier):
-                return self.cost(inner, earlier, depth)
-            case Var():
-                place = self.forward.birth(expr, at)
-                if place is None or self.forward.is_valid(Version(expr, place)):
-                    return 0
-                version = Version(expr, place)
-                if version in self.versions:
-                    return 0
-                if self.depth(place.block) < self.depth(self.forward.block_of(at)):
-                    return 1  # it is had once for all iterations of an inner loop
-                made = self.forward.definition(version)
-                if made is None or depth > 8:
-                    return KEEP_IN_LOOP
-                return min(KEEP_IN_LOOP, self.cost(made.value, made.label, depth + 1))
-            case Load(index=index):
-                if self.forward.element_is_valid(expr, at) or self.is_had_whole(expr, at):
-                    return 1 + sum(self.cost(i, at, depth) for i in index)
-                return 1 if (expr, at) in self.kept_expressions else KEEP_IN_LOOP
-            case Call(args=args):
-                if (expr, at) in self.kept_expressions:
-                    return 0
-                if self.is_shared(expr, at):
-                    return 1
-                own = cost(expr)
-                return own + sum(min(self.cost(arg, at, depth), KEEP_IN_LOOP + own) for arg in args)
-        raise AssertionError(expr)
-
-    def is_had_whole(self, load: Load, at: int) -> bool:
-        """Will the array be kept as one, whoever else reads it?"""
-        rows = self.forward.element_is_valid_within(load, at)
-        return rows or self.forward.snapshot_place(load.array, at) is not None
-
-    def is_free(self, expr: Expr, at: int) -> bool:
-        """Sums of loop indices and of what is still there: nothing that is worth memory."""
-        if isinstance(expr, Call) and expr.op in ("add", "sub", "mul", "neg") and expr.dtype == INT64:
-            return all(self.is_free(arg, at) for arg in expr.args)
-        if isinstance(expr, Var):
-            place = self.forward.birth(expr, at)
-            return place is None or self.forward.is_valid(Version(expr, place))
-        return isinstance(expr, (Const, Dim))
-
-    def is_shared(self, expr: Call, at: int) -> bool:
-        """A division of indices that comes out the same in every iteration of an outer loop: one row of it is kept."""
-        if expr.dtype != INT64 or expr.op not in ("mod", "floordiv", "fmod"):
-            return False
-        key = self.forward.block_of(at)
-        return len(self.loops_of(expr, key, at)) < self.depth(key)
-
-    def loops_of(self, expr: Expr, key: tuple[int, int], at: int) -> list[For | While]:
-        """The loops around a block along which an expression can differ."""
-        loops = self.forward.loops_around(key)
-        if loads(expr) or not all(self.is_free(v, at) for v in variables(expr)):
-            return loops
-        over = [x for x in loops if isinstance(x, While) or x.index in variables(expr)]
-        same = (self.forward.is_known_ahead(e, loops) for x in over if isinstance(x, For) for e in (x.start, x.step))
-        return over if all(same) else loops  # (an iteration's number means the same index in each of the others)
-
-    def one_part_is_gone(self, expr: Expr, at: int) -> bool:
-        """Does the value depend on a single variable or element that would have to be kept?"""
-        return sum(self.cost(part, at) >= KEEP_IN_LOOP for part in (*variables(expr), *loads(expr))) == 1
-
-    def depth(self, key: tuple[int, int]) -> int:
-        return len(self.forward.loops_around(key))
 
     def can_name(self, at: int) -> bool:
         return not isinstance(self.forward.statement.get(at), (While, type(None)))
@@ -415,7 +323,7 @@ class _Keep:
         if self.is_left(key):
             target = Var(f"{var.name}@{len(self.versions)}", var.dtype)
             self.versions[Version(var, Place(key, at))] = target
-            self.keep_value(var, target, key, self.edits.before[at], self.loops_of(expr, key, at))
+            self.keep_value(var, target, key, self.edits.before[at], self.costs.loops_of(expr, key, at))
         else:
             target = var
             self.plain_reads.add(var.name)
@@ -457,7 +365,7 @@ class _Keep:
         """What a block keeps is pushed together, when it is left, and popped together by the mirrored block."""
         held = Var(self.info.names.fresh(f"{source.name}_kept"), source.dtype)
         where.append(Assign(held, source))
-        self.ends.setdefault(key, []).append(Push(stack, held))
+        self.edits.ends.setdefault(key, []).append(Push(stack, held))
         self.tops.setdefault(key, []).append(Pop(target, stack))
 
     def mirrored(self, index: tuple[Expr, ...], key: tuple[int, int]) -> tuple[Expr, ...]:
@@ -484,7 +392,7 @@ class _Keep:
         if fill is None or fill.cost > KEEP_IN_LOOP or array.name != self.forward.root(array):
             return None
         nest, store = fill.nest.label, fill.store.label
-        if not all(self.is_free(v, nest) for v in fill.outside | set().union(*map(variables, array.dims))):
+        if not all(self.costs.is_free(v, nest) for v in fill.outside | set().union(*map(variables, array.dims))):
             return None
         if not all(self.forward.element_is_valid(load, store) for load in loads(fill.store.value)):
             return None
@@ -582,27 +490,6 @@ class _Keep:
         again = map_expressions(replace(view, label=-1), lambda e: self.read(e, view.label))
         self.tops.setdefault(key, []).append(again)
 
-    # ----------------------------------------------------------------------------------------- forward edits
-
-    def edited(self, block: Block, key: tuple[int, int]) -> Block:
-        out: list[Stmt] = list(self.edits.entry.get(key, []))
-        for stmt in block:
-            inner = blocks(stmt)
-            if inner and not isinstance(stmt, Rule):
-                stmt = with_blocks(stmt, tuple(self.edited(b, (stmt.label, n)) for n, b in enumerate(inner)))
-            names = self.edits.named.get(stmt.label)
-            before = self.edits.before.get(stmt.label, [])
-            if names:
-                stmt = _named(stmt, names)
-                before = _names_first(before, names)
-            out += before
-            if not isinstance(stmt, Rule):
-                out.append(self.edits.instead.get(stmt.label, stmt))
-            out += self.edits.after.get(stmt.label, [])
-        if key == ROOT:
-            out += self.edits.before.get(END, [])
-        return (*out, *reversed(self.ends.get(key, ())))
-
     # ------------------------------------------------------------------------------------------------- names
 
     def final_names(self) -> dict[str, str]:
@@ -644,32 +531,6 @@ def _iteration(loop: For | While) -> Expr:
     if affine.same(loop.step, affine.integer(-1)):
         return affine.sub(loop.start, loop.index)
     return Call("floordiv", (gone, loop.step), INT64)
-
-
-def _named(stmt: Stmt, names: dict[Expr, Var]) -> Stmt:
-    """The statement on the names that values have been given; what it writes to stays what it is."""
-    if isinstance(stmt, AddTo) and isinstance(stmt.target, Load):
-        target = Load(stmt.target.array, tuple(_with_names(i, names) for i in stmt.target.index))
-        return replace(stmt, target=target, value=_with_names(stmt.value, names))
-    return map_expressions(stmt, lambda e: _with_names(e, names))
-
-
-def _names_first(before: list[Stmt], names: dict[Expr, Var]) -> list[Stmt]:
-    """The statements ahead, those that give names in front: the parts of a value before the value, which uses them."""
-    given = {stmt.var: stmt for stmt in before if isinstance(stmt, Assign) and names.get(stmt.value) == stmt.var}
-    shortest_first = sorted(given.values(), key=lambda stmt: sum(1 for _ in subexpressions(stmt.value)))
-    out: list[Stmt] = []
-    for stmt in shortest_first:
-        parts = tuple(_with_names(part, names) for part in children(stmt.value))
-        out.append(replace(stmt, value=rebuild(stmt.value, parts) if parts else stmt.value))
-    return [*out, *(stmt for stmt in before if stmt not in given.values())]
-
-
-def _with_names(expr: Expr, names: dict[Expr, Var]) -> Expr:
-    if expr in names:
-        return names[expr]
-    parts = children(expr)
-    return rebuild(expr, tuple(_with_names(part, names) for part in parts)) if parts else expr
 
 
 def _renamed(stmt: Stmt, names: dict[str, str]) -> Stmt:

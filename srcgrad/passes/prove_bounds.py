@@ -144,13 +144,20 @@ class _Scope:
 
     def forget(self, names: frozenset[Var] | set[Var]) -> None:
         """These variables have new values."""
-        for var in list(self.values):
-            if var in names or variables(self.values[var]) & names:
-                del self.values[var]
-        for name, dims in list(self.shapes.items()):
-            if any(variables(dim) & names for dim in dims):
-                del self.shapes[name]
-        self.facts = [f for f in self.facts if not any(variables(e) & names for e in (*f[0], f[1]))]
+        if not names:
+            return
+        for var in [v for v, value in self.values.items() if v in names or not names.isdisjoint(variables(value))]:
+            del self.values[var]
+        for array in [a for a, dims in self.shapes.items() if _reads_any(dims, names)]:
+            del self.shapes[array]
+        self.facts = [(c, known) for c, known in self.facts if not _reads_any((*c, known), names)]
+
+
+def _reads_any(exprs: tuple[Expr, ...], names: frozenset[Var] | set[Var]) -> bool:
+    for expr in exprs:
+        if not names.isdisjoint(variables(expr)):
+            return True
+    return False
 
 
 class _Prover:
@@ -326,7 +333,7 @@ class _Prover:
 
     def follows(self, expr: Expr, fact: tuple[tuple[Expr, ...], Expr], scope: _Scope) -> bool:
         conditions, known = fact
-        terms, constant = affine.affine(affine.sub(expr, known))
+        terms, constant = affine.lead(expr, known)
         if constant < 0 or not all(c > 0 and self.is_natural_term(t) for t, c in terms):
             return False
         return all(any(affine.same(c, loop.trips) for loop in scope.loops) for c in conditions)

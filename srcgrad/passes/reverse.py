@@ -15,11 +15,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from ..ir import affine
 from ..ir.nodes import (
-    BOOL,
     INT64,
     Absorb,
     AddTo,
@@ -55,10 +52,7 @@ from ..ir.nodes import (
     Var,
     View,
     While,
-    is_inexact,
     leaves,
-    part_of,
-    select,
 )
 from ..ir.rename import rename_arrays
 from ..ir.walk import (
@@ -68,16 +62,13 @@ from ..ir.walk import (
     rewrite,
     rewrite_block,
     statements,
-    subexpressions,
     variables,
     with_blocks,
 )
 from ..rules.array import ADJOINTS, ADJOINTS_OF_STEADY_MATRICES, Result
-from ..rules.scalar import PRIMITIVES, Adjoint, times
-from .find_active import differentiates, is_linear
-from .info import Info, roots_of
+from .cotangents import Cotangents, zero
 from .invoke import adjoint_of_call, is_differentiated
-from .roughness import EVERY, harm_of, kind_of, levels_at_labels
+from .roughness import EVERY, levels_at_labels
 from .scopes import Scopes, first_writes_of, with_steady_matrices, written_by
 from .signs import Signs
 from .vjp import adjoint_by_vjp, is_users
@@ -90,39 +81,12 @@ def reverse(function: Function) -> Function:
     return _Reverse(function).run()
 
 
-class _Reverse:
+class _Reverse(Cotangents):
     def __init__(self, function: Function) -> None:
+        super().__init__(function)
         self.function = function
-        self.info: Info = function.info
-        self.active = self.info.active
-        self.roots = roots_of(function)
-        self.shadows: dict[str, Array] = {}
         self.count = 0
-        self.has_calls = "facts" in self.info.extra
         self.by_rule: set[int] = set()  # statements whose adjoint comes with their rule
-
-    # ------------------------------------------------------------------------------------------- names
-
-    def is_active(self, thing: Var | Array) -> bool:
-        return self.roots.get(thing.name, thing.name) in self.active and is_inexact(thing.dtype)
-
-    def adjoint(self, var: Var) -> Var:
-        return Var(f"{var.name}_b", var.dtype)
-
-    def shadow(self, array: Array) -> Array:
-        return Array(f"{array.name}_b", array.dtype, array.dims)
-
-    def fresh(self, name: str, dtype: np.dtype) -> Var:
-        return Var(self.info.names.fresh(name), dtype)
-
-    def depends(self, expr: Expr) -> bool:
-        """Does the expression carry a derivative?"""
-        match expr:
-            case Var() | Load(array=_) if is_inexact(expr.dtype):
-                return self.is_active(expr if isinstance(expr, Var) else expr.array)
-            case Call(op=op, args=args) if is_inexact(expr.dtype):
-                return any(differentiates(op, k) and self.depends(arg) for k, arg in enumerate(args))
-        return False
 
     # -------------------------------------------------------------------------------------------- whole
 
@@ -175,9 +139,9 @@ class _Reverse:
         handed_in = {shadow.name for shadow in self.info.shadows}
         for param in self.function.params:
             if isinstance(param, Array) and self.is_active(param) and f"{param.name}_b" not in handed_in:
-                out.append(Alloc(self.shadow(param), param.dims, _zero(param.dtype)))
+                out.append(Alloc(self.shadow(param), param.dims, zero(param.dtype)))
             elif isinstance(param, Var) and self.is_active(param):
-                out.append(Assign(self.adjoint(param), _zero(param.dtype)))
+                out.append(Assign(self.adjoint(param), zero(param.dtype)))
         return out
 
     def begin_block(self, block: Block, owner: int, branch: int) -> list[Stmt]:
@@ -185,7 +149,7 @@ class _Reverse:
         out: list[Stmt] = []
         for var in self.scopes.get((owner, branch), ()):
             if self.is_active(var):
-                out.append(Assign(self.adjoint(var), _zero(var.dtype)))
+                out.append(Assign(self.adjoint(var), zero(var.dtype)))
         allocated = set()
         for stmt in block:
             match stmt:
@@ -196,14 +160,14 @@ class _Reverse:
                     if array.name in allocated:
                         continue
                     old = tuple(self.old(dim, stmt.label) for dim in dims)
-                    out.append(Alloc(self.shadow(array), old, _zero(array.dtype)))
+                    out.append(Alloc(self.shadow(array), old, zero(array.dtype)))
                     allocated.add(array.name)
                 case Invoke(outs=outs):
                     for made in outs:
                         if isinstance(made, Array) and self.is_active(made) and made.name not in allocated:
                             if self.home[made.name] == (owner, branch):
                                 old = tuple(self.old(dim, stmt.label + 1) for dim in made.dims)
-                                out.append(Alloc(self.shadow(made), old, _zero(made.dtype)))
+                                out.append(Alloc(self.shadow(made), old, zero(made.dtype)))
                                 allocated.add(made.name)
                 case View(array=array, base=base, how=how) if self.is_active(array):
                     out.append(View(self.shadow(array), self.shadow(base), self.old_how(how, stmt.label)))
@@ -220,7 +184,7 @@ class _Reverse:
                     if self.home[array.name] == self.block_of[stmt.label]:
                         after = self.after.get(stmt.label, END)
                         old = tuple(self.old(dim, after) for dim in array.dims)
-                        out.append(Alloc(self.shadow(array), old, _zero(array.dtype)))
+                        out.append(Alloc(self.shadow(array), old, zero(array.dtype)))
                         allocated.add(array.name)
         return out
 
@@ -284,11 +248,11 @@ class _Reverse:
             param = by_name[name]
             if isinstance(param, Array):
                 if not self.is_active(param):
-                    made.append(Alloc(self.shadow(param), param.dims, _zero(param.dtype)))
+                    made.append(Alloc(self.shadow(param), param.dims, zero(param.dtype)))
                 cotangents.append(self.shadow(param))
             else:
                 assert isinstance(param, Var), param
-                cotangents.append(self.adjoint(param) if self.is_active(param) else _zero(param.dtype))
+                cotangents.append(self.adjoint(param) if self.is_active(param) else zero(param.dtype))
         return (*made, *sweep), tuple(cotangents), self.function.params
 
     # --------------------------------------------------------------------------------------- statements
@@ -342,9 +306,9 @@ class _Reverse:
         if self.single.get(var.name) == 1 or at in self.first_values:
             return self.spread(value, g, at, self.clean(var.name))
         if not self.depends(value):
-            return [Assign(g, _zero(var.dtype))]  # type: ignore[arg-type]
+            return [Assign(g, zero(var.dtype))]  # type: ignore[arg-type]
         held = self.fresh(f"{var.name}_b_now", var.dtype)
-        taken = [Assign(held, g), Assign(g, _zero(var.dtype))]  # type: ignore[arg-type]
+        taken = [Assign(held, g), Assign(g, zero(var.dtype))]  # type: ignore[arg-type]
         return [*taken, *self.spread(value, held, at, self.clean(var.name))]
 
     def accumulate(self, place: Var | Load, root: str, value: Expr, at: int) -> list[Stmt]:
@@ -363,7 +327,7 @@ class _Reverse:
     def store(self, stmt: Stmt, array: Array, index: tuple[Expr, ...], value: Expr) -> list[Stmt]:
         at = stmt.label
         place = Load(self.shadow(array), tuple(self.old(i, at) for i in index))
-        restart = Store(place.array, place.index, _zero(array.dtype))
+        restart = Store(place.array, place.index, zero(array.dtype))
         if stmt.label in self.first_writes:
             restart = None  # type: ignore[assignment]
         if not self.depends(value):
@@ -377,7 +341,7 @@ class _Reverse:
     def copy(self, target: Array, source: Array, at: int) -> list[Stmt]:
         indices = self.info.names.free_indices(target.ndim, self.indices_around.get(at, frozenset()))
         place = Load(self.shadow(target), indices)
-        body: Block = (Store(place.array, indices, _zero(target.dtype)),)
+        body: Block = (Store(place.array, indices, zero(target.dtype)),)
         if self.is_active(source):
             adding = AddTo(Load(self.shadow(source), indices), place)
             body = (adding,) if at in self.first_writes else (adding, *body)
@@ -462,90 +426,7 @@ class _Reverse:
             clean &= self.clean(self.root_of(out))
         return clean
 
-    # ------------------------------------------------------------------------------------- expressions
-
-    def spread(
-        self,
-        expr: Expr,
-        g: Expr,
-        at: int,
-        clean: int,
-        own: set[str] | frozenset[str] = frozenset(),
-        guards: tuple[Expr, ...] = (),
-    ) -> list[Stmt]:
-        """Pass the adjoint `g` of `expr` on to everything that `expr` reads."""
-        if not self.depends(expr):
-            return []
-        match expr:
-            case Var():
-                return [AddTo(self.adjoint(expr), _guarded(g, guards), True)]
-            case Load(array=array, index=index):
-                place = Load(self.shadow(array), tuple(i if _is_own(i, own) else self.old(i, at) for i in index))
-                return [AddTo(place, _guarded(g, guards), True)]
-            case Call(op="select", args=(condition, x, y)):
-                held, out = self.named(g, self.depends(x) and self.depends(y))
-                chosen = self.old(condition, at)
-                out += self.spread(x, held, at, clean, own, (*guards, chosen))
-                return out + self.spread(y, held, at, clean, own, (*guards, _not(chosen)))
-            case Call(op=op, args=args):
-                return self.spread_call(expr, op, args, g, at, clean, own, guards)
-        raise AssertionError(expr)
-
-    def spread_call(
-        self,
-        expr: Call,
-        op: str,
-        args: tuple[Expr, ...],
-        g: Expr,
-        at: int,
-        clean: int,
-        own: Any,
-        guards: tuple[Expr, ...],
-    ) -> list[Stmt]:
-        rule = PRIMITIVES[op]
-        if op == "mul" and args[0] == args[1]:
-            _held, out = self.named(g, False)
-            passed = times(g, 2.0 * self.old(args[0], at))
-            return out + self.spread(args[0], passed, at, clean & ~self.harm(expr, 0, at), own, guards)
-        to = [k for k, arg in enumerate(args) if differentiates(op, k) and self.depends(arg)]
-        olds = tuple(arg if isinstance(arg, Const) else self.old(arg, at) for arg in args)
-        out_value = self.old(expr, at)
-        known: Any = rule.partials  # it has those of `to`: the operation differentiates in these operands
-        partials = [p if isinstance(p := known[k], Adjoint) else p(*olds, out_value) for k in to]
-        duplicated = len(to) > 1 or any(isinstance(p, Call) and p.op == "select" for p in partials)
-        bent = [not is_linear(expr, k) for k in to]
-        harms = [self.harm(expr, k, at) for k in to]
-        careful = bool(clean & kind_of(expr)) and rule.singular and any(bent)
-        g, out = self.named(g, duplicated or careful)
-        for k, partial, is_bent, harm in zip(to, partials, bent, harms, strict=True):
-            inner = guards
-            if careful and is_bent and _may_diverge(partial) and not isinstance(g, Const):
-                inner = (*guards, Call("ne", (g, _zero(g.dtype)), BOOL))
-            while isinstance(partial, Call) and partial.op == "select" and _is_zero(partial.args[1]):
-                inner, partial = (*inner, _not(partial.args[0])), partial.args[2]  # this operand lost: exactly nothing
-            passed = partial.of(g) if isinstance(partial, Adjoint) else times(_beside(g, partial), partial)
-            if op == "div" and len(to) == 2:  # g / y goes to x, and -g / y * out to y: one division for both
-                if k == 0:
-                    passed, named = self.named(passed, True)
-                    out, quotient = out + named, passed
-                else:
-                    passed = -(quotient * out_value)
-            out += self.spread(args[k], _converted(passed, args[k].dtype), at, clean & ~harm, own, inner)
-        return out
-
-    def named(self, g: Expr, wanted: bool) -> tuple[Expr, list[Stmt]]:
-        """The cotangent under a name, where it is needed more than once."""
-        if not wanted or isinstance(g, (Var, Const)):
-            return g, []
-        held = self.fresh("g", g.dtype)
-        return held, [Assign(held, g)]
-
     # ------------------------------------------------------------------------------------------ details
-
-    def old(self, expr: Expr, at: int) -> Expr:
-        if isinstance(expr, Const) or not (variables(expr) or loads(expr)):
-            return expr
-        return Old(expr, at)
 
     def old_how(self, how: Any, at: int) -> Any:
         match how:
@@ -564,22 +445,6 @@ class _Reverse:
             case Run(start=start, step=step, length=length):
                 return Run(self.old(start, at), self.old(step, at), self.old(length, at), item.whole)
         return item
-
-    def root(self, array: Array) -> str:
-        return self.roots.get(array.name, array.name)
-
-    def root_of(self, thing: Var | Array) -> str:
-        return self.root(thing) if isinstance(thing, Array) else thing.name
-
-    def harm(self, expr: Call, number: int, at: int) -> int:
-        """To which primitives may the partial by this operand make a zero of arithmetic?"""
-        if is_linear(expr, number):
-            return 0
-        return EVERY if self.has_calls else harm_of(expr, number, self.levels[at])
-
-    def clean(self, name: str) -> int:
-        """To which primitives is a zero cotangent of this one of structure?"""
-        return EVERY & ~self.info.unclean.get(name, 0)
 
 
 # ------------------------------------------------------------------------------------------------------ analysis
@@ -600,54 +465,3 @@ def backwards(stmt: For, old: Any) -> tuple[Expr, Expr, Expr]:
     trips = Call("trip_count", (stmt.start, stmt.stop, step), INT64)
     last = Call("add", (stmt.start, Call("mul", (Call("sub", (trips, affine.ONE), INT64), step), INT64)), INT64)
     return old(last), old(affine.sub(stmt.start, step)), old(affine.mul(affine.integer(-1), step))
-
-
-def _zero(dtype: np.dtype) -> Const:
-    return Const(dtype.type(0).item(), dtype)
-
-
-def _beside(g: Expr, partial: Any) -> Expr:
-    """A real cotangent as a complex number, where the partial is one: abs(z) has the slope conj(z) / abs(z)."""
-    is_complex = isinstance(partial, Expr) and partial.dtype.kind == "c" and g.dtype.kind != "c"
-    return Call("cast", (g,), partial.dtype) if is_complex else g
-
-
-def _converted(g: Expr, dtype: np.dtype) -> Expr:
-    """The cotangent of an operand that was converted: a real one gets the real part."""
-    if g.dtype.kind == "c" and dtype.kind != "c":
-        g = Call("real", (g,), part_of(g.dtype))
-    return g if g.dtype == dtype else Call("cast", (g,), dtype)
-
-
-def _is_zero(expr: Expr) -> bool:
-    return isinstance(expr, Const) and expr.value == 0
-
-
-def _not(condition: Expr) -> Expr:
-    return Call("not", (condition,), BOOL)
-
-
-def _guarded(g: Expr, guards: tuple[Expr, ...]) -> Expr:
-    if not guards:
-        return g
-    condition = guards[0]
-    for other in guards[1:]:
-        condition = Call("and", (condition, other), BOOL)
-    return select(condition, g, _zero(g.dtype))
-
-
-def _is_own(index: Expr, own: Any) -> bool:
-    return bool(own) and all(v.name in own for v in variables(index)) and not loads(index)
-
-
-def _may_diverge(partial: Any) -> bool:
-    """Can this partial be infinite or nan: does it divide by a value, or call something that may?"""
-    if not isinstance(partial, Expr):
-        return False
-    for node in subexpressions(partial):
-        match node:
-            case Call(op="div", args=(_, Const(value=value))) if value != 0:
-                continue
-            case Call(op=op) if op in PRIMITIVES and PRIMITIVES[op].singular:
-                return True
-    return False

@@ -17,8 +17,9 @@ from typing import Any
 
 from ..ir.nodes import Alloc, Array, CopyTo, Expr, For, Function, Invoke, Pop, Push, Stack, Stmt, Var
 from ..ir.walk import rewrite_block, statements
+from .costs import KEEP_IN_LOOP, Costs
 from .info import Info
-from .keep import KEEP_IN_LOOP, _Keep
+from .keep import _Keep
 from .validity import ROOT, Forward, Place, Version
 
 Key = tuple[int, int]
@@ -58,17 +59,20 @@ class _Frame(Forward):
         return None
 
 
+class _CostsOnTape(Costs):
+    def keep_cost(self, at: int, expr: Expr | None = None) -> float:
+        return KEEP_IN_LOOP
+
+
 class _KeepOnTape(_Keep):
     def __init__(self, function: Function) -> None:
         super().__init__(function)
         self.info.extra["tapes"] = {}
         self.forward = _Frame(self.body, self.roots)
+        self.costs = _CostsOnTape(self.forward, self.versions, self.kept_expressions)
 
     def is_left(self, key: Key) -> bool:
         return key != ROOT
-
-    def keep_cost(self, at: int, expr: Expr | None = None) -> float:
-        return KEEP_IN_LOOP
 
     def keep_value(self, source: Var, target: Var, key: Key, where: list[Stmt], over: Any = None) -> None:
         if key == ROOT:
@@ -86,7 +90,7 @@ class _KeepOnTape(_Keep):
         dims = tuple(self.read(d, at) for d in array.dims)
         held = Array(names.fresh(f"{array.name}_kept"), array.dtype, array.dims)
         where += [Alloc(held, held.dims), CopyTo(held, array)]
-        self.ends.setdefault(place.block, []).append(Push(stack, held))
+        self.edits.ends.setdefault(place.block, []).append(Push(stack, held))
         out = Array(names.fresh(f"{array.name}_then"), array.dtype, dims)
         self.tops.setdefault(place.block, []).append(Pop(out, stack, dims))
         self.kept_arrays[array, place] = out

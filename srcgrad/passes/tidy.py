@@ -57,6 +57,7 @@ from ..ir.walk import (
     expressions,
     loads,
     map_expressions,
+    remembered,
     rewrite,
     rewrite_block,
     statements,
@@ -210,34 +211,34 @@ def _written_handles(block: Block) -> set[str]:
     return out
 
 
-def _names_read(value: Any, roots: dict[str, str]) -> set[str]:
+def _names_in(value: Any) -> tuple[set[str], set[str]]:
+    """The names that are read, and which of them are arrays."""
     if isinstance(value, Array):
-        return {value.name, roots.get(value.name, value.name)}
+        return {value.name}, {value.name}
     if isinstance(value, Expr):
-        out = {v.name for v in variables(value)}
-        for load in loads(value):
-            out |= {load.array.name, roots.get(load.array.name, load.array.name)}
-        for node in subexpressions(value):
-            if isinstance(node, Dim):
-                out.add(f"{node.array}.shape")  # its lengths, not what is in it
-        return out
-    return set()
+        arrays = {load.array.name for load in loads(value)}
+        lengths = {f"{node.array}.shape" for node in subexpressions(value) if isinstance(node, Dim)}
+        return {v.name for v in variables(value)} | arrays | lengths, arrays
+    return set(), set()
 
 
-def _reads(stmt: Stmt, roots: dict[str, str]) -> set[str]:
-    out: set[str] = set()
-    for expr in expressions(stmt):
-        out |= _names_read(expr, roots)
-    for array in arrays_read(stmt):
-        out |= _names_read(array, roots)
+def _names_read(value: Any, roots: dict[str, str]) -> set[str]:
+    names, arrays = _names_in(value)
+    return names | {roots.get(name, name) for name in arrays}
+
+
+@remembered
+def _reads(stmt: Stmt) -> tuple[set[str], set[str]]:
+    """The names that a statement itself reads, and which of them are arrays."""
+    found = [_names_in(value) for value in (*expressions(stmt), *arrays_read(stmt))]
     if isinstance(stmt, Print):
-        for part in stmt.parts:
-            out |= _names_read(part, roots)
+        found += map(_names_in, stmt.parts)
+    names, arrays = (set[str]().union(*parts) for parts in zip(*found, strict=True)) if found else (set(), set())
     if isinstance(stmt, (Pop, Seal)):
-        out.add(stmt.stack.name)
+        names.add(stmt.stack.name)
     if isinstance(stmt, Invoke):
-        out |= {stack.name for stack in stmt.tapes}
-    return out
+        names |= {stack.name for stack in stmt.tapes}
+    return names, arrays
 
 
 def _is_effective(stmt: Stmt, live: set[str], roots: dict[str, str]) -> bool:
@@ -273,7 +274,9 @@ def _mark(block: Block, live: set[str], roots: dict[str, str]) -> None:
     for stmt in reversed(block):
         if not _is_effective(stmt, live, roots):
             continue
-        live |= _reads(stmt, roots)
+        names, arrays = _reads(stmt)
+        live |= names
+        live.update([roots.get(name, name) for name in arrays])
         target = written(stmt)
         for item in target if isinstance(target, tuple) else (target,):
             if isinstance(item, Array) and not isinstance(stmt, (Alloc, OwnCopy)):

@@ -1,4 +1,4 @@
-"""Linear algebra for one matrix or a stack of them, and the adjoints.
+"""Factorisations of one matrix or a stack of them, exponentials, and the adjoints.
 
 Outputs come first.  `x_b` is the cotangent of `x`; an adjoint adds to its first argument.
 """
@@ -21,180 +21,6 @@ from srcgrad.runtime.lapack import (
     turned,
 )
 from srcgrad.runtime.stacks import on_stacks
-
-# ------------------------------------------------------------------------------------------------------- solves
-
-
-@on_stacks("MMVMM")
-def solve(x: Any, lu: Any, pivots: Any, a: Any, b: Any) -> None:
-    """x such that a @ x = b, and the factors of `a`"""
-    if factorise(lu, pivots, a) > 0:
-        raise np.linalg.LinAlgError("Singular matrix")
-    if x.size:
-        solve_factorised(x, lu, pivots, b, False)
-
-
-@on_stacks("MMVM")
-def solve_to_right(b_b: Any, lu: Any, pivots: Any, x_b: Any) -> None:
-    """b_b += inv(a).T @ x_b"""
-    if x_b.size:
-        _add_to_right(b_b, lu, pivots, x_b)
-
-
-@register_jitable
-def _add_to_right(b_b: Any, lu: Any, pivots: Any, x_b: Any) -> None:
-    share = np.empty(x_b.shape, x_b.dtype)
-    solve_factorised(share, lu, pivots, x_b, True)
-    add_to(b_b, share, 1.0)
-
-
-@on_stacks("MMM")
-def solve_again_to_right(b_b: Any, a: Any, x_b: Any) -> None:
-    """The same with factors made anew, where keeping those of every iteration would take much memory"""
-    lu, pivots = np.empty_like(a), np.empty(a.shape[0], np.intc)
-    factorise(lu, pivots, a)
-    if x_b.size:
-        _add_to_right(b_b, lu, pivots, x_b)
-
-
-@on_stacks("MMMM")
-def solve_again_to_matrix(a_b: Any, a: Any, x: Any, x_b: Any) -> None:
-    lu, pivots = np.empty_like(a), np.empty(a.shape[0], np.intc)
-    factorise(lu, pivots, a)
-    if x_b.size:
-        _add_to_matrix(a_b, lu, pivots, x, x_b)
-
-
-@on_stacks("MMVMM")
-def solve_to_matrix(a_b: Any, lu: Any, pivots: Any, x: Any, x_b: Any) -> None:
-    """a_b -= inv(a).T @ x_b @ x.T"""
-    if x_b.size:
-        _add_to_matrix(a_b, lu, pivots, x, x_b)
-
-
-@register_jitable
-def _add_to_matrix(a_b: Any, lu: Any, pivots: Any, x: Any, x_b: Any) -> None:
-    share = np.empty(x_b.shape, x_b.dtype)
-    solve_factorised(share, lu, pivots, x_b, True)
-    if x.shape[1] == 1:
-        for i in range(a_b.shape[0]):
-            for j in range(a_b.shape[1]):
-                a_b[i, j] -= share[i, 0] * x[j, 0]
-    else:
-        add_to(a_b, product(share, x, False, True), -1.0)
-
-
-@on_stacks("MMM___")
-def solve_triangular(x: Any, a: Any, b: Any, lower: Any, transposed: Any, unit: Any) -> None:
-    """x such that a @ x = b (or a.T @ x = b), with one triangle of `a`"""
-    if not unit:
-        for i in range(a.shape[0]):
-            if a[i, i] == 0:
-                raise np.linalg.LinAlgError("A singular matrix detected.")
-    copy_to(x, b)
-    solve_triangle(x, a, lower, transposed, unit)
-
-
-@on_stacks("MMM___")
-def triangular_to_right(b_b: Any, a: Any, x_b: Any, lower: Any, transposed: Any, unit: Any) -> None:
-    share = x_b.copy()
-    solve_triangle(share, a, lower, not transposed, unit)
-    add_to(b_b, share, 1.0)
-
-
-@on_stacks("MMMM___")
-def triangular_to_matrix(a_b: Any, a: Any, x: Any, x_b: Any, lower: Any, transposed: Any, unit: Any) -> None:
-    share = x_b.copy()
-    solve_triangle(share, a, lower, not transposed, unit)
-    whole = product(x, share, False, True) if transposed else product(share, x, False, True)
-    skipped = 1 if unit else 0
-    for i in range(a.shape[0]):
-        first, last = (0, i + 1 - skipped) if lower else (i + skipped, a.shape[0])
-        for j in range(first, last):
-            a_b[i, j] -= whole[i, j]
-
-
-# ------------------------------------------------------------------------------------------- inverse, determinant
-
-
-@on_stacks("MM")
-def inv(out: Any, a: Any) -> None:
-    if a.size:
-        copy_to(out, np.linalg.inv(a))
-
-
-@on_stacks("MMM")
-def inv_adjoint(a_b: Any, out: Any, out_b: Any) -> None:
-    add_to(a_b, product(product(out, out_b, True, False), out, False, True), -1.0)
-
-
-@on_stacks("SM")
-def det(out: Any, a: Any) -> None:
-    out[0] = np.linalg.det(a) if a.size else 1.0
-
-
-@on_stacks("SSM")
-def slogdet(logarithm: Any, sign: Any, a: Any) -> None:
-    sign[0], logarithm[0] = 1.0, 0.0
-    if a.size:
-        found = np.linalg.slogdet(a)
-        sign[0], logarithm[0] = found[0], found[1]
-
-
-@on_stacks("MMSS")
-def det_adjoint(a_b: Any, a: Any, out: Any, out_b: Any) -> None:
-    """out_b times the cofactors of `a`, which a singular matrix has too"""
-    if a.size and out_b[0] != 0:
-        if out[0] != 0:
-            add_to(a_b, np.linalg.inv(a).T, out_b[0] * out[0])
-        else:
-            add_to(a_b, _cofactors(a), out_b[0])
-
-
-@on_stacks("MMSS")
-def slogdet_adjoint(a_b: Any, a: Any, sign: Any, logarithm_b: Any) -> None:
-    if a.size and logarithm_b[0] != 0:
-        if sign[0] != 0:
-            add_to(a_b, np.linalg.inv(a).T, logarithm_b[0])
-        else:  # the slope diverges wherever the determinant has one
-            slopes = _cofactors(a)
-            for i in range(a.shape[0]):
-                for j in range(a.shape[1]):
-                    a_b[i, j] += logarithm_b[0] * np.divide(slopes[i, j], sign[0])
-
-
-@register_jitable
-def _cofactors(a: Any) -> Any:
-    u, s, vt = np.linalg.svd(a)
-    products = np.ones_like(s)
-    for i in range(s.size):
-        for j in range(s.size):
-            if i != j:
-                products[i] *= s[j]
-    orientation = np.round(np.linalg.det(u) * np.linalg.det(vt))
-    scaled = times_columns(np.ascontiguousarray(u), products)
-    add_to(scaled, scaled, orientation - 1)
-    return product(scaled, np.ascontiguousarray(vt), False, False)
-
-
-@on_stacks("MM_")
-def pinv(out: Any, a: Any, rcond: Any) -> None:
-    if a.size:
-        copy_to(out, np.linalg.pinv(a, rcond))
-
-
-@on_stacks("MMMM")
-def pinv_adjoint(a_b: Any, a: Any, out: Any, out_b: Any) -> None:
-    """Golub and Pereyra's formula: as long as the rank stays"""
-    if a.size:
-        left = product(out_b, out, True, False)
-        right = product(out, out_b, False, True)
-        add_to(a_b, product(product(out, out_b, True, False), out, False, True), -1.0)
-        add_to(a_b, product(left, out, False, True), 1.0)
-        add_to(a_b, product(a, product(product(out, left, False, False), out, False, True), False, False), -1.0)
-        add_to(a_b, product(out, right, True, False), 1.0)
-        add_to(a_b, product(out, product(product(right, out, False, False), a, False, False), True, False), -1.0)
-
 
 # ------------------------------------------------------------------------------------------------ factorisations
 
@@ -514,36 +340,20 @@ def _sum(x: Any, y: Any, z: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
 __all__ = [
     "cholesky",
     "cholesky_adjoint",
-    "det",
-    "det_adjoint",
     "eigenvalues_adjoint",
     "eigenvectors_adjoint",
     "eigh",
     "expm",
     "expm_adjoint",
-    "inv",
-    "inv_adjoint",
     "left_vectors_adjoint",
     "lu_adjoint",
     "lu_factor",
     "mirror",
     "mirror_adjoint",
-    "pinv",
-    "pinv_adjoint",
     "qr",
     "qr_q_adjoint",
     "qr_r_adjoint",
     "right_vectors_adjoint",
     "singular_values_adjoint",
-    "slogdet",
-    "slogdet_adjoint",
-    "solve",
-    "solve_again_to_matrix",
-    "solve_again_to_right",
-    "solve_to_matrix",
-    "solve_to_right",
-    "solve_triangular",
     "svd",
-    "triangular_to_matrix",
-    "triangular_to_right",
 ]

@@ -1,0 +1,109 @@
+"""Attributes of values, and of the objects and modules that a program reads from outside."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arguments import is_simple_object
+from ..ir import affine
+from ..ir.nodes import Expr
+from ..rules import compositions
+from . import calls, records
+from .numpy import complex_numbers, indexing
+from .numpy.table import METHODS, TABLE
+from .source import unwrap
+from .values import (
+    NONE,
+    ArrayValue,
+    Bound,
+    Items,
+    Method,
+    Scalar,
+    Slice,
+    Static,
+    TupleValue,
+    constant,
+)
+
+if TYPE_CHECKING:
+    from .interpret import Interpreter
+
+
+def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
+    build = interpreter.build
+    if isinstance(owner, Static):
+        if not hasattr(owner.value, name):
+            return build.refuse(f"{getattr(owner.value, '__name__', owner.value)!s} has no attribute {name!r}")
+        if is_simple_object(owner.value) or records.is_made_here(owner.value):
+            return of_object(interpreter, owner, name)
+        value = getattr(owner.value, name)
+        if inspect.ismodule(owner.value) and owner.value.__name__.split(".")[0] not in (
+            "numpy",
+            "math",
+            "cmath",
+            "scipy",
+        ):
+            module = owner.value
+            return interpreter.outside(name, (id(module), name), lambda: getattr(module, name))
+        return constant(value)
+    if isinstance(owner, TupleValue):
+        if hasattr(owner.kind, "_fields") and name in owner.kind._fields:
+            return owner.items[owner.kind._fields.index(name)]
+        if records.is_record(owner):
+            return records.attribute(interpreter, owner, name)
+        return Method(owner, name)
+    if isinstance(owner, Items):
+        return Method(owner, name)
+    if isinstance(owner, Slice) and name in ("start", "stop", "step"):
+        part = getattr(owner, name)
+        return NONE if part is None else part
+    if isinstance(owner, Scalar):
+        owner_dims: tuple[Expr, ...] = ()
+    elif isinstance(owner, ArrayValue):
+        owner_dims = owner.dims
+    else:
+        return build.refuse(f"this value has no attribute {name!r}")
+    match name:
+        case "shape":
+            return TupleValue(tuple(Scalar(dim, weak=True) for dim in owner_dims))
+        case "size":
+            return Scalar(affine.product(owner_dims), weak=True)
+        case "ndim":
+            return constant(len(owner_dims))
+        case "dtype":
+            return Static(owner.dtype)
+        case "itemsize":
+            return constant(owner.dtype.itemsize)
+        case "T":
+            return TABLE[np.transpose](build, owner) if isinstance(owner, ArrayValue) else owner
+        case "mT" if owner_dims:
+            return TABLE[np.matrix_transpose](build, owner)
+        case "real":
+            return complex_numbers.real(build, owner)
+        case "imag":
+            return complex_numbers.imag(build, owner)
+        case "flat" if isinstance(owner, ArrayValue):
+            return indexing.flat(build, owner)
+    if name in METHODS or name in compositions.METHODS:
+        return Method(owner, name)
+    return build.refuse(f"the array attribute .{name} is not supported")
+
+
+def of_object(interpreter: Interpreter, owner: Static, name: str) -> Any:
+    """An attribute of an object, or of a class, from outside: what it holds is handed in, as globals are."""
+    target = owner.value
+    found = inspect.getattr_static(target, name)
+    if isinstance(found, property) and not isinstance(target, type):
+        return calls.call_function(interpreter, found.fget, [owner], {})
+    if isinstance(found, (staticmethod, classmethod)) or isinstance(target, type):
+        value = getattr(target, name)
+        if inspect.ismethod(value):
+            return Bound(value.__func__, (Static(value.__self__),))
+        if callable(value):
+            return Static(value)
+    elif callable(found) and name not in vars(target) and inspect.isfunction(unwrap(found)):
+        return Bound(unwrap(found), (owner,))
+    return interpreter.outside(name, (id(target), name), lambda: getattr(target, name))

@@ -1,0 +1,99 @@
+"""Which list a name holds: a list that changes does so by whatever name it is held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from .values import Items, TupleValue
+
+if TYPE_CHECKING:
+    from .interpret import Interpreter
+
+
+def frames_of(interpreter: Interpreter) -> Iterator[Any]:
+    """The frames of all calls under way, and those that their functions were defined in."""
+    seen: set[int] = set()
+    for frame in interpreter.frames:
+        inner: Any = frame
+        while inner is not None and id(inner) not in seen:
+            seen.add(id(inner))
+            yield inner
+            inner = inner.parent
+
+
+def held(interpreter: Interpreter) -> dict[object, Any]:
+    """Every list that was made here and is held somewhere, by its identity."""
+    out: dict[object, Any] = {}
+
+    def visit(value: Any) -> None:
+        if isinstance(value, (TupleValue, Items)) and value.identity is not None:
+            out[value.identity] = value
+        if isinstance(value, TupleValue):
+            for item in value.items:
+                visit(item)
+
+    for frame in frames_of(interpreter):
+        for value in frame.env.values():
+            visit(value)
+    return out
+
+
+def change(interpreter: Interpreter, identity: object, new: Any) -> None:
+    """Put what a list is now in its place, wherever it is held."""
+
+    def changed(value: Any) -> Any:
+        if isinstance(value, (TupleValue, Items)) and value.identity is identity:
+            return new
+        if isinstance(value, TupleValue):
+            items = tuple(map(changed, value.items))
+            return value if all(map(_is, items, value.items)) else replace(value, items=items)
+        return value
+
+    for frame in frames_of(interpreter):
+        for name, value in frame.env.items():
+            frame.env[name] = changed(value)
+
+
+def _is(x: Any, y: Any) -> bool:
+    return x is y
+
+
+def is_same_list(x: Any, y: Any) -> bool:
+    """Are these two states of one list?"""
+    lists = (TupleValue, Items)
+    return isinstance(x, lists) and isinstance(y, lists) and x.identity is not None and x.identity is y.identity
+
+
+def is_list(value: Any) -> bool:
+    return isinstance(value, Items) or (isinstance(value, TupleValue) and value.kind is list)
+
+
+def is_alike(x: Any, y: Any) -> bool:
+    """Are these groups of as many items, under the same names?"""
+    return isinstance(x, TupleValue) and isinstance(y, TupleValue) and len(x.items) == len(y.items) and x.kind == y.kind
+
+
+def name_of(interpreter: Interpreter, identity: object) -> str:
+    """What to call a list: the first name for it."""
+    for frame in reversed(list(frames_of(interpreter))):
+        for name, value in frame.env.items():
+            if getattr(value, "identity", None) is identity:
+                return name if frame is interpreter.frame else f"{name}_items"
+    return "items"
+
+
+def holders(env: dict[str, Any], identity: object) -> int:
+    """How many names stand for a list."""
+    return sum(getattr(value, "identity", None) is identity for value in env.values())
+
+
+def identity_of_either(interpreter: Interpreter, name: str, x: Any, y: Any) -> object | None:
+    """The identity of a list that is one of two by the path taken: None if it can't be told who else holds it."""
+    if x.identity is y.identity:
+        return x.identity
+    if x.identity is None or y.identity is None:
+        return None
+    alone = all(holders(env, value.identity) <= 1 for env in interpreter.branch_envs for value in (x, y))
+    return object() if alone else None

@@ -1,0 +1,110 @@
+"""What it costs the sweep to have a value of the forward part, in additions."""
+
+from __future__ import annotations
+
+from ..ir.nodes import (
+    INT64,
+    Call,
+    Const,
+    Dim,
+    Expr,
+    For,
+    Load,
+    Old,
+    Var,
+    While,
+)
+from ..ir.walk import (
+    loads,
+    variables,
+)
+from ..rules.scalar import cost
+from .validity import Forward, Version
+
+KEEP_IN_LOOP = 6  # additions that a store and a load of a kept value cost
+KEEP_OUTSIDE = 1.5
+KEEP_BESIDE = 16  # the same beside a state that is kept for every step: what is made of it would be as large again
+
+
+class Costs:
+    """`versions` and `kept` are what the sweep has already: variables, and values of expressions before statements."""
+
+    def __init__(self, forward: Forward, versions: dict[Version, Var], kept: dict[tuple[Expr, int], Expr]) -> None:
+        self.forward, self.versions, self.kept = forward, versions, kept
+
+    def keep_cost(self, at: int, expr: Expr | None = None) -> float:
+        if not self.forward.loops_around(self.forward.block_of(at)):
+            return KEEP_OUTSIDE
+        read = loads(expr) if expr is not None else ()
+        beside = any(self.is_had_whole(x, at) and not self.forward.element_is_valid(x, at) for x in read)
+        return KEEP_BESIDE if beside and not any(self.cost(x, at) >= KEEP_IN_LOOP for x in read) else KEEP_IN_LOOP
+
+    def cost(self, expr: Expr, at: int, depth: int = 0) -> float:
+        """What it costs the sweep to have this value, in additions, with the best choice for every part."""
+        match expr:
+            case Const() | Dim():
+                return 0
+            case Old(expr=inner, at=earlier):
+                return self.cost(inner, earlier, depth)
+            case Var():
+                place = self.forward.birth(expr, at)
+                if place is None or self.forward.is_valid(Version(expr, place)):
+                    return 0
+                version = Version(expr, place)
+                if version in self.versions:
+                    return 0
+                if self.depth(place.block) < self.depth(self.forward.block_of(at)):
+                    return 1  # it is had once for all iterations of an inner loop
+                made = self.forward.definition(version)
+                if made is None or depth > 8:
+                    return KEEP_IN_LOOP
+                return min(KEEP_IN_LOOP, self.cost(made.value, made.label, depth + 1))
+            case Load(index=index):
+                if self.forward.element_is_valid(expr, at) or self.is_had_whole(expr, at):
+                    return 1 + sum(self.cost(i, at, depth) for i in index)
+                return 1 if (expr, at) in self.kept else KEEP_IN_LOOP
+            case Call(args=args):
+                if (expr, at) in self.kept:
+                    return 0
+                if self.is_shared(expr, at):
+                    return 1
+                own = cost(expr)
+                return own + sum(min(self.cost(arg, at, depth), KEEP_IN_LOOP + own) for arg in args)
+        raise AssertionError(expr)
+
+    def is_had_whole(self, load: Load, at: int) -> bool:
+        """Will the array be kept as one, whoever else reads it?"""
+        rows = self.forward.element_is_valid_within(load, at)
+        return rows or self.forward.snapshot_place(load.array, at) is not None
+
+    def is_free(self, expr: Expr, at: int) -> bool:
+        """Sums of loop indices and of what is still there: nothing that is worth memory."""
+        if isinstance(expr, Call) and expr.op in ("add", "sub", "mul", "neg") and expr.dtype == INT64:
+            return all(self.is_free(arg, at) for arg in expr.args)
+        if isinstance(expr, Var):
+            place = self.forward.birth(expr, at)
+            return place is None or self.forward.is_valid(Version(expr, place))
+        return isinstance(expr, (Const, Dim))
+
+    def is_shared(self, expr: Call, at: int) -> bool:
+        """A division of indices that comes out the same in every iteration of an outer loop: one row of it is kept."""
+        if expr.dtype != INT64 or expr.op not in ("mod", "floordiv", "fmod"):
+            return False
+        key = self.forward.block_of(at)
+        return len(self.loops_of(expr, key, at)) < self.depth(key)
+
+    def loops_of(self, expr: Expr, key: tuple[int, int], at: int) -> list[For | While]:
+        """The loops around a block along which an expression can differ."""
+        loops = self.forward.loops_around(key)
+        if loads(expr) or not all(self.is_free(v, at) for v in variables(expr)):
+            return loops
+        over = [x for x in loops if isinstance(x, While) or x.index in variables(expr)]
+        same = (self.forward.is_known_ahead(e, loops) for x in over if isinstance(x, For) for e in (x.start, x.step))
+        return over if all(same) else loops  # (an iteration's number means the same index in each of the others)
+
+    def one_part_is_gone(self, expr: Expr, at: int) -> bool:
+        """Does the value depend on a single variable or element that would have to be kept?"""
+        return sum(self.cost(part, at) >= KEEP_IN_LOOP for part in (*variables(expr), *loads(expr))) == 1
+
+    def depth(self, key: tuple[int, int]) -> int:
+        return len(self.forward.loops_around(key))

@@ -1,0 +1,215 @@
+"""The adjoint of an expression: its cotangent goes to all that it reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..ir.nodes import (
+    BOOL,
+    AddTo,
+    Array,
+    Assign,
+    Call,
+    Const,
+    Expr,
+    Function,
+    Load,
+    Old,
+    Stmt,
+    Var,
+    is_inexact,
+    part_of,
+    select,
+)
+from ..ir.walk import (
+    loads,
+    subexpressions,
+    variables,
+)
+from ..rules.scalar import PRIMITIVES, Adjoint, times
+from .find_active import differentiates, is_linear
+from .info import Info, roots_of
+from .roughness import EVERY, harm_of, kind_of
+
+
+class Cotangents:
+    """What all statements of a sweep share: names of cotangents, and how a cotangent is passed on."""
+
+    def __init__(self, function: Function) -> None:
+        self.info: Info = function.info
+        self.active = self.info.active
+        self.roots = roots_of(function)
+        self.shadows: dict[str, Array] = {}
+        self.has_calls = "facts" in self.info.extra
+        self.levels: Any = {}
+
+    def is_active(self, thing: Var | Array) -> bool:
+        return self.roots.get(thing.name, thing.name) in self.active and is_inexact(thing.dtype)
+
+    def adjoint(self, var: Var) -> Var:
+        return Var(f"{var.name}_b", var.dtype)
+
+    def shadow(self, array: Array) -> Array:
+        return Array(f"{array.name}_b", array.dtype, array.dims)
+
+    def fresh(self, name: str, dtype: np.dtype) -> Var:
+        return Var(self.info.names.fresh(name), dtype)
+
+    def depends(self, expr: Expr) -> bool:
+        """Does the expression carry a derivative?"""
+        match expr:
+            case Var() | Load(array=_) if is_inexact(expr.dtype):
+                return self.is_active(expr if isinstance(expr, Var) else expr.array)
+            case Call(op=op, args=args) if is_inexact(expr.dtype):
+                return any(differentiates(op, k) and self.depends(arg) for k, arg in enumerate(args))
+        return False
+
+    def spread(
+        self,
+        expr: Expr,
+        g: Expr,
+        at: int,
+        clean: int,
+        own: set[str] | frozenset[str] = frozenset(),
+        guards: tuple[Expr, ...] = (),
+    ) -> list[Stmt]:
+        """Pass the adjoint `g` of `expr` on to everything that `expr` reads."""
+        if not self.depends(expr):
+            return []
+        match expr:
+            case Var():
+                return [AddTo(self.adjoint(expr), _guarded(g, guards), True)]
+            case Load(array=array, index=index):
+                place = Load(self.shadow(array), tuple(i if _is_own(i, own) else self.old(i, at) for i in index))
+                return [AddTo(place, _guarded(g, guards), True)]
+            case Call(op="select", args=(condition, x, y)):
+                held, out = self.named(g, self.depends(x) and self.depends(y))
+                chosen = self.old(condition, at)
+                out += self.spread(x, held, at, clean, own, (*guards, chosen))
+                return out + self.spread(y, held, at, clean, own, (*guards, _not(chosen)))
+            case Call(op=op, args=args):
+                return self.spread_call(expr, op, args, g, at, clean, own, guards)
+        raise AssertionError(expr)
+
+    def spread_call(
+        self,
+        expr: Call,
+        op: str,
+        args: tuple[Expr, ...],
+        g: Expr,
+        at: int,
+        clean: int,
+        own: Any,
+        guards: tuple[Expr, ...],
+    ) -> list[Stmt]:
+        rule = PRIMITIVES[op]
+        if op == "mul" and args[0] == args[1]:
+            _held, out = self.named(g, False)
+            passed = times(g, 2.0 * self.old(args[0], at))
+            return out + self.spread(args[0], passed, at, clean & ~self.harm(expr, 0, at), own, guards)
+        to = [k for k, arg in enumerate(args) if differentiates(op, k) and self.depends(arg)]
+        olds = tuple(arg if isinstance(arg, Const) else self.old(arg, at) for arg in args)
+        out_value = self.old(expr, at)
+        known: Any = rule.partials  # it has those of `to`: the operation differentiates in these operands
+        partials = [p if isinstance(p := known[k], Adjoint) else p(*olds, out_value) for k in to]
+        duplicated = len(to) > 1 or any(isinstance(p, Call) and p.op == "select" for p in partials)
+        bent = [not is_linear(expr, k) for k in to]
+        harms = [self.harm(expr, k, at) for k in to]
+        careful = bool(clean & kind_of(expr)) and rule.singular and any(bent)
+        g, out = self.named(g, duplicated or careful)
+        for k, partial, is_bent, harm in zip(to, partials, bent, harms, strict=True):
+            inner = guards
+            if careful and is_bent and _may_diverge(partial) and not isinstance(g, Const):
+                inner = (*guards, Call("ne", (g, zero(g.dtype)), BOOL))
+            while isinstance(partial, Call) and partial.op == "select" and _is_zero(partial.args[1]):
+                inner, partial = (*inner, _not(partial.args[0])), partial.args[2]  # this operand lost: exactly nothing
+            passed = partial.of(g) if isinstance(partial, Adjoint) else times(_beside(g, partial), partial)
+            if op == "div" and len(to) == 2:  # g / y goes to x, and -g / y * out to y: one division for both
+                if k == 0:
+                    passed, named = self.named(passed, True)
+                    out, quotient = out + named, passed
+                else:
+                    passed = -(quotient * out_value)
+            out += self.spread(args[k], _converted(passed, args[k].dtype), at, clean & ~harm, own, inner)
+        return out
+
+    def named(self, g: Expr, wanted: bool) -> tuple[Expr, list[Stmt]]:
+        """The cotangent under a name, where it is needed more than once."""
+        if not wanted or isinstance(g, (Var, Const)):
+            return g, []
+        held = self.fresh("g", g.dtype)
+        return held, [Assign(held, g)]
+
+    def old(self, expr: Expr, at: int) -> Expr:
+        if isinstance(expr, Const) or not (variables(expr) or loads(expr)):
+            return expr
+        return Old(expr, at)
+
+    def root(self, array: Array) -> str:
+        return self.roots.get(array.name, array.name)
+
+    def root_of(self, thing: Var | Array) -> str:
+        return self.root(thing) if isinstance(thing, Array) else thing.name
+
+    def harm(self, expr: Call, number: int, at: int) -> int:
+        """To which primitives may the partial by this operand make a zero of arithmetic?"""
+        if is_linear(expr, number):
+            return 0
+        return EVERY if self.has_calls else harm_of(expr, number, self.levels[at])
+
+    def clean(self, name: str) -> int:
+        """To which primitives is a zero cotangent of this one of structure?"""
+        return EVERY & ~self.info.unclean.get(name, 0)
+
+
+def zero(dtype: np.dtype) -> Const:
+    return Const(dtype.type(0).item(), dtype)
+
+
+def _beside(g: Expr, partial: Any) -> Expr:
+    """A real cotangent as a complex number, where the partial is one: abs(z) has the slope conj(z) / abs(z)."""
+    is_complex = isinstance(partial, Expr) and partial.dtype.kind == "c" and g.dtype.kind != "c"
+    return Call("cast", (g,), partial.dtype) if is_complex else g
+
+
+def _converted(g: Expr, dtype: np.dtype) -> Expr:
+    """The cotangent of an operand that was converted: a real one gets the real part."""
+    if g.dtype.kind == "c" and dtype.kind != "c":
+        g = Call("real", (g,), part_of(g.dtype))
+    return g if g.dtype == dtype else Call("cast", (g,), dtype)
+
+
+def _is_zero(expr: Expr) -> bool:
+    return isinstance(expr, Const) and expr.value == 0
+
+
+def _not(condition: Expr) -> Expr:
+    return Call("not", (condition,), BOOL)
+
+
+def _guarded(g: Expr, guards: tuple[Expr, ...]) -> Expr:
+    if not guards:
+        return g
+    condition = guards[0]
+    for other in guards[1:]:
+        condition = Call("and", (condition, other), BOOL)
+    return select(condition, g, zero(g.dtype))
+
+
+def _is_own(index: Expr, own: Any) -> bool:
+    return bool(own) and all(v.name in own for v in variables(index)) and not loads(index)
+
+
+def _may_diverge(partial: Any) -> bool:
+    """Can this partial be infinite or nan: does it divide by a value, or call something that may?"""
+    if not isinstance(partial, Expr):
+        return False
+    for node in subexpressions(partial):
+        match node:
+            case Call(op="div", args=(_, Const(value=value))) if value != 0:
+                continue
+            case Call(op=op) if op in PRIMITIVES and PRIMITIVES[op].singular:
+                return True
+    return False
