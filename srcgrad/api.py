@@ -417,7 +417,8 @@ class GradFunction:
         key = types, stage.version, captured, *kinds
         forward = self._forwards.get(key)
         if forward is None:
-            fresh = Forward(types, len(residuals), stage, captured, tuple(stage.assumed.values()), stage.stretch)
+            assumed = tuple(stage.assumed.values())
+            fresh = Forward(types, len(residuals), stage, captured, assumed, stage.stretch, stage.cut)
             forward = self._forwards.setdefault(key, fresh)
         return forward
 

@@ -103,6 +103,7 @@ class Interpreted:
     writes: tuple[int, ...]
     assumed: tuple[tuple[Callable[[], Any], Any], ...]
     equal_lengths: bool  # see `pipeline.Generated`
+    whole_slices: bool
 
 
 def interpret(function: Callable[..., Any], kind: str, types: Any, cotangents: Any, options: Any) -> Interpreted:
@@ -110,6 +111,7 @@ def interpret(function: Callable[..., Any], kind: str, types: Any, cotangents: A
     written: frozenset[str] = frozenset()
     chosen = Chosen()
     disordered: frozenset[str] = frozenset()
+    problem: SrcgradError | None = None
     while True:
         job = _Job(function, kind, types, cotangents, options, disordered, chosen)
         job.build.never_early = written
@@ -119,6 +121,10 @@ def interpret(function: Callable[..., Any], kind: str, types: Any, cotangents: A
             written |= {found.name}
         except (OwnFunction, InPlace) as what:
             chosen.learn(what)
+        except SrcgradError as found:
+            if problem is not None or not job.build.whole:
+                raise problem or found from None
+            problem, options = found, replace(options, cut=True)  # what does not fit may be a slice that is cut short
         else:
             found_now = frozenset(job.written_params() & job.not_contiguous)
             if kind != "primal":
@@ -147,7 +153,7 @@ class _Job:
         self.interpreter = Interpreter(Callees(chosen, options.boundscheck))
         self.build = self.interpreter.build
         self.build.arguments_are_shared = kind == "primal"  # the other kinds write to copies
-        self.build.stretch = options.stretch
+        self.build.stretch, self.build.cut = options.stretch, options.cut
         self.own: list[Var | Array] = []
         self.not_contiguous: set[str] = set()
         self.parameters = list(inspect.signature(function).parameters)
@@ -178,7 +184,7 @@ class _Job:
         self.build = self.interpreter.build
         self.build.arguments_are_shared = self.kind == "primal"
         self.build.never_early = never_early
-        self.build.stretch = self.options.stretch
+        self.build.stretch, self.build.cut = self.options.stretch, self.options.cut
         self.own, self.not_contiguous = [], set()
 
     def once(self) -> Interpreted:
@@ -214,7 +220,7 @@ class _Job:
         return Interpreted(
             program, structure(outputs), tuple(Outside(c.name, c.fetch, self.type_of_param(c)) for c in captured),
             dict(self.interpreter.exceptions), positions, tuple(self.interpreter.assumed.values()),
-            build.equal_lengths,
+            build.equal_lengths, bool(build.whole),
         )  # fmt: skip
 
     # ------------------------------------------------------------------------------------------ parameters
