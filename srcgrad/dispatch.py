@@ -156,7 +156,7 @@ class Stage:
             lanes[key] = call
 
     def _or_else(self, call: Call, unexpected: tuple[type[Exception], ...]) -> Call:
-        """The call; and where lengths are not as expected, from then on one that stretches those of 1 and cuts slices."""
+        """The call; where lengths are not as expected, from then on one that stretches those of 1, and cuts slices."""
 
         def attempt(*leaves: Any) -> Any:
             before = self.stretch, self.cut

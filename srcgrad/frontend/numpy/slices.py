@@ -48,7 +48,7 @@ def normalize(builder: Builder, part: Slice, length: Expr) -> tuple[Expr, Expr, 
 
 
 def _uncut_length(part: Slice, is_upward: bool) -> int:
-    """The least length of an axis that a slice lies inside; 0 where its own length depends on that of the axis anyway."""
+    """The least length of an axis that a slice lies inside; 0 where its own length depends on the axis anyway."""
     bounds = {name: static_int(getattr(part, name)) for name in ("start", "stop") if getattr(part, name) is not None}
     if None in bounds.values():
         return 0
