@@ -28,6 +28,7 @@ from ..ir.nodes import (
     For,
     Function,
     If,
+    Library,
     Load,
     OwnCopy,
     Raise,
@@ -127,11 +128,10 @@ def interpret(function: Callable[..., Any], kind: str, types: Any, cotangents: A
             problem, options = found, replace(options, cut=True)  # what does not fit may be a slice that is cut short
         else:
             found_now = frozenset(job.written_params() & job.not_contiguous)
-            if kind != "primal":
-                return out
-            if job.build.equal_lengths and job.written_params():
-                options = replace(options, stretch=True)  # it can't be run again, once it has written its arguments
-            elif found_now <= disordered:
+            leaves_traces = job.draws() or (kind == "primal" and job.written_params())
+            if job.build.equal_lengths and leaves_traces:
+                options = replace(options, stretch=True)  # it can't be run again, once it has drawn or written
+            elif kind != "primal" or found_now <= disordered:
                 return out
             disordered |= found_now
 
@@ -254,6 +254,11 @@ class _Job:
 
     def type_of_param(self, captured: Any) -> ValueType:
         return type_of(captured.name, captured.fetch())
+
+    def draws(self) -> bool:
+        """Are random numbers drawn, here or in a function of its own?"""
+        bodies = [self.build.block, *(f.body for f in self.interpreter.callees.functions())]
+        return any(isinstance(s, Library) and s.draws for body in bodies for s in statements(tuple(body)))
 
     def written_params(self) -> set[str]:
         params = {p.name for p in self.own} | {c.param.name for c, _ in self.interpreter.captured.values()}
