@@ -21,6 +21,7 @@ from srcgrad.backends.expressions import expression_text
 from srcgrad.frontend.arithmetic import TAKE_COMPLEX
 from srcgrad.frontend.builtins_of_python import BUILTINS
 from srcgrad.frontend.calls import name_of
+from srcgrad.frontend.numpy import random_numbers
 from srcgrad.frontend.numpy.table import METHODS, TABLE
 from srcgrad.ir.nodes import Expr, Var
 from srcgrad.rules import compositions, names
@@ -133,6 +134,15 @@ def page() -> str:
             "| method | of |",
             "|---|---|",
             *_methods_of_ufuncs(),
+            "",
+            "## Random numbers",
+            "",
+            "Of `np.random`, of generators from outside and of `np.random.default_rng(seed)` in the function. A draw",
+            "happens once per call, in its turn, from NumPy's own generator (also in compiled code, so that",
+            "`np.random.seed` ahead of the call decides what is drawn). A derivative goes to `loc`, `scale`, `low`,",
+            "`high`, `mean` and `sigma`, and to what is chosen or shuffled, but to no other number.",
+            "",
+            *_random_numbers(),
             "",
             "## The rest of NumPy",
             "",
@@ -306,6 +316,15 @@ def _rest() -> Iterator[str]:
 
 def _is_class_of_numbers(value: Any) -> bool:
     return isinstance(value, type) and issubclass(value, (np.generic, BaseException))
+
+
+def _random_numbers() -> Iterator[str]:
+    """One item per distribution, with its arguments."""
+    drawn = {name: it for name, it in random_numbers.DRAWN.items() if hasattr(np.random, name)}
+    for name, handler in sorted((drawn | compositions.DRAWS).items()):
+        arguments = [p for p in inspect.signature(handler).parameters if p not in ("build", "source", "rng")]
+        parameters = inspect.signature(handler).parameters
+        yield f"- `{name}({', '.join(_argument(parameters[p]) for p in arguments)})`"
 
 
 def _methods_of_ufuncs() -> Iterator[str]:

@@ -33,6 +33,7 @@ from srcgrad.binding import (
 )
 from srcgrad.dispatch import Call, Forward, Program, Stage, leaf_names, pattern_of
 from srcgrad.errors import ArgumentError, CompiledError, OptionError, SrcgradError
+from srcgrad.pickled import has_name, pack, unpack
 from srcgrad.pipeline import Options
 
 
@@ -338,11 +339,19 @@ class GradFunction:
         return GradType(self)
 
     def __reduce__(self) -> Any:
-        """By name, as functions are; where that is the name of the plain function, by that one and the options."""
+        """By name, as functions are; else by the plain function (with its code if it has no name) and the options."""
         found: Any = sys.modules.get(self.__module__)
         for part in self.__qualname__.split("."):
             found = getattr(found, part, None)
-        return self.__qualname__ if found is self else (_remade, (self._function, self._options))
+        if found is self and self.__module__ != "__main__":
+            return self.__qualname__
+        if has_name(self._function) or self in _being_packed:  # it calls itself: the function is in hand
+            return _remade, (self._function, self._options)
+        _being_packed.append(self)
+        try:
+            return _unpacked, (self.__module__, self.__qualname__, pack(self._function), self._options)
+        finally:
+            _being_packed.remove(self)
 
     __qualname__: str
     __module__: str
@@ -420,7 +429,8 @@ class GradFunction:
         key = types, stage.version, captured, *kinds
         forward = self._forwards.get(key)
         if forward is None:
-            fresh = Forward(types, len(residuals), stage, captured, tuple(stage.assumed.values()), stage.stretch)
+            assumed = tuple(stage.assumed.values())
+            fresh = Forward(types, len(residuals), stage, captured, assumed, stage.stretch, stage.cut)
             forward = self._forwards.setdefault(key, fresh)
         return forward
 
@@ -441,6 +451,19 @@ class GradFunction:
 def _remade(function: Callable[..., Any], options: dict[str, Any]) -> GradFunction:
     """What was pickled."""
     return GradFunction(function, **options)
+
+
+def _unpacked(module: str, name: str, packed: bytes, options: dict[str, Any]) -> GradFunction:
+    """What was pickled with its code: itself, where this is the process that it is from."""
+    function = unpack(packed)
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    is_same = isinstance(found, GradFunction) and found.py_func.__code__ == function.__code__
+    return found if is_same and found._options == options else GradFunction(function, **options)
+
+
+_being_packed: list[GradFunction] = []
 
 
 class Pullback:

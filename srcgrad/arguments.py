@@ -252,6 +252,8 @@ def _describe(value: Any, name: str) -> tuple[str, str]:
         return f"a {kind.__name__}", f"pass np.array({name}), or a tuple where the items differ in kind"
     if isinstance(value, dict):
         return "a dict whose keys are no strings", "pass a plain dict with strings for keys, or a tuple"
+    if isinstance(value, (np.random.Generator, np.random.RandomState)):
+        return "a generator of random numbers", "make it in the function, of a seed:  np.random.default_rng(seed)"
     if hasattr(value, "__array__"):
         return _a(title), f"pass np.asarray({name})"
     return _a(title), "pass a number, a NumPy array, or a tuple of them"

@@ -25,11 +25,12 @@ from srcgrad.errors import (
     CotangentShapeError,
     RuntimeShapeError,
     ShapeError,
+    ShortAxisError,
     UnsupportedError,
 )
 from srcgrad.frontend.types import StaticType, TupleType, ValueType, arrays_in
 
-LENGTHS_DIFFER = (BroadcastError, CotangentShapeError, RuntimeShapeError)
+LENGTHS_DIFFER = (BroadcastError, CotangentShapeError, RuntimeShapeError, ShortAxisError)
 
 Call = Callable[..., Any]
 Types = tuple[ValueType, ...]
@@ -46,10 +47,11 @@ class Program:
     jit: bool = True
     cache: bool = True
 
-    def generate(self, kind: str, types: Types, cotangents: Any, stretch: bool = True) -> Any:
-        """A module; without `stretch` it raises a BroadcastError also where a length of 1 has to be stretched."""
+    def generate(self, kind: str, types: Types, cotangents: Any, stretch: bool = True, cut: bool = True) -> Any:
+        """A module; without `stretch` it raises a BroadcastError also where a length of 1 has to be stretched,
+        and without `cut` a ShortAxisError where a slice is cut short."""
         with self._blame(types, cotangents):
-            options = replace(self.options, stretch=stretch)
+            options = replace(self.options, stretch=stretch, cut=cut)
             on_device = self.options.target == "cuda"
             self._refuse_place(types, cotangents)
             form = cuda.form() if on_device else None
@@ -111,7 +113,9 @@ class Stage:
     forward: Forward | None = None  # of a pullback: its leaves are residuals, then those of v
     version: int = 0  # counts restarts
     stretch: bool = False  # a length of 1 had to be stretched
+    cut: bool = False  # a slice had to be cut short
     equal_lengths: bool = False  # lengths were taken to be equal
+    whole_slices: bool = False  # slices were taken to end inside their axes
     assumed: dict[Any, Assumption] = field(default_factory=dict)  # of all variants
     captured: dict[str, Callable[[], Any]] = field(default_factory=dict)
     lanes: list[tuple[dict[Any, Call], Any]] = field(default_factory=list)
@@ -138,13 +142,14 @@ class Stage:
         if self.forward is not None:
             return self.forward.pullback(self.program, leaves, *self.types(leaves))
         try:
-            generated = self.program.generate(self.kind, *self.types(leaves), stretch=self.stretch)
+            generated = self.program.generate(self.kind, *self.types(leaves), self.stretch, self.cut)
             is_first = self.call == self._first and not self.stretch
             if is_first and generated.equal_lengths and any(1 in getattr(leaf, "shape", ()) for leaf in leaves):
                 self.stretch = True  # there is one to stretch: the other code would be compiled for nothing
-                generated = self.program.generate(self.kind, *self.types(leaves), stretch=True)
-            if generated.equal_lengths and not self.equal_lengths:
-                self.equal_lengths = True
+                generated = self.program.generate(self.kind, *self.types(leaves), True, self.cut)
+            expected = self.equal_lengths or generated.equal_lengths, self.whole_slices or generated.whole_slices
+            if expected != (self.equal_lengths, self.whole_slices):
+                self.equal_lengths, self.whole_slices = expected
                 if self.call != self._first:
                     self.use(self.call)
             return generated
@@ -159,31 +164,40 @@ class Stage:
 
     def use(self, call: Call) -> None:
         """From now on, this is the way to call; callers that have the old one are told."""
-        call = self._or_stretched(call) if self.equal_lengths and not self.stretch else call
+        if self.equal_lengths and not self.stretch:
+            call = self._or_else(call, LENGTHS_DIFFER)
+        elif self.whole_slices and not self.cut:
+            call = self._or_else(call, (ShortAxisError,))
         self.call = call
         for lanes, key in self.lanes:
             lanes[key] = call
 
-    def _or_stretched(self, call: Call) -> Call:
-        """The call; and where lengths are not equal as expected, from then on one that stretches those of 1."""
+    def _or_else(self, call: Call, unexpected: tuple[type[Exception], ...]) -> Call:
+        """The call; where lengths are not as expected, from then on one that stretches those of 1, and cuts slices."""
 
         def attempt(*leaves: Any) -> Any:
+            before = self.stretch, self.cut
             try:
                 return call(*leaves)
-            except LENGTHS_DIFFER:
-                self._expect_lengths_of_one(True)
+            except unexpected as error:
+                problem = error
+            is_short = isinstance(problem, ShortAxisError)
+            self._expect(self.stretch or not is_short, self.cut or is_short)
             try:
                 return self.call(*leaves)
             except LENGTHS_DIFFER:  # they fit in no way
-                self._expect_lengths_of_one(False)
+                self._expect(*before)
                 raise
+            except (ShapeError, UnsupportedError):  # they would have to fit to be supported
+                self._expect(*before)
+                raise problem from None
 
         return attempt
 
-    def _expect_lengths_of_one(self, stretch: bool) -> None:
+    def _expect(self, stretch: bool, cut: bool) -> None:
         with cpu.LOCK:
-            if self.stretch != stretch:
-                self.stretch = stretch
+            if (self.stretch, self.cut) != (stretch, cut):
+                self.stretch, self.cut = stretch, cut
                 self.restart()
 
     def reach(self, lanes: dict[Any, Call], key: Any) -> None:
@@ -194,7 +208,7 @@ class Stage:
     def restart(self) -> Call:
         """What f has as a constant changed (a function that it calls, a tuple): generate anew."""
         self.version += 1
-        self.equal_lengths = False
+        self.equal_lengths = self.whole_slices = False
         self.assumed, self.captured = {}, {}
         self.use(self._first)
         return self._first
@@ -225,6 +239,7 @@ class Forward:
     captured: tuple[tuple[str, Any], ...]
     assumed: tuple[Assumption, ...]
     stretch: bool
+    cut: bool
     lanes: dict[type, Call] = field(default_factory=dict)  # pullbacks by the type of v
     stages: dict[Any, Stage] = field(default_factory=dict)
 
@@ -237,7 +252,7 @@ class Forward:
         """Generated when v is first seen; f must still be what ran forward."""
         same_types = self.origin.captured_types() == self.captured
         if same_types and not any(assumption.fails() for assumption in self.assumed):
-            generated = program.generate("pullback", types, cotangents, self.stretch)
+            generated = program.generate("pullback", types, cotangents, self.stretch, self.cut)
             expected = [_memory(kind) for kind in generated.arguments[: self.count]]
             if [_memory(arguments.leaf_type(leaf, "residual")) for leaf in leaves[: self.count]] == expected:
                 return replace(generated, captured=(), assumed=())  # forward has read them

@@ -136,6 +136,10 @@ class BroadcastError(CompiledError, ValueError):
     """Shapes that do not broadcast together."""
 
 
+class ShortAxisError(CompiledError, ValueError):
+    """An axis that ends before a slice of it does, where the length of the slice has to be known ahead of time."""
+
+
 class CotangentShapeError(CompiledError, ValueError):
     """v has another shape than the output."""
 

@@ -115,6 +115,7 @@ class Options:
     parallel: bool = False
     target: str = "cpu"
     stretch: bool = False  # lengths that are not known to be equal may turn out as 1, to be broadcast
+    cut: bool = False  # slices may end past the end of their axis, to be cut short
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,8 @@ class Generated:
     `results` and `outputs` are structures of types; `writes` are the positions of leaf arguments that f writes;
     `assumed` are outside values that the text was specialised to, with how to look at them again; `facts` are what the
     backend may rely on beside the text.  `equal_lengths`: lengths that might differ were taken to be equal, and a
-    BroadcastError may only mean that one of them is 1: then generate with `stretch`.
+    BroadcastError may only mean that one of them is 1: then generate with `stretch`.  `whole_slices`: slices of known
+    bounds were taken to end inside their axes; on a ShortAxisError, which comes ahead of all else, generate with `cut`.
     """
 
     text: str
@@ -146,6 +148,7 @@ class Generated:
     writes: tuple[int, ...] = ()
     assumed: tuple[tuple[Callable[[], Any], Any], ...] = ()
     equal_lengths: bool = False
+    whole_slices: bool = False
     facts: Facts = Facts()  # noqa: RUF009 (it is frozen)
 
 
@@ -170,6 +173,7 @@ def generate(
         text=text,
         facts=facts,
         equal_lengths=start.equal_lengths,
+        whole_slices=start.whole_slices,
         entry=program.name,
         arguments=info.extra["arguments"],
         results=info.extra["results"],

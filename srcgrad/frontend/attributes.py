@@ -21,6 +21,7 @@ from .values import (
     Bound,
     Items,
     Method,
+    RandomSource,
     Scalar,
     Slice,
     Static,
@@ -55,7 +56,7 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
         if records.is_record(owner):
             return records.attribute(interpreter, owner, name)
         return Method(owner, name)
-    if isinstance(owner, Items):
+    if isinstance(owner, (Items, RandomSource)):
         return Method(owner, name)
     if isinstance(owner, Slice) and name in ("start", "stop", "step"):
         part = getattr(owner, name)

@@ -12,9 +12,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import runtime
-from ..errors import SrcgradError, UnsupportedError
+from ..errors import SrcgradError, UnsupportedError, place
 from ..ir import affine
 from ..ir.nodes import (
+    BOOL,
     INT64,
     AddTo,
     Alloc,
@@ -27,9 +28,11 @@ from ..ir.nodes import (
     Dim,
     Expr,
     ForEach,
+    If,
     Load,
     NewAxis,
     Pick,
+    Raise,
     Reshape,
     Run,
     Span,
@@ -148,7 +151,10 @@ class Builder:
         self.checked_lengths: set[frozenset[Expr]] = set()  # lengths found equal at the top level
         self.stretch = False  # see `pipeline.Options`
         self.equal_lengths = False  # lengths were taken to be equal
+        self.cut = True  # see `pipeline.Options`
+        self.whole: dict[Expr, int] = {}  # lengths → what they are at least, if slices are not cut short
         self.conformed: dict[Any, Array] = {}  # operands conformed at the top level, until they are written
+        self.random_states: dict[Any, Any] = {}  # generators of random numbers, from the entry on
         self.masks: dict[Any, Any] = {}  # positions where a mask holds, until anything is written
 
     @property
@@ -176,8 +182,19 @@ class Builder:
             least = self.lower.get(term, 0 if affine.is_at_least(term, 0) else None)
             if count < 0 or least is None:
                 return False
-            constant += count * least
+            constant += count * max(least, self.whole.get(term, 0))
         return constant >= bound
+
+    def expect_at_least(self, length: Expr, bound: int) -> None:
+        """From the entry on, a length that the arguments decide is taken to be this at least."""
+        terms, constant = affine.affine(length)
+        is_one_term = len(terms) == 1 and terms[0][1] == 1
+        if self.cut or not is_one_term or not self.is_known_at_entry(length) or self.is_at_least(length, bound):
+            return
+        message = "a slice ends at {}, and its axis, of length {}, before that" + place(self.span)
+        short = Raise("ShortAxisError", message, (Const(bound, INT64), length))
+        self.prologue.append(If(Call("lt", (length, short.values[0]), BOOL), (short,), span=self.span))
+        self.whole[terms[0][0]] = bound - constant
 
     def save(self) -> Any:
         """The state, for another try at a loop."""
@@ -199,7 +216,8 @@ class Builder:
         self.masks.clear()
         self.common_lengths |= early
         self.conformed |= conformed
-        self.names.taken |= {var.name for var in self.known_at_entry} | {array.name for array in views}
+        made = {source.state.name for source in self.random_states.values()}
+        self.names.taken |= {var.name for var in self.known_at_entry} | {array.name for array in views} | made
         self.pinned |= self.known_at_entry
         self.lower |= dict.fromkeys(self.known_at_entry, 0)
         self.roots |= {array.name: self.root(view.base) for array, view in views.items()}

@@ -31,6 +31,7 @@ from .numpy import (  # noqa: F401 (register)
     indexing,
     order,
     products,
+    random_numbers,
     reductions,
     running,
     special,
@@ -45,6 +46,7 @@ from .values import (
     Closure,
     Items,
     Method,
+    RandomSource,
     Scalar,
     Static,
     TupleValue,
@@ -96,6 +98,8 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
     build = interpreter.build
     if isinstance(target, UserRule):
         return call_rule(interpreter, target, args, kwargs)
+    if random_numbers.is_drawing(target):
+        return call_method(interpreter, *random_numbers.method_of(interpreter, target), args, kwargs)
     try:
         if target in BUILTINS:
             return BUILTINS[target](interpreter, *args, **kwargs)
@@ -403,6 +407,21 @@ def given_values(interpreter: Interpreter, holder: Any, given: dict[str, Any]) -
     }
 
 
+def drawn(interpreter: Interpreter, source: RandomSource, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Random numbers: those of standard distributions are drawn, others are made of them."""
+    if name in compositions.DRAWS and not (name in random_numbers.OLD_NAMES and not source.is_old):
+        return call_composition(interpreter, compositions.DRAWS[name], [source, *args], kwargs)
+    if name not in random_numbers.DRAWN:
+        near = random_numbers.nearest(name)
+        interpreter.build.refuse(f"no random numbers are drawn by {name} here", f"the nearest supported one is {near}")
+    try:
+        return random_numbers.DRAWN[name](interpreter.build, source, *args, **kwargs)
+    except TypeError as problem:
+        if isinstance(problem, ArgumentError) or not _is_binding(problem):
+            raise
+        return interpreter.build.refuse(f"{name}: {_binding_text(problem)}", "this argument is not supported")
+
+
 def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
     build = interpreter.build
     if isinstance(owner, TupleValue):
@@ -414,6 +433,8 @@ def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any]
             return build.refuse(f"the {owner.kind.__name__} method .{name} is not supported")
     if isinstance(owner, (TupleValue, Items)):
         return lists.method(interpreter, owner, name, args)
+    if isinstance(owner, RandomSource):
+        return drawn(interpreter, owner, name, args, kwargs)
     if name in compositions.METHODS:
         return call_composition(interpreter, compositions.METHODS[name], [owner, *args], kwargs)
     function = METHODS[name]

@@ -28,6 +28,7 @@ from ..ir.nodes import (
     For,
     Function,
     If,
+    Library,
     Load,
     OwnCopy,
     Raise,
@@ -104,6 +105,7 @@ class Interpreted:
     writes: tuple[int, ...]
     assumed: tuple[tuple[Callable[[], Any], Any], ...]
     equal_lengths: bool  # see `pipeline.Generated`
+    whole_slices: bool
 
 
 def interpret(function: Callable[..., Any], kind: str, types: Any, cotangents: Any, options: Any) -> Interpreted:
@@ -111,6 +113,7 @@ def interpret(function: Callable[..., Any], kind: str, types: Any, cotangents: A
     written: frozenset[str] = frozenset()
     chosen = Chosen()
     disordered: frozenset[str] = frozenset()
+    problem: SrcgradError | None = None
     while True:
         job = _Job(function, kind, types, cotangents, options, disordered, chosen)
         job.build.never_early = written
@@ -120,13 +123,16 @@ def interpret(function: Callable[..., Any], kind: str, types: Any, cotangents: A
             written |= {found.name}
         except (OwnFunction, InPlace) as what:
             chosen.learn(what)
+        except SrcgradError as found:
+            if problem is not None or not job.build.whole:
+                raise problem or found from None
+            problem, options = found, replace(options, cut=True)  # what does not fit may be a slice that is cut short
         else:
             found_now = frozenset(job.written_params() & job.not_contiguous)
-            if kind != "primal":
-                return out
-            if job.build.equal_lengths and job.written_params():
-                options = replace(options, stretch=True)  # it can't be run again, once it has written its arguments
-            elif found_now <= disordered:
+            leaves_traces = job.draws() or (kind == "primal" and job.written_params())
+            if job.build.equal_lengths and leaves_traces:
+                options = replace(options, stretch=True)  # it can't be run again, once it has drawn or written
+            elif kind != "primal" or found_now <= disordered:
                 return out
             disordered |= found_now
 
@@ -184,7 +190,7 @@ class _Job:
 
     def settled(self) -> None:
         """What a new builder has to know of the options."""
-        self.build.stretch = self.options.stretch
+        self.build.stretch, self.build.cut = self.options.stretch, self.options.cut
         if self.options.target == "cuda":
             self.build.names.taken |= RESERVED_ON_DEVICE
 
@@ -221,7 +227,7 @@ class _Job:
         return Interpreted(
             program, structure(outputs), tuple(Outside(c.name, c.fetch, self.type_of_param(c)) for c in captured),
             dict(self.interpreter.exceptions), positions, tuple(self.interpreter.assumed.values()),
-            build.equal_lengths,
+            build.equal_lengths, bool(build.whole),
         )  # fmt: skip
 
     # ------------------------------------------------------------------------------------------ parameters
@@ -255,6 +261,11 @@ class _Job:
 
     def type_of_param(self, captured: Any) -> ValueType:
         return type_of(captured.name, captured.fetch())
+
+    def draws(self) -> bool:
+        """Are random numbers drawn, here or in a function of its own?"""
+        bodies = [self.build.block, *(f.body for f in self.interpreter.callees.functions())]
+        return any(isinstance(s, Library) and s.draws for body in bodies for s in statements(tuple(body)))
 
     def written_params(self) -> set[str]:
         params = {p.name for p in self.own} | {c.param.name for c, _ in self.interpreter.captured.values()}

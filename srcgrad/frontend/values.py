@@ -269,6 +269,14 @@ class Bound:
     kwargs: tuple[tuple[str, Any], ...] = ()
 
 
+@dataclass(frozen=True, eq=False)
+class RandomSource:
+    """A generator of random numbers: an array says where it is at.  `is_old`: it is like np.random."""
+
+    state: Array
+    is_old: bool = False
+
+
 class Undefined:
     """A name that is not bound on every path."""
 

@@ -428,6 +428,11 @@ class Library(Stmt):
     def outs(self) -> tuple[Array, ...]:
         return (self.out, *self.others)
 
+    @property
+    def draws(self) -> bool:
+        """Does it draw random numbers, so that it has to run exactly once, and in its turn?"""
+        return self.routine.startswith("draw_")
+
 
 @dataclass(frozen=True)
 class External(Stmt):

@@ -16,6 +16,7 @@ from ..ir.nodes import (
     For,
     If,
     Invoke,
+    Library,
     Load,
     NewAxis,
     Pick,
@@ -231,7 +232,7 @@ def _note_writes(out: Effects, stmt: Stmt) -> None:
         case View(array=array):
             out.views[array.name] = stmt
         case _:
-            out.is_visible |= isinstance(stmt, Invoke)
+            out.is_visible |= isinstance(stmt, Invoke) or (isinstance(stmt, Library) and stmt.draws)
             target = written(stmt)
             for item in target if isinstance(target, tuple) else (target,):
                 if isinstance(item, Array):

@@ -158,6 +158,13 @@ def refuse_unknown(edges: list[Edge], function: Function, active: frozenset[str]
     for target, _, stmt in edges:
         if target not in active:
             continue
+        if isinstance(stmt, Library) and stmt.draws:
+            raise UnsupportedError(
+                "what is drawn has no derivative with respect to the numbers of this distribution",
+                span=stmt.span,
+                because="a derivative goes through it",
+                help=("where none is wanted:  srcgrad.stop_gradient(...)  around that number",),
+            )
         if isinstance(stmt, External):
             raise UnsupportedError(
                 f"{stmt.function} has no derivative rule",

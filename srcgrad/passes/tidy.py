@@ -243,7 +243,7 @@ def _reads(stmt: Stmt) -> tuple[set[str], set[str]]:
 
 def _is_effective(stmt: Stmt, live: set[str], roots: dict[str, str]) -> bool:
     match stmt:
-        case Raise() | Print() | Invoke():
+        case Raise() | Print() | Invoke() | Library(draws=True):
             return True
         case Comment():
             return False

@@ -12,6 +12,7 @@ from srcgrad.runtime import (
     lent,
     order,
     products,
+    random_numbers,
     solves,
     special,
     threads,
@@ -26,6 +27,7 @@ from srcgrad.runtime.fourier import *  # noqa: F403
 from srcgrad.runtime.lent import *  # noqa: F403
 from srcgrad.runtime.order import *  # noqa: F403
 from srcgrad.runtime.products import *  # noqa: F403
+from srcgrad.runtime.random_numbers import *  # noqa: F403
 from srcgrad.runtime.solves import *  # noqa: F403
 from srcgrad.runtime.special import *  # noqa: F403
 from srcgrad.runtime.threads import *  # noqa: F403
@@ -41,6 +43,7 @@ __all__ = [
     *lent.__all__,
     *order.__all__,
     *products.__all__,
+    *random_numbers.__all__,
     *solves.__all__,
     *special.__all__,
     *threads.__all__,

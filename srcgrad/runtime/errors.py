@@ -9,6 +9,15 @@ from srcgrad.errors import (
     CotangentShapeError,
     DepthError,
     RuntimeShapeError,
+    ShortAxisError,
 )
 
-__all__ = ["BoundsError", "BroadcastError", "CompiledError", "CotangentShapeError", "DepthError", "RuntimeShapeError"]
+__all__ = [
+    "BoundsError",
+    "BroadcastError",
+    "CompiledError",
+    "CotangentShapeError",
+    "DepthError",
+    "RuntimeShapeError",
+    "ShortAxisError",
+]

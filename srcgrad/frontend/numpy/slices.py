@@ -13,7 +13,7 @@ from ...ir.nodes import BOOL, INT64, Call, Const, Expr
 from ...ir.walk import is_constant
 from ..arithmetic import cast
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, Slice
+from ..values import ArrayValue, Scalar, Slice, static_int
 
 
 def normalize(builder: Builder, part: Slice, length: Expr) -> tuple[Expr, Expr, Expr]:
@@ -25,6 +25,8 @@ def normalize(builder: Builder, part: Slice, length: Expr) -> tuple[Expr, Expr, 
     size = step if is_upward else affine.mul(affine.integer(-1), step)
     if not builder.is_at_least(size, 1):
         return _run_time_step(builder, part, step, length)
+    if isinstance(size, Const):
+        builder.expect_at_least(length, _uncut_length(part, is_upward))
     if is_upward:
         start = _clip(builder, part.start, length, affine.ZERO, from_below=True)
         stop = _clip(builder, part.stop, length, length, from_below=False)
@@ -45,6 +47,25 @@ def normalize(builder: Builder, part: Slice, length: Expr) -> tuple[Expr, Expr, 
     return start, step, count
 
 
+def _uncut_length(part: Slice, is_upward: bool) -> int:
+    """The least length of an axis that a slice lies inside; 0 where its own length depends on the axis anyway."""
+    bounds = {name: static_int(getattr(part, name)) for name in ("start", "stop") if getattr(part, name) is not None}
+    if None in bounds.values():
+        return 0
+    start, stop = bounds.get("start"), bounds.get("stop")
+    is_early = [bound is None or bound >= 0 for bound in (start, stop)]  # counted from the front
+    is_late = [bound is None or bound < 0 for bound in (start, stop)]
+    if is_upward and stop is not None and all(is_early):
+        return stop
+    if is_upward and start is not None and all(is_late):
+        return -start
+    if not is_upward and start is not None and all(is_early):
+        return start + 1
+    if not is_upward and stop is not None and all(is_late):
+        return max(-(start or 0), -stop - 1)
+    return 0
+
+
 def _clip(builder: Builder, bound: Any, length: Expr, default: Expr, from_below: bool) -> Expr:
     """A bound of an upward slice.  A start past the end needs no clipping: the length is then 0."""
     if bound is None:
@@ -54,7 +75,8 @@ def _clip(builder: Builder, bound: Any, length: Expr, default: Expr, from_below:
         moved = affine.add(length, expr)
         return affine.maximum(moved, affine.ZERO) if from_below and not builder.is_at_least(moved, 0) else moved
     if builder.is_at_least(expr, 0):
-        return expr if from_below else affine.minimum(expr, length)
+        is_inside = from_below or builder.is_at_least(affine.sub(length, expr), 0)
+        return expr if is_inside else affine.minimum(expr, length)
     expr = builder.capture(expr, "k")
     wrapped = Call("select", (is_negative(expr), affine.add(expr, length), expr), INT64)
     low = Call("maximum", (wrapped, affine.ZERO), INT64)
@@ -65,8 +87,10 @@ def _clip_down(builder: Builder, bound: Any, length: Expr) -> Expr:
     expr = as_integer(builder, bound)
     last = affine.sub(length, affine.ONE)
     if isinstance(expr, Const):
-        moved = affine.add(length, expr) if expr.value < 0 else expr
-        return affine.maximum(moved, affine.integer(-1)) if expr.value < 0 else affine.minimum(moved, last)
+        if expr.value >= 0:
+            return expr if builder.is_at_least(affine.sub(last, expr), 0) else affine.minimum(expr, last)
+        moved = affine.add(length, expr)
+        return moved if builder.is_at_least(moved, -1) else affine.maximum(moved, affine.integer(-1))
     expr = builder.capture(expr, "k")
     wrapped = Call("select", (is_negative(expr), affine.add(expr, length), expr), INT64)
     return builder.capture(Call("minimum", (Call("maximum", (wrapped, affine.integer(-1)), INT64), last), INT64), "k")

@@ -20,5 +20,6 @@ for _module in pkgutil.iter_modules(__path__):  # each adds its functions to the
 
 COMPOSITIONS = registry.COMPOSITIONS
 METHODS = registry.METHODS
+DRAWS = registry.DRAWS
 
-__all__ = ["COMPOSITIONS", "METHODS"]
+__all__ = ["COMPOSITIONS", "DRAWS", "METHODS"]

@@ -8,6 +8,7 @@ from typing import Any
 Composition = Callable[..., Any]
 COMPOSITIONS: dict[Any, Composition] = {}
 METHODS: dict[str, Composition] = {}
+DRAWS: dict[str, Composition] = {}
 
 
 def means(*functions: Any, method: str | None = None) -> Callable[[Composition], Composition]:
@@ -18,6 +19,16 @@ def means(*functions: Any, method: str | None = None) -> Callable[[Composition],
             COMPOSITIONS[function] = composition
         if method:
             METHODS[method] = composition
+        return composition
+
+    return register
+
+
+def draws(*names: str) -> Callable[[Composition], Composition]:
+    """The function below is what these methods of a generator of random numbers draw."""
+
+    def register(composition: Composition) -> Composition:
+        DRAWS.update(dict.fromkeys(names, composition))
         return composition
 
     return register

@@ -1,0 +1,77 @@
+"""Functions that travel: by name, and with their code, by pickle and by cloudpickle, into other processes."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numba.cloudpickle
+import numpy as np
+import pytest
+
+from srcgrad import grad
+
+try:
+    import cloudpickle
+except ImportError:
+    cloudpickle = numba.cloudpickle  # the same, as Numba brings it
+
+SENDER = """
+import pickle, sys
+import numpy as np
+import {pickler} as pickler
+from srcgrad import grad
+
+FACTOR = np.array([1.0, 2.0])
+
+def helper(x):
+    return x * FACTOR
+
+@grad(jit=False)
+def f(x):
+    return np.sum(helper(x) ** 2)
+
+def closed_over(a):
+    return grad(lambda x: np.sum(a * x * x), jit=False)
+
+@grad(jit=False)
+def power(x, n):
+    return x if n <= 1 else x * power(x, n - 1)
+
+same = pickler.loads(pickler.dumps(f))
+assert same is f
+open(sys.argv[1], "wb").write(pickler.dumps([f, closed_over(3.0), power]))
+"""
+RECEIVER = """
+import pickle, sys
+import numpy as np
+f, g, power = pickle.load(open(sys.argv[1], "rb"))
+x = np.array([3.0, 4.0])
+assert f.backward(x).tolist() == [6.0, 32.0], f.backward(x)
+assert g.backward(x).tolist() == [18.0, 24.0], g.backward(x)
+assert power.backward(2.0, 3) == 12.0
+print("right")
+"""
+
+
+@pytest.mark.parametrize("pickler", ["pickle", cloudpickle.__name__])
+def test_functions_of_a_script_in_another_process(tmp_path: Path, pickler: str) -> None:
+    sender, receiver, packed = tmp_path / "sender.py", tmp_path / "receiver.py", tmp_path / "packed"
+    sender.write_text(SENDER.format(pickler=pickler))
+    receiver.write_text(RECEIVER)
+    subprocess.run([sys.executable, sender, packed], check=True)
+    sender.unlink()  # the other process may be on another machine
+    out = subprocess.run([sys.executable, receiver, packed], check=True, capture_output=True, text=True)
+    assert out.stdout.strip() == "right"
+
+
+@pytest.mark.parametrize("pickler", [pickle, cloudpickle])
+def test_lambdas_and_closures(pickler) -> None:
+    factors = np.array([1.0, 2.0])
+    f = grad(lambda x: np.sum(factors * x**3), jit=False)
+    g = pickle.loads(pickler.dumps(f))
+    x = np.array([2.0, 3.0])
+    assert g.backward(x).tolist() == f.backward(x).tolist() == [12.0, 54.0]
+    assert g is not f

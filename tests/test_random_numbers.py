@@ -1,0 +1,258 @@
+"""Random numbers in a function: drawn as NumPy draws them, once per call, and differentiated by where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from support import from_arrow, from_text
+
+import srcgrad
+from srcgrad import grad
+
+outside = np.random.default_rng(5)
+old_outside = np.random.RandomState(6)
+X = np.linspace(0.1, 1.0, 4)
+
+
+def seed() -> None:
+    np.random.seed(3)
+    outside.bit_generator.state = np.random.default_rng(5).bit_generator.state
+    old_outside.seed(6)
+
+
+def drawn_after(call: Callable[[], Any]) -> tuple[Any, list[float]]:
+    """What a call returns, and what is drawn next: it says how much the call drew."""
+    seed()
+    result = call()
+    return result, [np.random.rand(), outside.random(), old_outside.rand()]
+
+
+def check(f: Any, *args: Any, jit: bool = False) -> None:
+    g = grad(f, jit=jit)
+    want, after = drawn_after(lambda: f(*args))
+    got, after_primal = drawn_after(lambda: g(*args))
+    np.testing.assert_allclose(got, want, rtol=1e-13)
+    assert type(got) is type(want)
+    backward, after_backward = drawn_after(lambda: g.backward(*args))
+    (y, pullback), after_forward = drawn_after(lambda: g.vjp(*args))
+    pulled_back, nothing_more = pullback(), [np.random.rand()]
+    assert after == after_primal == after_backward == after_forward
+    np.testing.assert_allclose(y, want, rtol=1e-13)
+    assert nothing_more != after[:1]
+    gradients = [each if isinstance(each, tuple) else (each,) for each in (backward, pulled_back)]
+    for k, arg in enumerate(args):
+        if not np.issubdtype(np.asarray(arg).dtype, np.floating):
+            continue
+        direction = np.linspace(1.0, 2.0, np.size(arg)).reshape(np.shape(arg))
+        ends = []
+        for step in (1e-6, -1e-6):
+            seed()
+            ends.append(f(*args[:k], arg + step * direction, *args[k + 1 :]))
+        for gradient in gradients:
+            found = np.sum(np.asarray(gradient[k]) * direction)
+            np.testing.assert_allclose(found, (ends[0] - ends[1]) / 2e-6, rtol=1e-5, atol=1e-7)
+
+
+def noisy_sums(x: Any, n: Any) -> Any:
+    e = np.random.randn(n)
+    np.random.rand(2)  # nobody looks at these
+    return np.sum(np.sin(x * e) + np.random.rand() * x)
+
+
+def steps_with_noise(x: Any, s: Any) -> Any:
+    t = 0.0
+    for i in range(4):
+        z = np.random.normal(x[i], s)
+        t += z * z
+        u = np.random.uniform(0, x, size=(3, 4))
+        t += np.sum(u**2)
+    return t
+
+
+def own_generator(x: Any) -> Any:
+    rng = np.random.default_rng(7)
+    w = rng.normal(0, 1, size=x.shape)
+    y = x.copy()
+    for _ in range(3):
+        y = y * rng.standard_normal(len(x)) + rng.random()
+        if rng.random() < 0.5:
+            y *= 2.0
+    return np.sum(w * y * y) + rng.integers(0, 10)
+
+
+def indices_by_chance(x: Any) -> Any:
+    i = np.random.permutation(len(x))
+    j = np.random.choice(len(x), 3)
+    k = np.random.choice(len(x), 2, replace=False)
+    y = np.random.choice(x, 2, p=[0.1, 0.2, 0.3, 0.4])
+    z = x * 2.0
+    np.random.shuffle(z)
+    weights = np.arange(len(x))
+    few = np.sum(x[j] ** 2) + np.prod(x[k]) + np.sum(y * y * y)
+    return few + np.sum(x[i] * weights) + np.sum(z * z * weights) + np.random.randint(3, 10)
+
+
+def generators_from_outside(x: Any) -> Any:
+    t = np.sum(outside.normal(x, 2.0) ** 2) + outside.random()
+    return t * old_outside.rand() + np.sum(outside.permutation(x)[:2])
+
+
+def dropout(x: Any, w: Any) -> Any:
+    h = np.tanh(x * w)
+    mask = np.random.rand(*h.shape) < 0.5
+    h = np.where(mask, h / 0.5, 0.0)
+    while np.random.rand() < 0.7:
+        h = h * 1.5
+    return np.sum(h * np.random.choice(4) + x)
+
+
+PROGRAMS = [
+    (noisy_sums, (X, 4)),
+    (steps_with_noise, (X, 0.7)),
+    (own_generator, (X,)),
+    (indices_by_chance, (X,)),
+    (generators_from_outside, (X,)),
+    (dropout, (X, X + 1.0)),
+]
+
+
+@pytest.mark.parametrize(("f", "args"), PROGRAMS, ids=[f.__name__ for f, _ in PROGRAMS])
+def test_programs(f: Any, args: Any) -> None:
+    check(f, *args)
+
+
+@pytest.mark.parametrize(("f", "args"), [PROGRAMS[k] for k in (1, 2, 4)])
+def test_compiled(f: Any, args: Any) -> None:
+    check(f, *args, jit=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "np.random.random((2, 4))",
+        "np.random.random_sample(4)",
+        "np.random.sample(4)",
+        "np.random.ranf(4)",
+        "np.random.standard_normal(size=(3, 4))",
+        "np.random.normal(x)",
+        "np.random.normal(x, x, (5, 4))",
+        "np.random.normal(scale=x)",
+        "np.random.uniform(x)",
+        "np.random.uniform(-1, x)",
+        "np.random.exponential(x)",
+        "np.random.lognormal(x, 0.5)",
+        "np.random.lognormal()",
+        "np.random.laplace(x, x)",
+        "np.random.logistic(x, 2)",
+        "np.random.gumbel(x)",
+        "np.random.rayleigh(x)",
+        "np.random.gamma(2.0, x)",
+        "np.random.standard_gamma(2.5, 4)",
+        "np.random.standard_cauchy(4)",
+        "np.random.standard_exponential(4)",
+        "np.random.standard_t(3)",
+        "np.random.weibull(2.0, 4)",
+        "np.random.chisquare(2, (2, 4))",
+        "np.random.beta(1.0, 2.0)",
+        "np.random.poisson(lam=3.5, size=4)",
+        "np.random.geometric(0.3)",
+        "np.random.binomial(5, 0.5, 4)",
+        "np.random.randint(7)",
+        "np.random.randint(2, 7, size=(2, 4))",
+        "np.random.choice(x)",
+        "np.random.choice([1.0, 5.0], 4)",
+        "np.random.permutation(x)",
+        "np.random.permutation(np.outer(x, x))",
+        "outside.integers(2, 9, 4, endpoint=True)",
+        "outside.random(4, dtype=np.float32)",
+        "outside.standard_normal((2, 4), 'float32')",
+        "outside.choice(9, 4, replace=False)",
+        "outside.choice(np.outer(x, x), 2)",
+        "np.random.default_rng(len(x)).uniform(x, 2.0)",
+        "np.random.default_rng(np.random.default_rng(2)).normal(x)",
+    ],
+)
+def test_distributions(text: str) -> None:
+    f = from_arrow(f"x -> np.sum({text} * x)")
+    f.__globals__["outside"] = outside
+    check(f, X)
+
+
+@pytest.mark.parametrize("text", ["np.random.randn()", "np.random.normal(x)", "np.random.uniform(0, x)", "x"])
+def test_dtypes(text: str) -> None:
+    f = from_arrow(f"x, y -> ({text}, np.random.randn() * y)")
+    args = np.float32(0.5), np.ones(3, np.float32)
+    want, _ = drawn_after(lambda: f(*args))
+    got, _ = drawn_after(lambda: grad(f, jit=False)(*args))
+    assert [type(one) for one in want] == [type(one) for one in got]
+    assert want[1].dtype == got[1].dtype == np.float32
+    np.testing.assert_allclose(got[1], want[1], rtol=1e-6)
+
+
+def test_a_seed_in_the_function() -> None:
+    f = from_text("import numpy as np\ndef f(x):\n    np.random.seed(4)\n    return x * np.random.randn()\n", "f")
+    for jit in (False, True):
+        g = grad(f, jit=jit)
+        assert g(2.0) == f(2.0)
+        assert g.backward(2.0) == g.backward(3.0) == f(1.0)
+    seeds = from_arrow("x, seed -> x * np.random.default_rng(seed).normal()")
+    assert grad(seeds, jit=False).backward(1.0, 8) == seeds(1.0, 8)
+
+
+def test_every_call_draws_anew() -> None:
+    g = grad(from_arrow("x -> x * np.random.default_rng().random() + x * np.random.rand()"), jit=False)
+    assert len({g.backward(1.0) for _ in range(4)}) == 4
+
+
+def test_nothing_is_drawn_twice_where_lengths_turn_out_as_one() -> None:
+    f = from_arrow("x, y -> np.sum(np.random.randn(3) * x + y * np.random.rand())")
+    g = grad(f, jit=False)
+    for y in (np.ones(3), np.ones(1), np.ones(3)):
+        want, after = drawn_after(lambda y=y: f(np.arange(3.0), y))
+        got, after_primal = drawn_after(lambda y=y: g(np.arange(3.0), y))
+        gradient, after_backward = drawn_after(lambda y=y: g.backward(np.arange(3.0), y))
+        assert after == after_primal == after_backward
+        np.testing.assert_allclose(got, want)
+        assert gradient[1].shape == y.shape
+
+
+def test_in_functions_that_call_themselves() -> None:
+    text = """import numpy as np
+def walk(x, n):
+    if n == 0:
+        return x
+    return walk(x * np.random.normal(1.0, 0.5), n - 1) + np.random.rand()
+def f(x, n):
+    return walk(x, n) * np.random.rand()
+"""
+    check(from_text(text, "f"), 0.5, 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("np.random.gamma(x[0])", NotImplementedError, "no derivative with respect to"),
+        ("np.random.multivariate_normal(x, np.eye(4))", NotImplementedError, "no random numbers are drawn by"),
+        ("np.random.normal(x, -1.0)", ValueError, "scale < 0"),
+        ("np.random.poisson(np.ones(4))", TypeError, "must be real, and no arrays"),
+        ("np.random.randn(4, dtype='f4')", TypeError, "does not take the argument"),
+        ("np.random.randint(3, 3)", ValueError, "low >= high"),
+        ("np.random.choice(4, 9, replace=False)", ValueError, "larger sample"),
+    ],
+)
+def test_errors(text: str, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        grad(from_arrow(f"x -> np.sum({text} * x[0])"), jit=False).backward(X)
+
+
+def test_errors_of_compiled_code() -> None:
+    with pytest.raises(ValueError, match="can't be drawn with these numbers"):
+        grad(from_arrow("x, n -> x * np.random.randint(n, n)"))(1.0, 3)
+
+
+def test_a_generator_is_no_argument() -> None:
+    with pytest.raises(srcgrad.ArgumentError, match="a generator of random numbers"):
+        grad(from_arrow("x, rng -> x * rng.normal()"), jit=False)(1.0, outside)

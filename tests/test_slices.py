@@ -1,0 +1,96 @@
+"""Slices of constant bounds: taken to end inside their axes, and still right where an axis is shorter than that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from support import from_arrow
+
+import srcgrad
+from srcgrad import grad
+
+
+def pieces(x: Any) -> Any:
+    a, b, c, d, e, f = x[:3], x[-2:], x[2::-1], x[:-4:-1], x[1:4:2], x[-3:-1]
+    ends = np.sum(a**2) + np.prod(b) + np.sum(c * c * c) + np.sum(np.sin(d)) + np.sum(np.exp(e)) + np.sum(f) * b.size
+    return ends + np.array([a.size, b.size, c.size, d.size, e.size, f.size])
+
+
+def differences(f: Any, x: np.ndarray, v: Any) -> np.ndarray:
+    steps = np.eye(x.size) * 1e-6
+    return np.array([np.sum(v * (f(x + step) - f(x - step))) / 2e-6 for step in steps]).reshape(x.shape)
+
+
+@pytest.mark.parametrize("lengths", [(5, 4, 1, 6, 0, 2, 3, 7), (0, 5), (1, 1, 3), (3, 8)])
+def test_any_length_in_any_order(lengths: tuple[int, ...]) -> None:
+    f = grad(pieces, jit=False)
+    for n in lengths:
+        check(f, n)
+
+
+def test_any_length_compiled() -> None:
+    f = grad(pieces)
+    for n in (5, 2, 5):
+        check(f, n)
+
+
+def check(f: Any, n: int) -> None:
+    x, v = np.linspace(0.3, 1.2, n), np.arange(1.0, 7.0)
+    np.testing.assert_allclose(f(x), pieces(x), rtol=1e-14)
+    np.testing.assert_allclose(f.backward(x, v), differences(pieces, x, v), atol=1e-6)
+    y, pullback = f.vjp(x)
+    np.testing.assert_allclose(pullback(v), f.backward(x, v), rtol=1e-14)
+
+
+def test_slices_in_branches_not_taken() -> None:
+    f = grad(from_arrow("x -> np.sum(x[:4] ** 2) if len(x) >= 4 else x[0] * 3.0"), jit=False)
+    for n in (2, 5, 2):
+        x = np.arange(1.0, n + 1)
+        want = 2.0 * x * (np.arange(n) < 4) if n >= 4 else 3.0 * (np.arange(n) == 0)
+        np.testing.assert_allclose(f.backward(x), want)
+
+
+def test_columns_and_lengths_of_one() -> None:
+    def f(x: Any, m: Any) -> Any:
+        d = x[:, 0:1].T - x[:, 0:1]
+        return np.sum((d**2 + 1.0) @ m * x[:, 1:2])
+
+    g = grad(f, jit=False)
+    for n, width in ((4, 1), (3, 2), (1, 1)):
+        x, m = np.arange(2.0 * n).reshape(n, 2) + 0.5, np.arange(1.0, 1.0 + n * width).reshape(n, width)
+        np.testing.assert_allclose(g(x, m), f(x, m), rtol=1e-14)
+        steps = np.eye(x.size).reshape(x.size, n, 2) * 1e-6
+        want = np.array([(f(x + step, m) - f(x - step, m)) / 2e-6 for step in steps]).reshape(x.shape)
+        np.testing.assert_allclose(g.backward(x, m)[0], want, rtol=1e-5, atol=1e-5)
+    x, m = np.ones((3, 1)), np.ones((3, 1))  # x[:, 1:2] is empty
+    assert g(x, m) == 0.0
+    assert g.backward(x, m)[0].shape == (3, 1)
+
+
+def test_a_primal_that_writes_writes_once() -> None:
+    def f(x: Any) -> Any:
+        x[1:] *= 2.0
+        y = x[:2].copy()
+        x[0] += 1.0
+        return np.sum(y * y)
+
+    g = grad(f, jit=False)
+    for n in (3, 1, 4, 1):
+        x, plain = np.arange(1.0, n + 1), np.arange(1.0, n + 1)
+        assert g(x) == f(plain)
+        np.testing.assert_array_equal(x, plain)
+
+
+def test_what_fits_only_where_a_slice_is_cut_short() -> None:
+    f = grad(from_arrow("x -> np.sum(x[:3] * np.ones(2))"), jit=False)
+    np.testing.assert_array_equal(f.backward(np.ones(2)), [1.0, 1.0])
+    with pytest.raises(srcgrad.BroadcastError):
+        f(np.ones(4))
+
+
+def test_what_has_to_be_known_ahead_of_time() -> None:
+    f = grad(from_arrow("x -> np.prod(x[:, :2].reshape(x[:, :2].shape[::-1])[:2], axis=tuple(range(2)))"), jit=False)
+    np.testing.assert_array_equal(f.backward(np.full((2, 3), 2.0)), [[8.0, 8.0, 0.0], [8.0, 8.0, 0.0]])
+    np.testing.assert_array_equal(f.backward(np.full((2, 1), 2.0)), [[2.0], [2.0]])
