@@ -123,8 +123,8 @@ class Form:
 def with_kernels(program: Function, form: Form) -> tuple[tuple[Definition, ...], Function]:
     """The kernels, and the host's part, on statements that are printed as they stand."""
     writer = _Writer(program, form)
-    body = writer.host(program.body)
-    return tuple(writer.kernels), replace(program, body=writer.around(body), results=writer.results(program.results))
+    body, results = writer.host(program.body), writer.results(program.results)
+    return tuple(writer.kernels), replace(program, body=writer.around(body), results=results)
 
 
 class _Writer:
@@ -136,6 +136,8 @@ class _Writer:
         self.needs_status = False
         self.on_device = program.info.extra["on_device"]
         self.known: dict[tuple[Var, str], str] = {}
+        self.bound: set[Var] = set()  # cells that there are, wherever the program has come from
+        self.unset: dict[Var, None] = {}  # cells that something takes before they are set
 
     def of(self, var: Var, what: str) -> str:
         """The name of something that belongs to a number."""
@@ -149,25 +151,39 @@ class _Writer:
     def results(self, results: object) -> object:
         if isinstance(results, tuple):
             return tuple(map(self.results, results))
-        return Var(self.cell(results)) if isinstance(results, Var) and results in self.on_device else results
+        if not (isinstance(results, Var) and results in self.on_device):
+            return results
+        self.take(results)
+        return Var(self.cell(results))
 
     def around(self, body: Block) -> Block:
-        """With the status that kernels report to, where one may."""
+        """With the status that kernels report to, where one may, and with cells that not every way sets."""
+        body = (*_lines([self.new_cell(var) for var in self.unset]), *body)
         if not self.needs_status:
             return body
         table = "".join(f"({e.error}, {e.message!r}), " for e in self.errors)
         return (Lines("status = new_status()"), *body, Lines(f"finish(status, ({table}))"))
+
+    def new_cell(self, var: Var) -> str:
+        return f"{self.cell(var)} = cell(np.{var.dtype.name})"
+
+    def take(self, *found: Var) -> None:
+        self.unset |= dict.fromkeys(var for var in found if var not in self.bound)
 
     def host(self, block: Block) -> Block:
         out: list[Stmt] = []
         for stmt in block:
             match stmt:
                 case Kernel():
+                    self.take(*stmt.reads)
                     out.append(self.launch(stmt))
+                    self.bound |= {*stmt.sets, *stmt.sums}
                 case Fetch(var=var):
+                    self.take(var)
                     out.append(Lines(f"{var.name} = fetch({self.cell(var)})"))
                 case Put(var=var):
                     out.append(Lines(f"{self.cell(var)} = put({var.name}, np.{var.dtype.name})"))
+                    self.bound.add(var)
                 case Alloc(array=array, dims=dims, fill=fill):
                     shape = "".join(f"{expression_text(affine.normal(dim))}, " for dim in dims)
                     how = "empty" if fill is None else "zeros"
@@ -175,17 +191,24 @@ class _Writer:
                 case OwnCopy(array=array, copy=copy):
                     out.append(Lines(f"{array.name} = own({array.name}, {copy})"))
                 case _ if blocks(stmt):
-                    out.append(with_blocks(stmt, tuple(map(self.host, blocks(stmt)))))
+                    out.append(with_blocks(stmt, tuple(map(self.inner, blocks(stmt)))))
                 case _:
                     out.append(stmt)
         return tuple(out)
+
+    def inner(self, block: Block) -> Block:
+        """A block that may run or not."""
+        before = set(self.bound)
+        out = self.host(block)
+        self.bound = before
+        return out
 
     def launch(self, kernel: Kernel) -> Lines:
         """Write the kernel, and what launches it."""
         on_grid = kernel.axes[-MOST_AXES:]
         lengths = ", ".join(expression_text(affine.normal(_trips(axis))) for axis in on_grid)
         at = f"{kernel.name}[{lengths}]" if kernel.axes else f"{kernel.name}.by_one"
-        lines = [f"{self.cell(var)} = cell(np.{var.dtype.name})" for var in kernel.sets if var not in kernel.reads]
+        lines = [self.new_cell(var) for var in kernel.sets if var not in kernel.reads]
         for made in kernel.scratch:
             dims = "".join(f"{expression_text(affine.normal(dim))}, " for dim in made.dims)
             lines.append(f"{made.array.name} = scratch({at}, ({dims}), np.{made.array.dtype.name})")
@@ -238,11 +261,12 @@ class _Writer:
             first, stride = self.along(axis, count, kernel.by_rows)
             scaled = {1: "{}", -1: "-{}"}.get(step, f"{step} * {{}}")
             start = "" if affine.same(axis.start, affine.ZERO) and step > 0 else f"{_text(axis.start)} + "
-            goes_on = Call("lt" if step > 0 else "gt", (axis.index, axis.stop), BOOL)
+            goes_on = Call("lt" if step > 0 else "gt", (axis.index, _said(axis.stop, None)), BOOL)
             loop = While(axis.index, goes_on, (*body, Lines(f"{name} += {scaled.format(stride)}")))
             body = (Lines(f"{name} = {start}{scaled.format(first)}"), loop)
         for axis in reversed(kernel.axes[: len(kernel.axes) - count]):
-            body = (replace(axis, body=body),)
+            start, stop = _said(axis.start, None), _said(axis.stop, None)
+            body = (replace(axis, start=start, stop=stop, body=body),)
         if count < 2:
             return body
         firsts = ", ".join(self.of(axis.index, "first") for axis in reversed(on_grid))
@@ -376,7 +400,7 @@ def _position(array: Array, index: tuple[Expr, ...], shared: tuple[Array, ...]) 
     """Where the sum of an element is: the arrays lie one behind the other."""
     at: str = ""
     for axis, part in enumerate(index):
-        own = _text(part)
+        own = f"({_text(part)})" if isinstance(part, Call) else _text(part)
         at = own if not axis else f"({at}) * {array.name}.shape[{axis}] + {own}"
     ahead = [f"{other.name}.size" for other in shared[: shared.index(array)]]
     return " + ".join([*ahead, at])
@@ -456,7 +480,7 @@ def _said(expr: Expr, span: Span | None) -> Expr:
 
 
 def _text(expr: Expr) -> str:
-    return expression_text(affine.normal(expr), spelling)
+    return expression_text(_said(affine.normal(expr), None), spelling)
 
 
 def _trips(axis: For) -> Expr:

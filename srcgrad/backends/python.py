@@ -102,8 +102,7 @@ def _imports(text: str) -> list[str]:
     for word, module in NAMESPACES.items():
         if re.search(rf"(?<![\w.]){word}\.", text):
             lines.append(f"from srcgrad.runtime import {module}")
-    lines += _import("srcgrad.runtime", _runtime_names(), text)
-    return lines + _import("srcgrad.runtime.errors", _error_names(), text)
+    return lines + _import("srcgrad.runtime", _runtime_names(), text)
 
 
 def _device_imports(text: str) -> list[str]:
@@ -146,7 +145,7 @@ def _runtime_names() -> list[str]:
 def _error_names() -> tuple[str, ...]:
     from ..runtime import errors
 
-    return tuple(n for n, v in vars(errors).items() if isinstance(v, type) and v.__module__ == errors.__name__)
+    return tuple(errors.__all__)
 
 
 def _body(block: Block) -> list[ast.stmt]:

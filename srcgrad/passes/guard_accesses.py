@@ -32,12 +32,13 @@ from ..ir.nodes import (
     While,
 )
 from ..ir.walk import children, expressions, map_expressions, rewrite, rewrite_block
+from .lengths import Lengths
 
 Guarded = tuple[Expr | None, Load]  # under a condition
 
 
 def guard_accesses(function: Function) -> Function:
-    names = function.info.names
+    names, lengths = function.info.names, Lengths(function)
 
     def guarded(stmt: Stmt) -> tuple[Stmt, ...]:
         if isinstance(stmt, While) and any(load.checked for _, load in _guarded(stmt.condition, None)):
@@ -49,8 +50,8 @@ def guard_accesses(function: Function) -> Function:
             places.append((None, Load(stmt.array, stmt.index, stmt.checked, stmt.natural)))
         elif isinstance(stmt, AddTo) and isinstance(stmt.target, Load):
             places.append((None, stmt.target))
-        checks = [check for under, load in places if load.checked for check in _checks(under, load, stmt.span)]
-        return (*dict.fromkeys(checks), _inside(stmt))
+        checks = [check for under, load in places if load.checked for check in _checks(under, load, lengths, stmt.span)]
+        return (*dict.fromkeys(checks), _inside(stmt, lengths))
 
     return replace(function, body=rewrite_block(function.body, guarded))
 
@@ -78,9 +79,9 @@ def _and(x: Expr | None, y: Expr) -> Expr:
     return y if x is None else Call("and", (x, y), BOOL)
 
 
-def _checks(under: Expr | None, load: Load, span: Span | None) -> Block:
+def _checks(under: Expr | None, load: Load, lengths: Lengths, span: Span | None) -> Block:
     checks: list[Stmt] = []
-    for axis, (part, dim) in enumerate(zip(load.index, load.array.dims, strict=True)):
+    for axis, (part, dim) in enumerate(zip(load.index, lengths.of(load.array), strict=True)):
         wrong: Expr = Call("ge", (part, dim), BOOL)
         if not load.natural and not affine.is_at_least(part, 0):
             below = Call("lt", (affine.add(part, dim), affine.ZERO), BOOL)
@@ -91,21 +92,21 @@ def _checks(under: Expr | None, load: Load, span: Span | None) -> Block:
     return tuple(checks)
 
 
-def _inside(stmt: Stmt) -> Stmt:
+def _inside(stmt: Stmt, lengths: Lengths) -> Stmt:
     """The statement with indices that are inside and not negative."""
-    stmt = map_expressions(stmt, lambda expr: rewrite(expr, lambda e: _wrapped(e) if isinstance(e, Load) else e))
+    stmt = map_expressions(stmt, lambda expr: rewrite(expr, lambda e: _wrapped(e, lengths) if isinstance(e, Load) else e))
     if isinstance(stmt, Store):
-        own = _wrapped(Load(stmt.array, stmt.index, stmt.checked, stmt.natural))
+        own = _wrapped(Load(stmt.array, stmt.index, stmt.checked, stmt.natural), lengths)
         return replace(stmt, index=own.index, checked=False)
     return stmt
 
 
-def _wrapped(load: Load) -> Load:
+def _wrapped(load: Load, lengths: Lengths) -> Load:
     if not load.checked:
         return load
     if load.natural:
         return replace(load, checked=False)
-    index = tuple(_natural(part, dim) for part, dim in zip(load.index, load.array.dims, strict=True))
+    index = tuple(_natural(part, dim) for part, dim in zip(load.index, lengths.of(load.array), strict=True))
     return replace(load, index=index, checked=False)
 
 

@@ -16,6 +16,7 @@ by it.  A loop that has to go in order, and has no kernel in it, is run by one t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -70,8 +71,9 @@ from ..ir.walk import (
     with_blocks,
     written,
 )
-from .effects import is_private
+from .effects import effects, is_private
 from .info import elementwise
+from .lengths import Lengths
 from .sharing import Shared, Sharing
 
 IN_A_THREAD = (AddTo, Alloc, Assign, Comment, CopyTo, For, If, Pop, Push, Raise, Store, View, While)
@@ -124,13 +126,13 @@ def _no_parallel_loop(function: Function) -> UnsupportedError:
 
 def _copies_as_loops(function: Function) -> Block:
     """Copies of arrays are loops over their elements."""
-    names = function.info.names
+    names, lengths = function.info.names, Lengths(function)
 
     def change(stmt: Stmt) -> tuple[Stmt, ...]:
         if isinstance(stmt, CopyTo):
             target, source = stmt.target, stmt.source
             read = lambda indices: Load(source, indices, checked=False)
-            copy = elementwise(target, target.dims, read, names, frozenset(), stmt.span)
+            copy = elementwise(target, lengths.of(target), read, names, frozenset(), stmt.span)
             return (_unchecked(copy),)
         if isinstance(stmt, Alloc) and stmt.fill is not None and not _is_zero(stmt.fill):
             fill = stmt.fill
@@ -382,10 +384,11 @@ class _Residency:
         self.expected = self.users(function)
 
     def users(self, function: Function) -> dict[Var, int]:
-        """How many top statements on the host's level mention each number."""
+        """How many statements on the host's level mention each number."""
         out: dict[Var, int] = {}
         for stmt in self.host_statements(function.body):
-            for var in _mentioned(stmt):
+            is_one = isinstance(stmt, Kernel) or _is_of_numbers(stmt)
+            for var in _mentioned(stmt if is_one else _alone(stmt)):
                 out[var] = out.get(var, 0) + 1
         for leaf in leaves(function.results):
             for var in variables(leaf) if isinstance(leaf, Expr) else ():
@@ -434,19 +437,20 @@ class _Residency:
         for stmt in block:
             if isinstance(stmt, Comment):
                 (alone if alone else out).append(stmt)
-            elif _is_of_numbers(stmt) and self.touches_device(stmt):
+                continue
+            if _is_of_numbers(stmt) and self.touches_device(stmt):
                 known = isinstance(stmt, Assign) and not loads(stmt.value) and not self.lies(variables(stmt.value))
-                if known and not any(stmt.var in _mentioned(s) for s in alone):  # type: ignore[attr-defined]
+                if known and not _meet(alone, stmt):
                     out.append(stmt)
                     self.on_host.add(stmt.var)  # type: ignore[attr-defined]
                 else:
                     alone.append(stmt)
-            elif _is_of_numbers(stmt) or (_is_free(stmt) and not self.asks(stmt)):
-                if set().union(*map(_sets, alone)) & _mentioned(stmt):
-                    flush()
+                continue
+            if _meet(alone, stmt) or not (_is_of_numbers(stmt) or _is_free(stmt)) or self.asks(stmt):
+                flush()
+            if _is_of_numbers(stmt) or (_is_free(stmt) and not self.asks(stmt)):
                 out.append(stmt)
             else:
-                flush()
                 out.extend(self.on_the_host(stmt))
         flush()
         return tuple(out)
@@ -462,16 +466,12 @@ class _Residency:
 
     def by_one_thread(self, stmts: Block) -> Block:
         sets = set().union(*map(_sets, stmts)) & self.device
-        mentioned = set().union(*map(_mentioned, stmts))
-        counted: dict[Var, int] = {}
-        for stmt in stmts:
-            for var in _mentioned(stmt):
-                counted[var] = counted.get(var, 0) + 1
-        lasting = {var for var in sets if self.expected.get(var, 0) > counted.get(var, 0)}
-        partly = {var for var in lasting if var not in _surely_set(stmts)}
-        reads = self.lies(mentioned & (_read_first(stmts) | partly))
+        counted = Counter(var for stmt in stmts for var in _mentioned(stmt))
+        needed = {var for var in counted if not is_private(var, stmts)}
+        lasting = {var for var in sets if var in needed or self.expected.get(var, 0) > counted[var]}
+        partly = {var for var in lasting if var not in _surely_set(stmts)} | (needed & sets)
         put = [Put(var) for var in sorted(partly & self.on_host, key=_by_name)]
-        reads |= partly & self.on_host
+        reads = self.lies(needed) | partly
         self.on_host -= sets
         kernel = Kernel(
             name=self.names.fresh(f"{self.whole.name}_set"),
@@ -495,9 +495,10 @@ class _Residency:
         inner = blocks(stmt)
         if not inner:
             ahead, alone = self.decided(stmt)
+            self.on_host |= _own_sets(stmt) & self.device
             return (*ahead, alone)
         put = self.put(_mentioned(stmt) & self.device & self.on_host)
-        ahead, alone = self.decided(with_blocks(stmt, tuple(() for _ in inner)))
+        ahead, alone = self.decided(_alone(stmt))
         bodies = [self.inner(block) for block in inner]
         if isinstance(stmt, While):
             again, _ = self.decided(stmt, alone.condition)  # type: ignore[attr-defined]
@@ -582,17 +583,17 @@ def _surely_set(block: Block) -> set[Var]:
     return {s.var for s in block if isinstance(s, Assign)}
 
 
-def _read_first(block: Block) -> set[Var]:
-    """Numbers that are read, or perhaps read, before they are set."""
-    done: set[Var] = set()
-    out: set[Var] = set()
-    for stmt in block:
-        if isinstance(stmt, Assign):
-            out |= variables(stmt.value) - done
-            done.add(stmt.var)
-        else:
-            out |= _mentioned(stmt) - done
-    return out
+def _meet(alone: list[Stmt], stmt: Stmt) -> bool:
+    """Does it matter which of them comes first?"""
+    made = {stmt.array.name} if isinstance(stmt, (Alloc, View)) else set()
+    return any(
+        _sets(s) & _mentioned(stmt) or _mentioned(s) & _sets(stmt) or made & effects((s,)).names() for s in alone
+    )
+
+
+def _alone(stmt: Stmt) -> Stmt:
+    """The statement without its inner blocks."""
+    return with_blocks(stmt, tuple(() for _ in blocks(stmt))) if blocks(stmt) else stmt
 
 
 def _sequential_block(block: Block) -> Block:

@@ -37,15 +37,16 @@ from ..ir.nodes import (
 )
 from ..ir.walk import arrays_read, expressions, loads, map_expressions, rewrite, rewrite_block, statements, written
 from .effects import effects
+from .lengths import Lengths
 
 
 def resolve_views(function: Function) -> Function:
-    views = _stable_views(function)
+    views, lengths = _stable_views(function), Lengths(function)
 
     def resolved(stmt: Stmt) -> tuple[Stmt, ...]:
-        stmt = map_expressions(stmt, lambda expr: rewrite(expr, lambda e: _of_base(e, views)))
+        stmt = map_expressions(stmt, lambda expr: rewrite(expr, lambda e: _of_base(e, views, lengths)))
         if isinstance(stmt, Store):
-            place = _of_base(Load(stmt.array, stmt.index, stmt.checked, stmt.natural), views)
+            place = _of_base(Load(stmt.array, stmt.index, stmt.checked, stmt.natural), views, lengths)
             assert isinstance(place, Load)
             return (replace(stmt, array=place.array, index=place.index),)
         return (stmt,)
@@ -98,14 +99,14 @@ def _root_names(view: View, made: dict[str, list[View]]) -> set[str]:
     return names
 
 
-def _of_base(expr: Expr, views: dict[str, View]) -> Expr:
+def _of_base(expr: Expr, views: dict[str, View], lengths: Lengths) -> Expr:
     while isinstance(expr, Load) and expr.array.name in views and not expr.checked:
         view = views[expr.array.name]
-        expr = replace(expr, array=view.base, index=_index_in_base(view, expr.index))
+        expr = replace(expr, array=view.base, index=_index_in_base(view, expr.index, lengths))
     return expr
 
 
-def _index_in_base(view: View, index: tuple[Expr, ...]) -> tuple[Expr, ...]:
+def _index_in_base(view: View, index: tuple[Expr, ...], lengths: Lengths) -> tuple[Expr, ...]:
     match view.how:
         case Subscript(items=items):
             given = iter(index)
@@ -122,26 +123,28 @@ def _index_in_base(view: View, index: tuple[Expr, ...]) -> tuple[Expr, ...]:
         case Transpose(order=order):
             turned = dict(zip(order, index, strict=True))
             return tuple(turned[axis] for axis in range(len(order)))
-    return _unraveled(_raveled(index, view.array), view.base)
+        case Reshape(dims=dims):
+            return _unraveled(_raveled(index, dims), lengths.of(view.base))
+    raise AssertionError(f"not a view of all elements: {view}")
 
 
-def _raveled(index: tuple[Expr, ...], array: Array) -> Expr:
+def _raveled(index: tuple[Expr, ...], dims: tuple[Expr, ...]) -> Expr:
     """The position of an element in C order."""
     at: Expr = affine.ZERO
-    for part, dim in zip(index, array.dims, strict=True):
+    for part, dim in zip(index, dims, strict=True):
         at = affine.add(affine.mul(at, dim), part)
     return at
 
 
-def _unraveled(at: Expr, array: Array) -> tuple[Expr, ...]:
+def _unraveled(at: Expr, dims: tuple[Expr, ...]) -> tuple[Expr, ...]:
     out: list[Expr] = []
-    for dim in array.dims[:0:-1]:
+    for dim in dims[:0:-1]:
         if isinstance(dim, Const) and dim.value == 1:
             out.append(affine.ZERO)
             continue
         out.append(Call("mod", (at, dim), INT64))
         at = Call("floordiv", (at, dim), INT64)
-    return (at, *out[::-1]) if array.dims else ()
+    return (at, *out[::-1]) if dims else ()
 
 
 def _needed(function: Function) -> set[str]:
