@@ -265,8 +265,8 @@ class _Writer:
             loop = While(axis.index, goes_on, (*body, Lines(f"{name} += {scaled.format(stride)}")))
             body = (Lines(f"{name} = {start}{scaled.format(first)}"), loop)
         for axis in reversed(kernel.axes[: len(kernel.axes) - count]):
-            start, stop = _said(axis.start, None), _said(axis.stop, None)
-            body = (replace(axis, start=start, stop=stop, body=body),)
+            first_one, last_one = _said(axis.start, None), _said(axis.stop, None)
+            body = (replace(axis, start=first_one, stop=last_one, body=body),)
         if count < 2:
             return body
         firsts = ", ".join(self.of(axis.index, "first") for axis in reversed(on_grid))

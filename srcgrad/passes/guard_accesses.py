@@ -94,7 +94,8 @@ def _checks(under: Expr | None, load: Load, lengths: Lengths, span: Span | None)
 
 def _inside(stmt: Stmt, lengths: Lengths) -> Stmt:
     """The statement with indices that are inside and not negative."""
-    stmt = map_expressions(stmt, lambda expr: rewrite(expr, lambda e: _wrapped(e, lengths) if isinstance(e, Load) else e))
+    wrap = lambda node: _wrapped(node, lengths) if isinstance(node, Load) else node
+    stmt = map_expressions(stmt, lambda expr: rewrite(expr, wrap))
     if isinstance(stmt, Store):
         own = _wrapped(Load(stmt.array, stmt.index, stmt.checked, stmt.natural), lengths)
         return replace(stmt, index=own.index, checked=False)
