@@ -74,6 +74,7 @@ from ..ir.walk import (
 from ..passes.offload import FIRST_LANE
 from ..rules.device import INSTEAD, spelling
 from .expressions import expression_text
+from .views import view_text
 
 MOST_AXES = 3  # of a grid: more of them are loops in the thread
 VALUES = 2  # where numbers of an error begin in the status of a program
@@ -172,6 +173,8 @@ class _Writer:
                     shape = "".join(f"{expression_text(affine.normal(dim))}, " for dim in dims)
                     how = "empty" if fill is None else "zeros"
                     out.append(Lines(f"{array.name} = {how}(({shape}), np.{array.dtype.name})"))
+                case View():
+                    out.append(Lines(f"{stmt.array.name} = {view_text(stmt)}"))
                 case OwnCopy(array=array, copy=copy):
                     out.append(Lines(f"{array.name} = own({array.name}, {copy})"))
                 case _ if blocks(stmt):
