@@ -241,11 +241,12 @@ class _Writer:
             first, stride = self.along(axis, count, kernel.by_rows)
             scaled = {1: "{}", -1: "-{}"}.get(step, f"{step} * {{}}")
             start = "" if affine.same(axis.start, affine.ZERO) and step > 0 else f"{_text(axis.start)} + "
-            goes_on = Call("lt" if step > 0 else "gt", (axis.index, axis.stop), BOOL)
+            goes_on = Call("lt" if step > 0 else "gt", (axis.index, _said(axis.stop, None)), BOOL)
             loop = While(axis.index, goes_on, (*body, Lines(f"{name} += {scaled.format(stride)}")))
             body = (Lines(f"{name} = {start}{scaled.format(first)}"), loop)
         for axis in reversed(kernel.axes[: len(kernel.axes) - count]):
-            body = (replace(axis, body=body),)
+            start, stop = _said(axis.start, None), _said(axis.stop, None)
+            body = (replace(axis, start=start, stop=stop, body=body),)
         if count < 2:
             return body
         firsts = ", ".join(self.of(axis.index, "first") for axis in reversed(on_grid))
@@ -459,7 +460,7 @@ def _said(expr: Expr, span: Span | None) -> Expr:
 
 
 def _text(expr: Expr) -> str:
-    return expression_text(affine.normal(expr), spelling)
+    return expression_text(_said(affine.normal(expr), None), spelling)
 
 
 def _trips(axis: For) -> Expr:

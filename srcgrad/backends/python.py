@@ -99,8 +99,8 @@ def _imports(text: str) -> list[str]:
     lines = ["import numpy as np"]
     if "prange(" in text:
         lines.append("from numba import prange")
-    lines += _namespaces(text) + _import("srcgrad.runtime", _runtime_names(), text)
-    return lines + _import("srcgrad.runtime.errors", _error_names(), text)
+    lines += _namespaces(text)
+    return lines + _import("srcgrad.runtime", _runtime_names(), text)
 
 
 def _namespaces(text: str) -> list[str]:
@@ -149,7 +149,7 @@ def _runtime_names() -> list[str]:
 def _error_names() -> tuple[str, ...]:
     from ..runtime import errors
 
-    return tuple(n for n, v in vars(errors).items() if isinstance(v, type) and v.__module__ == errors.__name__)
+    return tuple(errors.__all__)
 
 
 def _body(block: Block) -> list[ast.stmt]:
