@@ -240,7 +240,7 @@ class _Writer:
             name, step = axis.index.name, int(axis.step.value)  # type: ignore[attr-defined]
             first, stride = self.along(axis, count, kernel.by_rows)
             scaled = {1: "{}", -1: "-{}"}.get(step, f"{step} * {{}}")
-            start = "" if affine.same(axis.start, affine.ZERO) and step > 0 else f"{_text(axis.start)} + "
+            start = "" if affine.same(axis.start, affine.ZERO) and step > 0 else f"({_text(axis.start)}) + "
             goes_on = Call("lt" if step > 0 else "gt", (axis.index, _said(axis.stop, None)), BOOL)
             loop = While(axis.index, goes_on, (*body, Lines(f"{name} += {scaled.format(stride)}")))
             body = (Lines(f"{name} = {start}{scaled.format(first)}"), loop)
@@ -380,7 +380,7 @@ def _position(array: Array, index: tuple[Expr, ...], shared: tuple[Array, ...]) 
     """Where the sum of an element is: the arrays lie one behind the other."""
     at: str = ""
     for axis, part in enumerate(index):
-        own = _text(part)
+        own = f"({_text(part)})"
         at = own if not axis else f"({at}) * {array.name}.shape[{axis}] + {own}"
     ahead = [f"{other.name}.size" for other in shared[: shared.index(array)]]
     return " + ".join([*ahead, at])

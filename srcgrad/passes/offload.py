@@ -107,9 +107,7 @@ def _refuse(function: Function) -> None:
                 f"{name} does not run on a GPU", span=span, help=("pass what it computes as an argument",)
             )
         if isinstance(stmt, Library) and stmt.routine not in LIBRARY:
-            raise UnsupportedError(
-                f"{stmt.routine} does not run on a GPU yet", span=span, help=('use target="cpu"',)
-            )
+            raise UnsupportedError(f"{stmt.routine} does not run on a GPU yet", span=span, help=('use target="cpu"',))
         if isinstance(stmt, Library) and stmt.out.dtype.kind == "c":
             raise UnsupportedError("complex numbers do not run on a GPU yet", span=span, help=('use target="cpu"',))
 

@@ -99,7 +99,7 @@ class _Memory:
 
 
 def conform(array: Any, shape: tuple[int, ...]) -> Any:
-    """The array where it has this shape, else a copy broadcast to it (or itself where it does not fit: a guard raises)."""
+    """The array where it has this shape, else a copy broadcast to it; itself where it does not fit (a guard raises)."""
     shape = tuple(map(int, shape))
     if tuple(array.shape) == shape or not all(n in (1, m) for n, m in zip(array.shape, shape, strict=True)):
         return array

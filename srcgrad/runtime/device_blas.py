@@ -85,7 +85,7 @@ class Operand(NamedTuple):
 def operand(array: Any) -> Operand:
     """A matrix, or a stack of them, as it lies in memory if one of its axes is contiguous, or else a copy."""
     size = array.dtype.itemsize
-    rows, columns = array.shape[-2:]
+    rows, columns = array.shape[array.ndim - 2 :]
     *outer, down, along = (stride // size for stride in array.strides)
     apart = outer[0] if outer and array.shape[0] > 1 else 0
     if apart >= 0:
@@ -116,10 +116,10 @@ def gemm(out: Any, x: Any, y: Any, turn_x: bool, turn_y: bool, beta: float = 0.0
         gemm(whole, x, y, turn_x, turn_y, beta, alpha)
         copy_into(out, whole)
         return
-    rows, columns = out.shape[-2:]
-    length = x.shape[-2 if turn_x else -1]
+    rows, columns = out.shape[out.ndim - 2 :]
+    length = x.shape[x.ndim - 2 if turn_x else x.ndim - 1]
     if not length:
-        x, y = (zeros((*a.shape[:-2], *(max(1, n) for n in a.shape[-2:])), a.dtype) for a in (x, y))
+        x, y = (zeros(tuple(max(1, n) for n in a.shape), a.dtype) for a in (x, y))
         length = 1
     left, right = operand(x), operand(y)
     factors = _factor(alpha, out.dtype).ctypes.data, _factor(beta, out.dtype).ctypes.data
@@ -143,7 +143,7 @@ def len_of(array: Any) -> int:
 
 
 def _sum_of_products(out: Any, x: Any, y: Any, turn_x: bool, turn_y: bool, beta: float, alpha: float) -> None:
-    """The sum over a stack: one product where the rows of all matrices are one long matrix, else one after the other."""
+    """The sum over a stack: one product where all rows are those of one long matrix, else one after the other."""
     count = max(len_of(x), len_of(y))
     (result,) = _items(out, 1)
     if turn_x and not turn_y and len_of(x) == len_of(y) and x.is_c_contiguous() and y.is_c_contiguous():
@@ -202,9 +202,7 @@ def solve_factorised(x: Any, lu: Any, pivots: Any, b: Any, turned: bool) -> None
     how = KEPT if turned else TURNED
     if count == 1:
         info = zeros((1,), np.int32)
-        _solver(
-            "getrs", lu.dtype, how, n, width, address(lu), n, address(pivots), address(columns), n, address(info)
-        )
+        _solver("getrs", lu.dtype, how, n, width, address(lu), n, address(pivots), address(columns), n, address(info))
     else:
         matrices, sides = places(lu), places(columns)
         info = np.zeros(1, np.int32)  # about the arguments: in the memory of the host
