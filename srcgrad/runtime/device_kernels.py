@@ -183,5 +183,6 @@ def _by_elements(name: str, ndim: int, more: tuple[str, ...], body: str) -> Any:
 
 __all__ = [
     "add_over_stretched", "add_scaled", "add_symmetric_part", "add_triangle", "add_turned", "add_up", "copy_elements",
-    "determinants", "keep_lower", "logarithms_of_determinants", "mirror_lower", "note_zeros", "set_identity", "set_number", "set_range",
+    "determinants", "keep_lower", "logarithms_of_determinants", "mirror_lower", "note_zeros", "set_identity",
+    "set_number", "set_range",
 ]  # fmt: skip
