@@ -11,7 +11,6 @@ import pytest
 
 gc.set_threshold(20_000, 20, 20)  # trees are many small objects, and hardly ever in cycles: a tenth of the time
 
-
 collect_ignore_glob = ["simulated/*"]  # run by `test_cuda_runtime`, each in a process of its own
 
 

@@ -79,7 +79,8 @@ def emit(function: Function, form: Form | None = None) -> tuple[str, Facts]:
     lines = _device_imports(text) if form is not None else _imports(text)
     text = "\n".join([*lines, "", "", text])
     pieces = frozenset(part.name for part in parts[len(callees) : -1] if isinstance(part, Function))
-    return text, replace(facts_about(definitions, text, function), pieces=pieces)
+    signatures = tuple((kernel.name, kernel.signature) for kernel in kernels)
+    return text, replace(facts_about(definitions, text, function), pieces=pieces, kernels=signatures)
 
 
 def _definition(function: Function) -> ast.FunctionDef:
