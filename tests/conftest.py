@@ -11,6 +11,8 @@ import pytest
 
 gc.set_threshold(20_000, 20, 20)  # trees are many small objects, and hardly ever in cycles: a tenth of the time
 
+collect_ignore_glob = ["simulated/*"]  # run by `test_cuda_runtime`, each in a process of its own
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite tests/golden from what is generated now")

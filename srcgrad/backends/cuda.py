@@ -75,15 +75,17 @@ class Entry:
         self.writes = generated.writes if writes_arguments else ()
 
     def __call__(self, *values: Any) -> Any:
-        from srcgrad.runtime.device import MoreRows, running
+        from srcgrad.runtime.device import MoreRows, check_watched, running
 
         stays = any(is_on_device(value) for value in values)
         while True:
             given = values if stays else [send(value) for value in values]
             running.ours = not stays
+            running.watched.clear()
             try:
                 with np.errstate(all="ignore"):
                     leaves = list(flat_results(self.host(*given)))
+                check_watched()
                 break
             except MoreRows:
                 continue

@@ -23,6 +23,7 @@ class Facts:
     with what came from outside (which may).
     `hidden`: this line begins a loop around others, with this index, which LLVM had better not see through.
     `pieces`: functions that are parts of the entry: what it knows of its arrays holds for theirs of the same names.
+    `kernels`: the types of the arguments of each kernel, as Numba spells them.
     """
 
     inside: frozenset[tuple[int, str]] = frozenset()
@@ -31,6 +32,7 @@ class Facts:
     memory: frozenset[tuple[str, str]] = frozenset()
     hidden: frozenset[tuple[int, str]] = frozenset()
     pieces: frozenset[str] = frozenset()
+    kernels: tuple[tuple[str, str], ...] = ()
 
 
 OUTSIDE = ""  # the memory of arguments

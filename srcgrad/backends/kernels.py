@@ -74,6 +74,7 @@ from ..ir.walk import (
 from ..passes.offload import FIRST_LANE
 from ..rules.device import INSTEAD, spelling
 from .expressions import expression_text
+from .views import view_text
 
 MOST_AXES = 3  # of a grid: more of them are loops in the thread
 VALUES = 2  # where numbers of an error begin in the status of a program
@@ -188,6 +189,8 @@ class _Writer:
                     shape = "".join(f"{expression_text(affine.normal(dim))}, " for dim in dims)
                     how = "empty" if fill is None else "zeros"
                     out.append(Lines(f"{array.name} = {how}(({shape}), np.{array.dtype.name})"))
+                case View():
+                    out.append(Lines(f"{stmt.array.name} = {view_text(stmt)}"))
                 case OwnCopy(array=array, copy=copy):
                     out.append(Lines(f"{array.name} = own({array.name}, {copy})"))
                 case _ if blocks(stmt):
@@ -260,7 +263,7 @@ class _Writer:
             name, step = axis.index.name, int(axis.step.value)  # type: ignore[attr-defined]
             first, stride = self.along(axis, count, kernel.by_rows)
             scaled = {1: "{}", -1: "-{}"}.get(step, f"{step} * {{}}")
-            start = "" if affine.same(axis.start, affine.ZERO) and step > 0 else f"{_text(axis.start)} + "
+            start = "" if affine.same(axis.start, affine.ZERO) and step > 0 else f"({_text(axis.start)}) + "
             goes_on = Call("lt" if step > 0 else "gt", (axis.index, _said(axis.stop, None)), BOOL)
             loop = While(axis.index, goes_on, (*body, Lines(f"{name} += {scaled.format(stride)}")))
             body = (Lines(f"{name} = {start}{scaled.format(first)}"), loop)

@@ -50,7 +50,7 @@ from ..ir.nodes import (
     leaves,
 )
 from ..ir.walk import statements
-from ..rules.device import HOST_NAMES
+from ..rules.device import ARRAY_NAMES, HOST_NAMES, LIBRARY
 from ..rules.device import NAMES as DEVICE_NAMES
 from ..rules.device import spelling as spelling_on_device
 from .expressions import call_of, named, operand, parsed, scalar_type, speaking, target_of, vectorises
@@ -79,7 +79,8 @@ def emit(function: Function, form: Form | None = None) -> tuple[str, Facts]:
     lines = _device_imports(text) if form is not None else _imports(text)
     text = "\n".join([*lines, "", "", text])
     pieces = frozenset(part.name for part in parts[len(callees) : -1] if isinstance(part, Function))
-    return text, replace(facts_about(definitions, text, function), pieces=pieces)
+    signatures = tuple((kernel.name, kernel.signature) for kernel in kernels)
+    return text, replace(facts_about(definitions, text, function), pieces=pieces, kernels=signatures)
 
 
 def _definition(function: Function) -> ast.FunctionDef:
@@ -99,19 +100,23 @@ def _imports(text: str) -> list[str]:
     lines = ["import numpy as np"]
     if "prange(" in text:
         lines.append("from numba import prange")
-    for word, module in NAMESPACES.items():
-        if re.search(rf"(?<![\w.]){word}\.", text):
-            lines.append(f"from srcgrad.runtime import {module}")
+    lines += _namespaces(text)
     return lines + _import("srcgrad.runtime", _runtime_names(), text)
+
+
+def _namespaces(text: str) -> list[str]:
+    found = (module for word, module in NAMESPACES.items() if re.search(rf"(?<![\w.]){word}\.", text))
+    return [f"from srcgrad.runtime import {module}" for module in found]
 
 
 def _device_imports(text: str) -> list[str]:
     lines = ["import numpy as np", *(["import numba"] if "numba." in text else [])]
     lines += ["from numba import cuda"] if "cuda." in text else []
-    for module, names in (("device", HOST_NAMES), ("device_math", DEVICE_NAMES)):
-        lines += _import(f"srcgrad.runtime.{module}", names, text)
-    elsewhere = [name for name in _runtime_names() if name not in (*HOST_NAMES, *DEVICE_NAMES, *_error_names())]
-    lines += _import("srcgrad.runtime", elsewhere, text)
+    modules = {"": HOST_NAMES, "_math": DEVICE_NAMES, "_arrays": ARRAY_NAMES, "_library": LIBRARY}
+    for module, names in modules.items():
+        lines += _import(f"srcgrad.runtime.device{module}", names, text)
+    known = {name for names in modules.values() for name in names} | set(_error_names())
+    lines += _namespaces(text) + _import("srcgrad.runtime", [n for n in _runtime_names() if n not in known], text)
     errors = [name for name in _error_names() if re.search(rf"\b{name}\b", text)]
     return lines + ([f"from srcgrad.runtime.errors import {', '.join(sorted(errors))}"] if errors else [])
 

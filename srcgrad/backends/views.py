@@ -23,7 +23,7 @@ from ..ir.nodes import (
     View,
     integer,
 )
-from .expressions import call_of, literal, named, operand, scalar_type
+from .expressions import call_of, expression_text, literal, named, operand, scalar_type
 
 
 def allocation(stmt: Alloc) -> ast.expr:
@@ -57,6 +57,35 @@ def view_of(stmt: View) -> ast.expr:
         case Subscript(items=items):
             return _subscript(base, stmt.base, items)
     raise AssertionError(f"not a view: {stmt.how!r}")
+
+
+def view_text(stmt: View) -> str:
+    """The same as a call of `runtime.device_arrays`, for arrays that NumPy's own subscripts are not for."""
+    base = stmt.base.name
+    match stmt.how:
+        case Transpose(order=order):
+            return f"transposed({base}, {order})"
+        case Reshape(dims=dims):
+            return f"reshaped({base}, {_tuple(dims)})"
+        case Conform(dims=dims, zeros=zeros):
+            return f"{'conform_zeros' if zeros else 'conform'}({base}, {_tuple(dims)})"
+        case Subscript(items=items):
+            return f"subscript({', '.join((base, *map(_item_text, items)))})"
+    raise AssertionError(f"not a view: {stmt.how!r}")
+
+
+def _item_text(item: Pick | Run | NewAxis) -> str:
+    match item:
+        case Pick(index=index):
+            return expression_text(affine.normal(index))
+        case Run(start=start, step=step, length=length):
+            return _tuple((start, length) if affine.same(step, affine.ONE) else (start, length, step))
+    return "None"
+
+
+def _tuple(parts: tuple[Expr, ...]) -> str:
+    texts = [expression_text(affine.normal(part)) for part in parts]
+    return f"({', '.join(texts)}{',' * (len(texts) == 1)})"
 
 
 def _subscript(base: ast.expr, array: Array, items: tuple[Pick | Run | NewAxis, ...]) -> ast.expr:

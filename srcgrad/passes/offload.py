@@ -71,6 +71,7 @@ from ..ir.walk import (
     with_blocks,
     written,
 )
+from ..rules.device import LIBRARY
 from .effects import effects, is_private
 from .info import elementwise
 from .lengths import Lengths
@@ -107,6 +108,10 @@ def _refuse(function: Function) -> None:
             raise UnsupportedError(
                 f"{name} does not run on a GPU", span=span, help=("pass what it computes as an argument",)
             )
+        if isinstance(stmt, Library) and stmt.routine not in LIBRARY:
+            raise UnsupportedError(f"{stmt.routine} does not run on a GPU yet", span=span, help=('use target="cpu"',))
+        if isinstance(stmt, Library) and stmt.out.dtype.kind == "c":
+            raise UnsupportedError("complex numbers do not run on a GPU yet", span=span, help=('use target="cpu"',))
 
 
 def _no_parallel_loop(function: Function) -> UnsupportedError:

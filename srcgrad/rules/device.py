@@ -167,7 +167,15 @@ HOST_NAMES = (
     "stack",
     "zeros",
 )  # what `runtime.device` has
+ARRAY_NAMES = ("absorb", "conform", "conform_zeros", "reshaped", "subscript", "transposed")  # `runtime.device_arrays`
+LIBRARY = (
+    *(f"{add}matmul{turned}" for add in ("", "add_") for turned in ("", "_nt", "_tn", "_tt")),
+    *(f"{add}{name}" for add in ("", "add_") for name in ("matvec", "matvec_t", "outer")),
+    "solve", "solve_to_matrix", "solve_to_right", "solve_again_to_matrix", "solve_again_to_right",
+    "solve_triangular", "triangular_to_matrix", "triangular_to_right", "inv", "inv_adjoint", "det", "det_adjoint",
+    "slogdet", "slogdet_adjoint", "cholesky", "cholesky_adjoint", "mirror", "mirror_adjoint",
+)  # fmt: skip  # routines on whole arrays that a device has: `runtime.device_library`
 IN_KERNELS = ("cuda", "numba", "thread", "member", "half", "status", "block_sums", "place", "lane", "row")
-RESERVED = frozenset((*NAMES, *HOST_NAMES, *IN_KERNELS))
+RESERVED = frozenset((*NAMES, *HOST_NAMES, *ARRAY_NAMES, *IN_KERNELS))
 
-__all__ = ["HOST_NAMES", "INSTEAD", "NAMES", "RESERVED", "spelling"]
+__all__ = ["ARRAY_NAMES", "HOST_NAMES", "INSTEAD", "LIBRARY", "NAMES", "RESERVED", "spelling"]

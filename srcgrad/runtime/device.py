@@ -36,12 +36,22 @@ class Running(threading.local):
     """What belongs to the call that a thread of the host is making."""
 
     stream: Any = 0
+    pointer: int = 0  # the same as CUDA knows it
+    keeper: Any = None  # whatever has to live as long as the stream is used
     ours: bool = False  # the arguments are copies that were made for this call
     rows: int = FIRST_ROWS
-    made: list[Any] = field(default_factory=list)
+    watched: list[tuple[Any, str]] = field(default_factory=list)  # what library routines report, and what that means
 
 
 running = Running()
+
+
+def check_watched() -> None:
+    """Raise what a library routine reported: one wait at the end of a call, instead of one behind each routine."""
+    watched, running.watched = running.watched, []
+    for info, message in watched:
+        if (info.copy_to_host(stream=running.stream) > 0).any():
+            raise np.linalg.LinAlgError(message)
 
 
 # ---------------------------------------------------------------------------------------------------------- memory
@@ -49,9 +59,62 @@ running = Running()
 
 def empty(shape: tuple[int, ...], dtype: Any) -> Any:
     """An array on the device, of whatever was there."""
-    if 0 in shape:  # nothing is allocated for it, and no kernel is launched
-        return cuda.device_array(tuple(max(1, n) for n in shape), dtype)[tuple(slice(0, n) for n in shape)]
-    return cuda.device_array(shape, dtype, stream=running.stream)
+    if SIMULATED:
+        return cuda.device_array(shape, dtype)
+    return pool.array(shape, np.dtype(dtype))
+
+
+class Pool:
+    """Arrays in memory that CUDA hands out, and takes back, in the order of a stream.
+
+    That is the device's own pool (`cuMemAllocAsync`): what is freed is reused at once by what is asked for later on the
+    same stream, and nothing waits.  An array, or a part of it, that somebody holds keeps its memory.
+    """
+
+    def __init__(self) -> None:
+        self.resources: dict[int, Any] = {}
+        self.streams: dict[int, Any] = {}
+
+    def array(self, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+        from numba.cuda.cudadrv import driver
+        from numba.cuda.cudadrv.devicearray import DeviceNDArray
+
+        size, strides = dtype.itemsize, []
+        for length in reversed(shape):
+            strides.append(size)
+            size *= int(length)
+        memory = None
+        if size:
+            block = self.block(size)
+            pointer = driver.binding.CUdeviceptr(int(block.handle))
+            memory = driver.MemoryPointer(None, pointer, size, owner=(running.keeper, block))  # the last goes first
+        return DeviceNDArray(shape, tuple(reversed(strides)), dtype, stream=running.stream, gpu_data=memory)
+
+    def block(self, size: int) -> Any:
+        """Memory that is given back on the same stream once nobody holds it."""
+        device = cuda.current_context().device.id
+        resource = self.resources.get(device)
+        if resource is None:
+            resource = self.resources[device] = self.resource(device)
+        stream = self.streams.get(running.pointer)
+        if stream is None:
+            stream = self.streams[running.pointer] = self.stream(running.pointer)
+        return resource.allocate(size, stream=stream)
+
+    def resource(self, device: int) -> Any:
+        from cuda.core import Device
+
+        ours = Device(device)
+        ours.set_current()
+        return ours.memory_resource
+
+    def stream(self, pointer: int) -> Any:
+        from cuda.core import Stream
+
+        return Stream.from_handle(pointer)
+
+
+pool = Pool()
 
 
 def zeros(shape: tuple[int, ...], dtype: Any) -> Any:
@@ -81,7 +144,7 @@ def copy_into(out: Any, array: Any) -> None:
     """All elements, whatever their order in memory."""
     if not out.size:
         return
-    if array.is_c_contiguous():
+    if array.is_c_contiguous() and out.is_c_contiguous():
         out.copy_to_device(array, stream=running.stream)
         return
     from srcgrad.runtime.device_kernels import copy_elements
@@ -96,7 +159,11 @@ def cell(dtype: Any) -> Any:
 
 def put(value: Any, dtype: Any) -> Any:
     """A number of the host's, on the device."""
-    return cuda.to_device(np.array([value], dtype), stream=running.stream)
+    from srcgrad.runtime.device_kernels import set_number
+
+    out = cell(dtype)
+    set_number(out, value)
+    return out
 
 
 def fetch(place: Any) -> Any:

@@ -1,4 +1,8 @@
-"""Arrays on a device that are other handles on the same memory, and arrays of other libraries."""
+"""Arrays on a device that are other handles on the same memory, and arrays of other libraries.
+
+u_row = subscript(u_kept, sweep)                     u_kept[sweep]
+t = subscript(x, (1, n - 2), None, (9, 5, -2))       x[1 : n - 1, None, 9::-2][..., :5]
+"""
 
 from __future__ import annotations
 
@@ -7,31 +11,152 @@ from typing import Any
 import numpy as np
 from numba import cuda
 
-from srcgrad.runtime.device import SIMULATED
+from srcgrad.runtime.device import SIMULATED, empty, running, zeros
+
+
+def subscript(base: Any, *items: Any) -> Any:
+    """A part: for each axis an index, or where a run begins, its length and its step; None is an axis of length 1."""
+    offset = axis = 0
+    shape, strides = [], []
+    size = base.dtype.itemsize
+    for item in items:
+        if item is None:
+            shape.append(1)
+            strides.append(0)
+            continue
+        stride = base.strides[axis] // size
+        axis += 1
+        if isinstance(item, tuple):
+            start, length, *step = item
+            shape.append(max(0, int(length)))
+            strides.append(stride * int(step[0]) if step else stride)
+            offset += int(start) * stride
+        else:
+            offset += int(item) * stride
+    shape += base.shape[axis:]
+    strides += [s // size for s in base.strides[axis:]]
+    return part(base, offset, tuple(shape), tuple(strides))
+
+
+def transposed(base: Any, order: tuple[int, ...]) -> Any:
+    size = base.dtype.itemsize
+    return part(base, 0, tuple(base.shape[k] for k in order), tuple(base.strides[k] // size for k in order))
+
+
+def reshaped(base: Any, shape: tuple[int, ...]) -> Any:
+    """The elements in C order; the base is contiguous."""
+    return part(base, 0, tuple(map(int, shape)), in_order(shape))
+
+
+def in_order(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides, in elements, of an array in C order."""
+    strides, stride = [], 1
+    for length in reversed(shape):
+        strides.append(stride)
+        stride *= int(length)
+    return tuple(reversed(strides))
 
 
 def part(base: Any, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
-    """The elements of `base` from `offset` on, with other strides (both in elements)."""
+    """What begins `offset` elements behind the first one of `base`, with strides in elements."""
     size = base.dtype.itemsize
+    if 0 in shape:
+        return empty(shape, base.dtype)
+    in_bytes = tuple(size * stride for stride in strides)
+    return handle(base, address(base) + offset * size, shape, in_bytes, base.dtype)
+
+
+def address(array: Any) -> int:
+    """Where the first element of an array lies."""
+    return array._ary.ctypes.data if SIMULATED else array.device_ctypes_pointer.value
+
+
+def handle(owner: Any, where: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any) -> Any:
+    """An array of memory that is there as long as its owner."""
     if SIMULATED:
         from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray
 
-        flat = base._ary.reshape(-1)[offset:]
-        return FakeCUDAArray(np.lib.stride_tricks.as_strided(flat, shape, tuple(size * s for s in strides)))
+        return FakeCUDAArray(np.asarray(_Memory(owner, where, shape, strides, dtype)))
+    from numba.cuda.cudadrv import driver
     from numba.cuda.cudadrv.devicearray import DeviceNDArray
 
-    memory = base.gpu_data.view(offset * size)
-    return DeviceNDArray(shape, tuple(size * s for s in strides), base.dtype, stream=base.stream, gpu_data=memory)
+    extent = dtype.itemsize + sum((n - 1) * abs(stride) for n, stride in zip(shape, strides, strict=True))
+    memory = driver.MemoryPointer(None, driver.binding.CUdeviceptr(where), extent, owner=owner)
+    return DeviceNDArray(shape, strides, dtype, stream=running.stream, gpu_data=memory)
+
+
+class _Memory:
+    """What NumPy makes an array of."""
+
+    def __init__(self, owner: Any, where: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any) -> None:
+        self.owner = owner
+        self.__array_interface__ = {
+            "data": (where, False), "shape": shape, "strides": strides, "typestr": dtype.str, "version": 3,
+        }  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------------- broadcasting
+
+
+def conform(array: Any, shape: tuple[int, ...]) -> Any:
+    """The array where it has this shape, else a copy broadcast to it; itself where it does not fit (a guard raises)."""
+    shape = tuple(map(int, shape))
+    if tuple(array.shape) == shape or not all(n in (1, m) for n, m in zip(array.shape, shape, strict=True)):
+        return array
+    from srcgrad.runtime.device_kernels import copy_elements
+
+    out = empty(shape, array.dtype)
+    if out.size:
+        copy_elements(out, spread(array, shape))
+    return out
+
+
+def spread(array: Any, shape: tuple[int, ...]) -> Any:
+    """Axes of length 1 as long as is asked for, without a copy."""
+    size = array.dtype.itemsize
+    lengths = zip(array.shape, shape, array.strides, strict=True)
+    return part(array, 0, shape, tuple(0 if n == 1 and m != 1 else stride // size for n, m, stride in lengths))
+
+
+def conform_zeros(array_b: Any, shape: tuple[int, ...]) -> Any:
+    """The shadow of `conform(array, shape)`."""
+    shape = tuple(map(int, shape))
+    return array_b if tuple(array_b.shape) == shape else zeros(shape, array_b.dtype)
+
+
+def absorb(array_b: Any, out_b: Any) -> None:
+    """array_b += out_b, summed over the axes where it has length 1; nothing where they are one array."""
+    if tuple(array_b.shape) != tuple(out_b.shape) and out_b.size:
+        from srcgrad.runtime.device_kernels import add_over_stretched
+
+        add_over_stretched(array_b, out_b)
+
+
+# ---------------------------------------------------------------------------------------------- other libraries
 
 
 def of_dlpack(value: Any) -> Any:
-    """What another library has on the device, by way of DLPack."""
+    """What another library has on the device, by way of DLPack: our stream waits for what its own still does to it."""
     from cuda.core.utils import StridedMemoryView
 
-    view = StridedMemoryView.from_dlpack(value, stream_ptr=-1)
-    strides = view.strides and tuple(view.dtype.itemsize * s for s in view.strides)
-    described = {"shape": view.shape, "strides": strides, "typestr": view.dtype.str, "data": (view.ptr, view.readonly)}
-    return cuda.from_cuda_array_interface({**described, "version": 3}, owner=value)
+    view = StridedMemoryView.from_dlpack(value, stream_ptr=running.pointer or LEGACY)
+    dtype = np.dtype(view.dtype)
+    shape = tuple(view.shape)
+    if 0 in shape:
+        return empty(shape, dtype)
+    strides = tuple(dtype.itemsize * s for s in (view.strides or in_order(shape)))
+    return handle(view, view.ptr, shape, strides, dtype)
 
 
-__all__ = ["of_dlpack", "part"]
+LEGACY = 1  # the default stream, as DLPack numbers it
+
+
+def of_interface(value: Any) -> Any:
+    """What another library has on the device, by way of `__cuda_array_interface__`: the same."""
+    return cuda.as_cuda_array(value)
+
+
+__all__ = [
+    "absorb", "address", "conform", "conform_zeros", "handle", "in_order", "of_dlpack", "of_interface", "part",
+    "reshaped", "spread", "subscript", "transposed",
+]  # fmt: skip

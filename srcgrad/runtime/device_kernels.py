@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numba import cuda
 
-from srcgrad.runtime.device import SIMULATED, THREADS, cell, running
+from srcgrad.runtime import device_math
+from srcgrad.runtime.device import MOST_BLOCKS, THREADS, cell, running
 
 
 def add_up(start: Any, parts: Any) -> Any:
@@ -47,24 +48,141 @@ def _adder(dtype: str, from_cell: bool) -> Any:
 
 
 def copy_elements(out: Any, array: Any) -> None:
-    """out[...] = array, of up to any number of axes and any strides."""
-    if SIMULATED:
-        out.copy_to_device(np.ascontiguousarray(array.copy_to_host()))
-        return
-    blocks = -(-out.size // THREADS)
-    _copier(array.ndim)[blocks, THREADS, running.stream](out.ravel(), array)
+    """out[...] = array, of any strides."""
+    _launch(_by_elements(f"copy_{out.ndim}", out.ndim, (), "out[{i}] = x[{i}]"), out, array)
+
+
+def add_over_stretched(out: Any, array: Any) -> None:
+    """out += array, summed over the axes along which `out` has length 1: a thread for each element of `out`."""
+    stretched = tuple(n == 1 and m != 1 for n, m in zip(out.shape, array.shape, strict=True))
+    text = "".join("s" if along else "n" for along in stretched)
+    axes = [axis for axis, along in enumerate(stretched) if along]
+    lines = ["total = out[{i}]"]
+    for depth, axis in enumerate(axes):
+        lines.append("    " * depth + f"for k{axis} in range(x.shape[{axis}]):")
+    here = ", ".join(f"k{axis}" if along else f"i{axis}" for axis, along in enumerate(stretched))
+    lines += ["    " * len(axes) + f"total += x[{here}]", "out[{i}] = total"]
+    _launch(_by_elements(f"add_over_{text}", out.ndim, (), "\n".join(lines)), out, array)
+
+
+def set_number(out: Any, value: Any) -> None:
+    """out[0] = value: a copy from the host would wait for all that was launched before."""
+    _setter()[1, 1, running.stream](out, out.dtype.type(value))
 
 
 @cache
-def _copier(ndim: int) -> Any:
-    """Written out for each number of axes: a kernel knows no tuples of run-time length."""
-    lines = ["def copy(out, array):", "    at = cuda.grid(1)", "    if at < out.size:", "        rest = at"]
+def _setter() -> Any:
+    def set_number(out, value):
+        out[0] = value
+
+    return cuda.jit(set_number)
+
+
+def set_range(out: Any, first: int, step: int) -> None:
+    """out[k] = first + k * step"""
+    _launch(_by_elements("set_range", 1, ("step",), "out[i0] = x + i0 * step"), out, np.int64(first), np.int64(step))
+
+
+# Of stacks of matrices: k is the matrix, i and j are its rows and columns.
+
+
+def add_scaled(out: Any, x: Any, factor: float) -> None:
+    """out += factor * x"""
+    code = _by_elements("add_scaled", 3, ("factor",), "out[{i}] += factor * x[{i}]")
+    _launch(code, out, x, out.dtype.type(factor))
+
+
+def keep_lower(out: Any, x: Any, diagonal: float) -> None:
+    """out = the lower triangle of x, with its diagonal scaled"""
+    body = "out[{i}] = x[{i}] if i2 < i1 else diagonal * x[{i}] if i2 == i1 else zero"
+    code = _by_elements("keep_lower", 3, ("diagonal", "zero"), body)
+    _launch(code, out, x, out.dtype.type(diagonal), out.dtype.type(0))
+
+
+def add_triangle(out: Any, x: Any, factor: float, lower: bool, skipped: int) -> None:
+    """out += factor * one triangle of x, without its outermost `skipped` diagonals"""
+    body = "if (i2 <= i1 - skipped if lower else i2 >= i1 + skipped):\n    out[{i}] += factor * x[{i}]"
+    code = _by_elements("add_triangle", 3, ("factor", "lower", "skipped"), body)
+    _launch(code, out, x, out.dtype.type(factor), bool(lower), int(skipped))
+
+
+def add_symmetric_part(out: Any, x: Any) -> None:
+    half = out.dtype.type(0.5)
+    code = _by_elements("add_symmetric", 3, ("half",), "out[{i}] += half * (x[{i}] + x[i0, i2, i1])")
+    _launch(code, out, x, half)
+
+
+def add_turned(out: Any, x: Any, factors: Any, sizes: Any, is_scaled: bool) -> None:
+    """out += factor * x.T, by the size of each matrix where it is scaled; nan where that is 0"""
+    body = (
+        "if factors[i0] != 0:\n    factor = factors[i0] * sizes[i0] if is_scaled else factors[i0]\n"
+        "    out[{i}] += factor * x[i0, i2, i1] if sizes[i0] != 0 else nan"
+    )
+    code = _by_elements("add_turned", 3, ("factors", "sizes", "is_scaled", "nan"), body)
+    _launch(code, out, x, factors, sizes, is_scaled, out.dtype.type(np.nan))
+
+
+def mirror_lower(out: Any, x: Any) -> None:
+    """out = the symmetric matrix with the lower triangle of x"""
+    _launch(_by_elements("mirror", 3, (), "out[{i}] = x[i0, max(i1, i2), min(i1, i2)]"), out, x)
+
+
+def set_identity(out: Any) -> None:
+    body = "out[{i}] = one if i1 == i2 else zero"
+    code = _by_elements("identity", 3, ("one", "zero"), body)
+    _launch(code, out, out, out.dtype.type(1), out.dtype.type(0))
+
+
+def note_zeros(info: Any, matrices: Any) -> None:
+    """info[k] = 1 where there is a zero on the diagonal of a matrix"""
+    body = "for j in range(x.shape[1]):\n    if x[i0, j, j] == 0:\n        out[i0] = 1"
+    _launch(_by_elements("note_zeros", 1, (), body), info, matrices)
+
+
+def determinants(out: Any, lu: Any, pivots: Any) -> None:
+    """out[k] = the product of the diagonal of a matrix; each row that changed places turns the sign"""
+    body = (
+        "total = one\nfor j in range(x.shape[1]):\n    total *= x[i0, j, j]\n"
+        "    total = -total if pivots[i0, j] != j + 1 else total\nout[i0] = total"
+    )
+    _launch(_by_elements("determinants", 1, ("pivots", "one"), body), out, lu, pivots, out.dtype.type(1))
+
+
+def logarithms_of_determinants(out: Any, signs: Any, lu: Any, pivots: Any) -> None:
+    body = (
+        "total = zero\nsign = zero + 1\nfor j in range(x.shape[1]):\n    factor = x[i0, j, j]\n"
+        "    sign = -sign if (factor < 0) != (pivots[i0, j] != j + 1) else sign\n"
+        "    sign = sign if factor != 0 else zero\n"
+        "    total += log(abs(factor)) if factor != 0 else minus_infinity\n"
+        "out[i0] = total\nsigns[i0] = sign"
+    )
+    code = _by_elements("logarithms", 1, ("signs", "pivots", "zero", "minus_infinity"), body)
+    number = out.dtype.type
+    _launch(code, out, lu, signs, pivots, number(0), number(-np.inf))
+
+
+def _launch(code: Any, out: Any, *args: Any) -> None:
+    if out.size:
+        code[min(-(-out.size // THREADS), MOST_BLOCKS), THREADS, running.stream](out, *args)
+
+
+@cache
+def _by_elements(name: str, ndim: int, more: tuple[str, ...], body: str) -> Any:
+    """A kernel for every element of `out`, its place in i0, i1 …: written out for each number of axes."""
+    index = ", ".join(f"i{axis}" for axis in range(ndim)) or "()"
+    lines = [f"def {name}({', '.join(('out', 'x', *more))}):", "    at = cuda.grid(1)", "    while at < out.size:"]
+    lines.append("        rest = at")
     for axis in reversed(range(ndim)):
-        lines += [f"        i{axis} = rest % array.shape[{axis}]", f"        rest //= array.shape[{axis}]"]
-    lines += [f"        out[at] = array[{', '.join(f'i{axis}' for axis in range(ndim))}]"]
-    made: dict[str, Any] = {"cuda": cuda}
+        lines += [f"        i{axis} = rest % out.shape[{axis}]", f"        rest //= out.shape[{axis}]"]
+    lines += [f"        {line}" for line in body.format(i=index).splitlines()]
+    lines.append("        at += cuda.gridsize(1)")
+    made: dict[str, Any] = {"cuda": cuda, "log": device_math.log}
     exec("\n".join(lines), made)
-    return cuda.jit(made["copy"])
+    return cuda.jit(made[name])
 
 
-__all__ = ["add_up", "copy_elements"]
+__all__ = [
+    "add_over_stretched", "add_scaled", "add_symmetric_part", "add_triangle", "add_turned", "add_up", "copy_elements",
+    "determinants", "keep_lower", "logarithms_of_determinants", "mirror_lower", "note_zeros", "set_identity",
+    "set_number", "set_range",
+]  # fmt: skip

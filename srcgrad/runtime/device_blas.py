@@ -1,0 +1,249 @@
+"""cuBLAS and cuSOLVER on C-ordered arrays of a device, by the bindings of nvmath-python.
+
+The libraries read memory by columns: of a C-ordered matrix they see the transpose, so what is asked for is always the
+transposed equation.  Stacks of matrices have three axes; one of length 1 serves all of another's.
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import cuda
+
+from srcgrad.errors import DeviceError
+from srcgrad.runtime.device import SIMULATED, copy_into, empty, running, zeros
+from srcgrad.runtime.device_arrays import address, reshaped, subscript, transposed
+from srcgrad.runtime.device_kernels import set_range
+
+LETTERS = {np.dtype(np.float32): "s", np.dtype(np.float64): "d"}
+KEPT, TURNED = 0, 1  # operations on an operand
+RIGHT = 1  # sides
+LOWER, UPPER = 0, 1  # triangles
+
+
+@cache
+def bindings() -> tuple[Any, Any]:
+    """cuBLAS and cuSOLVER."""
+    try:
+        from nvmath.bindings import cublas, cusolverDn
+    except ImportError:
+        raise DeviceError(
+            "matrix products and solves on a GPU need nvmath-python, which is not installed",
+            help=("pip install 'srcgrad[cuda]'",),
+        ) from None
+    return cublas, cusolverDn
+
+
+class Handles(threading.local):
+    """Of the libraries: a thread of the host has its own, for each device."""
+
+    def __init__(self) -> None:
+        self.made: dict[Any, int] = {}
+
+    def of(self, library: Any) -> int:
+        """The handle, on the stream of this call."""
+        key = library.__name__, 0 if SIMULATED else cuda.current_context().device.id
+        handle = self.made.get(key)
+        if handle is None:
+            handle = self.made[key] = library.create()
+        library.set_stream(handle, running.pointer)
+        return handle
+
+
+handles = Handles()
+
+
+def _blas(routine: str, dtype: Any, *args: Any) -> Any:
+    """A routine of cuBLAS for this dtype: `gemm` is `sgemm` or `dgemm`."""
+    library = bindings()[0]
+    return getattr(library, LETTERS[dtype] + routine)(handles.of(library), *args)
+
+
+def _solver(routine: str, dtype: Any, *args: Any) -> Any:
+    library = bindings()[1]
+    return getattr(library, LETTERS[dtype] + routine)(handles.of(library), *args)
+
+
+@cache
+def _factor(value: float, dtype: Any) -> Any:
+    """A number where the libraries look for one: in the memory of the host."""
+    return np.array(value, dtype)
+
+
+class Operand(NamedTuple):
+    """Matrices as the libraries are told of them; `turned`: memory holds them by columns."""
+
+    array: Any
+    leading: int
+    stride: int
+    turned: bool
+
+
+def operand(array: Any) -> Operand:
+    """A matrix, or a stack of them, as it lies in memory if one of its axes is contiguous, or else a copy."""
+    size = array.dtype.itemsize
+    rows, columns = array.shape[array.ndim - 2 :]
+    *outer, down, along = (stride // size for stride in array.strides)
+    apart = outer[0] if outer and array.shape[0] > 1 else 0
+    if apart >= 0:
+        if (along == 1 or columns == 1) and (down >= columns or rows == 1):
+            return Operand(array, max(1, columns, down if rows > 1 else 1), apart, False)
+        if (down == 1 or rows == 1) and (along >= rows or columns == 1):
+            return Operand(array, max(1, rows, along if columns > 1 else 1), apart, True)
+    return operand(in_c_order(array))
+
+
+def in_c_order(array: Any) -> Any:
+    """A copy."""
+    out = empty(tuple(array.shape), array.dtype)
+    copy_into(out, array)
+    return out
+
+
+def gemm(out: Any, x: Any, y: Any, turn_x: bool, turn_y: bool, beta: float = 0.0, alpha: float = 1.0) -> None:
+    """out = alpha * x @ y + beta * out, of matrices or of stacks, each operand transposed first where it says so."""
+    if not out.size:
+        return
+    if out.ndim == 3 and len_of(out) == 1 and max(len_of(x), len_of(y)) > 1:
+        _sum_of_products(out, x, y, turn_x, turn_y, beta, alpha)
+        return
+    made = operand(out)
+    if made.turned or made.array is not out:
+        whole = in_c_order(out)
+        gemm(whole, x, y, turn_x, turn_y, beta, alpha)
+        copy_into(out, whole)
+        return
+    rows, columns = out.shape[out.ndim - 2 :]
+    length = x.shape[x.ndim - 2 if turn_x else x.ndim - 1]
+    if not length:
+        x, y = (zeros(tuple(max(1, n) for n in a.shape), a.dtype) for a in (x, y))
+        length = 1
+    left, right = operand(x), operand(y)
+    factors = _factor(alpha, out.dtype).ctypes.data, _factor(beta, out.dtype).ctypes.data
+    how = (TURNED if turn_y != right.turned else KEPT), (TURNED if turn_x != left.turned else KEPT)
+    places = address(right.array), address(left.array)
+    if out.ndim == 2 or len_of(out) == 1:
+        _blas(
+            "gemm", out.dtype, *how, columns, rows, length, factors[0], places[0], right.leading, places[1],
+            left.leading, factors[1], address(out), made.leading,
+        )  # fmt: skip
+    else:
+        _blas(
+            "gemm_strided_batched", out.dtype, *how, columns, rows, length, factors[0], places[0], right.leading,
+            right.stride, places[1], left.leading, left.stride, factors[1], address(out), made.leading, made.stride,
+            len_of(out),
+        )  # fmt: skip
+
+
+def len_of(array: Any) -> int:
+    return int(array.shape[0])
+
+
+def _sum_of_products(out: Any, x: Any, y: Any, turn_x: bool, turn_y: bool, beta: float, alpha: float) -> None:
+    """The sum over a stack: one product where all rows are those of one long matrix, else one after the other."""
+    count = max(len_of(x), len_of(y))
+    (result,) = _items(out, 1)
+    if turn_x and not turn_y and len_of(x) == len_of(y) and x.is_c_contiguous() and y.is_c_contiguous():
+        long_x, long_y = (reshaped(a, (a.shape[0] * a.shape[1], a.shape[2])) for a in (x, y))
+        gemm(result, long_x, long_y, True, False, beta, alpha)
+        return
+    for one, other in zip(_items(x, count), _items(y, count), strict=True):
+        gemm(result, one, other, turn_x, turn_y, beta, alpha)
+        beta = 1.0
+
+
+def _items(stack: Any, count: int) -> list[Any]:
+    return [subscript(stack, min(k, len_of(stack) - 1)) for k in range(count)]
+
+
+# ---------------------------------------------------------------------------------------------- factors and solves
+# Everything below is of stacks in C order.
+
+
+def places(stack: Any) -> Any:
+    """Where the matrices of a stack lie, on the device."""
+    out = empty((len_of(stack),), np.int64)
+    set_range(out, address(stack), stack.strides[0])
+    return out
+
+
+def watch(info: Any, message: str) -> None:
+    """What a routine reports is looked at when the call is over: that needs the host to wait."""
+    running.watched.append((info, message))
+
+
+def factorise(lu: Any, pivots: Any, a: Any, message: str = "") -> None:
+    """lu, pivots = the factors of the transposes of `a`"""
+    copy_into(lu, a)
+    count, n = len_of(a), a.shape[1]
+    if not lu.size:
+        return
+    info = zeros((count,), np.int32)
+    if count == 1:
+        size = _solver("getrf_buffer_size", lu.dtype, n, n, address(lu), n)
+        space = empty((max(1, size),), lu.dtype)
+        _solver("getrf", lu.dtype, n, n, address(lu), n, address(space), address(pivots), address(info))
+    else:
+        matrices = places(lu)
+        _blas("getrf_batched", lu.dtype, n, address(matrices), n, address(pivots), address(info), count)
+    if message:
+        watch(info, message)
+
+
+def solve_factorised(x: Any, lu: Any, pivots: Any, b: Any, turned: bool) -> None:
+    """x such that a @ x = b (or a.T @ x = b)"""
+    if not x.size:
+        return
+    count, n, width = b.shape
+    columns = in_c_order(transposed(b, (0, 2, 1)))
+    how = KEPT if turned else TURNED
+    if count == 1:
+        info = zeros((1,), np.int32)
+        _solver("getrs", lu.dtype, how, n, width, address(lu), n, address(pivots), address(columns), n, address(info))
+    else:
+        matrices, sides = places(lu), places(columns)
+        info = np.zeros(1, np.int32)  # about the arguments: in the memory of the host
+        _blas(
+            "getrs_batched", lu.dtype, how, n, width, address(matrices), n, address(pivots), address(sides), n,
+            info.ctypes.data, count,
+        )  # fmt: skip
+    copy_into(x, transposed(columns, (0, 2, 1)))
+
+
+def solve_triangle(x: Any, a: Any, lower: bool, turned: bool, unit: bool) -> None:
+    """x = the solution of a @ y = x (or a.T @ y = x), with the one triangle of a"""
+    if not x.size:
+        return
+    count, n, width = x.shape
+    how = RIGHT, (UPPER if lower else LOWER), (TURNED if turned else KEPT), int(unit)
+    one = _factor(1.0, x.dtype).ctypes.data
+    if count == 1:
+        _blas("trsm", x.dtype, *how, width, n, one, address(a), n, address(x), width)
+    else:
+        matrices, sides = places(a), places(x)
+        _blas("trsm_batched", x.dtype, *how, width, n, one, address(matrices), n, address(sides), width, count)
+
+
+def cholesky_factor(out: Any, message: str) -> None:
+    """The lower triangle of `out` becomes its factor."""
+    count, n = len_of(out), out.shape[1]
+    if not out.size:
+        return
+    info = zeros((count,), np.int32)
+    if count == 1:
+        size = _solver("potrf_buffer_size", out.dtype, UPPER, n, address(out), n)
+        space = empty((max(1, size),), out.dtype)
+        _solver("potrf", out.dtype, UPPER, n, address(out), n, address(space), size, address(info))
+    else:
+        matrices = places(out)
+        _solver("potrf_batched", out.dtype, UPPER, n, address(matrices), n, address(info), count)
+    watch(info, message)
+
+
+__all__ = [
+    "bindings", "cholesky_factor", "factorise", "gemm", "in_c_order", "len_of", "solve_factorised", "solve_triangle",
+    "watch",
+]  # fmt: skip
