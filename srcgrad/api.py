@@ -19,7 +19,7 @@ from typing import Any, overload
 import numpy as np
 
 from srcgrad.arguments import COTANGENT, LEAVES, known
-from srcgrad.backends import cpu
+from srcgrad.backends import cpu, cuda
 from srcgrad.binding import (
     Plan,
     Wrt,
@@ -325,6 +325,35 @@ class GradFunction:
             plan = self._plan(kind, args, kwargs)
             stage, leaves = self._stage(kind, plan, plan.arrange(args, kwargs))
             return self._program.source(kind, *stage.types(leaves), after)
+        except SrcgradError as error:
+            raise self._without_our_frames(error) from None
+
+    def ptx(self, *args: Any, cc: tuple[int, int] = (9, 0), kind: str = "backward", **kwargs: Any) -> dict[str, str]:
+        """The kernels of a `target="cuda"` function, compiled for arguments of these types: no GPU is needed.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            As for `backward`, or types of Numba's in their place: `float64[:, ::1]`.  Without v, a v like the output is
+            assumed.
+        cc : tuple of int
+            The compute capability to compile for.
+        kind : {"backward", "primal", "value_and_backward", "forward"}
+            Which of the generated functions.
+
+        Returns
+        -------
+        dict
+            The PTX of each kernel, by its name in `source(...)`.
+        """
+        try:
+            if self._program.options.target != "cuda":
+                raise OptionError('f.ptx(...) is for functions with target="cuda"')
+            args = tuple(map(cuda.example, args))
+            kwargs = {name: cuda.example(value) for name, value in kwargs.items()}
+            plan = self._plan(kind, args, kwargs)
+            stage, leaves = self._stage(kind, plan, plan.arrange(args, kwargs))
+            return self._program.ptx(kind, *stage.types(leaves), cc)
         except SrcgradError as error:
             raise self._without_our_frames(error) from None
 

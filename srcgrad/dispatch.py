@@ -61,6 +61,13 @@ class Program:
         with self._blame(types, cotangents):
             return pipeline.source(self.function, kind, types, cotangents, self.options, after)
 
+    def ptx(self, kind: str, types: Types, cotangents: Any, cc: tuple[int, int]) -> dict[str, str]:
+        with self._blame(types, cotangents):
+            cotangents = pipeline.LIKE_THE_OUTPUT if cotangents is None else cotangents
+            form = cuda.form(ptx=True)
+            generated = pipeline.generate(self.function, kind, types, cotangents, self.options, form)
+            return cuda.ptx(generated, cc, self.options)
+
     @contextmanager
     def _blame(self, types: Types, cotangents: Any) -> Iterator[None]:
         """Errors deep in the function that come from a None or a list are about that argument."""
@@ -95,7 +102,7 @@ class Program:
 
     def dispatcher(self, kind: str, count: int, build: Callable[[tuple[Any, ...]], Any]) -> Call:
         if self.options.target == "cuda":
-            return cuda.Dispatcher(build, writes_arguments=kind == "primal")
+            return cuda.Dispatcher(build, kind == "primal", self.options, self.cache)
         if self.jit and not config.DISABLE_JIT:
             return cpu.Dispatcher(count, build, self.options, self.cache)
         return plain.Dispatcher(build)

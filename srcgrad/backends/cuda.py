@@ -6,12 +6,19 @@ Dispatcher(build)(x, 2.0)  →  x is copied to the device, the host's part runs,
 
 from __future__ import annotations
 
+import importlib.metadata
+import pickle
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+import numba
 import numpy as np
 from numba.core import config
+from numba.core.serialize import dumps
 
 from srcgrad.arguments import leaf_type
 from srcgrad.backends import files
@@ -32,8 +39,11 @@ def form(ptx: bool = False) -> Form:
 class Dispatcher:
     """A callable of leaves; `build(leaves)` says what to run for types not seen before."""
 
-    def __init__(self, build: Callable[[tuple[Any, ...]], Any], writes_arguments: bool) -> None:
+    def __init__(
+        self, build: Callable[[tuple[Any, ...]], Any], writes_arguments: bool, options: Any, cache: bool
+    ) -> None:
         self._build, self._writes_arguments = build, writes_arguments
+        self._options, self._cache = options, cache
         self._entries: dict[Any, Callable[..., Any]] = {}
 
     def __call__(self, *values: Any) -> Any:
@@ -44,7 +54,7 @@ class Dispatcher:
             if not hasattr(built, "text"):
                 return built(*values)
             require_device()
-            entry = self._entries[key] = Entry(built, self._writes_arguments)
+            entry = self._entries[key] = Entry(built, self._writes_arguments, self._options, self._cache)
         return entry(*values)
 
 
@@ -67,8 +77,8 @@ def require_device() -> None:
 class Entry:
     """The entry of a generated module."""
 
-    def __init__(self, generated: Any, writes_arguments: bool) -> None:
-        module = files.load(generated.entry, files.digest(generated.text), generated.text, generated.globals)
+    def __init__(self, generated: Any, writes_arguments: bool, options: Any, cache: bool) -> None:
+        module = load(generated, options, cache)
         self.host = getattr(module, generated.entry)
         self.results = generated.results
         self.kinds = [kind for kind in type_leaves(generated.results) if not isinstance(kind, StaticType)]
@@ -94,6 +104,74 @@ class Entry:
         for k in self.writes:
             values[k][...] = back(given[k], None)
         return rebuild(self.results, map(back, leaves, self.kinds))
+
+
+def load(generated: Any, options: Any, cache: bool) -> ModuleType:
+    """The module, with kernels that know how they are to be compiled."""
+    from srcgrad.runtime import device
+
+    key = files.digest(generated.text, options.fastmath, files.own_sources(), numba.__version__, np.__version__)
+    module = files.load(generated.entry, key, generated.text, generated.globals)
+    for name, _ in generated.facts.kernels:
+        kernel = getattr(module, name)
+        kernel.fastmath = options.fastmath
+        if cache and not device.SIMULATED:
+            kernel.cache = kept_kernels(Path(module.__file__ or "").with_suffix(""), name)
+    return module
+
+
+def kept_kernels(path: Path, name: str) -> Any:
+    """Machine code on disk, as for the CPU: nothing is unpickled unless its hash matches."""
+    from numba.cuda.core.caching import NullCache
+    from numba.cuda.dispatcher import _Kernel
+
+    class CheckedCache(NullCache):
+        def load_overload(self, sig: Any, target_context: Any) -> Any:
+            target_context.refresh()
+            payload = files.read(self.place(sig, target_context.codegen()))
+            if payload is None:
+                return None
+            try:
+                return _Kernel._rebuild(**pickle.loads(payload))
+            except Exception:  # e.g. from another version of what it was made with: then compile again
+                return None
+
+        def save_overload(self, sig: Any, kernel: Any) -> None:
+            with suppress(Exception):  # what can't be kept is compiled again
+                files.write(self.place(sig, kernel.codegen), dumps(kernel._reduce_states()))
+
+        def place(self, sig: Any, codegen: Any) -> Path:
+            made_by = importlib.metadata.version("numba-cuda"), codegen.magic_tuple()
+            return path.with_name(f"{path.name}_{name}_{files.digest(str(sig), made_by)[:16]}.bin")
+
+    return CheckedCache()
+
+
+def ptx(generated: Any, cc: tuple[int, int], options: Any) -> dict[str, str]:
+    """The PTX of each kernel, by name."""
+    if config.ENABLE_CUDASIM:
+        raise DeviceError(
+            "Numba's simulator compiles nothing: it runs kernels as Python", help=("unset NUMBA_ENABLE_CUDASIM",)
+        )
+    from numba import cuda
+
+    if "numba_cuda" not in sys.modules:
+        raise DeviceError("f.ptx(...) needs numba-cuda, which is not installed", help=("pip install 'srcgrad[cuda]'",))
+    module = load(generated, options, cache=False)
+    out = {}
+    for name, signature in generated.facts.kernels:
+        types = eval(signature, vars(numba.types))
+        out[name], _ = cuda.compile_ptx(getattr(module, name).function, types, cc=cc, fastmath=options.fastmath)
+    return out
+
+
+def example(kind: Any) -> Any:
+    """A value of a type of Numba's; any other value is its own example."""
+    if isinstance(kind, numba.types.Array):
+        return np.empty((2,) * kind.ndim, numba.np.numpy_support.as_dtype(kind.dtype))
+    if isinstance(kind, (numba.types.Number, numba.types.Boolean)):
+        return numba.np.numpy_support.as_dtype(kind).type(1)
+    return kind
 
 
 def without_axes(place: Any) -> Any:
@@ -152,4 +230,4 @@ def refuse_mixed(found: Sequence[tuple[ArrayType, str]]) -> None:
         )
 
 
-__all__ = ["Dispatcher", "form", "is_on_device", "refuse_mixed", "require_device"]
+__all__ = ["Dispatcher", "example", "form", "is_on_device", "ptx", "refuse_mixed", "require_device"]

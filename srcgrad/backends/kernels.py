@@ -74,6 +74,7 @@ from ..ir.walk import (
 from ..passes.offload import FIRST_LANE
 from ..rules.device import INSTEAD, spelling
 from .expressions import expression_text
+from .signatures import Signatures
 from .views import view_text
 
 MOST_AXES = 3  # of a grid: more of them are loops in the thread
@@ -93,6 +94,7 @@ class Definition:
 
     name: str
     params: tuple[str, ...]
+    signature: str
     sums: tuple[Var, ...]
     body: Block
     shared: tuple[str, ...] = ()  # arrays of which a block has sums of its own
@@ -139,6 +141,7 @@ class _Writer:
         self.known: dict[tuple[Var, str], str] = {}
         self.bound: set[Var] = set()  # cells that there are, wherever the program has come from
         self.unset: dict[Var, None] = {}  # cells that something takes before they are set
+        self.signatures = Signatures(program)
 
     def of(self, var: Var, what: str) -> str:
         """The name of something that belongs to a number."""
@@ -253,7 +256,11 @@ class _Writer:
         behind += self.sums(kernel, on_grid)
         whole = (*_lines(ahead), *self.over_the_grid(kernel, on_grid, body), *_lines(behind))
         names = tuple(array.name for array in shared)
-        self.kernels.append(Definition(kernel.name, tuple(params), kernel.sums, whole, names, kernel.by_rows))
+        places = {name: var for (var, _), name in self.known.items()}
+        signature = self.signatures.of(kernel, params, places)
+        self.kernels.append(
+            Definition(kernel.name, tuple(params), signature, kernel.sums, whole, names, kernel.by_rows)
+        )
         return given
 
     def over_the_grid(self, kernel: Kernel, on_grid: tuple[For, ...], body: Block) -> Block:

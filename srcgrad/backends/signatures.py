@@ -66,7 +66,7 @@ def _all_expressions(block: Block) -> Iterator[Expr]:
 
 
 def _written(stmt: object) -> tuple[object, ...]:
-    target = written(stmt)  # type: ignore[arg-type]
+    target = written(stmt)
     return target if isinstance(target, tuple) else (target,)
 
 

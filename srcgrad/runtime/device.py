@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -183,8 +184,16 @@ class Kernel:
         self.function, self.sums, self.by_rows = function, sums, by_rows
         names = function.__code__.co_varnames
         self.shared = [names.index(name) for name in shared]  # arguments of which blocks have sums of their own
-        self.compiled = cuda.jit(function, fastmath=getattr(function, "__module__", "") == "fast")
+        self.fastmath = False
+        self.cache: Any = None  # where its machine code is kept
         self.launches: dict[Any, Launch] = {}
+
+    @cached_property
+    def compiled(self) -> Any:
+        made = cuda.jit(self.function, fastmath=self.fastmath)
+        if self.cache is not None:
+            made._cache = self.cache
+        return made
 
     def __getitem__(self, lengths: int | tuple[int, ...]) -> Launch:
         key = lengths, running.stream
