@@ -12,8 +12,35 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..ir.nodes import AddTo, Alloc, Array, Assign, Comment, Const, Expr, Function, Load, Stmt, Store, Var, leaves
-from ..ir.walk import arrays_read, expressions, loads, map_expressions, rewrite, rewrite_block, statements, written
+from ..ir import affine
+from ..ir.nodes import (
+    AddTo,
+    Alloc,
+    Array,
+    Assign,
+    Block,
+    Comment,
+    Const,
+    Expr,
+    For,
+    Function,
+    Load,
+    Stmt,
+    Store,
+    Var,
+    leaves,
+)
+from ..ir.walk import (
+    arrays_read,
+    expressions,
+    loads,
+    map_expressions,
+    rewrite,
+    rewrite_block,
+    statements,
+    substitute,
+    written,
+)
 
 
 def scalar_arrays(function: Function) -> Function:
@@ -33,9 +60,19 @@ def scalar_arrays(function: Function) -> Function:
                 return (AddTo(numbers[array.name], rewrite(value, read), stmt.reorder, span=stmt.span),)
             case Store(array=array, value=value) if array.name in numbers:
                 return (Assign(numbers[array.name], rewrite(value, read), span=stmt.span),)
-        return (map_expressions(stmt, lambda expr: rewrite(expr, read)),)
+        stmt = map_expressions(stmt, lambda expr: rewrite(expr, read))
+        return _once(stmt) if isinstance(stmt, For) else (stmt,)
 
     return replace(function, body=rewrite_block(function.body, change))
+
+
+def _once(loop: For) -> Block:
+    """A loop that runs once is its body."""
+    if affine.difference(loop.stop, loop.start) != 1 or not affine.same(loop.step, affine.ONE):
+        return (loop,)
+    first = {loop.index: loop.start}
+    at_first = lambda stmt: (map_expressions(stmt, lambda expr: substitute(expr, first)),)
+    return rewrite_block(loop.body, at_first)
 
 
 def _single(function: Function) -> dict[str, np.dtype]:
