@@ -29,6 +29,7 @@ from .passes.first_touch import first_touch
 from .passes.flatten_rows import flatten_rows
 from .passes.fuse import fuse
 from .passes.gather import gather
+from .passes.gather_rows import gather_rows
 from .passes.guard_accesses import guard_accesses
 from .passes.hoist import hoist
 from .passes.hoist_guards import hoist_guards
@@ -90,6 +91,8 @@ DERIVATIVE: tuple[Pass, ...] = (
     interchange,
     registers,  # elements that a loop adds to over and over are scalars in it
     prove_bounds,
+    gather_rows,  # neighbours in a row do not pass sums through memory
+    fuse,
 )
 ON_A_GPU: tuple[Pass, ...] = (
     guard_accesses,  # a device checks no index

@@ -16,8 +16,10 @@ threads add to at one time costs more than a handful of multiplications (and the
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from ..frontend.builder import Names
 from ..ir import affine
 from ..ir.nodes import (
     BOOL,
@@ -37,7 +39,7 @@ from ..ir.nodes import (
     Store,
     Var,
 )
-from ..ir.walk import blocks, expressions, loads, map_expressions, substitute, variables, with_blocks
+from ..ir.walk import blocks, expressions, loads, map_expressions, rewrite, substitute, variables, with_blocks
 from ..rules.scalar import PRIMITIVES
 
 FLAT = (AddTo, Assign, Comment, Store)
@@ -46,6 +48,11 @@ Offset = tuple[int, ...]  # along each loop
 
 
 def gather(function: Function) -> Function:
+    return gathered(function, DEAREST, over_all)
+
+
+def gathered(function: Function, dearest: int, written: Callable[[Nest, Gathering], Block]) -> Function:
+    """The function with neighbours' sums gathered, as far as `written` says how (nothing: as it was)."""
     names = function.info.names
 
     def changed(block: Block) -> Block:
@@ -53,7 +60,7 @@ def gather(function: Function) -> Function:
         for stmt in block:
             nest = _nest(stmt)
             if nest is not None:
-                out += _Nest(*nest, names).gathered()
+                out += Nest(*nest, names, dearest).gathered(written)
             elif blocks(stmt):
                 out.append(with_blocks(stmt, tuple(map(changed, blocks(stmt)))))
             else:
@@ -81,20 +88,50 @@ def _nest(stmt: Stmt) -> tuple[tuple[For, ...], Block] | None:
 
 
 @dataclass(frozen=True)
-class _Part:
-    """One addition to a neighbour: what is computed for it, and how far away the neighbour is."""
+class Part:
+    """One addition to a neighbour: where in the body it is, what is computed for it, and how far the neighbour is."""
 
     offset: Offset
-    slice: Block
-    value: Expr
+    position: int
+    slice: frozenset[int]
 
 
-class _Nest:
-    def __init__(self, loops: tuple[For, ...], body: Block, names: object) -> None:
-        self.loops, self.body, self.names = loops, body, names
+@dataclass(frozen=True)
+class Gathering:
+    """The loops over all elements that something is added to, and what is done for one of them.
+
+    `parts` are what comes from each offset, with the conditions, one per loop, under which there is something.
+    """
+
+    low: tuple[Expr, ...]
+    high: tuple[Expr, ...]
+    start: Stmt
+    parts: tuple[tuple[tuple[Expr | None, ...], Block], ...]
+    add: Stmt
+    offsets: tuple[Offset, ...]
+
+    @property
+    def whole(self) -> Block:
+        """For an element to which all iterations around it add."""
+        return (self.start, *(stmt for _, own in self.parts for stmt in own), self.add)
+
+    def guarded(self, known: Callable[[tuple[Expr | None, ...]], Iterable[Expr | None]] = tuple) -> Block:
+        """For any element; `known` says the conditions, where they are known by other names."""
+        out: list[Stmt] = [self.start]
+        for conditions, own in self.parts:
+            condition = all_of(known(conditions))
+            out += own if condition is None else (If(condition, own),)
+        return (*out, self.add)
+
+
+class Nest:
+    """Loops over a straight body.  `dearest`: additions that may be done again for a neighbour."""
+
+    def __init__(self, loops: tuple[For, ...], body: Block, names: Names, dearest: int) -> None:
+        self.loops, self.body, self.names, self.dearest = loops, body, names, dearest
         self.indices = tuple(loop.index for loop in loops)
 
-    def gathered(self) -> Block:
+    def gathered(self, written: Callable[[Nest, Gathering], Block]) -> Block:
         """The loops that take the place of the nest; the nest itself where nothing is to be gained."""
         ahead: list[Stmt] = []
         behind: list[Stmt] = []
@@ -106,7 +143,10 @@ class _Nest:
             when = _order(array, body)
             if when is None:
                 continue
-            (ahead if when < 0 else behind).append(self.loop(array, parts))
+            loops = written(self, self.gathering(array, parts, body))
+            if not loops:
+                continue
+            (ahead if when < 0 else behind).extend(self.where_it_runs(loops, array, parts, body))
             body = tuple(s for s in body if not _adds_to(s, array))
         if body == self.body:
             return (self.around(body),)
@@ -120,9 +160,9 @@ class _Nest:
 
     # ------------------------------------------------------------------------------------------------- what is added
 
-    def parts(self, array: Array, body: Block) -> list[_Part] | None:
+    def parts(self, array: Array, body: Block) -> list[Part] | None:
         """The additions to an array; None where they are not those of neighbours, or not to be had elsewhere."""
-        parts: list[_Part] = []
+        parts: list[Part] = []
         first: tuple[Expr, ...] | None = None
         for position, stmt in enumerate(body):
             if not _adds_to(stmt, array):
@@ -137,9 +177,11 @@ class _Nest:
             first = first or stmt.target.index
             offset = self.offset(stmt.target.index, first)
             needed = _slice(stmt, body[:position])
-            if offset is None or needed is None or _cost(needed, stmt.value) > DEAREST:
+            if offset is None or needed is None:
                 return None
-            parts.append(_Part(offset, needed, stmt.value))
+            if _cost([body[k] for k in needed], stmt.value) > self.dearest:
+                return None
+            parts.append(Part(offset, position, needed))
         base = self.offset(first, None) if first is not None else None
         if base is None:
             return None
@@ -175,32 +217,42 @@ class _Nest:
 
     # ------------------------------------------------------------------------------------------------------ the loop
 
-    def loop(self, array: Array, parts: list[_Part]) -> Stmt:
-        offsets = [part.offset for part in parts]
-        dtype = array.dtype
-        total = Var(self.names.fresh("total"), dtype)  # type: ignore[attr-defined]
-        body: list[Stmt] = [Assign(total, Const(0, dtype))]
-        low = [affine.add(loop.start, affine.integer(min(o[k] for o in offsets))) for k, loop in enumerate(self.loops)]
-        high = [affine.add(loop.stop, affine.integer(max(o[k] for o in offsets))) for k, loop in enumerate(self.loops)]
-        for offset in dict.fromkeys(offsets):
-            here: list[Stmt] = []
-            moved = {
-                index: affine.sub(index, affine.integer(apart))
-                for index, apart in zip(self.indices, offset, strict=True)
-            }
-            for part in parts:
-                if part.offset == offset:
-                    here += [s for s in part.slice if s not in here]
-                    here.append(AddTo(total, part.value, reorder=True))
-            own = tuple(map_expressions(s, lambda e, m=moved: _normal(substitute(e, m))) for s in here)  # type: ignore[misc]
-            condition = self.inside(offset, low, high)
-            body += own if condition is None else (If(condition, own),)
-        target = next(s.target for s in self.body if _adds_to(s, array))  # type: ignore[attr-defined]
-        body.append(AddTo(self.at(target), total))
-        stmts = tuple(body)
-        for loop, start, stop in reversed(list(zip(self.loops, low, high, strict=True))):
-            stmts = (replace(loop, start=start, stop=stop, body=stmts),)
-        return stmts[0]
+    def gathering(self, array: Array, parts: list[Part], body: Block) -> Gathering:
+        offsets = tuple(dict.fromkeys(part.offset for part in parts))
+        low = tuple(affine.add(loop.start, least) for loop, least in zip(self.loops, _least(offsets), strict=True))
+        high = tuple(affine.add(loop.stop, most) for loop, most in zip(self.loops, _most(offsets), strict=True))
+        total = Var(self.names.fresh("total"), array.dtype)
+        start = Assign(total, Const(0, array.dtype))
+        own = [self.moved([part for part in parts if part.offset == offset], body, total) for offset in offsets]
+        under = [self.inside(offset, low, high) for offset in offsets]
+        target = body[parts[0].position].target  # type: ignore[attr-defined]
+        add = AddTo(self.at(target), total)
+        return Gathering(low, high, start, tuple(zip(under, own, strict=True)), add, offsets)
+
+    def moved(self, parts: list[Part], body: Block, total: Var) -> Block:
+        """What one iteration adds, said of the element that it adds to."""
+        offset = parts[0].offset
+        added = {part.position for part in parts}
+        there = {index: affine.sub(index, affine.integer(k)) for index, k in zip(self.indices, offset, strict=True)}
+        said = lambda expr: rewrite(substitute(expr, there), _normal)
+        out: list[Stmt] = []
+        for position in sorted(added.union(*(part.slice for part in parts))):
+            stmt = map_expressions(body[position], said)
+            out.append(AddTo(total, stmt.value, reorder=True) if position in added else stmt)  # type: ignore[attr-defined]
+        return tuple(out)
+
+    def where_it_runs(self, loops: Block, array: Array, parts: list[Part], body: Block) -> Block:
+        """Where no iteration ran, nothing may be there to be added to."""
+        offsets = tuple(part.offset for part in parts)
+        target = body[parts[0].position].target  # type: ignore[attr-defined]
+        runs: Expr | None = None
+        for k, (each, least, most) in enumerate(zip(self.loops, _least(offsets), _most(offsets), strict=True)):
+            axis = next(n for n, part in enumerate(self.at(target).index) if self.indices[k] in variables(part))
+            room = affine.difference(array.dims[axis], affine.add(each.stop, most))
+            first = affine.difference(affine.add(each.start, least), affine.ZERO)
+            if room is None or room < 0 or first is None or first < 0:
+                runs = all_of((runs, Call("lt", (each.start, each.stop), BOOL)))
+        return loops if runs is None else (If(runs, loops),)
 
     def at(self, target: Load) -> Load:
         """The element of the iteration itself."""
@@ -209,20 +261,40 @@ class _Nest:
         back = {i: affine.sub(i, affine.integer(apart)) for i, apart in zip(self.indices, base, strict=True)}
         return replace(target, index=tuple(affine.normal(substitute(part, back)) for part in target.index))
 
-    def inside(self, offset: Offset, low: list[Expr], high: list[Expr]) -> Expr | None:
-        """Is there an iteration that adds to this element from so far away?"""
-        out: Expr | None = None
+    def inside(self, offset: Offset, low: Sequence[Expr], high: Sequence[Expr]) -> tuple[Expr | None, ...]:
+        """Is there an iteration that adds to this element from so far away?  One answer per loop."""
+        out: list[Expr | None] = []
         for loop, apart, first, last in zip(self.loops, offset, low, high, strict=True):
             start, stop = (affine.add(bound, affine.integer(apart)) for bound in (loop.start, loop.stop))
-            if not affine.same(start, first):
-                out = _and(out, Call("le", (start, loop.index), BOOL))
-            if not affine.same(stop, last):
-                out = _and(out, Call("lt", (loop.index, stop), BOOL))
-        return out
+            above = None if affine.same(start, first) else Call("le", (start, loop.index), BOOL)
+            below = None if affine.same(stop, last) else Call("lt", (loop.index, stop), BOOL)
+            out.append(all_of((above, below)))
+        return tuple(out)
 
 
-def _and(x: Expr | None, y: Expr) -> Expr:
-    return y if x is None else Call("and", (x, y), BOOL)
+def over_all(nest: Nest, found: Gathering) -> Block:
+    """One loop over all elements, which looks for each what is added to it."""
+    body = found.guarded()
+    for loop, start, stop in reversed(list(zip(nest.loops, found.low, found.high, strict=True))):
+        body = (replace(loop, start=start, stop=stop, body=body),)
+    return body
+
+
+def _least(offsets: tuple[Offset, ...]) -> list[Expr]:
+    return [affine.integer(min(along)) for along in zip(*offsets, strict=True)]
+
+
+def _most(offsets: tuple[Offset, ...]) -> list[Expr]:
+    return [affine.integer(max(along)) for along in zip(*offsets, strict=True)]
+
+
+def all_of(conditions: Iterable[Expr | None]) -> Expr | None:
+    """All conditions in one; None is one that always holds."""
+    out: Expr | None = None
+    for condition in conditions:
+        if condition is not None:
+            out = condition if out is None else Call("and", (out, condition), BOOL)
+    return out
 
 
 def _adds_to(stmt: Stmt, array: Array) -> bool:
@@ -240,21 +312,22 @@ def _sets(body: Block) -> set[Var]:
     return out | {s.target for s in body if isinstance(s, AddTo) and isinstance(s.target, Var)}
 
 
-def _slice(stmt: AddTo, ahead: Block) -> Block | None:
-    """The statements that compute what is added; None where that takes a sum of all iterations."""
+def _slice(stmt: AddTo, ahead: Block) -> frozenset[int] | None:
+    """Where the statements are that compute what is added; None where that takes a sum of all iterations."""
     wanted = set(variables(stmt.value))
-    out: list[Stmt] = []
-    for other in reversed(ahead):
+    out: set[int] = set()
+    for position in reversed(range(len(ahead))):
+        other = ahead[position]
         if isinstance(other, Assign) and other.var in wanted:
             wanted = (wanted - {other.var}) | variables(other.value)
-            out.append(other)
+            out.add(position)
         elif isinstance(other, AddTo) and other.target in wanted:
             wanted |= variables(other.value)
-            out.append(other)
-    return None if wanted & _sets(ahead) else tuple(reversed(out))
+            out.add(position)
+    return None if wanted & _sets(ahead) else frozenset(out)
 
 
-def _cost(block: Block, value: Expr) -> int:
+def _cost(block: Iterable[Stmt], value: Expr) -> int:
     return sum(_operations(expr) for stmt in block for expr in expressions(stmt)) + _operations(value)
 
 
@@ -275,9 +348,8 @@ def _order(array: Array, body: Block) -> int | None:
     for position, stmt in enumerate(body):
         if not _adds_to(stmt, array):
             continue
-        for other in (stmt, *(_slice(stmt, body[:position]) or ())):  # type: ignore[arg-type]
-            at = next(k for k, s in enumerate(body) if s is other)
-            for load in {load for expr in expressions(other) for load in loads(expr)}:
+        for at in (position, *(_slice(stmt, body[:position]) or ())):  # type: ignore[arg-type]
+            for load in {load for expr in expressions(body[at]) for load in loads(expr)}:
                 reads.setdefault(load.array.name, []).append(at)
     when = 0
     for position, stmt in enumerate(body):
@@ -315,4 +387,4 @@ def _live(body: Block) -> Block:
     return tuple(reversed(out))
 
 
-__all__ = ["gather"]
+__all__ = ["Gathering", "Nest", "gather", "gathered"]
