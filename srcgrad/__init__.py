@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from srcgrad import cuda
 from srcgrad.api import GradFunction, Pullback, grad
 from srcgrad.errors import (
     ArgumentError,
@@ -51,6 +52,7 @@ __all__ = [
     "IndexArgumentError",
     "ValueArgumentError",
     "check_grad",
+    "cuda",
     "grad",
     "release_memory",
     "rule",

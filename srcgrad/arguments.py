@@ -87,15 +87,14 @@ def is_device_array(value: Any) -> bool:
 
 def device_array(value: Any) -> Any:
     """An array of anybody's as Numba's, without a copy."""
-    from numba import cuda
-
     if getattr(value, "__cuda_ndarray__", False):
         return value
-    if hasattr(value, "__cuda_array_interface__"):
-        return cuda.as_cuda_array(value)
-    from srcgrad.runtime.device_arrays import of_dlpack
+    from srcgrad.runtime.device_arrays import of_dlpack, of_interface
 
-    return of_dlpack(value)
+    described = getattr(value, "__cuda_array_interface__", None)
+    if described is None or (described.get("stream") is None and hasattr(value, "__dlpack__")):
+        return of_dlpack(value)  # this way our stream waits for whatever the other library still does to it
+    return of_interface(value, described)
 
 
 def _holds_structure(value: list[Any]) -> bool:

@@ -1,22 +1,240 @@
-"""What programs for a GPU call, as far as it can be checked without one: see `tests/cuda` for the rest.
-
-cuBLAS and cuSOLVER are played by SciPy, on the same addresses, leading dimensions and flags.
-"""
+"""What programs for a GPU call, as far as it can be checked without one, nor in Numba's simulator."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import srcgrad.cuda
+from srcgrad import ArgumentError, OptionError, UnsupportedError, grad
+from srcgrad.errors import DeviceError
+
 HERE = Path(__file__).parent
+SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
+
+try:
+    import numba_cuda  # noqa: F401
+
+    COMPILES = not SIMULATED
+except ImportError:
+    COMPILES = False
+
+compiles = pytest.mark.skipif(not COMPILES, reason="needs numba-cuda")
 
 
-@pytest.mark.parametrize("script", ["library", "arrays"])
+@pytest.mark.parametrize("script", ["library", "arrays", "streams"])
 def test_in_the_simulator(script):
     """Numba decides when it is imported whether it simulates: so this is another process."""
     environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     path = HERE / "simulated" / f"{script}.py"
     done = subprocess.run([sys.executable, str(path)], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+# ------------------------------------------------------------------------------------------------------------- PTX
+
+
+@grad(target="cuda")
+def wave(x, w):
+    h = np.sin(x @ w)
+    return (h * h).sum(axis=1)
+
+
+@grad(target="cuda")
+def until(c, most):
+    out = np.empty(c.size)
+    for i in range(c.size):
+        z, k = 0.0, 0
+        while abs(z) < 2.0 and k < most:
+            z = z * z + c[i]
+            k += 1
+        out[i] = z
+    return out
+
+
+@grad(target="cuda")
+def smoothed(u, rate):
+    for sweep in range(5):
+        u[1:-1] += rate * (u[2:] - 2 * u[1:-1] + u[:-2])
+    return np.sum(u**2)
+
+
+PROGRAMS = [
+    (wave, (np.ones((3, 4)), np.ones((4, 2)))),
+    (until, (np.ones(3), 4)),
+    (smoothed, (np.ones(5), 0.1)),
+]
+
+
+@compiles
+@pytest.mark.parametrize("cc", [(8, 0), (9, 0)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("f, args", PROGRAMS, ids=lambda f: getattr(f, "__name__", ""))
+def test_every_kernel_compiles_without_a_gpu(f, args, dtype, cc):
+    args = [arg.astype(dtype) if isinstance(arg, np.ndarray) else arg for arg in args]
+    found = f.ptx(*args, cc=cc)
+    assert list(found) == re.findall(r"^@kernel.*\ndef (\w+)", f.source(*args), re.M)
+    for name, text in found.items():
+        assert f".target sm_{cc[0]}{cc[1]}" in text and ".visible .entry" in text and name in text
+        assert "Error" not in text and ".extern .func" not in text
+
+
+@compiles
+def test_types_stand_for_arguments():
+    from numba import float32, float64, int64
+
+    def texts(*args, **kwargs):
+        return [re.sub(r"_[0-9a-f]{24}\w*|\b\w*NumbaEnv\w*", "", text) for text in until.ptx(*args, **kwargs).values()]
+
+    assert texts(float64[::1], int64) == texts(np.ones(3), 4)
+    assert texts(float32[::1], int64) != texts(np.ones(3), 4)
+    assert list(until.ptx(np.ones(3), 4, kind="primal")) == ["until_i"]
+
+
+def test_only_a_function_for_a_gpu_has_ptx():
+    with pytest.raises(OptionError, match="target"):
+        grad(lambda x: x * x).ptx(1.0)
+
+
+@compiles
+def test_options_reach_the_compiler():
+    def f(x):
+        return np.sum(np.exp(x) / x)
+
+    strict, fast = (grad(f, target="cuda", fastmath=on).ptx(np.ones(3, np.float32)) for on in (False, True))
+    assert "div.approx.ftz.f32" in fast["f_backward_i"]
+    assert "div.rn.f32" in strict["f_backward_i"]
+
+
+# --------------------------------------------------------------------------------------------------------- library
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["np.linalg.svd(x)[1]", "np.linalg.eigh(x)[0]", "np.linalg.qr(x)[1]", "np.sort(x, axis=0)", "np.fft.rfft(x).real"],
+)
+def test_routines_that_no_device_has_are_refused(body, tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(f"import numpy as np\n\ndef f(x):\n    return np.sum({body})\n")
+    names = {}
+    exec(compile(path.read_text(), str(path), "exec"), names)
+    with pytest.raises(UnsupportedError, match="GPU") as caught:
+        grad(names["f"], target="cuda").source(np.ones((3, 3)))
+    assert caught.value.span.line == 4
+
+
+def test_what_is_missing_is_named(monkeypatch):
+    from srcgrad.runtime import device_blas
+
+    monkeypatch.setitem(sys.modules, "nvmath.bindings", None)
+    device_blas.bindings.cache_clear()
+    with pytest.raises(DeviceError, match="nvmath-python.*\n.*pip install 'srcgrad"):
+        device_blas.bindings()
+
+
+# ---------------------------------------------------------------------------------------------------------- memory
+
+
+class Block:
+    """Memory that says when it is given back."""
+
+    def __init__(self, pool, address):
+        self.pool, self.handle = pool, address
+
+    def __del__(self):
+        self.pool.given_back.append(self.handle)
+
+
+class Pool:
+    """In the place of CUDA's."""
+
+    def __init__(self):
+        self.asked, self.given_back = [], []
+
+    def allocate(self, size, stream):
+        self.asked.append((size, stream))
+        return Block(self, 4096 * len(self.asked))
+
+
+@compiles
+def test_memory_is_held_as_long_as_anybody_has_a_part_of_it(monkeypatch):
+    from numba import cuda
+
+    from srcgrad.runtime import device
+    from srcgrad.runtime.device_arrays import address, subscript, transposed
+
+    memory = Pool()
+    ours = device.Pool()
+    ours.resources[0] = memory
+    ours.stream = lambda pointer: f"stream {pointer}"
+    monkeypatch.setattr(device, "pool", ours)
+    monkeypatch.setattr(cuda, "current_context", lambda: type("Context", (), {"device": type("Device", (), {"id": 0})}))
+    x = device.empty((4, 3), np.float64)
+    assert (x.shape, x.strides, address(x)) == ((4, 3), (24, 8), 4096)
+    monkeypatch.setattr(device.running, "pointer", 77)
+    y = device.empty((5,), np.float32)
+    assert memory.asked == [(96, "stream 0"), (20, "stream 77")]
+    row, turned = subscript(x, 2), transposed(x, (1, 0))
+    assert address(row) == 4096 + 48 and turned.strides == (8, 24)
+    part = subscript(turned, (1, 2), (3, 2, -2))
+    assert address(part) == 4096 + 8 + 72 and part.strides == (8, -48)
+    del x, row, turned
+    assert not memory.given_back
+    del y
+    assert memory.given_back == [8192]
+    del part
+    assert memory.given_back == [8192, 4096]
+
+
+# --------------------------------------------------------------------------------------------------------- streams
+
+
+class OfCupy:
+    ptr = 11
+
+
+class OfTorch:
+    cuda_stream = 12
+
+
+class OfCudaCore:
+    def __cuda_stream__(self):
+        return 0, 13
+
+
+class OfNumba:
+    class handle:
+        value = None
+
+
+@pytest.mark.parametrize(
+    "stream, address", [(OfCupy(), 11), (OfTorch(), 12), (OfCudaCore(), 13), (OfNumba(), 0), (7, 7)]
+)
+def test_streams_of_all_libraries(stream, address):
+    assert srcgrad.cuda.address(stream) == address
+
+
+def test_a_stream_is_for_its_block(monkeypatch):
+    from numba import cuda
+
+    from srcgrad.runtime.device import running
+
+    monkeypatch.setattr(cuda, "external_stream", lambda pointer: f"stream {pointer}", raising=False)
+    with srcgrad.cuda.stream(OfTorch()):
+        assert (running.stream, running.pointer) == ("stream 12", 12)
+        with srcgrad.cuda.stream(0):
+            assert (running.stream, running.pointer) == (0, 0)
+        with pytest.raises(ArgumentError, match="a str, not a CUDA stream"), srcgrad.cuda.stream("7"):
+            pass
+        assert running.pointer == 12
+    assert (running.stream, running.pointer, running.keeper) == (0, 0, None)
+
+
+def test_importing_streams_does_not_import_cuda():
+    code = "import sys, srcgrad.cuda; sys.exit('numba.cuda' in sys.modules)"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    assert subprocess.run([sys.executable, "-c", code], env=environment).returncode == 0

@@ -182,15 +182,14 @@ def without_axes(place: Any) -> Any:
 
 
 def send(value: Any) -> Any:
-    from numba import cuda
-
     from srcgrad.runtime.device import empty, running
 
     if not isinstance(value, np.ndarray):
         return STRONG[type(value)](value) if type(value) in STRONG else value
-    if not value.size:
-        return empty(value.shape, value.dtype)
-    return cuda.to_device(np.ascontiguousarray(value).reshape(value.shape), stream=running.stream)
+    out = empty(value.shape, value.dtype)
+    if value.size:
+        out.copy_to_device(np.ascontiguousarray(value).reshape(value.shape), stream=running.stream)
+    return out
 
 
 def back(value: Any, kind: Any) -> Any:

@@ -10,7 +10,22 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ..ir.nodes import BOOL, INT64, Array, Block, Expr, Function, Kernel, Pick, Run, Subscript, Transpose, Var, View
+from ..ir.nodes import (
+    BOOL,
+    INT64,
+    Array,
+    Block,
+    Expr,
+    Function,
+    Kernel,
+    Pick,
+    Run,
+    Stmt,
+    Subscript,
+    Transpose,
+    Var,
+    View,
+)
 from ..ir.walk import expressions, statements, subexpressions, written
 
 
@@ -65,7 +80,7 @@ def _all_expressions(block: Block) -> Iterator[Expr]:
         yield from (item for item in _written(stmt) if isinstance(item, Var))
 
 
-def _written(stmt: object) -> tuple[object, ...]:
+def _written(stmt: Stmt) -> tuple[object, ...]:
     target = written(stmt)
     return target if isinstance(target, tuple) else (target,)
 

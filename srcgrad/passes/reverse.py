@@ -379,7 +379,7 @@ class _Reverse(Cotangents):
             to, out = args[term.to], outs[term.of]
             if isinstance(to, Array) and self.is_active(to) and self.is_active(out):
                 operands = tuple(self.operand(stmt, out, k, at) for k in term.operands)
-                done.append(Library(term.routine, self.shadow(to), operands))
+                done.append(Library(term.routine, self.shadow(to), operands, span=stmt.span))
         return done
 
     def operand(self, stmt: Library, out: Array, which: int | str | Result, at: int) -> Any:

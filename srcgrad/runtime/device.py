@@ -196,7 +196,7 @@ class Kernel:
         return made
 
     def __getitem__(self, lengths: int | tuple[int, ...]) -> Launch:
-        key = lengths, running.stream
+        key = lengths, running.pointer
         launch = self.launches.get(key)
         if launch is None:
             if len(self.launches) > MOST_LAUNCHES:

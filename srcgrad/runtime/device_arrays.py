@@ -151,9 +151,11 @@ def of_dlpack(value: Any) -> Any:
 LEGACY = 1  # the default stream, as DLPack numbers it
 
 
-def of_interface(value: Any) -> Any:
-    """What another library has on the device, by way of `__cuda_array_interface__`: the same."""
-    return cuda.as_cuda_array(value)
+def of_interface(value: Any, described: dict[str, Any]) -> Any:
+    """What another library has on the device, by its `__cuda_array_interface__`.  Its stream is waited for."""
+    stream = described.get("stream")
+    is_ours = (stream or LEGACY) == (running.pointer or LEGACY)
+    return cuda.from_cuda_array_interface(described, owner=value, sync=stream is not None and not is_ours)
 
 
 __all__ = [
