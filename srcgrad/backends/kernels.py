@@ -264,16 +264,27 @@ class _Writer:
         return given
 
     def over_the_grid(self, kernel: Kernel, on_grid: tuple[For, ...], body: Block) -> Block:
-        """The loops over the grid, around one iteration."""
+        """The loops over the grid, around one iteration.
+
+        Where threads have nothing of their own, there are as many as iterations along the innermost axis: that is a
+        condition, not a loop, for which LLVM would count the trips of each thread by a division.  And an index that is
+        known not to be negative is one that Numba need not wrap.
+        """
         count = len(on_grid)
+        once = not (kernel.sums or _shared(kernel) or kernel.scratch or kernel.stacks or kernel.by_rows)
         for axis in reversed(on_grid):
             name, step = axis.index.name, int(axis.step.value)  # type: ignore[attr-defined]
             first, stride = self.along(axis, count, kernel.by_rows)
             scaled = {1: "{}", -1: "-{}"}.get(step, f"{step} * {{}}")
             start = "" if affine.same(axis.start, affine.ZERO) and step > 0 else f"({_text(axis.start)}) + "
             goes_on = Call("lt" if step > 0 else "gt", (axis.index, _said(axis.stop, None)), BOOL)
-            loop = While(axis.index, goes_on, (*body, Lines(f"{name} += {scaled.format(stride)}")))
-            body = (Lines(f"{name} = {start}{scaled.format(first)}"), loop)
+            if once and step > 0 and affine.is_at_least(axis.start, 0):
+                goes_on = Call("and", (Call("ge", (axis.index, affine.ZERO), BOOL), goes_on), BOOL)
+            if once and axis is on_grid[-1]:
+                turn: Stmt = If(goes_on, body)
+            else:
+                turn = While(axis.index, goes_on, (*body, Lines(f"{name} += {scaled.format(stride)}")))
+            body = (Lines(f"{name} = {start}{scaled.format(first)}"), turn)
         for axis in reversed(kernel.axes[: len(kernel.axes) - count]):
             first_one, last_one = _said(axis.start, None), _said(axis.stop, None)
             body = (replace(axis, start=first_one, stop=last_one, body=body),)

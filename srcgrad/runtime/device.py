@@ -226,16 +226,16 @@ class Launch:
             self.configure(0)
             return
         block, left = [], THREADS
-        for length in reversed(lengths):
+        for axis, length in enumerate(reversed(lengths)):
             wide = 1
-            while wide < min(length, left):
+            while wide < min(length, left, 64 if axis == 2 else left):
                 wide *= 2
             block.append(wide)
             left //= wide
         if block:
             block[0] *= left  # sums count on the number of threads of a block
         self.block = tuple(block) or (1,)
-        self.grid = self._grid(MOST_RESIDENT if kernel.sums or kernel.shared else MOST_BLOCKS)
+        self.grid = self._grid(MOST_RESIDENT if kernel.sums or kernel.shared else (1 << 31) - 1)
         self.configure(0)
 
     def _grid(self, most: int) -> tuple[int, ...]:
