@@ -47,7 +47,7 @@ class Dispatcher:
         self._entries: dict[Any, Callable[..., Any]] = {}
 
     def __call__(self, *values: Any) -> Any:
-        key = tuple(leaf_type(value, "") for value in values)
+        key = tuple([_key(value) for value in values])
         entry = self._entries.get(key)
         if entry is None:
             built = self._build(values)
@@ -56,6 +56,13 @@ class Dispatcher:
             require_device()
             entry = self._entries[key] = Entry(built, self._writes_arguments, self._options, self._cache)
         return entry(*values)
+
+
+def _key(value: Any) -> Any:
+    """What tells types apart."""
+    if getattr(value, "__cuda_ndarray__", False):
+        return value.dtype, value.ndim, value.is_c_contiguous()
+    return leaf_type(value, "")
 
 
 def require_device() -> None:

@@ -7,9 +7,10 @@ s = fetch(s_cell)                   the host waits for it
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -75,8 +76,27 @@ class Pool:
     def __init__(self) -> None:
         self.resources: dict[int, Any] = {}
         self.streams: dict[int, Any] = {}
+        self.forms: dict[Any, Any] = {}
 
     def array(self, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+        """Made like one of the same shape: Numba takes longer to make an array than to launch a kernel on it."""
+        form = self.forms.get((shape, dtype))
+        if form is None:
+            if len(self.forms) > MOST_LAUNCHES:
+                self.forms.clear()
+            form = self.forms[shape, dtype] = self.form(shape, dtype)
+        like, kind, size, driver = form
+        out = object.__new__(kind)
+        out.__dict__.update(like)
+        if size:
+            block = self.block(size)
+            pointer = driver.binding.CUdeviceptr(int(block.handle))
+            owner = running.keeper, block  # the last goes first
+            out.gpu_data = driver.MemoryPointer(None, pointer, size, owner=owner)
+        out.stream = running.stream
+        return out
+
+    def form(self, shape: tuple[int, ...], dtype: np.dtype) -> Any:
         from numba.cuda.cudadrv import driver
         from numba.cuda.cudadrv.devicearray import DeviceNDArray
 
@@ -84,12 +104,10 @@ class Pool:
         for length in reversed(shape):
             strides.append(size)
             size *= int(length)
-        memory = None
-        if size:
-            block = self.block(size)
-            pointer = driver.binding.CUdeviceptr(int(block.handle))
-            memory = driver.MemoryPointer(None, pointer, size, owner=(running.keeper, block))  # the last goes first
-        return DeviceNDArray(shape, tuple(reversed(strides)), dtype, stream=running.stream, gpu_data=memory)
+        nowhere = driver.MemoryPointer(None, driver.binding.CUdeviceptr(0), 0) if size else None
+        first = DeviceNDArray(shape, tuple(reversed(strides)), dtype, gpu_data=nowhere)
+        first._numba_type_  # noqa: B018 (it is remembered)
+        return dict(first.__dict__), DeviceNDArray, size, driver
 
     def block(self, size: int) -> Any:
         """Memory that is given back on the same stream once nobody holds it."""
@@ -175,6 +193,18 @@ def fetch(place: Any) -> Any:
 # --------------------------------------------------------------------------------------------------------- kernels
 
 
+def on_grid(code: Any, grid: int | tuple[int, ...], block: int | tuple[int, ...], shared_bytes: int = 0) -> Any:
+    """Compiled code with what it is launched by, on the stream of this call."""
+    return _on_grid(code, grid, block, shared_bytes, running.pointer)
+
+
+@lru_cache(1000)
+def _on_grid(code: Any, grid: Any, block: Any, shared_bytes: int, pointer: int) -> Any:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Grid size")  # small arrays are nobody's mistake
+        return code[grid, block, running.stream, shared_bytes]
+
+
 class Kernel:
     """A kernel by the number of its iterations: `f_i[n, m](x, y)`."""
 
@@ -256,7 +286,7 @@ class Launch:
 
     def configure(self, shared_bytes: int) -> None:
         self.shared_bytes = shared_bytes
-        self.configured = self.kernel.compiled[self.grid, self.block, running.stream, shared_bytes]
+        self.configured = on_grid(self.kernel.compiled, self.grid, self.block, shared_bytes)
 
     def fit(self, args: tuple[Any, ...]) -> None:
         """Room for the sums of a block, where they are few."""

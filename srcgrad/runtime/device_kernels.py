@@ -9,16 +9,16 @@ import numpy as np
 from numba import cuda
 
 from srcgrad.runtime import device_math
-from srcgrad.runtime.device import MOST_BLOCKS, THREADS, cell, running
+from srcgrad.runtime.device import MOST_BLOCKS, THREADS, cell, on_grid
 
 
 def add_up(start: Any, parts: Any) -> Any:
     """start + the sum of the parts, in an order that is always the same.  `start` is a number, or a cell."""
     if hasattr(start, "copy_to_host"):
-        _adder(parts.dtype.name, True)[1, THREADS, running.stream](parts, start, start)
+        on_grid(_adder(parts.dtype.name, True), 1, THREADS)(parts, start, start)
         return start
     out = cell(parts.dtype)
-    _adder(parts.dtype.name, False)[1, THREADS, running.stream](parts, parts.dtype.type(start), out)
+    on_grid(_adder(parts.dtype.name, False), 1, THREADS)(parts, parts.dtype.type(start), out)
     return out
 
 
@@ -67,7 +67,7 @@ def add_over_stretched(out: Any, array: Any) -> None:
 
 def set_number(out: Any, value: Any) -> None:
     """out[0] = value: a copy from the host would wait for all that was launched before."""
-    _setter()[1, 1, running.stream](out, out.dtype.type(value))
+    on_grid(_setter(), 1, 1)(out, out.dtype.type(value))
 
 
 @cache
@@ -163,7 +163,7 @@ def logarithms_of_determinants(out: Any, signs: Any, lu: Any, pivots: Any) -> No
 
 def _launch(code: Any, out: Any, *args: Any) -> None:
     if out.size:
-        code[min(-(-out.size // THREADS), MOST_BLOCKS), THREADS, running.stream](out, *args)
+        on_grid(code, min(-(-out.size // THREADS), MOST_BLOCKS), THREADS)(out, *args)
 
 
 @cache
