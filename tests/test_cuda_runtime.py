@@ -95,6 +95,53 @@ def test_types_stand_for_arguments():
     assert list(until.ptx(np.ones(3), 4, kind="primal")) == ["until_i"]
 
 
+@compiles
+def test_kernels_of_the_runtime_compile(monkeypatch):
+    from numba import cuda
+    from numba.cuda.typing.typeof import Purpose, typeof
+
+    from srcgrad.runtime import device_kernels
+    from srcgrad.runtime.device_arrays import handle
+
+    def compiles(code, grid, block):
+        def compile_for(*args):
+            types = tuple(typeof(arg, Purpose.argument) for arg in args)
+            text, _ = cuda.compile_ptx(code.py_func, types, cc=(9, 0))
+            done.append(text)
+
+        return compile_for
+
+    def array(*shape, dtype=np.float32, turned=False):
+        dtype = np.dtype(dtype)
+        strides = np.empty(shape[::-1] if turned else shape, dtype).strides
+        return handle(None, 4096, shape, strides[::-1] if turned else strides, dtype)
+
+    done = []
+    monkeypatch.setattr(device_kernels, "on_grid", compiles)
+    monkeypatch.setattr(device_kernels, "cell", lambda dtype: array(1))
+    kernels = device_kernels
+    stack, other, row, pivots = array(2, 3, 3), array(2, 3, 3), array(2), array(2, 3, dtype=np.int32)
+    kernels.add_up(0.0, array(5))
+    kernels.add_up(array(1), array(5))
+    kernels.set_number(array(1), 2.0)
+    kernels.set_range(array(3, dtype=np.int64), 1 << 40, 72)
+    kernels.copy_elements(stack, array(2, 3, 3, turned=True))
+    kernels.copy_elements(array(), array())
+    kernels.add_over_stretched(array(2, 1, 3), stack)
+    kernels.add_over_stretched(array(1, 1), array(3, 4))
+    kernels.add_scaled(stack, other, -1.0)
+    kernels.keep_lower(stack, other, 0.5)
+    kernels.add_triangle(stack, other, -1.0, True, 1)
+    kernels.add_turned(stack, other, row, row, True)
+    kernels.add_symmetric_part(stack, other)
+    kernels.mirror_lower(stack, other)
+    kernels.set_identity(stack)
+    kernels.note_zeros(array(2, dtype=np.int32), stack)
+    kernels.determinants(row, stack, pivots)
+    kernels.logarithms_of_determinants(row, row, stack, pivots)
+    assert len(done) == 18
+
+
 def test_only_a_function_for_a_gpu_has_ptx():
     with pytest.raises(OptionError, match="target"):
         grad(lambda x: x * x).ptx(1.0)
