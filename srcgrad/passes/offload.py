@@ -385,7 +385,8 @@ class _Residency:
             for stmt in self.host_statements(function.body):
                 if _is_of_numbers(stmt) and self.touches_device(stmt):
                     self.device |= _sets(stmt)
-        self.on_host: set[Var] = set()  # of those, the ones whose value the host knows at this point
+        given = {param for param in function.params if isinstance(param, Var)}
+        self.on_host: set[Var] = given & self.device  # the ones whose value the host knows at this point
         self.expected = self.users(function)
 
     def users(self, function: Function) -> dict[Var, int]:
