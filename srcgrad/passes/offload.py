@@ -118,7 +118,7 @@ def _no_parallel_loop(function: Function) -> UnsupportedError:
     loops = [s for s in statements(function.body) if isinstance(s, (For, While))]
     span = next((loop.span for loop in loops if loop.span is not None), None)
     return UnsupportedError(
-        f"nothing in {function.name.rpartition('_')[0] or function.name} runs in parallel",
+        f"nothing in {function.name.removesuffix(f'_{function.info.kind}')} runs in parallel",
         span=span,
         because="its iterations depend on each other, and there is no other loop",
         help=(
