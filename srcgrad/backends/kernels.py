@@ -139,6 +139,7 @@ class _Writer:
         self.needs_status = False
         self.on_device = program.info.extra["on_device"]
         self.known: dict[tuple[Var, str], str] = {}
+        self.somewhere = next((stmt.span for stmt in statements(program.body) if stmt.span), None)
         self.bound: set[Var] = set()  # cells that there are, wherever the program has come from
         self.unset: dict[Var, None] = {}  # cells that something takes before they are set
         self.signatures = Signatures(program)
@@ -368,8 +369,11 @@ class _Writer:
                 return replace(expr, array=_own(expr.array, by_rows), index=_own_index(expr.index, by_rows))
             return expr
 
+        def span_of(stmt: Stmt) -> Span | None:
+            return stmt.span or kernel.span or self.somewhere
+
         def change(stmt: Stmt) -> tuple[Stmt, ...]:
-            stmt = map_expressions(stmt, lambda expr: _said(rewrite(expr, own), stmt.span))
+            stmt = map_expressions(stmt, lambda expr: _said(rewrite(expr, own), span_of(stmt)))
             match stmt:
                 case Store(array=array, index=index) if array.name in private:
                     return (replace(stmt, array=_own(array, by_rows), index=_own_index(index, by_rows)),)

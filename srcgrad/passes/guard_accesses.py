@@ -17,6 +17,7 @@ from ..ir.nodes import (
     BOOL,
     INT64,
     AddTo,
+    Array,
     Assign,
     Block,
     Call,
@@ -24,11 +25,15 @@ from ..ir.nodes import (
     Function,
     If,
     Load,
+    NewAxis,
+    Pick,
     Raise,
     Span,
     Stmt,
     Store,
+    Subscript,
     Var,
+    View,
     While,
 )
 from ..ir.walk import children, expressions, map_expressions, rewrite, rewrite_block
@@ -50,6 +55,12 @@ def guard_accesses(function: Function) -> Function:
             places.append((None, Load(stmt.array, stmt.index, stmt.checked, stmt.natural)))
         elif isinstance(stmt, AddTo) and isinstance(stmt.target, Load):
             places.append((None, stmt.target))
+        if isinstance(stmt, View) and isinstance(stmt.how, Subscript):
+            picks = _picks(stmt.base, stmt.how, lengths)
+            checks = [check for at, dim, axis in picks for check in _checks_of(None, at, dim, axis, False, stmt.span)]
+            items = iter([_natural(at, dim) for at, dim, _ in picks])
+            how = tuple(Pick(next(items)) if isinstance(item, Pick) else item for item in stmt.how.items)
+            return (*checks, replace(stmt, how=Subscript(how)))
         checks = [check for under, load in places if load.checked for check in _checks(under, load, lengths, stmt.span)]
         return (*dict.fromkeys(checks), _inside(stmt, lengths))
 
@@ -79,17 +90,27 @@ def _and(x: Expr | None, y: Expr) -> Expr:
     return y if x is None else Call("and", (x, y), BOOL)
 
 
+def _picks(base: Array, how: Subscript, lengths: Lengths) -> list[tuple[Expr, Expr, int]]:
+    """The indices that a view picks, each with the length of its axis and the number of that."""
+    axes = [item for item in how.items if not isinstance(item, NewAxis)]
+    found = zip(axes, lengths.of(base), strict=True)
+    return [(item.index, dim, axis) for axis, (item, dim) in enumerate(found) if isinstance(item, Pick)]
+
+
 def _checks(under: Expr | None, load: Load, lengths: Lengths, span: Span | None) -> Block:
-    checks: list[Stmt] = []
-    for axis, (part, dim) in enumerate(zip(load.index, lengths.of(load.array), strict=True)):
-        wrong: Expr = Call("ge", (part, dim), BOOL)
-        if not load.natural and not affine.is_at_least(part, 0):
-            below = Call("lt", (affine.add(part, dim), affine.ZERO), BOOL)
-            wrong = Call("or", (below, wrong), BOOL)
-        message = f"index {{}} is out of bounds for axis {axis} with size {{}}" + place(span)
-        wrong = wrong if under is None else Call("and", (under, wrong), BOOL)
-        checks.append(If(wrong, (Raise("BoundsError", message, (part, dim), span=span),), span=span))
-    return tuple(checks)
+    parts = zip(load.index, lengths.of(load.array), strict=True)
+    checks = (_checks_of(under, part, dim, axis, load.natural, span) for axis, (part, dim) in enumerate(parts))
+    return tuple(check for found in checks for check in found)
+
+
+def _checks_of(under: Expr | None, part: Expr, dim: Expr, axis: int, natural: bool, span: Span | None) -> Block:
+    wrong: Expr = Call("ge", (part, dim), BOOL)
+    if not natural and not affine.is_at_least(part, 0):
+        below = Call("lt", (affine.add(part, dim), affine.ZERO), BOOL)
+        wrong = Call("or", (below, wrong), BOOL)
+    message = f"index {{}} is out of bounds for axis {axis} with size {{}}" + place(span)
+    wrong = wrong if under is None else Call("and", (under, wrong), BOOL)
+    return (If(wrong, (Raise("BoundsError", message, (part, dim), span=span),), span=span),)
 
 
 def _inside(stmt: Stmt, lengths: Lengths) -> Stmt:

@@ -118,7 +118,7 @@ def _no_parallel_loop(function: Function) -> UnsupportedError:
     loops = [s for s in statements(function.body) if isinstance(s, (For, While))]
     span = next((loop.span for loop in loops if loop.span is not None), None)
     return UnsupportedError(
-        f"nothing in {function.name.rpartition('_')[0] or function.name} runs in parallel",
+        f"nothing in {function.name.removesuffix(f'_{function.info.kind}')} runs in parallel",
         span=span,
         because="its iterations depend on each other, and there is no other loop",
         help=(
@@ -385,7 +385,8 @@ class _Residency:
             for stmt in self.host_statements(function.body):
                 if _is_of_numbers(stmt) and self.touches_device(stmt):
                     self.device |= _sets(stmt)
-        self.on_host: set[Var] = set()  # of those, the ones whose value the host knows at this point
+        given = {param for param in function.params if isinstance(param, Var)}
+        self.on_host: set[Var] = given & self.device  # the ones whose value the host knows at this point
         self.expected = self.users(function)
 
     def users(self, function: Function) -> dict[Var, int]:

@@ -61,6 +61,15 @@ def number_of(x: Expr, value: int) -> Expr:
     return number(value, x) if is_inexact(x.dtype) else Const(value, x.dtype)
 
 
+def _trip_count(start: Expr, stop: Expr, step: Expr) -> Expr:
+    """len(range(start, stop, step))"""
+    one = Const(1, start.dtype)
+    upwards = Call("floordiv", (stop - start + step - one, step), start.dtype)
+    downwards = Call("floordiv", (start - stop - step - one, -step), start.dtype)
+    count = select(less(Const(0, start.dtype), step), upwards, downwards)
+    return select(less(count, 0), Const(0, start.dtype), count)
+
+
 def _expit(x: Expr) -> Expr:
     return 1.0 / (1.0 + call("exp", -x))
 
@@ -118,6 +127,7 @@ INSTEAD: dict[str, Callable[..., Expr]] = {
     "fmin": lambda x, y: _of_numbers(x, y, less(x, y)),
     "heaviside": lambda x, h: select(less(x, 0.0), number(0.0, x), select(less(0.0, x), number(1.0, x),
                                      select(compare("eq", x, 0.0), h, x))),
+    "trip_count": _trip_count,
     "deg2rad": lambda x: x * (math.pi / 180),
     "rad2deg": lambda x: x * (180 / math.pi),
     "logaddexp": lambda x, y: _log_sum(x, y, "exp", lambda r: call("log1p", r)),

@@ -1,0 +1,58 @@
+"""Programs of the corpus that do not run on a GPU, and why: a table, so that a change is seen."""
+
+REASONS = {
+    "sequential": "nothing in .* runs in parallel",
+    "function": "a recursive or very large function does not run on a GPU",
+    "complex": "complex numbers do not run on a GPU yet",
+}
+
+PROGRAMS = {
+    "sequential": {
+        "arrays": "argument_of_the_maximum",
+        "branches": "branch_in_a_loop only_one_side_defines jumps_in_a_loop_in_a_branch",
+        "calls": "callee_in_a_loop",
+        "complex_programs": "cooley_tukey mixed_precisions",
+        "elimination": (
+            "eliminated_from_below back_substituted bound_that_moves sum_where_a_branch_is_taken "
+            "written_twice_by_a_negative_index every_other_from_k_on"
+        ),
+        "in_place": "scatter_one_by_one cumulative_product cumulative_sum back_substitution",
+        "language": "finally_runs functions_of_math",
+        "lists": "grows_in_a_loop rebound_in_a_loop changed_in_a_loop window_of_a_history tuple_that_widens",
+        "loops": (
+            "repeated_sine range_at_run_time while_newton break_out continue_past return_early nested_jumps "
+            "while_with_everything while_two_conditions while_counting_down product fibonacci_like "
+            "last_index_survives branch_carried many_iterations varying_trip_counts running_maximum "
+            "while_inside_for for_else_free_search array_arithmetic_while starts_below_zero "
+            "scratch_that_goes_round shifted_round places_that_meet columns_that_meet columns_round_twice "
+            "bound_set_inside keeps_of_all_kinds table_of_tables sines_and_cosines_under_names adding_powers"
+        ),
+        "physics": "leapfrog kepler",
+    },
+    "function": {
+        "complex_programs": "by_halves",
+        "recursion": (
+            "repeated_product fibonacci power_by_squaring adaptive_simpson tree_sum tree_sum_of_slices "
+            "determinant_by_minors determinant_by_bits determinant_of_new_arrays fourier even_or_odd "
+            "ackermann_like continued_fraction prefix_in_place merged recursion_in_a_while_loop rebinding "
+            "matrix_power inner_function reads_from_outside agm rows_as_views local_arrays_overwritten "
+            "leaves_loops_early calls_as_arguments calls_in_conditions two_dtypes returns_its_argument "
+            "some_arguments index_from_a_call nested_recursions mutual_with_self tuples_go_along windows "
+            "cholesky_in_place"
+        ),
+    },
+    "complex": {
+        "complex_programs": (
+            "mandelbrot_series split_step eliminate newton_root until_it_leaves impedance analytic_signal "
+            "filter_by_spectrum poisson evolve leapfrog_parts vortices mobius beamform phase_unwrapped "
+            "real_at_first"
+        ),
+    },
+}
+
+REFUSED = {
+    f"{family}.{name}": reason
+    for reason, families in PROGRAMS.items()
+    for family, names in families.items()
+    for name in names.split()
+}

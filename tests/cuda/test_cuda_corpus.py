@@ -1,0 +1,107 @@
+"""The corpus on a GPU, or in Numba's simulator of one: what jit=False gives, or a refusal that is in the table.
+
+SRCGRAD_SHARE="1/4" runs one case in four, for four processes.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from corpus import FLOAT32, FLOAT64, PROGRAMS, Program
+from cuda_refused import REFUSED, REASONS
+from support import PRIMAL_TOLERANCE, assert_close, assert_same_kind, fresh, random_like, subject, unchanged
+
+from srcgrad import grad
+from srcgrad.errors import UnsupportedError
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+share, shares = map(int, os.environ.get("SRCGRAD_SHARE", "0/1").split("/"))
+
+
+def parameters(dtype: np.dtype, every: int = 1, first_case_only: bool = False) -> list[Any]:
+    found = [
+        pytest.param(program, position, dtype, id=f"{program.name}-{position}-{dtype}")
+        for program in PROGRAMS[::every]
+        for position, case in enumerate(program.cases[:1] if first_case_only else program.cases)
+        if dtype in case.dtypes
+    ]
+    return found[share::shares]
+
+
+class Trial:
+    """One case of a program: its arguments, a random cotangent, and f for a GPU and as plain Python."""
+
+    def __init__(self, program: Program, position: int, dtype: np.dtype) -> None:
+        self.program, case = program, program.cases[position]
+        self.args, self.keywords = program.arguments(position, dtype)
+        self.f = grad(program.function, wrt=case.wrt, target="cuda", **program.options)
+        self.plain = grad(program.function, wrt=case.wrt, jit=False, **program.options)
+        self.tolerance = PRIMAL_TOLERANCE[dtype] * program.loose * (1 if dtype == FLOAT64 else 10)
+        bound = subject(program.function, self.args, self.keywords, case.wrt, program.writes)
+        self.all_given = len(self.args) == len(bound.args)
+        self.v = random_like(np.random.default_rng(program.seed(position)), bound.run(fresh(bound.args)))
+
+    def call(self, entry: Any) -> Any:
+        """Call an entry with copies of the arguments and v; the arguments must come back unchanged."""
+        args = fresh(self.args)
+        keywords = {name: fresh(value) for name, value in self.keywords.items()}
+        if self.all_given:
+            result = entry(*args, self.v, **keywords)
+        else:
+            result = entry(*args, v=self.v, **keywords)
+        assert unchanged(self.args, args), "an argument was changed"
+        return result
+
+    def same(self, got: Any, want: Any, what: str) -> None:
+        assert_same_kind(got, want, what)
+        assert_close(got, want, self.tolerance, what)
+
+
+@pytest.mark.parametrize(("program", "position", "dtype"), parameters(FLOAT64) + parameters(FLOAT32, every=5))
+def test_value_and_backward(program: Program, position: int, dtype: np.dtype) -> None:
+    trial = Trial(program, position, dtype)
+    try:
+        wanted = trial.call(trial.plain.value_and_backward)
+    except Exception as error:
+        with pytest.raises(type(error)):
+            trial.call(trial.f.value_and_backward)
+        return
+    if program.name in REFUSED:
+        is_refused(trial)
+        return
+    value, cotangents = trial.call(trial.f.value_and_backward)
+    trial.same(value, wanted[0], "value")
+    trial.same(cotangents, wanted[1], "cotangents")
+
+
+def is_refused(trial: Trial) -> None:
+    """For the reason in the table, at a line of the program."""
+    with pytest.raises(UnsupportedError, match=REASONS[REFUSED[trial.program.name]]) as caught:
+        trial.call(trial.f.value_and_backward)
+    span = caught.value.span
+    assert span is not None
+    assert Path(span.file).parent.name in ("corpus", "programs")
+
+
+@pytest.mark.parametrize(("program", "position", "dtype"), parameters(FLOAT64, every=4, first_case_only=True))
+def test_call_and_vjp(program: Program, position: int, dtype: np.dtype) -> None:
+    if program.name in REFUSED:
+        pytest.skip("refused")
+    trial = Trial(program, position, dtype)
+    args, wanted = fresh(trial.args), fresh(trial.args)
+    keywords = {name: fresh(value) for name, value in trial.keywords.items()}
+    y, want = trial.f(*args, **keywords), trial.plain(*wanted, **keywords)
+    if want is not None:
+        trial.same(y, want, "result")
+    assert_close(args, wanted, trial.tolerance, "argument after the call")
+    args = fresh(trial.args)
+    want, plain_pullback = trial.plain.vjp(*args, **keywords)
+    value, pullback = trial.f.vjp(*args, **keywords)
+    trial.same(value, want, "value from vjp")
+    for _ in range(2):
+        trial.same(pullback(trial.v), plain_pullback(trial.v), "pullback")

@@ -1,0 +1,51 @@
+"""tests/cuda in Numba's simulator of a GPU, on any machine.
+
+Numba decides when it is imported whether it simulates, so that this is another process; several of them, so that the
+workers of pytest share the work.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parent / "cuda"
+SHARES = 4  # of the corpus, each in a process of its own
+
+PARTS = {
+    **{f"corpus-{share}": (["test_cuda_corpus.py"], share, 80) for share in range(SHARES)},
+    "programs": (["test_cuda_programs.py", "test_cuda_errors.py"], 0, 40),
+    "generated": (["test_cuda_properties.py"], 0, 2),
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_in_the_simulator(part: str) -> None:
+    files, share, least = PARTS[part]
+    report = simulated(files, share)
+    output = report.stdout + report.stderr
+    assert report.returncode == 0, f"tests/cuda failed in the simulator:\n{output}"
+    passed = re.search(r"(\d+) passed", output)
+    assert passed and int(passed[1]) >= least, f"too few tests ran:\n{output}"
+
+
+def simulated(files: list[str], share: int) -> subprocess.CompletedProcess[str]:
+    environment = {
+        **os.environ,
+        "NUMBA_ENABLE_CUDASIM": "1",
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        "SRCGRAD_SHARE": f"{share}/{SHARES}",
+    }
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=short"]
+    return subprocess.run(
+        [*command, *(str(FOLDER / name) for name in files)],
+        env=environment,
+        cwd=FOLDER.parent.parent,
+        capture_output=True,
+        text=True,
+    )
