@@ -1,4 +1,4 @@
-"""The programs of `python -m benchmarks cuda`, on a GPU or in Numba's simulator: their gradients are those of the CPU."""
+"""The programs of `python -m benchmarks cuda`, on a GPU or in the simulator: their gradients are those of the CPU."""
 
 import dataclasses
 
