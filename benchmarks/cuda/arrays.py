@@ -1,11 +1,23 @@
 """Elementwise work, reductions along every axis, broadcasting, gathers and scatters."""
 
 import numpy as np
+from scipy.special import erf
 
 from benchmarks.cuda.program import OTHER, REDUCTION, SIZES, STREAM, DeviceProgram, on_device
 from benchmarks.programs import PROGRAMS as KNOWN
+from benchmarks.programs.elementwise import HALF
 from benchmarks.programs.libraries import functional, jax, jnp, torch
 from benchmarks.programs.program import Size
+
+# ---- Black-Scholes: the price of each call
+
+
+def black_scholes(spot, strike, years, rate, volatility):
+    spread = volatility * np.sqrt(years)
+    d1 = (np.log(spot / strike) + (rate + 0.5 * volatility * volatility) * years) / spread
+    bond = strike * np.exp(-rate * years)
+    return 0.5 * (spot * (1.0 + erf(d1 * HALF)) - bond * (1.0 + erf((d1 - spread) * HALF)))
+
 
 # ---- reductions: the square root has the sweep read the sums, so that they have to be taken
 
@@ -148,7 +160,7 @@ MATRICES = (Size(1_000, 100), Size(10_000, 1_000))
 PROGRAMS = (
     on_device(KNOWN["chain_functions"], STREAM, *VECTORS),
     on_device(KNOWN["chain_arithmetic"], STREAM, *VECTORS),
-    on_device(KNOWN["black_scholes"], STREAM, *VECTORS),
+    on_device(KNOWN["black_scholes"], STREAM, *VECTORS, primal=black_scholes),
     DeviceProgram("distance", REDUCTION, distance, two_vectors, ("x", "y"), (7,), VECTORS,
                   jax=distance_jax, torch=distance_torch),
     DeviceProgram("row_norms", REDUCTION, row_norms, matrix, ("x",), (4, 3), MATRICES,
@@ -164,6 +176,6 @@ PROGRAMS = (
     DeviceProgram("scattered", OTHER, scattered, scattered_data, ("x",), (7,), VECTORS, writes="out",
                   jax=scattered_jax, torch=scattered_torch, shape=as_x),
     DeviceProgram("binned", OTHER, binned, binned_data, ("x",), (7, 3), tuple(Size(n, 1_000) for n in SIZES),
-                  jax=binned_jax, torch=binned_torch, shape=lambda x, index, bins: (bins,)),
+                  jax=binned_jax, torch=binned_torch, shape=lambda x, index, bins: (bins,), dtypes=("float64",)),
 )
 # fmt: on

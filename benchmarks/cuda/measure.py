@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.contestants import Absent, disagreement
 from benchmarks.cuda.contestants import CONTESTANTS, Asked
-from benchmarks.cuda.program import DTYPES, RTOL, DeviceProgram, in_dtype
+from benchmarks.cuda.program import RTOL, DeviceProgram, in_dtype
 from benchmarks.cuda.programs import PROGRAMS
 from benchmarks.processes import why
 from benchmarks.programs.program import as_tuple
@@ -110,7 +110,7 @@ def _host_time(call: Callable[[], Any]) -> float:
 
 def rows(name: str) -> list[dict[str, Any]]:
     program = PROGRAMS[name]
-    return [row(program, size, dtype) for dtype in DTYPES for size in program.sizes]
+    return [row(program, size, dtype) for dtype in program.dtypes for size in program.sizes]
 
 
 def row(program: DeviceProgram, size: Any, dtype: str) -> dict[str, Any]:

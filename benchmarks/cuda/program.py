@@ -25,11 +25,13 @@ SIZES = (100_000, 10_000_000)
 class DeviceProgram(Program):
     """`moved`: the bytes of all arrays that a gradient has to read and to write, by default each of them once.
 
-    `torch_compiled` makes what PyTorch's users compile, where that is not the whole function.
+    `torch_compiled` makes what PyTorch's users compile, where that is not the whole function.  `dtypes` are those in
+    which the primal computes: some make arrays of float64 whatever they get.
     """
 
     moved: Callable[..., int] | None = None
     torch_compiled: Callable[[], Callable[..., Any]] | None = None
+    dtypes: tuple[str, ...] = DTYPES
 
     def bytes_moved(self, arguments: tuple[Any, ...], v: Any) -> int:
         if self.moved is not None:

@@ -116,6 +116,7 @@ def points(rng, n, most):
     return c.real.copy(), c.imag.copy(), most
 
 
+MIXTURES = Size(10_000, 10, 25), Size(100_000, 10, 25)
 # fmt: off
 PROGRAMS = (
     DeviceProgram("rk4_ensemble", THREAD, rk4_ensemble, starts, ("xs", "ys", "zs", "rhos"), (3, 4),
@@ -125,8 +126,8 @@ PROGRAMS = (
                   jax=escape_jax, torch=escape_by(escape_step_torch),
                   torch_compiled=lambda: escape_by(torch.compile(escape_step_torch)),
                   shape=lambda real, *_: real.shape),
-    on_device(KNOWN["gmm_loops"], OTHER, Size(10_000, 10, 25), Size(100_000, 10, 25)),
-    on_device(KNOWN["gmm_numpy"], OTHER, Size(10_000, 10, 25), Size(100_000, 10, 25)),
+    on_device(KNOWN["gmm_loops"], OTHER, *MIXTURES, dtypes=("float64",)),
+    on_device(KNOWN["gmm_numpy"], OTHER, *MIXTURES, dtypes=("float64",)),
     on_device(KNOWN["mlp"], OTHER, Size(256, 784, 256, 10), Size(8_192, 784, 1_024, 10)),
 )
 # fmt: on

@@ -1,6 +1,7 @@
 """The programs of `python -m benchmarks cuda`, on a GPU or in the simulator: their gradients are those of the CPU."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from numba.core import config
 
 from benchmarks.contestants import disagreement
 from benchmarks.cuda import bars, measure, tables
-from benchmarks.cuda.program import DTYPES, RTOL, in_dtype
+from benchmarks.cuda.program import RTOL, in_dtype
 from benchmarks.cuda.programs import PROGRAMS
 from benchmarks.programs.program import Size
 from srcgrad import grad
@@ -21,12 +22,21 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", PROGRAMS)
+def in_dtypes() -> list[tuple[str, str]]:
+    return [(name, dtype) for name, program in PROGRAMS.items() for dtype in program.dtypes]
+
+
+def called(name: str, dtype: str) -> tuple[tuple[Any, ...], Any]:
+    """Arguments and v at a size for tests."""
+    program = PROGRAMS[name]
+    arguments = tuple(in_dtype(argument, dtype) for argument in program.arguments(program.tiny))
+    return arguments, in_dtype(program.cotangent(arguments), dtype)
+
+
+@pytest.mark.parametrize(("name", "dtype"), in_dtypes())
 def test_gradient_is_that_of_the_cpu(name: str, dtype: str) -> None:
     program = dataclasses.replace(PROGRAMS[name], rtol=RTOL[dtype])
-    arguments = tuple(in_dtype(argument, dtype) for argument in program.arguments(program.tiny))
-    v = in_dtype(program.cotangent(arguments), dtype)
+    arguments, v = called(name, dtype)
     expected = grad(program.primal, wrt=program.wrt, jit=False).backward(*arguments, v)
     found = grad(program.primal, wrt=program.wrt, target="cuda").backward(*arguments, v)
     assert disagreement(program, found, expected) is None
