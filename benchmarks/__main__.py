@@ -4,12 +4,14 @@ python -m benchmarks tape        against tapes, JAX and adjoints by hand
 python -m benchmarks cost        how time and memory grow
 python -m benchmarks parallel    parallel=True on one thread and on two
 python -m benchmarks breadth     programs as other people write them: compiling, and a gradient beside its primal
+python -m benchmarks cuda        on a GPU, against PyTorch and JAX on the same card
 python -m benchmarks publish     the plots and docs/performance.md anew, from the figures that are there
 """
 
 import sys
 
 from benchmarks import breadth, cost, parallel, tape
+from benchmarks.cuda import run as cuda
 
 
 def publish(_: list[str]) -> None:
@@ -17,6 +19,7 @@ def publish(_: list[str]) -> None:
     cost.publish()
     parallel.publish()
     breadth.publish()
+    cuda.publish()
 
 
 COMMANDS = {
@@ -24,6 +27,7 @@ COMMANDS = {
     "cost": cost.main,
     "parallel": parallel.main,
     "breadth": breadth.main,
+    "cuda": cuda.main,
     "publish": publish,
 }
 

@@ -6,6 +6,7 @@
     cost CASE times|memory             the points of a curve in cost.py
     parallel PROGRAM                   a row of parallel.py
     breadth PROGRAM                    a row of breadth.py
+    cuda PROGRAM, cuda_card            rows of cuda/measure.py, and what the card can do
 
 A crash, a lack of memory or a compiler that never ends costs one row and not the run.
 """
@@ -226,6 +227,18 @@ def breadth(name: str) -> Any:
     return row(name)
 
 
+def cuda(name: str) -> Any:
+    from benchmarks.cuda.measure import rows
+
+    return rows(name)
+
+
+def cuda_card() -> Any:
+    from benchmarks.cuda.measure import card
+
+    return card()
+
+
 JOBS = {
     "times": times,
     "first_call": first_call,
@@ -233,6 +246,8 @@ JOBS = {
     "cost": cost,
     "parallel": parallel,
     "breadth": breadth,
+    "cuda": cuda,
+    "cuda_card": cuda_card,
 }
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
-PACKAGES = ("srcgrad", "numba", "numpy", "scipy", "jax", "torch", "autograd")
+PACKAGES = ("srcgrad", "numba", "numba-cuda", "numpy", "scipy", "jax", "torch", "autograd")
 
 
 def save(name: str, figures: dict[str, Any]) -> Path:
