@@ -16,7 +16,7 @@ from ..rules import compositions
 from ..rules.compositions import COMPOSITIONS
 from ..rules.names import COMPLEX_MATH, MATH, TO_INT, WHOLE_MATH
 from ..rules.user import UserRule
-from . import attributes, expressions, lists, operators, records, recursion
+from . import attributes, binding, expressions, lists, operators, records, recursion
 from .arguments import SUPPORTED
 from .arithmetic import elementwise
 from .builtins_of_python import BUILTINS, convert, math_function, to_int
@@ -325,7 +325,7 @@ def bind_arguments(
 
 def settle_arguments(interpreter: Interpreter, bound: dict[str, Any]) -> dict[str, Any]:
     """Arguments as the callee sees them: numbers in variables, expressions of arrays in memory, views as views."""
-    return {name: interpreter.bind_item(name, value) for name, value in bound.items()}
+    return {name: binding.bind_item(interpreter, name, value) for name, value in bound.items()}
 
 
 def call_composition(interpreter: Interpreter, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:

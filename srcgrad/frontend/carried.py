@@ -35,7 +35,7 @@ from ..ir.nodes import (
     is_inexact,
 )
 from ..ir.walk import variables
-from . import identities, lists, resized
+from . import binding, identities, lists, resized
 from .aliases import Aliased, is_private, mind_aliases, note_twins, roots_of_value
 from .arithmetic import cast, cast_value
 from .handed_on import (
@@ -331,7 +331,7 @@ def _enter(interpreter: Interpreter, name: str, value: Any, attempt: Attempt, tr
 def _own_variable(interpreter: Interpreter, name: str, value: Scalar, dtype: np.dtype) -> Var:
     build = interpreter.build
     var = value.expr
-    if isinstance(var, Var) and var.dtype == dtype and interpreter.names_of(var) == [name]:
+    if isinstance(var, Var) and var.dtype == dtype and binding.names_of(interpreter, var) == [name]:
         if var in build.mutable:
             return var
         if var not in build.pinned and var not in build.lower:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..ir import affine
 from ..ir.nodes import INT64, Assign, Call, Const, Expr, For, Stmt, Store, Var
 from ..ir.walk import statements, variables
-from . import expressions, lists, operators
+from . import assignment, binding, expressions, lists, operators
 from .values import (
     ArrayValue,
     Indexed,
@@ -72,7 +72,7 @@ def _unrolled(interpreter: Interpreter, node: Any, level: int, items: list[Any])
     generator, out = node.generators[level], []
     saved = dict(interpreter.env)
     for item in items:
-        interpreter.assign(generator.target, item, len(interpreter.build.block))
+        assignment.assign(interpreter, generator.target, item, len(interpreter.build.block))
         kept = [operators.static_truth(expressions.evaluate(interpreter, test)) for test in generator.ifs]
         if None in kept:
             interpreter.build.refuse("the condition of a comprehension must be known when the function is compiled")
@@ -85,7 +85,7 @@ def _unrolled(interpreter: Interpreter, node: Any, level: int, items: list[Any])
             out += _unrolled(interpreter, node, level + 1, inner)
         else:
             value = expressions.evaluate(interpreter, node.elt)
-            out.append(interpreter.bind_item("t", value) if isinstance(value, (Scalar, TupleValue)) else value)
+            out.append(binding.bind_item(interpreter, "t", value) if isinstance(value, (Scalar, TupleValue)) else value)
     interpreter.env.clear()
     interpreter.env.update(saved)
     return out
@@ -109,7 +109,7 @@ def _looped(interpreter: Interpreter, node: Any, rng: Range, item: Callable[[Exp
 
     def element(index: Var, block: list[Stmt]) -> Any:
         at = affine.add(start, affine.mul(step, index))
-        interpreter.assign(target, item(build.capture(at, wanted)), len(block))
+        assignment.assign(interpreter, target, item(build.capture(at, wanted)), len(block))
         return expressions.evaluate(interpreter, node.elt)
 
     return filled(interpreter, name, count, element)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import expressions
+from . import assignment, expressions
 from .liveness import assigned
 from .values import Static
 
@@ -42,7 +42,7 @@ def enter(interpreter: Interpreter, item: ast.withitem) -> None:
         if kind is not contextlib.nullcontext or len(call.args) != 1:
             interpreter.build.refuse("`as` is supported behind contextlib.nullcontext(x) only")
         mark = len(interpreter.build.block)
-        interpreter.assign(item.optional_vars, expressions.evaluate(interpreter, call.args[0]), mark)
+        assignment.assign(interpreter, item.optional_vars, expressions.evaluate(interpreter, call.args[0]), mark)
 
 
 def conditional_import(interpreter: Interpreter, stmt: ast.Try) -> None:

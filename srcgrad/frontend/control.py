@@ -27,7 +27,7 @@ from ..ir.nodes import (
     While,
 )
 from ..ir.walk import is_constant
-from . import expressions, lists, operators
+from . import assignment, expressions, lists, operators
 from .aliases import HELD
 from .branches import branch
 from .carried import repeat, restore, save, settle
@@ -124,7 +124,7 @@ def unrolled(interpreter: Interpreter, node: ast.For, items: list[Any]) -> None:
     """A loop over a tuple: one copy of the body each."""
     flag = getattr(node, "stop_flag", None)
     for position, item in enumerate(items):
-        interpreter.assign(node.target, item, len(interpreter.build.block))
+        assignment.assign(interpreter, node.target, item, len(interpreter.build.block))
         interpreter.block(node.body)
         rest = items[position + 1 :]
         if flag is not None and rest:
@@ -154,7 +154,7 @@ def _for(interpreter: Interpreter, node: ast.For, rng: Range, item: Callable[[Va
     block: list[Stmt] = []
     with build.nested(block):
         settle(interpreter, names)
-        interpreter.assign(node.target, item(index), len(block))
+        assignment.assign(interpreter, node.target, item(index), len(block))
         interpreter.block(node.body)
         interpreter.close_loop()  # type: ignore[attr-defined]
     build.names.release(index.name)
@@ -195,7 +195,7 @@ def _for_until(
         if isinstance(rng.start, Const) and is_constant(rng.step) and rng.step.value > 0:  # type: ignore[attr-defined]
             build.lower[index] = rng.start.value
         settle(interpreter, names)
-        interpreter.assign(node.target, item(index), len(block))
+        assignment.assign(interpreter, node.target, item(index), len(block))
         interpreter.block(node.body)
         interpreter.close_loop()  # type: ignore[attr-defined]
     return While(trip, condition, tuple(block))

@@ -13,7 +13,7 @@ from ..errors import ArgumentError
 from ..ir import affine
 from ..ir.nodes import BOOL, INT64, Alloc, Axis, Call, Const, Expr, Stmt, Var
 from ..ir.walk import loads, statements, variables, written
-from . import attributes, calls, lists, operators, records
+from . import attributes, binding, calls, lists, operators, records
 from .arithmetic import cast
 from .builder import Builder
 from .comprehensions import comprehension
@@ -93,7 +93,7 @@ def evaluate(interpreter: Interpreter, node: ast.expr) -> Any:
             return Closure(node, defaults(interpreter, node.args), interpreter.frame)
         case ast.NamedExpr(target=target, value=value):
             mark = len(interpreter.build.block)
-            interpreter.bind(target.id, evaluate(interpreter, value), mark)
+            binding.bind(interpreter, target.id, evaluate(interpreter, value), mark)
             return interpreter.env[target.id]
         case ast.JoinedStr():
             from .exceptions import message_of
@@ -248,7 +248,9 @@ def _either(interpreter: Interpreter, condition: Expr, then: Callable[[], Any], 
     def run(side: Callable[[], Any]) -> Callable[[], Any]:
         def bind() -> bool:
             value = side()
-            interpreter.env[name] = value if not isinstance(value, ArrayValue) else interpreter.bind_item("t", value)
+            interpreter.env[name] = (
+                value if not isinstance(value, ArrayValue) else binding.bind_item(interpreter, "t", value)
+            )
             return False
 
         return bind

@@ -21,7 +21,7 @@ import numpy as np
 from ..ir import affine
 from ..ir.nodes import INT64, Array, Assign, Axis, Call, Const, Expr, Load, Store, Var
 from ..ir.walk import statements, variables
-from . import expressions, identities, operators
+from . import binding, expressions, identities, operators
 from .aliases import note_twins
 from .arithmetic import cast
 from .values import NONE, ArrayValue, Indexed, Items, Range, Scalar, TupleValue, axes, new_list, static_int, whole
@@ -75,7 +75,7 @@ Change = tuple[Any, Any]  # what the method returns, what the list is then
 def append(interpreter: Interpreter, owner: TupleValue | Items, item: Any) -> Change:
     if isinstance(owner, Items):
         return NONE, appended(interpreter, owner, item)
-    return NONE, replace(owner, items=(*owner.items, interpreter.bind_item("t", item)))
+    return NONE, replace(owner, items=(*owner.items, binding.bind_item(interpreter, "t", item)))
 
 
 def extend(interpreter: Interpreter, owner: TupleValue | Items, more: Any) -> Change:
@@ -83,7 +83,7 @@ def extend(interpreter: Interpreter, owner: TupleValue | Items, more: Any) -> Ch
         for item in expressions.items_of(interpreter, more):
             owner = appended(interpreter, owner, item)
         return NONE, owner
-    items = (interpreter.bind_item("t", item) for item in expressions.items_of(interpreter, more))
+    items = (binding.bind_item(interpreter, "t", item) for item in expressions.items_of(interpreter, more))
     return NONE, replace(owner, items=(*owner.items, *items))
 
 
@@ -92,7 +92,7 @@ def insert(interpreter: Interpreter, owner: TupleValue | Items, place: Any, item
     items, at = list(owner.items), static_int(place)
     if at is None:
         interpreter.build.refuse("the place of .insert must be a constant", ITS_ITEMS)
-    items.insert(at, interpreter.bind_item("t", item))
+    items.insert(at, binding.bind_item(interpreter, "t", item))
     return NONE, replace(owner, items=tuple(items))
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError
-from . import calls, expressions, identities, lists, operators
+from . import binding, calls, expressions, identities, lists, operators
 from .types import DictKind, RecordKind
 from .values import NONE, Bound, Static, TupleValue, constant, new_dict
 
@@ -58,7 +58,7 @@ def store(interpreter: Interpreter, owner: TupleValue, key: Any, value: Any, wha
     """d[key] = value, or owner.key = value"""
     lists.check_own(interpreter, owner, what)
     hint = f"{key}" if isinstance(key, str) and key.isidentifier() else "t"
-    items = as_dict(owner) | {key: interpreter.bind_item(hint, value)}
+    items = as_dict(owner) | {key: binding.bind_item(interpreter, hint, value)}
     assert owner.identity is not None
     identities.change(interpreter, owner.identity, with_items(owner, items))
 
@@ -73,7 +73,7 @@ def made_of(interpreter: Interpreter, parts: list[Any], more: dict[str, Any]) ->
         for pair in expressions.items_of(interpreter, part):
             key, value = expressions.items_of(interpreter, pair)
             items[key_of(interpreter, key)] = value
-    return new_dict({key: interpreter.bind_item("t", value) for key, value in (items | more).items()})
+    return new_dict({key: binding.bind_item(interpreter, "t", value) for key, value in (items | more).items()})
 
 
 def method(interpreter: Interpreter, owner: TupleValue, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -64,7 +64,7 @@ def check(function: Function, after: str) -> Function:
             _refuse(stmt, bound, illegal, after)
     for leaf in leaves(function.results):
         if isinstance(leaf, Expr):
-            names, problem = _names_in(leaf)
+            names, _, problem = _read(leaf)
             if problem or not names <= bound:
                 _fail(after, None, problem or f"{', '.join(sorted(names - bound))}: not bound")
         if isinstance(leaf, Array) and leaf.name not in bound:
@@ -138,19 +138,22 @@ def _own(stmt: Stmt) -> Mentions:
     names = {array.name for array in arrays_read(stmt)}
     kinds: set[type] = {type(stmt)}
     for expr in expressions(stmt):
-        found, wrong = _names_in(expr)
+        found, of_kinds, wrong = _read(expr)
         names |= found
+        kinds |= of_kinds
         problem = problem or wrong
-        kinds.update(map(type, subexpressions(expr)))
     bound = frozenset(item.name for item in _bound(stmt))
     return Mentions(frozenset(names), bound, frozenset(kinds), problem)
 
 
-def _names_in(expr: Expr) -> tuple[set[str], str | None]:
-    """The names that an expression reads, and what is wrong with its nodes."""
+@remembered
+def _read(expr: Expr) -> tuple[set[str], set[type], str | None]:
+    """The names that an expression reads, the kinds of its nodes, and what is wrong with them."""
     names: set[str] = set()
+    kinds: set[type] = set()
     problem = None
     for node in subexpressions(expr):
+        kinds.add(type(node))
         if isinstance(node, Var):
             names.add(node.name)
         elif isinstance(node, Load):
@@ -159,7 +162,7 @@ def _names_in(expr: Expr) -> tuple[set[str], str | None]:
                 problem = f"{text(node)} has {len(node.index)} indices for {node.array.ndim} axes"
         elif isinstance(node, Call) and node.op in SAME_DTYPE and any(a.dtype != node.dtype for a in node.args):
             problem = f"{text(node)} mixes {[a.dtype.name for a in node.args]} to {node.dtype.name}"
-    return names, problem
+    return names, kinds, problem
 
 
 def _mistyped(stmt: Stmt) -> str | None:

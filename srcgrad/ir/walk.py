@@ -137,13 +137,13 @@ Answer = TypeVar("Answer")
 
 
 def remembered(ask: Callable[[Any], Answer]) -> Callable[[Any], Answer]:
-    """Statements never change, and passes ask the same of each of them often: it remembers the answer."""
+    """Nodes never change, and passes ask them the same again and again: a node remembers the answer."""
     name = f"{ask.__module__}.{ask.__qualname__}"
 
-    def answer(stmt: Any) -> Answer:
-        held: dict[str, Any] = stmt.__dict__
+    def answer(node: Any) -> Answer:
+        held: dict[str, Any] = node.__dict__
         if name not in held:
-            held[name] = ask(stmt)
+            held[name] = ask(node)
         return held[name]
 
     return answer

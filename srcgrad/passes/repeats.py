@@ -16,6 +16,7 @@ from ..ir.walk import (
     expressions,
     loads,
     map_expressions,
+    remembered,
     rewrite,
     statements,
     subexpressions,
@@ -44,9 +45,14 @@ def _reads(block: Block) -> Counter[Var]:
     """How often each variable is read."""
     out: Counter[Var] = Counter()
     for stmt in statements(block):
-        for expr in expressions(stmt):
-            out.update(node for node in subexpressions(expr) if isinstance(node, Var))
+        out.update(variables_read(stmt))
     return out
+
+
+@remembered
+def variables_read(stmt: Stmt) -> tuple[Var, ...]:
+    """The variables that a statement itself reads, each as often as it does."""
+    return tuple(node for expr in expressions(stmt) for node in subexpressions(expr) if isinstance(node, Var))
 
 
 def _block(block: Block, held: Held, made: dict[Var, int], reads: Counter[Var], roots: dict[str, str]) -> Block:
@@ -110,4 +116,4 @@ def _forget(held: Held, changed: set[Var], memory: set[str], roots: dict[str, st
             del held[expr]
 
 
-__all__ = ["changed_by", "without_repeats"]
+__all__ = ["changed_by", "variables_read", "without_repeats"]

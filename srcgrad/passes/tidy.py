@@ -68,7 +68,7 @@ from ..ir.walk import (
     written,
 )
 from .info import Info, roots_of
-from .repeats import without_repeats
+from .repeats import variables_read, without_repeats
 from .scopes import written_by
 from .simplify import simpler
 
@@ -211,6 +211,7 @@ def _written_handles(block: Block) -> set[str]:
     return out
 
 
+@remembered
 def _names_in(value: Any) -> tuple[set[str], set[str]]:
     """The names that are read, and which of them are arrays."""
     if isinstance(value, Array):
@@ -383,10 +384,8 @@ def _inlined(function: Function) -> Block:
     makes: dict[Var, int] = {}
     made_for: set[Var] = set()
     for stmt in statements(function.body):
-        for expr in expressions(stmt):
-            for node in subexpressions(expr):
-                if isinstance(node, Var):
-                    uses[node] = uses.get(node, 0) + 1
+        for var in variables_read(stmt):
+            uses[var] = uses.get(var, 0) + 1
         for target in written_by(stmt):
             if isinstance(target, Var):
                 makes[target] = makes.get(target, 0) + 1

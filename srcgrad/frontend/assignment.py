@@ -1,0 +1,206 @@
+"""Assignment to names, tuples of names, elements and attributes."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import ArgumentError
+from ..ir import affine
+from ..ir.nodes import BOOL, Call, Const, If, Raise
+from ..ir.walk import loads
+from . import (
+    attributes,
+    binding,
+    expressions,
+    identities,
+    lists,
+    operators,
+    records,
+)
+from .numpy import indexing, products
+from .values import (
+    ArrayValue,
+    Flat,
+    Items,
+    Scalar,
+    Static,
+    TupleValue,
+    constant,
+    new_list,
+    whole,
+)
+
+if TYPE_CHECKING:
+    from .interpret import Interpreter
+
+
+def assign(interpreter: Interpreter, target: ast.expr, value: Any, mark: int) -> None:
+    match target:
+        case ast.Name(id=name):
+            binding.bind(interpreter, name, value, mark)
+        case ast.Tuple(elts=targets) | ast.List(elts=targets):
+            unpack(interpreter, targets, _named_after(interpreter, targets, value, mark))
+        case ast.Subscript(value=base, slice=items):
+            _store(interpreter, base, items, value)
+        case ast.Attribute():
+            _store_attribute(interpreter, target, value)
+        case _:
+            interpreter.at(target)
+            interpreter.build.refuse("only names, tuples of names and array elements can be assigned to")
+
+
+def _named_after(interpreter: Interpreter, targets: list[ast.expr], value: Any, mark: int) -> Any:
+    """Arrays that were just made for one target of several take its name."""
+    if not isinstance(value, TupleValue) or len(value.items) != len(targets):
+        return value
+    items = list(value.items)
+    for k, (target, item) in enumerate(zip(targets, items, strict=False)):
+        handle = item.handle if isinstance(item, ArrayValue) else None
+        if not isinstance(target, ast.Name) or handle is None or handle.name.rstrip("_0123456789") != "t":
+            continue
+        others = [
+            load.array for n, o in enumerate(items) if n != k and isinstance(o, ArrayValue) for load in loads(o.element)
+        ]
+        others += [load.array for o in items if isinstance(o, Scalar) for load in loads(o.expr)]
+        if binding.is_fresh_array(interpreter, handle, mark) and handle not in others:
+            items[k] = whole(binding.rename_array(interpreter, handle, target.id, mark))
+    return replace(value, items=tuple(items))
+
+
+def unpack(interpreter: Interpreter, targets: list[ast.expr], value: Any) -> None:
+    is_plain = not any(isinstance(target, ast.Starred) for target in targets)
+    if is_plain and isinstance(value, ArrayValue) and value.ndim and not isinstance(value.dims[0], Const):
+        value = _of_length(interpreter, value, len(targets))
+    items = expressions.items_of(interpreter, value)
+    starred = [k for k, target in enumerate(targets) if isinstance(target, ast.Starred)]
+    if starred:
+        at, rest = starred[0], len(items) - len(targets) + 1
+        items = [*items[:at], new_list(items[at : at + rest]), *items[at + rest :]]
+        targets = [t.value if isinstance(t, ast.Starred) else t for t in targets]
+    if len(items) != len(targets):
+        interpreter.build.refuse(
+            f"{len(items)} values can't be unpacked into {len(targets)} names", error=ArgumentError
+        )
+    if any(not isinstance(target, ast.Name) for target in targets) and len(targets) > 1:
+        items = [binding.settled(interpreter, item) for item in items]  # A[i], A[j] = A[j], A[i]
+    else:
+        items = binding.untangled(interpreter, [t.id for t in targets if isinstance(t, ast.Name)], items)
+    for target, item in zip(targets, items, strict=False):
+        assign(interpreter, target, item, len(interpreter.build.block))
+
+
+def _of_length(interpreter: Interpreter, value: ArrayValue, count: int) -> ArrayValue:
+    """The array, checked at run time to have as many items as there are names for them."""
+    length, wanted = value.dims[0], affine.integer(count)
+    message = f"can't unpack an array of another length into {count} names"
+    interpreter.build.emit(If(Call("ne", (length, wanted), BOOL), (Raise("ValueError", message),)))
+    return ArrayValue((wanted, *value.dims[1:]), value.element)
+
+
+def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any, op: str | None = None) -> None:
+    owner = expressions.evaluate(interpreter, base)
+    if records.is_dict(owner):
+        key = records.key_of(interpreter, expressions.evaluate(interpreter, items))
+        _put(interpreter, owner, key, records.item(interpreter, owner, constant(key)) if op else None, value, op)
+        return
+    if isinstance(owner, TupleValue) and owner.kind is list:
+        _store_item(interpreter, owner, items, value, op, base.id if isinstance(base, ast.Name) else "t")
+        return
+    if isinstance(owner, Items) and not isinstance(items, ast.Slice):
+        lists.store(interpreter, owner, expressions.evaluate(interpreter, items), value, op)
+        return
+    if not isinstance(owner, ArrayValue):
+        interpreter.at(base)
+        interpreter.build.refuse("only arrays can be written to by index")
+    index = expressions.index_items(interpreter, items)
+    if isinstance(owner, Flat):
+        indexing.write_flat(interpreter.build, owner, index, value, op)
+        return
+    indexing.memory_of(interpreter.build, owner)
+    if len(index) == 1 and isinstance(index[0], ArrayValue) and index[0].dtype == np.dtype(bool):
+        if indexing.masked_write(interpreter.build, owner, index[0], value, op):
+            return
+    _update(interpreter, indexing.subscript(interpreter.build, owner, index), value, op)
+
+
+def _update(interpreter: Interpreter, target: ArrayValue, value: Any, op: str | None) -> None:
+    """`target = value` or `target op= value`, in place."""
+    if op == "matmul":
+        value, op = products.in_place(interpreter.build, target, value), None
+    indexing.write(interpreter.build, target, value, op=op)
+
+
+def _store_item(
+    interpreter: Interpreter, owner: TupleValue, items: ast.expr, value: Any, op: str | None, name: str
+) -> None:
+    from .values import static_int
+
+    lists.check_own(interpreter, owner, "assigning to an item")
+    at = static_int(expressions.evaluate(interpreter, items))
+    if at is None or not -len(owner.items) <= at < len(owner.items):
+        interpreter.build.refuse("an element of a list can only be assigned at a constant index")
+    assert at is not None
+    if op is not None:
+        value = operators.binary(interpreter, op, owner.items[at], value)
+    parts = list(owner.items)
+    parts[at] = binding.bind_item(interpreter, name, value)
+    identities.change(interpreter, owner.identity, replace(owner, items=tuple(parts)))
+
+
+def _store_attribute(interpreter: Interpreter, target: ast.Attribute, value: Any, op: str | None = None) -> None:
+    """owner.name = value"""
+    owner = expressions.evaluate(interpreter, target.value)
+    interpreter.at(target)
+    if isinstance(owner, ArrayValue):
+        part = attributes.attribute(interpreter, owner, target.attr)
+        if op is None and isinstance(part, Flat):
+            indexing.write_flat(interpreter.build, part, [Static(Ellipsis)], value, None)
+        else:
+            _update(interpreter, indexing.memory_of(interpreter.build, part), value, op)
+        return
+    if not records.is_record(owner):
+        interpreter.build.refuse("only attributes of objects that are made in the function can be assigned to")
+    current = attributes.attribute(interpreter, owner, target.attr) if op else None
+    _put(interpreter, owner, target.attr, current, value, op)
+
+
+def _put(interpreter: Interpreter, owner: TupleValue, key: Any, current: Any, value: Any, op: str | None) -> None:
+    """Give an item of a dict, or an attribute of an object, a value."""
+    if op is not None:
+        if isinstance(current, ArrayValue):
+            _update(interpreter, current, value, op)
+            return
+        if identities.is_list(current) and op == "add":
+            lists.method(interpreter, current, "extend", [value])
+            return
+        value = operators.binary(interpreter, op, current, value)
+    records.store(interpreter, owner, key, value, "assigning to it")
+
+
+def augment(interpreter: Interpreter, stmt: ast.AugAssign) -> None:
+    op = operators.OPERATORS[type(stmt.op)]
+    mark = len(interpreter.build.block)
+    if isinstance(stmt.target, ast.Name):
+        current = expressions.evaluate(
+            interpreter, ast.copy_location(ast.Name(stmt.target.id, ast.Load()), stmt.target)
+        )
+        value = expressions.evaluate(interpreter, stmt.value)
+        if isinstance(current, ArrayValue):
+            _update(interpreter, current, value, op)
+        elif identities.is_list(current) and op == "add":
+            lists.method(interpreter, current, "extend", [value])
+        else:
+            binding.bind(interpreter, stmt.target.id, operators.binary(interpreter, op, current, value), mark)
+        return
+    if isinstance(stmt.target, ast.Attribute):
+        value = expressions.evaluate(interpreter, stmt.value)
+        _store_attribute(interpreter, stmt.target, value, op)
+        return
+    if not isinstance(stmt.target, ast.Subscript):
+        interpreter.build.refuse("only names and array elements can be updated in place")
+    value = expressions.evaluate(interpreter, stmt.value)
+    _store(interpreter, stmt.target.value, stmt.target.slice, value, op)

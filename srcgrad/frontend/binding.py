@@ -1,0 +1,223 @@
+"""Names and what they hold: a value that is bound stands in a variable or in memory of that name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ..ir.nodes import BOOL, AddTo, Alloc, Array, Assign, Call, Const, Dim, Expr, Invoke, Stmt, Var
+from ..ir.rename import rename_arrays
+from ..ir.walk import blocks, map_expressions, statements, substitute, variables, with_blocks
+from . import (
+    carried,
+    flow,
+)
+from .values import (
+    ArrayValue,
+    Flat,
+    Scalar,
+    Slice,
+    TupleValue,
+    whole,
+)
+
+if TYPE_CHECKING:
+    from .interpret import Interpreter
+
+
+def untangled(interpreter: Interpreter, names: list[str], items: list[Any]) -> list[Any]:
+    """Values that read what an earlier of these assignments changes are captured first."""
+    out: list[Any] = []
+    changed: set[Var] = set()
+    for name, item in zip(names, items, strict=False):
+        if isinstance(item, Scalar) and variables(item.expr) & changed:
+            item = Scalar(interpreter.build.capture(item.expr, name), item.weak)
+        elif isinstance(item, ArrayValue) and variables(item.element) & changed:
+            item = whole(interpreter.build.stored(item, name))
+        out.append(item)
+        current = interpreter.env.get(name)
+        if isinstance(current, Scalar) and isinstance(current.expr, Var) and current.expr in interpreter.build.mutable:
+            changed.add(current.expr)
+    if not changed:
+        return out
+    return [_captured_first(interpreter, item, changed, name) for item, name in zip(items, names, strict=False)]
+
+
+def _captured_first(interpreter: Interpreter, item: Any, changed: set[Var], name: str) -> Any:
+    if isinstance(item, Scalar) and variables(item.expr) & changed:
+        return Scalar(interpreter.build.variable(f"{name}_next", item.expr), item.weak)
+    return settled(interpreter, item) if isinstance(item, ArrayValue) and variables(item.element) & changed else item
+
+
+def settled(interpreter: Interpreter, value: Any) -> Any:
+    """A number as it is now, whatever is written later; an expression of arrays in memory; a view as a view."""
+    if isinstance(value, Scalar):
+        if value.is_constant:
+            return value
+        return Scalar(interpreter.build.variable("t", value.expr), value.weak)
+    if isinstance(value, TupleValue):
+        return TupleValue(tuple(settled(interpreter, item) for item in value.items), value.kind)
+    if isinstance(value, ArrayValue) and value.handle is None:
+        return whole(interpreter.build.stored(value, "t"))  # a view stays a view, as in NumPy
+    return value
+
+
+def bind(interpreter: Interpreter, name: str, value: Any, mark: int) -> None:
+    """Give a value a name: scalars become variables, expressions of arrays become memory."""
+    if carried.bound_flag(name) in interpreter.env:  # it may have been without a value so far
+        bind(interpreter, carried.bound_flag(name), Scalar(Const(True, BOOL), weak=True), mark)
+    match value:
+        case Scalar():
+            interpreter.env[name] = _bind_scalar(interpreter, name, value, mark)
+        case ArrayValue():
+            interpreter.env[name] = _bind_array(interpreter, name, value, mark)
+        case TupleValue() | Slice():
+            interpreter.env[name] = bind_item(interpreter, name, value)
+        case _:
+            interpreter.env[name] = value
+
+
+def bind_item(interpreter: Interpreter, name: str, item: Any) -> Any:
+    match item:
+        case Scalar(expr=expr) if interpreter.build.is_length(expr):
+            return item
+        case Scalar(expr=expr) if not isinstance(expr, (Const, Var)) or expr in interpreter.build.mutable:
+            return Scalar(interpreter.build.capture(expr, name), item.weak)
+        case Flat():
+            return item
+        case ArrayValue():
+            return interpreter.build.kept(item, name)
+        case TupleValue(items=items):
+            return replace(item, items=tuple(bind_item(interpreter, name, part) for part in items))
+        case Slice(start=start, stop=stop, step=step):
+            return Slice(*(bind_item(interpreter, name, part) for part in (start, stop, step)))
+    return item
+
+
+def _bind_scalar(interpreter: Interpreter, name: str, value: Scalar, mark: int) -> Scalar:
+    build = interpreter.build
+    current = interpreter.env.get(name)
+    is_carried = isinstance(current, Scalar) and isinstance(current.expr, Var) and current.expr in build.mutable
+    if is_carried and name in _carried_names(interpreter):
+        return _reassign(interpreter, name, current, value)  # type: ignore[arg-type]
+    expr = value.expr
+    if isinstance(expr, Const) or (interpreter.frame.is_composition and build.is_length(expr)):
+        return value
+    if isinstance(expr, Dim):  # a length stays what it is; the name is for the reader (see `tidy`)
+        if not any(isinstance(s, Assign) and s.value == expr for s in build.block):
+            build.variable(name, expr)
+        return value
+    if isinstance(expr, Var) and _is_fresh(interpreter, expr, mark):
+        return Scalar(_rename_variable(interpreter, expr, name, mark), value.weak)
+    if isinstance(expr, Var) and expr not in build.mutable:
+        return value
+    return Scalar(build.variable(name, expr), value.weak)
+
+
+def _carried_names(interpreter: Interpreter) -> set[str]:
+    return carried.carried_now(interpreter)
+
+
+def _reassign(interpreter: Interpreter, name: str, current: Scalar, value: Scalar) -> Scalar:
+    """The variable goes round a loop: it is assigned, and its type may have to widen."""
+    var = current.expr
+    assert isinstance(var, Var)
+    joined, weak = carried.join_scalars(current, value)
+    if joined != var.dtype or weak != current.weak:
+        raise carried.Widen(name, joined, weak)
+    from .arithmetic import cast
+
+    expr = cast(value.expr, joined)
+    match expr:
+        case _ if expr == var:
+            pass
+        case Call(op="add", args=(x, y)) if x == var:
+            interpreter.build.emit(AddTo(var, y))
+        case Call(op="add", args=(x, y)) if y == var:
+            interpreter.build.emit(AddTo(var, x))
+        case Call(op="sub", args=(x, y)) if x == var:
+            interpreter.build.emit(AddTo(var, Call("neg", (y,), y.dtype)))
+        case _:
+            interpreter.build.emit(Assign(var, expr))
+    return current
+
+
+def _is_fresh(interpreter: Interpreter, var: Var, mark: int) -> bool:
+    """Was this variable made while the current right side was evaluated, and is it nothing else's name?"""
+    made = [s for s in statements(tuple(interpreter.build.block[mark:])) if _makes(s, var)]
+    return bool(made) and var not in interpreter.build.pinned and not names_of(interpreter, var)
+
+
+def names_of(interpreter: Interpreter, var: Var) -> list[str]:
+    """The user's names that stand for this variable, in any call that is being interpreted."""
+    out = []
+    for frame in interpreter.frames:
+        for name, value in frame.env.items():
+            if any(isinstance(v, Scalar) and v.expr == var for v in _flat(value)):
+                out.append(name)
+    return out
+
+
+def _rename_variable(interpreter: Interpreter, var: Var, name: str, mark: int) -> Var:
+    build = interpreter.build
+    new = Var(build.names.fresh(name), var.dtype)
+    build.names.taken.discard(var.name)
+    build.block[mark:] = [_rename(stmt, {var: new}) for stmt in build.block[mark:]]
+    build.mutable.discard(var)
+    return new
+
+
+def _bind_array(interpreter: Interpreter, name: str, value: ArrayValue, mark: int) -> ArrayValue:
+    if isinstance(value, Flat):
+        return value
+    handle = value.handle
+    if name == flow.RESULT and interpreter.frame.is_composition and interpreter.build.depth == interpreter.frame.depth:
+        return value  # an expression may stay one, as the results of rules do
+    if handle is not None:
+        if handle.name.rstrip("_0123456789") == "t" and is_fresh_array(interpreter, handle, mark):
+            return whole(rename_array(interpreter, handle, name, mark))
+        interpreter.build.check_fresh(value.element)
+        return value
+    return interpreter.build.kept(value, name)
+
+
+def is_fresh_array(interpreter: Interpreter, array: Array, mark: int) -> bool:
+    made = statements(tuple(interpreter.build.block[mark:]))
+    return any(isinstance(s, Alloc) and s.array == array for s in made)
+
+
+def rename_array(interpreter: Interpreter, array: Array, name: str, mark: int) -> Array:
+    build = interpreter.build
+    new = replace(array, name=build.names.fresh(name))
+    build.names.taken.discard(array.name)
+    build.block[mark:] = [rename_arrays(stmt, {array.name: new}) for stmt in build.block[mark:]]
+    for known in (build.contiguous, build.uncertain, build.turned):  # the old name is free for other arrays
+        if array.name in known:
+            known.discard(array.name)
+            known.add(new.name)
+    build.roots = {k: (new.name if v == array.name else v) for k, v in build.roots.items() if k != array.name}
+    build.roots[new.name] = new.name
+    current = lambda name: new.name if name == array.name else name
+    build.twins = {current(k): set(map(current, twins)) for k, twins in build.twins.items()}
+    build.transposed = {k: (new if x == array else x, turn) for k, (x, turn) in build.transposed.items()}
+    return new
+
+
+def _makes(stmt: Stmt, var: Var) -> bool:
+    return var == stmt.var if isinstance(stmt, Assign) else isinstance(stmt, Invoke) and var in stmt.outs
+
+
+def _flat(value: Any) -> list[Any]:
+    if isinstance(value, TupleValue):
+        return [leaf for item in value.items for leaf in _flat(item)]
+    return [value]
+
+
+def _rename(stmt: Stmt, names: dict[Any, Expr]) -> Stmt:
+    """A statement with variables replaced, assigned ones too."""
+    inner = blocks(stmt)
+    if inner:
+        stmt = with_blocks(stmt, tuple(tuple(_rename(s, names) for s in block) for block in inner))
+    if hasattr(stmt, "adjoint"):
+        stmt = replace(stmt, adjoint=tuple(_rename(s, names) for s in stmt.adjoint))  # type: ignore[call-arg]
+    return map_expressions(stmt, lambda expr: substitute(expr, names))
