@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from corpus import FLOAT32, FLOAT64, PROGRAMS, Program
-from cuda_refused import REFUSED, REASONS
+from cuda_refused import REASONS, REFUSED
 from support import PRIMAL_TOLERANCE, assert_close, assert_same_kind, fresh, random_like, subject, unchanged
 
 from srcgrad import grad
