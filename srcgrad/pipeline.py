@@ -20,6 +20,7 @@ from .frontend.types import ValueType
 from .ir.check import check
 from .ir.nodes import Function
 from .ir.show import show
+from .passes.add_apart import add_apart
 from .passes.assemble import assemble
 from .passes.callees import everywhere
 from .passes.dead_stores import dead_stores
@@ -36,6 +37,7 @@ from .passes.hoist_guards import hoist_guards
 from .passes.induction import induction
 from .passes.interchange import interchange
 from .passes.keep import keep, without_keep
+from .passes.keep_in_rows import keep_in_rows
 from .passes.lower_arrays import lower_arrays
 from .passes.offload import offload
 from .passes.parallelise import parallelise
@@ -95,9 +97,11 @@ DERIVATIVE: tuple[Pass, ...] = (
     fuse,
 )
 ON_A_GPU: tuple[Pass, ...] = (
+    keep_in_rows,  # iterations that run at one time share no stack
     guard_accesses,  # a device checks no index
     resolve_views,  # a kernel has no handles on parts of arrays
     scalar_arrays,  # sums and means that keep their axes
+    add_apart,  # so do those without axes
     gather,  # nobody adds to an element of another thread's, where that can be had
     fuse,
     offload,  # independent loops become kernels, and the host launches them
@@ -191,6 +195,8 @@ def generate(
 def passes_for(kind: str, options: Options) -> tuple[Pass, ...]:
     steps = PRIMAL if kind == "primal" else DERIVATIVE
     if options.target == "cuda":
+        if kind in ("forward", "pullback"):  # both halves have to agree, and each sees its own alone in the end
+            steps = tuple(step for each in steps for step in ((each, keep_in_rows) if each is keep else (each,)))
         steps = (*steps, *ON_A_GPU)
     elif options.parallel:
         steps = (*steps, parallelise)  # after prove_bounds: what fails ahead of a loop fails once

@@ -16,7 +16,6 @@ by it.  A loop that has to go in order, and has no kernel in it, is run by one t
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -72,7 +71,7 @@ from ..ir.walk import (
     written,
 )
 from ..rules.device import LIBRARY
-from .effects import effects, is_private
+from .effects import effects, is_private, is_set
 from .info import elementwise
 from .lengths import Lengths
 from .sharing import Shared, Sharing
@@ -117,6 +116,13 @@ def _refuse(function: Function) -> None:
 def _no_parallel_loop(function: Function) -> UnsupportedError:
     loops = [s for s in statements(function.body) if isinstance(s, (For, While))]
     span = next((loop.span for loop in loops if loop.span is not None), None)
+    keeping = any(isinstance(s, (Push, Pop)) for loop in loops if isinstance(loop, For) for s in statements(loop.body))
+    if keeping and function.info.kind in ("forward", "pullback"):
+        return UnsupportedError(
+            "on a GPU, vjp does not keep what iterations that run at one time leave in numbers of their own",
+            span=span,
+            help=("call backward or value_and_backward, which keep nothing from one call to the next",),
+        )
     return UnsupportedError(
         f"nothing in {function.name.removesuffix(f'_{function.info.kind}')} runs in parallel",
         span=span,
@@ -133,19 +139,29 @@ def _copies_as_loops(function: Function) -> Block:
     """Copies of arrays are loops over their elements."""
     names, lengths = function.info.names, Lengths(function)
 
-    def change(stmt: Stmt) -> tuple[Stmt, ...]:
+    def changed(block: Block, around: frozenset[str]) -> Block:
+        out: list[Stmt] = []
+        for stmt in block:
+            if blocks(stmt):
+                inner = around | {stmt.index.name} if isinstance(stmt, For) else around
+                out.append(with_blocks(stmt, tuple(changed(b, inner) for b in blocks(stmt))))
+            else:
+                out += copied(stmt, around)
+        return tuple(out)
+
+    def copied(stmt: Stmt, around: frozenset[str]) -> tuple[Stmt, ...]:
         if isinstance(stmt, CopyTo):
             target, source = stmt.target, stmt.source
             read = lambda indices: Load(source, indices, checked=False)
-            copy = elementwise(target, lengths.of(target), read, names, frozenset(), stmt.span)
+            copy = elementwise(target, lengths.of(target), read, names, around, stmt.span)
             return (_unchecked(copy),)
         if isinstance(stmt, Alloc) and stmt.fill is not None and not _is_zero(stmt.fill):
             fill = stmt.fill
-            filled = elementwise(stmt.array, stmt.dims, lambda indices: fill, names, frozenset(), stmt.span)
+            filled = elementwise(stmt.array, stmt.dims, lambda indices: fill, names, around, stmt.span)
             return replace(stmt, fill=None), _unchecked(filled)
         return (stmt,)
 
-    return rewrite_block(function.body, change)
+    return changed(function.body, frozenset())
 
 
 def _is_zero(fill: Expr) -> bool:
@@ -166,6 +182,7 @@ class _Kernels:
     def __init__(self, function: Function) -> None:
         self.name, self.names = function.name, function.info.names
         self.sharing = Sharing(function)
+        self.indices = frozenset(s.index.name for s in statements(function.body) if isinstance(s, For))
         self.moved: set[str] = set()
         self.count = 0
 
@@ -289,7 +306,7 @@ class _Kernels:
                     made: tuple[Stmt, ...] = (LocalArray(array),) if array.name in small else ()
                     if fill is None:
                         return made
-                    filled = elementwise(array, stmt.dims, lambda _: fill, self.names, frozenset())
+                    filled = elementwise(array, stmt.dims, lambda _: fill, self.names, self.indices)
                     return (*made, *_sequential(_unchecked(filled)))
                 case AddTo(target=Load(array=array, index=index), value=value) if array.name in colliding:
                     return (AtomicAdd(array, index, value, span=stmt.span),)
@@ -387,19 +404,18 @@ class _Residency:
                     self.device |= _sets(stmt)
         given = {param for param in function.params if isinstance(param, Var)}
         self.on_host: set[Var] = given & self.device  # the ones whose value the host knows at this point
-        self.expected = self.users(function)
-
-    def users(self, function: Function) -> dict[Var, int]:
-        """How many statements on the host's level mention each number."""
-        out: dict[Var, int] = {}
-        for stmt in self.host_statements(function.body):
-            is_one = isinstance(stmt, Kernel) or _is_of_numbers(stmt)
-            for var in _mentioned(stmt if is_one else _alone(stmt)):
-                out[var] = out.get(var, 0) + 1
+        self.results: set[Var] = set()
         for leaf in leaves(function.results):
-            for var in variables(leaf) if isinstance(leaf, Expr) else ():
-                out[var] = out.get(var, 0) + 1
-        return out
+            self.results |= variables(leaf) if isinstance(leaf, Expr) else set()
+
+    def is_dead(self, var: Var, later: tuple[Block, ...]) -> bool:
+        """Does nobody read what the number is now?"""
+        for block in later:
+            if not is_private(var, block):
+                return False
+            if is_set(var, block):
+                return True
+        return var not in self.results
 
     def host_statements(self, block: Block) -> Iterator[Stmt]:
         """Statements on the level of the host: what is inside of those that one thread runs is not looked at."""
@@ -420,27 +436,27 @@ class _Residency:
         return False
 
     def function(self) -> Function:
-        body = self.block(self.whole.body)
-        fetched: list[Stmt] = []
+        body = self.block(self.whole.body, ())
         for leaf in leaves(self.whole.results):
             if isinstance(leaf, Expr) and not isinstance(leaf, Var) and variables(leaf) & self.device:
                 raise AssertionError(f"a result is computed in the return: {leaf}")
         extra = dict(self.whole.info.extra)
         extra["on_device"] = frozenset(self.device - self.on_host)
-        return replace(self.whole, body=(*body, *fetched), info=replace(self.whole.info, extra=extra))
+        return replace(self.whole, body=body, info=replace(self.whole.info, extra=extra))
 
-    def block(self, block: Block) -> Block:
+    def block(self, block: Block, later: tuple[Block, ...]) -> Block:
+        """`later` is what runs after the block: the rest of the blocks around it, innermost first."""
         out: list[Stmt] = []
         alone: list[Stmt] = []  # for one thread, together
 
-        def flush() -> None:
+        def flush(position: int) -> None:
             if any(not isinstance(s, Comment) for s in alone):
-                out.extend(self.by_one_thread(tuple(alone)))
+                out.extend(self.by_one_thread(tuple(alone), (block[position:], *later)))
             else:
                 out.extend(alone)
             alone.clear()
 
-        for stmt in block:
+        for position, stmt in enumerate(block):
             if isinstance(stmt, Comment):
                 (alone if alone else out).append(stmt)
                 continue
@@ -453,12 +469,12 @@ class _Residency:
                     alone.append(stmt)
                 continue
             if _meet(alone, stmt) or not (_is_of_numbers(stmt) or _is_free(stmt)) or self.asks(stmt):
-                flush()
+                flush(position)
             if _is_of_numbers(stmt) or (_is_free(stmt) and not self.asks(stmt)):
                 out.append(stmt)
             else:
-                out.extend(self.on_the_host(stmt))
-        flush()
+                out.extend(self.on_the_host(stmt, (block[position + 1 :], *later)))
+        flush(len(block))
         return tuple(out)
 
     def lies(self, found: Iterable[Var]) -> set[Var]:
@@ -470,11 +486,11 @@ class _Residency:
 
     # ------------------------------------------------------------------------------------------------ one thread
 
-    def by_one_thread(self, stmts: Block) -> Block:
+    def by_one_thread(self, stmts: Block, later: tuple[Block, ...]) -> Block:
         sets = set().union(*map(_sets, stmts)) & self.device
-        counted = Counter(var for stmt in stmts for var in _mentioned(stmt))
-        needed = {var for var in counted if not is_private(var, stmts)}
-        lasting = {var for var in sets if var in needed or self.expected.get(var, 0) > counted[var]}
+        mentioned = set().union(*map(_mentioned, stmts))
+        needed = {var for var in mentioned if not is_private(var, stmts)}
+        lasting = {var for var in sets if not self.is_dead(var, later)}
         partly = {var for var in lasting if var not in _surely_set(stmts)} | (needed & sets)
         put = [Put(var) for var in sorted(partly & self.on_host, key=_by_name)]
         reads = self.lies(needed) | partly
@@ -491,7 +507,7 @@ class _Residency:
 
     # -------------------------------------------------------------------------------------------------- the host
 
-    def on_the_host(self, stmt: Stmt) -> Block:
+    def on_the_host(self, stmt: Stmt, later: tuple[Block, ...]) -> Block:
         if isinstance(stmt, Kernel):
             ahead, axes = self.known(stmt.axes, stmt.span)
             used = {v for v in set().union(*map(_mentioned, stmt.body)) if not is_private(v, stmt.body)}
@@ -503,19 +519,21 @@ class _Residency:
             ahead, alone = self.decided(stmt)
             self.on_host |= _own_sets(stmt) & self.device
             return (*ahead, alone)
-        put = self.put(_mentioned(stmt) & self.device & self.on_host)
+        passes = lambda var: is_private(var, (stmt,)) and self.is_dead(var, later)  # what it is now is of no interest
+        put = self.put(v for v in _mentioned(stmt) & self.device & self.on_host if not passes(v))
         ahead, alone = self.decided(_alone(stmt))
-        bodies = [self.inner(block) for block in inner]
+        behind = ((stmt,), *later) if isinstance(stmt, (For, While)) else later
+        bodies = [self.inner(block, behind) for block in inner]
         if isinstance(stmt, While):
             again, _ = self.decided(stmt, alone.condition)  # type: ignore[attr-defined]
             bodies = [(*bodies[0], *again)]
         return (*put, *ahead, with_blocks(alone, tuple(bodies)))
 
-    def inner(self, block: Block) -> Block:
+    def inner(self, block: Block, later: tuple[Block, ...]) -> Block:
         """A block that may run or not, or often: what it leaves lies where it lay before."""
         before = set(self.on_host)
-        out = self.block(block)
-        put = self.put(self.on_host - before)
+        out = self.block(block, later)
+        put = self.put(var for var in self.on_host - before if not self.is_dead(var, later))
         self.on_host = before
         return (*out, *put)
 
@@ -530,13 +548,14 @@ class _Residency:
         ahead: list[Stmt] = []
 
         def ask(expr: Expr) -> Expr:
+            if (isinstance(stmt, Pop) and expr == stmt.target) or (isinstance(stmt, While) and expr == stmt.trip):
+                return expr
             if not loads(expr):
                 ahead.extend(Fetch(var, span=stmt.span) for var in sorted(self.lies(variables(expr)), key=_by_name))
                 return expr
             var = known if isinstance(known, Var) else Var(self.names.fresh("decision"), expr.dtype)
             self.device.add(var)
-            self.expected[var] = 2
-            ahead.extend(self.by_one_thread((Assign(var, expr, span=stmt.span),)))
+            ahead.extend(self.by_one_thread((Assign(var, expr, span=stmt.span),), ((Assign(var, var),),)))
             ahead.append(Fetch(var, span=stmt.span))
             return var
 

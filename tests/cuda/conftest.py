@@ -1,4 +1,7 @@
-"""Tests that need a GPU, or Numba's simulator of one (NUMBA_ENABLE_CUDASIM=1, see tests/test_cuda.py): else there are none."""
+"""Tests that need a GPU, or Numba's simulator of one (NUMBA_ENABLE_CUDASIM=1): where there is neither, there are none.
+
+tests/test_cuda.py runs them in the simulator.
+"""
 
 from numba import cuda
 from numba.core import config

@@ -10,6 +10,7 @@ import pytest
 from support import assert_close, assert_same_kind, fresh, random_like, subject, unchanged
 
 from srcgrad import grad
+from srcgrad.errors import UnsupportedError
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 PROGRAMS: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = []
@@ -21,6 +22,9 @@ def real(*shape: int) -> np.ndarray:
 
 def signed(*shape: int) -> np.ndarray:
     return np.random.default_rng(7 * sum(shape) + 1).uniform(-1.0, 1.0, shape)
+
+
+NOT_SPLIT = "mandelbrot_like", "newton_in_each_thread"  # vjp would keep more than it knows ahead
 
 
 def program(*args: Any, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -61,6 +65,10 @@ def check(function: Callable[..., Any], given: tuple[Any, ...], options: dict[st
     assert unchanged(args, mine), "an argument was changed"
     assert_same_kind((value, cotangents), (want, wanted), "value and cotangents")
     assert_close((value, cotangents), (want, wanted), tolerance, "value and cotangents")
+    if function.__name__ in NOT_SPLIT:
+        with pytest.raises(UnsupportedError, match="vjp"):
+            f.vjp(*mine)
+        return
     value, pullback = f.vjp(*mine)
     assert_close(value, want, tolerance, "value from vjp")
     for _ in range(2):
@@ -210,13 +218,13 @@ def convolution(x, w):
     return out
 
 
-@program(real(12, 12) / 12 + 3 * np.eye(12), signed(12))
+@program(real(6, 6) / 6 + 3 * np.eye(6), signed(6))
 def conjugate_gradient(a, b):
     x = np.zeros(b.shape[0])
     r = b.copy()
     p = r.copy()
     rr = (r * r).sum()
-    while rr > 1e-16:
+    while rr > 1e-8:
         ap = (a * p).sum(axis=1)
         alpha = rr / (p * ap).sum()
         x = x + alpha * p
@@ -458,11 +466,27 @@ def number_that_both_have(x):
 
 
 @program(signed(9, 9))
-def in_place_by_halves(a):
+def in_place_by_rows(a):
     b = a.copy()
     for k in range(2):
-        b[k + 1 :] -= b[k + 1 :, k : k + 1] * b[k] * 0.3
+        for i in range(k + 1, 9):
+            b[i] -= b[i, k] * b[k] * 0.3
     return b
+
+
+@program(signed(4), signed(2, 4), np.arange(4))
+def copies_in_loops(x, a, k):
+    """Arrays that change places in loops: what copies them has indices of its own."""
+    for i in range(3, 0, -2):
+        for j in range(3, -1, -1):
+            z = np.exp(-np.square(a))
+            a, z = z, np.sin(a)
+            n = 0
+            while n < 2 and x[1] < 0.8:
+                n += 1
+                w = np.arctan(z * z + z) * x[i]
+                a, w = w, np.arctan(a[::-1]) + x[j]
+    return a
 
 
 @program(signed(18), signed(18))
