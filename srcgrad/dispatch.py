@@ -102,7 +102,7 @@ class Program:
 
     def dispatcher(self, kind: str, count: int, build: Callable[[tuple[Any, ...]], Any]) -> Call:
         if self.options.target == "cuda":
-            return cuda.Dispatcher(build, kind == "primal", self.options, self.cache)
+            return cuda.Dispatcher(build, kind, self.options, self.cache)
         if self.jit and not config.DISABLE_JIT:
             return cpu.Dispatcher(count, build, self.options, self.cache)
         return plain.Dispatcher(build)

@@ -39,10 +39,8 @@ def form(ptx: bool = False) -> Form:
 class Dispatcher:
     """A callable of leaves; `build(leaves)` says what to run for types not seen before."""
 
-    def __init__(
-        self, build: Callable[[tuple[Any, ...]], Any], writes_arguments: bool, options: Any, cache: bool
-    ) -> None:
-        self._build, self._writes_arguments = build, writes_arguments
+    def __init__(self, build: Callable[[tuple[Any, ...]], Any], kind: str, options: Any, cache: bool) -> None:
+        self._build, self._kind = build, kind
         self._options, self._cache = options, cache
         self._entries: dict[Any, Callable[..., Any]] = {}
 
@@ -54,7 +52,7 @@ class Dispatcher:
             if not hasattr(built, "text"):
                 return built(*values)
             require_device()
-            entry = self._entries[key] = Entry(built, self._writes_arguments, self._options, self._cache)
+            entry = self._entries[key] = Entry(built, self._kind, self._options, self._cache)
         return entry(*values)
 
 
@@ -84,12 +82,13 @@ def require_device() -> None:
 class Entry:
     """The entry of a generated module."""
 
-    def __init__(self, generated: Any, writes_arguments: bool, options: Any, cache: bool) -> None:
+    def __init__(self, generated: Any, kind: str, options: Any, cache: bool) -> None:
         module = load(generated, options, cache)
         self.host = getattr(module, generated.entry)
         self.results = generated.results
         self.kinds = [kind for kind in type_leaves(generated.results) if not isinstance(kind, StaticType)]
-        self.writes = generated.writes if writes_arguments else ()
+        self.writes = generated.writes if kind == "primal" else ()
+        self.is_forward = kind == "forward"
 
     def __call__(self, *values: Any) -> Any:
         from srcgrad.runtime.device import MoreRows, check_watched, running
@@ -107,7 +106,7 @@ class Entry:
             except MoreRows:
                 continue
         if stays:
-            return kept_on_device(self.results, iter(leaves))
+            return kept_on_device(self.results, iter(leaves), self.is_forward)
         for k in self.writes:
             values[k][...] = back(given[k], None)
         return rebuild(self.results, map(back, leaves, self.kinds))
@@ -211,13 +210,19 @@ def back(value: Any, kind: Any) -> Any:
     return array[0] if isinstance(kind, ScalarType) else array
 
 
-def kept_on_device(structure: Any, leaves: Iterator[Any]) -> Any:
-    """The result that flat leaves stand for, where it is: numbers are arrays without axes."""
+def kept_on_device(structure: Any, leaves: Iterator[Any], is_forward: bool = False, fetched: bool = False) -> Any:
+    """The result that flat leaves stand for, where it is: numbers are arrays without axes.
+
+    Numbers that a forward function keeps for its pullback (the second of its two results) are fetched.
+    """
     if isinstance(structure, TupleType):
-        parts = [kept_on_device(item, leaves) for item in structure.items]
+        own = [fetched or (is_forward and k == 1) for k in range(len(structure.items))]
+        parts = [kept_on_device(item, leaves, False, each) for item, each in zip(structure.items, own, strict=True)]
         return structure.kind(parts) if structure.kind in (tuple, list) else structure.kind(*parts)
     if isinstance(structure, ScalarType):
         value = next(leaves)
+        if fetched:
+            return structure.dtype.type(back(value, structure))
         return without_axes(value) if is_on_device(value) and value.ndim else value
     return next(leaves) if isinstance(structure, ArrayType) else getattr(structure, "value", None)
 

@@ -88,7 +88,8 @@ def offload(function: Function) -> Function:
     _refuse(function)
     kernels = _Kernels(function)
     body = kernels.without_moved(kernels.block(_copies_as_loops(function), ()))
-    if kernels.count == 0 and any(isinstance(s, (For, While)) for s in statements(body)):
+    whole = function.info.kind not in ("forward", "pullback")  # half of a function may well be in order
+    if whole and kernels.count == 0 and any(isinstance(s, (For, While)) for s in statements(body)):
         raise _no_parallel_loop(function)
     return _Residency(replace(function, body=body)).function()
 

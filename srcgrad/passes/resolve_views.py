@@ -18,6 +18,7 @@ from ..ir.nodes import (
     Array,
     Call,
     Const,
+    Dim,
     Expr,
     For,
     Function,
@@ -44,7 +45,7 @@ def resolve_views(function: Function) -> Function:
     views, lengths = _stable_views(function), Lengths(function)
 
     def resolved(stmt: Stmt) -> tuple[Stmt, ...]:
-        stmt = map_expressions(stmt, lambda expr: rewrite(expr, lambda e: _of_base(e, views, lengths)))
+        stmt = map_expressions(stmt, lambda expr: rewrite(expr, lambda e: _length(_of_base(e, views, lengths), views)))
         if isinstance(stmt, Store):
             place = _of_base(Load(stmt.array, stmt.index, stmt.checked, stmt.natural), views, lengths)
             assert isinstance(place, Load)
@@ -53,6 +54,22 @@ def resolve_views(function: Function) -> Function:
 
     function = replace(function, body=rewrite_block(function.body, resolved))
     return _without_unneeded(function)
+
+
+def _length(expr: Expr, views: dict[str, View]) -> Expr:
+    """The length of an axis of a view, by what the view was made with."""
+    while isinstance(expr, Dim) and expr.array in views:
+        view = views[expr.array]
+        match view.how:
+            case Subscript(items=items):
+                kept = [item for item in items if not isinstance(item, Pick)]
+                item = kept[expr.axis]
+                expr = item.length if isinstance(item, Run) else affine.ONE
+            case Transpose(order=order):
+                expr = view.base.dims[order[expr.axis]]
+            case Reshape(dims=dims):
+                expr = dims[expr.axis]
+    return expr
 
 
 def _without_unneeded(function: Function) -> Function:

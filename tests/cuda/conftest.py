@@ -1,7 +1,4 @@
-"""Tests that need a GPU, or Numba's simulator of one (NUMBA_ENABLE_CUDASIM=1): where there is neither, there are none.
-
-tests/test_cuda.py runs them in the simulator.
-"""
+"""Tests that need a GPU, or the simulator of one (NUMBA_ENABLE_CUDASIM=1, see tests/test_cuda.py): else none."""
 
 from numba import cuda
 from numba.core import config
