@@ -23,6 +23,7 @@ from ..ir.nodes import BOOL, INT64, Assign, Block, Call, Expr, For, Function, Lo
 from ..ir.walk import expressions, loads, statements
 from .gather import Gathering, Nest, Offset, all_of, gathered
 
+FEWEST = 4  # neighbours: what two or three add is passed on in registers
 DEAREST = 8  # additions: what is added again for every neighbour must be cheaper than what is gained
 
 
@@ -32,7 +33,9 @@ def gather_rows(function: Function) -> Function:
 
 def _along_rows(nest: Nest, found: Gathering) -> Block:
     """The loops over the elements, where neighbours of one row meet."""
-    if not _meet_in_a_row(found.offsets) or not all(map(_is_proved, statements(found.whole))):
+    if len(found.offsets) < FEWEST or not _meet_in_a_row(found.offsets):
+        return ()
+    if not all(map(_is_proved, statements(found.whole))):
         return ()
     row, low, high = nest.loops[-1], found.low[-1], found.high[-1]
     nearest = max(offset[-1] for offset in found.offsets)
