@@ -212,18 +212,18 @@ def _written_handles(block: Block) -> set[str]:
 
 
 @remembered
-def _names_in(value: Any) -> tuple[set[str], set[str]]:
+def _names_in(value: Expr | Array) -> tuple[set[str], set[str]]:
     """The names that are read, and which of them are arrays."""
     if isinstance(value, Array):
         return {value.name}, {value.name}
-    if isinstance(value, Expr):
-        arrays = {load.array.name for load in loads(value)}
-        lengths = {f"{node.array}.shape" for node in subexpressions(value) if isinstance(node, Dim)}
-        return {v.name for v in variables(value)} | arrays | lengths, arrays
-    return set(), set()
+    arrays = {load.array.name for load in loads(value)}
+    lengths = {f"{node.array}.shape" for node in subexpressions(value) if isinstance(node, Dim)}
+    return {v.name for v in variables(value)} | arrays | lengths, arrays
 
 
 def _names_read(value: Any, roots: dict[str, str]) -> set[str]:
+    if not isinstance(value, (Expr, Array)):
+        return set()
     names, arrays = _names_in(value)
     return names | {roots.get(name, name) for name in arrays}
 
@@ -233,7 +233,7 @@ def _reads(stmt: Stmt) -> tuple[set[str], set[str]]:
     """The names that a statement itself reads, and which of them are arrays."""
     found = [_names_in(value) for value in (*expressions(stmt), *arrays_read(stmt))]
     if isinstance(stmt, Print):
-        found += map(_names_in, stmt.parts)
+        found += (_names_in(part) for part in stmt.parts if isinstance(part, (Expr, Array)))
     names, arrays = (set[str]().union(*parts) for parts in zip(*found, strict=True)) if found else (set(), set())
     if isinstance(stmt, (Pop, Seal)):
         names.add(stmt.stack.name)
