@@ -51,6 +51,7 @@ from .passes.share import share
 from .passes.share_lookups import share_lookups
 from .passes.simplify import simplify
 from .passes.skip_zeros import skip_zeros
+from .passes.store_once import store_once
 from .passes.tidy import tidy
 
 Pass = Callable[[Function], Function]
@@ -103,7 +104,9 @@ ON_A_GPU: tuple[Pass, ...] = (
     scalar_arrays,  # sums and means that keep their axes
     add_apart,  # so do those without axes
     gather,  # nobody adds to an element of another thread's, where that can be had
+    first_touch,
     fuse,
+    store_once,  # an element that a thread changes again and again is a scalar in between
     offload,  # independent loops become kernels, and the host launches them
 )
 NEEDED = {"lower_arrays", "find_active", "reverse", "keep", "assemble", "tidy"}  # without keep, gradients go wrong
@@ -195,6 +198,7 @@ def generate(
 def passes_for(kind: str, options: Options) -> tuple[Pass, ...]:
     steps = PRIMAL if kind == "primal" else DERIVATIVE
     if options.target == "cuda":
+        steps = tuple(step for step in steps if step is not gather_rows)  # `gather` does it in one kernel
         if kind in ("forward", "pullback"):  # both halves have to agree, and each sees its own alone in the end
             steps = tuple(step for each in steps for step in ((each, keep_in_rows) if each is keep else (each,)))
         steps = (*steps, *ON_A_GPU)

@@ -139,7 +139,9 @@ def test_kernels_of_the_runtime_compile(monkeypatch):
     kernels.note_zeros(array(2, dtype=np.int32), stack)
     kernels.determinants(row, stack, pivots)
     kernels.logarithms_of_determinants(row, row, stack, pivots)
-    assert len(done) == 18
+    monkeypatch.setattr(kernels, "empty", lambda shape, dtype: array(*shape, dtype=dtype))
+    kernels.set_positions(array(7, dtype=np.int64), array(40, dtype=np.bool_))
+    assert len(done) == 21
 
 
 def test_only_a_function_for_a_gpu_has_ptx():
@@ -285,3 +287,53 @@ def test_importing_streams_does_not_import_cuda():
     code = "import sys, srcgrad.cuda; sys.exit('numba.cuda' in sys.modules)"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     assert subprocess.run([sys.executable, "-c", code], env=environment).returncode == 0
+
+
+# ----------------------------------------------------------------------------------------------------- what is stored
+
+
+def test_an_element_is_stored_once_and_memory_is_not_cleared_first():
+    def weighed(x, w):
+        return np.sum(np.tanh(x) * w + x * x * w)
+
+    def rough(u):
+        return np.sum((u[2:] - 2 * u[1:-1] + u[:-2]) ** 2)
+
+    for f, args, names in ((weighed, (np.ones(3), np.ones(3)), ("x_b", "w_b")), (rough, (np.ones(5),), ("u_b",))):
+        text = grad(f, target="cuda").source(*args)
+        assert "zeros(" not in text and "atomic" not in text
+        for name in names:
+            assert text.count(f"{name}[i]") == text.count(f"{name}[i] = ") == 1
+
+
+def test_what_is_read_in_between_is_the_number_that_was_stored():
+    from srcgrad.ir import affine
+    from srcgrad.ir.nodes import FLOAT64, INT64, AddTo, Alloc, Array, Assign, Dim, For, Load, Store, Var
+    from srcgrad.passes.store_once import _Stores
+
+    n, i, j, g = Dim("x", 0), Var("i", INT64), Var("j", INT64), Var("g", FLOAT64)
+    x, a, b = (Array(name, FLOAT64, (n,)) for name in "xab")
+    at = lambda array, index=i: Load(array, (index,), checked=False)
+    store = lambda array, value, index=i: Store(array, (index,), value, checked=False)
+
+    def after(*body):
+        from types import SimpleNamespace
+
+        names = SimpleNamespace(fresh=lambda name: name)
+        whole = (Alloc(a, (n,)), Alloc(b, (n,)), For(i, affine.ZERO, n, affine.ONE, body))
+        function = SimpleNamespace(body=whole, info=SimpleNamespace(names=names))
+        return _Stores(function).block(whole)[-1].body
+
+    now = Var("a_now", FLOAT64)
+    assert after(store(a, g), store(b, at(a)), AddTo(at(a), g)) == (
+        Assign(now, g), store(b, now), AddTo(now, g), store(a, now),
+    )  # fmt: skip
+    same = (
+        (store(a, g), store(b, at(a, j)), AddTo(at(a), g)),  # another element of the same memory is read in between
+        (store(a, g), Assign(i, j), AddTo(at(a), g)),  # the index changes
+        (AddTo(at(a), g), store(b, at(a)), AddTo(at(a), g)),  # the sum so far is read, and is not known
+        (store(x, g), AddTo(at(x), g)),  # an argument: somebody else may have a part of it
+        (store(a, g), store(a, g, j), AddTo(at(a), g)),  # perhaps the same element
+    )
+    for body in same:
+        assert after(*body) == body

@@ -200,13 +200,13 @@ def send(value: Any) -> Any:
 
 def back(value: Any, kind: Any) -> Any:
     """A result as NumPy has it."""
-    from srcgrad.runtime.device import running
+    from srcgrad.runtime.device import own, running
 
     if not is_on_device(value):
         return value
     if not value.size:
         return np.empty(value.shape, value.dtype)
-    array = value.copy_to_host(stream=running.stream)
+    array = own(value, False).copy_to_host(stream=running.stream)
     return array[0] if isinstance(kind, ScalarType) else array
 
 

@@ -26,7 +26,7 @@ from ..ir.nodes import (
     Var,
     View,
 )
-from ..ir.walk import expressions, statements, subexpressions, written
+from ..ir.walk import arrays_read, expressions, statements, subexpressions, written
 
 
 class Signatures:
@@ -36,7 +36,7 @@ class Signatures:
         self.known = {"status": _type_of(INT64, 1)}
         arrays = [param for param in program.params if isinstance(param, Array)]
         for stmt in statements(program.body):
-            arrays += (item for item in _written(stmt) if isinstance(item, Array))
+            arrays += (item for item in (*_written(stmt), *arrays_read(stmt)) if isinstance(item, Array))
         self.known |= {array.name: _type_of(array.dtype, array.ndim) for array in arrays}
         for stmt in statements(program.body):
             if isinstance(stmt, View):

@@ -24,6 +24,8 @@ from ..errors import UnsupportedError
 from ..ir import affine
 from ..ir.nodes import (
     BOOL,
+    COMPLEX64,
+    COMPLEX128,
     LANE,
     AddTo,
     Alloc,
@@ -80,6 +82,7 @@ IN_A_THREAD = (AddTo, Alloc, Assign, Comment, CopyTo, For, If, Pop, Push, Raise,
 OF_NUMBERS = (AddTo, Assign, Comment, For, If, Store, While)  # what one thread can do
 FIRST_LANE = Call("eq", (LANE, affine.ZERO), BOOL)  # one of those that run an iteration together
 WIDE_ROWS = 16  # iterations of a loop within a loop that are worth a warp
+COMPLEX = (COMPLEX64, COMPLEX128)
 LARGEST_LOCAL = 64  # elements of an array that a thread keeps to itself
 
 
@@ -108,10 +111,10 @@ def _refuse(function: Function) -> None:
             raise UnsupportedError(
                 f"{name} does not run on a GPU", span=span, help=("pass what it computes as an argument",)
             )
+        if isinstance(stmt, Library) and any(getattr(x, "dtype", None) in COMPLEX for x in (*stmt.outs, *stmt.args)):
+            raise UnsupportedError("complex numbers do not run on a GPU yet", span=span, help=('use target="cpu"',))
         if isinstance(stmt, Library) and stmt.routine not in LIBRARY:
             raise UnsupportedError(f"{stmt.routine} does not run on a GPU yet", span=span, help=('use target="cpu"',))
-        if isinstance(stmt, Library) and stmt.out.dtype.kind == "c":
-            raise UnsupportedError("complex numbers do not run on a GPU yet", span=span, help=('use target="cpu"',))
 
 
 def _no_parallel_loop(function: Function) -> UnsupportedError:

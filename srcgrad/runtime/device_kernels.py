@@ -9,7 +9,7 @@ import numpy as np
 from numba import cuda
 
 from srcgrad.runtime import device_math
-from srcgrad.runtime.device import MOST_BLOCKS, THREADS, cell, on_grid
+from srcgrad.runtime.device import MOST_BLOCKS, THREADS, cell, empty, on_grid
 
 
 def add_up(start: Any, parts: Any) -> Any:
@@ -63,6 +63,53 @@ def add_over_stretched(out: Any, array: Any) -> None:
     here = ", ".join(f"k{axis}" if along else f"i{axis}" for axis, along in enumerate(stretched))
     lines += ["    " * len(axes) + f"total += x[{here}]", "out[{i}] = total"]
     _launch(_by_elements(f"add_over_{text}", out.ndim, (), "\n".join(lines)), out, array)
+
+
+def set_positions(out: Any, mask: Any) -> None:
+    """out = the positions where the mask holds: pieces of it are counted, and each begins where those before it end."""
+    if not out.size:
+        return
+    places = empty((-(-mask.size // PIECE),), np.int64)
+    count = "total = 0\nfor k in range(i0 * piece, min((i0 + 1) * piece, x.size)):\n    total += x[k]\nout[i0] = total"
+    _launch(_by_elements("count", 1, ("piece",), count), places, mask, PIECE)
+    on_grid(_running_total(), 1, THREADS)(places)
+    note = (
+        "place = out[i0]\nfor k in range(i0 * piece, min((i0 + 1) * piece, x.size)):\n"
+        "    if x[k]:\n        positions[place] = k\n        place += 1"
+    )
+    _launch(_by_elements("note", 1, ("positions", "piece"), note), places, mask, out, PIECE)
+
+
+PIECE = 16  # elements of a mask for a thread
+
+
+@cache
+def _running_total() -> Any:
+    def running_total(values):
+        """Each value becomes the sum of those before it."""
+        shared = cuda.shared.array(THREADS, np.int64)
+        member = cuda.threadIdx.x
+        piece = (values.shape[0] + THREADS - 1) // THREADS
+        first, last = member * piece, min((member + 1) * piece, values.shape[0])
+        total = 0
+        for k in range(first, last):
+            total += values[k]
+        shared[member] = total
+        cuda.syncthreads()
+        if member == 0:
+            ahead = 0
+            for k in range(THREADS):
+                own = shared[k]
+                shared[k] = ahead
+                ahead += own
+        cuda.syncthreads()
+        ahead = shared[member]
+        for k in range(first, last):
+            own = values[k]
+            values[k] = ahead
+            ahead += own
+
+    return cuda.jit(running_total)
 
 
 def set_number(out: Any, value: Any) -> None:
@@ -184,5 +231,5 @@ def _by_elements(name: str, ndim: int, more: tuple[str, ...], body: str) -> Any:
 __all__ = [
     "add_over_stretched", "add_scaled", "add_symmetric_part", "add_triangle", "add_turned", "add_up", "copy_elements",
     "determinants", "keep_lower", "logarithms_of_determinants", "mirror_lower", "note_zeros", "set_identity",
-    "set_number", "set_range",
+    "set_number", "set_positions", "set_range",
 ]  # fmt: skip

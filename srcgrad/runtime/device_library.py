@@ -35,6 +35,7 @@ from srcgrad.runtime.device_kernels import (
     mirror_lower,
     note_zeros,
     set_identity,
+    set_positions,
 )
 from srcgrad.runtime.stacks import AXES
 
@@ -260,6 +261,15 @@ def _mirror(out: Any, a: Any) -> None:
 def _mirror_adjoint(a_b: Any, out_b: Any) -> None:
     add_symmetric_part(a_b, out_b)
 
+
+# ------------------------------------------------------------------------------------------------------------ masks
+
+
+def _find_nonzero(positions: Any, mask: Any) -> None:
+    set_positions(positions, reshaped(mask, (mask.size,)))
+
+
+ROUTINES["find_nonzero"] = _find_nonzero
 
 # ----------------------------------------------------------------------------------------------------- the simulator
 

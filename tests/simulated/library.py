@@ -256,6 +256,13 @@ def failures():
         assert np.isnan(a_b.copy_to_host()).all()
 
 
+def masks():
+    for shape in ((0,), (1,), (300,), (7, 40)):
+        for share in (0.0, 0.3, 1.0):
+            mask = random.uniform(size=shape) < share
+            same("find_nonzero", [np.zeros(mask.sum(), np.int64), mask], 1)
+
+
 assert set(LIBRARY) == set(device_library.ROUTINES)
 with np.errstate(all="ignore"):
     products()
@@ -263,3 +270,4 @@ with np.errstate(all="ignore"):
     solves()
     factors()
     failures()
+    masks()
