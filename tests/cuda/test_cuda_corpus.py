@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from corpus import FLOAT32, FLOAT64, PROGRAMS, Program
 from cuda_refused import REASONS, REFUSED
+from numba.core import config
 from support import PRIMAL_TOLERANCE, assert_close, assert_same_kind, fresh, random_like, subject, unchanged
 
 from srcgrad import grad
