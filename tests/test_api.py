@@ -68,10 +68,10 @@ def test_pickled_by_name():
     assert pickle.loads(pickle.dumps(decorated)) is decorated
 
 
-@pytest.mark.parametrize("options", [{"target": "cuda"}])
-def test_options_of_later_issues_say_so(options):
-    with pytest.raises(NotImplementedError, match=f"{next(iter(options))}.*not there yet"):
-        grad(square, **options)
+def test_target():
+    assert grad(square, target="cpu")(3.0) == 9.0
+    with pytest.raises(ValueError, match="(?s)target='abacus'.*cpu.*cuda"):
+        grad(square, target="abacus")
 
 
 @pytest.mark.parametrize("wrt", ["y", 1, -2, ("x", "y"), (), ("x", 0), 1.5, True])

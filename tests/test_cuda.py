@@ -19,8 +19,8 @@ SHARES = 4  # of the corpus, each in a process of its own
 
 PARTS = {
     **{f"corpus-{share}": (["test_cuda_corpus.py"], share, 80) for share in range(SHARES)},
-    "programs": (["test_cuda_programs.py", "test_cuda_errors.py"], 0, 40),
-    "generated": (["test_cuda_properties.py"], 0, 2),
+    "programs": (["test_cuda_programs.py"], 0, 50),
+    "generated": (["test_cuda_properties.py", "test_cuda_errors.py", "test_cuda_examples.py"], 0, 50),
 }
 
 
@@ -36,12 +36,12 @@ def test_in_the_simulator(part: str) -> None:
 
 def simulated(files: list[str], share: int) -> subprocess.CompletedProcess[str]:
     environment = {
-        **os.environ,
+        **{name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},
         "NUMBA_ENABLE_CUDASIM": "1",
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         "SRCGRAD_SHARE": f"{share}/{SHARES}",
     }
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=short"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short"]
     return subprocess.run(
         [*command, *(str(FOLDER / name) for name in files)],
         env=environment,

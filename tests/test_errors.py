@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numba import cuda
 from support import along, directional, fresh, inner, random_like, subject
 
 from srcgrad import grad
-from srcgrad.errors import RuntimeShapeError, SrcgradError, UnsupportedError
+from srcgrad.errors import DeviceError, RuntimeShapeError, SrcgradError, UnsupportedError
 
 
 def line_of(function: Callable[..., Any], text: str) -> tuple[int, str]:
@@ -598,13 +599,15 @@ def test_nothing_runs_before_the_refusal(capsys: pytest.CaptureFixture[str]) -> 
     assert not out.any()
 
 
-@pytest.mark.parametrize("options", [{"target": "cuda"}], ids=["cuda"])
-def test_what_comes_later_says_so(options: dict[str, Any]) -> None:
-    def f(x, n=2):
-        return x**n
-
-    with pytest.raises(NotImplementedError, match=next(iter(options))):
-        grad(f, **options).backward(0.5)
+def test_without_a_gpu() -> None:
+    """One error, before anything runs; the source is there all the same."""
+    f = grad(lambda x: (x * x).sum(), target="cuda")
+    assert "@kernel" in f.source(VECTOR)
+    if cuda.is_available():
+        return
+    for entry in (f, f.backward, f.value_and_backward, f.vjp):
+        with pytest.raises(DeviceError, match=r"(?s)needs an NVIDIA GPU and its driver.*target=\"cpu\".*f\.ptx"):
+            entry(VECTOR)
 
 
 def test_unknown_option() -> None:

@@ -233,7 +233,7 @@ def is_on_device(value: Any) -> bool:
 
 def refuse_mixed(found: Sequence[tuple[ArrayType, str]]) -> None:
     """Arrays of the host and of a device in one call: nobody could say where the results belong."""
-    places = {kind.on_device: name for kind, name in found}
+    places = {kind.on_device: name for kind, name in reversed(found)}
     if len(places) > 1:
         raise ArgumentError(
             f"argument {places[True]} lies on a GPU, and argument {places[False]} does not",

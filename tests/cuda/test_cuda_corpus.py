@@ -1,6 +1,7 @@
 """The corpus on a GPU, or in Numba's simulator of one: what jit=False gives, or a refusal that is in the table.
 
-SRCGRAD_SHARE="1/4" runs one case in four, for four processes.
+SRCGRAD_SHARE="1/4" runs one test in four, for four processes.  In the simulator, which takes its time, a part of the
+cases stands for all; SRCGRAD_CASES=all runs them all there too.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from corpus import FLOAT32, FLOAT64, PROGRAMS, Program
 from cuda_refused import REASONS, REFUSED
+from numba.core import config
 from support import PRIMAL_TOLERANCE, assert_close, assert_same_kind, fresh, random_like, subject, unchanged
 
 from srcgrad import grad
@@ -21,14 +23,18 @@ from srcgrad.errors import UnsupportedError
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 share, shares = map(int, os.environ.get("SRCGRAD_SHARE", "0/1").split("/"))
+everything = os.environ.get("SRCGRAD_CASES") == "all" or not config.ENABLE_CUDASIM
+
+CASES = [(program, position) for program in PROGRAMS for position in range(len(program.cases))]
+FIRST = [(program, position) for program, position in CASES if not position and program.name not in REFUSED]
+OTHERS = [case for case in CASES if case not in FIRST]
 
 
-def parameters(dtype: np.dtype, every: int = 1, first_case_only: bool = False) -> list[Any]:
+def some(cases: list[Any], every: int, dtype: np.dtype = FLOAT64) -> list[Any]:
     found = [
         pytest.param(program, position, dtype, id=f"{program.name}-{position}-{dtype}")
-        for program in PROGRAMS[::every]
-        for position, case in enumerate(program.cases[:1] if first_case_only else program.cases)
-        if dtype in case.dtypes
+        for program, position in cases[:: 1 if everything else every]
+        if dtype in program.cases[position].dtypes
     ]
     return found[share::shares]
 
@@ -62,17 +68,17 @@ class Trial:
         assert_close(got, want, self.tolerance, what)
 
 
-@pytest.mark.parametrize(("program", "position", "dtype"), parameters(FLOAT64) + parameters(FLOAT32, every=5))
+@pytest.mark.parametrize(("program", "position", "dtype"), some(FIRST, 1) + some(OTHERS, 6) + some(FIRST, 8, FLOAT32))
 def test_value_and_backward(program: Program, position: int, dtype: np.dtype) -> None:
     trial = Trial(program, position, dtype)
+    if program.name in REFUSED:
+        is_refused(trial)
+        return
     try:
         wanted = trial.call(trial.plain.value_and_backward)
     except Exception as error:
         with pytest.raises(type(error)):
             trial.call(trial.f.value_and_backward)
-        return
-    if program.name in REFUSED:
-        is_refused(trial)
         return
     value, cotangents = trial.call(trial.f.value_and_backward)
     trial.same(value, wanted[0], "value")
@@ -88,10 +94,8 @@ def is_refused(trial: Trial) -> None:
     assert Path(span.file).parent.name in ("corpus", "programs")
 
 
-@pytest.mark.parametrize(("program", "position", "dtype"), parameters(FLOAT64, every=4, first_case_only=True))
+@pytest.mark.parametrize(("program", "position", "dtype"), some(FIRST, 8))
 def test_call_and_vjp(program: Program, position: int, dtype: np.dtype) -> None:
-    if program.name in REFUSED:
-        pytest.skip("refused")
     trial = Trial(program, position, dtype)
     args, wanted = fresh(trial.args), fresh(trial.args)
     keywords = {name: fresh(value) for name, value in trial.keywords.items()}

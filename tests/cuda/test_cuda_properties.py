@@ -18,9 +18,9 @@ from support import assert_close, fresh, from_text, random_like, unchanged
 from srcgrad import grad
 from srcgrad.errors import UnsupportedError
 
-PROGRAMS = int(os.environ.get("SRCGRAD_PROGRAMS", "60"))
+PROGRAMS = int(os.environ.get("SRCGRAD_PROGRAMS", "30"))
 SEED = int(os.environ.get("SRCGRAD_SEED", "20240607"))
-PARTS = 2
+PARTS = 1
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 

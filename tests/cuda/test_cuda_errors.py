@@ -1,0 +1,210 @@
+"""What goes wrong on a GPU is said as on the CPU; arrays that lie on a device, and those that do not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import cuda
+
+from srcgrad import grad
+from srcgrad.errors import ArgumentError, SrcgradError, UnsupportedError
+
+X = np.linspace(0.1, 2.0, 20)
+
+
+def raised(f: Any, *args: Any, entry: str = "backward") -> Exception:
+    with pytest.raises(Exception) as caught:
+        getattr(f, entry)(*args)
+    return caught.value
+
+
+def alike(function: Any, *args: Any, entry: str = "backward") -> Exception:
+    """The error that a GPU reports, which is the one of plain Python."""
+    before = [np.copy(a) if isinstance(a, np.ndarray) else a for a in args]
+    got = raised(grad(function, target="cuda"), *args, entry=entry)
+    want = raised(grad(function, jit=False), *args, entry=entry)
+    assert isinstance(got, type(want)), (got, want)
+    assert all(np.array_equal(a, b) for a, b in zip(args, before, strict=True) if isinstance(a, np.ndarray))
+    return got
+
+
+def test_index_in_a_kernel():
+    def f(x, k):
+        return x[k] * 2.0
+
+    error = alike(f, X, np.array([0, 3, 20, 1]), np.ones(4))
+    assert isinstance(error, IndexError)
+    assert "20 is out of bounds for axis 0 with size 20" in str(error)
+    alike(f, X, np.array([0, -21, 2, 1]), np.ones(4))
+    np.testing.assert_array_equal(grad(f, target="cuda")(X, np.array([-20, -1])), 2 * X[[-20, -1]])
+
+
+def test_index_of_a_store_in_a_kernel():
+    def f(x, k):
+        out = np.zeros(4)
+        for i in range(len(x)):
+            out[k[i]] += x[i] ** 2
+        return out
+
+    assert isinstance(alike(f, X[:3], np.array([0, 4, 1]), np.ones(4)), IndexError)
+
+
+def test_index_of_a_row():
+    def f(x, k):
+        row = x[k]
+        return row * 2.0 + x[0]
+
+    assert isinstance(alike(f, X.reshape(4, 5), 4, np.ones(5)), IndexError)
+    assert isinstance(alike(f, X.reshape(4, 5), -5, np.ones(5)), IndexError)
+    np.testing.assert_array_equal(grad(f, target="cuda")(X.reshape(4, 5), -1), 2 * X[15:] + X[:5])
+
+
+def test_error_of_the_users_in_a_loop():
+    def f(x):
+        total = 0.0
+        for i in range(len(x)):
+            if x[i] > 1.5:
+                raise ValueError("too large")
+            total += x[i] ** 2
+        return total
+
+    error = alike(f, X)
+    assert isinstance(error, ValueError) and str(error).startswith("too large")
+    assert grad(f, target="cuda")(X / 2) == pytest.approx(np.sum(X**2) / 4)
+
+
+def test_lengths_that_do_not_fit():
+    assert isinstance(alike(lambda x, y: x * y, X, X[:3], X), ValueError)
+    assert isinstance(alike(lambda x: x * 2.0, X, np.ones(3)), ValueError)
+
+
+def test_nothing_in_parallel():
+    def f(x):
+        s = 0.0
+        for i in range(len(x)):
+            s = 0.5 * s * x[i] + 1.0
+        return s
+
+    error = raised(grad(f, target="cuda"), X)
+    assert isinstance(error, UnsupportedError)
+    assert error.message == "nothing in f runs in parallel"
+    assert "for i in range(len(x)):" in str(error) and "iterations do not read what others write" in str(error)
+
+
+def test_recursion():
+    def f(x, n):
+        return x if n == 0 else f(x * x, n - 1)
+
+    assert "recursive" in str(raised(grad(f, target="cuda"), X, 3, X))
+
+
+def test_function_that_devices_have_not():
+    error = raised(grad(lambda x: np.sort(x) * 2.0, target="cuda"), X, X)
+    assert isinstance(error, UnsupportedError) and "does not run on a GPU" in str(error)
+    assert error.span is not None
+
+
+def squares(x, w):
+    return x * x * w + x.sum()
+
+
+def test_arrays_that_lie_on_a_device_stay_there():
+    f, plain = grad(squares, target="cuda"), grad(squares, jit=False)
+    x, w, v = X, X[::-1].copy(), np.cos(X)
+    on_device = [cuda.to_device(a) for a in (x, w, v)]
+    y = f(*on_device[:2])
+    assert hasattr(y, "copy_to_host")
+    np.testing.assert_allclose(y.copy_to_host(), plain(x, w))
+    for got, want in zip(f.backward(*on_device), plain.backward(x, w, v), strict=True):
+        np.testing.assert_allclose(got.copy_to_host(), want)
+    y, pullback = f.vjp(*on_device[:2])
+    for _ in range(2):
+        for got, want in zip(pullback(on_device[2]), plain.backward(x, w, v), strict=True):
+            np.testing.assert_allclose(got.copy_to_host(), want)
+    for array, before in zip(on_device, (x, w, v), strict=True):
+        np.testing.assert_array_equal(array.copy_to_host(), before)
+
+
+def test_numbers_that_vjp_keeps_on_a_device():
+    def f(x):
+        s = x.sum()
+        return s * s * x
+
+    x = cuda.to_device(X)
+    y, pullback = grad(f, target="cuda").vjp(x)
+    want = grad(f, jit=False).backward(X, X)
+    np.testing.assert_allclose(pullback(cuda.to_device(X)).copy_to_host(), want)
+    np.testing.assert_allclose(grad(f, target="cuda").vjp(X)[1](X), want)
+
+
+def test_a_number_as_result_of_arrays_on_a_device():
+    f = grad(lambda x: (x * x).sum(), target="cuda")
+    x = cuda.to_device(X)
+    value, cotangent = f.value_and_backward(x)
+    assert value.ndim == 0 if hasattr(value, "ndim") else True
+    np.testing.assert_allclose(np.asarray(value.copy_to_host()), np.sum(X * X))
+    np.testing.assert_allclose(cotangent.copy_to_host(), 2 * X)
+
+
+def test_writes_to_arrays_on_a_device():
+    def f(u):
+        for i in range(1, len(u) - 1):
+            u[i] = u[i] * 2.0
+
+    u = cuda.to_device(X)
+    grad(f, target="cuda", outputs="u")(u)
+    want = X.copy()
+    want[1:-1] *= 2
+    np.testing.assert_array_equal(u.copy_to_host(), want)
+    got = grad(f, target="cuda", outputs="u").backward(u, cuda.to_device(X))
+    np.testing.assert_array_equal(got.copy_to_host(), want)
+    np.testing.assert_array_equal(u.copy_to_host(), want)  # backward writes to a copy
+
+
+def test_mixed_places():
+    error = raised(grad(squares, target="cuda"), cuda.to_device(X), X, X)
+    assert isinstance(error, ArgumentError)
+    assert "argument x lies on a GPU, and argument w does not" in str(error)
+    error = raised(grad(squares, target="cuda"), cuda.to_device(X), cuda.to_device(X), X)
+    assert "argument v does not" in str(error)
+
+
+def test_device_arrays_and_a_cpu_function():
+    for jit in (True, False):
+        error = raised(grad(squares, jit=jit), cuda.to_device(X), cuda.to_device(X), cuda.to_device(X))
+        assert isinstance(error, SrcgradError)
+        assert "lies on a GPU" in str(error) and '@grad(target="cuda")' in str(error)
+
+
+def test_one_call_after_another():
+    """More rows than at first, an error, and calls after it: each is a call of its own."""
+
+    def f(x, table, n):
+        out = np.zeros(len(x))
+        for i in range(len(x)):
+            y = x[i]
+            k = 0
+            while k < n + i:
+                y = np.sin(y) + 0.5 * y * table[k]
+                k += 1
+            out[i] = y
+        return out
+
+    g, plain = grad(f, target="cuda"), grad(f, jit=False)
+    table = np.ones(230)
+    for n in (3, 100, 200, 2, 400, 5):
+        if n == 400:
+            assert isinstance(raised(g, X, table, n, X), IndexError)
+            continue
+        for got, want in zip(g.backward(X, table, n, X), plain.backward(X, table, n, X), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-13)
+
+
+def test_two_runs_are_equal_to_the_last_bit():
+    f = grad(lambda x, w: ((x * w[:, None]).sum(axis=1) ** 2).sum(), target="cuda")
+    x, w = np.random.default_rng(0).normal(size=(7, 9)), np.linspace(1, 2, 7)
+    first, second = f.backward(x, w), f.backward(x, w)
+    for a, b in zip(first, second, strict=True):
+        assert np.array_equal(a, b)
