@@ -20,6 +20,7 @@ from .frontend.types import ValueType
 from .ir.check import check
 from .ir.nodes import Function
 from .ir.show import show
+from .passes.alternate import alternate
 from .passes.assemble import assemble
 from .passes.callees import everywhere
 from .passes.dead_stores import dead_stores
@@ -99,6 +100,7 @@ ON_A_GPU: tuple[Pass, ...] = (
     resolve_views,  # a kernel has no handles on parts of arrays
     scalar_arrays,  # sums and means that keep their axes
     gather,  # nobody adds to an element of another thread's, where that can be had
+    alternate,  # sweeps over a grid copy and clear nothing on the way
     fuse,
     offload,  # independent loops become kernels, and the host launches them
 )
