@@ -92,6 +92,8 @@ DERIVATIVE: tuple[Pass, ...] = (
     interchange,
     registers,  # elements that a loop adds to over and over are scalars in it
     prove_bounds,
+)
+ON_A_CPU: tuple[Pass, ...] = (
     gather_rows,  # neighbours in a row do not pass sums through memory
     fuse,
 )
@@ -99,13 +101,13 @@ ON_A_GPU: tuple[Pass, ...] = (
     guard_accesses,  # a device checks no index
     resolve_views,  # a kernel has no handles on parts of arrays
     scalar_arrays,  # sums and means that keep their axes
-    gather,  # nobody adds to an element of another thread's, where that can be had
+    gather,  # instead of gather_rows: nobody adds to an element of another thread's, where that can be had
     alternate,  # sweeps over a grid copy and clear nothing on the way
     fuse,
     offload,  # independent loops become kernels, and the host launches them
 )
 NEEDED = {"lower_arrays", "find_active", "reverse", "keep", "assemble", "tidy"}  # without keep, gradients go wrong
-OPTIONAL = {step.__name__ for step in (*PRIMAL, *DERIVATIVE)} - NEEDED  # without these they are right, and slower
+OPTIONAL = {step.__name__ for step in (*PRIMAL, *DERIVATIVE, *ON_A_CPU)} - NEEDED  # without these: right, and slower
 _left_out: set[str] = set()
 
 
@@ -193,9 +195,15 @@ def generate(
 def passes_for(kind: str, options: Options) -> tuple[Pass, ...]:
     steps = PRIMAL if kind == "primal" else DERIVATIVE
     if options.target == "cuda":
-        steps = (*steps, *ON_A_GPU)
-    elif options.parallel:
+        return _chosen((*steps, *ON_A_GPU))
+    if kind != "primal":
+        steps = (*steps, *ON_A_CPU)
+    if options.parallel:
         steps = (*steps, parallelise)  # after prove_bounds: what fails ahead of a loop fails once
+    return _chosen(steps)
+
+
+def _chosen(steps: tuple[Pass, ...]) -> tuple[Pass, ...]:
     return tuple(without_keep if s is keep and "keep" in _left_out else s for s in steps if _is_run(s))
 
 

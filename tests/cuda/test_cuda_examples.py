@@ -4,14 +4,8 @@ import runpy
 from pathlib import Path
 
 import pytest
-from numba import cuda
-from numba.core import config
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-
-pytestmark = pytest.mark.skipif(
-    not (config.ENABLE_CUDASIM or cuda.is_available()), reason="no GPU, and NUMBA_ENABLE_CUDASIM is not set"
-)
 
 
 def test_pendulums(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,14 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import cuda
-from numba.core import config
 
 from srcgrad import grad
-
-pytestmark = pytest.mark.skipif(
-    not (config.ENABLE_CUDASIM or cuda.is_available()), reason="no GPU, and NUMBA_ENABLE_CUDASIM is not set"
-)
 
 
 def in_place(u, rate, steps):
@@ -114,7 +108,7 @@ PROGRAMS = (in_place, one_step, one_sided, weighed, two_buffers, both_buffers, w
             plates, many_rods)  # fmt: skip
 
 
-@pytest.mark.parametrize("steps", [0, 1, 2, 5])
+@pytest.mark.parametrize("steps", [0, 3])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_sweeps_are_those_of_the_cpu(program: Callable[..., Any], steps: int) -> None:
     rng = np.random.default_rng(0)
