@@ -21,6 +21,7 @@ from .ir.check import check
 from .ir.nodes import Function
 from .ir.show import show
 from .passes.add_apart import add_apart
+from .passes.alternate import alternate
 from .passes.assemble import assemble
 from .passes.callees import everywhere
 from .passes.dead_stores import dead_stores
@@ -94,6 +95,8 @@ DERIVATIVE: tuple[Pass, ...] = (
     interchange,
     registers,  # elements that a loop adds to over and over are scalars in it
     prove_bounds,
+)
+ON_A_CPU: tuple[Pass, ...] = (
     gather_rows,  # neighbours in a row do not pass sums through memory
     fuse,
 )
@@ -103,14 +106,15 @@ ON_A_GPU: tuple[Pass, ...] = (
     resolve_views,  # a kernel has no handles on parts of arrays
     scalar_arrays,  # sums and means that keep their axes
     add_apart,  # so do those without axes
-    gather,  # nobody adds to an element of another thread's, where that can be had
+    gather,  # instead of gather_rows: nobody adds to an element of another thread's, where that can be had
+    alternate,  # sweeps over a grid copy and clear nothing on the way
     first_touch,
     fuse,
     store_once,  # an element that a thread changes again and again is a scalar in between
     offload,  # independent loops become kernels, and the host launches them
 )
 NEEDED = {"lower_arrays", "find_active", "reverse", "keep", "assemble", "tidy"}  # without keep, gradients go wrong
-OPTIONAL = {step.__name__ for step in (*PRIMAL, *DERIVATIVE)} - NEEDED  # without these they are right, and slower
+OPTIONAL = {step.__name__ for step in (*PRIMAL, *DERIVATIVE, *ON_A_CPU)} - NEEDED  # without these: right, and slower
 _left_out: set[str] = set()
 
 
@@ -198,12 +202,17 @@ def generate(
 def passes_for(kind: str, options: Options) -> tuple[Pass, ...]:
     steps = PRIMAL if kind == "primal" else DERIVATIVE
     if options.target == "cuda":
-        steps = tuple(step for step in steps if step is not gather_rows)  # `gather` does it in one kernel
         if kind in ("forward", "pullback"):  # both halves have to agree, and each sees its own alone in the end
             steps = tuple(step for each in steps for step in ((each, keep_in_rows) if each is keep else (each,)))
-        steps = (*steps, *ON_A_GPU)
-    elif options.parallel:
+        return _chosen((*steps, *ON_A_GPU))
+    if kind != "primal":
+        steps = (*steps, *ON_A_CPU)
+    if options.parallel:
         steps = (*steps, parallelise)  # after prove_bounds: what fails ahead of a loop fails once
+    return _chosen(steps)
+
+
+def _chosen(steps: tuple[Pass, ...]) -> tuple[Pass, ...]:
     return tuple(without_keep if s is keep and "keep" in _left_out else s for s in steps if _is_run(s))
 
 

@@ -26,7 +26,7 @@ from racing import pieces_at_once
 
 import srcgrad
 from srcgrad import grad
-from srcgrad.passes import parallelise
+from srcgrad.passes import sharing
 from srcgrad.runtime import threads
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -282,13 +282,13 @@ def test_small_programs_whose_pieces_take_turns(function, seed):
 )
 def test_a_race_would_show(monkeypatch, what, function):
     """With what keeps the pieces apart taken away, numbers must be wrong."""
-    sharing = parallelise._Splitter.memory
+    shared = sharing.Sharing.of
 
-    def careless(self: Any, loop: Any, inside: Any) -> Any:
-        memory = sharing(self, loop, inside)
-        return memory and replace(memory, **{what: 0 if what == "reach" else ()})
+    def careless(self: Any, loop: Any, later: Any) -> Any:
+        found = shared(self, loop, later)
+        return found and replace(found, **{what: 0 if what == "reach" else ()})
 
-    monkeypatch.setattr(parallelise._Splitter, "memory", careless)
+    monkeypatch.setattr(sharing.Sharing, "of", careless)
     with pytest.raises(AssertionError):
         for seed in range(50):
             assert_equal(*split_and_serial(function, seed), 1e-12)

@@ -6,20 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("numba.cuda")
-from numba import cuda
-from numba.core import config
-
 from benchmarks.contestants import disagreement
 from benchmarks.cuda import bars, measure, tables
 from benchmarks.cuda.program import RTOL, in_dtype
 from benchmarks.cuda.programs import PROGRAMS
 from benchmarks.programs.program import Size
 from srcgrad import grad
-
-pytestmark = pytest.mark.skipif(
-    not (config.ENABLE_CUDASIM or cuda.is_available()), reason="no GPU, and NUMBA_ENABLE_CUDASIM is not set"
-)
 
 
 def in_dtypes() -> list[tuple[str, str]]:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import runpy
 import sys
 from pathlib import Path
 from unittest import mock
 
+import pytest
+
 import srcgrad
 
-path = Path(__file__).parent.parent / "test_backward_examples.py"
+ROOT = Path(__file__).parent.parent.parent
+path = ROOT / "tests" / "test_backward_examples.py"
 specification = importlib.util.spec_from_file_location("backward_examples_on_a_gpu", path)
 assert specification and specification.loader
 module = importlib.util.module_from_spec(specification)
@@ -21,3 +25,8 @@ with mock.patch.object(srcgrad, "grad", decorator):
     specification.loader.exec_module(module)
 
 globals().update({name: value for name, value in vars(module).items() if name.startswith("test_")})
+
+
+def test_pendulums(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(ROOT / "examples" / "pendulums.py"), run_name="__main__")
+    assert "GPU" in capsys.readouterr().out

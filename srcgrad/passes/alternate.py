@@ -1,0 +1,361 @@
+"""A sweep over a grid on a GPU reads one array and writes another: nothing is copied or cleared on the way.
+
+    for i in range(n - 2):                       for p in range(n):
+        t_b[i] = u_b[i + 1]                          total = 0.0
+    for p in range(n):                               if p < n - 2:
+        total = 0.0                        →             total += w * u_b[p + 1]
+        if p < n - 2:                                …
+            total += w * t_b[p]                      u_b_next[p] = u_b[p] + total
+        …                                        u_b, u_b_next = u_b_next, u_b
+        u_b[p] += total
+
+    y_b = zeros(n)                               y_b = zeros(n)
+    for _ in range(steps):                       for _ in range(steps):
+        x_b, y_b = y_b, x_b                          x_b, y_b = y_b, x_b
+        for p in range(n):                 →         for p in range(n):
+            total = …  (of y_b)                          total = …  (of y_b)
+            x_b[p] += total                              if not 1 <= p < n - 1:
+        for i in range(1, n - 1):                            total += x_b[p]
+            y_b[i] = 0.0                                 x_b[p] = total
+                                                 for i in range(1, n - 1): y_b[i] = 0.0
+
+Both stand behind `gather`, which writes such loops over p.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ..ir import affine
+from ..ir.nodes import (
+    BOOL,
+    AddTo,
+    Alloc,
+    Array,
+    Assign,
+    Block,
+    Call,
+    Comment,
+    Const,
+    CopyTo,
+    Expr,
+    For,
+    Function,
+    If,
+    Load,
+    Stmt,
+    Store,
+    Swap,
+    Var,
+    While,
+    leaves,
+)
+from ..ir.walk import (
+    blocks,
+    loads,
+    map_expressions,
+    rewrite,
+    rewrite_block,
+    statements,
+    substitute,
+    variables,
+    with_blocks,
+    written,
+)
+from .effects import effects
+from .sharing import touched
+
+BY_ELEMENT = (AddTo, Alloc, Assign, CopyTo, For, If, Store, Swap, While)  # what may touch memory whose names change
+
+
+def alternate(function: Function) -> Function:
+    function = _ClearedLate(function).function()
+    return _Copied(function).function()
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Independent loops over all elements of an array, each of which gets its `total` added."""
+
+    loops: tuple[For, ...]
+    body: Block
+    add: AddTo
+
+    @property
+    def place(self) -> Load:
+        return self.add.target  # type: ignore[return-value]
+
+
+def _within(loops: tuple[For, ...], body: Block) -> Stmt:
+    for loop in reversed(loops):
+        body = (replace(loop, body=body),)
+    return body[0]
+
+
+def _is_parallel(stmt: Stmt) -> bool:
+    """Does it become a kernel?  In there names stay what they are."""
+    return isinstance(stmt, For) and not stmt.ordered
+
+
+def _nest(stmt: Stmt) -> tuple[tuple[For, ...], Block] | None:
+    """Independent loops, upwards by one, right within each other, and the body of the innermost."""
+    loops: list[For] = []
+    while isinstance(stmt, For) and not stmt.ordered and affine.same(stmt.step, affine.ONE):
+        loops.append(stmt)
+        inside = tuple(s for s in stmt.body if not isinstance(s, Comment))
+        if len(inside) != 1 or not isinstance(inside[0], For):
+            return tuple(loops), inside
+        stmt = inside[0]
+    return None
+
+
+def _sweep(stmt: Stmt) -> Sweep | None:
+    nest = _nest(stmt)
+    if nest is None or not nest[1] or not all(isinstance(s, (AddTo, Assign, If)) for s in statements(nest[1])):
+        return None
+    loops, (*ahead, add) = nest
+    if not isinstance(add, AddTo) or not isinstance(add.target, Load) or not isinstance(add.value, Var):
+        return None
+    array = add.target.array
+    covers = add.target.index == tuple(loop.index for loop in loops) and all(
+        affine.same(loop.start, affine.ZERO) and affine.same(loop.stop, dim)
+        for loop, dim in zip(loops, array.dims, strict=True)
+    )
+    stores = any(isinstance(s, AddTo) and isinstance(s.target, Load) for s in statements(tuple(ahead)))
+    if not covers or stores or any(array.name in touched(s) for s in statements(tuple(ahead))):
+        return None
+    return Sweep(loops, tuple(ahead), add)
+
+
+class _Memory:
+    """What is known of the arrays of a function."""
+
+    def __init__(self, function: Function) -> None:
+        self.whole, self.names = function, function.info.names
+        self.changing: set[Var] = set()
+        self.uses: dict[str, list[Stmt]] = {}
+        for stmt in statements(function.body):
+            target = written(stmt)
+            self.changing |= {v for v in (target if isinstance(target, tuple) else (target,)) if isinstance(v, Var)}
+            for name in touched(stmt):
+                self.uses.setdefault(name, []).append(stmt)
+        results = leaves(function.results)
+        self.outside = {p.name for p in function.params} | {r.name for r in results if isinstance(r, Array)}
+
+    def made(self, name: str) -> Alloc | None:
+        """What makes the memory, if that is one statement, and nobody has another handle on it."""
+        uses = self.uses.get(name, [])
+        found = [s for s in uses if isinstance(s, Alloc) and s.array.name == name]
+        is_plain = all(isinstance(s, BY_ELEMENT) for s in uses)
+        is_param = any(p.name == name for p in self.whole.params)
+        return found[0] if len(found) == 1 and is_plain and not is_param else None
+
+    def is_fixed(self, loops: tuple[For, ...]) -> bool:
+        """Are the ranges the same whenever the loops run?"""
+        bounds = [bound for loop in loops for bound in (loop.start, loop.stop)]
+        return not any(loads(bound) or variables(bound) & self.changing for bound in bounds)
+
+
+# ------------------------------------------------------------------------------------------------- cleared too early
+
+
+class _ClearedLate(_Memory):
+    """Memory that a loop clears for its next iteration is cleared there, by what adds to it first."""
+
+    def function(self) -> Function:
+        return replace(self.whole, body=self.block(self.whole.body))
+
+    def block(self, block: Block) -> Block:
+        out: list[Stmt] = []
+        for stmt in block:
+            if blocks(stmt) and not _is_parallel(stmt):
+                stmt = with_blocks(stmt, tuple(map(self.block, blocks(stmt))))
+            later = self.later(stmt, tuple(out)) if isinstance(stmt, For) else None
+            out += (stmt,) if later is None else later
+        return tuple(out)
+
+    def later(self, loop: For, before: Block) -> Block | None:
+        """The loop without the clearing, and the clearing, which is left for its end."""
+        swaps = [s for s in statements(loop.body) if isinstance(s, Swap)]
+        if len(swaps) != 1 or swaps[0] not in loop.body:
+            return None
+        (swap,) = swaps
+        for added, cleared in ((swap.left, swap.right), (swap.right, swap.left)):
+            if self.made(added.name) is not None and self.is_zero(cleared, before):
+                changed = self.changed(loop, swap, added.name, cleared.name)
+                if changed is not None:
+                    return changed
+        return None
+
+    def changed(self, loop: For, swap: Swap, added: str, cleared: str) -> Block | None:
+        body = list(loop.body)
+        exchanged = body.index(swap)
+        at = next((k for k in range(exchanged + 1, len(body)) if added in _names(body[k])), None)
+        sweep = None if at is None else _sweep(body[at])
+        if at is None or sweep is None or sweep.place.array.name != added:
+            return None
+        for k in range(at + 1, len(body)):
+            clearing = _clearing(body[k], cleared)
+            if clearing is None:
+                continue
+            loops, store, rest = clearing
+            seen = any(cleared in _names(s) for s in (*body[:exchanged], *body[k + 1 :]))  # as it is, not cleared
+            if seen or not self.is_fixed(loops):
+                return None
+            body[at] = _over_cleared(sweep, loops)
+            body[k : k + 1] = [_within(loops, rest)] if rest else []
+            return replace(loop, body=tuple(body)), _within(loops, (store,))
+        return None
+
+    def is_zero(self, array: Array, before: Block) -> bool:
+        """Is this memory as it was made, of zeros?"""
+        made = self.made(array.name)
+        if made is None or made not in before or not (isinstance(made.fill, Const) and not made.fill.value):
+            return False
+        since = before[before.index(made) + 1 :]
+        return not any(array.name in effects((s,)).names() for s in since)
+
+
+def _names(stmt: Stmt) -> set[str]:
+    return effects((stmt,)).names()
+
+
+def _clearing(stmt: Stmt, name: str) -> tuple[tuple[For, ...], Store, Block] | None:
+    """Loops that store zeros in a box of an array and look at it no more; the store, and what else they do."""
+    nest = _nest(stmt)
+    if nest is None or not all(isinstance(s, (AddTo, Assign, Store)) for s in nest[1]):
+        return None
+    loops, body = nest
+    stores = [s for s in body if isinstance(s, Store) and s.array.name == name]
+    if len(stores) != 1:
+        return None
+    (store,) = stores
+    is_zero = isinstance(store.value, Const) and not store.value.value
+    at = body.index(store)
+    if (
+        not is_zero
+        or store.index != tuple(loop.index for loop in loops)
+        or any(name in _names(s) for s in body[at + 1 :])
+    ):
+        return None
+    return loops, store, (*body[:at], *body[at + 1 :])
+
+
+def _over_cleared(sweep: Sweep, box: tuple[For, ...]) -> Stmt:
+    """The sweep, which assigns inside of the box, and adds around it."""
+    inside: Expr | None = None
+    for loop, cleared in zip(sweep.loops, box, strict=True):
+        if not affine.same(cleared.start, loop.start):
+            inside = _and(inside, Call("le", (cleared.start, loop.index), BOOL))
+        if not affine.same(cleared.stop, loop.stop):
+            inside = _and(inside, Call("lt", (loop.index, cleared.stop), BOOL))
+    total = sweep.add.value
+    assert isinstance(total, Var)
+    around = () if inside is None else (If(Call("not", (inside,), BOOL), (AddTo(total, sweep.place),)),)
+    return _within(sweep.loops, (*sweep.body, *around, _stored(sweep, sweep.place.array, total)))
+
+
+def _stored(sweep: Sweep, array: Array, value: Expr) -> Store:
+    place = sweep.place
+    return Store(array, place.index, value, checked=False, natural=place.natural, span=sweep.add.span)
+
+
+def _and(x: Expr | None, y: Expr) -> Expr:
+    return y if x is None else Call("and", (x, y), BOOL)
+
+
+# ------------------------------------------------------------------------------------------------------------ copied
+
+
+class _Copied(_Memory):
+    """A sweep that reads a copy of what it adds to reads that itself, and writes to other memory."""
+
+    def function(self) -> Function:
+        self.others: dict[str, Array] = {}
+        self.gone: set[str] = set()
+        body = self.block(self.whole.body)
+        return replace(self.whole, body=rewrite_block(body, self.allocated)) if self.others else self.whole
+
+    def allocated(self, stmt: Stmt) -> Block:
+        if isinstance(stmt, Alloc) and stmt.array.name in self.gone:
+            return ()
+        if isinstance(stmt, Alloc) and stmt.array.name in self.others:
+            return stmt, Alloc(self.others[stmt.array.name], stmt.dims, span=stmt.span)
+        return (stmt,)
+
+    def block(self, block: Block) -> Block:
+        out: list[Stmt] = []
+        for stmt in block:
+            if blocks(stmt) and not _is_parallel(stmt):
+                stmt = with_blocks(stmt, tuple(map(self.block, blocks(stmt))))
+            sweep = _sweep(stmt)
+            turned = self.turned(sweep, out) if sweep is not None else None
+            out += (stmt,) if turned is None else turned
+        return tuple(out)
+
+    def turned(self, sweep: Sweep, out: list[Stmt]) -> Block | None:
+        """What takes the place of the sweep, and of what is behind the copy in `out`, which goes."""
+        target = sweep.place.array
+        if self.made(target.name) is None:
+            return None
+        for k in reversed(range(len(out))):
+            seen = effects((out[k],))
+            nest = _nest(out[k])
+            copied = None if nest is None else self.copied(*nest, target)
+            if nest is not None and copied is not None:
+                return self.without_copy(nest[0], copied, nest[1], sweep, out, k)
+            if any(a.writes and a.array.name == target.name for a in seen.accesses) or target.name in seen.allocated:
+                return None
+        return None
+
+    def without_copy(
+        self, loops: tuple[For, ...], copied: Store, body: Block, sweep: Sweep, out: list[Stmt], at: int
+    ) -> Block | None:
+        name, target = copied.array.name, sweep.place.array
+        indices = [loop.index for loop in loops]
+
+        def read(expr: Expr) -> Expr:
+            if isinstance(expr, Load) and expr.array.name == name:
+                return _moved(copied.value, dict(zip(indices, expr.index, strict=True)))
+            return expr
+
+        readers = (*out[at + 1 :], _within(sweep.loops, sweep.body))
+        uses = sum(name in touched(s) for s in statements(readers))
+        *between, swept = rewrite_block(readers, lambda s: (map_expressions(s, lambda e: rewrite(e, read)),))
+        if len(self.uses[name]) != uses + 2 or any(name in touched(s) for s in statements((*between, swept))):
+            return None  # somebody else reads it, or asks how long it is
+        rest = tuple(s for s in body if s is not copied)
+        out[at:] = [*([_within(loops, rest)] if rest else []), *between]
+        self.gone.add(name)
+        if target.name not in self.others:
+            self.others[target.name] = Array(self.names.fresh(f"{target.name}_next"), target.dtype, target.dims)
+        other = self.others[target.name]
+        loops, body = _nest(swept) or ((), ())
+        stored = _stored(sweep, other, sweep.place + sweep.add.value)
+        return _within(loops, (*body, stored)), Swap(target, other)
+
+    def copied(self, loops: tuple[For, ...], body: Block, target: Array) -> Store | None:
+        """The store that copies elements of `target` to memory that is there for that alone."""
+        if not self.is_fixed(loops) or not all(isinstance(s, (AddTo, Assign, Store)) for s in body):
+            return None
+        indices = tuple(loop.index for loop in loops)
+        if any(a.writes and a.array.name == target.name for a in effects(body).accesses):
+            return None
+        for stmt in body:
+            is_copy = isinstance(stmt, Store) and isinstance(stmt.value, Load) and stmt.index == indices
+            if not is_copy or stmt.value.array.name != target.name or variables(stmt.value) - set(indices):  # type: ignore[attr-defined]
+                continue
+            made = self.made(stmt.array.name)  # type: ignore[attr-defined]
+            if made is not None and made.fill is None and stmt.array.name not in self.outside:  # type: ignore[attr-defined]
+                return stmt  # type: ignore[return-value]
+        return None
+
+
+def _moved(value: Expr, at: dict[Var, Expr]) -> Expr:
+    def normal(expr: Expr) -> Expr:
+        return replace(expr, index=tuple(map(affine.normal, expr.index))) if isinstance(expr, Load) else expr
+
+    return rewrite(substitute(value, at), normal)
+
+
+__all__ = ["alternate"]
