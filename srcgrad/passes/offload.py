@@ -40,6 +40,7 @@ from ..ir.nodes import (
     Fetch,
     For,
     Function,
+    Grow,
     If,
     Invoke,
     Kernel,
@@ -107,6 +108,14 @@ def _refuse(function: Function) -> None:
             name = stmt.function if isinstance(stmt, External) else stmt.routine.removeprefix("user.")
             raise UnsupportedError(
                 f"{name} does not run on a GPU", span=span, help=("pass what it computes as an argument",)
+            )
+        if isinstance(stmt, Grow):
+            raise UnsupportedError(
+                "a list that grows in a while loop does not run on a GPU", span=span, help=('use target="cpu"',)
+            )
+        if isinstance(stmt, Library) and stmt.draws:
+            raise UnsupportedError(
+                "random numbers are not drawn on a GPU", span=span, help=("draw them ahead of the call",)
             )
         if isinstance(stmt, Library) and stmt.routine not in LIBRARY:
             raise UnsupportedError(f"{stmt.routine} does not run on a GPU yet", span=span, help=('use target="cpu"',))
