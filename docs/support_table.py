@@ -157,7 +157,7 @@ def page() -> str:
             "",
             "## Attributes of arrays",
             "",
-            ", ".join(f"`x.{name}`" for name in _cases("calls.py", "attribute")) + ".",
+            ", ".join(f"`x.{name}`" for name in _cases("attributes.py", "attribute")) + ".",
             "",
             "## The language",
             "",

@@ -623,3 +623,18 @@ def test_not_a_function(thing: Any) -> None:
         return  # grad(None) is the decorator that is still waiting for its function
     with pytest.raises(TypeError):
         grad(thing)
+
+
+def test_lambdas_beside_each_other() -> None:
+    """Whatever the lines that Python has for a lambda: it is that one, or an error."""
+    a, b = 5.0, 7.0
+    for f, want in ((lambda x: 2.0 * x, 2.0), (lambda x: 3.0 * x, 3.0), (lambda x: np.sin(x), np.cos(1.0))):
+        assert grad(f, jit=False).backward(1.0) == want
+    fs = (lambda x: a * x, lambda x: b * x, lambda x: (lambda y: y * a)(x * x), lambda x: (lambda y: y * b)(x * x))
+    assert [grad(f, jit=False).backward(1.0) for f in fs] == [5.0, 7.0, 10.0, 14.0]
+    for f, want in (
+        (lambda x: 2.0 * x, 2.0), (lambda y: 3.0 * y, 3.0),
+        (lambda x: x * (1.0 +
+            x), 3.0),
+    ):  # fmt: skip
+        assert grad(f, jit=False).backward(1.0) == want

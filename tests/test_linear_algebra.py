@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.linalg
+from support import from_arrow
 
+import srcgrad
 from srcgrad import grad
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -134,3 +136,16 @@ def test_the_matrix_of_a_loop_is_not_kept() -> None:
     assert "(10, a.shape[1], a.shape[1])" not in plain(f).source(a, b)
     _, gradient = plain(f).backward(a, b, np.array([1.0, 0.0]))
     np.testing.assert_allclose(gradient, np.linalg.matrix_power(np.linalg.inv(a), 10)[0])
+
+
+def test_determinant_of_a_singular_complex_matrix() -> None:
+    f = grad(from_arrow("z -> np.linalg.det(z)"), jit=False)
+    z = np.outer([1.0, 2j], [0.5 - 1j, 3.0])
+    cofactors = np.array([[z[1, 1], -z[1, 0]], [-z[0, 1], z[0, 0]]])
+    np.testing.assert_allclose(f.backward(z, 1.0 + 0j), cofactors, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["slogdet", "qr", "svd", "pinv"])
+def test_not_yet_of_complex_matrices(name: str) -> None:
+    with pytest.raises(srcgrad.UnsupportedError, match=f"{name} of complex matrices is not supported yet"):
+        grad(from_arrow(f"z -> np.linalg.{name}(z)"), jit=False)(np.eye(2) * 1j)

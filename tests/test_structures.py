@@ -193,10 +193,13 @@ def test_what_a_decorator_does_counts() -> None:
 
 
 def grows_in_while(x):
-    ys = []
-    while len(ys) < 3:  # here
-        ys.append(x[0])
-    return sum(ys)
+    s = 0.0
+    for _ in range(2 * len(x)):
+        ys = []
+        while len(ys) < 3:  # here
+            ys.append(x[0])
+        s += sum(ys)
+    return s
 
 
 def list_of_unknown_length(x):
@@ -241,7 +244,7 @@ def changes_an_argument(x, d):
 @pytest.mark.parametrize(
     "function, text",
     [
-        (grows_in_while, "ys grows in a while loop"),
+        (grows_in_while, "ys grows in a while loop that is inside another loop"),
         (list_of_unknown_length, "a list whose length is only known at run time"),
         (list_of_mixed_shapes, "of one shape"),
         (item_written_later, "may or may not be the array that was written"),

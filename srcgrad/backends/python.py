@@ -29,6 +29,7 @@ from ..ir.nodes import (
     External,
     For,
     Function,
+    Grow,
     If,
     Library,
     Load,
@@ -221,6 +222,8 @@ def _statement(stmt: Stmt) -> list[ast.stmt]:
         case Library(routine=routine, args=args):
             outs = (named(out.name) for out in stmt.outs)
             return [ast.Expr(call_of(routine, *outs, *(operand(arg) for arg in args)))]
+        case Grow(array=array, rows=rows):
+            return [_assign(named(array.name), call_of("with_rows", named(array.name), operand(rows)))]
         case External(function=function, out=out, args=args):
             return [_assign(named(out.name), call_of(function, *(_printed(arg) for arg in args)))]
         case Raise():

@@ -154,6 +154,7 @@ class Builder:
         self.cut = True  # see `pipeline.Options`
         self.whole: dict[Expr, int] = {}  # lengths → what they are at least, if slices are not cut short
         self.conformed: dict[Any, Array] = {}  # operands conformed at the top level, until they are written
+        self.made_at_entry: set[str] = set()  # arrays that are made in the prologue
         self.random_states: dict[Any, Any] = {}  # generators of random numbers, from the entry on
         self.masks: dict[Any, Any] = {}  # positions where a mask holds, until anything is written
 
@@ -216,8 +217,8 @@ class Builder:
         self.masks.clear()
         self.common_lengths |= early
         self.conformed |= conformed
-        made = {source.state.name for source in self.random_states.values()}
-        self.names.taken |= {var.name for var in self.known_at_entry} | {array.name for array in views} | made
+        self.names.taken |= {var.name for var in self.known_at_entry} | {array.name for array in views}
+        self.names.taken |= self.made_at_entry
         self.pinned |= self.known_at_entry
         self.lower |= dict.fromkeys(self.known_at_entry, 0)
         self.roots |= {array.name: self.root(view.base) for array, view in views.items()}

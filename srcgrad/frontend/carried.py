@@ -264,7 +264,6 @@ def _try_loop(
     for identity, value in heads.items():
         growth = attempt.growth.get(identity)
         if growth is not None:
-            assert trips is not None
             exact = identity in steady and getattr(node, "stop_flag", None) is None
             value = lists.leave(interpreter, before[identity], value, growth, trips, exact)
         identities.change(interpreter, identity, value)
@@ -435,6 +434,7 @@ def _close(
     changed = {i for i, value in interpreter.list_heads[-1].items() if i not in heads and now.get(i, value) != value}
     if changed:
         raise lists.Changed(changed)
+    closed: dict[object, Any] = {}
     for identity, head in heads.items():
         end = now.get(identity, head)
         if end is head or end == head:
@@ -453,6 +453,7 @@ def _close(
                 scalars.append((head.length, end.length))
             else:
                 build.emit(AddTo(head.length, step))
+            closed[identity] = head
     for name in names:
         entry, end = entries[name], env.get(name, UNDEFINED)
         if getattr(entry, "identity", None) in heads:
@@ -474,6 +475,8 @@ def _close(
     left = {root: span for root, span in left.items() if root not in interpreter.stale_before[-1]}
     if left:
         raise Aliased(set(), left)
+    for identity, head in closed.items():
+        identities.change(interpreter, identity, head)
     for name in names:  # what the next iteration finds, for the test of a while loop
         if entries[name] is not UNDEFINED and not identities.is_list(entries[name]):
             env[name] = entries[name]

@@ -18,8 +18,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..errors import place as error_place
 from ..ir import affine
-from ..ir.nodes import INT64, Array, Assign, Axis, Call, Const, Expr, Load, Store, Var
+from ..ir.nodes import (
+    BOOL,
+    INT64,
+    Alloc,
+    Array,
+    Assign,
+    Axis,
+    Call,
+    Const,
+    Dim,
+    Expr,
+    Grow,
+    If,
+    Load,
+    Raise,
+    Store,
+    Var,
+)
 from ..ir.walk import statements, variables
 from . import binding, expressions, identities, operators
 from .aliases import note_twins
@@ -98,9 +116,12 @@ def insert(interpreter: Interpreter, owner: TupleValue | Items, place: Any, item
 
 def pop(interpreter: Interpreter, owner: TupleValue | Items, place: Any = None) -> Change:
     at = -1 if place is None else static_int(place)
-    if isinstance(owner, Items) and at == -1 and not owner.has_room:
+    if isinstance(owner, Items) and at == -1 and (owner.grows or not owner.has_room):
+        if not interpreter.build.is_at_least(owner.length, 1):
+            empty = Raise("BoundsError", "pop from an empty list" + error_place(interpreter.build.span))
+            interpreter.build.emit(If(Call("lt", (owner.length, affine.ONE), BOOL), (empty,)))
         last = affine.sub(owner.length, affine.ONE)
-        return item_at(interpreter, owner, last), replace(owner, length=last)
+        return binding.bind_item(interpreter, "t", item_at(interpreter, owner, last)), replace(owner, length=last)
     owner = _known(interpreter, owner, "pop")
     items = list(owner.items)
     if at is None or not -len(items) <= at < len(items):
@@ -227,6 +248,8 @@ def appended(interpreter: Interpreter, owner: Items, item: Any) -> Items:
     if owner.has_room:
         if row.dtype != rows.dtype or row.weak != owner.weak:
             raise Grows(owner.identity, row, None)
+        if owner.grows:
+            interpreter.build.emit(Grow(rows, affine.add(owner.length, affine.ONE)))
         put(interpreter, rows, owner.length, item)
     elif any(owner.identity in heads for heads in interpreter.list_heads[-1:]):
         raise Grows(owner.identity, row, affine.ONE)
@@ -268,6 +291,10 @@ def item_at(interpreter: Interpreter, value: Items, place: Expr) -> Any:
         return Scalar(Load(value.rows, (place,)), value.weak)
     place = interpreter.build.capture(place, "k")
     array = ArrayValue(row, Load(value.rows, (place, *(Axis(k) for k in range(len(row))))))
+    if value.inner is None and value.grows:  # its place may be taken by another item, and its memory by a longer one
+        own = interpreter.build.materialize(array, "item", copy=True)
+        interpreter.build.twin(own, value.rows)
+        return whole(own)
     if value.inner is None:
         return array
     if value.inner is Items:
@@ -383,14 +410,13 @@ def trips_of(rng: Range) -> Expr:
 def enter(interpreter: Interpreter, name: str, value: TupleValue | Items, growth: Growth, trips: Expr | None) -> Items:
     """The list at the head of a loop that makes it longer."""
     build = interpreter.build
-    if trips is None:
-        build.refuse(
-            f"{name} grows in a while loop, so its length is not known ahead of it",
-            "allocate an array that is long enough, and count",
-        )
     start = length_of(value)
+    grows = trips is None
     if isinstance(value, Items) and value.has_room:
-        rows = value.rows
+        rows, grows = value.rows, value.grows
+    elif trips is None:
+        start = build.capture(start, "n")
+        rows = _growing(interpreter, name, value, growth.row, start)
     else:
         start = build.capture(start, "n")
         capacity = affine.add(most_of(value), affine.mul(trips, growth.each))
@@ -398,7 +424,30 @@ def enter(interpreter: Interpreter, name: str, value: TupleValue | Items, growth
     counter = build.variable(f"{name}_length", start)
     build.mutable.add(counter)
     build.lower[counter] = 0
-    return Items(rows, counter, counter, growth.row.weak, growth.row.inner, value.identity, has_room=True)
+    return Items(rows, counter, counter, growth.row.weak, growth.row.inner, value.identity, has_room=True, grows=grows)
+
+
+ROWS = 16  # of a list that grows, to begin with
+
+
+def _growing(interpreter: Interpreter, name: str, value: TupleValue | Items, row: Row, start: Expr) -> Array:
+    """The items in memory that grows."""
+    build = interpreter.build
+    if interpreter.instance is not None or not build.is_top_level:
+        build.refuse(
+            f"{name} grows in a while loop that is inside another loop, or a branch",
+            "allocate an array that is long enough, and count",
+        )
+    fresh = build.names.fresh(name)
+    dims = tuple(build.pin(dim) for dim in row.dims)
+    rows = Array(fresh, row.dtype, (Dim(fresh, 0), *dims))
+    build.emit(Alloc(rows, (affine.integer(ROWS), *dims)))
+    build.contiguous.add(fresh)
+    build.roots[fresh] = fresh
+    if not isinstance(start, Const) or start.value > ROWS:
+        build.emit(Grow(rows, start))
+    fill(interpreter, rows, value)
+    return rows
 
 
 @dataclass(frozen=True)
@@ -419,8 +468,13 @@ def close(
     loop: Inside,
 ) -> None:
     """At the end of the body: how many items did the iteration add?  Raises `Grows` where more was learnt."""
+    if growth is not None and isinstance(end, Items) and end.grows:
+        return
     added = affine.sub(most_of(end), most_of(entry))
     each = _at_most(added, loop)
+    if loop.over is None:
+        row = common_row(interpreter, [*row_of_list(interpreter, entry), *row_of_list(interpreter, end)])
+        raise Grows(end.identity, row, affine.ONE)
     inside = {s.var for s in statements(tuple(interpreter.build.block)) if isinstance(s, Assign)} | {loop.index}
     if variables(each) & inside:
         interpreter.build.refuse(
@@ -456,10 +510,16 @@ def _at_most(count: Expr, loop: Inside) -> Expr:
     return out
 
 
-def leave(interpreter: Interpreter, before: Any, inside: Items, growth: Growth, trips: Expr, steady: bool) -> Items:
+def leave(
+    interpreter: Interpreter, before: Any, inside: Items, growth: Growth, trips: Expr | None, steady: bool
+) -> Items:
     """The list after the loop: `steady` if every iteration added as many items."""
     build = interpreter.build
     had_room = isinstance(before, Items) and before.has_room
+    if trips is None or inside.grows:
+        now = build.variable("n", inside.length)
+        build.lower[now] = 0
+        return replace(inside, length=now, most=now, has_room=had_room, grows=had_room)
     added = affine.mul(trips, growth.each)
     most = affine.add(most_of(before), added)
     length = affine.add(length_of(before), added)
@@ -500,4 +560,5 @@ def merge(
         length = same(interpreter, f"{name}_length", (x[0], lengths[0]), (y[0], lengths[1]))
         build.lower[length.expr] = 0
     most = affine.maximum(most_of(values[0]), most_of(values[1]))
-    return Items(rows, length.expr, most, row.weak, row.inner, values[0].identity, has_room)
+    grows = has_room and values[0].grows
+    return Items(rows, length.expr, most, row.weak, row.inner, values[0].identity, has_room, grows)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import dis
 import inspect
 import linecache
+import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any
 
 from ..errors import SourceError
@@ -84,26 +87,39 @@ def _lambda(function: Callable[..., Any], text: str, file: str, start: int) -> S
     code = function.__code__
     dedented = textwrap.dedent(text)
     column = len(text.split("\n")[0]) - len(dedented.split("\n")[0])
-    for candidate, shift in ((dedented, 0), ("(" + dedented.strip().rstrip(","), -1), (_from_lambda(dedented), None)):
-        try:
-            tree = ast.parse(candidate.strip() if shift is None else candidate)
-        except SyntaxError:
-            continue
-        found = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
-        alike = [n for n in found if [a.arg for a in n.args.args] == list(code.co_varnames[: code.co_argcount])]
-        same = [n for n in alike if _bytecode(n) == code.co_code] or alike
-        if len(same) == 1 or (same and len({ast.dump(n) for n in same}) == 1):
-            offset = column + (shift if shift is not None else max(dedented.find("lambda"), 0))
-            return Source(same[0], file, start, offset, "<lambda>")
+    found = _lambdas(dedented)
+    alike = [one for one in found if [a.arg for a in one[0].args.args] == list(code.co_varnames[: code.co_argcount])]
+    same = [one for one in alike if _compiled_like(one[0], code) == _signature(code)] or alike
+    if len(same) == 1 or (same and len({ast.dump(node) for node, _, _ in same}) == 1):
+        node, line, offset = same[0]
+        return Source(node, file, start + line, column + offset, "<lambda>")
     raise SourceError(
         f"the source of the lambda at line {code.co_firstlineno} of {file} can't be told from its neighbours",
         help=("write it as a `def`, or on a line of its own",),
     )
 
 
-def _from_lambda(text: str) -> str:
-    """From the word `lambda` on, cut where the brackets around it close."""
-    text = text[max(text.find("lambda"), 0) :]
+def _lambdas(text: str) -> list[tuple[ast.Lambda, int, int]]:
+    """Every lambda in these lines, with what its line and column numbers count from."""
+    for candidate, offset in ((text, 0), ("(" + text.strip().rstrip(","), -1)):
+        try:
+            tree = ast.parse(candidate)
+        except SyntaxError:
+            continue
+        return [(node, 0, offset) for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
+    out = []
+    for word in re.finditer(r"\blambda\b", text):
+        line, offset = text.count("\n", 0, word.start()), word.start() - (text.rfind("\n", 0, word.start()) + 1)
+        try:
+            tree = ast.parse(_until_closed(text[word.start() :]))
+        except SyntaxError:
+            continue
+        out.append((next(node for node in ast.walk(tree) if isinstance(node, ast.Lambda)), line, offset))
+    return out
+
+
+def _until_closed(text: str) -> str:
+    """Text that begins with a lambda, cut where the brackets around it close."""
     depth = 0
     for position, letter in enumerate(text):
         depth += letter in "([{"
@@ -113,6 +129,28 @@ def _from_lambda(text: str) -> str:
     return text
 
 
-def _bytecode(node: ast.Lambda) -> bytes:
-    module = compile(ast.fix_missing_locations(ast.Expression(node)), "<lambda>", "eval")
-    return next(c for c in module.co_consts if hasattr(c, "co_code")).co_code
+def _compiled_like(node: ast.Lambda, code: CodeType) -> Any:
+    """What identifies the code of a lambda that stands where this code stood: in functions that bind its free names."""
+    given = [ast.arg(name) for name in code.co_freevars]
+    arguments = ast.arguments(posonlyargs=[], args=given, kwonlyargs=[], kw_defaults=[], defaults=[])
+    around = ast.Expression(ast.Lambda(arguments, node))
+    module = compile(ast.fix_missing_locations(around), "<lambda>", "eval")
+    outer = next(c for c in module.co_consts if isinstance(c, CodeType))
+    return _signature(next(c for c in outer.co_consts if isinstance(c, CodeType)))
+
+
+def _signature(code: CodeType) -> Any:
+    """What two pieces of code have in common that do the same: Python has several instructions to call a method."""
+    steps = []
+    for step in dis.get_instructions(code):
+        value = step.argval
+        if isinstance(value, CodeType):
+            value = _signature(value)
+        elif step.opcode in dis.hasjrel or step.opcode in dis.hasjabs:
+            value = None
+        if step.opname not in ("CACHE", "EXTENDED_ARG", "NOP", "PRECALL", "PUSH_NULL"):
+            steps.append((SAME_STEPS.get(step.opname, step.opname), type(value), repr(value)))
+    return steps
+
+
+SAME_STEPS = {"LOAD_METHOD": "LOAD_ATTR", "CALL_METHOD": "CALL", "CALL_FUNCTION": "CALL"}

@@ -176,7 +176,8 @@ class TupleValue:
 class Items:
     """A list whose length is known at run time only: its items, all alike, are the first rows of an array.
 
-    `most`: a bound of the length.  `has_room`: the array has rows for all that is appended where this list is now.
+    `most`: a bound of the length.  `has_room`: the array has rows for all that is appended where this list is now;
+    or, where it `grows`, gets them then.
     `inner`: what the items are, if not numbers or arrays: tuples, lists, or lists of run-time length.
     """
 
@@ -187,6 +188,7 @@ class Items:
     inner: Any = None
     identity: object | None = None
     has_room: bool = False
+    grows: bool = False
 
 
 def new_list(items: Sequence[Any]) -> TupleValue:

@@ -288,6 +288,14 @@ class Alloc(Stmt):
 
 
 @dataclass(frozen=True)
+class Grow(Stmt):
+    """array has this many rows at least from here on; what is in it stays.  Its first length is read from itself."""
+
+    array: Array
+    rows: Expr
+
+
+@dataclass(frozen=True)
 class Subscript:
     """One item per axis of the base: `Pick` an index, or a `Run` of them; `NEW_AXIS` adds an axis of length 1."""
 

@@ -30,6 +30,7 @@ from .nodes import (
     For,
     ForEach,
     Function,
+    Grow,
     If,
     Invoke,
     Kernel,
@@ -127,6 +128,8 @@ def _lines(stmt: Stmt) -> list[Any]:
             return [f"if {text(condition)}:", then, *(["else:", orelse] if orelse else [])]
         case Library(routine=routine, args=args):
             return [f"{routine}({texts((*stmt.outs, *args))})"]
+        case Grow(array=array, rows=rows):
+            return [f"{array.name} with {text(rows)} rows"]
         case External(function=name, out=out, args=args):
             return [f"{out.name} = {name}({texts(args)})"]
         case Invoke(outs=outs, args=args, tapes=tapes):

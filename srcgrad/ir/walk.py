@@ -26,6 +26,7 @@ from .nodes import (
     Fetch,
     For,
     ForEach,
+    Grow,
     If,
     Invoke,
     Kernel,
@@ -299,7 +300,9 @@ def written(stmt: Stmt) -> Var | Array | tuple[Var | Array, ...] | None:
             return var
         case AddTo(target=target):
             return target if isinstance(target, Var) else target.array
-        case Store(array=array) | Alloc(array=array) | AtomicAdd(array=array) | LocalArray(array=array):
+        case Store(array=array) | Alloc(array=array) | Grow(array=array):
+            return array
+        case AtomicAdd(array=array) | LocalArray(array=array):
             return array
         case Kernel(sets=sets, sums=sums):
             return (*sets, *sums)
@@ -341,6 +344,8 @@ def arrays_read(stmt: Stmt) -> tuple[Array, ...]:
             ]
         case View(base=base):
             out.append(base)
+        case Grow(array=array):
+            out.append(array)
         case Push(value=Array() as array) | Unseal(array=array):
             out.append(array)
         case Print(parts=parts):

@@ -23,6 +23,7 @@ from ..ir.nodes import (
     Dim,
     Expr,
     Function,
+    Grow,
     If,
     Invoke,
     Load,
@@ -116,10 +117,11 @@ def _split(function: Function, forward: Block, sweep: Sweep) -> Function:
     sweep = replace(sweep, body=(*extra["seed_checks"], *sweep.body))
     sizes: dict[Dim, Var] = {}
     given = {p.name for p in (*extra["own"], *extra["captured_params"])}
+    lengths = given | {stmt.array.name for stmt in statements(forward) if isinstance(stmt, Grow)}
 
     def size(expr: Expr) -> Expr:
-        """The shape of an argument is handed on, not the argument."""
-        if isinstance(expr, Dim) and expr.array in given:
+        """The shape of an argument, or of a list that has grown, is handed on, not the argument."""
+        if isinstance(expr, Dim) and expr.array in lengths:
             if expr not in sizes:
                 sizes[expr] = Var(names.fresh(f"{expr.array}_n{expr.axis}"), INT64)
             return sizes[expr]

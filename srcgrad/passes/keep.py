@@ -437,10 +437,17 @@ class _Keep:
         dims_known = (
             shape is not None and all(self.forward.is_known_ahead(d, loops) for d in array.dims) if loops else True
         )
+        grows = array.name in self.forward.growing
+        if grows:
+            where.append(Assign(rows_now := Var(names.fresh(f"{array.name}_rows"), INT64), array.dims[0]))
+        if grows and loops:
+            self.keep_growing(array, rows_now, place, at, where, loops[0])
+            return self.kept_arrays[array, place]
         dims = tuple(self.read(d, at) for d in array.dims)
         if not loops:
-            kept = Array(names.fresh(f"{array.name}_kept"), array.dtype, array.dims)
-            where += [Alloc(kept, array.dims), CopyTo(kept, array)]
+            now = (rows_now, *array.dims[1:]) if grows else array.dims
+            kept = Array(names.fresh(f"{array.name}_kept"), array.dtype, now)
+            where += [Alloc(kept, now), CopyTo(kept, array)]
             self.kept_arrays[array, place] = kept
         elif shape is not None and dims_known:
             rows = Array(names.fresh(f"{array.name}_kept"), array.dtype, (*shape, *array.dims))
@@ -458,6 +465,21 @@ class _Keep:
             self.tops.setdefault(key, []).append(Pop(out, stack, dims))
             self.kept_arrays[array, place] = out
         return self.kept_arrays[array, place]
+
+    def keep_growing(
+        self, array: Array, rows: Var, place: Place, at: int, where: list[Stmt], loop: For | While
+    ) -> None:
+        """Keep a list that grows, and how long its memory is."""
+        names = self.info.names
+        stack, lengths = (
+            self.new_stack(f"{array.name}_{what}", dtype, loop.label)
+            for what, dtype in (("kept", array.dtype), ("lengths", INT64))
+        )
+        where += [Push(lengths, rows), Push(stack, array)]
+        dims = (rows, *(self.read(d, at) for d in array.dims[1:]))
+        out = Array(names.fresh(f"{array.name}_then"), array.dtype, dims)
+        self.tops.setdefault(place.block, []).extend([Pop(rows, lengths), Pop(out, stack, dims)])
+        self.kept_arrays[array, place] = out
 
     def give_rows(self, array: Array) -> None:
         """Memory that is made in every iteration is a row of its own in memory that is made once."""

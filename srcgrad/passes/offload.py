@@ -42,6 +42,7 @@ from ..ir.nodes import (
     Fetch,
     For,
     Function,
+    Grow,
     If,
     Invoke,
     Kernel,
@@ -113,6 +114,14 @@ def _refuse(function: Function) -> None:
             )
         if isinstance(stmt, Library) and any(getattr(x, "dtype", None) in COMPLEX for x in (*stmt.outs, *stmt.args)):
             raise UnsupportedError("complex numbers do not run on a GPU yet", span=span, help=('use target="cpu"',))
+        if isinstance(stmt, Grow):
+            raise UnsupportedError(
+                "a list that grows in a while loop does not run on a GPU", span=span, help=('use target="cpu"',)
+            )
+        if isinstance(stmt, Library) and stmt.draws:
+            raise UnsupportedError(
+                "random numbers are not drawn on a GPU", span=span, help=("draw them ahead of the call",)
+            )
         if isinstance(stmt, Library) and stmt.routine not in LIBRARY:
             raise UnsupportedError(f"{stmt.routine} does not run on a GPU yet", span=span, help=('use target="cpu"',))
 

@@ -34,6 +34,7 @@ from ..ir.nodes import (
     External,
     For,
     Function,
+    Grow,
     If,
     Invoke,
     Load,
@@ -194,6 +195,8 @@ class _Prover:
                     scope.values[var] = value
             case Alloc(array=array, dims=dims) | Pop(target=Array() as array, dims=dims):
                 scope.shapes[array.name] = dims
+            case Grow(array=array):
+                scope.shapes.pop(array.name, None)
             case Invoke(outs=outs):
                 scope.shapes |= {out.name: out.dims for out in outs if isinstance(out, Array)}
             case View(array=array, base=base, how=how):
@@ -453,7 +456,7 @@ def _arrays_made(stmt: Stmt) -> Iterator[str]:
     match stmt:
         case View(array=array):
             yield array.name
-        case Alloc(array=array) | OwnCopy(array=array) | Seal(array=array):
+        case Alloc(array=array) | OwnCopy(array=array) | Seal(array=array) | Grow(array=array):
             yield array.name
         case Pop(target=Array(name=name)) | External(out=Array(name=name)):
             yield name

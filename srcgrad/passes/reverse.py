@@ -30,6 +30,7 @@ from ..ir.nodes import (
     Const,
     CopyTo,
     Cotangent,
+    Dim,
     Expr,
     For,
     Function,
@@ -159,7 +160,10 @@ class _Reverse(Cotangents):
                 ):
                     if array.name in allocated:
                         continue
-                    old = tuple(self.old(dim, stmt.label) for dim in dims)
+                    old = tuple(
+                        own if own == Dim(array.name, k) else self.old(dim, stmt.label)  # where it grows: as it is now
+                        for k, (own, dim) in enumerate(zip(array.dims, dims, strict=True))
+                    )
                     out.append(Alloc(self.shadow(array), old, zero(array.dtype)))
                     allocated.add(array.name)
                 case Invoke(outs=outs):

@@ -29,6 +29,7 @@ from ..ir.nodes import (
     Expr,
     For,
     Function,
+    Grow,
     If,
     Invoke,
     Library,
@@ -201,7 +202,7 @@ def _without_dead(function: Function) -> Function:
 def _written_handles(block: Block) -> set[str]:
     out = set()
     for stmt in statements(block):
-        if isinstance(stmt, (AddTo, Store, CopyTo, Library, Swap, Invoke)):
+        if isinstance(stmt, (AddTo, Store, CopyTo, Grow, Library, Swap, Invoke)):
             target = written(stmt)
             out |= {t.name for t in (target if isinstance(target, tuple) else (target,)) if isinstance(t, Array)}
         elif isinstance(stmt, View):

@@ -22,6 +22,7 @@ from ..ir.nodes import (
     Const,
     Expr,
     For,
+    Grow,
     If,
     Invoke,
     Load,
@@ -69,6 +70,7 @@ class Forward:
         self.writers: dict[str, list[Stmt]] = {}
         self.allocs: dict[str, list[Stmt]] = {}
         self.changed: dict[int, frozenset[str]] = {}
+        self.growing: set[str] = set()  # lists whose memory grows
         self.assigned: dict[Expr, list[Assign]] = {}
         self._index(body, ROOT)
         self._valid: dict[Any, bool] = {}
@@ -87,7 +89,9 @@ class Forward:
             names = set()
             target = written(stmt)
             for item in target if isinstance(target, tuple) else (target,):
-                if isinstance(item, Array):
+                if isinstance(stmt, Grow):
+                    self.growing.add(stmt.array.name)  # what is in it stays
+                elif isinstance(item, Array):
                     names.add(self.roots.get(item.name, item.name))
                     is_new = isinstance(stmt, Alloc) or (isinstance(stmt, Invoke) and item in stmt.outs)
                     kind = self.allocs if is_new else self.writers

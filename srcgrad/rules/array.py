@@ -95,7 +95,7 @@ ADJOINTS_OF_STEADY_MATRICES = {
 }
 
 # What a routine takes and makes: lengths by name, as in NumPy's generalized ufuncs; p is the least of m and n.
-# What stands after the bar is for the adjoint alone; "i" is made of integers.
+# What stands after the bar is for the adjoint alone; "i" is made of integers, "r" of real numbers.
 SIGNATURES = {
     "solve": "(n,n),(n,k)->(n,k)|(n,n),(n)i",
     "solve_triangular": "(n,n),(n,k)->(n,k)",
@@ -107,7 +107,7 @@ SIGNATURES = {
     "mirror": "(n,n)->(n,n)",
     "qr": "(m,n)->(m,p),(p,n)",
     "lu_factor": "(n,n)->(n,n),(n)i",
-    "eigh": "(n,n)->(n),(n,n)",
+    "eigh": "(n,n)->(n)r,(n,n)",
     "svd": "(m,n)->(m,p),(p),(p,n)",
     "expm": "(n,n)->(n,n)",
 }

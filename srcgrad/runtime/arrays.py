@@ -105,6 +105,16 @@ def _absorb(x_b, out_b):
     return _made("absorb", f"def absorb(x_b, out_b):\n    if x_b.shape != out_b.shape:\n{body}\n")
 
 
+@register_jitable
+def with_rows(array: Any, rows: Any) -> Any:
+    """The array, or where it has fewer rows than this, a longer one that begins with it."""
+    if rows <= array.shape[0]:
+        return array
+    out = np.empty((max(rows, 2 * array.shape[0]),) + array.shape[1:], array.dtype)
+    out[: array.shape[0]] = array
+    return out
+
+
 def push(buffer: Any, top: Any, *values: Any) -> Any:
     """Keep values; the new top.  (How it is compiled is in `lent`.)"""
     end = top + len(values)
@@ -136,4 +146,5 @@ __all__ = [
     "push",
     "push_array",
     "trip_count",
+    "with_rows",
 ]

@@ -12,6 +12,7 @@ from numba.extending import register_jitable
 
 from srcgrad.runtime.lapack import (
     add_to,
+    conjugated,
     copy_to,
     factorise,
     product,
@@ -34,7 +35,7 @@ def cholesky(out: Any, a: Any) -> None:
 
 @on_stacks("MMM")
 def cholesky_adjoint(a_b: Any, out: Any, out_b: Any) -> None:
-    """The symmetric part of inv(L).T @ Phi(L.T @ L_b) @ inv(L); Phi: the lower triangle, its diagonal halved"""
+    """The Hermitian part of inv(L).T @ Phi(L.T @ L_b) @ inv(L).conj(); Phi: the lower triangle, its diagonal halved"""
     if out.size:
         middle = product(out, _lower(out_b), True, False)
         for i in range(middle.shape[0]):
@@ -42,8 +43,8 @@ def cholesky_adjoint(a_b: Any, out: Any, out_b: Any) -> None:
         middle = _lower(middle)
         solve_triangle(middle, out, True, True, False)
         middle = turned(middle)
-        solve_triangle(middle, out, True, True, False)
-        _add_symmetric_part(a_b, middle)
+        solve_triangle(middle, conjugated(out), True, True, False)
+        _add_hermitian_part(a_b, turned(middle))
 
 
 @register_jitable
@@ -66,24 +67,25 @@ def _upper(x: Any, columns: Any) -> Any:
 
 
 @register_jitable
-def _add_symmetric_part(a_b: Any, x: Any) -> None:
+def _add_hermitian_part(a_b: Any, x: Any) -> None:
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
-            a_b[i, j] += (x[i, j] + x[j, i]) / 2
+            a_b[i, j] += (x[i, j] + conjugated(x[j, i])) / 2
 
 
 @on_stacks("MM")
 def mirror(out: Any, a: Any) -> None:
-    """The symmetric matrix with the lower triangle of `a`"""
+    """The Hermitian matrix with the lower triangle of `a`"""
     for i in range(a.shape[0]):
-        for j in range(i + 1):
+        for j in range(i):
             out[i, j] = a[i, j]
-            out[j, i] = a[i, j]
+            out[j, i] = conjugated(a[i, j])
+        out[i, i] = a[i, i].real
 
 
 @on_stacks("MM")
 def mirror_adjoint(a_b: Any, out_b: Any) -> None:
-    _add_symmetric_part(a_b, out_b)
+    _add_hermitian_part(a_b, out_b)
 
 
 @on_stacks("MMM")
@@ -192,33 +194,33 @@ def eigh(w: Any, v: Any, a: Any) -> None:
 
 @on_stacks("MMV")
 def eigenvalues_adjoint(a_b: Any, v: Any, w_b: Any) -> None:
-    add_to(a_b, product(times_columns(v, w_b), v, False, True), 1.0)
+    add_to(a_b, product(times_columns(conjugated(v), w_b), v, False, True), 1.0)
 
 
 @on_stacks("MVMM")
 def eigenvectors_adjoint(a_b: Any, w: Any, v: Any, v_b: Any) -> None:
     middle = product(v, v_b, True, False)
     _over_gaps(middle, w, False)
-    add_to(a_b, product(product(v, middle, False, False), v, False, True), 0.5)
+    add_to(a_b, product(product(conjugated(v), middle, False, False), v, False, True), 0.5)
 
 
 @register_jitable
 def _over_gaps(x: Any, s: Any, squared: Any) -> None:
-    """x = (x - x.T) / the gaps between s (or s * s); 0 where nothing comes in.
+    """x = (x - x.T.conj()) / the gaps between s (or s * s); 0 where nothing comes in.
 
     Vectors that share one value have no derivative: what comes in there is divided by 0.
     """
     for i in range(x.shape[0]):
         x[i, i] = 0
         for j in range(i):
-            above, below = x[j, i], x[i, j]
+            above, below = conjugated(x[j, i]), x[i, j]
             if above != 0 or below != 0:
                 gap = s[j] - s[i]
                 if squared:
                     gap *= s[j] + s[i]
                 share = np.divide(below - above, gap)
                 x[i, j] = share
-                x[j, i] = share
+                x[j, i] = conjugated(share)
 
 
 @on_stacks("MVMM")

@@ -14,7 +14,7 @@ from numba import types
 from numba.extending import get_cython_function_address, overload, register_jitable
 from scipy.linalg import get_blas_funcs, get_lapack_funcs
 
-LETTERS = {types.float32: "s", types.float64: "d"}
+LETTERS = {types.float32: "s", types.float64: "d", types.complex64: "c", types.complex128: "z"}
 
 
 def _external(module: str, routine: str, letter: str, count: int) -> Any:
@@ -92,6 +92,18 @@ def _product(x, y, turn_x, turn_y):  # no types: Numba compares signatures
         return out
 
     return product
+
+
+def conjugated(x: Any) -> Any:
+    """np.conj(x); of a real array, itself"""
+    return np.conj(x) if np.iscomplexobj(x) else x
+
+
+@overload(conjugated)
+def _conjugated(x):
+    if isinstance(x.dtype if isinstance(x, types.Array) else x, types.Complex):
+        return lambda x: np.conj(x)
+    return lambda x: x
 
 
 @register_jitable

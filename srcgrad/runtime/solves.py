@@ -12,6 +12,7 @@ from numba.extending import register_jitable
 
 from srcgrad.runtime.lapack import (
     add_to,
+    conjugated,
     copy_to,
     factorise,
     product,
@@ -170,10 +171,10 @@ def _cofactors(a: Any) -> Any:
         for j in range(s.size):
             if i != j:
                 products[i] *= s[j]
-    orientation = np.round(np.linalg.det(u) * np.linalg.det(vt))
-    scaled = times_columns(np.ascontiguousarray(u), products)
+    orientation = np.linalg.det(u) * np.linalg.det(vt)  # of absolute value 1
+    scaled = times_columns(np.ascontiguousarray(conjugated(u)), products)
     add_to(scaled, scaled, orientation - 1)
-    return product(scaled, np.ascontiguousarray(vt), False, False)
+    return product(scaled, np.ascontiguousarray(conjugated(vt)), False, False)
 
 
 @on_stacks("MM_")

@@ -1,6 +1,6 @@
 """Solves, determinants, factorisations, eigenvalues and singular values."""
 
-from corpus.registry import real
+from corpus.registry import complexes, real
 
 from .registry import call
 
@@ -27,6 +27,19 @@ CALLS = [
     call("np.linalg.slogdet(x)", x=real(3, 3), compiled=True),
     call("sign, logdet = np.linalg.slogdet(x)\ny = sign * np.exp(logdet)", x=real(3, 3)),
     call("np.linalg.slogdet(x).logabsdet", x=real(2, 3, 3)),
+    call("np.linalg.solve(z, y)", z=complexes(3, 3), y=complexes(3, 2)),
+    call("np.linalg.solve(z, y)", z=complexes(2, 3, 3), y=real(3)),
+    call("np.linalg.solve(x + 3 * np.eye(3), z)", x=real(3, 3), z=complexes(3)),
+    call("np.linalg.inv(z)", z=complexes(2, 3, 3), compiled=True),
+    call("np.linalg.matrix_power(z, -2)", z=complexes(3, 3)),
+    call("np.linalg.det(z)", z=complexes(3, 3)),
+    call("np.linalg.det(np.outer(z, [1, 2j]) + np.outer([0, 1], y))", z=complexes(2), y=real(2)),
+    call("np.linalg.cholesky(z @ z.conj().T + 3 * np.eye(3))", z=complexes(3, 3), compiled=True),
+    call("np.linalg.cholesky(z @ z.conj().T + 3 * np.eye(3), upper=True)", z=complexes(3, 3)),
+    call("np.linalg.eigvalsh(z + z.conj().T)", z=complexes(3, 3)),
+    call("np.linalg.eigvalsh(z + z.conj().swapaxes(1, 2), UPLO='U')", z=complexes(2, 3, 3)),
+    call(f"w, v = np.linalg.eigh(z + z.conj().T + 9 * {SPREAD})\ny = (v * np.sin(w)) @ v.conj().T", z=complexes(3, 3)),
+    call("np.abs(np.linalg.eigh(z + z.conj().T, 'U').eigenvectors)", z=complexes(3, 3)),
     call("np.linalg.pinv(x)", x=real(4, 3), compiled=True),
     call("np.linalg.pinv(x, 1e-10)", x=real(2, 3)),
     call("np.linalg.pinv(x + x.T, hermitian=True)", x=real(3, 3)),

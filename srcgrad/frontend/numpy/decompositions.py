@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...ir import affine
-from ...ir.nodes import FLOAT64, INT64, Call, Expr, Library, Load
+from ...ir.nodes import FLOAT64, INT64, Call, Expr, Library, Load, part_of
 from ...rules.array import SIGNATURES
 from ...rules.compositions.registry import library
 from ..arithmetic import cast_value, common_dims, element_under
@@ -22,10 +22,13 @@ from .table import as_array, rule
 PIVOTS = np.dtype(np.intc)
 
 
-def _parts(text: str) -> list[tuple[tuple[str, ...], bool]]:
+COMPLEX = ("solve", "inv", "det", "cholesky", "eigh", "mirror")  # have adjoints for complex matrices
+
+
+def _parts(text: str) -> list[tuple[tuple[str, ...], str]]:
     """(m,n),(n)i → ("m", "n") and ("n",), which is of integers"""
-    found = re.findall(r"\(([^)]*)\)(i?)", text)
-    return [(tuple(filter(None, lengths.split(","))), bool(mark)) for lengths, mark in found]
+    found = re.findall(r"\(([^)]*)\)([ir]?)", text)
+    return [(tuple(filter(None, lengths.split(","))), mark) for lengths, mark in found]
 
 
 @rule(library)
@@ -36,8 +39,9 @@ def library_call(build: Builder, routine: Static, *arguments: Any) -> Any:
     inputs, outputs = _parts(taken), _parts(made)
     arrays = [as_array(build, value) for value in arguments[: len(inputs)]]
     dtype = np.result_type(*(array.dtype if array.dtype.kind not in "iub" else FLOAT64 for array in arrays))
-    if dtype not in (np.float32, np.float64):
-        build.refuse(f"linear algebra on {dtype} is not supported yet", "float32 and float64 are")
+    if dtype.kind == "c" and routine.value not in COMPLEX:
+        build.refuse(f"{routine.value} of complex matrices is not supported yet", "that of real ones is")
+    dtypes = {"i": PIVOTS, "r": part_of(dtype) if dtype.kind == "c" else dtype, "": dtype}
     lengths: dict[str, Expr] = {}
     for array, (names, _) in zip(arrays, inputs, strict=True):
         for name, dim in zip(names, array.dims[array.ndim - len(names) :], strict=True):
@@ -50,8 +54,8 @@ def library_call(build: Builder, routine: Static, *arguments: Any) -> Any:
         for array, (names, _) in zip(arrays, inputs, strict=True)
     ]
     outs = [
-        build.allocate("t", PIVOTS if integral else dtype, (*ahead, *(lengths[k] for k in names)) or (affine.ONE,))
-        for names, integral in outputs
+        build.allocate("t", dtypes[mark], (*ahead, *(lengths[k] for k in names)) or (affine.ONE,))
+        for names, mark in outputs
     ]
     numbers = tuple(value.expr for value in arguments[len(inputs) :])
     build.emit(Library(routine.value, outs[0], (*given, *numbers), tuple(outs[1:])))

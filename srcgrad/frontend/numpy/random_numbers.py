@@ -61,6 +61,7 @@ def _at_entry(build: Builder, key: Any, fill: Callable[[Array], Any], is_old: bo
         state = Array(build.names.fresh("random_state"), INT64, (affine.integer(STATE_LENGTH),))
         first = fill(state)
         build.prologue += [first] if isinstance(first, Alloc) else [Alloc(state, state.dims), first]
+        build.made_at_entry.add(state.name)
         build.random_states[key] = RandomSource(state, is_old)
     return build.random_states[key]
 

@@ -103,7 +103,7 @@ def lstsq(a, b, rcond=None):
 def cholesky(a, /, *, upper=False):
     a = square(a)
     if upper:
-        return turned(library("cholesky", turned(a)))
+        return np.conj(turned(library("cholesky", np.conj(turned(a)))))
     return library("cholesky", a)
 
 
@@ -135,7 +135,7 @@ def eigvalsh(a, UPLO="L"):
 def triangle(a, UPLO):
     if UPLO not in ("L", "U", "l", "u"):
         raise ValueError("UPLO argument must be 'L' or 'U'")
-    return square(a) if UPLO in ("L", "l") else turned(square(a))
+    return square(a) if UPLO in ("L", "l") else np.conj(turned(square(a)))
 
 
 @means(np.linalg.svd)

@@ -1,0 +1,210 @@
+"""Lists that grow in a while loop: their memory grows with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import srcgrad
+from srcgrad import check_grad, grad
+
+X = np.array([0.5, 1.2, 1.7, 0.3])
+
+
+def adaptive_steps(x: Any, tolerance: Any) -> Any:
+    t, h = 0.0, 0.1
+    ts, ys = [0.0], [x]
+    while t < 1.0:
+        y = ys[-1]
+        slope = -y * (1.0 + y)
+        full = y + h * slope
+        middle = y + 0.5 * h * slope
+        half = middle + 0.5 * h * (-middle * (1.0 + middle))
+        error = np.max(np.abs(half - full))
+        if error > tolerance:
+            h *= 0.5
+            continue
+        t += h
+        ts.append(t)
+        ys.append(half)
+        h = min(1.2 * h, 1.0 - t) if t < 1.0 else h
+    path = np.array(ys)
+    return np.sum(path**2 * np.array(ts)[:, None]) + len(ys)
+
+
+def numbers_until(x: Any) -> Any:
+    ys = []
+    while True:
+        ys.append(x[len(ys) % len(x)] ** 2)
+        if sum(ys) > 6.0 or len(ys) > 50:
+            break
+    return np.sum(np.array(ys) * np.arange(len(ys)))
+
+
+def a_stack(x: Any) -> Any:
+    stack, s = [0], 0.0
+    while stack:
+        k = stack.pop()
+        s += x[k] ** 3 * (1 + len(stack))
+        if 2 * k + 2 < len(x):
+            stack.append(2 * k + 1)
+            stack.append(2 * k + 2)
+    return s
+
+
+def a_stack_of_values(x: Any) -> Any:
+    work = [x[0], x[1]]
+    total = 0.0
+    while len(work) > 0:
+        a = work.pop()
+        total = total * 0.5 + a * a
+        if a < 3.0:
+            work.append(a * 2.0)
+            if a > 0.83:
+                work.append(a * x[2] + 3.0)
+    return total
+
+
+def a_stack_of_arrays(x: Any) -> Any:
+    work, total = [x, 2.0 * x], 0.0
+    while work:
+        a = work.pop()
+        total += np.sum(np.sin(a))
+        if np.sum(a) < 12.0:
+            work.append(a * 1.5)
+            b = work.pop()
+            work.append(b * b * 0.5 + a)
+            total += b[0] * a[1]
+    return total
+
+
+def with_loops_inside(x: Any) -> Any:
+    total = 0.0
+    found = []
+    a = x[1]
+    while a < 120.0:
+        for k in range(len(x)):
+            found.append(a * a + x[k])
+            if found[-1] > 40.0:
+                found.append(found[0] * x[k])
+        a = a * 1.5 + x[3]
+        for k in range(len(found)):
+            total += found[k] * found[-1] * 1e-4
+    found.append(a)
+    return total + sum(found)
+
+
+def one_for_two_loops(x: Any) -> Any:
+    ys = [x[0]]
+    while ys[-1] < 5.0:
+        for k in range(3):
+            ys.append(ys[-1] + x[k] ** 2)
+        ys[0] += ys[-1]
+    n = len(ys)
+    while len(ys) < 2 * n:
+        ys.append(ys[-1] * ys[len(ys) - n])
+        ys[1] = ys[-1]
+    return np.sum(np.array(ys)) + ys[1]
+
+
+def pairs(x: Any) -> Any:
+    states, a = [], x[0]
+    while a < 30.0:
+        states.append((a, a * x[1]))
+        a = a * 1.7
+    total = 0.0
+    for p, q in states:
+        total += p * q
+    return total
+
+
+PROGRAMS = [
+    numbers_until, a_stack, a_stack_of_values, a_stack_of_arrays, with_loops_inside, one_for_two_loops, pairs,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", PROGRAMS, ids=[f.__name__ for f in PROGRAMS])
+def test_programs(f: Any) -> None:
+    for x in (X, X * 0.2 + 0.1):
+        check(f, x)
+
+
+def test_adaptive_steps() -> None:
+    check(adaptive_steps, X, 1e-3)
+    check(adaptive_steps, X, 1e-5)
+
+
+@pytest.mark.parametrize(("f", "more"), [(adaptive_steps, (1e-4,)), (with_loops_inside, ()), (a_stack_of_arrays, ())])
+def test_compiled(f: Any, more: Any) -> None:
+    check(f, X, *more, jit=True)
+
+
+def check(f: Any, *args: Any, jit: bool = False) -> None:
+    g = grad(f, wrt=0, jit=jit)
+    np.testing.assert_allclose(g(*args), f(*args), rtol=1e-13)
+    y, pullback = g.vjp(*args)
+    gradient = g.backward(*args)
+    np.testing.assert_allclose(y, f(*args), rtol=1e-13)
+    np.testing.assert_allclose(pullback(), gradient, rtol=1e-12)
+    x = args[0]
+    for direction in (np.linspace(1.0, 2.0, x.size), np.linspace(1.0, -1.0, x.size)):
+        step = 1e-6 * direction
+        want = (f(x + step, *args[1:]) - f(x - step, *args[1:])) / 2e-6
+        np.testing.assert_allclose(np.sum(gradient * direction), want, rtol=1e-5, atol=1e-6)
+
+
+def test_what_is_in_the_list_is_written() -> None:
+    def through_the_list(x: Any) -> Any:
+        ys, n = [x * 1.0, x * 2.0], 0
+        while n < 4:
+            ys[1] = ys[0] * ys[-1] * 0.1
+            ys.append(ys[-1] + ys[1])
+            n += 1
+        return np.sum(np.array(ys))
+
+    check(through_the_list, X)
+
+    def through_a_name(x: Any) -> Any:
+        ys, n = [x * 1.0], 0
+        while n < 4:
+            y = ys[-1]
+            ys.append(y + 1.0)
+            y[0] = 2.0  # the item in the list changes
+            n += 1
+        return np.sum(np.array(ys))
+
+    with pytest.raises(srcgrad.UnsupportedError):
+        grad(through_a_name, jit=False).backward(X)
+
+
+def test_popped_from_nothing() -> None:
+    def f(x: Any) -> Any:
+        ys = [x, 2.0 * x]
+        s = 0.0
+        while s < 100.0:
+            s += ys.pop()
+        return s
+
+    assert grad(f, jit=False).backward(40.0) == 3.0
+    with pytest.raises(IndexError, match="pop from an empty list"):
+        grad(f, jit=False).backward(1.0)
+
+
+def test_inside_other_loops() -> None:
+    def f(x: Any) -> Any:
+        total = 0.0
+        for k in range(len(x)):
+            ys = []
+            while len(ys) < 3 or sum(ys) < 4.0:
+                ys.append(x[k])
+            total += sum(ys)
+        return total
+
+    with pytest.raises(srcgrad.UnsupportedError, match="grows in a while loop that is inside another loop"):
+        grad(f, jit=False).backward(X)
+
+
+def test_check_grad() -> None:
+    check_grad(grad(numbers_until, jit=False), X)
