@@ -41,6 +41,7 @@ def _along_rows(nest: Nest, found: Gathering) -> Block:
     nearest = max(offset[-1] for offset in found.offsets)
     farthest = min(offset[-1] for offset in found.offsets)
     first, last = affine.add(row.start, affine.integer(nearest)), affine.add(row.stop, affine.integer(farthest))
+    first = affine.minimum(first, high)  # no iteration may run at all
     last = affine.maximum(first, last)  # a short row is all ends
     ahead: list[Stmt] = []
     named: dict[Expr, Var] = {}
