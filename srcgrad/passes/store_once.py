@@ -5,6 +5,11 @@
     x_b[i] += g * h[i]                 x_b_now += g * h[i]
                                        x_b[i] = x_b_now
 
+    for k in range(n):                 runs, x_b_now = n > 0, 0.0
+        x_b[i] += g[k]          →      for k in range(n):          (in a thread)
+                                           x_b_now += g[k]
+                                       if runs: x_b[i] += x_b_now
+
 For a compiler two arrays may be one memory, so that it can't do this; here memory that the function makes is its own.
 """
 
@@ -12,13 +17,45 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..ir.nodes import AddTo, Alloc, Array, Assign, Block, Expr, Function, Load, Rule, Stmt, Store, Swap, Var, View
-from ..ir.walk import blocks, expressions, loads, map_expressions, rewrite, statements, variables, with_blocks, written
+from ..ir.nodes import (
+    BOOL,
+    AddTo,
+    Alloc,
+    Array,
+    Assign,
+    Block,
+    Call,
+    Const,
+    Expr,
+    For,
+    Function,
+    If,
+    Load,
+    Rule,
+    Stmt,
+    Store,
+    Swap,
+    Var,
+    View,
+)
+from ..ir.walk import (
+    blocks,
+    expressions,
+    loads,
+    map_expressions,
+    rewrite,
+    rewrite_block,
+    statements,
+    variables,
+    with_blocks,
+    written,
+)
 from .effects import effects
+from .signs import extremes
 
 
 def store_once(function: Function) -> Function:
-    return replace(function, body=_Stores(function).block(function.body))
+    return replace(function, body=_Stores(function).block(function.body, False))
 
 
 class _Stores:
@@ -34,11 +71,13 @@ class _Stores:
                     shared |= {array.name, base.name}
         self.own -= shared
 
-    def block(self, block: Block) -> Block:
-        out = [
-            with_blocks(s, tuple(map(self.block, blocks(s)))) if blocks(s) and not isinstance(s, Rule) else s
-            for s in block
-        ]
+    def block(self, block: Block, in_thread: bool) -> Block:
+        out: list[Stmt] = []
+        for stmt in block:
+            if blocks(stmt) and not isinstance(stmt, Rule):
+                inner = in_thread or (isinstance(stmt, For) and not stmt.ordered)
+                stmt = with_blocks(stmt, tuple(self.block(b, inner) for b in blocks(stmt)))
+            out += self.summed(stmt) if in_thread and isinstance(stmt, For) and stmt.ordered else (stmt,)
         for position in range(len(out)):
             place = _place(out[position])
             if place is not None and place.array.name in self.own and not any(map(loads, place.index)):
@@ -46,6 +85,44 @@ class _Stores:
                 if last > position:
                     out[position : last + 1] = self.merged(out[position : last + 1], place)
         return tuple(out)
+
+    def summed(self, loop: For) -> Block:
+        """A loop that goes in order, with the elements that it only adds to in scalars."""
+        if not isinstance(loop.step, Const):
+            return (loop,)
+        low, high = extremes(loop)
+        moving = {v for inner in statements((loop,)) for v in _set_by(inner)} | {loop.index}
+        ahead: list[Stmt] = []
+        behind: list[Stmt] = []
+        for place in self.sums(loop, moving):
+            now = Var(self.names.fresh(f"{place.array.name}_now"), place.dtype)
+
+            def in_scalar(stmt: Stmt, place: Load = place, now: Var = now) -> Block:
+                here = _place(stmt)
+                return (replace(stmt, target=now) if here is not None and _is_same(here, place) else stmt,)  # type: ignore[call-arg]
+
+            loop = replace(loop, body=rewrite_block(loop.body, in_scalar))
+            ahead.append(Assign(now, Const(place.dtype.type(0).item(), place.dtype)))
+            behind.append(AddTo(place, now, reorder=True))
+        if not behind:
+            return (loop,)
+        runs = Var(self.names.fresh("runs"), BOOL)  # asked ahead: the index may be what the bounds were computed from
+        return (Assign(runs, Call("le", (low, high), BOOL)), *ahead, loop, If(runs, tuple(behind)))
+
+    def sums(self, loop: For, moving: set[Var]) -> list[Load]:
+        """Elements at one place throughout, of memory that the loop does nothing else to, in every iteration."""
+        every_time = [stmt for stmt in loop.body if isinstance(stmt, AddTo) and _place(stmt) is not None]
+        seen = effects(loop.body)
+        out: list[Load] = []
+        for place in dict.fromkeys(stmt.target for stmt in every_time if isinstance(stmt.target, Load)):
+            name = place.array.name
+            touching = [s for s in statements(loop.body) if not blocks(s) and name in effects((s,)).names()]
+            only_adds = all(isinstance(s, AddTo) and s.reorder and s.target == place for s in touching)
+            reads = any(a.array.name == name and not a.adds for a in seen.accesses)
+            fixed = not any(variables(part) & moving or loads(part) for part in place.index)
+            if name in self.own and only_adds and fixed and not reads:
+                out.append(place)
+        return out
 
     def merged(self, stmts: list[Stmt], place: Load) -> list[Stmt]:
         now = Var(self.names.fresh(f"{place.array.name}_now"), place.dtype)

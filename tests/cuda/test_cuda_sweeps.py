@@ -127,3 +127,25 @@ def test_a_step_back_is_one_kernel(program: Callable[..., Any]) -> None:
     back = text.rpartition("    for _ in range(steps - 1, -1, -1):\n")[2].splitlines()
     step = [line for line in back if line.startswith("        ")]
     assert sum("_backward_" in line for line in step) == 1, text
+
+
+def worn_down(x, rate, most):
+    out = np.empty_like(x)
+    for i in range(x.size):
+        y, k = x[i], 0
+        while y > 1.0 and k < most:
+            y -= rate[i] * y * x[i]
+            k += 1
+        out[i] = y
+    return out
+
+
+def test_what_a_loop_in_a_thread_adds_to_an_element_is_added_once() -> None:
+    x, rate, v = np.linspace(0.5, 4.0, 11), np.linspace(0.1, 0.3, 11), np.cos(np.arange(11.0))
+    f = grad(worn_down, target="cuda")
+    for most in (0, 1, 100):
+        expected = grad(worn_down, jit=False).backward(x, rate, most, v)
+        for one, other in zip(f.backward(x, rate, most, v), expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-13)
+    loop = f.source(x, rate, 100, v).partition("for trip in")[2].partition("i += cuda")[0]
+    assert loop.count("rate_b[i] +=") == 1 and loop.index("rate_b_now +=") < loop.index("if runs:"), loop
