@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from corpus import PROGRAMS as CORPUS
 
 import srcgrad.cuda
 from srcgrad import ArgumentError, OptionError, UnsupportedError, grad
@@ -81,6 +82,21 @@ def test_every_kernel_compiles_without_a_gpu(f, args, dtype, cc):
     for name, text in found.items():
         assert f".target sm_{cc[0]}{cc[1]}" in text and ".visible .entry" in text and name in text
         assert "Error" not in text and ".extern .func" not in text
+
+
+@compiles
+@pytest.mark.parametrize("program", CORPUS[::24], ids=lambda program: program.name)
+def test_kernels_of_the_corpus_compile(program):
+    """Some of it; the simulator runs all of it, but has no types."""
+    case = program.cases[0]
+    dtype = next(dtype for dtype in (np.dtype(np.float32), np.dtype(np.float64)) if dtype in case.dtypes)
+    args, keywords = program.arguments(0, dtype)
+    f = grad(program.function, wrt=case.wrt, target="cuda", **program.options)
+    try:
+        found = f.ptx(*args, kind="value_and_backward", **keywords)
+    except UnsupportedError:
+        pytest.skip("refused")
+    assert all(".visible .entry" in text for text in found.values())
 
 
 @compiles

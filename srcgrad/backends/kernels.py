@@ -382,6 +382,7 @@ class _Writer:
                 case If(condition=condition) if condition == FIRST_LANE:
                     return (Lines(self.form.meet), stmt, Lines(self.form.meet))
                 case AtomicAdd(array=array, index=index, value=value):
+                    index = _own_index(index, by_rows) if array.name in private else index
                     at = _text(index[0]) if len(index) == 1 else f"({', '.join(map(_text, index))})"
                     everywhere = f"cuda.atomic.add({array.name}, {at}, {_text(value)})"
                     if array not in shared:
@@ -417,7 +418,9 @@ def _member(on_grid: tuple[For, ...], by_rows: bool) -> str:
 
 def _shared(kernel: Kernel) -> tuple[Array, ...]:
     """Arrays of one dtype that many threads add to: a block adds up in memory of its own, if that is large enough."""
-    arrays = tuple(dict.fromkeys(s.array for s in statements(kernel.body) if isinstance(s, AtomicAdd)))
+    private = {made.array.name for made in kernel.scratch}
+    added = (s.array for s in statements(kernel.body) if isinstance(s, AtomicAdd))
+    arrays = tuple(dict.fromkeys(array for array in added if array.name not in private))
     return tuple(array for array in arrays if array.dtype == arrays[0].dtype)
 
 

@@ -74,6 +74,14 @@ def stepped(a, x):
     return np.sum(x**2)
 
 
+def rows_in_place(a):
+    b = a * 1.0
+    for row in b:
+        row *= row[0]
+        row[1] = row[2] ** 2
+    return np.sum(b * b)
+
+
 PROGRAMS = [
     (network, (real(4, 3), real(3, 5), real(5), real(5, 2))),
     (stacks, (real(2, 4, 3), real(2, 3, 3), real(3, 2))),
@@ -90,6 +98,7 @@ PROGRAMS = [
     (likelihood, (SQUARE @ SQUARE.T, real(N))),
     (determinants, (SQUARE,)),
     (stepped, (SQUARE, real(N))),
+    (rows_in_place, (real(3, 70),)),
 ]
 
 
