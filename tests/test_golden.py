@@ -23,6 +23,7 @@ ADJOINTS = [
     ("physics.rk4", 0, FLOAT64),
     ("branches.branch_in_a_loop", 0, FLOAT32),
 ]
+ON_A_GPU = ["physics.heat", "arrays.softmax_rows"]
 STAGES = "loops.repeated_sine"
 ERRORS = [row for row in test_errors.REJECTED if row[0].__name__ in ("trims", "tries", "undefined_name")]
 
@@ -55,6 +56,41 @@ def without_folders(text: str) -> str:
 @pytest.mark.parametrize(("name", "position", "dtype"), ADJOINTS, ids=[row[0] for row in ADJOINTS])
 def test_adjoint(name: str, position: int, dtype: np.dtype, golden: Callable[[str, str], None]) -> None:
     golden(f"{name}.txt", source(name, position, dtype))
+
+
+def waves(x, w, phase):
+    return np.sin(w * x + phase) * np.exp(-x * x)
+
+
+def energy(q, p):
+    return 0.5 * np.sum(p * p) + np.sum(1.0 - np.cos(q)) / len(q)
+
+
+def roots(a, start):
+    out = np.empty(len(a))
+    for i in range(len(a)):
+        x = start
+        while abs(x * x - a[i]) > 1e-12:
+            x = 0.5 * (x + a[i] / x)
+        out[i] = x
+    return out
+
+
+@pytest.mark.parametrize("name", ON_A_GPU)
+def test_kernels_of_the_corpus(name: str, golden: Callable[[str, str], None]) -> None:
+    program = named(name)
+    args, _ = program.arguments(0, FLOAT64)
+    golden(f"cuda.{name}.txt", without_folders(grad(program.function, target="cuda").source(*args)))
+
+
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [(waves, (np.ones(3), 2.0, np.ones(3))), (energy, (np.ones(3), np.ones(3))), (roots, (np.ones(3), 1.5))],
+    ids=lambda part: getattr(part, "__name__", ""),
+)
+def test_kernels(function: Callable[..., Any], args: tuple, golden: Callable[[str, str], None]) -> None:
+    """One for each element, a sum, and a loop in each thread, which keeps what it overwrites."""
+    golden(f"cuda.{function.__name__}.txt", without_folders(grad(function, target="cuda").source(*args)))
 
 
 @pytest.mark.parametrize("name", [row[0] for row in ADJOINTS])
