@@ -23,7 +23,6 @@ ADJOINTS = [
     ("physics.rk4", 0, FLOAT64),
     ("branches.branch_in_a_loop", 0, FLOAT32),
 ]
-ON_A_GPU = ["physics.heat", "arrays.softmax_rows"]
 STAGES = "loops.repeated_sine"
 ERRORS = [row for row in test_errors.REJECTED if row[0].__name__ in ("trims", "tries", "undefined_name")]
 
@@ -76,21 +75,20 @@ def roots(a, start):
     return out
 
 
-@pytest.mark.parametrize("name", ON_A_GPU)
-def test_kernels_of_the_corpus(name: str, golden: Callable[[str, str], None]) -> None:
-    program = named(name)
-    args, _ = program.arguments(0, FLOAT64)
-    golden(f"cuda.{name}.txt", without_folders(grad(program.function, target="cuda").source(*args)))
-
-
 @pytest.mark.parametrize(
     ("function", "args"),
-    [(waves, (np.ones(3), 2.0, np.ones(3))), (energy, (np.ones(3), np.ones(3))), (roots, (np.ones(3), 1.5))],
+    [
+        (waves, (np.ones(3), 2.0, np.ones(3))),
+        (energy, (np.ones(3), np.ones(3))),
+        (roots, (np.ones(3), 1.5)),
+        (named("physics.heat").function, named("physics.heat").arguments(0, FLOAT64)[0]),
+    ],
     ids=lambda part: getattr(part, "__name__", ""),
 )
 def test_kernels(function: Callable[..., Any], args: tuple, golden: Callable[[str, str], None]) -> None:
-    """One for each element, a sum, and a loop in each thread, which keeps what it overwrites."""
-    golden(f"cuda.{function.__name__}.txt", without_folders(grad(function, target="cuda").source(*args)))
+    """One for each element, sums, a loop in each thread that keeps what it overwrites, and a stencil in a loop."""
+    text = grad(function, target="cuda").source(*args, kind="value_and_backward")
+    golden(f"cuda.{function.__name__}.txt", without_folders(text))
 
 
 @pytest.mark.parametrize("name", [row[0] for row in ADJOINTS])

@@ -68,6 +68,12 @@ class _Known:
             lambda term: ranks.get(term, len(ranks)) if isinstance(term, Var) else len(ranks),
         )
 
+    def is_below(self, part: Expr, length: Expr) -> bool:
+        """Provably less than the length."""
+        if isinstance(length, Call) and length.op == "maximum":  # … of a number of iterations and 0, mostly
+            return any(self.is_below(part, operand) for operand in length.args)
+        return self.is_natural(affine.sub(affine.sub(length, part), affine.ONE))
+
 
 def _is_steady(loop: For) -> bool:
     """Are the ends of the range in the loop what they were ahead of it?"""
@@ -154,7 +160,7 @@ def _checks_of(
     wrong: list[Expr] = []
     if not natural and not known.is_natural(part):
         wrong.append(Call("lt", (affine.add(part, dim), affine.ZERO), BOOL))
-    if not known.is_natural(affine.sub(affine.sub(dim, part), affine.ONE)):
+    if not known.is_below(part, dim):
         wrong.append(Call("ge", (part, dim), BOOL))
     if not wrong:
         return ()
