@@ -57,6 +57,40 @@ def test_adjoint(name: str, position: int, dtype: np.dtype, golden: Callable[[st
     golden(f"{name}.txt", source(name, position, dtype))
 
 
+def waves(x, w, phase):
+    return np.sin(w * x + phase) * np.exp(-x * x)
+
+
+def energy(q, p):
+    return 0.5 * np.sum(p * p) + np.sum(1.0 - np.cos(q)) / len(q)
+
+
+def roots(a, start):
+    out = np.empty(len(a))
+    for i in range(len(a)):
+        x = start
+        while abs(x * x - a[i]) > 1e-12:
+            x = 0.5 * (x + a[i] / x)
+        out[i] = x
+    return out
+
+
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [
+        (waves, (np.ones(3), 2.0, np.ones(3))),
+        (energy, (np.ones(3), np.ones(3))),
+        (roots, (np.ones(3), 1.5)),
+        (named("physics.heat").function, named("physics.heat").arguments(0, FLOAT64)[0]),
+    ],
+    ids=lambda part: getattr(part, "__name__", ""),
+)
+def test_kernels(function: Callable[..., Any], args: tuple, golden: Callable[[str, str], None]) -> None:
+    """One for each element, sums, a loop in each thread that keeps what it overwrites, and a stencil in a loop."""
+    text = grad(function, target="cuda").source(*args, kind="value_and_backward")
+    golden(f"cuda.{function.__name__}.txt", without_folders(text))
+
+
 @pytest.mark.parametrize("name", [row[0] for row in ADJOINTS])
 def test_same_source_same_bytes(name: str) -> None:
     assert source(name, 0, FLOAT64) == source(name, 0, FLOAT64)

@@ -22,6 +22,7 @@ from ..ir.nodes import (
     Block,
     Call,
     Expr,
+    For,
     Function,
     If,
     Load,
@@ -36,14 +37,64 @@ from ..ir.nodes import (
     View,
     While,
 )
-from ..ir.walk import children, expressions, map_expressions, rewrite, rewrite_block
+from ..ir.walk import blocks, children, expressions, loads, map_expressions, rewrite, variables, with_blocks
+from .effects import effects
 from .lengths import Lengths
+from .signs import Signs, extremes
 
 Guarded = tuple[Expr | None, Load]  # under a condition
 
 
+class _Known:
+    """What is known of indices where a statement stands: how long arrays are, and the ranges of the loops around."""
+
+    def __init__(self, function: Function) -> None:
+        self.lengths, self.signs = Lengths(function), Signs(function)
+        self.around: list[For] = []
+
+    def of(self, array: Array) -> tuple[Expr, ...]:
+        return self.lengths.of(array)
+
+    def is_natural(self, expr: Expr) -> bool:
+        """Provably >= 0."""
+        if loads(expr):
+            return False
+        bounds = {loop.index: extremes(loop) for loop in self.around if _is_steady(loop)}
+        ranks = {index: rank for rank, index in enumerate(reversed(bounds))}  # the innermost first
+        return affine.proved_by_bounds(
+            expr,
+            self.signs.is_natural,
+            lambda term, low: bounds[term][not low] if isinstance(term, Var) and term in bounds else None,
+            lambda term: ranks.get(term, len(ranks)) if isinstance(term, Var) else len(ranks),
+        )
+
+    def is_below(self, part: Expr, length: Expr) -> bool:
+        """Provably less than the length."""
+        if isinstance(length, Call) and length.op == "maximum":  # … of a number of iterations and 0, mostly
+            return any(self.is_below(part, operand) for operand in length.args)
+        return self.is_natural(affine.sub(affine.sub(length, part), affine.ONE))
+
+
+def _is_steady(loop: For) -> bool:
+    """Are the ends of the range in the loop what they were ahead of it?"""
+    changed = effects(loop.body).writes | {loop.index}
+    return not any(loads(end) or variables(end) & changed for end in extremes(loop))
+
+
 def guard_accesses(function: Function) -> Function:
-    names, lengths = function.info.names, Lengths(function)
+    names, known = function.info.names, _Known(function)
+
+    def block(stmts: Block) -> Block:
+        out: list[Stmt] = []
+        for stmt in stmts:
+            if isinstance(stmt, For):
+                known.around.append(stmt)
+            if blocks(stmt):
+                stmt = with_blocks(stmt, tuple(map(block, blocks(stmt))))
+            if isinstance(stmt, For):
+                known.around.pop()
+            out += guarded(stmt)
+        return tuple(out)
 
     def guarded(stmt: Stmt) -> tuple[Stmt, ...]:
         if isinstance(stmt, While) and any(load.checked for _, load in _guarded(stmt.condition, None)):
@@ -56,15 +107,15 @@ def guard_accesses(function: Function) -> Function:
         elif isinstance(stmt, AddTo) and isinstance(stmt.target, Load):
             places.append((None, stmt.target))
         if isinstance(stmt, View) and isinstance(stmt.how, Subscript):
-            picks = _picks(stmt.base, stmt.how, lengths)
-            checks = [check for at, dim, axis in picks for check in _checks_of(None, at, dim, axis, False, stmt.span)]
-            items = iter([_natural(at, dim) for at, dim, _ in picks])
+            picks, span = _picks(stmt.base, stmt.how, known), stmt.span
+            checks = [check for at, dim, axis in picks for check in _checks_of(None, at, dim, axis, False, known, span)]
+            items = iter([_natural(at, dim, known) for at, dim, _ in picks])
             how = tuple(Pick(next(items)) if isinstance(item, Pick) else item for item in stmt.how.items)
             return (*checks, replace(stmt, how=Subscript(how)))
-        checks = [check for under, load in places if load.checked for check in _checks(under, load, lengths, stmt.span)]
-        return (*dict.fromkeys(checks), _inside(stmt, lengths))
+        checks = [check for under, load in places if load.checked for check in _checks(under, load, known, stmt.span)]
+        return (*dict.fromkeys(checks), _inside(stmt, known))
 
-    return replace(function, body=rewrite_block(function.body, guarded))
+    return replace(function, body=block(function.body))
 
 
 def _guarded(expr: Expr, under: Expr | None) -> Iterator[Guarded]:
@@ -90,50 +141,56 @@ def _and(x: Expr | None, y: Expr) -> Expr:
     return y if x is None else Call("and", (x, y), BOOL)
 
 
-def _picks(base: Array, how: Subscript, lengths: Lengths) -> list[tuple[Expr, Expr, int]]:
+def _picks(base: Array, how: Subscript, known: _Known) -> list[tuple[Expr, Expr, int]]:
     """The indices that a view picks, each with the length of its axis and the number of that."""
     axes = [item for item in how.items if not isinstance(item, NewAxis)]
-    found = zip(axes, lengths.of(base), strict=True)
+    found = zip(axes, known.of(base), strict=True)
     return [(item.index, dim, axis) for axis, (item, dim) in enumerate(found) if isinstance(item, Pick)]
 
 
-def _checks(under: Expr | None, load: Load, lengths: Lengths, span: Span | None) -> Block:
-    parts = zip(load.index, lengths.of(load.array), strict=True)
-    checks = (_checks_of(under, part, dim, axis, load.natural, span) for axis, (part, dim) in enumerate(parts))
+def _checks(under: Expr | None, load: Load, known: _Known, span: Span | None) -> Block:
+    parts = zip(load.index, known.of(load.array), strict=True)
+    checks = (_checks_of(under, part, dim, axis, load.natural, known, span) for axis, (part, dim) in enumerate(parts))
     return tuple(check for found in checks for check in found)
 
 
-def _checks_of(under: Expr | None, part: Expr, dim: Expr, axis: int, natural: bool, span: Span | None) -> Block:
-    wrong: Expr = Call("ge", (part, dim), BOOL)
-    if not natural and not affine.is_at_least(part, 0):
-        below = Call("lt", (affine.add(part, dim), affine.ZERO), BOOL)
-        wrong = Call("or", (below, wrong), BOOL)
+def _checks_of(
+    under: Expr | None, part: Expr, dim: Expr, axis: int, natural: bool, known: _Known, span: Span | None
+) -> Block:
+    wrong: list[Expr] = []
+    if not natural and not known.is_natural(part):
+        wrong.append(Call("lt", (affine.add(part, dim), affine.ZERO), BOOL))
+    if not known.is_below(part, dim):
+        wrong.append(Call("ge", (part, dim), BOOL))
+    if not wrong:
+        return ()
+    condition = wrong[0] if len(wrong) == 1 else Call("or", tuple(wrong), BOOL)
     message = f"index {{}} is out of bounds for axis {axis} with size {{}}" + place(span)
-    wrong = wrong if under is None else Call("and", (under, wrong), BOOL)
-    return (If(wrong, (Raise("BoundsError", message, (part, dim), span=span),), span=span),)
+    condition = condition if under is None else Call("and", (under, condition), BOOL)
+    return (If(condition, (Raise("BoundsError", message, (part, dim), span=span),), span=span),)
 
 
-def _inside(stmt: Stmt, lengths: Lengths) -> Stmt:
+def _inside(stmt: Stmt, known: _Known) -> Stmt:
     """The statement with indices that are inside and not negative."""
-    wrap = lambda node: _wrapped(node, lengths) if isinstance(node, Load) else node
+    wrap = lambda node: _wrapped(node, known) if isinstance(node, Load) else node
     stmt = map_expressions(stmt, lambda expr: rewrite(expr, wrap))
     if isinstance(stmt, Store):
-        own = _wrapped(Load(stmt.array, stmt.index, stmt.checked, stmt.natural), lengths)
+        own = _wrapped(Load(stmt.array, stmt.index, stmt.checked, stmt.natural), known)
         return replace(stmt, index=own.index, checked=False)
     return stmt
 
 
-def _wrapped(load: Load, lengths: Lengths) -> Load:
+def _wrapped(load: Load, known: _Known) -> Load:
     if not load.checked:
         return load
     if load.natural:
         return replace(load, checked=False)
-    index = tuple(_natural(part, dim) for part, dim in zip(load.index, lengths.of(load.array), strict=True))
+    index = tuple(_natural(part, dim, known) for part, dim in zip(load.index, known.of(load.array), strict=True))
     return replace(load, index=index, checked=False)
 
 
-def _natural(part: Expr, dim: Expr) -> Expr:
-    if affine.is_at_least(part, 0):
+def _natural(part: Expr, dim: Expr, known: _Known) -> Expr:
+    if known.is_natural(part):
         return part
     return Call("select", (Call("lt", (part, affine.ZERO), BOOL), affine.add(part, dim), part), INT64)
 

@@ -129,13 +129,6 @@ def _refuse(function: Function) -> None:
 def _no_parallel_loop(function: Function) -> UnsupportedError:
     loops = [s for s in statements(function.body) if isinstance(s, (For, While))]
     span = next((loop.span for loop in loops if loop.span is not None), None)
-    keeping = any(isinstance(s, (Push, Pop)) for loop in loops if isinstance(loop, For) for s in statements(loop.body))
-    if keeping and function.info.kind in ("forward", "pullback"):
-        return UnsupportedError(
-            "on a GPU, vjp does not keep what iterations that run at one time leave in numbers of their own",
-            span=span,
-            help=("call backward or value_and_backward, which keep nothing from one call to the next",),
-        )
     return UnsupportedError(
         f"nothing in {function.name.removesuffix(f'_{function.info.kind}')} runs in parallel",
         span=span,

@@ -4,6 +4,7 @@ REASONS = {
     "sequential": "nothing in .* runs in parallel",
     "function": "a recursive or very large function does not run on a GPU",
     "complex": "complex numbers do not run on a GPU yet",
+    "routine": "find_nonzero does not run on a GPU yet",
 }
 
 PROGRAMS = {
@@ -29,6 +30,10 @@ PROGRAMS = {
         ),
         "physics": "leapfrog kepler",
     },
+    "routine": {
+        "arrays": "read_through_a_mask",
+        "in_place": "masked_writes writes_that_read_their_target",
+    },
     "function": {
         "complex_programs": "by_halves",
         "recursion": (
@@ -49,6 +54,8 @@ PROGRAMS = {
         ),
     },
 }
+
+CALLS_REFUSED = {"lists.appends_under_a_condition"}  # nothing in it is parallel but its reverse
 
 REFUSED = {
     f"{family}.{name}": reason
