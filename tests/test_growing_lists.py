@@ -120,9 +120,24 @@ def pairs(x: Any) -> Any:
     return total
 
 
+def looking_back(x: Any) -> Any:
+    ys, t = [x], 0
+    while np.sum(np.abs(ys[-1])) < 40.0:
+        ys.append(ys[-1] * (1.0 + 0.2 * x) + 0.3 * ys[t // 2])
+        t += 1
+    return np.sum(np.array(ys) ** 2)
+
+
 PROGRAMS = [
-    numbers_until, a_stack, a_stack_of_values, a_stack_of_arrays, with_loops_inside, one_for_two_loops, pairs,
-]  # fmt: skip
+    looking_back,
+    numbers_until,
+    a_stack,
+    a_stack_of_values,
+    a_stack_of_arrays,
+    with_loops_inside,
+    one_for_two_loops,
+    pairs,
+]
 
 
 @pytest.mark.parametrize("f", PROGRAMS, ids=[f.__name__ for f in PROGRAMS])
@@ -177,6 +192,30 @@ def test_what_is_in_the_list_is_written() -> None:
 
     with pytest.raises(srcgrad.UnsupportedError):
         grad(through_a_name, jit=False).backward(X)
+
+
+def test_one_of_several_arrays() -> None:
+    def f(x: Any, k: Any) -> Any:
+        several = (x * 2.0, x**2, np.sin(x))
+        total = 0.0
+        for i in range(k):
+            total += np.sum(several[(i * i) % 3] * several[-1 - i % 2])
+        return total
+
+    for k in (0, 2, 5):
+        g = grad(f, wrt=0, jit=False)
+        assert np.isclose(g(X, k), f(X, k))
+        want = [(f(X + h, k) - f(X - h, k)) / 2e-6 for h in np.eye(4) * 1e-6]
+        np.testing.assert_allclose(g.backward(X, k), want, rtol=1e-6, atol=1e-8)
+
+    def written(x: Any, k: Any) -> Any:
+        several = [x * 2.0, x**2]
+        one = several[k]
+        one[0] = 5.0
+        return np.sum(several[0]) + np.sum(one)
+
+    with pytest.raises(srcgrad.UnsupportedError, match="may or may not be the array"):
+        grad(written, wrt=0, jit=False)(X, 1)
 
 
 def test_popped_from_nothing() -> None:

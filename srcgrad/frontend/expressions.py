@@ -363,6 +363,28 @@ def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items
     return out
 
 
+def _are_alike(items: tuple[Any, ...]) -> bool:
+    """Are these arrays of one shape?"""
+    return bool(items) and all(
+        isinstance(item, ArrayValue)
+        and item.ndim == items[0].ndim
+        and item.dtype == items[0].dtype
+        and all(map(affine.same, item.dims, items[0].dims))
+        for item in items
+    )
+
+
+def _copy_of_item(interpreter: Interpreter, owner: TupleValue, place: Scalar) -> ArrayValue:
+    """One of several arrays: a copy, which is not read any more once any of them, or it, is written."""
+    build = interpreter.build
+    picked = indexing.subscript(build, operators.as_array(interpreter, owner), [place])
+    copy = build.materialize(picked, "item", copy=True)
+    for item in owner.items:
+        for load in loads(item.element):
+            build.twin(copy, load.array)
+    return whole(copy)
+
+
 def _tuple_item(interpreter: Interpreter, owner: TupleValue, index: list[Any]) -> Any:
     item = index[0]
     if records.is_dict(owner):
@@ -377,6 +399,8 @@ def _tuple_item(interpreter: Interpreter, owner: TupleValue, index: list[Any]) -
             array = operators.as_array(interpreter, owner)
             value = element(array, cast(item.expr, INT64))
             return Scalar(value.expr, all(v.weak for v in owner.items))
+        if isinstance(item, Scalar) and _are_alike(owner.items):
+            return _copy_of_item(interpreter, owner, item)
         return interpreter.build.refuse(
             "a tuple or list is indexed by a number that is only known at run time", "use an array:  np.stack(items)"
         )
