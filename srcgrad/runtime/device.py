@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
@@ -202,6 +203,7 @@ def on_grid(code: Any, grid: int | tuple[int, ...], block: int | tuple[int, ...]
 def _on_grid(code: Any, grid: Any, block: Any, shared_bytes: int, pointer: int) -> Any:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Grid size")  # small arrays are nobody's mistake
+        code = copy(code) if SIMULATED else code  # the simulator's own would remember the last grid alone
         return code[grid, block, running.stream, shared_bytes]
 
 

@@ -208,3 +208,16 @@ def test_two_runs_are_equal_to_the_last_bit():
     first, second = f.backward(x, w), f.backward(x, w)
     for a, b in zip(first, second, strict=True):
         assert np.array_equal(a, b)
+
+
+def test_one_kernel_on_grids_of_several_sizes():
+    def f(x, n):
+        y = x
+        for i in range(n):
+            y = np.concatenate((np.sin(y), x * i))
+        return y
+
+    x, v = X[:5], np.linspace(1, 2, 25)
+    g, want = grad(f, target="cuda"), grad(f, jit=False).backward(x, 4, v)
+    for _ in range(3):
+        np.testing.assert_allclose(g.backward(x, 4, v), want, rtol=1e-13)
