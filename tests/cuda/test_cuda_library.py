@@ -5,8 +5,8 @@ import pytest
 from numba import cuda
 from numba.core import config
 
-from srcgrad import grad
 from srcgrad import cuda as streams
+from srcgrad import grad
 
 pytestmark = pytest.mark.skipif(not (config.ENABLE_CUDASIM or cuda.is_available()), reason="needs a GPU")
 
