@@ -5,8 +5,8 @@ import pytest
 from numba import cuda
 from numba.core import config
 
-from srcgrad import ArgumentError, grad
 from srcgrad import cuda as streams
+from srcgrad import grad
 
 pytestmark = pytest.mark.skipif(not (config.ENABLE_CUDASIM or cuda.is_available()), reason="needs a GPU")
 
@@ -172,8 +172,3 @@ def test_a_stream_of_ones_own():
         found = f.backward(x, w, v)
     expected = grad(weighted, jit=False).backward(*(a.copy_to_host() for a in (x, w, v)))
     same(tuple(part.copy_to_host(stream=own) for part in found), expected, np.float64)
-
-
-def test_hosts_and_devices_do_not_mix():
-    with pytest.raises(ArgumentError, match="x lies on a GPU, and argument v does not"):
-        grad(weighted, target="cuda").backward(cuda.to_device(real(6, 4)), real(5, 4), real(4))
