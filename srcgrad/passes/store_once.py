@@ -130,12 +130,15 @@ class _Stores:
         def held(expr: Expr) -> Expr:
             return rewrite(expr, lambda e: now if isinstance(e, Load) and _is_same(e, place) else e)
 
-        first, out = stmts[0], []
+        first = stmts[0]
+        out: list[Stmt] = []
         for stmt in stmts:
             here = _place(stmt)
-            if here is None or not _is_same(here, place):
+            if stmt is first:  # what it reads of the place is what was there before
+                out.append(Assign(now, stmt.value, span=stmt.span, label=stmt.label))  # type: ignore[attr-defined]
+            elif here is None or not _is_same(here, place):
                 out.append(map_expressions(stmt, held))
-            elif isinstance(stmt, AddTo) and stmt is not first:
+            elif isinstance(stmt, AddTo):
                 out.append(replace(stmt, target=now, value=held(stmt.value)))
             else:
                 out.append(Assign(now, held(stmt.value), span=stmt.span, label=stmt.label))  # type: ignore[attr-defined]

@@ -4,7 +4,6 @@ REASONS = {
     "sequential": "nothing in .* runs in parallel",
     "function": "a recursive or very large function does not run on a GPU",
     "complex": "complex numbers do not run on a GPU yet|nothing in .* runs in parallel",  # whichever is seen first
-    "routine": "find_nonzero does not run on a GPU yet",
 }
 
 PROGRAMS = {
@@ -29,10 +28,7 @@ PROGRAMS = {
             "bound_set_inside keeps_of_all_kinds table_of_tables sines_and_cosines_under_names adding_powers"
         ),
         "physics": "leapfrog kepler",
-    },
-    "routine": {
-        "arrays": "read_through_a_mask",
-        "in_place": "masked_writes writes_that_read_their_target",
+        "views": "reshaped_view",
     },
     "function": {
         "complex_programs": "by_halves",

@@ -494,6 +494,18 @@ def scratch_of_each_thread(x, w):
     return out
 
 
+@program(signed(20), real(20))
+def element_that_changes_again_and_again(x, s):
+    y = x.copy()
+    y += s
+    y -= x * s
+    y *= s
+    y /= s + 1
+    y *= y
+    y[...] *= y + s
+    return y
+
+
 @program(signed(12), signed(12), 6)
 def scratch_of_run_time_size(x, w, n):
     out = np.zeros(len(x))
