@@ -24,7 +24,7 @@ PROGRAMS = {
             "while_with_everything while_two_conditions while_counting_down product fibonacci_like "
             "last_index_survives branch_carried many_iterations varying_trip_counts running_maximum "
             "while_inside_for for_else_free_search array_arithmetic_while starts_below_zero "
-            "scratch_that_goes_round shifted_round places_that_meet columns_that_meet columns_round_twice "
+            "scratch_that_goes_round shifted_round places_that_meet columns_round_twice "
             "bound_set_inside keeps_of_all_kinds table_of_tables sines_and_cosines_under_names adding_powers"
         ),
         "physics": "leapfrog kepler",
@@ -51,7 +51,8 @@ PROGRAMS = {
     },
 }
 
-CALLS_REFUSED = {"lists.appends_under_a_condition"}  # nothing in it is parallel but its reverse
+# Nothing in them is parallel but their reverse.
+CALLS_REFUSED = {"lists.appends_under_a_condition", "lists.stops_early", "resized.without_its_last"}
 
 REFUSED = {
     f"{family}.{name}": reason
