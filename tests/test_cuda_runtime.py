@@ -338,7 +338,7 @@ def test_what_is_read_in_between_is_the_number_that_was_stored():
         names = SimpleNamespace(fresh=lambda name: name)
         whole = (Alloc(a, (n,)), Alloc(b, (n,)), For(i, affine.ZERO, n, affine.ONE, body))
         function = SimpleNamespace(body=whole, info=SimpleNamespace(names=names))
-        return _Stores(function).block(whole)[-1].body
+        return _Stores(function).block(whole, False)[-1].body
 
     now = Var("a_now", FLOAT64)
     assert after(store(a, g), store(b, at(a)), AddTo(at(a), g)) == (
