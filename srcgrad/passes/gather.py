@@ -37,10 +37,22 @@ from ..ir.nodes import (
     Load,
     Stmt,
     Store,
+    Swap,
     Var,
 )
-from ..ir.walk import blocks, expressions, loads, map_expressions, rewrite, substitute, variables, with_blocks
+from ..ir.walk import (
+    blocks,
+    expressions,
+    loads,
+    map_expressions,
+    rewrite,
+    statements,
+    substitute,
+    variables,
+    with_blocks,
+)
 from ..rules.scalar import PRIMITIVES
+from .info import roots_of
 
 FLAT = (AddTo, Assign, Comment, Store)
 DEAREST = 40  # additions that may be done again for a neighbour
@@ -51,16 +63,21 @@ def gather(function: Function) -> Function:
     return gathered(function, DEAREST, over_all)
 
 
-def gathered(function: Function, dearest: int, written: Callable[[Nest, Gathering], Block]) -> Function:
-    """The function with neighbours' sums gathered, as far as `written` says how (nothing: as it was)."""
-    names = function.info.names
+def gathered(
+    function: Function, dearest: int, written: Callable[[Nest, Gathering], Block], ours_alone: bool = False
+) -> Function:
+    """The function with neighbours' sums gathered, as far as `written` says how (nothing: as it was).
+
+    `ours_alone`: sums of the user's keep their order.
+    """
+    names, memory = function.info.names, _Memory(function)
 
     def changed(block: Block) -> Block:
         out: list[Stmt] = []
         for stmt in block:
             nest = _nest(stmt)
             if nest is not None:
-                out += Nest(*nest, names, dearest).gathered(written)
+                out += Nest(*nest, names, dearest, memory, ours_alone).gathered(written)
             elif blocks(stmt):
                 out.append(with_blocks(stmt, tuple(map(changed, blocks(stmt)))))
             else:
@@ -85,6 +102,26 @@ def _nest(stmt: Stmt) -> tuple[tuple[For, ...], Block] | None:
             return None
         stmt = inside[0]
     return None
+
+
+class _Memory:
+    """Which names may be handles on one memory."""
+
+    def __init__(self, function: Function) -> None:
+        self.roots = roots_of(function)
+        self.exchanged: set[str] = set()
+        for stmt in statements(function.body):
+            if isinstance(stmt, Swap):
+                self.exchanged |= {self.root(stmt.left.name), self.root(stmt.right.name)}
+
+    def root(self, name: str) -> str:
+        return self.roots.get(name, name)
+
+    def may_be_one(self, x: str, y: str) -> bool:
+        if x == y or self.root(x) == self.root(y):
+            return True
+        # a view made ahead of an exchange is of what the other name means behind it
+        return {self.root(x), self.root(y)} <= self.exchanged and (x in self.roots or y in self.roots)
 
 
 @dataclass(frozen=True)
@@ -127,8 +164,11 @@ class Gathering:
 class Nest:
     """Loops over a straight body.  `dearest`: additions that may be done again for a neighbour."""
 
-    def __init__(self, loops: tuple[For, ...], body: Block, names: Names, dearest: int) -> None:
+    def __init__(
+        self, loops: tuple[For, ...], body: Block, names: Names, dearest: int, memory: _Memory, ours_alone: bool
+    ) -> None:
         self.loops, self.body, self.names, self.dearest = loops, body, names, dearest
+        self.memory, self.ours_alone = memory, ours_alone
         self.indices = tuple(loop.index for loop in loops)
 
     def gathered(self, written: Callable[[Nest, Gathering], Block]) -> Block:
@@ -140,7 +180,7 @@ class Nest:
             parts = self.parts(array, body)
             if parts is None:
                 continue
-            when = _order(array, body)
+            when = _order(array, body, self.memory)
             if when is None:
                 continue
             loops = written(self, self.gathering(array, parts, body))
@@ -165,14 +205,15 @@ class Nest:
         parts: list[Part] = []
         first: tuple[Expr, ...] | None = None
         for position, stmt in enumerate(body):
+            touched = {load.array.name for expr in expressions(stmt) for load in loads(expr)}
             if not _adds_to(stmt, array):
-                if any(load.array.name == array.name for expr in expressions(stmt) for load in loads(expr)):
-                    return None
-                if isinstance(stmt, Store) and stmt.array.name == array.name:
-                    return None
+                touched |= {_written_array(stmt)}
+            if any(self.memory.may_be_one(name, array.name) for name in touched):
+                return None
+            if not _adds_to(stmt, array):
                 continue
             assert isinstance(stmt, AddTo) and isinstance(stmt.target, Load)
-            if stmt.target.checked or any(load.array.name == array.name for load in loads(stmt.value)):
+            if stmt.target.checked or (self.ours_alone and not stmt.reorder):
                 return None
             first = first or stmt.target.index
             offset = self.offset(stmt.target.index, first)
@@ -338,7 +379,7 @@ def _operations(expr: Expr) -> int:
     return own + sum(map(_operations, expr.args))
 
 
-def _order(array: Array, body: Block) -> int | None:
+def _order(array: Array, body: Block, memory: _Memory) -> int | None:
     """Whether what is added to the array is computed ahead of the rest of the loop (-1), or behind it (1).
 
     It reads, at other iterations, what those may write: so it must see all of that, or nothing of it, as they saw it
@@ -356,7 +397,7 @@ def _order(array: Array, body: Block) -> int | None:
         name = _written_array(stmt)
         if name == array.name:
             continue
-        for at in reads.get(name, ()):
+        for at in (at for read, places in reads.items() if memory.may_be_one(read, name) for at in places):
             own = -1 if at <= position else 1
             if when and own != when:
                 return None

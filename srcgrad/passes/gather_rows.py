@@ -28,7 +28,7 @@ DEAREST = 8  # additions: what is added again for every neighbour must be cheape
 
 
 def gather_rows(function: Function) -> Function:
-    return gathered(function, DEAREST, _along_rows)
+    return gathered(function, DEAREST, _along_rows, ours_alone=True)
 
 
 def _along_rows(nest: Nest, found: Gathering) -> Block:

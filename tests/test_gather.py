@@ -1,0 +1,108 @@
+"""Neighbours' sums, gathered: what must not change, and what must be seen in which order."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from srcgrad import grad
+from srcgrad.frontend.builder import Names
+from srcgrad.ir import affine
+from srcgrad.ir.nodes import (
+    FLOAT64,
+    INT64,
+    AddTo,
+    Alloc,
+    Array,
+    Assign,
+    Block,
+    Const,
+    Dim,
+    For,
+    Function,
+    Load,
+    Run,
+    Store,
+    Subscript,
+    Swap,
+    Var,
+    View,
+)
+from srcgrad.ir.walk import statements
+from srcgrad.passes.gather import gather
+
+N, I, G = Dim("x", 0), Var("i", INT64), Var("g", FLOAT64)
+U, W, ROW = (Array(name, FLOAT64, (N,)) for name in ("u_b", "w_b", "row_b"))
+WHOLE = Subscript((Run(affine.ZERO, affine.ONE, N, True),))
+
+
+def at(array: Array, apart: int = 0) -> Load:
+    return Load(array, (affine.add(I, affine.integer(apart)),), checked=False)
+
+
+def clear(array: Array) -> Store:
+    return Store(array, (I,), Const(0.0), checked=False)
+
+
+def loops(*body: object, ahead: Block = ()) -> list[set[str]]:
+    """What the loops write that a loop over a stencil becomes, in their order."""
+    loop = For(I, affine.ONE, affine.sub(N, affine.ONE), affine.ONE, body, ordered=False)  # type: ignore[arg-type]
+    whole = (Alloc(U, (N,)), Alloc(W, (N,)), *ahead, loop)
+    out = gather(Function("f", (), whole, (), SimpleNamespace(names=Names()))).body[len(whole) - 1 :]
+    return [{place.name for s in statements((stmt,)) for place in _written(s)} for stmt in out]
+
+
+def _written(stmt: object) -> list[Array]:
+    if isinstance(stmt, Store):
+        return [stmt.array]
+    return [stmt.target.array] if isinstance(stmt, AddTo) and isinstance(stmt.target, Load) else []
+
+
+ADDS = (AddTo(at(U, 1), G, True), AddTo(at(U, -1), G, True))
+
+
+def test_what_is_cleared_is_read_before_that() -> None:
+    assert loops(Assign(G, at(W)), clear(W), *ADDS) == [{"u_b"}, {"w_b"}]
+
+
+def test_what_is_stored_first_is_read_behind_that() -> None:
+    assert loops(Store(W, (I,), at(W)), Assign(G, at(W)), *ADDS) == [{"w_b"}, {"u_b"}]
+
+
+@pytest.mark.parametrize("read, cleared", [(ROW, W), (W, ROW)], ids=["read through the view", "cleared through it"])
+def test_a_view_is_the_memory_that_it_is_of(read: Array, cleared: Array) -> None:
+    view = View(ROW, W, WHOLE)
+    assert loops(Assign(G, at(read)), clear(cleared), *ADDS, ahead=(view,)) == [{"u_b"}, {cleared.name}]
+
+
+def test_a_view_of_what_is_added_to_is_left_alone() -> None:
+    together = [{"u_b"}]
+    assert loops(Assign(G, at(ROW)), *ADDS, ahead=(View(ROW, U, WHOLE),)) == together
+    exchanged = (View(ROW, W, WHOLE), Swap(U, W))  # row_b is of what is called u_b now
+    assert loops(Assign(G, at(ROW)), *ADDS, ahead=exchanged) == together
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_sums_of_the_users_keep_their_order(dtype: type) -> None:
+    """Where large numbers cancel, another order is another result."""
+
+    def cancels(x):
+        n, m = x.shape
+        y = np.zeros((n + 1, m + 1), dtype=x.dtype)
+        for i in range(1, n - 1):
+            for j in range(1, m - 1):
+                y[i, j] += x[i, j]
+                y[i, j + 1] += 1e9 * x[i, j]
+                y[i, j - 1] -= 1e9 * x[i, j]
+                y[i + 1, j] += x[i, j]
+                y[i - 1, j] += 0.3
+        return y
+
+    rng = np.random.default_rng(3)
+    for x in (rng.normal(size=(6, 7)), rng.normal(size=(7, 6)).T, rng.normal(size=(12, 14))[::2, ::-2]):
+        x = x.astype(dtype)
+        wanted = cancels(x)
+        value, _ = grad(cancels, jit=False).value_and_backward(x, np.ones_like(wanted))
+        np.testing.assert_array_equal(value, wanted)
