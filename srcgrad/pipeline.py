@@ -40,9 +40,11 @@ from .passes.interchange import interchange
 from .passes.keep import keep, without_keep
 from .passes.keep_in_rows import keep_in_rows
 from .passes.lower_arrays import lower_arrays
+from .passes.name_choices import name_choices
 from .passes.offload import offload
 from .passes.parallelise import parallelise
 from .passes.peel import peel
+from .passes.preaccumulate import preaccumulate
 from .passes.prove_bounds import prove_bounds
 from .passes.registers import registers
 from .passes.resolve_views import resolve_views
@@ -78,6 +80,7 @@ DERIVATIVE: tuple[Pass, ...] = (
     find_independent,
     fuse,
     find_active,  # what carries derivatives: all the rest is left alone
+    preaccumulate,  # recursive functions of one number hand back their partials
     reverse,  # reads primal values freely, as Old(t)
     simplify,  # before keep: fewer reads, fewer kept values
     keep,  # turns each Old(t) into a valid, recomputed or kept read
@@ -100,6 +103,9 @@ ON_A_CPU: tuple[Pass, ...] = (
     gather_rows,  # neighbours in a row do not pass sums through memory
     fuse,
 )
+BYTECODE: tuple[Pass, ...] = (
+    name_choices,  # no array waits on Python's stack while a condition branches
+)
 ON_A_GPU: tuple[Pass, ...] = (
     keep_in_rows,  # iterations that run at one time share no stack
     guard_accesses,  # a device checks no index
@@ -114,7 +120,9 @@ ON_A_GPU: tuple[Pass, ...] = (
     offload,  # independent loops become kernels, and the host launches them
 )
 NEEDED = {"lower_arrays", "find_active", "reverse", "keep", "assemble", "tidy"}  # without keep, gradients go wrong
-OPTIONAL = {step.__name__ for step in (*PRIMAL, *DERIVATIVE, *ON_A_CPU)} - NEEDED  # without these: right, and slower
+OPTIONAL = {
+    step.__name__ for step in (*PRIMAL, *DERIVATIVE, *ON_A_CPU, *BYTECODE)
+} - NEEDED  # without these: right, and slower
 _left_out: set[str] = set()
 
 
@@ -209,7 +217,7 @@ def passes_for(kind: str, options: Options) -> tuple[Pass, ...]:
         steps = (*steps, *ON_A_CPU)
     if options.parallel:
         steps = (*steps, parallelise)  # after prove_bounds: what fails ahead of a loop fails once
-    return _chosen(steps)
+    return _chosen((*steps, *BYTECODE))
 
 
 def _chosen(steps: tuple[Pass, ...]) -> tuple[Pass, ...]:

@@ -140,6 +140,42 @@ def _fill(folder: str, barrier, results) -> None:
     results.put(f.backward(np.array([1.0, 2.0])).tolist())
 
 
+CALLS_ITSELF = """
+import numpy as np
+from srcgrad import grad
+
+
+@grad
+def minors(a, n):
+    return a[n, n] if n == 0 else a[n, n] * minors(a, n - 1) + a[0, n]
+
+
+@grad
+def even(x, n):
+    return x if n == 0 else odd(x * x, n - 1)
+
+
+def odd(x, n):
+    return even(np.sin(x) * x, n - 1)
+
+
+@grad
+def turned(y, n):
+    return y if n == 0 else y * turned(y[::-1], n - 1)
+
+
+print(minors.backward(np.eye(3), 2).tolist(), even.backward(1.0, 2), turned.backward(np.ones(2), 2, np.ones(2))[0])
+"""
+
+
+def test_a_second_process_loads_functions_that_call_themselves(tmp_path):
+    script, folder = tmp_path / "model.py", tmp_path / "cache"
+    script.write_text(CALLS_ITSELF)
+    first = run(script, folder)
+    assert kept(folder)
+    assert run(script, folder) == first
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="new processes cost seconds each")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_eight_processes_fill_the_cache_at_once(tmp_path):

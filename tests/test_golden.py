@@ -96,7 +96,9 @@ def test_same_source_same_bytes(name: str) -> None:
     assert source(name, 0, FLOAT64) == source(name, 0, FLOAT64)
 
 
-@pytest.mark.parametrize("stage", ["frontend", *(step.__name__ for step in (*pipeline.DERIVATIVE, *pipeline.ON_A_CPU))])
+@pytest.mark.parametrize(
+    "stage", ["frontend", *(step.__name__ for step in (*pipeline.DERIVATIVE, *pipeline.ON_A_CPU, *pipeline.BYTECODE))]
+)
 def test_stage(stage: str, golden: Callable[[str, str], None]) -> None:
     golden(f"{STAGES}.after.{stage}.txt", source(STAGES, 0, FLOAT64, after=stage))
 

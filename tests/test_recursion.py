@@ -178,10 +178,70 @@ def beyond(x, i):
 
 
 def test_one_function_for_each_half() -> None:
-    text = grad(chained).source(0.5, 3)
+    text = grad(chained).source(VECTOR, 3)
     assert text.count("def ") == 3
     assert "def chained_forward(" in text and "def chained_reverse(" in text and "def chained_backward(" in text
-    assert text == grad(chained).source(0.5, 3)
+    assert text == grad(chained).source(VECTOR, 3)
+
+
+def test_a_number_comes_with_its_partials() -> None:
+    """Of the calls nothing is remembered: one function for both sweeps, without a stack."""
+    for text in (grad(chained).source(0.5, 3), grad(of_new_arrays).source(np.eye(3))):
+        assert text.count("def ") == 2
+        assert "_with_partials(" in text and "push(" not in text and "tape" not in text
+
+
+def of_new_arrays(a):
+    n = a.shape[0]
+    if n == 1:
+        return a[0, 0]
+    total, sign = 0.0, 1.0
+    for j in range(n):
+        minor = np.empty((n - 1, n - 1))
+        for i in range(1, n):
+            for k in range(n - 1):
+                minor[i - 1, k] = a[i, k if k < j else k + 1]
+        total += sign * a[0, j] * of_new_arrays(minor)
+        sign = -sign
+    return total
+
+
+def test_the_iterations_of_a_sum_over_calls_are_reversed_one_by_one() -> None:
+    """The partials of one call at a time, and a sign that changes with the index."""
+    text = grad(of_new_arrays).source(np.eye(3))
+    assert text.count("np.empty(") == 3 + 1  # a minor, its partials; those of the entry, its cotangent
+    assert "_kept" not in text and "sign" not in text
+
+
+def test_partials_of_what_does_not_matter_are_left_alone() -> None:
+    """The slope of a root at 0 is infinite; where the root is not used, nothing comes of that."""
+    for jit in (False, True):
+        f = grad(root_or_not, jit=jit)
+        assert f.backward(0.0, 2, False) == 1.0
+        assert f.backward(0.0, 2, True) == np.inf
+        assert f.backward(4.0, 2, True) == 0.25 + 1.0
+
+
+def root_or_not(x, n, is_wanted):
+    y = root(x, n)
+    return x + (y if is_wanted else 0.0)
+
+
+def root(x, n):
+    if n == 0:
+        return np.sqrt(x)
+    return root(x, n - 1)
+
+
+def test_arrays_that_calls_share_have_no_partials() -> None:
+    """A call that reads one element must not cost an array."""
+    text = grad(last_of_all).source(VECTOR, 0)
+    assert "_with_partials" not in text
+    np.testing.assert_array_equal(grad(last_of_all, jit=False).backward(VECTOR, 0), [0, 0, 0, 1])
+
+
+def last_of_all(x, i):
+    return x[i] if i == len(x) - 1 else last_of_all(x, i + 1)
 
 
 def test_nothing_is_kept_where_nothing_is_needed() -> None:
@@ -228,7 +288,7 @@ def test_what_is_pushed_is_popped(program: corpus.Program) -> None:
     leaves_of_v = [] if np.ndim(y) == 0 and not isinstance(y, tuple) else [v for v in leaves(y)]
     captured = [v for name, v in (("SCALE", corpus.recursion.SCALE), ("TABLE", corpus.recursion.TABLE)) if name in body]
     namespace[f"{program.function.__name__}_backward"](*leaves(fresh(plain.args)), *leaves_of_v, *captured)
-    assert stacks or "push" not in text
+    assert stacks or "push" not in text or "_with_partials(" in text  # (there, each call has its own)
 
 
 @pytest.mark.parametrize("jit", [False, True])

@@ -50,8 +50,8 @@ def compile_entry(generated: Any, arguments: tuple[types.Type, ...], options: An
         threads.settle()
     compile_own(module, generated.entry, generated.facts, flags)
     inner = CPUDispatcher(entry, targetoptions=flags, pipeline_class=EntryCompiler)
-    if cache and portable and can_be_kept(module, generated.entry):
-        inner._cache = CheckedCache(module)
+    if cache and portable:
+        inner._cache = CheckedCache(module, generated.entry)
     with room_for(module, generated.entry):
         inner.compile(typing.signature(Promised(generated.results, generated.facts), *arguments))
     _keep_alive.append(inner)
@@ -108,7 +108,8 @@ def _full_name(obj: Any) -> tuple[str | None, str | None]:
 class CheckedCache(caching.NullCache):
     """Numba's cache, but nothing is unpickled unless its hash matches: flipped bytes would abort the process."""
 
-    def __init__(self, module: ModuleType) -> None:
+    def __init__(self, module: ModuleType, entry: str) -> None:
+        self._module, self._entry = module, entry
         self._path = Path(module.__file__ or "").with_suffix(".bin")
 
     @property
@@ -126,7 +127,7 @@ class CheckedCache(caching.NullCache):
             return None
 
     def save_overload(self, sig: Any, result: CompileResult) -> None:
-        if not result.library.has_dynamic_globals:
+        if not result.library.has_dynamic_globals and can_be_kept(self._module, self._entry):
             files.write(self._path, dumps(result._reduce()))
 
 

@@ -41,13 +41,24 @@ class FactLower(Lower):
         if fndesc.qualname in self._facts.pieces:
             self.function.attributes.add("noinline")  # several call it: one copy is enough
 
+    def pre_lower(self) -> None:
+        super().pre_lower()
+        self._waiting = _waiting_on_the_stack(self.func_ir.blocks)
+
+    def _name(self, array: Any) -> str:
+        """The array as the text calls it, even if it waits on Python's stack while a condition branches."""
+        name = array.name
+        while name in self._waiting:
+            name = self._waiting[name]
+        return ir.Var(array.scope, name, array.loc).unversioned_name
+
     def _place(self, array: Any, index: Any) -> Any:
         """The address of an element; None where Numba is to find it."""
         if not self._is_element(array, index):
             return None
         kind, given = self.typeof(array.name), self.typeof(index.name)
         parts = _parts(given)
-        place = self.loc.line, array.unversioned_name
+        place = self.loc.line, self._name(array)
         proved = place in self._facts.inside
         unknown = place not in self._facts.natural and all(part.signed for part in parts)
         if not proved and not (unknown and self.context.enable_boundscheck):
@@ -115,7 +126,7 @@ class FactLower(Lower):
     def _mark(self, access: Any, array: Any) -> None:
         """Say of an access which memory it can't touch: LLVM then needs no checks at run time."""
         memory = dict(self._facts.memory)
-        own = memory.get(array.unversioned_name)
+        own = memory.get(self._name(array))
         others = sorted(set(memory.values()) - {own})
         if own is not None and others:
             access.set_metadata("alias.scope", self._scopes((own,)))
@@ -167,6 +178,18 @@ class FactLower(Lower):
             right.flags = [*right.flags, "contract"]
         add = self.builder.fadd if expr.immutable_fn is operator.add else self.builder.fsub
         return add(left, right, flags=REORDER)
+
+
+def _waiting_on_the_stack(blocks: Any) -> dict[str, str]:
+    """Variables of Numba's own that are another name of one variable, whichever way led there."""
+    sources: dict[str, set[str]] = {}
+    for block in blocks.values():
+        for inst in block.find_insts(ir.Assign):
+            if inst.target.name.startswith("$"):
+                source = inst.value.name if isinstance(inst.value, ir.Var) else ""
+                sources.setdefault(inst.target.name, set()).add(source)
+    found = {name: next(iter(known)) for name, known in sources.items() if len(known) == 1}
+    return {name: source for name, source in found.items() if source and source != name}
 
 
 def _parts(index: types.Type) -> tuple[types.Type, ...]:

@@ -29,16 +29,17 @@ def compile_own(module: ModuleType, entry: str, facts: Any, flags: dict[str, Any
         if "prange" in function.__code__.co_names:  # it calls others, and no more
             options = flags | {"parallel": {"prange": True} | dict.fromkeys(NOT_PARALLEL, False)}
             compiled = CPUDispatcher(function, targetoptions=options, pipeline_class=Compiler)
-        elif name in facts.pieces:
-            compiled = Piece(function, targetoptions=flags, pipeline_class=_compiler_with(facts))
-        else:
-            known = replace(facts, memory=frozenset())  # those are the names of the entry's arrays
-            compiled = CPUDispatcher(function, targetoptions=flags, pipeline_class=_compiler_with(known))
+        else:  # of a function that is no piece of the entry, the memory facts are about other arrays
+            known = facts if name in facts.pieces else replace(facts, memory=frozenset())
+            compiled = OwnFunction(function, targetoptions=flags, pipeline_class=_compiler_with(known))
         setattr(module, name, compiled)
 
 
-class Piece(CPUDispatcher):
-    """Part of a loop, compiled once for integers: not for every constant that it is called with."""
+class OwnFunction(CPUDispatcher):
+    """Compiled once for integers, not for every constant that it is called with.
+
+    (One version of a recursive function that calls another refers to it by an address, which no other process has.)
+    """
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         return super().get_call_template(tuple(types.unliteral(kind) for kind in args), kws)
@@ -59,19 +60,23 @@ def room_for(module: ModuleType, entry: str) -> Iterator[None]:
 def can_be_kept(module: ModuleType, entry: str) -> bool:
     """Can the machine code be loaded by another process?
 
-    Functions that call each other in a circle refer to each other through addresses that Numba does not restore.
+    Functions that call each other in a circle, and versions of a recursive function for several types, refer to each
+    other through addresses that Numba does not restore.
     """
-    calls = {name: set(f.__code__.co_names) for name, f in own_functions(module, entry)}
+    own = own_functions(module, entry)
+    calls = {name: set(f.__code__.co_names) & {name for name, _ in own} for name, f in own}
     for name in calls:
+        if name in calls[name] and len(getattr(module, name).overloads) > 1:
+            return False
         found: set[str] = set()
-        work = [other for other in calls[name] if other in calls and other != name]
+        work = [other for other in calls[name] if other != name]
         while work:
             other = work.pop()
             if other == name:
                 return False
             if other not in found:
                 found.add(other)
-                work += [n for n in calls[other] if n in calls and n != other]
+                work += [n for n in calls[other] if n != other]
     return True
 
 

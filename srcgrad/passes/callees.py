@@ -6,15 +6,32 @@ derivatives (the same for all calls of a function), and which arguments the reve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-from ..ir.nodes import Array, Block, Expr, Function, Invoke, Stmt, Sweep, Var, is_inexact, leaves
+from ..ir.nodes import (
+    Array,
+    Block,
+    Expr,
+    External,
+    Function,
+    Invoke,
+    Library,
+    Print,
+    Raise,
+    Stmt,
+    Sweep,
+    Var,
+    is_inexact,
+    leaves,
+)
 from ..ir.walk import blocks, statements, with_blocks
 from .assemble import reads_of
 from .find_active import edges_of, refuse_unknown, sources_of, spread
 from .info import Info, roots_of
+from .prove_bounds import prove_bounds
 from .roughness import EVERY
 from .tape import keep_on_tape
 
@@ -41,7 +58,7 @@ def everywhere(step: Pass) -> Pass:
     """The pass on the entry and on every function of its own."""
 
     def run(program: Function) -> Function:
-        if not program.callees or step.__name__ in ("find_active", "peel", "parallelise"):
+        if not program.callees or step.__name__ in ("find_active", "peel", "preaccumulate", "parallelise"):
             return step(program)
         if step.__name__ == "keep":
             return keep_in_all(program, step)
@@ -49,16 +66,42 @@ def everywhere(step: Pass) -> Pass:
             from .halves import assemble_all
 
             return assemble_all(program)
-        callees = tuple(c if _is_left_alone(c, step) else step(c) for c in program.callees)
-        return replace(step(program), callees=callees)
+        if step is prove_bounds:
+            return _each(program, partial(prove_bounds, quiet=quiet_functions(program)))
+        return _each(program, step)
 
     run.__name__ = step.__name__
     return run
 
 
+def _each(program: Function, step: Pass) -> Function:
+    callees = tuple(c if _is_left_alone(c, step) else step(c) for c in program.callees)
+    return replace(step(program), callees=callees)
+
+
+def quiet_functions(program: Function) -> frozenset[str]:
+    """Those that print nothing and draw nothing, and raise nothing but what is ours, whatever they call."""
+    found = {c.name: c for c in program.callees}
+    while loud := [name for name, c in found.items() if any(_is_loud(s, found) for s in statements(c.body))]:
+        for name in loud:
+            del found[name]
+    return frozenset(found)
+
+
+def _is_loud(stmt: Stmt, quiet: Container[str]) -> bool:
+    match stmt:
+        case Print() | External() | Library(draws=True):
+            return True
+        case Raise(error=error):
+            return error not in ("BoundsError", "DepthError")
+        case Invoke(callee=callee):
+            return callee not in quiet
+    return False
+
+
 def _is_left_alone(callee: Function, step: Pass) -> bool:
     """Where no derivative goes through a function, it stays what it is."""
-    return callee.info.kind == "primal" and step.__name__ in ("reverse", "simplify")
+    return callee.info.kind == "primal" and getattr(step, "__name__", "") in ("reverse", "simplify")
 
 
 # ------------------------------------------------------------------------------------------------------ activity
@@ -180,6 +223,7 @@ def _to_differentiate(function: Function, facts: dict[str, Facts]) -> Function:
 
 def keep_in_all(program: Function, step: Pass) -> Function:
     """Keep, with each reverse half handed those arguments of its function that it reads, and no others."""
+    together = {c.name: step(c) for c in program.callees if c.info.kind == "partials"}
     differentiated = [c for c in program.callees if c.info.kind == "callee"]
     saved = {c.name: c.info.names.save() for c in differentiated}
     needed: dict[str, frozenset[str]] = {c.name: frozenset() for c in differentiated}
@@ -194,7 +238,7 @@ def keep_in_all(program: Function, step: Pass) -> Function:
             break
         needed = now
     entry = _with_extra(step(_trimmed(program, needed)), needed=needed)
-    return replace(entry, callees=tuple(kept.get(c.name, c) for c in program.callees))
+    return replace(entry, callees=tuple((kept | together).get(c.name, c) for c in program.callees))
 
 
 def _trimmed(function: Function, needed: dict[str, frozenset[str]]) -> Function:

@@ -275,7 +275,12 @@ def is_private(var: Var, block: tuple[Stmt, ...]) -> bool:
 
 
 def _sets(stmt: Stmt, var: Var) -> bool:
-    return (isinstance(stmt, Assign) and stmt.var == var) or (isinstance(stmt, Pop) and stmt.target == var)
+    match stmt:
+        case Assign(var=target) | Pop(target=target):
+            return target == var
+        case Invoke(outs=outs):
+            return var in outs
+    return False
 
 
 def is_set(var: Var, block: tuple[Stmt, ...]) -> bool:

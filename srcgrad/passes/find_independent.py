@@ -22,14 +22,18 @@ from .ranges import Ranges
 from .signs import Signs
 
 
-def find_independent(function: Function) -> Function:
-    """The function with `ordered=False` on every loop that is proved independent."""
-    finder = _Finder(function)
+def find_independent(function: Function, forgetful: frozenset[str] = frozenset()) -> Function:
+    """The function with `ordered=False` on every loop that is proved independent.
+
+    `forgetful`: functions whose calls keep nothing for a reverse sweep.
+    """
+    finder = _Finder(function, forgetful)
     return replace(function, body=finder.block(function.body))
 
 
 class _Finder:
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, forgetful: frozenset[str]) -> None:
+        self.forgetful = forgetful
         self.roots, self.signs = roots_of(function), Signs(function)
         self.uses: dict[str, int] = {}
         self.indices = {s.index for s in statements(function.body) if isinstance(s, For)}  # nobody reads them after
@@ -60,7 +64,8 @@ class _Finder:
         return tuple(out)
 
     def is_independent(self, loop: For, around: tuple[For, ...]) -> bool:
-        if any(isinstance(s, Invoke) for s in statements(loop.body)):  # what it keeps is taken back last first
+        calls = {s.callee for s in statements(loop.body) if isinstance(s, Invoke)}
+        if calls - self.forgetful:  # what it keeps is taken back last first
             return False
         inside = effects(loop.body)
         for var in inside.writes:

@@ -23,11 +23,13 @@ from ..ir.nodes import (
     Array,
     Assign,
     Block,
+    Call,
     Const,
     CopyTo,
     Expr,
     For,
     Function,
+    If,
     Load,
     Pick,
     Rule,
@@ -39,7 +41,18 @@ from ..ir.nodes import (
     View,
     leaves,
 )
-from ..ir.walk import blocks, map_expressions, rewrite, rewrite_block, statements, substitute, variables, with_blocks
+from ..ir.rename import rename_arrays
+from ..ir.walk import (
+    blocks,
+    loads,
+    map_expressions,
+    rewrite,
+    rewrite_block,
+    statements,
+    substitute,
+    variables,
+    with_blocks,
+)
 from .effects import Access, Effects, commutes, effects, is_private, meet_in_one_iteration, runs_along
 from .info import elementwise, roots_of
 from .signs import Signs
@@ -60,6 +73,7 @@ class _Fuser:
         made = [s for s in statements(function.body) if isinstance(s, Alloc)]
         once = Counter(s.array.name for s in made)
         self.dims = {s.array.name: s.dims for s in made if once[s.array.name] == 1}
+        self.own = {*once, *(shadow.name for shadow in function.info.shadows)}  # memory that no user sees
 
     def block(self, block: Block, around: frozenset[str]) -> Block:
         out: list[Stmt] = []
@@ -69,7 +83,11 @@ class _Fuser:
                 index = {stmt.index.name} if isinstance(stmt, For) else set()
                 stmt = with_blocks(stmt, tuple(self.block(b, around | index) for b in inner))
             loop = self.as_loop(stmt, around)
-            if loop is None or not self.joined(out, loop, around):
+            if loop is not None:
+                is_done = self.joined(out, loop, around)
+            else:
+                is_done = isinstance(stmt, If) and self.joined_branches(out, stmt, around)
+            if not is_done:
                 out.append(stmt)
         return tuple(out)
 
@@ -89,17 +107,61 @@ class _Fuser:
         between: list[Stmt] = []
         for position in range(len(out) - 1, -1, -1):
             earlier = out[position]
-            if isinstance(earlier, For) and self.are_one(earlier, later, between):
-                inside = around | {earlier.index.name}
-                merged = self.block((*earlier.body, *_with_index(later, earlier.index).body), inside)
-                loop = replace(earlier, body=merged, ordered=False)
-                out[position:] = [*between, loop]
+            if isinstance(earlier, For) and self.are_one(earlier, later):
+                apart = self.apart(earlier, between, later)
+                if apart is not None:
+                    inside = around | {earlier.index.name}
+                    moved = _with_index(later, earlier.index, _shift(earlier, later))
+                    merged = self.block((*earlier.body, *moved.body), inside)
+                    loop = replace(earlier, body=merged, ordered=False)
+                    out[position:] = [*apart[0], loop, *apart[1]]
+                    return True
+            between.insert(0, earlier)
+        return False
+
+    def joined_branches(self, out: list[Stmt], later: If, around: frozenset[str]) -> bool:
+        """Merge an `if` into an earlier one that asks the same, if there are loops in it that may be merged then."""
+        if not _has_loop(later):
+            return False
+        between: list[Stmt] = []
+        for position in range(len(out) - 1, -1, -1):
+            earlier = out[position]
+            if isinstance(earlier, If) and earlier.condition == later.condition and _has_loop(earlier):
+                apart = self.apart(earlier, between, later)
+                if apart is None or not self.asks_the_same(earlier, between):
+                    return False
+                then, orelse = ((*x, *y) for x, y in zip(blocks(earlier), blocks(later), strict=True))
+                merged = replace(earlier, then=self.block(then, around), orelse=self.block(orelse, around))
+                out[position:] = [*apart[0], merged, *apart[1]]
                 return True
             between.insert(0, earlier)
         return False
 
-    def are_one(self, earlier: For, later: For, between: list[Stmt]) -> bool:
-        if earlier.ordered or not _same_range(earlier, later):
+    def asks_the_same(self, earlier: If, between: list[Stmt]) -> bool:
+        """Is what the condition reads left alone up to the second time that it is asked?"""
+        seen = effects((*earlier.then, *earlier.orelse, *between))
+        read = {self.roots.get(load.array.name, load.array.name) for load in loads(earlier.condition)}
+        written = {self.root(a) for a in seen.accesses if a.writes}
+        return not (variables(earlier.condition) & seen.writes or read & written)
+
+    def apart(self, earlier: Stmt, between: list[Stmt], later: Stmt) -> tuple[list[Stmt], list[Stmt]] | None:
+        """What stands between two statements, as what may go ahead of the first, and what may go behind the second."""
+        first, last = effects((earlier,)), effects((later,)) if between else None
+        ahead: list[Stmt] = []
+        behind: list[Stmt] = []
+        for stmt in between:
+            own = effects((stmt,))
+            if commutes(first, own, self.roots) and commutes(effects(behind), own, self.roots):
+                ahead.append(stmt)
+            elif last is not None and commutes(own, last, self.roots):
+                behind.append(stmt)
+            else:
+                return None
+        return ahead, behind
+
+    def are_one(self, earlier: For, later: For) -> bool:
+        shift = _shift(earlier, later)
+        if earlier.ordered or shift is None:
             return False
         x, y = effects(earlier.body), effects(later.body)
         if x.pushed & y.popped and earlier.label != later.label:
@@ -107,19 +169,21 @@ class _Fuser:
         one_way = x.pushed | x.popped | y.pushed | y.popped  # a stack is filled and emptied in opposite orders
         if one_way and earlier.label != later.label and not affine.same(earlier.step, later.step):
             return False
-        if x.is_visible or y.is_visible:
+        if not self.visibility_allows(x, y):
             return False
-        if between:
-            whole = effects((earlier,))
-            moved = effects(between)
-            if not commutes(whole, moved, self.roots):
-                return False
         index = earlier.index
         if later.index != index and (index in y.reads or index in y.writes):
             return False
-        body = _with_index(later, index).body
+        body = _with_index(later, index, shift).body
         y = effects(body)
         return self.scalars_allow(x, y, earlier.body, body) and self.memory_allows(x, y, earlier)
+
+    def visibility_allows(self, x: Effects, y: Effects) -> bool:
+        """Does nobody see the order: is at most one of the two seen, and nothing of the other if an error ends them?"""
+        if not (x.is_visible or y.is_visible):
+            return True
+        silent = y if x.is_visible else x
+        return not silent.is_visible and all(self.root(a) in self.own for a in silent.on_memory() if a.writes)
 
     def scalars_allow(self, x: Effects, y: Effects, first: Block, second: Block) -> bool:
         for var in (x.writes & (y.reads | y.writes)) | (x.reads & y.writes):
@@ -147,9 +211,16 @@ class _Fuser:
         return self.roots.get(access.array.name, access.array.name)
 
 
-def _same_range(x: For, y: For) -> bool:
-    """The same indices, if not in the same order: that of neither can be seen."""
-    return all(affine.same(a, b) for a, b in zip(_upwards(x), _upwards(y), strict=True))
+def _shift(x: For, y: For) -> Expr | None:
+    """What an index of the first loop lacks to be one of the second, as often as that runs: mostly nothing.
+
+    The order of the indices may differ: that of neither loop can be seen.
+    """
+    (start, stop, step), (other_start, other_stop, other_step) = _upwards(x), _upwards(y)
+    shift = affine.sub(other_start, start)
+    if not affine.same(step, other_step) or not affine.same(affine.add(stop, shift), other_stop):
+        return None
+    return shift if isinstance(shift, Const) else None
 
 
 def _upwards(loop: For) -> tuple[Expr, Expr, Expr]:
@@ -158,11 +229,20 @@ def _upwards(loop: For) -> tuple[Expr, Expr, Expr]:
     return loop.start, loop.stop, loop.step
 
 
-def _with_index(loop: For, index: Var) -> For:
-    if loop.index == index:
+def _with_index(loop: For, index: Var, shift: Expr | None) -> For:
+    place = affine.add(index, shift or affine.ZERO)
+    if loop.index == place:
         return loop
-    change = lambda e: substitute(e, {loop.index: index})
+    change = lambda e: _folded(substitute(e, {loop.index: place}))
     return replace(loop, index=index, body=rewrite_block(loop.body, lambda s: (map_expressions(s, change),)))
+
+
+def _folded(expr: Expr) -> Expr:
+    return rewrite(expr, lambda node: affine.normal(node) if isinstance(node, Call) else node)
+
+
+def _has_loop(stmt: Stmt) -> bool:
+    return any(isinstance(inner, For) for inner in statements((stmt,)))
 
 
 # ------------------------------------------------------------------------------------------------------ contraction
@@ -284,13 +364,26 @@ def _without_axis(made: Alloc, loop: For, axis: int) -> For:
             stmt = replace(stmt, array=smaller, index=drop(stmt.index))
         return (stmt,)
 
-    body = rewrite_block(loop.body, change)
+    body = _without_aliases(rewrite_block(loop.body, change), smaller)
     first: Iterable[Stmt] = ()
     if smaller.dims:
         first = (replace(made, array=smaller, dims=dims),)
     elif made.fill is not None or not is_private(scalar, body):
         first = (Assign(scalar, made.fill or Const(dtype.type(0).item(), dtype), span=made.span),)
     return replace(loop, body=(*first, *body))
+
+
+def _without_aliases(body: Block, array: Array) -> Block:
+    """What was a row of the array, and is all of it now, goes by its name."""
+    aliases = {
+        view.array.name: array
+        for view in _views(body, array.name)
+        if isinstance(view.how, Subscript) and all(isinstance(item, Run) and item.whole for item in view.how.items)
+    }
+    if not aliases:
+        return body
+    kept = rewrite_block(body, lambda s: () if isinstance(s, View) and s.array.name in aliases else (s,))
+    return tuple(rename_arrays(s, aliases) for s in kept)
 
 
 __all__ = ["contracted", "fuse"]

@@ -33,7 +33,8 @@ from ..ir.nodes import (
 )
 from ..ir.walk import blocks, rewrite, statements, substitute, with_blocks, written
 from .assemble import assemble, defaults_of, mapped, reads_of, residuals_of
-from .info import Info
+from .cotangents import zero
+from .info import Info, elementwise
 from .tape import tape_of
 
 Halves = tuple[Function, Function]
@@ -48,7 +49,23 @@ def assemble_all(program: Function) -> Function:
         forward, reverse = (_on_tapes(half, dtypes) for half in pair)
         pairs[name] = forward, reverse
     entry = assemble(_with_stacks(program, dtypes))
-    return replace(entry, callees=_reached(entry, pairs, program.info.extra["plain"]))
+    whole = {c.name: _whole(c) for c in program.callees if c.info.kind == "partials"}
+    return replace(entry, callees=_reached(entry, pairs, program.info.extra["plain"] | whole))
+
+
+def _whole(function: Function) -> Function:
+    """Both sweeps in one, for the value and its partials; those by an array go into memory that the caller has."""
+    info: Info = function.info
+    *forward, sweep = function.body
+    assert isinstance(sweep, Sweep)
+    cleared = tuple(_cleared(shadow, info) for shadow in info.shadows)
+    body = (*forward, replace(sweep, body=(*cleared, *sweep.body)))
+    results = (*leaves(info.outputs), *leaves(function.results))
+    return replace(function, params=(*function.params, *info.shadows), body=body, results=results)
+
+
+def _cleared(shadow: Array, info: Info) -> Stmt:
+    return elementwise(shadow, shadow.dims, lambda _: zero(shadow.dtype), info.names, frozenset())
 
 
 def _reached(entry: Function, pairs: dict[str, Halves], plain: dict[str, Function]) -> tuple[Function, ...]:

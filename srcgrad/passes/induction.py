@@ -4,7 +4,8 @@
         s[b] += l[p] * x[a]            →           s[b] += l[p + (b - a - 1)] * x[a]
         p += 1                                 p += d - a - 1          (never less than 0 of them)
 
-The loop is independent then, and its index affine: it vectorises, and no value of the counter is kept.
+The loop is independent then, and its index affine: it vectorises, and no value of the counter is kept.  So with a
+number whose sign changes in every iteration: `sign = -sign` is 1.0 or -1.0, whichever the index says.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..ir import affine
-from ..ir.nodes import INT64, AddTo, Assign, Block, Const, Expr, For, Function, Stmt, Var
+from ..ir.nodes import BOOL, INT64, AddTo, Assign, Block, Call, Const, Expr, For, Function, Stmt, Var, select
 from ..ir.walk import blocks, loads, map_expressions, rewrite_block, substitute, variables, with_blocks
 from .effects import effects
 
@@ -29,10 +30,12 @@ def _block(block: Block) -> Block:
             stmt = with_blocks(stmt, tuple(_block(b) for b in blocks(stmt)))
         steps: list[Stmt] = []
         while isinstance(stmt, For):
-            found = _counter(stmt)
-            if found is None:
+            if found := _counter(stmt):
+                stmt, step = _closed(stmt, *found, _known_value(out, found[1].target))
+            elif turned := _alternating(stmt, out):
+                stmt, step = _by_parity(stmt, *turned)
+            else:
                 break
-            stmt, step = _closed(stmt, *found, _known_value(out, found[1].target))
             steps.append(step)
         out += [stmt, *steps]
     return tuple(out)
@@ -78,6 +81,39 @@ def _closed(loop: For, place: int, stmt: AddTo, start: Expr) -> tuple[For, Stmt]
     if isinstance(start, Const):
         return replace(loop, body=body), Assign(var, affine.add(start, total), span=stmt.span)
     return replace(loop, body=body), AddTo(var, total, span=stmt.span)
+
+
+# ---------------------------------------------------------------------------------------------- changes of the sign
+
+
+def _alternating(loop: For, ahead: list[Stmt]) -> tuple[int, Var, Const] | None:
+    """The place of a statement `s = -s`, the variable, and the number that it starts with."""
+    if loop.step != affine.ONE or loads(loop.start) or loads(loop.stop):
+        return None
+    changed = effects(loop.body).writes | {loop.index}
+    if (variables(loop.start) | variables(loop.stop)) & changed:
+        return None
+    for place, stmt in enumerate(loop.body):
+        if isinstance(stmt, Assign) and stmt.value == Call("neg", (stmt.var,), stmt.var.dtype):
+            start = _known_value(ahead, stmt.var)
+            others = (*loop.body[:place], *loop.body[place + 1 :])
+            if isinstance(start, Const) and start.dtype == stmt.var.dtype and stmt.var not in effects(others).writes:
+                return place, stmt.var, start
+    return None
+
+
+def _by_parity(loop: For, place: int, var: Var, start: Const) -> tuple[For, Stmt]:
+    gone = affine.sub(loop.index, loop.start)
+    trips = affine.maximum(affine.sub(loop.stop, loop.start), affine.ZERO)
+    before, after = _signed(start, gone), _signed(start, affine.add(gone, affine.ONE))
+    body = (*_with(loop.body[:place], var, before), *_with(loop.body[place + 1 :], var, after))
+    return replace(loop, body=body), Assign(var, _signed(start, trips), span=loop.body[place].span)
+
+
+def _signed(start: Const, turns: Expr) -> Expr:
+    """The number after so many changes of its sign."""
+    is_even = Call("eq", (Call("bitand", (turns, affine.ONE), INT64), affine.ZERO), BOOL)
+    return select(is_even, start, Const(-start.value, start.dtype))
 
 
 def _with(block: Block, var: Var, value: Expr) -> Block:

@@ -62,6 +62,7 @@ from ..ir.walk import (
     map_expressions,
     rebuild,
     statements,
+    subexpressions,
     substitute,
     variables,
     with_blocks,
@@ -70,11 +71,20 @@ from ..ir.walk import (
 from .info import Info
 
 
-def prove_bounds(function: Function) -> Function:
+def prove_bounds(function: Function, quiet: frozenset[str] = frozenset()) -> Function:
+    """The function with `checked=False` on every access that is proved inside.
+
+    `quiet`: functions that print nothing, and raise nothing of the user's.
+    """
     info: Info = function.info
-    shapes = {p.name: _own_dims(p) for p in function.params if isinstance(p, Array)}
+    own = {p.name for p in function.params}
+    shapes = {
+        p.name: p.dims if all(node.array in own for d in p.dims for node in _lengths_in(d)) else _own_dims(p)
+        for p in function.params
+        if isinstance(p, Array)
+    }
     naturals, contents = _naturals(function, shapes)
-    prover = _Prover(info.boundscheck, naturals)
+    prover = _Prover(info.boundscheck, naturals, quiet=quiet)
     prover.contents = contents
     return replace(function, body=prover.block(function.body, _Scope(shapes=shapes)))
 
@@ -162,8 +172,10 @@ def _reads_any(exprs: tuple[Expr, ...], names: frozenset[Var] | set[Var]) -> boo
 
 
 class _Prover:
-    def __init__(self, check: bool, naturals: set[str], learning: bool = False) -> None:
-        self.check, self.naturals, self.learning = check, naturals, learning
+    def __init__(
+        self, check: bool, naturals: set[str], learning: bool = False, quiet: frozenset[str] = frozenset()
+    ) -> None:
+        self.check, self.naturals, self.learning, self.quiet = check, naturals, learning, quiet
         self.refuted: set[str] = set()
         self.contents: dict[str, Expr] = {}  # what is in arrays that are made here and filled in one place
 
@@ -208,7 +220,7 @@ class _Prover:
 
     def loop(self, stmt: For, scope: _Scope) -> list[Stmt]:
         stmt = _to_the_end(self.proved(stmt, scope))  # type: ignore[arg-type]
-        loop = _loop(stmt)
+        loop = _loop(stmt, self.quiet)
         scope.forget(loop.changed)
         scope.forget_arrays(stmt)
         inner = scope.copy(loops=(*scope.loops, loop))
@@ -315,16 +327,26 @@ class _Prover:
         dims = scope.shapes.get(load.array.name)
         if dims is None or not load.index:
             return False
-        for index, dim in zip(load.index, dims, strict=True):
-            if not self.is_natural(index, scope):
-                return False
-            lead = affine.sub(affine.sub(dim, affine.ONE), index)
-            if self.check and not self.is_natural(lead, scope) and not self.is_checked_ahead(index, dim, scope):
-                return False
-        return True
+        return all(self.is_inside(index, dim, scope, ()) for index, dim in zip(load.index, dims, strict=True))
+
+    def is_inside(self, index: Expr, dim: Expr, scope: _Scope, given: tuple[Expr, ...]) -> bool:
+        """Is 0 <= index < dim, wherever the expressions of `given` are not negative?"""
+        match index:
+            case Call(op="select", args=(condition, x, y)):
+                sides = [(y, tuple(_known(condition, False))), (x, tuple(_known(condition, True)))]
+                return all(self.is_inside(side, dim, scope, (*given, *more)) for side, more in sides)
+        here = scope.copy() if given else scope
+        here.facts += (((), e) for e in given)
+        if not self.is_natural(index, here):
+            return False
+        lead = affine.sub(affine.sub(dim, affine.ONE), index)
+        return not self.check or self.is_natural(lead, here) or self.is_checked_ahead(index, dim, scope, given)
 
     def is_natural(self, expr: Expr, scope: _Scope) -> bool:
         """Provably >= 0 here."""
+        match expr:
+            case Call(op="select", args=(_, x, y)) if expr.dtype == INT64:
+                return self.is_natural(x, scope) and self.is_natural(y, scope)
         loops = {loop.stmt.index: loop for loop in scope.loops}
         depth: dict[Expr, int] = {index: k for k, index in enumerate(reversed(loops))}  # the innermost loop first
         return affine.proved_by_bounds(
@@ -359,10 +381,10 @@ class _Prover:
                 return x if isinstance(y, Const) else y
         return None
 
-    def is_checked_ahead(self, index: Expr, dim: Expr, scope: _Scope) -> bool:
+    def is_checked_ahead(self, index: Expr, dim: Expr, scope: _Scope, given: tuple[Expr, ...]) -> bool:
         """Have `index < dim` checked ahead of the outermost loop where that can be told exactly."""
         found = None
-        conditions: list[Expr] = []
+        conditions = [affine.add(e, affine.ONE) for e in given]  # the access happens where all are at least 1
         for var in sorted(variables(index), key=lambda v: v.name):
             if var in scope.values and not any(var == loop.stmt.index for loop in scope.loops):
                 index = substitute(index, {var: scope.values[var]})
@@ -401,6 +423,10 @@ class _Prover:
 # --------------------------------------------------------------------------------------------------------- details
 
 
+def _lengths_in(expr: Expr) -> Iterator[Dim]:
+    return (node for node in subexpressions(expr) if isinstance(node, Dim))
+
+
 def _own_dims(array: Array) -> tuple[Expr, ...]:
     return tuple(Dim(array.name, axis) for axis in range(array.ndim))
 
@@ -426,11 +452,11 @@ def _to_the_end(stmt: For) -> For:
     return stmt
 
 
-def _loop(stmt: For) -> _Loop:
+def _loop(stmt: For, quiet: frozenset[str]) -> _Loop:
     step = int(stmt.step.value) if isinstance(stmt.step, Const) else 0
     inner = tuple(statements(stmt.body))
     changed = frozenset(_changed(stmt))
-    silent = not any(isinstance(s, (Raise, Print, Invoke)) for s in inner)
+    silent = not any(isinstance(s, (Raise, Print)) or (isinstance(s, Invoke) and s.callee not in quiet) for s in inner)
     before, after = affine.sub(stmt.stop, affine.ONE), affine.add(stmt.stop, affine.ONE)
     if step >= 0:
         low, high, trips = stmt.start, before, affine.sub(stmt.stop, stmt.start)

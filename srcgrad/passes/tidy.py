@@ -185,7 +185,7 @@ def _without_dead(function: Function) -> Function:
     live: set[str] = set()
     for leaf in leaves(function.results):
         live |= _names_read(leaf, roots)
-    if info.kind in ("primal", "callee"):
+    if info.kind in ("primal", "callee", "partials"):
         live |= {p.name for p in function.params if isinstance(p, (Array, Stack))}
         live |= {f"{p.name}*" for p in function.params if isinstance(p, Stack)}  # what another has pushed has to go
     popped = [s.stack.name for s in statements(function.body) if isinstance(s, Pop)]
