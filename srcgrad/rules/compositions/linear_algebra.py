@@ -92,7 +92,8 @@ def lstsq(a, b, rcond=None):
     x = np.matmul(library("pinv", a, float(rcond)), b)
     columns = 1 if b.ndim == 1 else b.shape[1]
     count = columns if rank == n and m > n else 0  # NumPy leaves them out elsewhere
-    squares = np.sum((b - np.matmul(a, x)) ** 2, axis=0, keepdims=b.ndim == 1)
+    rest = b - np.matmul(a, x)
+    squares = np.sum(rest.real**2 + rest.imag**2 if np.iscomplexobj(rest) else rest**2, axis=0, keepdims=b.ndim == 1)
     return x, squares[:count], rank, s
 
 
