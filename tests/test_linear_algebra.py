@@ -164,6 +164,18 @@ def test_equal_singular_values_of_complex_matrices() -> None:
     assert not np.isfinite(one_of_two.backward(np.eye(2) * 1j)).all()
 
 
+def test_eigenvalues_of_defective_and_degenerate_matrices() -> None:
+    values = plain(lambda a: np.linalg.eigvals(a.astype(complex)))
+    a = np.diag([2.0, 2.0, 5.0])
+    np.testing.assert_allclose(values.backward(a, np.array([1, 2, 3j])), np.diag([1.0, 2.0, 0.0]))
+    jordan = np.array([[1.0, 1.0], [0.0, 1.0]])
+    assert np.max(np.abs(values.backward(jordan, np.array([1.0, 0j])))) > 1e15
+    np.testing.assert_array_equal(values.backward(jordan, np.zeros(2) * 1j), np.zeros((2, 2)))
+    vectors = plain(lambda a: np.linalg.eig(a.astype(complex)).eigenvectors[:, 0])
+    assert not np.isfinite(vectors.backward(a, np.array([0, 1, 0j]))).all()
+    assert values.backward(np.ones((0, 0)), np.zeros(0) * 1j).shape == (0, 0)
+
+
 def test_phases_of_singular_vectors() -> None:
     """The right ones keep theirs, and the left ones turn with the matrix: so does JAX."""
     f = plain(from_arrow("z -> np.linalg.svd(z)"))

@@ -76,6 +76,10 @@ ADJOINTS: dict[str, Callable[..., tuple[Term, ...]]] = {
         Term(0, "eigenvalues_adjoint", (_SECOND, "out"), of=0),
         Term(0, "eigenvectors_adjoint", (_FIRST, _SECOND, "out"), of=1),
     ),
+    "eig": _always(
+        Term(0, "eig_values_adjoint", (_SECOND, "out"), of=0),
+        Term(0, "eig_vectors_adjoint", (_FIRST, _SECOND, "out"), of=1),
+    ),
     "svd": _always(
         Term(0, "left_vectors_adjoint", (_FIRST, _SECOND, _THIRD, "out"), of=0),
         Term(0, "singular_values_adjoint", (_FIRST, _SECOND, _THIRD, "out"), of=1),
@@ -111,6 +115,7 @@ SIGNATURES = {
     "qr": "(m,n)->(m,p),(p,n)",
     "lu_factor": "(n,n)->(n,n),(n)i",
     "eigh": "(n,n)->(n)r,(n,n)",
+    "eig": "(n,n)->(n),(n,n)",
     "svd": "(m,n)->(m,p),(p)r,(p,n)",
     "expm": "(n,n)->(n,n)",
 }

@@ -225,6 +225,57 @@ def _over_gaps(x: Any, s: Any, squared: Any) -> None:
                 x[j, i] = conjugated(share)
 
 
+@on_stacks("VMM")
+def eig(w: Any, v: Any, a: Any) -> None:
+    """Of complex matrices: what there is of real ones may be real or complex"""
+    if a.size:
+        found = np.linalg.eig(a)
+        for i in range(w.size):
+            w[i] = found[0][i]
+        copy_to(v, found[1])
+
+
+@on_stacks("MMV")
+def eig_values_adjoint(a_b: Any, v: Any, w_b: Any) -> None:
+    _add_similar(a_b, v, times_columns(v, w_b))
+
+
+@on_stacks("MVMM")
+def eig_vectors_adjoint(a_b: Any, w: Any, v: Any, v_b: Any) -> None:
+    """dv = v @ (F * P) + v * c with P = inv(v) @ da @ v; F: one over the gaps between the w.
+
+    LAPACK has vectors of length 1 whose largest element is real, which is what c sees to.
+    """
+    share = v_b.copy()
+    for j in range(w.size):
+        along, largest = v[0, j] * 0, 0
+        for i in range(w.size):
+            along += v_b[i, j] * v[i, j]
+            if abs(v[i, j]) > abs(v[largest, j]):
+                largest = i
+        for i in range(w.size):
+            share[i, j] -= along.real * conjugated(v[i, j])
+        if along.imag != 0:
+            share[largest, j] -= np.divide((along - conjugated(along)) / 2, v[largest, j])
+    middle = product(v, share, True, False)
+    for i in range(w.size):
+        middle[i, i] = 0
+        for j in range(w.size):
+            if middle[i, j] != 0:
+                middle[i, j] = np.divide(middle[i, j], w[j] - w[i])
+    _add_similar(a_b, v, product(v, middle, False, True))
+
+
+@register_jitable
+def _add_similar(a_b: Any, v: Any, x: Any) -> None:
+    """a_b += inv(v).T @ x.T; 0 where nothing comes in"""
+    if np.any(x != 0):
+        factors, pivots, share = np.empty_like(v), np.empty(v.shape[0], np.intc), np.empty_like(v)
+        factorise(factors, pivots, v)
+        solve_factorised(share, factors, pivots, turned(x), True)
+        add_to(a_b, share, 1.0)
+
+
 @on_stacks("MVMM")
 def svd(u: Any, s: Any, vt: Any, a: Any) -> None:
     if a.size:
@@ -355,6 +406,9 @@ def _sum(x: Any, y: Any, z: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
 __all__ = [
     "cholesky",
     "cholesky_adjoint",
+    "eig",
+    "eig_values_adjoint",
+    "eig_vectors_adjoint",
     "eigenvalues_adjoint",
     "eigenvectors_adjoint",
     "eigh",
