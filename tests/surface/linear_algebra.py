@@ -195,6 +195,8 @@ CALLS = [
     call("np.abs(scipy.linalg.eigh(z + z.conj().T, x @ x.T + np.eye(3))[1])", z=complexes(3, 3), x=real(3, 3)),
     call("scipy.linalg.eigvalsh(z + z.conj().T, x @ z + z.conj().T @ x.T + 9 * np.eye(3), lower=False)",
          z=complexes(3, 3), x=real(3, 3)),
+    call("scipy.linalg.eig(z)", z=complexes(3, 3)),
+    call("scipy.linalg.eigvals(z)", z=complexes(3, 3)),
     call("scipy.linalg.svdvals(z)", z=complexes(4, 3)),
     call("scipy.linalg.expm(20 * x)", x=real(2, 3, 3), loose=10.0),
 ]

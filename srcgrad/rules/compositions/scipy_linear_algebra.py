@@ -180,6 +180,19 @@ def eigvalsh(a, b=None, *, lower=True, overwrite_a=False, overwrite_b=False, che
     return eigh(a, b, lower=lower, eigvals_only=True)
 
 
+@means(scipy.linalg.eig)
+def eig(a, b=None, left=False, right=True, overwrite_a=False, overwrite_b=False, check_finite=True):
+    if b is not None or left:
+        raise NotImplementedError("scipy.linalg.eig with `b` or left vectors is not supported")
+    w, v = np.linalg.eig(a)
+    return (w, v) if right else w
+
+
+@means(scipy.linalg.eigvals)
+def eigvals(a, *, overwrite_a=False, check_finite=True):
+    return np.linalg.eigvals(a)
+
+
 @means(scipy.linalg.svd)
 def svd(a, full_matrices=True, compute_uv=True, overwrite_a=False, check_finite=True, lapack_driver="gesdd"):
     if not compute_uv:
