@@ -67,7 +67,7 @@ class Trial:
         self.f = differentiated(program, case.wrt, jit)
         self.written = fresh(self.plain.args)
         self.y = self.plain.run(self.written)
-        rng = np.random.default_rng(program.seed(position))
+        rng = np.random.default_rng([program.seed(position), 1])  # other numbers than the arguments are made of
         self.direction = random_like(rng, self.plain.args)
         self.v = random_like(rng, self.y)
 
@@ -102,6 +102,8 @@ def check_gradient(trial: Trial) -> None:
     direction = along(trial.plain, trial.direction)
     got = inner(cotangents, direction)
     want, error = directional(trial.plain, trial.direction, trial.v)
+    if error > 1e-7 * (1 + abs(want)):  # near a kink, or a pole
+        want, error = directional(trial.plain, trial.direction, trial.v, width=2e-4)
     tolerance = GRADIENT_TOLERANCE[trial.dtype] * trial.loose
     assert error <= 1e-6 * (1 + abs(want)), f"the difference itself is in doubt: {want} +- {error}"
     scale = max(magnitude(cotangents, direction), abs(want))

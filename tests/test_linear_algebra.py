@@ -9,7 +9,6 @@ import pytest
 import scipy.linalg
 from support import from_arrow
 
-import srcgrad
 from srcgrad import grad
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -145,7 +144,56 @@ def test_determinant_of_a_singular_complex_matrix() -> None:
     np.testing.assert_allclose(f.backward(z, 1.0 + 0j), cofactors, atol=1e-14)
 
 
-@pytest.mark.parametrize("name", ["slogdet", "qr", "svd", "pinv"])
-def test_not_yet_of_complex_matrices(name: str) -> None:
-    with pytest.raises(srcgrad.UnsupportedError, match=f"{name} of complex matrices is not supported yet"):
-        grad(from_arrow(f"z -> np.linalg.{name}(z)"), jit=False)(np.eye(2) * 1j)
+def test_logarithm_of_a_complex_determinant_of_zero() -> None:
+    z = np.diag([1j, 0.0])
+    f = plain(from_arrow("z -> np.linalg.slogdet(z)"))
+    assert f(z) == (0, -np.inf)
+    assert not np.isfinite(f.backward(z, (0j, 1.0))[1, 1])
+    np.testing.assert_array_equal(f.backward(z, (1 + 1j, 0.0)), np.zeros((2, 2)))
+    assert f.backward(np.ones((0, 0)) * 1j, (1j, 1.0)).shape == (0, 0)
+
+
+def test_equal_singular_values_of_complex_matrices() -> None:
+    rotation = np.array([[0, 1j], [-1, 0]])
+    nuclear = plain(from_arrow("z -> np.linalg.norm(z, 'nuc')"))
+    np.testing.assert_allclose(nuclear.backward(rotation), rotation.conj(), atol=1e-14)
+    np.testing.assert_array_equal(nuclear.backward(np.zeros((2, 3)) * 1j), np.zeros((2, 3)))
+    spectral = plain(from_arrow("z -> np.linalg.norm(z, 2)")).backward(rotation)
+    np.testing.assert_allclose(spectral, rotation.conj() / 2, atol=1e-14)
+    one_of_two = plain(from_arrow("z -> np.abs(np.sum(np.linalg.svd(z).U[:, 0]))"))
+    assert not np.isfinite(one_of_two.backward(np.eye(2) * 1j)).all()
+
+
+def test_eigenvalues_of_defective_and_degenerate_matrices() -> None:
+    values = plain(lambda a: np.linalg.eigvals(a.astype(complex)))
+    a = np.diag([2.0, 2.0, 5.0])
+    np.testing.assert_allclose(values.backward(a, np.array([1, 2, 3j])), np.diag([1.0, 2.0, 0.0]))
+    jordan = np.array([[1.0, 1.0], [0.0, 1.0]])
+    assert np.max(np.abs(values.backward(jordan, np.array([1.0, 0j])))) > 1e15
+    np.testing.assert_array_equal(values.backward(jordan, np.zeros(2) * 1j), np.zeros((2, 2)))
+    vectors = plain(lambda a: np.linalg.eig(a.astype(complex)).eigenvectors[:, 0])
+    assert not np.isfinite(vectors.backward(a, np.array([0, 1, 0j]))).all()
+    assert values.backward(np.ones((0, 0)), np.zeros(0) * 1j).shape == (0, 0)
+
+
+def test_phases_of_singular_vectors() -> None:
+    """The right ones keep theirs, and the left ones turn with the matrix: so does JAX."""
+    f = plain(from_arrow("z -> np.linalg.svd(z)"))
+    z = np.array([[2.0 + 0j]])
+    u, s, vh = f(z)
+    shadow = f.backward(z, (np.ones((1, 1)) * 1j, np.zeros(1), np.zeros((1, 1)) * 1j))
+    np.testing.assert_allclose(shadow, 1j * u.imag / s + 1j * u.real / s, atol=1e-15)
+    shadow = f.backward(z, (np.zeros((1, 1)) * 1j, np.zeros(1), np.ones((1, 1)) * 1j))
+    np.testing.assert_array_equal(shadow, [[0.0]])
+
+
+def test_empty_complex_matrices() -> None:
+    empty = np.ones((0, 0)) * 1j
+    f = from_arrow("a -> np.sum(np.linalg.svd(a, False)[0]) + np.sum(np.linalg.qr(a)[1]) + np.sum(np.linalg.pinv(a))")
+    assert plain(f)(empty) == f(empty)
+    assert plain(f).backward(empty, 1j).shape == (0, 0)
+
+
+def test_transposed_systems_of_complex_numbers_as_scipy_has_them() -> None:
+    with pytest.raises(NotImplementedError):
+        plain(lambda z: scipy.linalg.solve(z, z[0], transposed=True))(np.eye(2) * 1j)

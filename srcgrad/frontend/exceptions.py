@@ -34,18 +34,20 @@ def raise_error(interpreter: Interpreter, node: ast.Raise) -> None:
     kind = expressions.evaluate(interpreter, call.func if isinstance(call, ast.Call) else call)
     if not isinstance(kind, Static) or not isinstance(kind.value, type) or not issubclass(kind.value, BaseException):
         build.refuse("only exception classes, called with a message, can be raised")
-    message = ""
+    texts: list[str] = []
     values: list[Expr] = []
     for part in call.args if isinstance(call, ast.Call) else ():
         text, numbers = message_of(interpreter, part)
-        message, values = message + text, values + numbers
+        texts.append(text)
+        values += numbers
     refused = next((own for theirs, own in REFUSED.items() if issubclass(kind.value, theirs)), None)
     if refused is not None and not values and _is_certain(interpreter):
-        build.refuse(message, error=refused)
-    _raise(interpreter, kind.value, message, values)
+        message, *help = texts or [""]
+        build.refuse(message, *help, error=refused)
+    _raise(interpreter, kind.value, "".join(texts), values)
 
 
-# What a composition raises whatever the data is known when the function is read.
+# What a composition raises whatever the data is known when the function is read: a message, and what helps.
 REFUSED = {ValueError: ValueArgumentError, TypeError: ArgumentError, NotImplementedError: UnsupportedError}
 
 

@@ -60,7 +60,10 @@ ADJOINTS: dict[str, Callable[..., tuple[Term, ...]]] = {
     ),
     "inv": _always(Term(0, "inv_adjoint", (_FIRST, "out"))),
     "det": _always(Term(0, "det_adjoint", (0, _FIRST, "out"))),
-    "slogdet": _always(Term(0, "slogdet_adjoint", (0, _SECOND, "out"))),
+    "slogdet": lambda a: (
+        Term(0, "slogdet_adjoint", (0, _SECOND, "out"), of=0),
+        *([Term(0, "slogdet_sign_adjoint", (0, _SECOND, "out"), of=1)] if a.dtype.kind == "c" else []),
+    ),
     "pinv": _always(Term(0, "pinv_adjoint", (0, _FIRST, "out"))),
     "cholesky": _always(Term(0, "cholesky_adjoint", (_FIRST, "out"))),
     "mirror": _always(Term(0, "mirror_adjoint", ("out",))),
@@ -72,6 +75,10 @@ ADJOINTS: dict[str, Callable[..., tuple[Term, ...]]] = {
     "eigh": _always(
         Term(0, "eigenvalues_adjoint", (_SECOND, "out"), of=0),
         Term(0, "eigenvectors_adjoint", (_FIRST, _SECOND, "out"), of=1),
+    ),
+    "eig": _always(
+        Term(0, "eig_values_adjoint", (_SECOND, "out"), of=0),
+        Term(0, "eig_vectors_adjoint", (_FIRST, _SECOND, "out"), of=1),
     ),
     "svd": _always(
         Term(0, "left_vectors_adjoint", (_FIRST, _SECOND, _THIRD, "out"), of=0),
@@ -101,13 +108,14 @@ SIGNATURES = {
     "solve_triangular": "(n,n),(n,k)->(n,k)",
     "inv": "(n,n)->(n,n)",
     "det": "(n,n)->()",
-    "slogdet": "(n,n)->(),()",
+    "slogdet": "(n,n)->()r,()",
     "pinv": "(m,n)->(n,m)",
     "cholesky": "(n,n)->(n,n)",
     "mirror": "(n,n)->(n,n)",
     "qr": "(m,n)->(m,p),(p,n)",
     "lu_factor": "(n,n)->(n,n),(n)i",
     "eigh": "(n,n)->(n)r,(n,n)",
-    "svd": "(m,n)->(m,p),(p),(p,n)",
+    "eig": "(n,n)->(n),(n,n)",
+    "svd": "(m,n)->(m,p),(p)r,(p,n)",
     "expm": "(n,n)->(n,n)",
 }

@@ -111,28 +111,30 @@ def qr_r_adjoint(a_b: Any, q: Any, r: Any, r_b: Any) -> None:
         p = q.shape[1]
         middle = product(_upper(r, p), _upper(r_b, p), False, True)
         _copy_down(middle)
-        share = product(q, middle, False, False)
+        share = product(conjugated(q), middle, False, False)
         if r.shape[1] > p:
             v, v_b = turned(turned(r)[p:]), turned(turned(r_b)[p:])
-            q_b = product(q, product(v, v_b, False, True), False, False)
+            q_b = conjugated(product(q, product(v, v_b, False, True), False, False))
             add_to(share, q_b, 1.0)
             _keep_orthogonal(share, q, product(q_b, q, True, False))
-            add_to(a_b[:, p:], product(q, v_b, False, False), 1.0)
+            add_to(a_b[:, p:], product(conjugated(q), v_b, False, False), 1.0)
         _add_qr_share(a_b, r, share)
 
 
 @register_jitable
 def _keep_orthogonal(share: Any, q: Any, x: Any) -> None:
     _copy_down(x)
-    add_to(share, product(q, x, False, False), -1.0)
+    add_to(share, product(conjugated(q), x, False, False), -1.0)
 
 
 @register_jitable
 def _copy_down(x: Any) -> None:
-    """The lower triangle, mirrored to the upper one"""
+    """The Hermitian matrix with the lower triangle of x, which becomes the upper one"""
     for i in range(x.shape[0]):
         for j in range(i):
             x[j, i] = x[i, j]
+            x[i, j] = conjugated(x[i, j])
+        x[i, i] = x[i, i].real
 
 
 @register_jitable
@@ -223,6 +225,57 @@ def _over_gaps(x: Any, s: Any, squared: Any) -> None:
                 x[j, i] = conjugated(share)
 
 
+@on_stacks("VMM")
+def eig(w: Any, v: Any, a: Any) -> None:
+    """Of complex matrices: what there is of real ones may be real or complex"""
+    if a.size:
+        found = np.linalg.eig(a)
+        for i in range(w.size):
+            w[i] = found[0][i]
+        copy_to(v, found[1])
+
+
+@on_stacks("MMV")
+def eig_values_adjoint(a_b: Any, v: Any, w_b: Any) -> None:
+    _add_similar(a_b, v, times_columns(v, w_b))
+
+
+@on_stacks("MVMM")
+def eig_vectors_adjoint(a_b: Any, w: Any, v: Any, v_b: Any) -> None:
+    """dv = v @ (F * P) + v * c with P = inv(v) @ da @ v; F: one over the gaps between the w.
+
+    LAPACK has vectors of length 1 whose largest element is real, which is what c sees to.
+    """
+    share = v_b.copy()
+    for j in range(w.size):
+        along, largest = v[0, j] * 0, 0
+        for i in range(w.size):
+            along += v_b[i, j] * v[i, j]
+            if abs(v[i, j]) > abs(v[largest, j]):
+                largest = i
+        for i in range(w.size):
+            share[i, j] -= along.real * conjugated(v[i, j])
+        if along.imag != 0:
+            share[largest, j] -= np.divide((along - conjugated(along)) / 2, v[largest, j])
+    middle = product(v, share, True, False)
+    for i in range(w.size):
+        middle[i, i] = 0
+        for j in range(w.size):
+            if middle[i, j] != 0:
+                middle[i, j] = np.divide(middle[i, j], w[j] - w[i])
+    _add_similar(a_b, v, product(v, middle, False, True))
+
+
+@register_jitable
+def _add_similar(a_b: Any, v: Any, x: Any) -> None:
+    """a_b += inv(v).T @ x.T; 0 where nothing comes in"""
+    if np.any(x != 0):
+        factors, pivots, share = np.empty_like(v), np.empty(v.shape[0], np.intc), np.empty_like(v)
+        factorise(factors, pivots, v)
+        solve_factorised(share, factors, pivots, turned(x), True)
+        add_to(a_b, share, 1.0)
+
+
 @on_stacks("MVMM")
 def svd(u: Any, s: Any, vt: Any, a: Any) -> None:
     if a.size:
@@ -239,26 +292,38 @@ def singular_values_adjoint(a_b: Any, u: Any, s: Any, vt: Any, s_b: Any) -> None
     for i in range(s.size):
         if s[i] == 0:  # the kink of an absolute value
             slope[i] = 0
-    add_to(a_b, product(times_columns(u, slope), vt, False, False), 1.0)
+    add_to(a_b, product(times_columns(conjugated(u), slope), conjugated(vt), False, False), 1.0)
 
 
 @on_stacks("MMVMM")
 def left_vectors_adjoint(a_b: Any, u: Any, s: Any, vt: Any, u_b: Any) -> None:
-    add_to(a_b, product(_share_of_vectors(u, s, u_b), vt, False, False), 1.0)
+    """The phases that LAPACK chooses are counted among the left vectors, as if the right ones kept theirs"""
+    add_to(a_b, product(_share_of_vectors(u, s, u_b, True), conjugated(vt), False, False), 1.0)
 
 
 @on_stacks("MMVMM")
 def right_vectors_adjoint(a_b: Any, u: Any, s: Any, vt: Any, vt_b: Any) -> None:
-    add_to(a_b, product(u, _share_of_vectors(turned(vt), s, turned(vt_b)), False, True), 1.0)
+    share = _share_of_vectors(conjugated(turned(vt)), s, conjugated(turned(vt_b)), False)
+    add_to(a_b, product(conjugated(u), conjugated(share), False, True), 1.0)
 
 
 @register_jitable
-def _share_of_vectors(u: Any, s: Any, u_b: Any) -> Any:
-    """u @ (F * (M - M.T)) * s + (u_b - u @ M) / s with M = u.T @ u_b; F: one over the gaps between the s * s"""
+def _share_of_vectors(u: Any, s: Any, u_b: Any, phases: Any) -> Any:
+    """w @ (F * (M - M.T.conj())) * s + (u_b - w @ M) / s with M = u.T @ u_b and w = u.conj()
+
+    F: one over the gaps between the s * s; with `phases`, its diagonal is one over twice the s * s.
+    """
     inside = product(u, u_b, True, False)
-    outside = product(u, inside, False, False)
+    outside = product(conjugated(u), inside, False, False)
+    turning = np.zeros(s.size, u.dtype)
+    if phases:
+        for i in range(s.size):
+            turning[i] = (inside[i, i] - conjugated(inside[i, i])) / 2
     _over_gaps(inside, s, True)
-    share = times_columns(product(u, inside, False, False), s)
+    for i in range(s.size):
+        if turning[i] != 0:
+            inside[i, i] = np.divide(turning[i], s[i] * s[i])
+    share = times_columns(product(conjugated(u), inside, False, False), s)
     if u.shape[0] > u.shape[1]:
         for i in range(share.shape[0]):
             for j in range(share.shape[1]):
@@ -308,8 +373,7 @@ def _expm(a: Any) -> Any:
     while 5.371920351148152 < size < np.inf:
         size /= 2
         squarings += 1
-    x = np.zeros((n, n))
-    add_to(x, a, 0.5**squarings)
+    x = a * np.float64(0.5**squarings)
     x2 = product(x, x, False, False)
     x4 = product(x2, x2, False, False)
     x6 = product(x4, x2, False, False)
@@ -342,6 +406,9 @@ def _sum(x: Any, y: Any, z: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
 __all__ = [
     "cholesky",
     "cholesky_adjoint",
+    "eig",
+    "eig_values_adjoint",
+    "eig_vectors_adjoint",
     "eigenvalues_adjoint",
     "eigenvectors_adjoint",
     "eigh",

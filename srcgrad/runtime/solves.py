@@ -163,6 +163,16 @@ def slogdet_adjoint(a_b: Any, a: Any, sign: Any, logarithm_b: Any) -> None:
                     a_b[i, j] += logarithm_b[0] * np.divide(slopes[i, j], sign[0])
 
 
+@on_stacks("MMSS")
+def slogdet_sign_adjoint(a_b: Any, a: Any, sign: Any, sign_b: Any) -> None:
+    """The sign of a complex determinant turns as its logarithm's imaginary part grows"""
+    if a.size and sign[0] != 0:
+        along = sign_b[0] * sign[0]
+        turning = (along - conjugated(along)) / 2
+        if turning != 0:
+            add_to(a_b, np.linalg.inv(a).T, turning)
+
+
 @register_jitable
 def _cofactors(a: Any) -> Any:
     u, s, vt = np.linalg.svd(a)
@@ -189,11 +199,13 @@ def pinv_adjoint(a_b: Any, a: Any, out: Any, out_b: Any) -> None:
     if a.size:
         left = product(out_b, out, True, False)
         right = product(out, out_b, False, True)
+        w = conjugated(out)
         add_to(a_b, product(product(out, out_b, True, False), out, False, True), -1.0)
-        add_to(a_b, product(left, out, False, True), 1.0)
-        add_to(a_b, product(a, product(product(out, left, False, False), out, False, True), False, False), -1.0)
-        add_to(a_b, product(out, right, True, False), 1.0)
-        add_to(a_b, product(out, product(product(right, out, False, False), a, False, False), True, False), -1.0)
+        share = product(left, w, False, True)
+        add_to(share, product(a, product(product(out, left, False, False), w, False, True), False, False), -1.0)
+        add_to(share, product(w, right, True, False), 1.0)
+        add_to(share, product(w, product(product(right, out, False, False), a, False, False), True, False), -1.0)
+        add_to(a_b, conjugated(share), 1.0)
 
 
 __all__ = [
@@ -205,6 +217,7 @@ __all__ = [
     "pinv_adjoint",
     "slogdet",
     "slogdet_adjoint",
+    "slogdet_sign_adjoint",
     "solve",
     "solve_again_to_matrix",
     "solve_again_to_right",

@@ -22,9 +22,6 @@ from .table import as_array, rule
 PIVOTS = np.dtype(np.intc)
 
 
-COMPLEX = ("solve", "inv", "det", "cholesky", "eigh", "mirror")  # have adjoints for complex matrices
-
-
 def _parts(text: str) -> list[tuple[tuple[str, ...], str]]:
     """(m,n),(n)i → ("m", "n") and ("n",), which is of integers"""
     found = re.findall(r"\(([^)]*)\)([ir]?)", text)
@@ -39,8 +36,6 @@ def library_call(build: Builder, routine: Static, *arguments: Any) -> Any:
     inputs, outputs = _parts(taken), _parts(made)
     arrays = [as_array(build, value) for value in arguments[: len(inputs)]]
     dtype = np.result_type(*(array.dtype if array.dtype.kind not in "iub" else FLOAT64 for array in arrays))
-    if dtype.kind == "c" and routine.value not in COMPLEX:
-        build.refuse(f"{routine.value} of complex matrices is not supported yet", "that of real ones is")
     dtypes = {"i": PIVOTS, "r": part_of(dtype) if dtype.kind == "c" else dtype, "": dtype}
     lengths: dict[str, Expr] = {}
     for array, (names, _) in zip(arrays, inputs, strict=True):

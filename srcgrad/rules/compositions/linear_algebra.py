@@ -7,6 +7,7 @@ from numpy.linalg import LinAlgError
 
 from srcgrad.rules.compositions.registry import library, means
 
+EigResult = type(np.linalg.eig(np.ones((1, 1))))
 EighResult = type(np.linalg.eigh(np.ones((1, 1))))
 QRResult = type(np.linalg.qr(np.ones((1, 1))))
 SlogdetResult = type(np.linalg.slogdet(np.ones((1, 1))))
@@ -92,7 +93,8 @@ def lstsq(a, b, rcond=None):
     x = np.matmul(library("pinv", a, float(rcond)), b)
     columns = 1 if b.ndim == 1 else b.shape[1]
     count = columns if rank == n and m > n else 0  # NumPy leaves them out elsewhere
-    squares = np.sum((b - np.matmul(a, x)) ** 2, axis=0, keepdims=b.ndim == 1)
+    rest = b - np.matmul(a, x)
+    squares = np.sum(rest.real**2 + rest.imag**2 if np.iscomplexobj(rest) else rest**2, axis=0, keepdims=b.ndim == 1)
     return x, squares[:count], rank, s
 
 
@@ -121,6 +123,28 @@ def qr(a, mode="reduced"):
 # ------------------------------------------------------------------------------------ eigenvalues, singular values
 
 
+@means(np.linalg.eig)
+def eig(a):
+    w, v = library("eig", square_and_complex(a))
+    return EigResult(w, v)
+
+
+@means(np.linalg.eigvals)
+def eigvals(a):
+    return library("eig", square_and_complex(a))[0]
+
+
+def square_and_complex(a):
+    a = square(a)
+    if not np.iscomplexobj(a):
+        raise NotImplementedError(
+            "whether the eigenvalues of a real matrix are real or complex numbers depends on the data",
+            "take those of the matrix as a complex one:  np.linalg.eig(a.astype(complex))",
+            "or, where it is symmetric:  np.linalg.eigh(a)",
+        )
+    return a
+
+
 @means(np.linalg.eigh)
 def eigh(a, UPLO="L"):
     w, v = library("eigh", triangle(a, UPLO))
@@ -142,13 +166,22 @@ def triangle(a, UPLO):
 def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
     a = matrices(a)
     if hermitian:
-        a = library("mirror", square(a))
+        u, s, vh = svd_by_eigh(a)
+        return SVDResult(u, s, vh) if compute_uv else s
     if not compute_uv:
         return library("svd", a)[1]
     if full_matrices and a.shape[-2] != a.shape[-1]:
         raise NotImplementedError("svd of a matrix that is not square has a derivative with full_matrices=False")
     u, s, vh = library("svd", a)
     return SVDResult(u, s, vh)
+
+
+def svd_by_eigh(a):
+    w, v = np.linalg.eigh(a)
+    order = np.flip(np.argsort(np.abs(w), axis=-1), axis=-1)
+    w = np.take_along_axis(w, order, axis=-1)
+    u = np.take_along_axis(v, order[..., None, :], axis=-1)
+    return u, np.abs(w), np.conj(turned(u * np.sign(w)[..., None, :]))
 
 
 @means(np.linalg.svdvals)

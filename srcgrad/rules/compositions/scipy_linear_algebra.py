@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 
-from srcgrad.rules.compositions.linear_algebra import square, svdvals, turned
+from srcgrad.rules.compositions.linear_algebra import square, svdvals, triangle, turned
 from srcgrad.rules.compositions.registry import library, means
 
 # ------------------------------------------------------------------------------------------------------- solves
@@ -26,10 +26,14 @@ def solve(a, b, lower=False, overwrite_a=False, overwrite_b=False, check_finite=
     a, b = right_side(a, b)
     if assume_a in ("pos", "positive definite"):
         x = cho_solve(cho_factor(a, lower), b)
-    elif assume_a in ("sym", "symmetric", "her", "hermitian"):
-        x = np.linalg.solve(library("mirror", a if lower else turned(a)), b)
+    elif assume_a in ("her", "hermitian"):
+        x = np.linalg.solve(library("mirror", triangle(a, "L" if lower else "U")), b)
+    elif assume_a in ("sym", "symmetric"):
+        x = np.linalg.solve(symmetric(a if lower else turned(a)), b)
     elif assume_a in ("lower triangular", "upper triangular"):
         x = solve_triangular(a, b, int(transposed), assume_a == "lower triangular")
+    elif transposed and np.iscomplexobj(a):
+        raise NotImplementedError("scipy.linalg.solve can currently not solve a^T x = b for complex matrices")
     elif assume_a in (None, "gen", "general"):
         x = np.linalg.solve(turned(a) if transposed else a, b)
     else:
@@ -37,12 +41,28 @@ def solve(a, b, lower=False, overwrite_a=False, overwrite_b=False, check_finite=
     return x
 
 
+def symmetric(a):
+    """With the lower triangle of `a`, and no conjugation"""
+    if np.iscomplexobj(a):
+        return library("mirror", a.real) + 1j * library("mirror", a.imag)
+    return library("mirror", a)
+
+
 @means(scipy.linalg.solve_triangular)
 def solve_triangular(a, b, trans=0, lower=False, unit_diagonal=False, overwrite_b=False, check_finite=True):
     a, b = right_side(a, b)
     if trans not in (0, 1, 2, "N", "T", "C"):
         raise ValueError("trans must be 0, 1, 2, 'N', 'T' or 'C'")
+    if trans in (2, "C"):
+        return adjoint_triangular(a, b, bool(lower), bool(unit_diagonal))
     return triangular(a, b, bool(lower), trans not in (0, "N"), bool(unit_diagonal))
+
+
+def adjoint_triangular(a, b, lower, unit=False):
+    """x such that a.T.conj() @ x = b"""
+    if np.iscomplexobj(a):
+        return np.conj(triangular(a, np.conj(b), lower, True, unit))
+    return triangular(a, b, lower, True, unit)
 
 
 def triangular(a, b, lower, transposed, unit):
@@ -60,7 +80,8 @@ def inv(a, overwrite_a=False, check_finite=True):
 
 @means(scipy.linalg.det)
 def det(a, overwrite_a=False, check_finite=True):
-    return library("det", np.asarray(square(a), dtype=np.float64))
+    a = square(a)
+    return library("det", np.asarray(a, dtype=np.complex128 if np.iscomplexobj(a) else np.float64))
 
 
 @means(scipy.linalg.pinv)
@@ -91,7 +112,9 @@ def cho_factor(a, lower=False, overwrite_a=False, check_finite=True):
 def cho_solve(c_and_lower, b, overwrite_b=False, check_finite=True):
     c, lower = c_and_lower
     c, b = right_side(c, b)
-    return triangular(c, triangular(c, b, lower, not lower, False), lower, lower, False)
+    if lower:
+        return adjoint_triangular(c, triangular(c, b, True, False, False), True)
+    return triangular(c, adjoint_triangular(c, b, False), False, False, False)
 
 
 @means(scipy.linalg.lu_factor)
@@ -113,6 +136,8 @@ def lu_solve(lu_and_piv, b, trans=0, overwrite_b=False, check_finite=True):
         rows[i] = other
     if trans == 0:
         x = triangular(lu, triangular(lu, b[rows], True, False, True), False, False, False)
+    elif trans == 2 and np.iscomplexobj(lu):
+        x = np.conj(lu_solve(lu_and_piv, np.conj(b), 1))
     else:
         y = triangular(lu, triangular(lu, b, False, True, False), True, True, True)
         x = np.empty_like(y)
@@ -141,18 +166,31 @@ def eigh(a, b=None, *, lower=True, eigvals_only=False, overwrite_a=False, overwr
     """Eigenvectors come with the signs that NumPy gives them."""
     if b is None:
         w, v = np.linalg.eigh(a, "L" if lower else "U")
-    else:  # with b = c @ c.T: the eigenvectors of inv(c) @ a @ inv(c).T, times inv(c).T
-        a = library("mirror", square(a) if lower else turned(square(a)))
-        c = np.linalg.cholesky(b if lower else turned(np.asarray(b)))
+    else:  # with b = c @ c.H: the eigenvectors of inv(c) @ a @ inv(c).H, times inv(c).H
+        a = library("mirror", triangle(a, "L" if lower else "U"))
+        c = np.linalg.cholesky(triangle(b, "L" if lower else "U"))
         half = triangular(c, a, True, False, False)
-        w, y = np.linalg.eigh(triangular(c, turned(half), True, False, False))
-        v = triangular(c, y, True, True, False)
+        w, y = np.linalg.eigh(triangular(c, np.conj(turned(half)), True, False, False))
+        v = adjoint_triangular(c, y, True)
     return w if eigvals_only else (w, v)
 
 
 @means(scipy.linalg.eigvalsh)
 def eigvalsh(a, b=None, *, lower=True, overwrite_a=False, overwrite_b=False, check_finite=True):
     return eigh(a, b, lower=lower, eigvals_only=True)
+
+
+@means(scipy.linalg.eig)
+def eig(a, b=None, left=False, right=True, overwrite_a=False, overwrite_b=False, check_finite=True):
+    if b is not None or left:
+        raise NotImplementedError("scipy.linalg.eig with `b` or left vectors is not supported")
+    w, v = np.linalg.eig(a)
+    return (w, v) if right else w
+
+
+@means(scipy.linalg.eigvals)
+def eigvals(a, *, overwrite_a=False, check_finite=True):
+    return np.linalg.eigvals(a)
 
 
 @means(scipy.linalg.svd)
