@@ -39,6 +39,7 @@ from .passes.induction import induction
 from .passes.interchange import interchange
 from .passes.keep import keep, without_keep
 from .passes.keep_in_rows import keep_in_rows
+from .passes.last_taken import last_taken
 from .passes.lower_arrays import lower_arrays
 from .passes.name_choices import name_choices
 from .passes.offload import offload
@@ -91,6 +92,7 @@ DERIVATIVE: tuple[Pass, ...] = (
     first_touch,  # what is added to zero is assigned
     dead_stores,  # zeros that nobody looks at
     skip_zeros,  # loops that would pass on the cotangent of a branch that was not taken
+    last_taken,  # of a search for the best, the iteration that found it
     share,  # what is dear to compute is computed once
     hoist,
     tidy,

@@ -69,22 +69,22 @@ def _passes_on(loop: For, cotangent: Var) -> bool:
     inside = effects((loop,))
     if cotangent in inside.writes or inside.is_visible:
         return False
-    return _all_multiples(loop.body, {cotangent})
+    return all_multiples(loop.body, {cotangent})
 
 
-def _all_multiples(block: Block, of: set[Var]) -> bool:
+def all_multiples(block: Block, of: set[Var]) -> bool:
     for stmt in block:
         match stmt:
             case AddTo(value=value):
-                if not _is_multiple(value, of):
+                if not is_multiple(value, of):
                     return False
             case Assign(var=var, value=value):
-                if _is_multiple(value, of):
+                if is_multiple(value, of):
                     of = of | {var}
                 else:
                     return False
             case For(body=body):
-                if not _all_multiples(body, of):
+                if not all_multiples(body, of):
                     return False
             case Comment():
                 continue
@@ -93,19 +93,19 @@ def _all_multiples(block: Block, of: set[Var]) -> bool:
     return True
 
 
-def _is_multiple(expr: Expr, of: set[Var]) -> bool:
+def is_multiple(expr: Expr, of: set[Var]) -> bool:
     match expr:
         case Var():
             return expr in of
         case Call(op="mul", args=(x, y)):
-            return _is_multiple(x, of) or _is_multiple(y, of)
+            return is_multiple(x, of) or is_multiple(y, of)
         case Call(op="div", args=(x, _)) | Call(op="neg" | "cast" | "real" | "imag" | "conj", args=(x,)):
-            return _is_multiple(x, of)
+            return is_multiple(x, of)
         case Call(op="add" | "sub" | "complex", args=(x, y)):
-            return _is_multiple(x, of) and _is_multiple(y, of)
+            return is_multiple(x, of) and is_multiple(y, of)
         case Call(op="select", args=(_, x, y)):
-            return all(is_constant(side, 0.0) or _is_multiple(side, of) for side in (x, y))
+            return all(is_constant(side, 0.0) or is_multiple(side, of) for side in (x, y))
     return False
 
 
-__all__ = ["skip_zeros"]
+__all__ = ["all_multiples", "is_multiple", "skip_zeros"]

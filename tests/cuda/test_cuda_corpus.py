@@ -50,7 +50,7 @@ class Trial:
         self.tolerance = PRIMAL_TOLERANCE[dtype] * program.loose * (1 if dtype == FLOAT64 else 10)
         bound = subject(program.function, self.args, self.keywords, case.wrt, program.writes)
         self.all_given = len(self.args) == len(bound.args)
-        self.v = random_like(np.random.default_rng(program.seed(position)), bound.run(fresh(bound.args)))
+        self.v = random_like(np.random.default_rng((program.seed(position), 1)), bound.run(fresh(bound.args)))
 
     def call(self, entry: Any) -> Any:
         """Call an entry with copies of the arguments and v; the arguments must come back unchanged."""
