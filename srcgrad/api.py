@@ -31,7 +31,7 @@ from srcgrad.binding import (
     make_signatures,
     python_function,
 )
-from srcgrad.dispatch import Call, Forward, Program, Stage, leaf_names, pattern_of
+from srcgrad.dispatch import LENGTHS_DIFFER, Call, Forward, Program, Stage, leaf_names, pattern_of
 from srcgrad.errors import ArgumentError, CompiledError, OptionError, SrcgradError
 from srcgrad.pickled import has_name, pack, unpack
 from srcgrad.pipeline import Options
@@ -219,7 +219,10 @@ class GradFunction:
             if not kwargs:
                 call = self._primal.get(tuple(map(type, args)))
                 if call is not None:
-                    return call(*args)
+                    try:
+                        return call(*args)
+                    except LENGTHS_DIFFER:
+                        pass  # the way around finds another form, or fails again
             return self._call("primal", args, kwargs, self._primal)
         except SrcgradError as error:
             raise self._without_our_frames(error) from None
@@ -252,7 +255,10 @@ class GradFunction:
             if not kwargs:
                 call = self._backward.get(tuple(map(type, args)))
                 if call is not None:
-                    return call(*args)
+                    try:
+                        return call(*args)
+                    except LENGTHS_DIFFER:
+                        pass  # the way around finds another form, or fails again
             return self._call("backward", args, kwargs, self._backward)
         except SrcgradError as error:
             raise self._without_our_frames(error) from None
@@ -274,7 +280,10 @@ class GradFunction:
             if not kwargs:
                 call = self._both.get(tuple(map(type, args)))
                 if call is not None:
-                    return call(*args)
+                    try:
+                        return call(*args)
+                    except LENGTHS_DIFFER:
+                        pass  # the way around finds another form, or fails again
             return self._call("value_and_backward", args, kwargs, self._both)
         except SrcgradError as error:
             raise self._without_our_frames(error) from None
@@ -398,7 +407,10 @@ class GradFunction:
             args, kwargs = (*args, *kwargs.values()), {}  # f.backward(x, v=v) is as common as f.backward(x, v)
             call = lanes.get(tuple(map(type, args)))
             if call is not None:
-                return call(*args)
+                try:
+                    return call(*args)
+                except LENGTHS_DIFFER:
+                    pass
         plan = self._plan(kind, args, kwargs)
         stage, leaves = self._stage(kind, plan, plan.arrange(args, kwargs))
         if plan.is_plain and not kwargs:
@@ -423,12 +435,15 @@ class GradFunction:
         def look_inside(*args: Any) -> Any:
             pattern, leaves = pattern_of(args, plan.names)
             call = calls.get(pattern)
-            if call is None:
-                stage, leaves = self._stage(kind, plan, args)
-                with cpu.LOCK:
-                    stage.reach(calls, pattern)
-                call = stage.call
-            return call(*leaves)
+            if call is not None:
+                try:
+                    return call(*leaves)
+                except LENGTHS_DIFFER:
+                    pass
+            stage, leaves = self._stage(kind, plan, args)
+            with cpu.LOCK:
+                stage.reach(calls, pattern)
+            return stage.call(*leaves)
 
         return look_inside
 
@@ -516,7 +531,10 @@ class Pullback:
     def __call__(self, v: Any = None) -> Any:
         call = self._lanes.get(type(v))
         if call is not None:
-            return call(*self._residuals, v)
+            try:
+                return call(*self._residuals, v)
+            except LENGTHS_DIFFER:
+                pass
         return self._first(v)
 
     def _first(self, v: Any) -> Any:

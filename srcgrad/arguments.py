@@ -196,9 +196,10 @@ def layout(array: np.ndarray) -> str:
 def refuse_overlap(leaves: Sequence[Any], names: Sequence[str], writes: frozenset[int]) -> None:
     """Two arguments that share memory while f writes one of them: what f computes would depend on their order."""
     for i in writes:
-        written = leaves[i]
-        for j, other in enumerate(leaves):
-            if j == i or type(other) is not np.ndarray or (j in writes and j < i):
+        written = _memory(leaves[i])
+        for j, leaf in enumerate(leaves):
+            other = None if j == i or (j in writes and j < i) else _memory(leaf)
+            if written is None or other is None:
                 continue
             if other is written or np.shares_memory(written, other):
                 raise OverlapError(
@@ -206,6 +207,21 @@ def refuse_overlap(leaves: Sequence[Any], names: Sequence[str], writes: frozense
                     f"and the function writes to {names[i]}",
                     help=(f"pass a copy of one of them:  {names[j]}.copy()",),
                 )
+
+
+def _memory(leaf: Any) -> np.ndarray | None:
+    """The memory of an array, to be compared and not to be looked into: that of a GPU has addresses too."""
+    if type(leaf) is np.ndarray:
+        return leaf
+    if not getattr(leaf, "__cuda_ndarray__", False) or not leaf.size:
+        return None
+    described = getattr(leaf, "__cuda_array_interface__", None)
+    return np.asarray(_Described(described)) if described else leaf._ary  # (Numba's simulator has arrays of NumPy's)
+
+
+class _Described:
+    def __init__(self, described: dict[str, Any]) -> None:
+        self.__array_interface__ = described
 
 
 def refuse_read_only(leaves: Sequence[Any], names: Sequence[str], writes: frozenset[int]) -> None:

@@ -127,9 +127,10 @@ class Stage:
     captured: dict[str, Callable[[], Any]] = field(default_factory=dict)
     lanes: list[tuple[dict[Any, Call], Any]] = field(default_factory=list)
     call: Call = field(init=False)
+    direct: Call = field(init=False)  # for callers who take the other way where lengths differ: one call less
 
     def __post_init__(self) -> None:
-        self.call = self._first
+        self.call = self.direct = self._first
 
     def _first(self, *leaves: Any) -> Any:
         with cpu.LOCK:
@@ -158,7 +159,7 @@ class Stage:
             if expected != (self.equal_lengths, self.whole_slices):
                 self.equal_lengths, self.whole_slices = expected
                 if self.call != self._first:
-                    self.use(self.call)
+                    self.use(self.direct)
             return generated
         except ArgumentError as error:
             if hasattr(error, "with_shapes"):  # v was left out: now the shape that it must have is known
@@ -171,13 +172,14 @@ class Stage:
 
     def use(self, call: Call) -> None:
         """From now on, this is the way to call; callers that have the old one are told."""
+        self.direct = call
         if self.equal_lengths and not self.stretch:
             call = self._or_else(call, LENGTHS_DIFFER)
         elif self.whole_slices and not self.cut:
             call = self._or_else(call, (ShortAxisError,))
         self.call = call
         for lanes, key in self.lanes:
-            lanes[key] = call
+            lanes[key] = self.direct
 
     def _or_else(self, call: Call, unexpected: tuple[type[Exception], ...]) -> Call:
         """The call; where lengths are not as expected, from then on one that stretches those of 1, and cuts slices."""
@@ -208,9 +210,10 @@ class Stage:
                 self.restart()
 
     def reach(self, lanes: dict[Any, Call], key: Any) -> None:
-        """Put this stage into a table of calls."""
-        self.lanes.append((lanes, key))
-        lanes[key] = self.call
+        """Put this stage into a table of calls; where lengths differ these fail, and `call` may find another way."""
+        if key not in lanes:
+            self.lanes.append((lanes, key))
+        lanes[key] = self.direct
 
     def restart(self) -> Call:
         """What f has as a constant changed (a function that it calls, a tuple): generate anew."""

@@ -9,7 +9,7 @@ import pytest
 from numba import cuda
 
 from srcgrad import grad
-from srcgrad.errors import ArgumentError, SrcgradError, UnsupportedError
+from srcgrad.errors import ArgumentError, OverlapError, SrcgradError, UnsupportedError
 
 X = np.linspace(0.1, 2.0, 20)
 
@@ -221,3 +221,14 @@ def test_one_kernel_on_grids_of_several_sizes():
     g, want = grad(f, target="cuda"), grad(f, jit=False).backward(x, 4, v)
     for _ in range(3):
         np.testing.assert_allclose(g.backward(x, 4, v), want, rtol=1e-13)
+
+
+def test_arrays_on_the_device_that_share_memory():
+    def f(x, y):
+        x[:] = x * y
+
+    base = cuda.to_device(np.arange(1.0, 11.0))
+    with pytest.raises(OverlapError, match="arguments x and y share memory"):
+        grad(f, target="cuda")(base[:5], base[3:8])
+    grad(f, target="cuda")(base[:5], base[5:])
+    np.testing.assert_array_equal(base.copy_to_host()[:5], np.arange(1.0, 6.0) * np.arange(6.0, 11.0))
