@@ -10,6 +10,8 @@
             d_b[j] += best_b
             best_b = 0.0
 
+Two searches in one loop (the least and the greatest) are taken apart; of nested loops, the outer one is shortened too.
+
 What is overwritten has no cotangent before that.  So where an iteration that did not choose passes nothing on, and one
 that did passes on a cotangent and leaves zero, those before the last that did have nothing to pass on.
 """
@@ -44,15 +46,17 @@ from ..ir.walk import (
     blocks,
     expressions,
     is_constant,
+    loads,
     map_expressions,
+    rewrite,
     rewrite_block,
     statements,
     substitute,
     variables,
     with_blocks,
 )
-from .effects import effects, is_private
-from .info import Info
+from .effects import commutes, effects, is_private
+from .info import Info, roots_of
 from .reverse import backwards
 from .skip_zeros import all_multiples, is_multiple
 
@@ -68,12 +72,15 @@ def last_taken(function: Function) -> Function:
 
 @dataclass(frozen=True)
 class _Search:
-    """A loop, its reverse, and the array that says which iterations chose."""
+    """A loop, its reverse, and the array that says which iterations chose: read to `chosen`, asked by `choice`."""
 
     forward: For
     reverse: For
     kept: Array
-    chosen: Var  # … and the variable that it is read to
+    chosen: Var
+    choice: Expr
+    body: Block  # of the reverse loop, what belongs to the search
+    rest: Block
 
 
 # ------------------------------------------------------------------------------------------------------ recognised
@@ -87,29 +94,58 @@ def _searches(function: Function) -> Iterator[_Search]:
 
 
 def _search_of(reverse: For, function: Function) -> _Search | None:
-    kept = next((s for s in reverse.body if _is_kept_choice(s, reverse.index)), None)
-    if not isinstance(kept, Assign) or not isinstance(kept.value, Load):
+    for stmt in reverse.body:
+        found = _choice_of(stmt, reverse)
+        if found is not None:
+            body, rest = _apart(reverse.body, stmt, roots_of(function))
+            search = _checked(replace(reverse, body=body), *found, function)
+            if search is not None:
+                return replace(search, reverse=reverse, rest=rest)
+    return None
+
+
+def _choice_of(stmt: Stmt, loop: For) -> tuple[Var, Load, Expr] | None:
+    """What is read from an array to decide on a branch of the loop: whether an iteration chose, or what it chose."""
+    if not isinstance(stmt, Assign) or not isinstance(stmt.value, Load):
         return None
-    array, index = kept.value.array, kept.value.index
-    branch = next((s for s in reverse.body if isinstance(s, If) and s.condition == kept.var), None)
-    cotangent = _restarted(branch) if branch is not None else None
+    *around, own = stmt.value.index
+    if loop.index not in variables(own) or any(loop.index in variables(part) for part in around):
+        return None
+    for branch in loop.body:
+        match branch:
+            case If(condition=Var() as condition) if condition == stmt.var:
+                return stmt.var, stmt.value, condition
+            case If(condition=Call(op="ge" | "le", args=(var, bound)) as condition) if var == stmt.var:
+                if not variables(bound) & (effects(loop.body).writes | {loop.index}) and not loads(bound):
+                    return stmt.var, stmt.value, condition
+    return None
+
+
+def _apart(body: Block, member: Stmt, roots: dict[str, str]) -> tuple[Block, Block]:
+    """The statements that have to do with one of them, and the rest: each in its order, which nobody else sees."""
+    own = [member]
+    others = [s for s in body if s is not member]
+    while bound := [s for s in others if not all(commutes(effects((s,)), effects((t,)), roots) for t in own)]:
+        own += bound
+        others = [s for s in others if not any(s is t for t in bound)]
+    chosen = {id(s) for s in own}
+    rest = tuple(s for s in body if id(s) not in chosen and not isinstance(s, Comment))
+    return tuple(s for s in body if id(s) in chosen), rest
+
+
+def _checked(reverse: For, chosen: Var, load: Load, choice: Expr, function: Function) -> _Search | None:
+    branch = next(s for s in reverse.body if isinstance(s, If) and s.condition == choice)
+    cotangent = _restarted(branch)
     if cotangent is None or cotangent in effects([s for s in reverse.body if s is not branch]).writes:
         return None
-    idle = _zeros_after(reverse.body, kept.var, False, frozenset())
-    spent = _zeros_after(reverse.body, kept.var, True, frozenset((cotangent,)))
+    idle = _zeros_after(reverse.body, choice, False, frozenset())
+    spent = _zeros_after(reverse.body, choice, True, frozenset((cotangent,)))
     if idle is None or spent is None or cotangent not in spent:
         return None
-    forward = _mirrored(reverse, array, index, function)
+    forward = _mirrored(reverse, load, function)
     if forward is None or not _is_forgotten(reverse, forward, cotangent, function):
         return None
-    return _Search(forward, reverse, array, kept.var)
-
-
-def _is_kept_choice(stmt: Stmt, index: Var) -> bool:
-    match stmt:
-        case Assign(var=Var(dtype=dtype), value=Load(index=(*around, last))) if dtype == BOOL:
-            return index in variables(last) and not any(index in variables(part) for part in around)
-    return False
+    return _Search(forward, reverse, load.array, chosen, choice, reverse.body, ())
 
 
 def _restarted(branch: If) -> Var | None:
@@ -125,7 +161,7 @@ def _restarted(branch: If) -> Var | None:
     return None
 
 
-def _zeros_after(block: Block, chosen: Var, is_chosen: bool, zeros: frozenset[Var]) -> frozenset[Var] | None:
+def _zeros_after(block: Block, choice: Expr, is_chosen: bool, zeros: frozenset[Var]) -> frozenset[Var] | None:
     """The variables that are zero after the block, if nothing else comes of it; None where something may."""
     for stmt in block:
         match stmt:
@@ -141,9 +177,9 @@ def _zeros_after(block: Block, chosen: Var, is_chosen: bool, zeros: frozenset[Va
                 if not all_multiples(body, set(zeros)):
                     return None
             case If(condition=condition, then=then, orelse=orelse):
-                known = _known(condition, chosen, is_chosen, zeros)
+                known = _known(condition, choice, is_chosen, zeros)
                 sides = [then, orelse] if known is None else [then] if known else [orelse]
-                found = [_zeros_after(side, chosen, is_chosen, zeros) for side in sides]
+                found = [_zeros_after(side, choice, is_chosen, zeros) for side in sides]
                 if any(after is None for after in found):
                     return None
                 zeros = frozenset.intersection(*(after for after in found if after is not None))
@@ -152,22 +188,23 @@ def _zeros_after(block: Block, chosen: Var, is_chosen: bool, zeros: frozenset[Va
     return zeros
 
 
-def _known(condition: Expr, chosen: Var, is_chosen: bool, zeros: frozenset[Var]) -> bool | None:
+def _known(condition: Expr, choice: Expr, is_chosen: bool, zeros: frozenset[Var]) -> bool | None:
+    if condition == choice:
+        return is_chosen
     match condition:
-        case Var() if condition == chosen:
-            return is_chosen
         case Call(op="not", args=(inner,)):
-            known = _known(inner, chosen, is_chosen, zeros)
+            known = _known(inner, choice, is_chosen, zeros)
             return None if known is None else not known
         case Call(op="ne", args=(Var() as var, Const(value=0))) if var in zeros:
             return False
     return None
 
 
-def _mirrored(reverse: For, kept: Array, index: tuple[Expr, ...], function: Function) -> For | None:
+def _mirrored(reverse: For, load: Load, function: Function) -> For | None:
     """The one loop that stores what the reverse loop reads, over the same range the other way."""
-    stores = [s for s in statements(function.body) if isinstance(s, Store) and s.array.name == kept.name]
-    uses = [s for s in statements(function.body) if kept.name in effects((_alone(s),)).names()]
+    name = load.array.name
+    stores = [s for s in statements(function.body) if isinstance(s, Store) and s.array.name == name]
+    uses = [s for s in statements(function.body) if name in effects((_alone(s),)).names()]
     loops = [s for s in statements(function.body) if isinstance(s, For) and any(x in s.body for x in stores)]
     if len(stores) != 1 or len(uses) != 3 or len(loops) != 1:  # it is made, stored into, and read
         return None
@@ -176,7 +213,7 @@ def _mirrored(reverse: For, kept: Array, index: tuple[Expr, ...], function: Func
     is_mirror = all(map(affine.same, backwards(forward, lambda e: e), (reverse.start, reverse.stop, reverse.step)))
     is_plain = isinstance(forward.step, Const) and abs(forward.step.value) == 1 and isinstance(store.value, Var)
     same_range = (variables(forward.start) | variables(forward.stop)).isdisjoint(effects(forward.body).writes)
-    return forward if is_mirror and is_plain and same_range and there == index else None
+    return forward if is_mirror and is_plain and same_range and there == load.index else None
 
 
 def _is_forgotten(reverse: For, forward: For, cotangent: Var, function: Function) -> bool:
@@ -237,42 +274,52 @@ def _shortened(function: Function, search: _Search) -> Function:
     last = Var(info.names.fresh("last"), INT64)
     rows = Array(info.names.fresh("last_kept"), INT64, kept.dims[:-1])  # one for each iteration of the loops around
     is_any = Call("ge" if forward.step == affine.ONE else "le", (last, forward.start), BOOL)
+    store = next(s for s in forward.body if isinstance(s, Store) and s.array.name == kept.name)
+    load = next(s.value for s in search.body if isinstance(s, Assign) and s.var == search.chosen)
+    assert isinstance(load, Load)
 
     def change(block: Block) -> Block:
         return tuple(new for stmt in block for new in changed(stmt))
 
     def changed(stmt: Stmt) -> Block:
         if stmt is forward:
-            body = tuple(_noted(s, kept, last, forward.index) for s in forward.body)
-            found = Assign(last, affine.sub(forward.start, forward.step), span=stmt.span)
-            index = next(s.index for s in forward.body if isinstance(s, Store) and s.array.name == kept.name)
-            return found, replace(stmt, body=body), *((Store(rows, index[:-1], last),) if rows.dims else ())
+            body = tuple(new for s in forward.body for new in (_noted(search, store, last) if s is store else (s,)))
+            ahead = Assign(last, affine.sub(forward.start, forward.step), span=stmt.span)
+            return ahead, replace(stmt, body=body), *((Store(rows, store.index[:-1], last),) if rows.dims else ())
         if stmt is reverse:
-            load = next(s.value for s in reverse.body if isinstance(s, Assign) and s.var == search.chosen)
-            assert isinstance(load, Load)
             read = (Assign(last, Load(rows, load.index[:-1])),) if rows.dims else ()
-            return *read, If(is_any, _once(search, last), span=stmt.span)
+            rest = (replace(reverse, body=search.rest),) if search.rest else ()
+            return *read, If(is_any, _once(search, last), span=stmt.span), *rest
         if isinstance(stmt, Alloc) and stmt.array.name == kept.name:
-            return (replace(stmt, array=rows, dims=stmt.dims[:-1]),) if rows.dims else ()
+            own = (replace(stmt, array=rows, dims=stmt.dims[:-1]),) if rows.dims else ()
+            return own if search.choice == search.chosen else (stmt, *own)
         inner = blocks(stmt)
         return (with_blocks(stmt, tuple(map(change, inner))) if inner else stmt,)
 
     return replace(function, body=change(function.body))
 
 
-def _noted(stmt: Stmt, kept: Array, last: Var, index: Var) -> Stmt:
-    """Instead of keeping whether this iteration chose: it is the last that did, so far."""
-    if isinstance(stmt, Store) and stmt.array.name == kept.name:
-        return If(stmt.value, (Assign(last, index, span=stmt.span),), span=stmt.span)
-    return stmt
+def _noted(search: _Search, store: Store, last: Var) -> Block:
+    """This iteration is the last that chose, so far; whether others did need not be kept."""
+    chose = substitute(search.choice, {search.chosen: store.value})
+    note = If(chose, (Assign(last, search.forward.index, span=store.span),), span=store.span)
+    return (note,) if search.choice == search.chosen else (store, note)
 
 
 def _once(search: _Search, last: Var) -> Block:
     """The body of the reverse loop for that iteration."""
-    values = {search.chosen: Const(True, BOOL), search.reverse.index: last}
-    body = tuple(s for s in search.reverse.body if not (isinstance(s, Assign) and s.var == search.chosen))
-    change = lambda e: substitute(e, values)
-    return rewrite_block(body, lambda s: (map_expressions(s, change),))
+    is_flag = search.choice == search.chosen
+    body = tuple(s for s in search.body if not (is_flag and isinstance(s, Assign) and s.var == search.chosen))
+    holds = Const(True, BOOL)
+
+    def change(expr: Expr) -> Expr:
+        return substitute(rewrite(expr, lambda e: holds if e == search.choice else e), {search.reverse.index: last})
+
+    def opened(stmt: Stmt) -> Block:
+        stmt = map_expressions(stmt, change)
+        return stmt.then if isinstance(stmt, If) and stmt.condition == holds else (stmt,)
+
+    return rewrite_block(body, opened)
 
 
 __all__ = ["last_taken"]

@@ -81,6 +81,20 @@ def two_searches(x):
     return high * low
 
 
+@program(case(real(5, 2), 9.0), case(real(5, 2), -9.0))
+def farthest_pair(x, bound):
+    """In a nest of loops; with a bound, there may be none."""
+    least, most = 10.0, 0.0
+    for i in range(x.shape[0]):
+        for j in range(i + 1, x.shape[0]):
+            d = (x[i, 0] - x[j, 0]) ** 2 + (x[i, 1] - x[j, 1]) ** 2
+            if most < d < bound:
+                most = d
+            if d < least:
+                least = np.sqrt(d)
+    return most - least * least
+
+
 @program(case(real(6)))
 def sum_of_all_bests(x):
     """Each best so far counts: nothing may be left out."""
