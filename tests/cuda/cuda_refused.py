@@ -28,6 +28,11 @@ PROGRAMS = {
             "bound_set_inside keeps_of_all_kinds table_of_tables sines_and_cosines_under_names adding_powers"
         ),
         "physics": "leapfrog kepler",
+        "searches": (
+            "smallest beginning_with_an_argument from_the_end from_the_second two_searches farthest_pair "
+            "sum_of_all_bests sum_of_those_taken better_than_half with_its_place best_of_each_step time_warping "
+            "the_last_below infinite_slopes"
+        ),
         "views": "reshaped_view",
     },
     "function": {
