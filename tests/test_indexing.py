@@ -216,7 +216,7 @@ def test_a_choice_of_two_indices_whose_condition_is_not_arithmetic(jit: bool) ->
 
 
 def next_or_same(x, flags, k):
-    total = 0.0
-    for i in range(len(x)):
+    n, total = len(x), 0.0
+    for i in range(n):
         total += x[i + 1 if (flags[i] == 0 or k == 7) else i]
     return total
