@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numba import cuda
-from support import along, directional, fresh, inner, random_like, subject
+from support import along, directional, fresh, from_text, inner, random_like, subject
 
 from srcgrad import grad
 from srcgrad.errors import DeviceError, RuntimeShapeError, SrcgradError, UnsupportedError
@@ -638,3 +638,27 @@ def test_lambdas_beside_each_other() -> None:
             x), 3.0),
     ):  # fmt: skip
         assert grad(f, jit=False).backward(1.0) == want
+
+
+@pytest.mark.parametrize(
+    "text", ["if s > 1.0: raise ValueError('large')", "for b in x:\n        if b > 0.5: raise ValueError('large')"]
+)
+def test_what_the_user_raises_between_loops_comes_ahead_of_what_is_wrong_with_the_second(text: str) -> None:
+    body = f"""
+def f(x, w, out):
+    s = 0.0
+    for a in x:
+        s += a * a
+    {text}
+    t = 0.0
+    for i in range(len(x)):
+        out[i] = x[i]
+        t += w[i] * x[i]
+    return s * t
+"""
+    f = grad(from_text(body, "f"), wrt="x", jit=False)
+    x, out = np.array([0.1, 0.2, 3.0]), np.zeros(3)
+    for call in (f, f.backward, f.vjp):
+        with pytest.raises(ValueError, match="large"):
+            call(x, np.ones(1), out)
+    assert not out.any()

@@ -202,3 +202,21 @@ def test_writes_that_would_be_lost(text: str) -> None:
     f = from_text(f"def f(x):\n    y = x.copy()\n    {text}\n    return y.sum()\n", "f")
     with pytest.raises(UnsupportedError, match="the write would be lost"):
         grad(f, jit=False)(np.ones((3, 4)))
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_a_choice_of_two_indices_whose_condition_is_not_arithmetic(jit: bool) -> None:
+    """An index that is never chosen may be outside: that can't be checked ahead of the loop."""
+    x, flags = np.array([1.0, 2.0, 3.0]), np.array([0, 0, 1])
+    f = grad(next_or_same, jit=jit)
+    assert f(x, flags, 0) == next_or_same(x, flags, 0) == 8.0
+    np.testing.assert_array_equal(f.backward(x, flags, 0), [0, 1, 2])
+    with pytest.raises(IndexError):
+        f.backward(x, flags, 7)
+
+
+def next_or_same(x, flags, k):
+    n, total = len(x), 0.0
+    for i in range(n):
+        total += x[i + 1 if (flags[i] == 0 or k == 7) else i]
+    return total

@@ -233,6 +233,20 @@ def root(x, n):
     return root(x, n - 1)
 
 
+def test_a_conditional_expression_of_two_calls() -> None:
+    """Neither side is known while the function is read."""
+    f, table = grad(found, jit=False, wrt="x"), np.linspace(0.0, 1.0, 9)
+    assert f(0.75, table, 0, 9) == found(0.75, table, 0, 9)
+    assert (f.backward(0.45, table, 0, 9), f.backward(0.75, table, 0, 9)) == (0.0, 2 * 0.75)
+
+
+def found(x, table, low, high):
+    middle = (low + high) // 2
+    if high - low < 2:
+        return table[low] + (x if low > 3 else 0.0)
+    return found(x, table, low, middle) if x < table[middle] else found(x * x, table, middle, high)
+
+
 def test_arrays_that_calls_share_have_no_partials() -> None:
     """A call that reads one element must not cost an array."""
     text = grad(last_of_all).source(VECTOR, 0)

@@ -256,7 +256,8 @@ def _either(interpreter: Interpreter, condition: Expr, then: Callable[[], Any], 
         return bind
 
     interpreter.env.pop(name, None)
-    branches.choose(interpreter, condition, run(then), run(orelse), [name])
+    if branches.choose(interpreter, condition, run(then), run(orelse), [name]):
+        raise NotYetKnown  # both sides are calls of the function that is being read
     return interpreter.env.pop(name)
 
 

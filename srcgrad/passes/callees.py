@@ -6,7 +6,7 @@ derivatives (the same for all calls of a function), and which arguments the reve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -15,12 +15,8 @@ from ..ir.nodes import (
     Array,
     Block,
     Expr,
-    External,
     Function,
     Invoke,
-    Library,
-    Print,
-    Raise,
     Stmt,
     Sweep,
     Var,
@@ -29,7 +25,9 @@ from ..ir.nodes import (
 )
 from ..ir.walk import blocks, statements, with_blocks
 from .assemble import reads_of
+from .effects import is_loud
 from .find_active import edges_of, refuse_unknown, sources_of, spread
+from .fuse import fuse
 from .info import Info, roots_of
 from .prove_bounds import prove_bounds
 from .roughness import EVERY
@@ -66,8 +64,8 @@ def everywhere(step: Pass) -> Pass:
             from .halves import assemble_all
 
             return assemble_all(program)
-        if step is prove_bounds:
-            return _each(program, partial(prove_bounds, quiet=quiet_functions(program)))
+        if step in (prove_bounds, fuse):
+            return _each(program, partial(step, quiet=quiet_functions(program)))
         return _each(program, step)
 
     run.__name__ = step.__name__
@@ -82,21 +80,10 @@ def _each(program: Function, step: Pass) -> Function:
 def quiet_functions(program: Function) -> frozenset[str]:
     """Those that print nothing and draw nothing, and raise nothing but what is ours, whatever they call."""
     found = {c.name: c for c in program.callees}
-    while loud := [name for name, c in found.items() if any(_is_loud(s, found) for s in statements(c.body))]:
+    while loud := [name for name, c in found.items() if any(is_loud(s, found) for s in statements(c.body))]:
         for name in loud:
             del found[name]
     return frozenset(found)
-
-
-def _is_loud(stmt: Stmt, quiet: Container[str]) -> bool:
-    match stmt:
-        case Print() | External() | Library(draws=True):
-            return True
-        case Raise(error=error):
-            return error not in ("BoundsError", "DepthError")
-        case Invoke(callee=callee):
-            return callee not in quiet
-    return False
 
 
 def _is_left_alone(callee: Function, step: Pass) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ..ir import affine
@@ -13,6 +13,7 @@ from ..ir.nodes import (
     Conform,
     Dim,
     Expr,
+    External,
     For,
     If,
     Invoke,
@@ -274,6 +275,18 @@ def is_private(var: Var, block: tuple[Stmt, ...]) -> bool:
     return True
 
 
+def is_loud(stmt: Stmt, quiet: Container[str]) -> bool:
+    """Does the statement itself print, draw, or raise what is the user's?  `quiet`: functions that do not."""
+    match stmt:
+        case Print() | External() | Library(draws=True):
+            return True
+        case Raise(error=error):
+            return error not in ("BoundsError", "DepthError")
+        case Invoke(callee=callee):
+            return callee not in quiet
+    return False
+
+
 def _sets(stmt: Stmt, var: Var) -> bool:
     match stmt:
         case Assign(var=target) | Pop(target=target):
@@ -334,4 +347,4 @@ def runs_along(part: Expr, index: Var, changed: set[Var]) -> bool:
     return all(term == index or not (variables(term) & changed or loads(term)) for term, _ in terms)
 
 
-__all__ = ["Access", "Effects", "commutes", "effects", "is_private", "meet_in_one_iteration", "runs_along"]
+__all__ = ["Access", "Effects", "commutes", "effects", "is_loud", "is_private", "meet_in_one_iteration", "runs_along"]

@@ -53,14 +53,15 @@ from ..ir.walk import (
     variables,
     with_blocks,
 )
-from .effects import Access, Effects, commutes, effects, is_private, meet_in_one_iteration, runs_along
+from .effects import Access, Effects, commutes, effects, is_loud, is_private, meet_in_one_iteration, runs_along
 from .info import elementwise, roots_of
 from .signs import Signs
 
 
-def fuse(function: Function) -> Function:
+def fuse(function: Function, quiet: frozenset[str] = frozenset()) -> Function:
+    """The function with such loops merged.  `quiet`: functions that print nothing, and raise nothing of the user's."""
     roots, signs = roots_of(function), Signs(function)
-    body = _Fuser(roots, signs, function).block(function.body, frozenset())
+    body = _Fuser(roots, signs, function, quiet).block(function.body, frozenset())
     return replace(function, body=contracted(body, _fixed(function, body), _uses(body), signs))
 
 
@@ -68,8 +69,8 @@ def fuse(function: Function) -> Function:
 
 
 class _Fuser:
-    def __init__(self, roots: dict[str, str], signs: Signs, function: Function) -> None:
-        self.roots, self.signs, self.names = roots, signs, function.info.names
+    def __init__(self, roots: dict[str, str], signs: Signs, function: Function, quiet: frozenset[str]) -> None:
+        self.roots, self.signs, self.names, self.quiet = roots, signs, function.info.names, quiet
         made = [s for s in statements(function.body) if isinstance(s, Alloc)]
         once = Counter(s.array.name for s in made)
         self.dims = {s.array.name: s.dims for s in made if once[s.array.name] == 1}
@@ -153,7 +154,7 @@ class _Fuser:
             own = effects((stmt,))
             if commutes(first, own, self.roots) and commutes(effects(behind), own, self.roots):
                 ahead.append(stmt)
-            elif last is not None and commutes(own, last, self.roots):
+            elif last is not None and commutes(own, last, self.roots) and self.nobody_sees(own, last):
                 behind.append(stmt)
             else:
                 return None
@@ -169,7 +170,7 @@ class _Fuser:
         one_way = x.pushed | x.popped | y.pushed | y.popped  # a stack is filled and emptied in opposite orders
         if one_way and earlier.label != later.label and not affine.same(earlier.step, later.step):
             return False
-        if not self.visibility_allows(x, y):
+        if not self.visibility_allows(earlier, later, x, y):
             return False
         index = earlier.index
         if later.index != index and (index in y.reads or index in y.writes):
@@ -178,12 +179,23 @@ class _Fuser:
         y = effects(body)
         return self.scalars_allow(x, y, earlier.body, body) and self.memory_allows(x, y, earlier)
 
-    def visibility_allows(self, x: Effects, y: Effects) -> bool:
-        """Does nobody see the order: is at most one of the two seen, and nothing of the other if an error ends them?"""
+    def visibility_allows(self, earlier: For, later: For, x: Effects, y: Effects) -> bool:
+        """Does nobody see the order: is at most one of the two seen, and nothing of the other if an error ends them?
+
+        What the user prints or raises comes ahead of an index of the other loop that is out of bounds, or behind it.
+        """
         if not (x.is_visible or y.is_visible):
             return True
-        silent = y if x.is_visible else x
-        return not silent.is_visible and all(self.root(a) in self.own for a in silent.on_memory() if a.writes)
+        if any(is_loud(stmt, self.quiet) for stmt in statements((earlier, later))):
+            return False
+        return not (x.is_visible and y.is_visible) and self.is_hidden(y if x.is_visible else x)
+
+    def nobody_sees(self, own: Effects, last: Effects) -> bool:
+        """May the first of the two come behind the other, though an error may end that?"""
+        return not own.is_visible and (not last.is_visible or self.is_hidden(own))
+
+    def is_hidden(self, silent: Effects) -> bool:
+        return all(self.root(a) in self.own for a in silent.on_memory() if a.writes)
 
     def scalars_allow(self, x: Effects, y: Effects, first: Block, second: Block) -> bool:
         for var in (x.writes & (y.reads | y.writes)) | (x.reads & y.writes):

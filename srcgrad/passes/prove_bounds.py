@@ -333,8 +333,12 @@ class _Prover:
         """Is 0 <= index < dim, wherever the expressions of `given` are not negative?"""
         match index:
             case Call(op="select", args=(condition, x, y)):
-                sides = [(y, tuple(_known(condition, False))), (x, tuple(_known(condition, True)))]
-                return all(self.is_inside(side, dim, scope, (*given, *more)) for side, more in sides)
+                for side, holds in ((y, False), (x, True)):
+                    known = tuple(_known(condition, holds))
+                    here = scope if _is_all_known(condition, holds) else scope.copy(ahead=len(scope.loops))
+                    if not self.is_inside(side, dim, here, (*given, *known)):
+                        return False
+                return True
         here = scope.copy() if given else scope
         here.facts += (((), e) for e in given)
         if not self.is_natural(index, here):
@@ -518,6 +522,21 @@ def _known(condition: Expr, holds: bool) -> Iterator[Expr]:
                 yield affine.sub(affine.sub(x, y), affine.ONE)
             if op == "lt":
                 yield affine.sub(affine.sub(y, x), affine.ONE)
+
+
+def _is_all_known(condition: Expr, holds: bool) -> bool:
+    """Does a condition hold (or not) exactly where all that `_known` says of it is so?
+
+    Otherwise what an iteration accesses can't be told ahead of the loop.
+    """
+    match condition:
+        case Call(op="not", args=(x,)):
+            return _is_all_known(x, not holds)
+        case Call(op="and", args=args) if holds:
+            return all(_is_all_known(arg, True) for arg in args)
+        case Call(op="or", args=args) if not holds:
+            return all(_is_all_known(arg, False) for arg in args)
+    return any(_known(condition, holds))
 
 
 def _violation(conditions: tuple[Expr, ...], index: Expr, dim: Expr) -> Expr:
