@@ -42,7 +42,11 @@ class OwnFunction(CPUDispatcher):
     """
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        return super().get_call_template(tuple(types.unliteral(kind) for kind in args), kws)
+        return super().get_call_template(tuple(map(types.unliteral, args)), kws)
+
+    def fold_argument_types(self, args: Any, kws: Any) -> Any:  # asked where it calls itself
+        signature, folded = super().fold_argument_types(args, kws)
+        return signature, tuple(map(types.unliteral, folded))
 
 
 @contextmanager

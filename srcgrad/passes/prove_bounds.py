@@ -79,7 +79,7 @@ def prove_bounds(function: Function, quiet: frozenset[str] = frozenset()) -> Fun
     info: Info = function.info
     own = {p.name for p in function.params}
     shapes = {
-        p.name: p.dims if all(node.array in own for d in p.dims for node in _lengths_in(d)) else _own_dims(p)
+        p.name: p.dims if all(_names_in(dim) <= own for dim in p.dims) else _own_dims(p)
         for p in function.params
         if isinstance(p, Array)
     }
@@ -427,8 +427,8 @@ class _Prover:
 # --------------------------------------------------------------------------------------------------------- details
 
 
-def _lengths_in(expr: Expr) -> Iterator[Dim]:
-    return (node for node in subexpressions(expr) if isinstance(node, Dim))
+def _names_in(expr: Expr) -> set[str]:
+    return {v.name for v in variables(expr)} | {node.array for node in subexpressions(expr) if isinstance(node, Dim)}
 
 
 def _own_dims(array: Array) -> tuple[Expr, ...]:
