@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 from types import ModuleType
 from typing import Any
 
@@ -89,6 +90,7 @@ class Entry:
         self.kinds = [kind for kind in type_leaves(generated.results) if not isinstance(kind, StaticType)]
         self.writes = generated.writes if kind == "primal" else ()
         self.is_forward = kind == "forward"
+        self.lock = Lock()  # kernels remember for what they were launched
 
     def __call__(self, *values: Any) -> Any:
         from srcgrad.runtime.device import MoreRows, check_watched, running
@@ -99,7 +101,7 @@ class Entry:
             running.ours = not stays
             running.watched.clear()
             try:
-                with np.errstate(all="ignore"):
+                with self.lock, np.errstate(all="ignore"):
                     leaves = list(flat_results(self.host(*given)))
                 check_watched()
                 break

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -232,3 +233,11 @@ def test_arrays_on_the_device_that_share_memory():
         grad(f, target="cuda")(base[:5], base[3:8])
     grad(f, target="cuda")(base[:5], base[5:])
     np.testing.assert_array_equal(base.copy_to_host()[:5], np.arange(1.0, 6.0) * np.arange(6.0, 11.0))
+
+
+def test_threads_may_call_one_function_at_one_time():
+    f = grad(lambda x: np.sum(x**2), target="cuda")
+    arrays = [np.full(5 + k % 2, float(k)) for k in range(6)]
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(f.backward, arrays))
+    assert [a.tolist() for a in found] == [(2 * x).tolist() for x in arrays]
