@@ -363,6 +363,17 @@ def calls_often_with_aliases(x, w):
     return y - long_one(y, w, w, 2, "adds")
 
 
+def test_a_number_written_in_a_recursive_call() -> None:
+    """It is of the type of the argument that it stands for: no version of the function is compiled for it."""
+    f = grad(with_numbers)
+    assert f(0.5, 3, 2) == pytest.approx(with_numbers(0.5, 3, 2), rel=1e-14)
+    assert f.backward(0.5, 3, 2) == pytest.approx(3 + 2 * 2 * 0.5 + 2 * 2 * 0.5 + 2 * 4 * 0.5**3, rel=1e-14)
+
+
+def with_numbers(x, factor, n):
+    return x * factor if n == 0 else with_numbers(x, factor, n - 1) + with_numbers(x * x, 2, n - 1)
+
+
 def test_from_compiled_code() -> None:
     f = grad(nested)
 
