@@ -23,6 +23,12 @@ def save(name: str, figures: dict[str, Any]) -> Path:
     return path
 
 
+def is_of_today(name: str) -> bool:
+    """Were these figures measured on this day, on this machine, with these versions?"""
+    saved = load(name)
+    return saved["date"] == datetime.date.today().isoformat() and saved["machine"] == machine()
+
+
 def show(name: str, table: str, page: str = "docs/performance.md") -> None:
     """Put a table between the marks of that name on a page."""
     path = Path(__file__).parent.parent / page

@@ -3,6 +3,7 @@
     python -m benchmarks tape                          everything; writes results/tape.json, plots, docs/performance.md
     python -m benchmarks tape --only gmm,rk4 --quick   some of it, with fewer repetitions; printed only
     python -m benchmarks tape --times                  without first calls and memory, which take processes of their own
+    python -m benchmarks tape --only lu --update       in the place of their rows, on the machine and day of the others
 
 Each row first checks that all contestants agree; who does not is an error in the row.
 """
@@ -24,20 +25,36 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--only", help="programs whose names begin so: gmm,rk4")
     parser.add_argument("--quick", action="store_true", help="fewer and shorter repetitions")
     parser.add_argument("--times", action="store_true", help="no first calls, no memory")
+    parser.add_argument("--update", action="store_true", help="replace the rows of these programs in results/tape.json")
     parser.add_argument("--save", metavar="NAME", help="write the figures to results/NAME.json even so")
     options = parser.parse_args(arguments)
-    rows = []
+    if options.update and not record.is_of_today("tape"):
+        parser.error("results/tape.json is of another day or machine: measure all programs")
+    rows: list[dict[str, Any]] = []
     for program in chosen(options.only).values():
         for row in measured(program, "quick" if options.quick else "full", not options.times):
             rows.append(row)
             print(tables.line(row), flush=True)
             for words in bars.missed(row):
                 print(f"      missed: {words}", flush=True)
+    if options.update:
+        record.save("tape", _in_place(rows, record.load("tape")["figures"]))
     whole = not (options.only or options.quick or options.times)
     if whole or options.save:
         record.save(options.save or "tape", rows)
-    if whole:
+    if whole or options.update:
         publish()
+
+
+def _in_place(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows where the program's own stood."""
+    new: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        new.setdefault(row["program"], []).append(row)
+    kept: dict[str, list[dict[str, Any]]] = {}
+    for row in others:
+        kept.setdefault(row["program"], []).append(row)
+    return [row for name in kept | new for row in new.get(name, kept.get(name, []))]
 
 
 def publish() -> None:
