@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from threading import Lock
+from threading import Lock, RLock
 from types import ModuleType
 from typing import Any
 
@@ -44,17 +44,22 @@ class Dispatcher:
         self._build, self._kind = build, kind
         self._options, self._cache = options, cache
         self._entries: dict[Any, Callable[..., Any]] = {}
+        self._lock = RLock()
 
     def __call__(self, *values: Any) -> Any:
         key = tuple([_key(value) for value in values])
         entry = self._entries.get(key)
         if entry is None:
-            built = self._build(values)
-            if not hasattr(built, "text"):
-                return built(*values)
-            require_device()
-            entry = self._entries[key] = Entry(built, self._kind, self._options, self._cache)
+            with self._lock:
+                entry = self._entries.get(key) or self._made(values, key)
         return entry(*values)
+
+    def _made(self, values: tuple[Any, ...], key: Any) -> Callable[..., Any]:
+        built = self._build(values)
+        if not hasattr(built, "text"):
+            return built  # another way to call, found while building
+        require_device()
+        return self._entries.setdefault(key, Entry(built, self._kind, self._options, self._cache))
 
 
 def _key(value: Any) -> Any:

@@ -106,7 +106,7 @@ def _search_of(reverse: For, function: Function) -> _Search | None:
 
 def _choice_of(stmt: Stmt, loop: For) -> tuple[Var, Load, Expr] | None:
     """What is read from an array to decide on a branch of the loop: whether an iteration chose, or what it chose."""
-    if not isinstance(stmt, Assign) or not isinstance(stmt.value, Load):
+    if not isinstance(stmt, Assign) or not isinstance(stmt.value, Load) or not stmt.value.index:
         return None
     *around, own = stmt.value.index
     if loop.index not in variables(own) or any(loop.index in variables(part) for part in around):
