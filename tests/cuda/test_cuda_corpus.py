@@ -7,6 +7,7 @@ cases stands for all; SRCGRAD_CASES=all runs them all there too.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -71,8 +72,7 @@ class Trial:
 @pytest.mark.parametrize(("program", "position", "dtype"), some(FIRST, 2) + some(OTHERS, 8) + some(FIRST, 10, FLOAT32))
 def test_value_and_backward(program: Program, position: int, dtype: np.dtype) -> None:
     trial = Trial(program, position, dtype)
-    if program.name in REFUSED:
-        is_refused(trial)
+    if program.name in REFUSED and is_refused(trial, must_be=position == 0):
         return
     try:
         wanted = trial.call(trial.plain.value_and_backward)
@@ -85,13 +85,17 @@ def test_value_and_backward(program: Program, position: int, dtype: np.dtype) ->
     trial.same(cotangents, wanted[1], "cotangents")
 
 
-def is_refused(trial: Trial) -> None:
-    """For the reason in the table, at a line of the program."""
-    with pytest.raises(UnsupportedError, match=REASONS[REFUSED[trial.program.name]]) as caught:
+def is_refused(trial: Trial, must_be: bool) -> bool:
+    """For the reason in the table, at a line of the program; with arrays for numbers, some of it may run."""
+    try:
         trial.call(trial.f.value_and_backward)
-    span = caught.value.span
-    assert span is not None
-    assert Path(span.file).parent.name in ("corpus", "programs")
+    except UnsupportedError as error:
+        assert re.search(REASONS[REFUSED[trial.program.name]], str(error))
+        assert error.span is not None
+        assert Path(error.span.file).parent.name in ("corpus", "programs")
+        return True
+    assert not must_be, "it runs now: the table is to say so"
+    return False
 
 
 @pytest.mark.parametrize(
