@@ -13,7 +13,7 @@ PROGRAMS = {
         "calls": "callee_in_a_loop",
         "complex_programs": "cooley_tukey mixed_precisions",
         "elimination": (
-            "eliminated_from_below back_substituted bound_that_moves sum_where_a_branch_is_taken "
+            "back_substituted bound_that_moves sum_where_a_branch_is_taken "
             "written_twice_by_a_negative_index every_other_from_k_on"
         ),
         "in_place": "scatter_one_by_one cumulative_product cumulative_sum back_substitution",
@@ -23,8 +23,8 @@ PROGRAMS = {
             "repeated_sine range_at_run_time while_newton break_out continue_past return_early nested_jumps "
             "while_with_everything while_two_conditions while_counting_down product fibonacci_like "
             "last_index_survives branch_carried many_iterations varying_trip_counts running_maximum "
-            "while_inside_for for_else_free_search array_arithmetic_while starts_below_zero "
-            "scratch_that_goes_round shifted_round places_that_meet columns_round_twice "
+            "for_else_free_search starts_below_zero "
+            "scratch_that_goes_round shifted_round places_that_meet "
             "bound_set_inside keeps_of_all_kinds table_of_tables sines_and_cosines_under_names adding_powers"
         ),
         "physics": "leapfrog kepler",
