@@ -153,7 +153,7 @@ def table(saved: dict[str, Any]) -> str:
     """For the page."""
     return "\n".join(
         [
-            tables.heading(saved).replace("one core used", "others were using the two cores"),
+            tables.heading(saved).replace("one core used", "two cores used"),
             "",
             "| program | size | serial | one thread | median | two threads | median | longer thread |",
             "|---|---|---|---|---|---|---|---|",
