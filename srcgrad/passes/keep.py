@@ -451,7 +451,7 @@ class _Keep:
             self.kept_arrays[array, place] = kept
         elif shape is not None and dims_known:
             rows = Array(names.fresh(f"{array.name}_kept"), array.dtype, (*shape, *array.dims))
-            self.edits.before.setdefault(loops[0].label, []).append(Alloc(rows, rows.dims))
+            self.edits.before.setdefault(loops[0].label, []).append(Alloc(rows, _lengths(rows.dims)))
             row = Array(names.fresh(f"{array.name}_row"), array.dtype, array.dims)
             index = tuple(map(_iteration, loops))
             where += [_row_view(row, rows, index), CopyTo(row, array)]
@@ -493,7 +493,7 @@ class _Keep:
         assert shape is not None
         name = self.info.names.fresh(f"{made.array.name}_rows")
         rows = Array(name, made.array.dtype, (*shape, *made.array.dims))
-        self.edits.before.setdefault(loops[0].label, []).append(Alloc(rows, (*shape, *made.dims), made.fill))
+        self.edits.before.setdefault(loops[0].label, []).append(Alloc(rows, _lengths((*shape, *made.dims)), made.fill))
         index = tuple(map(_iteration, loops))
         self.edits.instead[made.label] = _row_view(made.array, rows, index)
         self.tops.setdefault(key, []).insert(0, _row_view(made.array, rows, self.mirrored(index, key)))
@@ -535,6 +535,11 @@ def _unlabelled(stmt: Stmt) -> Stmt:
 def _with_values(stmt: Stmt, values: dict[Var, Expr], array: Array, out: Array) -> Stmt:
     stmt = map_expressions(stmt, lambda e: substitute(e, dict(values)))
     return replace(stmt, array=out) if isinstance(stmt, Store) and stmt.array == array else stmt
+
+
+def _lengths(dims: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """Ahead of a loop that may not run at all, a length of its arrays may come out negative."""
+    return tuple(dim if affine.is_at_least(dim, 0) else affine.maximum(dim, affine.ZERO) for dim in dims)
 
 
 def _row_view(row: Array, rows: Array, index: tuple[Expr, ...]) -> View:

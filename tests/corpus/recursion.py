@@ -601,3 +601,18 @@ def factor(b, k):
         for j in range(k + 1, i + 1):
             b[i, j] -= b[i, k] * b[j, k]
     factor(b, k + 1)
+
+
+@program(case(real(4)), case(real(0)))
+def state_between_calls(a):
+    """The loop is a recurrence, and there may be nothing at all to loop over."""
+    n = a.shape[0]
+    if n == 1:
+        return a[0] * a[0]
+    state = 1.0
+    for j in range(n):
+        others = np.empty(n - 1)
+        for i in range(n - 1):
+            others[i] = a[i] * state if i < j else np.sin(a[i + 1])
+        state = 0.5 * state + 0.3 * np.sin(state_between_calls(others)) * a[j]
+    return state

@@ -44,7 +44,7 @@ PROGRAMS = {
             "matrix_power inner_function reads_from_outside agm rows_as_views local_arrays_overwritten "
             "leaves_loops_early calls_as_arguments calls_in_conditions two_dtypes returns_its_argument "
             "some_arguments index_from_a_call nested_recursions mutual_with_self tuples_go_along windows "
-            "cholesky_in_place"
+            "cholesky_in_place state_between_calls"
         ),
     },
     "complex": {
