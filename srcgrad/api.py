@@ -31,7 +31,7 @@ from srcgrad.binding import (
     make_signatures,
     python_function,
 )
-from srcgrad.dispatch import LENGTHS_DIFFER, Call, Forward, Program, Stage, leaf_names, pattern_of
+from srcgrad.dispatch import LENGTHS_DIFFER, Call, Forward, Lanes, Program, Stage, leaf_names, pattern_of
 from srcgrad.errors import ArgumentError, CompiledError, OptionError, SrcgradError
 from srcgrad.pickled import has_name, pack, unpack
 from srcgrad.pipeline import Options
@@ -160,6 +160,9 @@ class GradFunction:
     (8.0, 12.0, 8)
     """
 
+    __slots__ = ("__call__", "__dict__", "__weakref__")  # how each is called: C finds it without Python's help
+    __call__: Call
+
     def __init__(
         self,
         function: Callable[..., Any],
@@ -196,9 +199,10 @@ class GradFunction:
         self._plans: dict[Any, Plan] = {}
         self._stages: dict[Any, Stage] = {}
         self._forwards: dict[Any, Forward] = {}
-        self._primal: dict[Any, Call] = {}  # what to call, by the Python types of positional arguments
-        self._backward: dict[Any, Call] = {}
-        self._both: dict[Any, Call] = {}
+        self._primal = self._lanes("__call__", self._call_primal)
+        self._backward = self._lanes("backward", self.backward)
+        self._both = self._lanes("value_and_backward", self.value_and_backward)
+        self.__call__ = self._call_primal
 
     __name__: str
 
@@ -213,7 +217,7 @@ class GradFunction:
             bound = self._bound[id(owner)] = GradFunction(MethodType(self.py_func, owner), **self._options)
         return bound
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def _call_primal(self, *args: Any, **kwargs: Any) -> Any:
         """The primal: what plain Python would return, to rounding."""
         try:
             if not kwargs:
@@ -401,7 +405,7 @@ class GradFunction:
             return error.with_traceback(None)
         return error  # raised by generated code that runs as plain Python: its frames are what is looked for
 
-    def _call(self, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any], lanes: dict[Any, Call]) -> Any:
+    def _call(self, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any], lanes: Lanes) -> Any:
         """A call with keywords, tuples or defaults, or whose types are new."""
         if kwargs.keys() == self._only_v and len(args) == self._count and lanes is not self._primal:
             args, kwargs = (*args, *kwargs.values()), {}  # f.backward(x, v=v) is as common as f.backward(x, v)
@@ -417,7 +421,11 @@ class GradFunction:
             self._remember(stage, plan, args, lanes)
         return stage.call(*leaves)
 
-    def _remember(self, stage: Stage, plan: Plan, args: tuple[Any, ...], lanes: dict[Any, Call]) -> None:
+    def _lanes(self, name: str, in_python: Call) -> Lanes:
+        """For one way to call f; what finds machine code without Python takes the place of the method."""
+        return Lanes(in_python, lambda direct: setattr(self, name, direct or in_python))
+
+    def _remember(self, stage: Stage, plan: Plan, args: tuple[Any, ...], lanes: Lanes) -> None:
         """A shorter way for the next call with arguments of these Python types."""
         if self._static:
             return  # their values decide

@@ -19,6 +19,7 @@ from numba.core import config
 from srcgrad import arguments, pipeline
 from srcgrad.assumptions import Assumption, assumptions
 from srcgrad.backends import cpu, cuda, plain
+from srcgrad.backends.direct import MOST, Direct
 from srcgrad.errors import (
     ArgumentError,
     BroadcastError,
@@ -34,6 +35,34 @@ LENGTHS_DIFFER = (BroadcastError, CotangentShapeError, RuntimeShapeError, ShortA
 
 Call = Callable[..., Any]
 Types = tuple[ValueType, ...]
+
+
+class Lanes(dict[Any, Call]):
+    """What to call, by the Python types of positional arguments.
+
+    Where that is machine code and no more, `publish` is given a `Direct`, which finds it without Python; None where
+    that is over.  `in_python` is the way through this table.
+    """
+
+    def __init__(self, in_python: Call, publish: Callable[[Direct | None], None]) -> None:
+        super().__init__()
+        self._in_python, self._publish = in_python, publish
+        self._direct: Direct | None = None
+
+    def __setitem__(self, kinds: Any, call: Call) -> None:
+        super().__setitem__(kinds, call)
+        before = self._direct
+        if self._direct is not None:
+            self._direct.forget(kinds)
+        if isinstance(call, cpu.Dispatcher):
+            if self._direct is None and len(kinds) <= MOST:
+                self._direct = Direct(len(kinds), self._in_python, LENGTHS_DIFFER)
+            if self._direct is not None and self._direct.count == len(kinds):
+                call.tell(self._direct, kinds)
+        if self._direct is not None and not self._direct.sources:
+            self._direct = None
+        if self._direct is not before:
+            self._publish(self._direct)
 
 
 @dataclass(eq=False)

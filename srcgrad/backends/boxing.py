@@ -21,7 +21,8 @@ from numba.core.extending import box, lower_cast, register_model
 from numba.core.typed_passes import NativeLowering, NopythonTypeInference
 from numba.np import numpy_support
 
-from srcgrad.backends.lowering import FACTS, LowerWithFacts, replace_pass
+from srcgrad.backends.direct import LowerEntry
+from srcgrad.backends.lowering import FACTS, replace_pass
 from srcgrad.frontend.types import ArrayType, ScalarType, StaticType, TupleType
 
 
@@ -209,6 +210,6 @@ class EntryCompiler(CompilerBase):
     def define_pipelines(self) -> list[PassManager]:
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
         passes.add_pass_after(PromiseResult, NopythonTypeInference)
-        replace_pass(passes, NativeLowering, LowerWithFacts)
+        replace_pass(passes, NativeLowering, LowerEntry)
         passes.finalize()
         return [passes]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 import pickle
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import fields
@@ -26,6 +27,7 @@ from numba.core.serialize import dumps
 
 from srcgrad.backends import files
 from srcgrad.backends.boxing import EntryCompiler, Promised, kinds
+from srcgrad.backends.direct import Direct, stub
 from srcgrad.backends.own_functions import can_be_kept, compile_own, room_for
 from srcgrad.runtime import threads
 
@@ -36,7 +38,7 @@ _compiled: dict[Any, CompileResult] = {}  # by the text and all that goes with i
 
 def compile_entry(generated: Any, arguments: tuple[types.Type, ...], options: Any, cache: bool) -> CompileResult:
     """Machine code for the entry of a generated module, for arguments of these types."""
-    flags, portable = _flags(options), _is_portable(generated)
+    flags, portable = _flags(options, _is_brief(generated, arguments)), _is_portable(generated)
     objects = {name: _full_name(obj) for name, obj in generated.globals.items()}
     what = generated.text, generated.entry, arguments, generated.results, objects
     facts = [sorted(getattr(generated.facts, field.name)) for field in fields(generated.facts)]
@@ -62,11 +64,19 @@ def compile_entry(generated: Any, arguments: tuple[types.Type, ...], options: An
 _keep_alive: list[CPUDispatcher] = []  # Numba forgets a function when its dispatcher goes
 
 
-def _flags(options: Any) -> dict[str, Any]:
+def _is_brief(generated: Any, arguments: tuple[types.Type, ...]) -> bool:
+    """Numbers only, and no loop: letting another Python thread run would take longer than all the rest."""
+    has_array = any(isinstance(kind, types.Array) for kind in arguments)
+    return (
+        not has_array and generated.text.count("def ") == 1 and not re.search(r"\b(for|while|from)\b", generated.text)
+    )
+
+
+def _flags(options: Any, is_brief: bool) -> dict[str, Any]:
     # fmt: off
     return {
         "nopython": True,
-        "nogil": True,
+        "nogil": not is_brief,
         "error_model": "numpy",           # x / 0 is inf, as in NumPy; and the branch would stop vectorisation
         "fastmath": options.fastmath,     # strict unless the user asked: reordering breaks Kahan sums and (x + M) - M
         "boundscheck": options.boundscheck,
@@ -143,8 +153,16 @@ class Dispatcher(_DispatcherBase):
         self.targetctx = cpu_target.target_context
         self.typingctx = cpu_target.typing_context
         self._build, self._options, self._cached = build, options, cache
-        stub = _stub(count)
-        super().__init__(count, stub, utils.pysignature(stub), False, exact_match_required=True)
+        self._watchers: list[tuple[Direct, tuple[type, ...]]] = []
+        function = stub(count)
+        super().__init__(count, function, utils.pysignature(function), False, exact_match_required=True)
+
+    def tell(self, direct: Direct, kinds: tuple[type, ...]) -> None:
+        """Have it know what is compiled here, now and later, for arguments of these Python types."""
+        direct.sources[kinds] = self
+        self._watchers.append((direct, kinds))
+        for result in self.overloads.values():
+            direct.add(self, kinds, result)
 
     def _compile_for_args(self, *values: Any, **unused: Any) -> Callable[..., Any]:
         """What to call for these arguments (Numba's C code calls this where it knows no overload)."""
@@ -156,12 +174,11 @@ class Dispatcher(_DispatcherBase):
                 built = self._build(values)
                 if not hasattr(built, "text"):
                     return built  # another way to call, found while building
-                self.add_overload(compile_entry(built, arguments, self._options, self._cached))
+                result = compile_entry(built, arguments, self._options, self._cached)
+                self.add_overload(result)
+                for direct, kinds in self._watchers:
+                    direct.add(self, kinds, result)
             return self.overloads[arguments].entry_point
-
-
-def _stub(count: int) -> Any:
-    return eval(f"lambda {', '.join(f'a{i}' for i in range(count))}: None")
 
 
 def result_types(result: CompileResult) -> tuple[Any, types.Type]:

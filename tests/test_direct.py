@@ -1,0 +1,277 @@
+"""Calls that get to machine code without Python: right, and handed over where Python has more to say."""
+
+import copy
+import cProfile
+import inspect
+import pickle
+import subprocess
+import sys
+import textwrap
+import threading
+
+import numpy as np
+import pytest
+
+import srcgrad
+from srcgrad import grad
+from srcgrad.backends.direct import Direct
+
+factor = 2.0
+
+
+def cube(x):
+    return x**3
+
+
+@grad
+def decorated(x):
+    return x * x
+
+
+def product(x, w):
+    return x * w
+
+
+def frames_of(call):
+    """Which Python functions of srcgrad run."""
+    seen = []
+
+    def watch(frame, event, _):
+        if event == "call" and "srcgrad" in frame.f_code.co_filename and "tests" not in frame.f_code.co_filename:
+            seen.append(frame.f_code.co_name)
+
+    sys.settrace(watch)
+    try:
+        call()
+    finally:
+        sys.settrace(None)
+    return seen
+
+
+@pytest.mark.parametrize("name", ["__call__", "backward", "value_and_backward"])
+def test_no_python_runs_in_the_second_call(name):
+    f, x, v = grad(cube), np.array([1.0, 2.0]), np.ones(2)
+    args = (x,) if name == "__call__" else (x, v)
+    first = getattr(f, name)(*args)
+    assert isinstance(getattr(f, name), Direct)
+    assert frames_of(lambda: getattr(f, name)(*args)) == []
+    if name == "__call__":
+        assert frames_of(lambda: f(x)) == []
+    np.testing.assert_equal(getattr(f, name)(*args), first)
+
+
+def test_other_types_are_added():
+    f = grad(product)
+    for dtype in (np.float64, np.float32):
+        for shape in ((3,), (2, 3)):
+            x = np.full(shape, 2, dtype)
+            w, v = x + 1, x * 0 + 1
+            for _ in range(2):
+                x_b, w_b = f.backward(x, w, v)
+                assert x_b.dtype == w_b.dtype == dtype
+                np.testing.assert_equal((x_b, w_b), (w, x))
+            assert frames_of(lambda: f.backward(x, w, v)) == []
+
+
+def test_numbers_keep_their_python_types():
+    f = grad(cube)
+    for x in (2.0, np.float64(2.0), np.float32(2.0), 2.0, np.float64(2.0)):
+        assert type(f(x)) is type(f(x)) is type(x)
+        assert type(f.backward(x)) is type(f.backward(x)) is type(x)
+        assert f.backward(x) == 12.0
+    assert f(2) == f(2) == 8 and type(f(2)) is int
+    assert f(True) == 1
+
+
+def test_keywords_and_other_counts_go_through_python():
+    f, x, v = grad(product), np.array([1.0, 2.0]), np.array([1.0, 3.0])
+    expected = f.backward(x, x, v)
+    for _ in range(2):
+        np.testing.assert_equal(f.backward(x, x, v=v), expected)
+        np.testing.assert_equal(f.backward(w=x, x=x, v=v), expected)
+        np.testing.assert_equal(f.backward(*[x, x, v], **{}), expected)
+        with pytest.raises(srcgrad.ArgumentError, match="v is needed"):
+            f.backward(x, x)
+        with pytest.raises(srcgrad.ArgumentError, match="too many positional arguments"):
+            f.backward(x, x, v, v)
+        with pytest.raises(srcgrad.ArgumentError, match="unexpected keyword argument 'u'"):
+            f.backward(x, x, v, u=1)
+    total = grad(lambda x: x.sum())
+    for _ in range(2):  # with v left out first, then given
+        np.testing.assert_equal(total.backward(x), [1.0, 1.0])
+        np.testing.assert_equal(total.backward(x, 2.0), [2.0, 2.0])
+
+
+def test_lengths_that_differ():
+    f, x = grad(product), np.array([1.0, 2.0])
+    f.backward(x, x, x)
+    f(x, x)
+    for _ in range(2):
+        with pytest.raises(srcgrad.CotangentShapeError, match=r"v has shape \(3,\)"):
+            f.backward(x, x, np.ones(3))
+        with pytest.raises(srcgrad.BroadcastError):
+            f(x, np.ones(3))
+        np.testing.assert_equal(f.backward(x, x, x), (x * x, x * x))
+    one = np.array([3.0])
+    for _ in range(2):  # a length of 1 is stretched: generated anew
+        np.testing.assert_equal(f(x, one), x * 3)
+        np.testing.assert_equal(f.backward(x, one, np.ones(2)), ([3.0, 3.0], [3.0]))
+        np.testing.assert_equal(f.backward(x, x, np.ones(2)), (x, x))
+    assert isinstance(f.backward, Direct)
+    assert frames_of(lambda: f.backward(x, one, x)) == []
+
+
+def test_errors_of_the_program_are_raised_as_they_are():
+    @grad
+    def fails(x):
+        if x[0] > 1:
+            raise ValueError("too large")
+        return x[3]
+
+    x = np.zeros(4)
+    fails.backward(x)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="too large"):
+            fails.backward(x + 2)
+        with pytest.raises(IndexError):
+            fails.backward(x[:2])
+
+
+def test_subclasses_of_arrays_are_refused_as_before():
+    f, x = grad(cube), np.ones((2, 2))
+    f(x), f.backward(x, x)
+    for other in (np.ma.masked_array(x), np.matrix(x)):
+        for _ in range(2):
+            with pytest.raises(srcgrad.ArgumentError):
+                f(other)
+            with pytest.raises(srcgrad.ArgumentError):
+                f.backward(other, x)
+
+
+def test_what_is_read_from_outside_goes_through_python(monkeypatch):
+    def scaled(x):
+        return factor * x
+
+    f, x = grad(scaled), np.array([1.0])
+    for _ in range(2):
+        assert f(x) == 2.0 and f.backward(x, x) == 2.0
+    monkeypatch.setitem(globals(), "factor", 5.0)
+    assert f(x) == 5.0 and f.backward(x, x) == 5.0
+    assert not isinstance(f.backward, Direct)
+
+
+def test_what_is_written_goes_through_python():
+    def doubled(x):
+        x[0] *= 2
+        return x[0] * x[1]
+
+    f, x = grad(doubled), np.ones(2)
+    assert f(x) == 2 and f(x) == 4
+    assert not isinstance(f.__call__, Direct)
+    np.testing.assert_equal(f.backward(np.ones(2)), [2.0, 2.0])
+
+
+def test_as_a_method():
+    class Spring:
+        def __init__(self, k):
+            self.k = k
+
+        @grad
+        def force(self, x):
+            return self.k * x**2
+
+    soft, stiff = Spring(1.0), Spring(10.0)
+    for _ in range(2):
+        assert soft.force(3.0) == 9.0 and stiff.force(3.0) == 90.0
+        assert soft.force.backward(3.0) == 6.0 and stiff.force.backward(3.0) == 60.0
+
+
+def test_is_described_and_pickled_as_the_method():
+    before, after, x = grad(cube), decorated, np.ones(2)
+    after.backward(x, x), after(x)
+    assert inspect.getdoc(after.backward) == inspect.getdoc(before.backward)
+    assert inspect.signature(after.backward) == inspect.signature(before.backward)
+    assert inspect.signature(after) == inspect.signature(cube)
+    loaded = pickle.loads(pickle.dumps(after.backward))
+    np.testing.assert_equal(loaded(x, x), 2 * x)
+    np.testing.assert_equal(copy.deepcopy(after)(x), x)
+
+
+def test_under_a_profiler():
+    f, x = grad(cube), np.ones(3)
+    f.backward(x, x)
+    flags = cube.__code__.co_flags
+    profile = cProfile.Profile()
+    found = profile.runcall(lambda: [f.backward(x, x), f(x)])
+    np.testing.assert_equal(found, [3 * x, x])
+    assert cube.__code__.co_flags == flags
+
+
+def test_from_several_threads():
+    f = grad(product)
+    wrong = []
+
+    def work(seed):
+        rng = np.random.default_rng(seed)
+        for i in range(200):
+            n = 1 + i % 7
+            x, w, v = rng.random(n), rng.random(1 if i % 50 == 49 else n), rng.random(n)
+            x_b, w_b = f.backward(x, w, v)
+            if not np.allclose(x_b, v * w) or not np.allclose(w_b.sum(), v @ x):
+                wrong.append((seed, i))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_loaded_by_another_process(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        textwrap.dedent("""
+        import numpy as np
+        from srcgrad import grad
+
+        @grad
+        def f(x):
+            return (x * x).sum()
+
+        x = np.arange(3.0)
+        for _ in range(3):
+            assert f(x) == 5.0 and (f.backward(x) == 2 * x).all()
+        print(type(f.backward).__name__)
+        """)
+    )
+    for _ in range(2):
+        run = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+        assert run.stdout == "Direct\n"
+
+
+def test_functions_go_when_nobody_holds_them():
+    import gc
+    import weakref
+
+    f, x = grad(cube), np.ones(2)
+    f(x), f(x), f.backward(x, x), f.backward(x, x)
+    gone = weakref.ref(f)
+    del f
+    gc.collect()
+    assert gone() is None
+
+
+def test_functions_of_many_arguments():
+    names = [f"a{i}" for i in range(30)]
+    namespace = {}
+    source = f"def many({', '.join(names)}):\n    return {' + '.join(names)}\n"
+    import linecache
+
+    linecache.cache["<many>"] = (len(source), None, source.splitlines(True), "<many>")
+    exec(compile(source, "<many>", "exec"), namespace)
+    f = grad(namespace["many"])
+    args = [float(i) for i in range(30)]
+    for _ in range(2):
+        assert f(*args) == sum(args)
+        assert f.backward(*args) == (1.0,) * 30
