@@ -18,11 +18,11 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
 from numba.core.datamodel import models
 from numba.core.extending import box, lower_cast, register_model
-from numba.core.typed_passes import NativeLowering, NopythonTypeInference
+from numba.core.typed_passes import NopythonTypeInference
 from numba.np import numpy_support
 
 from srcgrad.backends.direct import LowerEntry
-from srcgrad.backends.lowering import FACTS, replace_pass
+from srcgrad.backends.lowering import FACTS, with_facts
 from srcgrad.frontend.types import ArrayType, ScalarType, StaticType, TupleType
 
 
@@ -210,6 +210,4 @@ class EntryCompiler(CompilerBase):
     def define_pipelines(self) -> list[PassManager]:
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
         passes.add_pass_after(PromiseResult, NopythonTypeInference)
-        replace_pass(passes, NativeLowering, LowerEntry)
-        passes.finalize()
-        return [passes]
+        return [with_facts(passes, LowerEntry)]

@@ -15,15 +15,15 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-import numpy as np
 from llvmlite.ir import FunctionType
 from numba.core import cgutils, ir, types
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.lowering import Lower
-from numba.core.typed_passes import BaseNativeLowering
-from numba.np.arrayobj import _parse_shape, load_item, make_array, store_item
+from numba.core.typed_passes import BaseNativeLowering, NativeLowering
+from numba.core.untyped_passes import IRProcessing
+from numba.np.arrayobj import load_item, make_array, store_item
 
-from srcgrad.runtime.memory import empty
+from srcgrad.backends.stand_ins import PutStandIns
 
 FACTS = "srcgrad_facts"  # under this name they travel in Numba's metadata of a compilation
 REORDER = ("reassoc", "nsz", "contract")
@@ -146,28 +146,11 @@ class FactLower(Lower):
         return value
 
     def lower_expr(self, resty: Any, expr: Any) -> Any:
-        if expr.op == "call" and isinstance(resty, types.Array) and resty.layout == "C":
-            made = self._made(resty, expr)
-            if made is not None:
-                return made
         if expr.op == "inplace_binop" and self.loc.line in self._facts.reorder and isinstance(resty, types.Float):
             signature = self.fndesc.calltypes[expr]
             if signature.args == (resty, resty):
                 return self._accumulate(expr, resty)
         return super().lower_expr(resty, expr)
-
-    def _made(self, kind: Any, call: Any) -> Any:
-        """np.empty and np.zeros in memory that was used before, if there is some."""
-        function = self.typeof(call.func.name)
-        maker = getattr(function, "typing_key", None)
-        if maker not in (np.empty, np.zeros) or not call.args:
-            return None
-        shape = call.args[0]
-        lengths = _parse_shape(self.context, self.builder, self.typeof(shape.name), self.loadvar(shape.name))
-        array = empty(self.context, self.builder, kind, lengths)
-        if maker is np.zeros:
-            cgutils.memset(self.builder, array.data, self.builder.mul(array.itemsize, array.nitems), 0)
-        return array._getvalue()
 
     def _accumulate(self, expr: Any, kind: Any) -> Any:
         left, right = (
@@ -205,7 +188,10 @@ class LowerWithFacts(BaseNativeLowering):
         return FactLower
 
 
-def replace_pass(passes: PassManager, old: type, new: type) -> None:
-    """Have `new` run in the place of `old`."""
-    passes.add_pass_after(new, old)
-    passes.passes = [item for item in passes.passes if item[0] is not old]
+def with_facts(passes: PassManager, lowering: type = LowerWithFacts) -> PassManager:
+    """Numba's nopython pipeline, with our own lowering, and intrinsics in the places of functions."""
+    passes.add_pass_after(PutStandIns, IRProcessing)
+    passes.add_pass_after(lowering, NativeLowering)
+    passes.passes = [item for item in passes.passes if item[0] is not NativeLowering]
+    passes.finalize()
+    return passes

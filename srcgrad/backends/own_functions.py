@@ -16,9 +16,8 @@ from numba.core import types
 from numba.core.compiler import Compiler, CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import PassManager
 from numba.core.registry import CPUDispatcher
-from numba.core.typed_passes import NativeLowering
 
-from srcgrad.backends.lowering import FACTS, LowerWithFacts, replace_pass
+from srcgrad.backends.lowering import FACTS, with_facts
 
 NOT_PARALLEL = ("comprehension", "fusion", "inplace_binop", "numpy", "reduction", "setitem", "stencil")
 
@@ -100,9 +99,6 @@ def _compiler_with(facts: Any) -> type[CompilerBase]:
             self.state.metadata[FACTS] = facts
 
         def define_pipelines(self) -> list[PassManager]:
-            passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
-            replace_pass(passes, NativeLowering, LowerWithFacts)
-            passes.finalize()
-            return [passes]
+            return [with_facts(DefaultPassBuilder.define_nopython_pipeline(self.state))]
 
     return OwnCompiler

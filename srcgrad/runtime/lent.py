@@ -174,7 +174,8 @@ def _push_on_shelf(typing_context, shelf, top, values):
 def _grow(buffer, end):
     full = _on_shelf(buffer)
     grown = _fresh(max(2 * end, min(8 * end, 1 << 18)), full)  # pages that are never touched cost nothing
-    grown[: full.size] = full
+    for i in range(full.size):  # a statement on slices takes Numba two seconds to compile
+        grown[i] = full[i]
     _replace(buffer, grown)
 
 

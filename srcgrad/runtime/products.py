@@ -9,17 +9,22 @@ with three axes, of which one of length 1 serves all (as an operand), or takes t
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba.extending import overload, register_jitable
+from numba.core import types
+from numba.extending import intrinsic, overload, register_jitable
+
+from srcgrad.runtime.blas import blas_product
+from srcgrad.runtime.stand_ins import STAND_INS
 
 SMALL = 300  # multiplications in a product of two matrices, below which BLAS spends its time on getting started
 
 
 def _product(turn_x: bool, turn_y: bool, adds: bool) -> Callable[[Any, Any, Any], None]:
-    """The routine for matrices and stacks, and how it is compiled."""
+    """The routine for matrices and stacks."""
 
     def product(out: Any, x: Any, y: Any) -> None:
         result = np.matmul(x.swapaxes(-1, -2) if turn_x else x, y.swapaxes(-1, -2) if turn_y else y)
@@ -27,52 +32,60 @@ def _product(turn_x: bool, turn_y: bool, adds: bool) -> Callable[[Any, Any, Any]
             result = result.sum(axis=0, keepdims=True)
         out[...] = out + result if adds else result
 
-    @overload(product)
-    def compiled(out, x, y):  # no types: Numba compares signatures
-        texts = {"x": "x.T" if turn_x else "x", "y": "y.T" if turn_y else "y", "length": 0 if turn_x else -1}
-        if out.ndim == 2:
-            return _made((_MATRICES_ADDED if adds else _MATRICES).format(**texts))
-        return stacks("np.dot({x}, {y}, out[p])" if out.layout == "C" else "out[p] = np.dot({x}, {y})")
-
-    def stacks(set_one: str) -> Any:
-        ranges = {"i": "out.shape[1]", "j": "out.shape[2]", "k": "length"}
-        order = "ijk" if turn_y else "kij" if turn_x else "ikj"
-        x, y = "x[q].T" if turn_x else "x[q]", "y[r].T" if turn_y else "y[r]"
-        texts = {
-            "length": 1 if turn_x else 2,
-            "clear": "" if adds else "out[:] = 0",
-            "is_first": "False" if adds else "b == 0 or len(out) > 1",
-            "left": "x[q, k, i]" if turn_x else "x[q, i, k]",
-            "right": "y[r, j, k]" if turn_y else "y[r, k, j]",
-            "set": set_one.format(x=x, y=y),
-        }
-        loops = {
-            name: f"{index} in range({ranges[index]})"
-            for name, index in zip(("outer", "middle", "inner"), order, strict=True)
-        }
-        return _made(_STACKS.format(x=x, y=y, **texts, **loops))
-
+    by_intrinsic(product, _intrinsic(turn_x, turn_y, adds))
     return product
 
 
-_MATRICES = """
-def product(out, x, y):
-    if out.size:
-        if x.shape[{length}] == 0:
-            out[:] = 0
-        else:
-            np.dot({x}, {y}, out)
-"""
+def by_intrinsic(function: Any, compiled: Any) -> None:
+    """Compiled, the function is this intrinsic, here and in generated code."""
+    STAND_INS[function] = compiled
 
-# Additions are loops: Numba takes seconds to compile `out += part`.
-_MATRICES_ADDED = """
-def product(out, x, y):
-    if out.size and x.size:
-        part = np.dot({x}, {y})
-        for i in range(out.shape[0]):
-            for j in range(out.shape[1]):
-                out[i, j] += part[i, j]
-"""
+    @overload(function)
+    def call(out, x, y):  # no types: Numba compares signatures
+        return lambda out, x, y: compiled(out, x, y)
+
+
+def _intrinsic(turn_x: bool, turn_y: bool, adds: bool) -> Any:
+    matrices = blas_product(turn_x, turn_y, adds)
+    stacks = _stacks(turn_x, turn_y, adds)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return context.compile_internal(builder, stacks(signature.args[0].layout == "C"), signature, args)
+
+    def product(typing_context, out, x, y):  # no types: Numba compares signatures
+        if out.ndim == 2:
+            return matrices._defn(typing_context, out, x, y)
+        return types.none(out, x, y), generate
+
+    return intrinsic(product)
+
+
+def _stacks(turn_x: bool, turn_y: bool, adds: bool) -> Callable[[bool], Any]:
+    """The routine for stacks: for results that lie in one piece, and for others."""
+    ranges = {"i": "out.shape[1]", "j": "out.shape[2]", "k": "length"}
+    order = "ijk" if turn_y else "kij" if turn_x else "ikj"
+    loops = {
+        name: f"{index} in range({ranges[index]})"
+        for name, index in zip(("outer", "middle", "inner"), order, strict=True)
+    }
+    texts = {
+        "length": 1 if turn_x else 2,
+        "clear": "" if adds else "out[:] = 0",
+        "is_first": "False" if adds else "b == 0 or len(out) > 1",
+        "left": "x[q, k, i]" if turn_x else "x[q, i, k]",
+        "right": "y[r, j, k]" if turn_y else "y[r, k, j]",
+        **loops,
+    }
+    routines = {"multiply": blas_product(turn_x, turn_y), "add_product": blas_product(turn_x, turn_y, adds=True)}
+
+    @functools.cache
+    def made(in_one_piece: bool) -> Any:
+        namespace = {"np": np, "SMALL": SMALL, **routines}
+        exec(_STACKS.format(large=_IN_ONE_PIECE if in_one_piece else _IN_PARTS, **texts), namespace)
+        return namespace["product"]
+
+    return made
+
 
 _STACKS = """
 def product(out, x, y):
@@ -84,7 +97,6 @@ def product(out, x, y):
     if out.size == 0:
         return
     is_small = out.shape[1] * out.shape[2] * length <= SMALL
-    part = np.empty((0, 0) if is_small else out.shape[1:], out.dtype)
     for b in range(count):
         p, q, r = min(b, len(out) - 1), min(b, len(x) - 1), min(b, len(y) - 1)
         is_first = {is_first}
@@ -95,20 +107,26 @@ def product(out, x, y):
                 for {middle}:
                     for {inner}:
                         out[p, i, j] += {left} * {right}
-        elif is_first:
-            {set}
         else:
-            np.dot({x}, {y}, part)
+{large}
+"""
+
+_IN_ONE_PIECE = """
+            if is_first:
+                multiply(out[p], x[q], y[r])
+            else:
+                add_product(out[p], x[q], y[r])
+"""
+
+_IN_PARTS = """
+            part = np.empty(out.shape[1:], out.dtype)
+            multiply(part, x[q], y[r])
+            if is_first:
+                out[p] = 0
             for i in range(out.shape[1]):
                 for j in range(out.shape[2]):
                     out[p, i, j] += part[i, j]
 """
-
-
-def _made(text: str) -> Any:
-    namespace: dict[str, Any] = {"np": np, "SMALL": SMALL}
-    exec(text, namespace)
-    return namespace["product"]
 
 
 # fmt: off
@@ -119,35 +137,30 @@ matmul_tt, add_matmul_tt = (_product(True,  True,  adds) for adds in (False, Tru
 # fmt: on
 
 
-@register_jitable
 def matvec(out: Any, x: Any, y: Any) -> None:
     """out = x @ y"""
-    if out.size:
-        if y.size == 0:
-            out[:] = 0
-        else:
-            np.dot(x, y, out)
+    np.matmul(x, y, out)
 
 
-@register_jitable
 def add_matvec(out: Any, x: Any, y: Any) -> None:
     """out += x @ y"""
-    if x.size:
-        part = np.dot(x, y)
-        for i in range(out.size):
-            out[i] += part[i]
+    out += x @ y
 
 
-@register_jitable
 def matvec_t(out: Any, x: Any, y: Any) -> None:
     """out = x.T @ y"""
-    matvec(out, x.T, y)
+    np.matmul(x.T, y, out)
 
 
-@register_jitable
 def add_matvec_t(out: Any, x: Any, y: Any) -> None:
     """out += x.T @ y"""
-    add_matvec(out, x.T, y)
+    out += x.T @ y
+
+
+by_intrinsic(matvec, blas_product())
+by_intrinsic(add_matvec, blas_product(adds=True))
+by_intrinsic(matvec_t, blas_product(turn_x=True))
+by_intrinsic(add_matvec_t, blas_product(turn_x=True, adds=True))
 
 
 @register_jitable

@@ -1,0 +1,49 @@
+"""A pass of Numba's pipeline that puts intrinsics in the places of functions (`srcgrad.runtime.stand_ins`)."""
+
+from __future__ import annotations
+
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any
+
+from numba.core import ir
+from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.ir_utils import get_definition, guard
+
+from srcgrad.runtime import allocations as allocations  # np.empty and np.zeros
+from srcgrad.runtime.stand_ins import STAND_INS
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class PutStandIns(FunctionPass):
+    _name = "srcgrad_put_stand_ins"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:
+        changed = False
+        for block in state.func_ir.blocks.values():
+            for assign in block.find_insts(ir.Assign):
+                function = _named(state.func_ir, assign.value)
+                if function in STAND_INS:
+                    assign.value = ir.Global(function.__name__, STAND_INS[function], assign.loc)
+                    state.func_ir._definitions[assign.target.name] = [assign.value]
+                    changed = True
+        return changed
+
+
+def _named(func_ir: Any, value: Any) -> Any:
+    """The function that stands in the text: `matvec`, `np.empty`."""
+    if isinstance(value, ir.Expr) and value.op == "getattr":
+        module = guard(get_definition, func_ir, value.value)
+        found = getattr(module.value, value.attr, None) if _is_module(module) else None
+    else:
+        found = value.value if isinstance(value, ir.Global) else None
+    return found if isinstance(found, (FunctionType, BuiltinFunctionType)) else None
+
+
+def _is_module(definition: Any) -> bool:
+    return isinstance(definition, ir.Global) and isinstance(definition.value, ModuleType)
+
+
+__all__ = ["PutStandIns"]

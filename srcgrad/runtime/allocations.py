@@ -1,0 +1,40 @@
+"""np.empty and np.zeros in compiled code: memory that was used before, if there is some."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba.core import cgutils, types
+from numba.core.errors import TypingError
+from numba.core.typing.npydecl import parse_dtype, parse_shape
+from numba.extending import intrinsic
+from numba.np.arrayobj import _parse_shape
+
+from srcgrad.runtime.memory import empty
+from srcgrad.runtime.stand_ins import STAND_INS
+
+
+def _maker(is_cleared: bool) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        lengths = _parse_shape(context, builder, signature.args[0], args[0])
+        array = empty(context, builder, signature.return_type, lengths)
+        if is_cleared:
+            cgutils.memset(builder, array.data, builder.mul(array.itemsize, array.nitems), 0)
+        return array._getvalue()
+
+    def make(typing_context, shape, dtype=None):  # no types: Numba compares signatures
+        kind = types.float64 if _is_float(dtype) else parse_dtype(dtype)
+        ndim = parse_shape(shape)
+        if kind is None or ndim is None:
+            raise TypingError(f"no array of shape {shape} and dtype {dtype}")
+        return types.Array(kind, ndim, "C")(shape, types.Omitted(None) if dtype is None else dtype), generate
+
+    return intrinsic(make)
+
+
+def _is_float(dtype: Any) -> bool:
+    return dtype in (None, types.none) or (isinstance(dtype, types.Function) and dtype.typing_key is float)
+
+
+STAND_INS |= {np.empty: _maker(is_cleared=False), np.zeros: _maker(is_cleared=True)}

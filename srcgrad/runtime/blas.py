@@ -1,0 +1,161 @@
+"""Products by BLAS, straight from where they are wanted.
+
+    multiply = blas_product(turn_x=True, adds=True)
+    multiply(out, x, y)     out += x.T @ y, in compiled code; y is a matrix or a vector
+
+Numba's `np.dot` compiles itself for every program anew, and has no way to add to what is there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.errors import TypingError
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
+from numba.np.linalg import (
+    check_blas_return,
+    ensure_blas,
+    get_blas_kind,
+    intp_t,
+    ll_char,
+    ll_void_p,
+    make_constant_slot,
+    make_contiguous,
+)
+
+LARGEST = 2**31 - 1  # a length that BLAS can be told of
+NO, TURNED = (ir.Constant(ll_char, ord(letter)) for letter in "nt")
+
+
+@dataclass
+class _Matrix:
+    rows: Any
+    columns: Any
+    data: Any
+    by_rows: bool  # in memory
+
+    @property
+    def stride(self) -> Any:
+        """Between its rows or columns in memory."""
+        return self.columns if self.by_rows else self.rows
+
+    @property
+    def turned(self) -> _Matrix:
+        return _Matrix(self.columns, self.rows, self.data, not self.by_rows)
+
+    @property
+    def how(self) -> Any:
+        """To BLAS, which goes by columns, what lies by rows is turned: so it is told for the transposed product."""
+        return NO if self.by_rows else TURNED
+
+
+def blas_product(turn_x: bool = False, turn_y: bool = False, adds: bool = False) -> Any:
+    """An intrinsic for contiguous operands of one dtype; `out` is contiguous by rows and is none of them."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        ensure_blas()
+        with make_contiguous(context, builder, signature, args) as (signature, args):
+            call = _Call(context, builder, signature.args[0].dtype, adds)
+            out, x, y = (make_array(kind)(context, builder, v) for kind, v in zip(signature.args, args, strict=True))
+            left = _matrix(builder, signature.args[1], x, turn_x)
+            if signature.args[2].ndim == 1:
+                call.matrix_with_vector(out, left, y)
+            else:
+                call.matrix_with_matrix(out, left, _matrix(builder, signature.args[2], y, turn_y))
+        return context.get_dummy_value()
+
+    def product(typing_context, out, x, y):  # no types: Numba compares signatures
+        kinds = {kind.dtype for kind in (out, x, y)}
+        if len(kinds) > 1 or out.layout != "C" or (x.ndim, y.ndim, out.ndim) not in ((2, 1, 1), (2, 2, 2)):
+            raise TypingError(f"no product of {x} and {y} in {out}")
+        return types.none(out, x, y), generate
+
+    return intrinsic(product)
+
+
+def _matrix(builder: Any, kind: types.Array, array: Any, is_turned: bool) -> _Matrix:
+    rows, columns = cgutils.unpack_tuple(builder, array.shape)
+    matrix = _Matrix(rows, columns, array.data, kind.layout == "C")
+    return matrix.turned if is_turned else matrix
+
+
+class _Call:
+    def __init__(self, context: Any, builder: Any, dtype: types.Type, adds: bool) -> None:
+        self.context, self.builder, self.adds = context, builder, adds
+        self.kind = ir.Constant(ll_char, ord(get_blas_kind(dtype)))
+        self.alpha = make_constant_slot(context, builder, dtype, 1.0)
+        self.beta = make_constant_slot(context, builder, dtype, 1.0 if adds else 0.0)
+
+    def matrix_with_vector(self, out: Any, x: _Matrix, y: Any) -> None:
+        (length,), (known,) = (cgutils.unpack_tuple(self.builder, array.shape) for array in (out, y))
+        self._check((length, x.rows), (known, x.columns))
+        with self._unless_empty(out, x.rows, x.columns):
+            self._gemv(x, y.data, out.data)
+
+    def matrix_with_matrix(self, out: Any, x: _Matrix, y: _Matrix) -> None:
+        rows, columns = cgutils.unpack_tuple(self.builder, out.shape)
+        self._check((rows, x.rows), (columns, y.columns), (x.columns, y.rows))
+        one = self.context.get_constant(types.intp, 1)
+        with self._unless_empty(out, rows, columns, x.columns):
+            is_column = self.builder.icmp_signed("==", columns, one)
+            with self.builder.if_else(is_column) as (then, otherwise):
+                with then:
+                    self._gemv(x, y.data, out.data)
+                with otherwise:
+                    is_row = self.builder.icmp_signed("==", rows, one)
+                    with self.builder.if_else(is_row) as (then, otherwise):
+                        with then:
+                            self._gemv(y.turned, x.data, out.data)
+                        with otherwise:
+                            self._gemm(x, y, out.data)
+
+    def _check(self, *pairs: tuple[Any, Any]) -> None:
+        for a, b in pairs:
+            differ = self.builder.icmp_signed("!=", a, b)
+            with self.builder.if_then(differ, likely=False):
+                words = "incompatible array sizes for a matrix product"
+                self.context.call_conv.return_user_exc(self.builder, ValueError, (words,))
+            too_large = self.builder.icmp_signed(">", a, self.context.get_constant(types.intp, LARGEST))
+            with self.builder.if_then(too_large, likely=False):
+                words = "array size too large to fit in C int"
+                self.context.call_conv.return_user_exc(self.builder, OverflowError, (words,))
+
+    def _unless_empty(self, out: Any, *lengths: Any) -> Any:
+        """Where there is nothing to be multiplied, the sum of nothing is zero."""
+        none = self.context.get_constant(types.intp, 0)
+        is_empty = cgutils.false_bit
+        for length in lengths:
+            is_empty = self.builder.or_(is_empty, self.builder.icmp_signed("==", length, none))
+        if not self.adds:
+            with self.builder.if_then(is_empty, likely=False):
+                cgutils.memset(self.builder, out.data, self.builder.mul(out.itemsize, out.nitems), 0)
+        return self.builder.if_then(self.builder.not_(is_empty), likely=True)
+
+    def _gemv(self, x: _Matrix, y: Any, out: Any) -> None:
+        how = TURNED if x.by_rows else NO
+        m, n = (x.columns, x.rows) if x.by_rows else (x.rows, x.columns)
+        self._run("numba_xxgemv", self.kind, how, m, n, self.alpha, x.data, x.stride, y, self.beta, out)
+
+    def _gemm(self, x: _Matrix, y: _Matrix, out: Any) -> None:
+        """out.T = y.T @ x.T: by columns, that is out by rows."""
+        lengths = y.columns, x.rows, x.columns
+        operands = y.data, y.stride, x.data, x.stride
+        self._run(
+            "numba_xxgemm", self.kind, y.how, x.how, *lengths, self.alpha, *operands, self.beta, out, y.columns
+        )  # fmt: skip
+
+    def _run(self, name: str, *given: Any) -> None:
+        """Numba's way into SciPy's BLAS; increments between the elements of a vector are 1."""
+        values = [self.builder.bitcast(v, ll_void_p) if isinstance(v.type, ir.PointerType) else v for v in given]
+        kind = ir.FunctionType(ir.IntType(32), [v.type for v in values])
+        function = cgutils.get_or_insert_function(self.builder.module, kind, name)
+        check_blas_return(self.context, self.builder, self.builder.call(function, values))
+
+
+assert intp_t.width == 64, "lengths are passed as they are"
+
+__all__ = ["blas_product"]
