@@ -111,7 +111,7 @@ def with_rows(array: Any, rows: Any) -> Any:
     if rows <= array.shape[0]:
         return array
     out = np.empty((max(rows, 2 * array.shape[0]),) + array.shape[1:], array.dtype)
-    out[: array.shape[0]] = array
+    copy_to(out[: array.shape[0]], array)
     return out
 
 

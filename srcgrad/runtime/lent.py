@@ -8,16 +8,16 @@ Compiled, `lent` is an address.  The caller holds on to what it lends; so what i
 from __future__ import annotations
 
 import operator
-from types import FunctionType
 from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.core.extending import intrinsic, models, overload, register_model
+from numba.core.extending import intrinsic, models, overload, register_jitable, register_model
 from numba.cpython.listobj import ListInstance
 
-from srcgrad.runtime.arrays import push, push_array
+from srcgrad.runtime.arrays import copy_to, push, push_array
 from srcgrad.runtime.memory import empty
+from srcgrad.runtime.stand_ins import STAND_INS
 
 
 def lending(function: Any, things: tuple[Any, ...], *args: Any) -> Any:
@@ -152,64 +152,61 @@ def _fresh(typing_context, length, like):
 
 
 @intrinsic
-def _push_on_shelf(typing_context, shelf, top, values):
+def _push(typing_context, buffer, top, *values):
     """The stores alone are what callers are to inline: growing is a call."""
+    shelf = Shelf(buffer.dtype) if isinstance(buffer, types.List) else buffer
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        place = builder.bitcast(args[0], context.get_data_type(shelf.array).as_pointer())
+        buffer, top, values = args[0], args[1], cgutils.unpack_tuple(builder, args[2])
+        if not isinstance(signature.args[0], Shelf):  # buffer[0] would count references
+            buffer = _place_in_list(context, builder, signature.args[0], buffer)
+        place = builder.bitcast(buffer, context.get_data_type(shelf.array).as_pointer())
         array = context.make_array(shelf.array)(context, builder, ref=place)
-        end = builder.add(args[1], context.get_constant(types.intp, len(values)))
+        top = context.cast(builder, top, signature.args[1], types.intp)
+        end = builder.add(top, context.get_constant(types.intp, len(values)))
         with cgutils.if_unlikely(builder, builder.icmp_signed(">", end, array.nitems)):
-            context.compile_internal(builder, _grow, types.none(shelf, types.intp), (args[0], end))
+            context.compile_internal(builder, _grow, types.none(shelf, types.intp), (buffer, end))
         data = builder.load(array._get_ptr_by_name("data"))
-        for k, kind in enumerate(values):
-            value = context.cast(builder, builder.extract_value(args[2], k), kind, shelf.array.dtype)
-            item = builder.gep(data, [builder.add(args[1], context.get_constant(types.intp, k))])
+        for k, (kind, value) in enumerate(zip(signature.args[2], values, strict=True)):
+            item = builder.gep(data, [builder.add(top, context.get_constant(types.intp, k))])
+            value = context.cast(builder, value, kind, shelf.array.dtype)
             context.pack_value(builder, shelf.array.dtype, value, item)
         return end
 
-    return types.intp(shelf, types.intp, values), generate
+    return types.intp(buffer, top, types.StarArgTuple(values)), generate
 
 
+STAND_INS[push] = _push
+
+
+@register_jitable
 def _grow(buffer, end):
     full = _on_shelf(buffer)
-    grown = _fresh(max(2 * end, min(8 * end, 1 << 18)), full)  # pages that are never touched cost nothing
+    length = 2 * end if end > 1 << 15 else 8 * end  # pages that are never touched cost nothing
+    grown = _fresh(length, full)
     for i in range(full.size):  # a statement on slices takes Numba two seconds to compile
         grown[i] = full[i]
     _replace(buffer, grown)
 
 
-def _bare(function: Any) -> Any:
-    """The function without annotations: Numba compares signatures."""
-    return FunctionType(function.__code__, function.__globals__, function.__name__)
-
-
-_push_array_on_list = _bare(push_array)
-
-
 @overload(push_array)
 def _push_array(buffer, top, values):
     if not isinstance(buffer, Shelf):
-        return _push_array_on_list
+        return lambda buffer, top, values: push_array(_shelf(buffer), top, values)
 
     def on_shelf(buffer, top, values):
         end = top + values.size
         if end > _on_shelf(buffer).size:
-            grown = _fresh(2 * end, _on_shelf(buffer))
-            grown[:top] = _on_shelf(buffer)[:top]
-            _replace(buffer, grown)
-        _on_shelf(buffer)[top:end].reshape(values.shape)[...] = values
+            _grow(buffer, end)
+        copy_to(_on_shelf(buffer)[top:end].reshape(values.shape), values)
         return end
 
     return on_shelf
 
 
 @overload(push)
-def _push(buffer, top, *values):
-    if isinstance(buffer, Shelf):
-        return lambda buffer, top, *values: _push_on_shelf(buffer, top, values)
-    # buffer[0] would count references
-    return lambda buffer, top, *values: _push_on_shelf(_shelf(buffer), top, values)
+def _push_elsewhere(buffer, top, *values):
+    return lambda buffer, top, *values: _push(buffer, top, *values)
 
 
 @overload(lending)
