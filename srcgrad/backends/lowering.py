@@ -18,18 +18,19 @@ from typing import Any
 from llvmlite.ir import FunctionType
 from numba.core import cgutils, ir, types
 from numba.core.compiler_machinery import PassManager, register_pass
-from numba.core.lowering import Lower
 from numba.core.typed_passes import BaseNativeLowering, NativeLowering
 from numba.core.untyped_passes import IRProcessing
-from numba.np.arrayobj import load_item, make_array, store_item
+from numba.np.arrayobj import load_item, store_item
 
 from srcgrad.backends.stand_ins import PutStandIns
+from srcgrad.backends.variables import VariableLower
 
 FACTS = "srcgrad_facts"  # under this name they travel in Numba's metadata of a compilation
+FIELDS = {"shape": "shape", "size": "nitems"}  # attributes that are parts of what describes an array
 REORDER = ("reassoc", "nsz", "contract")
 
 
-class FactLower(Lower):
+class FactLower(VariableLower):
     """Lowering of one function, by the facts about its lines."""
 
     @property
@@ -66,12 +67,12 @@ class FactLower(Lower):
         value = self.loadvar(index.name)
         values = cgutils.unpack_tuple(self.builder, value) if isinstance(given, types.BaseTuple) else [value]
         values = [self.context.cast(self.builder, v, t, types.intp) for v, t in zip(values, parts, strict=True)]
-        memory = make_array(kind)(self.context, self.builder, self.loadvar(array.name))
-        shape = cgutils.unpack_tuple(self.builder, memory.shape, kind.ndim)
-        strides = cgutils.unpack_tuple(self.builder, memory.strides, kind.ndim)
+        shape = cgutils.unpack_tuple(self.builder, self.field(array, "shape"), kind.ndim)
+        strides = cgutils.unpack_tuple(self.builder, self.field(array, "strides"), kind.ndim)
         if not proved:
             values = [self._checked(v, length) for v, length in zip(values, shape, strict=True)]
-        return cgutils.get_item_pointer2(self.context, self.builder, memory.data, shape, strides, kind.layout, values)
+        data = self.field(array, "data")
+        return cgutils.get_item_pointer2(self.context, self.builder, data, shape, strides, kind.layout, values)
 
     def _checked(self, index: Any, length: Any) -> Any:
         """The index, from the end where it is negative; one comparison finds that there is nothing to be done."""
@@ -146,6 +147,8 @@ class FactLower(Lower):
         return value
 
     def lower_expr(self, resty: Any, expr: Any) -> Any:
+        if expr.op == "getattr" and expr.attr in FIELDS and isinstance(self.typeof(expr.value.name), types.Array):
+            return self.field(expr.value, FIELDS[expr.attr])
         if expr.op == "inplace_binop" and self.loc.line in self._facts.reorder and isinstance(resty, types.Float):
             signature = self.fndesc.calltypes[expr]
             if signature.args == (resty, resty):

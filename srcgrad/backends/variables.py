@@ -1,0 +1,82 @@
+"""Variables of compiled code: of an array that goes, LLVM is told about its owner, and not about all the rest.
+
+Numba sets a variable that is deleted to zero, and reads the whole of it first: for each part of each array LLVM then
+looks through all blocks of the function for the way from there to its uses.  Of large functions that was the most part
+of compiling.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.lowering import Lower
+
+
+class VariableLower(Lower):
+    """Lowering of one function: what is kept in the slots of variables."""
+
+    def alloca(self, name: str, type: types.Type) -> Any:
+        if self._owns_more(type):
+            return super().alloca(name, type)
+        with self.builder.goto_entry_block():
+            slot = self.builder.alloca(self.context.get_value_type(type), name=name)
+            self._clear(type, slot)
+        return slot
+
+    def storevar(self, value: Any, name: str, argidx: int | None = None) -> None:
+        kind = self.typeof(name)
+        if argidx is not None or self._owns_more(kind) or self._is_value(name):
+            super().storevar(value, name, argidx)
+            return
+        self._alloca_var(name, kind)
+        slot = self.getvar(name)
+        self._release(kind, slot)
+        self.builder.store(value, slot)
+
+    def delvar(self, name: str) -> None:
+        kind = self.typeof(name)
+        if self._owns_more(kind) or name in self._blk_local_varmap or self._disable_sroa_like_opt:
+            super().delvar(name)
+            return
+        self._singly_assigned_vars.discard(name)  # it is deleted ahead of where it is made
+        self._alloca_var(name, kind)
+        slot = self.getvar(name)
+        self._release(kind, slot)
+        self._clear(kind, slot)
+
+    def field(self, array: Any, name: str) -> Any:
+        """Of what describes an array, one part."""
+        if array.name in self._blk_local_varmap and not self._disable_sroa_like_opt:
+            return self.builder.extract_value(self.loadvar(array.name), self._position(self.typeof(array.name), name))
+        return self.builder.load(self._place_of(self.typeof(array.name), self.getvar(array.name), name))
+
+    def _is_value(self, name: str) -> bool:
+        """Is it made once, and used in that block alone?  It has no slot then."""
+        return name in self._singly_assigned_vars and not self._disable_sroa_like_opt
+
+    def _owns_more(self, kind: types.Type) -> bool:
+        """Does it hold on to memory, and is no plain array?"""
+        return not isinstance(kind, types.Array) and self.context.data_model_manager[kind].contains_nrt_meminfo()
+
+    def _release(self, kind: types.Type, slot: Any) -> None:
+        if isinstance(kind, types.Array):
+            owner = self.builder.load(self._place_of(kind, slot, "meminfo"))
+            nothing = ir.Constant(slot.type.pointee, ir.Undefined)
+            self.decref(kind, self.builder.insert_value(nothing, owner, self._position(kind, "meminfo")))
+
+    def _clear(self, kind: types.Type, slot: Any) -> None:
+        """It owns nothing: Numba may delete a variable twice."""
+        if isinstance(kind, types.Array):
+            place = self._place_of(kind, slot, "meminfo")
+            self.builder.store(ir.Constant(place.type.pointee, None), place)
+
+    def _position(self, kind: types.Array, name: str) -> int:
+        return int(self.context.data_model_manager[kind].get_field_position(name))
+
+    def _place_of(self, kind: types.Array, slot: Any, name: str) -> Any:
+        return cgutils.gep_inbounds(self.builder, slot, 0, self._position(kind, name))
+
+
+__all__ = ["VariableLower"]
