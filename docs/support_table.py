@@ -23,7 +23,7 @@ from srcgrad.frontend.builtins_of_python import BUILTINS
 from srcgrad.frontend.calls import name_of
 from srcgrad.frontend.numpy import random_numbers
 from srcgrad.frontend.numpy.table import METHODS, TABLE
-from srcgrad.ir.nodes import Expr, Var
+from srcgrad.ir.expressions import Expr, Var
 from srcgrad.rules import compositions, names
 from srcgrad.rules.scalar import PRIMITIVES, UNKNOWN, Primitive
 from srcgrad.rules.user import stop_gradient

@@ -19,7 +19,7 @@ from typing import Any
 from srcgrad.arguments import COTANGENT, is_simple_object
 from srcgrad.errors import ArgumentError, OptionError, SourceError, SrcgradError, UnsupportedError
 from srcgrad.frontend.source import read, unwrap
-from srcgrad.ir.nodes import Span
+from srcgrad.ir.expressions import Span
 
 Wrt = str | int | Sequence[str | int] | None
 

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from srcgrad.ir.nodes import Span
+    from srcgrad.ir.expressions import Span
 
 
 class SrcgradError(Exception):
@@ -175,7 +175,7 @@ _files: dict[str, str] = {}
 
 
 def _parse_place(text: str) -> Span | None:
-    from srcgrad.ir.nodes import Span  # only when an error is shown: errors are imported by every room
+    from srcgrad.ir.expressions import Span
 
     match = re.fullmatch(r"(.*):(\d+):(\d+):(-?\d+)", text, re.DOTALL)
     if match is None:

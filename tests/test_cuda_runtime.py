@@ -327,7 +327,8 @@ def test_an_element_is_stored_once_and_memory_is_not_cleared_first():
 
 def test_what_is_read_in_between_is_the_number_that_was_stored():
     from srcgrad.ir import affine
-    from srcgrad.ir.nodes import FLOAT64, INT64, AddTo, Alloc, Array, Assign, Dim, For, Load, Store, Var
+    from srcgrad.ir.expressions import FLOAT64, INT64, Array, Dim, Load, Var
+    from srcgrad.ir.nodes import AddTo, Alloc, Assign, For, Store
     from srcgrad.passes.store_once import _Stores
 
     n, i, j, g = Dim("x", 0), Var("i", INT64), Var("j", INT64), Var("g", FLOAT64)

@@ -10,7 +10,7 @@ import pytest
 
 import srcgrad
 from srcgrad.errors import place
-from srcgrad.ir.nodes import Span
+from srcgrad.ir.expressions import Span
 
 MODEL = """\
 import numpy as np

@@ -10,26 +10,8 @@ import pytest
 from srcgrad import grad
 from srcgrad.frontend.builder import Names
 from srcgrad.ir import affine
-from srcgrad.ir.nodes import (
-    FLOAT64,
-    INT64,
-    AddTo,
-    Alloc,
-    Array,
-    Assign,
-    Block,
-    Const,
-    Dim,
-    For,
-    Function,
-    Load,
-    Run,
-    Store,
-    Subscript,
-    Swap,
-    Var,
-    View,
-)
+from srcgrad.ir.expressions import FLOAT64, INT64, Array, Const, Dim, Load, Var
+from srcgrad.ir.nodes import AddTo, Alloc, Assign, Block, For, Function, Run, Store, Subscript, Swap, View
 from srcgrad.ir.walk import statements
 from srcgrad.passes.gather import gather
 

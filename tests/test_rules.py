@@ -23,7 +23,7 @@ from support import from_text
 
 from srcgrad import runtime
 from srcgrad.backends.expressions import expression_text
-from srcgrad.ir.nodes import BOOL, FLOAT32, FLOAT64, INT64, Call, Const, Expr, Var, less, select
+from srcgrad.ir.expressions import BOOL, FLOAT32, FLOAT64, INT64, Call, Const, Expr, Var, less, select
 from srcgrad.rules import names
 from srcgrad.rules.scalar import PRIMITIVES as EVERY_PRIMITIVE
 from srcgrad.rules.scalar import UNKNOWN, Interval, number, spelling, times

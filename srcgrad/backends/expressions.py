@@ -16,7 +16,7 @@ from functools import cache
 import numpy as np
 
 from ..ir import affine
-from ..ir.nodes import (
+from ..ir.expressions import (
     BOOL,
     COMPLEX128,
     FLOAT64,

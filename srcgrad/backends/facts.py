@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ..ir import affine
-from ..ir.nodes import AddTo, Alloc, Const, Expr, For, Function, Load, OwnCopy, Stmt, Store, Swap, View, While
+from ..ir.expressions import Const, Expr, Load
+from ..ir.nodes import AddTo, Alloc, For, Function, OwnCopy, Stmt, Store, Swap, View, While
 from ..ir.walk import expressions, loads, statements
 from .source import is_comment
 

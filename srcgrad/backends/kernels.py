@@ -25,37 +25,28 @@ import numpy as np
 
 from ..errors import UnsupportedError
 from ..ir import affine
+from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Load, Span, Var
 from ..ir.nodes import (
-    BOOL,
-    INT64,
     LANE,
     AddTo,
     Alloc,
-    Array,
     AtomicAdd,
     Block,
-    Call,
-    Const,
-    Dim,
-    Expr,
     Fetch,
     For,
     Function,
     If,
     Kernel,
     Lanes,
-    Load,
     LocalArray,
     OwnCopy,
     Pop,
     Push,
     Put,
     Raise,
-    Span,
     Stack,
     Stmt,
     Store,
-    Var,
     View,
     While,
 )

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..frontend.builder import Names
-from ..ir.nodes import INT64, Array, Block, Function, Invoke, Stack, Stmt, Var
+from ..ir.expressions import INT64, Array, Var
+from ..ir.nodes import Block, Function, Invoke, Stack, Stmt
 from ..ir.walk import blocks, statements, with_blocks
 
 

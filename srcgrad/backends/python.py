@@ -15,24 +15,21 @@ from functools import cache, lru_cache
 from typing import Any
 
 from ..ir import affine
+from ..ir.expressions import Array, Call, Expr, Load, Var
 from ..ir.nodes import (
     Absorb,
     AddTo,
     Alloc,
-    Array,
     Assign,
     Block,
-    Call,
     Comment,
     CopyTo,
-    Expr,
     External,
     For,
     Function,
     Grow,
     If,
     Library,
-    Load,
     NewStack,
     OwnCopy,
     Pop,
@@ -45,7 +42,6 @@ from ..ir.nodes import (
     Store,
     Swap,
     Unseal,
-    Var,
     View,
     While,
     leaves,

@@ -10,22 +10,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ..ir.nodes import (
-    BOOL,
-    INT64,
-    Array,
-    Block,
-    Expr,
-    Function,
-    Kernel,
-    Pick,
-    Run,
-    Stmt,
-    Subscript,
-    Transpose,
-    Var,
-    View,
-)
+from ..ir.expressions import BOOL, INT64, Array, Expr, Var
+from ..ir.nodes import Block, Function, Kernel, Pick, Run, Stmt, Subscript, Transpose, View
 from ..ir.walk import arrays_read, expressions, statements, subexpressions, written
 
 

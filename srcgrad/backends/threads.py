@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 
-from ..ir.nodes import Alloc, Array, Block, Dim, Expr, Function, Parallel, Stmt, Var, View
+from ..ir.expressions import Array, Dim, Expr, Var
+from ..ir.nodes import Alloc, Block, Function, Parallel, Stmt, View
 from ..ir.walk import arrays_read, blocks, expressions, statements, subexpressions, with_blocks, written
 from .lending import Called
 

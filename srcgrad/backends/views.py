@@ -7,22 +7,8 @@ import ast
 import numpy as np
 
 from ..ir import affine
-from ..ir.nodes import (
-    FLOAT64,
-    Alloc,
-    Array,
-    Conform,
-    Const,
-    Expr,
-    NewAxis,
-    Pick,
-    Reshape,
-    Run,
-    Subscript,
-    Transpose,
-    View,
-    integer,
-)
+from ..ir.expressions import FLOAT64, Array, Const, Expr, integer
+from ..ir.nodes import Alloc, Conform, NewAxis, Pick, Reshape, Run, Subscript, Transpose, View
 from .expressions import call_of, expression_text, literal, named, operand, scalar_type
 
 

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..ir.nodes import (
-    Alloc,
-    Array,
-    Dim,
-)
+from ..ir.expressions import Array, Dim
+from ..ir.nodes import Alloc
 from .values import (
     ArrayValue,
     Items,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError
-from ..ir.nodes import Array, Dim, Var
+from ..ir.expressions import Array, Dim, Var
 from .builder import Builder
 from .types import ArrayType, ScalarType, StaticType, TupleType, ValueType
 

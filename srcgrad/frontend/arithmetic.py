@@ -14,22 +14,8 @@ import numpy as np
 
 from ..errors import ArgumentError, ShapeError, UnsupportedError, place
 from ..ir import affine
-from ..ir.nodes import (
-    BOOL,
-    FLOAT64,
-    INT64,
-    Array,
-    Axis,
-    Call,
-    Conform,
-    Const,
-    Expr,
-    If,
-    Load,
-    Raise,
-    View,
-    part_of,
-)
+from ..ir.expressions import BOOL, FLOAT64, INT64, Array, Axis, Call, Const, Expr, Load, part_of
+from ..ir.nodes import Conform, If, Raise, View
 from ..ir.walk import children, is_constant, loads, rewrite, subexpressions
 from ..rules.names import UFUNCS
 from .builder import Builder

@@ -10,7 +10,8 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..ir import affine
-from ..ir.nodes import BOOL, Call, Const, If, Raise
+from ..ir.expressions import BOOL, Call, Const
+from ..ir.nodes import If, Raise
 from ..ir.walk import loads
 from . import (
     attributes,

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arguments import is_simple_object
 from ..ir import affine
-from ..ir.nodes import Expr
+from ..ir.expressions import Expr
 from ..rules import compositions
 from . import calls, records
 from .numpy import complex_numbers, indexing

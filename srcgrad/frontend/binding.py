@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..ir.nodes import BOOL, AddTo, Alloc, Array, Assign, Call, Const, Dim, Expr, Invoke, Stmt, Var
+from ..ir.expressions import BOOL, Array, Call, Const, Dim, Expr, Var
+from ..ir.nodes import AddTo, Alloc, Assign, Invoke, Stmt
 from ..ir.rename import rename_arrays
 from ..ir.walk import blocks, map_expressions, statements, substitute, variables, with_blocks
 from . import (

@@ -14,21 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..ir import affine
-from ..ir.nodes import (
-    BOOL,
-    INT64,
-    Alloc,
-    Array,
-    Assign,
-    Const,
-    CopyTo,
-    Expr,
-    If,
-    Stmt,
-    Store,
-    Swap,
-    Var,
-)
+from ..ir.expressions import BOOL, INT64, Array, Const, Expr, Var
+from ..ir.nodes import Alloc, Assign, CopyTo, If, Stmt, Store, Swap
 from ..ir.rename import rename_arrays
 from ..ir.walk import statements, variables
 from . import expressions, identities, lists, operators

@@ -14,33 +14,23 @@ import numpy as np
 from .. import runtime
 from ..errors import SrcgradError, UnsupportedError, place
 from ..ir import affine
+from ..ir.expressions import BOOL, INT64, Array, Axis, Call, Const, Dim, Expr, Load, Span, Var
 from ..ir.nodes import (
-    BOOL,
-    INT64,
     AddTo,
     Alloc,
-    Array,
     Assign,
-    Axis,
-    Call,
-    Const,
     CopyTo,
-    Dim,
-    Expr,
     ForEach,
     If,
-    Load,
     NewAxis,
     Pick,
     Raise,
     Reshape,
     Run,
-    Span,
     Stmt,
     Store,
     Subscript,
     Transpose,
-    Var,
     View,
 )
 from ..ir.walk import loads, subexpressions, variables

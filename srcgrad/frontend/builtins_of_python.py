@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..ir import affine
-from ..ir.nodes import BOOL, FLOAT64, INT64, Call, Const, Expr
+from ..ir.expressions import BOOL, FLOAT64, INT64, Call, Const, Expr
 from ..rules import compositions
 from ..rules.names import MATH
 from . import attributes, calls, expressions, lists, operators, records

@@ -11,7 +11,8 @@ import numpy as np
 
 from ..arguments import is_simple_object
 from ..errors import ArgumentError, UnsupportedError
-from ..ir.nodes import Array, Dim, External, Var
+from ..ir.expressions import Array, Dim, Var
+from ..ir.nodes import External
 from ..rules import compositions
 from ..rules.compositions import COMPOSITIONS
 from ..rules.names import COMPLEX_MATH, MATH, TO_INT, WHOLE_MATH

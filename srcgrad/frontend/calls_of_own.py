@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import SrcgradError
 from ..ir import affine
-from ..ir.nodes import INT64, Array, Invoke, Var
+from ..ir.expressions import INT64, Array, Var
+from ..ir.nodes import Invoke
 from .instances import interpret_instance
 from .packing import Pack, starter
 from .recursion import ALIKE, Callees, InPlace, Instance, NotYetKnown, Summary, key_of

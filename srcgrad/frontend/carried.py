@@ -20,20 +20,8 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..ir import affine
-from ..ir.nodes import (
-    BOOL,
-    AddTo,
-    Array,
-    Assign,
-    Call,
-    Const,
-    Expr,
-    If,
-    Raise,
-    Stmt,
-    Var,
-    is_inexact,
-)
+from ..ir.expressions import BOOL, Array, Call, Const, Expr, Var, is_inexact
+from ..ir.nodes import AddTo, Assign, If, Raise, Stmt
 from ..ir.walk import variables
 from . import binding, identities, lists, resized
 from .aliases import Aliased, is_private, mind_aliases, note_twins, roots_of_value

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..ir import affine
-from ..ir.nodes import INT64, Assign, Call, Const, Expr, For, Stmt, Store, Var
+from ..ir.expressions import INT64, Call, Const, Expr, Var
+from ..ir.nodes import Assign, For, Stmt, Store
 from ..ir.walk import statements, variables
 from . import assignment, binding, expressions, lists, operators
 from .values import (

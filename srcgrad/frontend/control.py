@@ -13,19 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import SrcgradError
 from ..ir import affine
-from ..ir.nodes import (
-    BOOL,
-    INT64,
-    Assign,
-    Axis,
-    Call,
-    Const,
-    Expr,
-    For,
-    Stmt,
-    Var,
-    While,
-)
+from ..ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Var
+from ..ir.nodes import Assign, For, Stmt, While
 from ..ir.walk import is_constant
 from . import assignment, expressions, lists, operators
 from .aliases import HELD

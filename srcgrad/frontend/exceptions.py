@@ -6,15 +6,8 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError, UnsupportedError, ValueArgumentError
-from ..ir.nodes import (
-    BOOL,
-    Call,
-    Expr,
-    If,
-    Print,
-    Raise,
-    Stmt,
-)
+from ..ir.expressions import BOOL, Call, Expr
+from ..ir.nodes import If, Print, Raise, Stmt
 from . import expressions, operators
 from .values import (
     ArrayValue,

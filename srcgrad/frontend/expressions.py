@@ -11,7 +11,8 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..ir import affine
-from ..ir.nodes import BOOL, INT64, Alloc, Axis, Call, Const, Expr, Stmt, Var
+from ..ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Var
+from ..ir.nodes import Alloc, Stmt
 from ..ir.walk import loads, statements, variables, written
 from . import attributes, binding, calls, lists, operators, records
 from .arithmetic import cast

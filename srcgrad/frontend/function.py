@@ -16,27 +16,8 @@ import numpy as np
 
 from ..errors import ArgumentError, OptionError, ShapeError, SrcgradError, UnsupportedError, place
 from ..ir import affine
-from ..ir.nodes import (
-    BOOL,
-    Alloc,
-    Array,
-    Assign,
-    Call,
-    Const,
-    Dim,
-    Expr,
-    For,
-    Function,
-    If,
-    Library,
-    Load,
-    OwnCopy,
-    Raise,
-    Stmt,
-    Store,
-    Var,
-    is_inexact,
-)
+from ..ir.expressions import BOOL, Array, Call, Const, Dim, Expr, Load, Var, is_inexact
+from ..ir.nodes import Alloc, Assign, For, Function, If, Library, OwnCopy, Raise, Stmt, Store
 from ..ir.walk import statements, written
 from ..passes.info import Info
 from ..rules.device import RESERVED as RESERVED_ON_DEVICE

@@ -8,19 +8,8 @@ import numpy as np
 
 from ..errors import place
 from ..ir import affine
-from ..ir.nodes import (
-    BOOL,
-    Array,
-    Assign,
-    Call,
-    CopyTo,
-    Expr,
-    If,
-    Raise,
-    Store,
-    Swap,
-    Var,
-)
+from ..ir.expressions import BOOL, Array, Call, Expr, Var
+from ..ir.nodes import Assign, CopyTo, If, Raise, Store, Swap
 from ..ir.walk import statements, variables
 from . import resized
 from .aliases import arrays_of, note_twins, value_leaves

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import SrcgradError, UnsupportedError, place
-from ..ir.nodes import BOOL, INT64, Array, Call, Const, Dim, Expr, Function, If, OwnCopy, Raise, Stmt, Var
+from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Var
+from ..ir.nodes import Function, If, OwnCopy, Raise, Stmt
 from ..ir.walk import statements, written
 from ..passes.info import Info
 from .arguments import parameter

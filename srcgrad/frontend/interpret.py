@@ -20,7 +20,7 @@ import numpy as np
 
 from ..errors import NameArgumentError
 from ..ir import affine
-from ..ir.nodes import Array, Expr, Span, Var
+from ..ir.expressions import Array, Expr, Span, Var
 from . import (
     assignment,
     branches,

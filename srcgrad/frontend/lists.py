@@ -20,24 +20,8 @@ import numpy as np
 
 from ..errors import place as error_place
 from ..ir import affine
-from ..ir.nodes import (
-    BOOL,
-    INT64,
-    Alloc,
-    Array,
-    Assign,
-    Axis,
-    Call,
-    Const,
-    Dim,
-    Expr,
-    Grow,
-    If,
-    Load,
-    Raise,
-    Store,
-    Var,
-)
+from ..ir.expressions import BOOL, INT64, Array, Axis, Call, Const, Dim, Expr, Load, Var
+from ..ir.nodes import Alloc, Assign, Grow, If, Raise, Store
 from ..ir.walk import statements, variables
 from . import binding, expressions, identities, operators
 from .aliases import note_twins

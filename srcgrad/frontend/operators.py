@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..ir import affine
-from ..ir.nodes import BOOL, INT64, Call, Const, Expr
+from ..ir.expressions import BOOL, INT64, Call, Const, Expr
 from ..ir.walk import is_constant
 from ..rules.names import OPERATORS as ARITHMETIC
 from . import lists, records

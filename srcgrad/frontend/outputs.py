@@ -8,15 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import affine
-from ..ir.nodes import (
-    Array,
-    Call,
-    Const,
-    Dim,
-    Expr,
-    Var,
-    is_inexact,
-)
+from ..ir.expressions import Array, Call, Const, Dim, Expr, Var, is_inexact
 from .types import ArrayType, DictKind, RecordKind, ScalarType, StaticType, TupleType
 from .values import ArrayValue, Scalar, TupleValue
 

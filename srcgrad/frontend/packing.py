@@ -9,7 +9,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..ir.nodes import BOOL, Const
+from ..ir.expressions import BOOL, Const
 from .liveness import assigned
 from .types import ArrayType, ScalarType
 from .values import UNDEFINED, ArrayValue, Closure, Scalar, Static, TupleValue, constant

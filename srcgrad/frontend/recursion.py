@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import SrcgradError, UnsupportedError
-from ..ir.nodes import Function, Span, Stmt
+from ..ir.expressions import Span
+from ..ir.nodes import Function, Stmt
 from ..ir.walk import statements
 
 if TYPE_CHECKING:

@@ -15,26 +15,8 @@ import numpy as np
 
 from ..errors import place
 from ..ir import affine
-from ..ir.nodes import (
-    BOOL,
-    AddTo,
-    Array,
-    Assign,
-    Call,
-    CopyTo,
-    Dim,
-    Expr,
-    If,
-    Invoke,
-    Load,
-    Raise,
-    Run,
-    Stmt,
-    Store,
-    Subscript,
-    Var,
-    View,
-)
+from ..ir.expressions import BOOL, Array, Call, Dim, Expr, Load, Var
+from ..ir.nodes import AddTo, Assign, CopyTo, If, Invoke, Raise, Run, Stmt, Store, Subscript, View
 from ..ir.walk import statements, subexpressions, substitute, variables, written
 from .aliases import is_private, note_twins
 from .arithmetic import cast

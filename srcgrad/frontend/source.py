@@ -14,7 +14,7 @@ from types import CodeType
 from typing import Any
 
 from ..errors import SourceError
-from ..ir.nodes import Span
+from ..ir.expressions import Span
 
 
 @dataclass(frozen=True)

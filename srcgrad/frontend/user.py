@@ -12,7 +12,8 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..ir import affine
-from ..ir.nodes import INT64, Call, Library, Load, is_inexact
+from ..ir.expressions import INT64, Call, Load, is_inexact
+from ..ir.nodes import Library
 from ..rules.user import ArrayRule, ScalarRule, UserRule, result_dtype, stop_gradient
 from .arithmetic import broadcast, cast_value
 from .builder import Builder

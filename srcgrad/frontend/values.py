@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import affine
-from ..ir.nodes import BOOL, INT64, Array, Axis, Call, Const, Expr, Load
+from ..ir.expressions import BOOL, INT64, Array, Axis, Call, Const, Expr, Load
 from ..ir.walk import is_constant, loads, rewrite, subexpressions, substitute
 from .types import DictKind
 

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .expressions import BOOL, Array, Axis, Call, Cotangent, Expr, Load, Old, OldArray, Var
 from .nodes import (
-    BOOL,
     LANE,
     AddTo,
-    Array,
     Assign,
-    Axis,
-    Call,
-    Cotangent,
-    Expr,
     For,
     ForEach,
     Function,
     If,
     Kernel,
-    Load,
-    Old,
-    OldArray,
     Parallel,
     Rule,
     Spread,
@@ -29,7 +21,6 @@ from .nodes import (
     Stmt,
     Store,
     Sweep,
-    Var,
     View,
     While,
     leaves,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from .nodes import Array, Expr, Stmt
+from .expressions import Array, Expr
+from .nodes import Stmt
 
 
 def rename_arrays(stmt: Stmt, names: dict[str, Array]) -> Stmt:

@@ -8,23 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from .expressions import Array, Axis, Call, Const, Cotangent, Dim, Expr, Load, Old, OldArray, Var
 from .nodes import (
     Absorb,
     AddTo,
     Alloc,
-    Array,
     Assign,
     AtomicAdd,
-    Axis,
     Block,
-    Call,
     Comment,
     Conform,
-    Const,
     CopyTo,
-    Cotangent,
-    Dim,
-    Expr,
     External,
     Fetch,
     For,
@@ -36,12 +30,9 @@ from .nodes import (
     Kernel,
     Lanes,
     Library,
-    Load,
     LocalArray,
     NewAxis,
     NewStack,
-    Old,
-    OldArray,
     OwnCopy,
     Parallel,
     Pick,
@@ -63,7 +54,6 @@ from .nodes import (
     Sweep,
     Transpose,
     Unseal,
-    Var,
     View,
     While,
 )

@@ -8,20 +8,15 @@ from functools import cache, lru_cache
 from operator import is_
 from typing import Any, TypeVar
 
+from .expressions import Array, Axis, Call, Const, Cotangent, Expr, Load, Old, OldArray, Var
 from .nodes import (
     Absorb,
     AddTo,
     Alloc,
-    Array,
     Assign,
     AtomicAdd,
-    Axis,
     Block,
-    Call,
-    Const,
     CopyTo,
-    Cotangent,
-    Expr,
     External,
     Fetch,
     For,
@@ -32,10 +27,7 @@ from .nodes import (
     Kernel,
     Lanes,
     Library,
-    Load,
     LocalArray,
-    Old,
-    OldArray,
     OwnCopy,
     Parallel,
     Pop,
@@ -49,7 +41,6 @@ from .nodes import (
     Swap,
     Sweep,
     Unseal,
-    Var,
     View,
     While,
 )

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..ir.nodes import AddTo, Array, Assign, Block, Const, For, Function, Load, Stmt, Var
+from ..ir.expressions import Array, Const, Load, Var
+from ..ir.nodes import AddTo, Assign, Block, For, Function, Stmt
 from ..ir.walk import blocks, rewrite_block, with_blocks
 from .effects import effects
 from .info import roots_of

@@ -27,29 +27,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..ir import affine
-from ..ir.nodes import (
-    BOOL,
-    AddTo,
-    Alloc,
-    Array,
-    Assign,
-    Block,
-    Call,
-    Comment,
-    Const,
-    CopyTo,
-    Expr,
-    For,
-    Function,
-    If,
-    Load,
-    Stmt,
-    Store,
-    Swap,
-    Var,
-    While,
-    leaves,
-)
+from ..ir.expressions import BOOL, Array, Call, Const, Expr, Load, Var
+from ..ir.nodes import AddTo, Alloc, Assign, Block, Comment, CopyTo, For, Function, If, Stmt, Store, Swap, While, leaves
 from ..ir.walk import (
     blocks,
     loads,

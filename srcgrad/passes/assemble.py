@@ -11,22 +11,17 @@ from dataclasses import replace
 from typing import Any
 
 from ..frontend.types import ArrayType, ScalarType, TupleType
+from ..ir.expressions import INT64, Array, Const, Dim, Expr, Load, Var
 from ..ir.nodes import (
-    INT64,
     Alloc,
-    Array,
     Assign,
     Block,
     Comment,
-    Const,
     CopyTo,
-    Dim,
-    Expr,
     Function,
     Grow,
     If,
     Invoke,
-    Load,
     NewStack,
     OwnCopy,
     Pop,
@@ -36,7 +31,6 @@ from ..ir.nodes import (
     Stmt,
     Sweep,
     Unseal,
-    Var,
     View,
     leaves,
 )

@@ -11,18 +11,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from ..ir.nodes import (
-    Array,
-    Block,
-    Expr,
-    Function,
-    Invoke,
-    Stmt,
-    Sweep,
-    Var,
-    is_inexact,
-    leaves,
-)
+from ..ir.expressions import Array, Expr, Var, is_inexact
+from ..ir.nodes import Block, Function, Invoke, Stmt, Sweep, leaves
 from ..ir.walk import blocks, statements, with_blocks
 from .assemble import reads_of
 from .effects import is_loud

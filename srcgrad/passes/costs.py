@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-from ..ir.nodes import (
-    INT64,
-    Call,
-    Const,
-    Dim,
-    Expr,
-    For,
-    Load,
-    Old,
-    Var,
-    While,
-)
+from ..ir.expressions import INT64, Call, Const, Dim, Expr, Load, Old, Var
+from ..ir.nodes import For, While
 from ..ir.walk import (
     loads,
     variables,

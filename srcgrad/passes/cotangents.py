@@ -6,23 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.nodes import (
-    BOOL,
-    AddTo,
-    Array,
-    Assign,
-    Call,
-    Const,
-    Expr,
-    Function,
-    Load,
-    Old,
-    Stmt,
-    Var,
-    is_inexact,
-    part_of,
-    select,
-)
+from ..ir.expressions import BOOL, Array, Call, Const, Expr, Load, Old, Var, is_inexact, part_of, select
+from ..ir.nodes import AddTo, Assign, Function, Stmt
 from ..ir.walk import (
     loads,
     subexpressions,

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ..ir.nodes import Alloc, Array, Block, Const, CopyTo, For, Function, If, Rule, Stmt, Store, leaves
+from ..ir.expressions import Array, Const
+from ..ir.nodes import Alloc, Block, CopyTo, For, Function, If, Rule, Stmt, Store, leaves
 from ..ir.rename import rename_arrays
 from ..ir.walk import blocks, statements, with_blocks
 from .effects import Access, Effects, effects, meet_in_one_iteration

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from ..ir.nodes import (
-    AddTo,
-    Assign,
-    Block,
-    Expr,
-    Load,
-    Rule,
-    Stmt,
-    Var,
-)
+from ..ir.expressions import Expr, Load, Var
+from ..ir.nodes import AddTo, Assign, Block, Rule, Stmt
 from ..ir.walk import (
     blocks,
     children,

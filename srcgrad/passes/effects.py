@@ -6,19 +6,16 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ..ir import affine
+from ..ir.expressions import Array, Dim, Expr, Load, Var
 from ..ir.nodes import (
     AddTo,
-    Array,
     Assign,
     Conform,
-    Dim,
-    Expr,
     External,
     For,
     If,
     Invoke,
     Library,
-    Load,
     NewAxis,
     Pick,
     Pop,
@@ -33,7 +30,6 @@ from ..ir.nodes import (
     Subscript,
     Transpose,
     Unseal,
-    Var,
     View,
     While,
 )

@@ -9,26 +9,20 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..errors import UnsupportedError
+from ..ir.expressions import Array, Call, Const, Expr, Load, Var, is_inexact
 from ..ir.nodes import (
     Absorb,
     AddTo,
-    Array,
     Assign,
     Block,
-    Call,
-    Const,
     CopyTo,
-    Expr,
     External,
     Function,
     Library,
-    Load,
     Rule,
     Stmt,
     Store,
     Swap,
-    Var,
-    is_inexact,
     leaves,
 )
 from ..ir.walk import blocks

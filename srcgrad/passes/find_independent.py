@@ -14,7 +14,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..ir import affine
-from ..ir.nodes import Alloc, Array, Block, CopyTo, Expr, For, Function, Invoke, Stmt, Store, leaves
+from ..ir.expressions import Array, Expr
+from ..ir.nodes import Alloc, Block, CopyTo, For, Function, Invoke, Stmt, Store, leaves
 from ..ir.walk import blocks, expressions, loads, statements, variables, with_blocks
 from .effects import Access, Effects, effects, is_private, meet_in_one_iteration
 from .info import roots_of

@@ -13,33 +13,26 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..ir.expressions import INT64, Array, Call, Const, Expr, Load, Var, is_inexact
 from ..ir.nodes import (
-    INT64,
     Absorb,
     AddTo,
     Alloc,
-    Array,
     Assign,
     Block,
-    Call,
     Conform,
-    Const,
     CopyTo,
-    Expr,
     External,
     For,
     Function,
     If,
     Library,
-    Load,
     Rule,
     Stmt,
     Store,
     Swap,
-    Var,
     View,
     While,
-    is_inexact,
     leaves,
 )
 from ..ir.walk import loads, substitute, variables

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..ir import affine
-from ..ir.nodes import AddTo, Alloc, Array, Block, Const, Expr, For, Function, Library, Load, Rule, Stmt, Store
+from ..ir.expressions import Array, Const, Expr, Load
+from ..ir.nodes import AddTo, Alloc, Block, For, Function, Library, Rule, Stmt, Store
 from ..ir.walk import blocks, expressions, is_constant, loads, with_blocks
 from .effects import effects
 

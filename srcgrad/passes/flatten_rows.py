@@ -10,23 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..ir import affine
-from ..ir.nodes import (
-    Array,
-    Block,
-    Expr,
-    For,
-    Function,
-    Load,
-    Pick,
-    Rule,
-    Run,
-    Stmt,
-    Store,
-    Subscript,
-    Var,
-    View,
-    leaves,
-)
+from ..ir.expressions import Array, Expr, Load, Var
+from ..ir.nodes import Block, For, Function, Pick, Rule, Run, Stmt, Store, Subscript, View, leaves
 from ..ir.walk import blocks, map_expressions, rewrite, rewrite_block, statements, variables, with_blocks
 from .effects import Access, effects
 

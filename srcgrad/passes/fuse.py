@@ -18,26 +18,21 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ..ir import affine
+from ..ir.expressions import Array, Call, Const, Expr, Load, Var
 from ..ir.nodes import (
     Alloc,
-    Array,
     Assign,
     Block,
-    Call,
-    Const,
     CopyTo,
-    Expr,
     For,
     Function,
     If,
-    Load,
     Pick,
     Rule,
     Run,
     Stmt,
     Store,
     Subscript,
-    Var,
     View,
     leaves,
 )

@@ -21,25 +21,8 @@ from dataclasses import dataclass, replace
 
 from ..frontend.builder import Names
 from ..ir import affine
-from ..ir.nodes import (
-    BOOL,
-    AddTo,
-    Array,
-    Assign,
-    Block,
-    Call,
-    Comment,
-    Const,
-    Expr,
-    For,
-    Function,
-    If,
-    Load,
-    Stmt,
-    Store,
-    Swap,
-    Var,
-)
+from ..ir.expressions import BOOL, Array, Call, Const, Expr, Load, Var
+from ..ir.nodes import AddTo, Assign, Block, Comment, For, Function, If, Stmt, Store, Swap
 from ..ir.walk import (
     blocks,
     expressions,

@@ -19,7 +19,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..ir import affine
-from ..ir.nodes import BOOL, INT64, Assign, Block, Call, Expr, For, Function, Load, Stmt, Var
+from ..ir.expressions import BOOL, INT64, Call, Expr, Load, Var
+from ..ir.nodes import Assign, Block, For, Function, Stmt
 from ..ir.walk import expressions, loads, statements
 from .gather import Gathering, Nest, Offset, all_of, gathered
 

@@ -13,27 +13,20 @@ from dataclasses import replace
 
 from ..errors import place
 from ..ir import affine
+from ..ir.expressions import BOOL, INT64, Array, Call, Expr, Load, Span, Var
 from ..ir.nodes import (
-    BOOL,
-    INT64,
     AddTo,
-    Array,
     Assign,
     Block,
-    Call,
-    Expr,
     For,
     Function,
     If,
-    Load,
     NewAxis,
     Pick,
     Raise,
-    Span,
     Stmt,
     Store,
     Subscript,
-    Var,
     View,
     While,
 )

@@ -11,26 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ..ir.nodes import (
-    INT64,
-    Array,
-    Assign,
-    Block,
-    Const,
-    Dim,
-    Expr,
-    Function,
-    If,
-    Invoke,
-    NewStack,
-    Pop,
-    Push,
-    Stack,
-    Stmt,
-    Sweep,
-    Var,
-    leaves,
-)
+from ..ir.expressions import INT64, Array, Const, Dim, Expr, Var
+from ..ir.nodes import Assign, Block, Function, If, Invoke, NewStack, Pop, Push, Stack, Stmt, Sweep, leaves
 from ..ir.walk import blocks, rewrite, statements, substitute, with_blocks, written
 from .assemble import assemble, defaults_of, mapped, reads_of, residuals_of
 from .cotangents import zero

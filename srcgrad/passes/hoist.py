@@ -15,22 +15,8 @@ from dataclasses import replace
 from functools import partial
 
 from ..ir import affine
-from ..ir.nodes import (
-    Alloc,
-    Array,
-    Assign,
-    Block,
-    Dim,
-    Expr,
-    For,
-    Function,
-    Rule,
-    Stmt,
-    Swap,
-    Var,
-    While,
-    leaves,
-)
+from ..ir.expressions import Array, Dim, Expr, Var
+from ..ir.nodes import Alloc, Assign, Block, For, Function, Rule, Stmt, Swap, While, leaves
 from ..ir.walk import blocks, loads, statements, substitute, variables, with_blocks
 from .effects import effects
 from .info import elementwise, roots_of

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..ir import affine
-from ..ir.nodes import BOOL, Block, Call, For, Function, If, Invoke, Print, Raise, Stmt
+from ..ir.expressions import BOOL, Call
+from ..ir.nodes import Block, For, Function, If, Invoke, Print, Raise, Stmt
 from ..ir.walk import blocks, loads, statements, variables, with_blocks
 from .effects import effects
 

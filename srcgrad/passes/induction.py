@@ -14,7 +14,8 @@ from dataclasses import replace
 from typing import Any
 
 from ..ir import affine
-from ..ir.nodes import BOOL, INT64, AddTo, Assign, Block, Call, Const, Expr, For, Function, Stmt, Var, select
+from ..ir.expressions import BOOL, INT64, Call, Const, Expr, Var, select
+from ..ir.nodes import AddTo, Assign, Block, For, Function, Stmt
 from ..ir.walk import blocks, loads, map_expressions, rewrite_block, substitute, variables, with_blocks
 from .effects import effects
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from ..frontend.builder import Names
 from ..ir import affine
-from ..ir.nodes import Array, Expr, For, Function, Stmt, Store, Var, View
+from ..ir.expressions import Array, Expr, Var
+from ..ir.nodes import For, Function, Stmt, Store, View
 from ..ir.walk import statements
 
 

@@ -21,24 +21,8 @@ from collections import Counter
 from dataclasses import replace
 
 from ..ir import affine
-from ..ir.nodes import (
-    AddTo,
-    Assign,
-    Block,
-    Call,
-    Const,
-    Dim,
-    Expr,
-    For,
-    Function,
-    If,
-    Rule,
-    Stmt,
-    Store,
-    Var,
-    View,
-    leaves,
-)
+from ..ir.expressions import Call, Const, Dim, Expr, Var
+from ..ir.nodes import AddTo, Assign, Block, For, Function, If, Rule, Stmt, Store, View, leaves
 from ..ir.walk import blocks, expressions, loads, statements, subexpressions, variables, with_blocks
 from .effects import Access, Effects, effects, is_private, is_set, meet_in_one_iteration
 from .info import roots_of

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..ir.nodes import Array, Assign, Const, Expr, Invoke, OldArray, Stmt, Var
+from ..ir.expressions import Array, Const, Expr, OldArray, Var
+from ..ir.nodes import Assign, Invoke, Stmt
 from .roughness import EVERY
 
 if TYPE_CHECKING:

@@ -18,26 +18,17 @@ from dataclasses import replace
 from typing import Any
 
 from ..ir import affine
+from ..ir.expressions import INT64, Array, Axis, Call, Const, Dim, Expr, Load, Old, OldArray, Var
 from ..ir.nodes import (
-    INT64,
     Alloc,
-    Array,
     Assign,
-    Axis,
     Block,
-    Call,
-    Const,
     CopyTo,
-    Dim,
-    Expr,
     For,
     Function,
     Invoke,
     Library,
-    Load,
     NewStack,
-    Old,
-    OldArray,
     Pick,
     Pop,
     Push,
@@ -48,7 +39,6 @@ from ..ir.nodes import (
     Store,
     Subscript,
     Sweep,
-    Var,
     View,
     While,
 )

@@ -21,16 +21,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..ir import affine
+from ..ir.expressions import Array, Expr, Load, Var
 from ..ir.nodes import (
     Alloc,
-    Array,
     Assign,
     Block,
     Comment,
-    Expr,
     For,
     Function,
-    Load,
     NewStack,
     Pop,
     Push,
@@ -39,7 +37,6 @@ from ..ir.nodes import (
     Stmt,
     Store,
     Unseal,
-    Var,
 )
 from ..ir.walk import blocks, loads, statements, variables, with_blocks
 from .info import Info

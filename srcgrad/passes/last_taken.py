@@ -22,26 +22,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ..ir import affine
-from ..ir.nodes import (
-    BOOL,
-    INT64,
-    AddTo,
-    Alloc,
-    Array,
-    Assign,
-    Block,
-    Call,
-    Comment,
-    Const,
-    Expr,
-    For,
-    Function,
-    If,
-    Load,
-    Stmt,
-    Store,
-    Var,
-)
+from ..ir.expressions import BOOL, INT64, Array, Call, Const, Expr, Load, Var
+from ..ir.nodes import AddTo, Alloc, Assign, Block, Comment, For, Function, If, Stmt, Store
 from ..ir.walk import (
     blocks,
     expressions,

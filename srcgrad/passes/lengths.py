@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ..ir.nodes import Alloc, Array, Dim, Expr, For, Function, Var, View
+from ..ir.expressions import Array, Dim, Expr, Var
+from ..ir.nodes import Alloc, For, Function, View
 from ..ir.walk import loads, statements, subexpressions, written
 
 

@@ -12,17 +12,15 @@ from dataclasses import replace
 from typing import Any
 
 from ..ir import affine
+from ..ir.expressions import Array, Expr, Load, Var
 from ..ir.nodes import (
     AddTo,
     Alloc,
-    Array,
     Block,
-    Expr,
     For,
     ForEach,
     Function,
     If,
-    Load,
     NewAxis,
     Rule,
     Run,
@@ -30,7 +28,6 @@ from ..ir.nodes import (
     Stmt,
     Store,
     Subscript,
-    Var,
     View,
 )
 from ..ir.walk import expressions, is_constant, loads, map_expressions, rewrite_block, statements, substitute, variables
@@ -92,7 +89,7 @@ def _nest(indices: tuple[Var, ...], dims: tuple[Expr, ...], body: Block, origin:
 
 
 def _true() -> Expr:
-    from ..ir.nodes import BOOL, Const
+    from ..ir.expressions import BOOL, Const
 
     return Const(True, BOOL)
 

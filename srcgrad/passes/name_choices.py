@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ..ir.nodes import AddTo, Assign, Block, Call, Expr, Function, Load, Stmt, Store, Var, While
+from ..ir.expressions import Call, Expr, Load, Var
+from ..ir.nodes import AddTo, Assign, Block, Function, Stmt, Store, While
 from ..ir.walk import children, map_expressions, rebuild, rewrite_block, subexpressions
 from .info import Info
 

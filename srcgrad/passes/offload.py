@@ -22,22 +22,16 @@ from typing import Any
 
 from ..errors import UnsupportedError
 from ..ir import affine
+from ..ir.expressions import BOOL, COMPLEX64, COMPLEX128, Array, Call, Const, Expr, Load, Var
 from ..ir.nodes import (
-    BOOL,
-    COMPLEX64,
-    COMPLEX128,
     LANE,
     AddTo,
     Alloc,
-    Array,
     Assign,
     AtomicAdd,
     Block,
-    Call,
     Comment,
-    Const,
     CopyTo,
-    Expr,
     External,
     Fetch,
     For,
@@ -48,7 +42,6 @@ from ..ir.nodes import (
     Kernel,
     Lanes,
     Library,
-    Load,
     LocalArray,
     NewStack,
     Pop,
@@ -57,7 +50,6 @@ from ..ir.nodes import (
     Raise,
     Stmt,
     Store,
-    Var,
     View,
     While,
     leaves,

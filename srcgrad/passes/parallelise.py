@@ -17,30 +17,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..ir import affine
-from ..ir.nodes import (
-    BOOL,
-    INT64,
-    AddTo,
-    Alloc,
-    Block,
-    Call,
-    Const,
-    CopyTo,
-    Dim,
-    Expr,
-    For,
-    Function,
-    If,
-    Library,
-    Load,
-    NewStack,
-    Parallel,
-    Stmt,
-    Store,
-    Var,
-    While,
-    integer,
-)
+from ..ir.expressions import BOOL, INT64, Call, Const, Dim, Expr, Load, Var, integer
+from ..ir.nodes import AddTo, Alloc, Block, CopyTo, For, Function, If, Library, NewStack, Parallel, Stmt, Store, While
 from ..ir.walk import (
     blocks,
     expressions,

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ..ir.nodes import Assign, Block, Const, Dim, Expr, Function, If, Invoke, Load, Raise, Stmt, Var, leaves
+from ..ir.expressions import Const, Dim, Expr, Load, Var
+from ..ir.nodes import Assign, Block, Function, If, Invoke, Raise, Stmt, leaves
 from ..ir.walk import rewrite, rewrite_block, statements, variables
 from .info import Info
 from .preaccumulate import takes_own_arrays

@@ -15,29 +15,8 @@ from dataclasses import replace
 from typing import Any
 
 from ..ir import affine
-from ..ir.nodes import (
-    BOOL,
-    INT64,
-    Alloc,
-    Array,
-    Assign,
-    Block,
-    Call,
-    Cotangent,
-    Expr,
-    For,
-    Function,
-    If,
-    Invoke,
-    Load,
-    Rule,
-    Spread,
-    Stmt,
-    Var,
-    While,
-    is_inexact,
-    leaves,
-)
+from ..ir.expressions import BOOL, INT64, Array, Call, Cotangent, Expr, Load, Var, is_inexact
+from ..ir.nodes import Alloc, Assign, Block, For, Function, If, Invoke, Rule, Spread, Stmt, While, leaves
 from ..ir.walk import blocks, rewrite_block, statements
 from .callees import Facts
 from .cotangents import zero

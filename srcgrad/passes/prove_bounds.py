@@ -18,26 +18,19 @@ from typing import Any
 
 from ..errors import place
 from ..ir import affine
+from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Load, Var
 from ..ir.nodes import (
-    BOOL,
-    INT64,
     AddTo,
     Alloc,
-    Array,
     Assign,
     Block,
-    Call,
     Conform,
-    Const,
-    Dim,
-    Expr,
     External,
     For,
     Function,
     Grow,
     If,
     Invoke,
-    Load,
     NewAxis,
     OwnCopy,
     Pick,
@@ -51,7 +44,6 @@ from ..ir.nodes import (
     Subscript,
     Swap,
     Transpose,
-    Var,
     View,
     While,
 )

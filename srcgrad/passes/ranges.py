@@ -9,7 +9,8 @@ for k in range(n):
 from __future__ import annotations
 
 from ..ir import affine
-from ..ir.nodes import Expr, For, Var
+from ..ir.expressions import Expr, Var
+from ..ir.nodes import For
 from ..ir.walk import loads, statements, substitute, variables
 from .effects import Access, effects
 from .signs import Signs, extremes

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..ir import affine
-from ..ir.nodes import Array, Call, Const, Expr, For, Stmt, Store, Var
+from ..ir.expressions import Array, Call, Const, Expr, Var
+from ..ir.nodes import For, Stmt, Store
 from ..ir.walk import loads, subexpressions, variables
 from ..rules.scalar import cost
 

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..ir.nodes import BOOL, AddTo, Assign, Block, Call, Const, For, Function, If, Load, Rule, Stmt, Var, While
+from ..ir.expressions import BOOL, Call, Const, Load, Var
+from ..ir.nodes import AddTo, Assign, Block, For, Function, If, Rule, Stmt, While
 from ..ir.walk import blocks, expressions, loads, rewrite_block, statements, subexpressions, variables, with_blocks
 from .effects import Access, effects
 from .info import roots_of

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ..ir.nodes import Array, Assign, Block, Const, Expr, Function, Rule, Stmt, Var, leaves
+from ..ir.expressions import Array, Const, Expr, Var
+from ..ir.nodes import Assign, Block, Function, Rule, Stmt, leaves
 from ..ir.walk import (
     blocks,
     expressions,

@@ -12,17 +12,11 @@ from collections import Counter
 from dataclasses import replace
 
 from ..ir import affine
+from ..ir.expressions import INT64, Array, Call, Const, Dim, Expr, Load, Var
 from ..ir.nodes import (
-    INT64,
     AddTo,
-    Array,
-    Call,
-    Const,
-    Dim,
-    Expr,
     For,
     Function,
-    Load,
     NewAxis,
     Pick,
     Reshape,
@@ -32,7 +26,6 @@ from ..ir.nodes import (
     Subscript,
     Swap,
     Transpose,
-    Var,
     View,
     leaves,
 )

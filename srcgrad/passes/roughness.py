@@ -19,31 +19,24 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+from ..ir.expressions import BOOL, Array, Call, Const, Expr, Load, Var, is_inexact
 from ..ir.nodes import (
-    BOOL,
     Absorb,
     AddTo,
     Alloc,
-    Array,
     Assign,
     Block,
-    Call,
-    Const,
     CopyTo,
-    Expr,
     External,
     For,
     If,
     Invoke,
     Library,
-    Load,
     Rule,
     Stmt,
     Store,
     Swap,
-    Var,
     While,
-    is_inexact,
 )
 from ..ir.walk import children, statements
 from ..rules.scalar import PRIMITIVES, UNKNOWN, Adjoint, whole_or_real

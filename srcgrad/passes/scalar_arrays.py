@@ -13,23 +13,8 @@ from dataclasses import replace
 import numpy as np
 
 from ..ir import affine
-from ..ir.nodes import (
-    AddTo,
-    Alloc,
-    Array,
-    Assign,
-    Block,
-    Comment,
-    Const,
-    Expr,
-    For,
-    Function,
-    Load,
-    Stmt,
-    Store,
-    Var,
-    leaves,
-)
+from ..ir.expressions import Array, Const, Expr, Load, Var
+from ..ir.nodes import AddTo, Alloc, Assign, Block, Comment, For, Function, Stmt, Store, leaves
 from ..ir.walk import (
     arrays_read,
     expressions,

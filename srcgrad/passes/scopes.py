@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..ir.expressions import Array, Var
 from ..ir.nodes import (
     AddTo,
     Alloc,
-    Array,
     Assign,
     Block,
     CopyTo,
@@ -21,7 +21,6 @@ from ..ir.nodes import (
     Rule,
     Stmt,
     Store,
-    Var,
     View,
     While,
     leaves,

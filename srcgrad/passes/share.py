@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..frontend.builder import Names
-from ..ir.nodes import AddTo, Assign, Block, Call, Const, Expr, Function, Stmt, Store, Var, is_inexact
+from ..ir.expressions import Call, Const, Expr, Var, is_inexact
+from ..ir.nodes import AddTo, Assign, Block, Function, Stmt, Store
 from ..ir.walk import (
     blocks,
     expressions,

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ..ir.nodes import AddTo, Assign, Block, Call, Expr, Function, Load, Rule, Stmt, Store, Var
+from ..ir.expressions import Call, Expr, Load, Var
+from ..ir.nodes import AddTo, Assign, Block, Function, Rule, Stmt, Store
 from ..ir.walk import blocks, children, expressions, loads, map_expressions, rewrite, variables, with_blocks
 from .effects import effects
 from .info import roots_of

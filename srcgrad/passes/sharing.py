@@ -17,16 +17,14 @@ from collections import Counter
 from dataclasses import dataclass
 
 from ..ir import affine
+from ..ir.expressions import Array, Call, Expr, Var
 from ..ir.nodes import (
     AddTo,
     Alloc,
-    Array,
     Assign,
     Block,
-    Call,
     Comment,
     CopyTo,
-    Expr,
     For,
     Function,
     If,
@@ -40,7 +38,6 @@ from ..ir.nodes import (
     Stmt,
     Store,
     Unseal,
-    Var,
     View,
     While,
     leaves,

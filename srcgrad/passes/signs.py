@@ -10,7 +10,8 @@ most as many iterations as elements.
 from __future__ import annotations
 
 from ..ir import affine
-from ..ir.nodes import INT64, AddTo, Array, Assign, Const, Dim, Expr, For, Function, Stmt, Var, While
+from ..ir.expressions import INT64, Array, Const, Dim, Expr, Var
+from ..ir.nodes import AddTo, Assign, For, Function, Stmt, While
 from ..ir.walk import statements, substitute, variables, written
 
 

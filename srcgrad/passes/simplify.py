@@ -12,7 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..ir.nodes import BOOL, Call, Const, Expr, Function, Old, Stmt, Sweep
+from ..ir.expressions import BOOL, Call, Const, Expr, Old
+from ..ir.nodes import Function, Stmt, Sweep
 from ..ir.walk import blocks, children, map_expressions, rebuild, with_blocks
 from ..rules.names import UFUNCS
 

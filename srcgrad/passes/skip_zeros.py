@@ -13,23 +13,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..ir.nodes import (
-    BOOL,
-    AddTo,
-    Assign,
-    Block,
-    Call,
-    Comment,
-    Const,
-    Expr,
-    For,
-    Function,
-    If,
-    Rule,
-    Stmt,
-    Var,
-    is_inexact,
-)
+from ..ir.expressions import BOOL, Call, Const, Expr, Var, is_inexact
+from ..ir.nodes import AddTo, Assign, Block, Comment, For, Function, If, Rule, Stmt
 from ..ir.walk import blocks, is_constant, with_blocks
 from .effects import effects
 

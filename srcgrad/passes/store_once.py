@@ -17,27 +17,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..ir.nodes import (
-    BOOL,
-    AddTo,
-    Alloc,
-    Array,
-    Assign,
-    Block,
-    Call,
-    Const,
-    Expr,
-    For,
-    Function,
-    If,
-    Load,
-    Rule,
-    Stmt,
-    Store,
-    Swap,
-    Var,
-    View,
-)
+from ..ir.expressions import BOOL, Array, Call, Const, Expr, Load, Var
+from ..ir.nodes import AddTo, Alloc, Assign, Block, For, Function, If, Rule, Stmt, Store, Swap, View
 from ..ir.walk import (
     blocks,
     expressions,

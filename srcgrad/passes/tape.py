@@ -15,7 +15,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ..ir.nodes import Alloc, Array, CopyTo, Expr, For, Function, Invoke, Pop, Push, Stack, Stmt, Var
+from ..ir.expressions import Array, Expr, Var
+from ..ir.nodes import Alloc, CopyTo, For, Function, Invoke, Pop, Push, Stack, Stmt
 from ..ir.walk import rewrite_block, statements
 from .costs import KEEP_IN_LOOP, Costs
 from .info import Info

@@ -12,21 +12,15 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Var
 from ..ir.nodes import (
-    BOOL,
-    INT64,
     Absorb,
     AddTo,
     Alloc,
-    Array,
     Assign,
     Block,
-    Call,
     Comment,
-    Const,
     CopyTo,
-    Dim,
-    Expr,
     For,
     Function,
     Grow,
@@ -47,7 +41,6 @@ from ..ir.nodes import (
     Swap,
     Sweep,
     Unseal,
-    Var,
     View,
     While,
     leaves,

@@ -11,29 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..ir import affine
-from ..ir.nodes import (
-    INT64,
-    AddTo,
-    Alloc,
-    Array,
-    Assign,
-    Block,
-    Call,
-    Const,
-    Expr,
-    For,
-    Grow,
-    If,
-    Invoke,
-    Load,
-    Rule,
-    Stmt,
-    Store,
-    Swap,
-    Var,
-    View,
-    While,
-)
+from ..ir.expressions import INT64, Array, Call, Const, Expr, Load, Var
+from ..ir.nodes import AddTo, Alloc, Assign, Block, For, Grow, If, Invoke, Rule, Stmt, Store, Swap, View, While
 from ..ir.walk import blocks, loads, subexpressions, substitute, variables, written
 from .reverse import END
 from .signs import extremes

@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..ir import affine
-from ..ir.nodes import AddTo, Alloc, Array, Block, Expr, For, Library, Load, Old, OldArray, Stmt
+from ..ir.expressions import Array, Expr, Load, Old, OldArray
+from ..ir.nodes import AddTo, Alloc, Block, For, Library, Stmt
 from ..rules.user import NUMBERS
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ..ir.nodes import BOOL, Call, Const, Expr, call, compare, is_inexact, less, select
+from ..ir.expressions import BOOL, Call, Const, Expr, call, compare, is_inexact, less, select
 from .scalar import PRIMITIVES, number
 
 # Operators, and what Numba spells alike for both targets.

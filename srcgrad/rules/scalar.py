@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.nodes import (
+from ..ir.expressions import (
     BOOL,
     COMPLEX128,
     FLOAT64,

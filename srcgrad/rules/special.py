@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from ..ir.nodes import BOOL, Call, Expr, call, compare, less, select
+from ..ir.expressions import BOOL, Call, Expr, call, compare, less, select
 from .names import FUNCTIONS, UFUNCS, Like
 from .scalar import (
     ABOVE_ONE,

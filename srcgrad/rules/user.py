@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import OptionError
-from ..ir.nodes import Call
+from ..ir.expressions import Call
 from ..runtime import user
 from .scalar import PRIMITIVES, REAL, UNKNOWN, Partial, Primitive
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...errors import ArgumentError, ShapeError
 from ...ir import affine
-from ...ir.nodes import Axis, Const, Load
+from ...ir.expressions import Axis, Const, Load
 from ..arithmetic import broadcast, common_dims
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, TupleValue, remap, whole

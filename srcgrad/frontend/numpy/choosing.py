@@ -12,7 +12,8 @@ import numpy as np
 
 from ...errors import ArgumentError, ShapeError
 from ...ir import affine
-from ...ir.nodes import BOOL, INT64, Axis, Call, Expr, If, Load, Raise
+from ...ir.expressions import BOOL, INT64, Axis, Call, Expr, Load
+from ...ir.nodes import If, Raise
 from ..arithmetic import broadcast, cast, cast_value, common_dims, element_under
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, remap, whole

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError
-from ...ir.nodes import COMPLEX128, FLOAT64, Call, Const, Expr, part_of
+from ...ir.expressions import COMPLEX128, FLOAT64, Call, Const, Expr, part_of
 from ...rules.names import COMPLEX_MATH
 from ..arithmetic import broadcast, cast, cast_value, elementwise, imaginary_part, real_part
 from ..builder import Builder

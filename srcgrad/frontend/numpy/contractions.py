@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from ...ir import affine
-from ...ir.nodes import BOOL, INT64, AddTo, Array, Axis, Call, Const, Expr, Library, Load, is_inexact
+from ...ir.expressions import BOOL, INT64, Array, Axis, Call, Const, Expr, Load, is_inexact
+from ...ir.nodes import AddTo, Library
 from ...ir.walk import is_constant, subexpressions
 from ..arithmetic import are_equal, cast_value, common_length, element_under
 from ..builder import Builder

@@ -9,7 +9,8 @@ import numpy as np
 
 from ...errors import ArgumentError, place
 from ...ir import affine
-from ...ir.nodes import BOOL, FLOAT64, INT64, Axis, Call, Const, Expr, If, Raise, Store, is_inexact
+from ...ir.expressions import BOOL, FLOAT64, INT64, Axis, Call, Const, Expr, is_inexact
+from ...ir.nodes import If, Raise, Store
 from ..arguments import SUPPORTED
 from ..arithmetic import cast, element_under
 from ..builder import Builder

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from ...ir import affine
-from ...ir.nodes import FLOAT64, INT64, Call, Expr, Library, Load, part_of
+from ...ir.expressions import FLOAT64, INT64, Call, Expr, Load, part_of
+from ...ir.nodes import Library
 from ...rules.array import SIGNATURES
 from ...rules.compositions.registry import library
 from ..arithmetic import cast_value, common_dims, element_under

@@ -13,7 +13,8 @@ import scipy.fft
 
 from ...errors import ArgumentError
 from ...ir import affine
-from ...ir.nodes import BOOL, FLOAT64, INT64, Call, Const, Expr, If, Library, Raise, Store, complex_of, part_of
+from ...ir.expressions import BOOL, FLOAT64, INT64, Call, Const, Expr, complex_of, part_of
+from ...ir.nodes import If, Library, Raise, Store
 from ..arithmetic import cast, cast_value
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, TupleValue, constant, follows_order, static_int, whole

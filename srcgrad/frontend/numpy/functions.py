@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import ArgumentError
 from ...ir import affine
-from ...ir.nodes import BOOL, FLOAT64, INT64, Call, Const, Load, is_inexact
+from ...ir.expressions import BOOL, FLOAT64, INT64, Call, Const, Load, is_inexact
 from ...rules.names import FUNCTIONS, OPERAND_DTYPES
 from ..arithmetic import cast, cast_value, elementwise
 from ..builder import Builder

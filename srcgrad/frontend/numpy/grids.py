@@ -13,7 +13,7 @@ import numpy as np
 
 from ...errors import ArgumentError, ShapeError
 from ...ir import affine
-from ...ir.nodes import BOOL, FLOAT64, INT64, Axis, Call, Const, Expr
+from ...ir.expressions import BOOL, FLOAT64, INT64, Axis, Call, Const, Expr
 from ...ir.walk import is_constant
 from ..arithmetic import cast, cast_value, element_under, elementwise
 from ..builder import Builder

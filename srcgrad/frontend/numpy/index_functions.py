@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import ValueArgumentError
-from ...ir.nodes import BOOL, AddTo, Call, Expr, Load, Stmt, Store, is_inexact
+from ...ir.expressions import BOOL, Call, Expr, Load, is_inexact
+from ...ir.nodes import AddTo, Stmt, Store
 from ...ir.walk import loads
 from ...rules.names import FUNCTIONS
 from ..arithmetic import cast, cast_value, element_under, elementwise

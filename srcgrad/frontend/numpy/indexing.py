@@ -13,22 +13,8 @@ import numpy as np
 
 from ...errors import ArgumentError, IndexArgumentError, ShapeError, place
 from ...ir import affine
-from ...ir.nodes import (
-    BOOL,
-    INT64,
-    AddTo,
-    Axis,
-    Call,
-    Const,
-    Expr,
-    If,
-    Library,
-    Load,
-    Raise,
-    Stmt,
-    Store,
-    is_inexact,
-)
+from ...ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Load, is_inexact
+from ...ir.nodes import AddTo, If, Library, Raise, Stmt, Store
 from ...ir.walk import is_constant, loads, subexpressions, substitute, variables
 from ..arithmetic import (
     are_equal,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError
-from ...ir.nodes import INT64, Const, is_inexact
+from ...ir.expressions import INT64, Const, is_inexact
 from ..arithmetic import cast_value, elementwise
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, TupleValue

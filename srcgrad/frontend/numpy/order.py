@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from ...ir import affine
-from ...ir.nodes import BOOL, INT64, Axis, Expr, Library, Load
+from ...ir.expressions import BOOL, INT64, Axis, Expr, Load
+from ...ir.nodes import Library
 from ..arithmetic import cast_value
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, Static, whole

@@ -13,7 +13,8 @@ import numpy as np
 
 from ...errors import ArgumentError, ShapeError, place
 from ...ir import affine
-from ...ir.nodes import BOOL, Axis, Call, Const, Expr, If, Raise
+from ...ir.expressions import BOOL, Axis, Call, Const, Expr
+from ...ir.nodes import If, Raise
 from ...ir.walk import is_constant
 from ..arithmetic import cast_value, elementwise, shape_text
 from ..builder import Builder

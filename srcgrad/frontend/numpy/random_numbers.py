@@ -15,7 +15,8 @@ import numpy as np
 
 from ...errors import ArgumentError
 from ...ir import affine
-from ...ir.nodes import FLOAT64, INT64, Alloc, Array, CopyTo, Expr, Library, Load
+from ...ir.expressions import FLOAT64, INT64, Array, Expr, Load
+from ...ir.nodes import Alloc, CopyTo, Library
 from ...rules.compositions import DRAWS
 from ...runtime.random_numbers import STATE_LENGTH, state_of
 from ..arithmetic import cast

@@ -14,7 +14,8 @@ import numpy as np
 
 from ...errors import ArgumentError, ShapeError
 from ...ir import affine
-from ...ir.nodes import BOOL, INT64, Axis, Call, Const, Expr, If, Raise
+from ...ir.expressions import BOOL, INT64, Axis, Call, Const, Expr
+from ...ir.nodes import If, Raise
 from ...ir.walk import is_constant
 from ...rules.compositions.shapes import copy_part
 from ..arithmetic import cast, cast_value

@@ -14,30 +14,22 @@ import numpy as np
 
 from ...errors import ArgumentError
 from ...ir import affine
-from ...ir.nodes import (
+from ...ir.expressions import (
     BOOL,
     FLOAT64,
     INT64,
-    AddTo,
-    Assign,
     Axis,
     Call,
     Const,
     Cotangent,
     Expr,
-    ForEach,
-    If,
     Load,
-    Raise,
-    Rule,
-    Spread,
-    Stmt,
-    Store,
     Var,
     is_inexact,
     part_of,
     select,
 )
+from ...ir.nodes import AddTo, Assign, ForEach, If, Raise, Rule, Spread, Stmt, Store
 from ..arithmetic import cast, cast_value, elementwise, imaginary_part, real_part
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, remap, static_int, whole

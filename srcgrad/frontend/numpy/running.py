@@ -16,7 +16,8 @@ import numpy as np
 
 from ...errors import ArgumentError, ValueArgumentError
 from ...ir import affine
-from ...ir.nodes import AddTo, Axis, Call, Const, Expr, Load, Store
+from ...ir.expressions import Axis, Call, Const, Expr, Load
+from ...ir.nodes import AddTo, Store
 from ...rules.names import FUNCTIONS
 from ..arithmetic import cast_value
 from ..builder import Builder

@@ -11,7 +11,8 @@ from typing import Any
 
 from ...errors import ArgumentError, ShapeError, place
 from ...ir import affine
-from ...ir.nodes import BOOL, INT64, Axis, Call, Const, Expr, If, Load, Raise
+from ...ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Load
+from ...ir.nodes import If, Raise
 from ...ir.walk import is_constant
 from ..arithmetic import element_under, shape_text
 from ..builder import Builder

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...errors import IndexArgumentError, ValueArgumentError
 from ...ir import affine
-from ...ir.nodes import BOOL, INT64, Call, Const, Expr
+from ...ir.expressions import BOOL, INT64, Call, Const, Expr
 from ...ir.walk import is_constant
 from ..arithmetic import cast
 from ..builder import Builder

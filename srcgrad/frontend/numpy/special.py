@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from ...ir.nodes import FLOAT64, Call
+from ...ir.expressions import FLOAT64, Call
 from ..arithmetic import cast_value, elementwise
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, TupleValue

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError
-from ...ir.nodes import Load
+from ...ir.expressions import Load
 from ...rules.compositions import COMPOSITIONS
 from ..arithmetic import cast, element_under
 from ..builder import Builder
