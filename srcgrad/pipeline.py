@@ -45,6 +45,7 @@ from .passes.name_choices import name_choices
 from .passes.offload import offload
 from .passes.parallelise import parallelise
 from .passes.peel import peel
+from .passes.place_numbers import place_numbers
 from .passes.preaccumulate import preaccumulate
 from .passes.prove_bounds import prove_bounds
 from .passes.registers import registers
@@ -120,6 +121,7 @@ ON_A_GPU: tuple[Pass, ...] = (
     fuse,
     store_once,  # an element that a thread changes again and again is a scalar in between
     offload,  # independent loops become kernels, and the host launches them
+    place_numbers,  # what is computed from sums stays on the device, until the host decides by it
 )
 NEEDED = {"lower_arrays", "find_active", "reverse", "keep", "assemble", "tidy"}  # without keep, gradients go wrong
 OPTIONAL = {

@@ -64,6 +64,7 @@ from ..ir.walk import (
 )
 from ..passes.offload import FIRST_LANE
 from ..rules.device import INSTEAD, spelling
+from .block_sums import by_halves, by_shuffles, cleared, flushed, place_in_block, shared_arrays, zero
 from .expressions import expression_text
 from .signatures import Signatures
 from .views import view_text
@@ -233,18 +234,18 @@ class _Writer:
         given += ["status"] * reports
         params = [*given, *(self.of(var, "parts") for var in kernel.sums)]
         ahead = [f"{var.name} = {self.cell(var)}[0]" for var in kernel.reads if var not in kernel.sums]
-        ahead += [f"{var.name} = {_zero(var)}" for var in kernel.sums]
+        ahead += [f"{var.name} = {zero(var)}" for var in kernel.sums]
         ahead += [f"{stack.top} = 0" for stack in kernel.stacks]
         if kernel.by_rows:
             ahead += ["lane = cuda.threadIdx.x", "row = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y"]
         elif kernel.scratch or kernel.stacks:
             ahead.append("thread = cuda.grid(1)")
         behind = [f"{self.cell(var)}[0] = {var.name}" for var in kernel.sets]
-        shared = _shared(kernel)
+        shared = shared_arrays(kernel)
         if kernel.sums or shared:
             ahead.insert(0, f"member = {_member(on_grid, kernel.by_rows)}")
-        ahead += _cleared(shared, self.form.threads)
-        behind += _flushed(shared, self.form.threads)
+        ahead += cleared(shared, self.form.threads)
+        behind += flushed(shared, self.form.threads)
         behind += self.sums(kernel, on_grid)
         whole = (*_lines(ahead), *self.over_the_grid(kernel, on_grid, body), *_lines(behind))
         names = tuple(array.name for array in shared)
@@ -263,7 +264,7 @@ class _Writer:
         known not to be negative is one that Numba need not wrap.
         """
         count = len(on_grid)
-        once = not (kernel.sums or _shared(kernel) or kernel.scratch or kernel.stacks or kernel.by_rows)
+        once = not (kernel.sums or shared_arrays(kernel) or kernel.scratch or kernel.stacks or kernel.by_rows)
         for axis in reversed(on_grid):
             name, step = axis.index.name, int(axis.step.value)  # type: ignore[attr-defined]
             first, stride = self.along(axis, count, kernel.by_rows)
@@ -303,7 +304,7 @@ class _Writer:
             block += " + cuda.gridDim.x * (cuda.blockIdx.y + cuda.gridDim.y * cuda.blockIdx.z)"
         lines: list[str] = []
         for var in kernel.sums:
-            write = _by_shuffles if self.form.shuffles else _by_halves
+            write = by_shuffles if self.form.shuffles else by_halves
             part = f"{self.of(var, 'parts')}[{block}]"
             lines += write(var, self.of(var, "shared"), part, self.form.threads)
         return lines
@@ -317,7 +318,7 @@ class _Writer:
         behind: list[str] = []
         for var in loop.sums:
             before = self.of(var, "before")
-            ahead += [f"{before} = {var.name}", f"{var.name} = {_zero(var)}"]
+            ahead += [f"{before} = {var.name}", f"{var.name} = {zero(var)}"]
             behind += self.exchanged(var, lambda x, y: f"{x} + {y}")
             behind.append(f"{var.name} = {before} + {var.name}")
         for var, op in loop.extremes:
@@ -352,7 +353,7 @@ class _Writer:
 
     def of_one_thread(self, kernel: Kernel) -> Block:
         private = {made.array.name for made in kernel.scratch}
-        shared = _shared(kernel)
+        shared = shared_arrays(kernel)
         by_rows = kernel.by_rows
 
         def own(expr: Expr) -> Expr:
@@ -378,7 +379,8 @@ class _Writer:
                     everywhere = f"cuda.atomic.add({array.name}, {at}, {_text(value)})"
                     if array not in shared:
                         return (Lines(everywhere),)
-                    inside = f"cuda.atomic.add(block_sums, {_position(array, index, shared)}, {_text(value)})"
+                    place = place_in_block(array, [_operand(part) for part in index], shared)
+                    inside = f"cuda.atomic.add(block_sums, {place}, {_text(value)})"
                     return (Lines(f"if block_sums.size > 0:\n    {inside}\nelse:\n    {everywhere}"),)
                 case LocalArray(array=array):
                     shape = ", ".join(map(_text, array.dims))
@@ -405,57 +407,6 @@ def _member(on_grid: tuple[For, ...], by_rows: bool) -> str:
     if len(on_grid) <= 1 and not by_rows:
         return "cuda.threadIdx.x"
     return "cuda.threadIdx.x + cuda.blockDim.x * (cuda.threadIdx.y + cuda.blockDim.y * cuda.threadIdx.z)"
-
-
-def _shared(kernel: Kernel) -> tuple[Array, ...]:
-    """Arrays of one dtype that many threads add to: a block adds up in memory of its own, if that is large enough."""
-    private = {made.array.name for made in kernel.scratch}
-    added = (s.array for s in statements(kernel.body) if isinstance(s, AtomicAdd))
-    arrays = tuple(dict.fromkeys(array for array in added if array.name not in private))
-    return tuple(array for array in arrays if array.dtype == arrays[0].dtype)
-
-
-def _position(array: Array, index: tuple[Expr, ...], shared: tuple[Array, ...]) -> str:
-    """Where the sum of an element is: the arrays lie one behind the other."""
-    at: str = ""
-    for axis, part in enumerate(index):
-        own = f"({_text(part)})" if isinstance(part, Call) else _text(part)
-        at = own if not axis else f"({at}) * {array.name}.shape[{axis}] + {own}"
-    ahead = [f"{other.name}.size" for other in shared[: shared.index(array)]]
-    return " + ".join([*ahead, at])
-
-
-def _cleared(shared: tuple[Array, ...], threads: int) -> list[str]:
-    if not shared:
-        return []
-    zero = expression_text(Const(0, shared[0].dtype))
-    return [
-        f"block_sums = cuda.shared.array(0, numba.{shared[0].dtype.name})",
-        "place = member",
-        "while place < block_sums.size:",
-        f"    block_sums[place] = {zero}",
-        f"    place += {threads}",
-        "cuda.syncthreads()",
-    ]
-
-
-def _flushed(shared: tuple[Array, ...], threads: int) -> list[str]:
-    """One addition per block and element."""
-    lines = ["cuda.syncthreads()", "if block_sums.size > 0:"] if shared else []
-    for array in shared:
-        ahead = "".join(f"{other.name}.size + " for other in shared[: shared.index(array)])
-        rest, parts = "place", []
-        for axis in reversed(range(1, array.ndim)):
-            parts.append(f"{rest} % {array.name}.shape[{axis}]")
-            rest = f"{rest} // {array.name}.shape[{axis}]"
-        at = ", ".join([rest, *reversed(parts)])
-        lines += [
-            "    place = member",
-            f"    while place < {array.name}.size:",
-            f"        cuda.atomic.add({array.name}, {at if array.ndim == 1 else f'({at})'}, block_sums[{ahead}place])",
-            f"        place += {threads}",
-        ]
-    return lines
 
 
 THREAD, ROW = Var("thread", INT64), Var("row", INT64)
@@ -502,48 +453,14 @@ def _text(expr: Expr) -> str:
     return expression_text(_said(affine.normal(expr), None), spelling)
 
 
+def _operand(expr: Expr) -> str:
+    return f"({_text(expr)})" if isinstance(expr, Call) else _text(expr)
+
+
 def _trips(axis: For) -> Expr:
     step = int(axis.step.value)  # type: ignore[attr-defined]
     length = affine.sub(axis.stop, axis.start) if step > 0 else affine.sub(axis.start, axis.stop)
     return length if abs(step) == 1 else affine.floordiv(affine.add(length, affine.integer(abs(step) - 1)), abs(step))
-
-
-def _zero(var: Var) -> str:
-    return expression_text(Const(0, var.dtype))
-
-
-def _by_shuffles(var: Var, shared: str, part: str, threads: int) -> Iterator[str]:
-    name, warps = var.name, threads // 32
-    yield f"{shared} = cuda.shared.array({warps}, np.{var.dtype.name})"
-    yield from _folded(name, 16)
-    yield "if member % 32 == 0:"
-    yield f"    {shared}[member // 32] = {name}"
-    yield "cuda.syncthreads()"
-    yield "if member < 32:"
-    yield f"    {name} = {shared}[member] if member < {warps} else {_zero(var)}"
-    yield from (f"    {line}" for line in _folded(name, warps // 2))
-    yield "    if member == 0:"
-    yield f"        {part} = {name}"
-
-
-def _folded(name: str, half: int) -> Iterator[str]:
-    yield f"half = {half}"
-    yield "while half > 0:"
-    yield f"    {name} += cuda.shfl_down_sync(0xFFFFFFFF, {name}, half)"
-    yield "    half >>= 1"
-
-
-def _by_halves(var: Var, shared: str, part: str, threads: int) -> Iterator[str]:
-    yield f"{shared} = cuda.shared.array({threads}, np.{var.dtype.name})"
-    yield f"{shared}[member] = {var.name}"
-    yield f"half = {threads // 2}"
-    yield "while half > 0:"
-    yield "    cuda.syncthreads()"
-    yield "    if member < half:"
-    yield f"        {shared}[member] += {shared}[member + half]"
-    yield "    half >>= 1"
-    yield "if member == 0:"
-    yield f"    {part} = {shared}[0]"
 
 
 def _push(stack: Stack, value: str) -> str:

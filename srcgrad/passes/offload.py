@@ -1,24 +1,15 @@
 """What runs on a GPU: loops proved independent become kernels, and the host keeps the order of things.
 
-    e = empty(n)                            e = empty(n)
-    for i in range(n):                      f_i, by a thread for each of i in range(0, n, 1):
-        e[i] = x[i] - m                         e[i] = x[i] - m
-        s += e[i] * e[i]                        s += e[i] * e[i]           (each thread in an s of its own)
-    g = 2.0 / s                     →       f_set, by one thread:
-    e[0] = 0.0                                  g = 2.0 / s
-    while s > tolerance: …                      e[0] = 0.0
-                                            s = from the device
-                                            while s > tolerance: …
-
-Numbers that are computed from what lies on the device stay there: the host gets to see one only where it has to decide
-by it.  A loop that has to go in order, and has no kernel in it, is run by one thread.
+e = empty(n)                            e = empty(n)
+for i in range(n):              →       f_i, by a thread for each of i in range(0, n, 1):
+    e[i] = x[i] - m                         e[i] = x[i] - m
+    s += e[i] * e[i]                        s += e[i] * e[i]           (each thread in an s of its own)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from ..errors import UnsupportedError
 from ..ir import affine
@@ -33,7 +24,6 @@ from ..ir.nodes import (
     Comment,
     CopyTo,
     External,
-    Fetch,
     For,
     Function,
     Grow,
@@ -46,19 +36,15 @@ from ..ir.nodes import (
     NewStack,
     Pop,
     Push,
-    Put,
     Raise,
     Stmt,
     Store,
     View,
     While,
-    leaves,
 )
 from ..ir.walk import (
     blocks,
-    expressions,
     loads,
-    map_expressions,
     rewrite_block,
     statements,
     variables,
@@ -66,7 +52,6 @@ from ..ir.walk import (
     written,
 )
 from ..rules.device import LIBRARY
-from .effects import effects, is_private, is_set
 from .info import elementwise
 from .lengths import Lengths
 from .sharing import Shared, Sharing
@@ -87,7 +72,7 @@ def offload(function: Function) -> Function:
     whole = function.info.kind not in ("forward", "pullback")  # half of a function may well be in order
     if whole and kernels.count == 0 and any(isinstance(s, (For, While)) for s in statements(body)):
         raise _no_parallel_loop(function)
-    return _Residency(replace(function, body=body)).function()
+    return replace(function, body=body)
 
 
 def _refuse(function: Function) -> None:
@@ -240,7 +225,7 @@ class _Kernels:
             return None
         out: list[Stmt] = []
         width: Expr | None = None
-        changed = set().union(*map(_sets, body)) | {loop.index}
+        changed = set().union(*map(sets, body)) | {loop.index}
         for position, stmt in enumerate(body):
             lanes = self.lanes(stmt, shared, colliding, (body[position + 1 :], (loop,), *later))
             if lanes is not None:
@@ -253,7 +238,7 @@ class _Kernels:
             elif isinstance(stmt, (AddTo, Store)):
                 is_private = isinstance(stmt, AddTo) and isinstance(stmt.target, Var) and stmt.target not in shared.sums
                 out += (stmt,) if is_private else (If(FIRST_LANE, self.inside((stmt,), colliding, ())),)
-            elif _is_of_own_numbers(stmt) and not _sets(stmt) & set(shared.sums):
+            elif _is_of_own_numbers(stmt) and not sets(stmt) & set(shared.sums):
                 out.append(stmt)
             else:
                 return None
@@ -381,250 +366,17 @@ def _sequential(stmt: Stmt) -> Block:
     return rewrite_block((stmt,), lambda s: (replace(s, ordered=True),) if isinstance(s, For) else (s,))
 
 
-# ----------------------------------------------------------------------------------------------------- residency
-
-
-class _Residency:
-    """Decides where numbers lie, and has one thread compute those that lie on the device."""
-
-    def __init__(self, function: Function) -> None:
-        self.whole = function
-        self.names = function.info.names
-        self.device: set[Var] = set()
-        for stmt in statements(function.body):
-            if isinstance(stmt, Kernel):
-                self.device |= set(stmt.sums)
-        count = -1
-        while count != len(self.device):
-            count = len(self.device)
-            for stmt in self.host_statements(function.body):
-                if _is_of_numbers(stmt) and self.touches_device(stmt):
-                    self.device |= _sets(stmt)
-        given = {param for param in function.params if isinstance(param, Var)}
-        self.on_host: set[Var] = given & self.device  # the ones whose value the host knows at this point
-        self.results: set[Var] = set()
-        for leaf in leaves(function.results):
-            self.results |= variables(leaf) if isinstance(leaf, Expr) else set()
-
-    def is_dead(self, var: Var, later: tuple[Block, ...]) -> bool:
-        """Does nobody read what the number is now?"""
-        for block in later:
-            if not is_private(var, block):
-                return False
-            if is_set(var, block):
-                return True
-        return var not in self.results
-
-    def host_statements(self, block: Block) -> Iterator[Stmt]:
-        """Statements on the level of the host: what is inside of those that one thread runs is not looked at."""
-        for stmt in block:
-            yield stmt
-            if not isinstance(stmt, Kernel) and not _is_of_numbers(stmt):
-                for inner in blocks(stmt):
-                    yield from self.host_statements(inner)
-
-    def touches_device(self, stmt: Stmt) -> bool:
-        for inner in statements((stmt,)):
-            if isinstance(inner, Store) or (isinstance(inner, AddTo) and isinstance(inner.target, Load)):
-                return True
-            if any(loads(e) or variables(e) & self.device for e in expressions(inner)):
-                return True
-            if _own_sets(inner) & self.device:
-                return True
-        return False
-
-    def function(self) -> Function:
-        body = self.block(self.whole.body, ())
-        for leaf in leaves(self.whole.results):
-            if isinstance(leaf, Expr) and not isinstance(leaf, Var) and variables(leaf) & self.device:
-                raise AssertionError(f"a result is computed in the return: {leaf}")
-        extra = dict(self.whole.info.extra)
-        extra["on_device"] = frozenset(self.device - self.on_host)
-        return replace(self.whole, body=body, info=replace(self.whole.info, extra=extra))
-
-    def block(self, block: Block, later: tuple[Block, ...]) -> Block:
-        """`later` is what runs after the block: the rest of the blocks around it, innermost first."""
-        out: list[Stmt] = []
-        alone: list[Stmt] = []  # for one thread, together
-
-        def flush(position: int) -> None:
-            if any(not isinstance(s, Comment) for s in alone):
-                out.extend(self.by_one_thread(tuple(alone), (block[position:], *later)))
-            else:
-                out.extend(alone)
-            alone.clear()
-
-        for position, stmt in enumerate(block):
-            if isinstance(stmt, Comment):
-                (alone if alone else out).append(stmt)
-                continue
-            if _is_of_numbers(stmt) and self.touches_device(stmt):
-                known = isinstance(stmt, Assign) and not loads(stmt.value) and not self.lies(variables(stmt.value))
-                if known and not _meet(alone, stmt):
-                    out.append(stmt)
-                    self.on_host.add(stmt.var)  # type: ignore[attr-defined]
-                else:
-                    alone.append(stmt)
-                continue
-            if _meet(alone, stmt) or not (_is_of_numbers(stmt) or _is_free(stmt)) or self.asks(stmt):
-                flush(position)
-            if _is_of_numbers(stmt) or (_is_free(stmt) and not self.asks(stmt)):
-                out.append(stmt)
-            else:
-                out.extend(self.on_the_host(stmt, (block[position + 1 :], *later)))
-        flush(len(block))
-        return tuple(out)
-
-    def lies(self, found: Iterable[Var]) -> set[Var]:
-        """Those that lie on the device now."""
-        return (set(found) & self.device) - self.on_host
-
-    def asks(self, stmt: Stmt) -> bool:
-        return any(loads(e) or self.lies(variables(e)) for e in expressions(stmt))
-
-    # ------------------------------------------------------------------------------------------------ one thread
-
-    def by_one_thread(self, stmts: Block, later: tuple[Block, ...]) -> Block:
-        sets = set().union(*map(_sets, stmts)) & self.device
-        mentioned = set().union(*map(_mentioned, stmts))
-        needed = {var for var in mentioned if not is_private(var, stmts)}
-        lasting = {var for var in sets if not self.is_dead(var, later)}
-        partly = {var for var in lasting if var not in _surely_set(stmts)} | (needed & sets)
-        put = [Put(var) for var in sorted(partly & self.on_host, key=_by_name)]
-        reads = self.lies(needed) | partly
-        self.on_host -= sets
-        kernel = Kernel(
-            name=self.names.fresh(f"{self.whole.name}_set"),
-            axes=(),
-            body=_sequential_block(stmts),
-            reads=tuple(sorted(reads, key=_by_name)),
-            sets=tuple(sorted(lasting, key=_by_name)),
-            span=next((s.span for s in stmts if s.span), None),
-        )
-        return (*put, kernel)
-
-    # -------------------------------------------------------------------------------------------------- the host
-
-    def on_the_host(self, stmt: Stmt, later: tuple[Block, ...]) -> Block:
-        if isinstance(stmt, Kernel):
-            ahead, axes = self.known(stmt.axes, stmt.span)
-            used = {v for v in set().union(*map(_mentioned, stmt.body)) if not is_private(v, stmt.body)}
-            reads = tuple(sorted(self.lies(used | set(stmt.sums)), key=_by_name))
-            self.on_host -= set(stmt.sums)
-            return (*ahead, replace(stmt, axes=axes, reads=reads))
-        inner = blocks(stmt)
-        if not inner:
-            ahead, alone = self.decided(stmt)
-            self.on_host |= _own_sets(stmt) & self.device
-            return (*ahead, alone)
-        passes = lambda var: is_private(var, (stmt,)) and self.is_dead(var, later)  # what it is now is of no interest
-        put = self.put(v for v in _mentioned(stmt) & self.device & self.on_host if not passes(v))
-        ahead, alone = self.decided(_alone(stmt))
-        behind = ((stmt,), *later) if isinstance(stmt, (For, While)) else later
-        bodies = [self.inner(block, behind) for block in inner]
-        if isinstance(stmt, While):
-            again, _ = self.decided(stmt, alone.condition)  # type: ignore[attr-defined]
-            bodies = [(*bodies[0], *again)]
-        return (*put, *ahead, with_blocks(alone, tuple(bodies)))
-
-    def inner(self, block: Block, later: tuple[Block, ...]) -> Block:
-        """A block that may run or not, or often: what it leaves lies where it lay before."""
-        before = set(self.on_host)
-        out = self.block(block, later)
-        put = self.put(var for var in self.on_host - before if not self.is_dead(var, later))
-        self.on_host = before
-        return (*out, *put)
-
-    def put(self, found: Iterable[Var]) -> Block:
-        """Numbers of the device that the host has set go to the device."""
-        moved = sorted(set(found) & self.device, key=_by_name)
-        self.on_host -= set(moved)
-        return tuple(Put(var) for var in moved)
-
-    def decided(self, stmt: Stmt, known: Expr | None = None) -> tuple[Block, Stmt]:
-        """What the host needs to know for a statement, fetched."""
-        ahead: list[Stmt] = []
-
-        def ask(expr: Expr) -> Expr:
-            if (isinstance(stmt, Pop) and expr == stmt.target) or (isinstance(stmt, While) and expr == stmt.trip):
-                return expr
-            if not loads(expr):
-                ahead.extend(Fetch(var, span=stmt.span) for var in sorted(self.lies(variables(expr)), key=_by_name))
-                return expr
-            var = known if isinstance(known, Var) else Var(self.names.fresh("decision"), expr.dtype)
-            self.device.add(var)
-            ahead.extend(self.by_one_thread((Assign(var, expr, span=stmt.span),), ((Assign(var, var),),)))
-            ahead.append(Fetch(var, span=stmt.span))
-            return var
-
-        alone = map_expressions(stmt, ask)
-        return tuple(dict.fromkeys(ahead)), alone
-
-    def known(self, axes: tuple[For, ...], span: Any) -> tuple[Block, tuple[For, ...]]:
-        """The ranges of a kernel, which the host has to know."""
-        ahead: list[Stmt] = []
-        out: list[For] = []
-        for axis in axes:
-            more, decided = self.decided(axis)
-            ahead += more
-            out.append(decided)  # type: ignore[arg-type]
-        return tuple(dict.fromkeys(ahead)), tuple(out)
-
-
-def _is_of_numbers(stmt: Stmt) -> bool:
-    """Could one thread run this?"""
-    return all(isinstance(s, OF_NUMBERS) for s in statements((stmt,)))
-
-
-def _is_free(stmt: Stmt) -> bool:
-    """May it come ahead of what one thread does?  Nobody sees what ran before a check failed."""
-    is_check = isinstance(stmt, If) and all(isinstance(s, Raise) for s in (*stmt.then, *stmt.orelse))
-    return is_check or isinstance(stmt, (Alloc, View))
-
-
-def _own_sets(stmt: Stmt) -> set[Var]:
+def sets_itself(stmt: Stmt) -> set[Var]:
+    """The numbers that a statement sets, but for what is in its blocks."""
     target = written(stmt)
     if isinstance(stmt, For):
         return set()
     return {v for v in (target if isinstance(target, tuple) else (target,)) if isinstance(v, Var)}
 
 
-def _sets(stmt: Stmt) -> set[Var]:
-    return set().union(*(_own_sets(s) for s in statements((stmt,))))
+def sets(stmt: Stmt) -> set[Var]:
+    """The numbers that a statement sets, but for indices of loops."""
+    return set().union(*(sets_itself(s) for s in statements((stmt,))))
 
 
-def _mentioned(stmt: Stmt) -> set[Var]:
-    out: set[Var] = set()
-    for inner in statements((stmt,)):
-        out |= _own_sets(inner)
-        for expr in expressions(inner):
-            out |= variables(expr)
-    return out
-
-
-def _surely_set(block: Block) -> set[Var]:
-    return {s.var for s in block if isinstance(s, Assign)}
-
-
-def _meet(alone: list[Stmt], stmt: Stmt) -> bool:
-    """Does it matter which of them comes first?"""
-    made = {stmt.array.name} if isinstance(stmt, (Alloc, View)) else set()
-    return any(
-        _sets(s) & _mentioned(stmt) or _mentioned(s) & _sets(stmt) or made & effects((s,)).names() for s in alone
-    )
-
-
-def _alone(stmt: Stmt) -> Stmt:
-    """The statement without its inner blocks."""
-    return with_blocks(stmt, tuple(() for _ in blocks(stmt))) if blocks(stmt) else stmt
-
-
-def _sequential_block(block: Block) -> Block:
-    return rewrite_block(block, lambda s: (replace(s, ordered=True),) if isinstance(s, For) else (s,))
-
-
-def _by_name(var: Var) -> str:
-    return var.name
-
-
-__all__ = ["offload"]
+__all__ = ["OF_NUMBERS", "offload", "sets", "sets_itself"]

@@ -1,0 +1,105 @@
+"""Sums that the threads of a block take together, as lines of a kernel.
+
+A number that each thread has a part of becomes one per block; so does each element of arrays that many threads add to,
+where the memory that a block shares has room for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..ir.expressions import Array, Const, Var
+from ..ir.nodes import AtomicAdd, Kernel
+from ..ir.walk import statements
+from .expressions import expression_text
+
+
+def shared_arrays(kernel: Kernel) -> tuple[Array, ...]:
+    """Arrays of one dtype that many threads add to: a block adds up in memory of its own, if that is large enough."""
+    private = {made.array.name for made in kernel.scratch}
+    added = (s.array for s in statements(kernel.body) if isinstance(s, AtomicAdd))
+    arrays = tuple(dict.fromkeys(array for array in added if array.name not in private))
+    return tuple(array for array in arrays if array.dtype == arrays[0].dtype)
+
+
+def place_in_block(array: Array, index: list[str], shared: tuple[Array, ...]) -> str:
+    """Where the sum of an element is: the arrays lie one behind the other."""
+    at: str = ""
+    for axis, own in enumerate(index):
+        at = own if not axis else f"({at}) * {array.name}.shape[{axis}] + {own}"
+    ahead = [f"{other.name}.size" for other in shared[: shared.index(array)]]
+    return " + ".join([*ahead, at])
+
+
+def cleared(shared: tuple[Array, ...], threads: int) -> list[str]:
+    if not shared:
+        return []
+    zero = expression_text(Const(0, shared[0].dtype))
+    return [
+        f"block_sums = cuda.shared.array(0, numba.{shared[0].dtype.name})",
+        "place = member",
+        "while place < block_sums.size:",
+        f"    block_sums[place] = {zero}",
+        f"    place += {threads}",
+        "cuda.syncthreads()",
+    ]
+
+
+def flushed(shared: tuple[Array, ...], threads: int) -> list[str]:
+    """One addition per block and element."""
+    lines = ["cuda.syncthreads()", "if block_sums.size > 0:"] if shared else []
+    for array in shared:
+        ahead = "".join(f"{other.name}.size + " for other in shared[: shared.index(array)])
+        rest, parts = "place", []
+        for axis in reversed(range(1, array.ndim)):
+            parts.append(f"{rest} % {array.name}.shape[{axis}]")
+            rest = f"{rest} // {array.name}.shape[{axis}]"
+        at = ", ".join([rest, *reversed(parts)])
+        lines += [
+            "    place = member",
+            f"    while place < {array.name}.size:",
+            f"        cuda.atomic.add({array.name}, {at if array.ndim == 1 else f'({at})'}, block_sums[{ahead}place])",
+            f"        place += {threads}",
+        ]
+    return lines
+
+
+def zero(var: Var) -> str:
+    return expression_text(Const(0, var.dtype))
+
+
+def by_shuffles(var: Var, shared: str, part: str, threads: int) -> Iterator[str]:
+    name, warps = var.name, threads // 32
+    yield f"{shared} = cuda.shared.array({warps}, np.{var.dtype.name})"
+    yield from _folded(name, 16)
+    yield "if member % 32 == 0:"
+    yield f"    {shared}[member // 32] = {name}"
+    yield "cuda.syncthreads()"
+    yield "if member < 32:"
+    yield f"    {name} = {shared}[member] if member < {warps} else {zero(var)}"
+    yield from (f"    {line}" for line in _folded(name, warps // 2))
+    yield "    if member == 0:"
+    yield f"        {part} = {name}"
+
+
+def _folded(name: str, half: int) -> Iterator[str]:
+    yield f"half = {half}"
+    yield "while half > 0:"
+    yield f"    {name} += cuda.shfl_down_sync(0xFFFFFFFF, {name}, half)"
+    yield "    half >>= 1"
+
+
+def by_halves(var: Var, shared: str, part: str, threads: int) -> Iterator[str]:
+    yield f"{shared} = cuda.shared.array({threads}, np.{var.dtype.name})"
+    yield f"{shared}[member] = {var.name}"
+    yield f"half = {threads // 2}"
+    yield "while half > 0:"
+    yield "    cuda.syncthreads()"
+    yield "    if member < half:"
+    yield f"        {shared}[member] += {shared}[member + half]"
+    yield "    half >>= 1"
+    yield "if member == 0:"
+    yield f"    {part} = {shared}[0]"
+
+
+__all__ = ["by_halves", "by_shuffles", "cleared", "flushed", "place_in_block", "shared_arrays", "zero"]

@@ -1,0 +1,289 @@
+"""Numbers that are computed from what lies on a GPU stay there: the host gets to see one only where it decides by it.
+
+    s = f_i()                               s = f_i()                     (on the device)
+    g = 2.0 / s                     →       f_set, by one thread:
+    e[0] = 0.0                                  g = 2.0 / s
+    while s > tolerance: …                      e[0] = 0.0
+                                            s = from the device
+                                            while s > tolerance: …
+
+A loop that has to go in order, and has no kernel in it, is run by one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from ..ir.expressions import Expr, Load, Var
+from ..ir.nodes import (
+    AddTo,
+    Alloc,
+    Assign,
+    Block,
+    Comment,
+    Fetch,
+    For,
+    Function,
+    If,
+    Kernel,
+    Pop,
+    Put,
+    Raise,
+    Stmt,
+    Store,
+    View,
+    While,
+    leaves,
+)
+from ..ir.walk import (
+    blocks,
+    expressions,
+    loads,
+    map_expressions,
+    rewrite_block,
+    statements,
+    variables,
+    with_blocks,
+)
+from .effects import effects, is_private, is_set
+from .offload import OF_NUMBERS, sets, sets_itself
+
+
+def place_numbers(function: Function) -> Function:
+    """The function with a kernel of one thread for what the host computes from numbers on the device."""
+    return _Residency(function).function()
+
+
+class _Residency:
+    """Decides where numbers lie, and has one thread compute those that lie on the device."""
+
+    def __init__(self, function: Function) -> None:
+        self.whole = function
+        self.names = function.info.names
+        self.device: set[Var] = set()
+        for stmt in statements(function.body):
+            if isinstance(stmt, Kernel):
+                self.device |= set(stmt.sums)
+        count = -1
+        while count != len(self.device):
+            count = len(self.device)
+            for stmt in self.host_statements(function.body):
+                if _is_of_numbers(stmt) and self.touches_device(stmt):
+                    self.device |= sets(stmt)
+        given = {param for param in function.params if isinstance(param, Var)}
+        self.on_host: set[Var] = given & self.device  # the ones whose value the host knows at this point
+        self.results: set[Var] = set()
+        for leaf in leaves(function.results):
+            self.results |= variables(leaf) if isinstance(leaf, Expr) else set()
+
+    def is_dead(self, var: Var, later: tuple[Block, ...]) -> bool:
+        """Does nobody read what the number is now?"""
+        for block in later:
+            if not is_private(var, block):
+                return False
+            if is_set(var, block):
+                return True
+        return var not in self.results
+
+    def host_statements(self, block: Block) -> Iterator[Stmt]:
+        """Statements on the level of the host: what is inside of those that one thread runs is not looked at."""
+        for stmt in block:
+            yield stmt
+            if not isinstance(stmt, Kernel) and not _is_of_numbers(stmt):
+                for inner in blocks(stmt):
+                    yield from self.host_statements(inner)
+
+    def touches_device(self, stmt: Stmt) -> bool:
+        for inner in statements((stmt,)):
+            if isinstance(inner, Store) or (isinstance(inner, AddTo) and isinstance(inner.target, Load)):
+                return True
+            if any(loads(e) or variables(e) & self.device for e in expressions(inner)):
+                return True
+            if sets_itself(inner) & self.device:
+                return True
+        return False
+
+    def function(self) -> Function:
+        body = self.block(self.whole.body, ())
+        for leaf in leaves(self.whole.results):
+            if isinstance(leaf, Expr) and not isinstance(leaf, Var) and variables(leaf) & self.device:
+                raise AssertionError(f"a result is computed in the return: {leaf}")
+        extra = dict(self.whole.info.extra)
+        extra["on_device"] = frozenset(self.device - self.on_host)
+        return replace(self.whole, body=body, info=replace(self.whole.info, extra=extra))
+
+    def block(self, block: Block, later: tuple[Block, ...]) -> Block:
+        """`later` is what runs after the block: the rest of the blocks around it, innermost first."""
+        out: list[Stmt] = []
+        alone: list[Stmt] = []  # for one thread, together
+
+        def flush(position: int) -> None:
+            if any(not isinstance(s, Comment) for s in alone):
+                out.extend(self.by_one_thread(tuple(alone), (block[position:], *later)))
+            else:
+                out.extend(alone)
+            alone.clear()
+
+        for position, stmt in enumerate(block):
+            if isinstance(stmt, Comment):
+                (alone if alone else out).append(stmt)
+                continue
+            if _is_of_numbers(stmt) and self.touches_device(stmt):
+                known = isinstance(stmt, Assign) and not loads(stmt.value) and not self.lies(variables(stmt.value))
+                if known and not _meet(alone, stmt):
+                    out.append(stmt)
+                    self.on_host.add(stmt.var)  # type: ignore[attr-defined]
+                else:
+                    alone.append(stmt)
+                continue
+            if _meet(alone, stmt) or not (_is_of_numbers(stmt) or _is_free(stmt)) or self.asks(stmt):
+                flush(position)
+            if _is_of_numbers(stmt) or (_is_free(stmt) and not self.asks(stmt)):
+                out.append(stmt)
+            else:
+                out.extend(self.on_the_host(stmt, (block[position + 1 :], *later)))
+        flush(len(block))
+        return tuple(out)
+
+    def lies(self, found: Iterable[Var]) -> set[Var]:
+        """Those that lie on the device now."""
+        return (set(found) & self.device) - self.on_host
+
+    def asks(self, stmt: Stmt) -> bool:
+        return any(loads(e) or self.lies(variables(e)) for e in expressions(stmt))
+
+    # ------------------------------------------------------------------------------------------------ one thread
+
+    def by_one_thread(self, stmts: Block, later: tuple[Block, ...]) -> Block:
+        made = set().union(*map(sets, stmts)) & self.device
+        mentioned = set().union(*map(_mentioned, stmts))
+        needed = {var for var in mentioned if not is_private(var, stmts)}
+        lasting = {var for var in made if not self.is_dead(var, later)}
+        partly = {var for var in lasting if var not in _surely_set(stmts)} | (needed & made)
+        put = [Put(var) for var in sorted(partly & self.on_host, key=_by_name)]
+        reads = self.lies(needed) | partly
+        self.on_host -= made
+        kernel = Kernel(
+            name=self.names.fresh(f"{self.whole.name}_set"),
+            axes=(),
+            body=_sequential_block(stmts),
+            reads=tuple(sorted(reads, key=_by_name)),
+            sets=tuple(sorted(lasting, key=_by_name)),
+            span=next((s.span for s in stmts if s.span), None),
+        )
+        return (*put, kernel)
+
+    # -------------------------------------------------------------------------------------------------- the host
+
+    def on_the_host(self, stmt: Stmt, later: tuple[Block, ...]) -> Block:
+        if isinstance(stmt, Kernel):
+            ahead, axes = self.known(stmt.axes, stmt.span)
+            used = {v for v in set().union(*map(_mentioned, stmt.body)) if not is_private(v, stmt.body)}
+            reads = tuple(sorted(self.lies(used | set(stmt.sums)), key=_by_name))
+            self.on_host -= set(stmt.sums)
+            return (*ahead, replace(stmt, axes=axes, reads=reads))
+        inner = blocks(stmt)
+        if not inner:
+            ahead, alone = self.decided(stmt)
+            self.on_host |= sets_itself(stmt) & self.device
+            return (*ahead, alone)
+        passes = lambda var: is_private(var, (stmt,)) and self.is_dead(var, later)  # what it is now is of no interest
+        put = self.put(v for v in _mentioned(stmt) & self.device & self.on_host if not passes(v))
+        ahead, alone = self.decided(_alone(stmt))
+        behind = ((stmt,), *later) if isinstance(stmt, (For, While)) else later
+        bodies = [self.inner(block, behind) for block in inner]
+        if isinstance(stmt, While):
+            again, _ = self.decided(stmt, alone.condition)  # type: ignore[attr-defined]
+            bodies = [(*bodies[0], *again)]
+        return (*put, *ahead, with_blocks(alone, tuple(bodies)))
+
+    def inner(self, block: Block, later: tuple[Block, ...]) -> Block:
+        """A block that may run or not, or often: what it leaves lies where it lay before."""
+        before = set(self.on_host)
+        out = self.block(block, later)
+        put = self.put(var for var in self.on_host - before if not self.is_dead(var, later))
+        self.on_host = before
+        return (*out, *put)
+
+    def put(self, found: Iterable[Var]) -> Block:
+        """Numbers of the device that the host has set go to the device."""
+        moved = sorted(set(found) & self.device, key=_by_name)
+        self.on_host -= set(moved)
+        return tuple(Put(var) for var in moved)
+
+    def decided(self, stmt: Stmt, known: Expr | None = None) -> tuple[Block, Stmt]:
+        """What the host needs to know for a statement, fetched."""
+        ahead: list[Stmt] = []
+
+        def ask(expr: Expr) -> Expr:
+            if (isinstance(stmt, Pop) and expr == stmt.target) or (isinstance(stmt, While) and expr == stmt.trip):
+                return expr
+            if not loads(expr):
+                ahead.extend(Fetch(var, span=stmt.span) for var in sorted(self.lies(variables(expr)), key=_by_name))
+                return expr
+            var = known if isinstance(known, Var) else Var(self.names.fresh("decision"), expr.dtype)
+            self.device.add(var)
+            ahead.extend(self.by_one_thread((Assign(var, expr, span=stmt.span),), ((Assign(var, var),),)))
+            ahead.append(Fetch(var, span=stmt.span))
+            return var
+
+        alone = map_expressions(stmt, ask)
+        return tuple(dict.fromkeys(ahead)), alone
+
+    def known(self, axes: tuple[For, ...], span: Any) -> tuple[Block, tuple[For, ...]]:
+        """The ranges of a kernel, which the host has to know."""
+        ahead: list[Stmt] = []
+        out: list[For] = []
+        for axis in axes:
+            more, decided = self.decided(axis)
+            ahead += more
+            out.append(decided)  # type: ignore[arg-type]
+        return tuple(dict.fromkeys(ahead)), tuple(out)
+
+
+def _is_of_numbers(stmt: Stmt) -> bool:
+    """Could one thread run this?"""
+    return all(isinstance(s, OF_NUMBERS) for s in statements((stmt,)))
+
+
+def _is_free(stmt: Stmt) -> bool:
+    """May it come ahead of what one thread does?  Nobody sees what ran before a check failed."""
+    is_check = isinstance(stmt, If) and all(isinstance(s, Raise) for s in (*stmt.then, *stmt.orelse))
+    return is_check or isinstance(stmt, (Alloc, View))
+
+
+def _mentioned(stmt: Stmt) -> set[Var]:
+    out: set[Var] = set()
+    for inner in statements((stmt,)):
+        out |= sets_itself(inner)
+        for expr in expressions(inner):
+            out |= variables(expr)
+    return out
+
+
+def _surely_set(block: Block) -> set[Var]:
+    return {s.var for s in block if isinstance(s, Assign)}
+
+
+def _meet(alone: list[Stmt], stmt: Stmt) -> bool:
+    """Does it matter which of them comes first?"""
+    made = {stmt.array.name} if isinstance(stmt, (Alloc, View)) else set()
+    return any(sets(s) & _mentioned(stmt) or _mentioned(s) & sets(stmt) or made & effects((s,)).names() for s in alone)
+
+
+def _alone(stmt: Stmt) -> Stmt:
+    """The statement without its inner blocks."""
+    return with_blocks(stmt, tuple(() for _ in blocks(stmt))) if blocks(stmt) else stmt
+
+
+def _sequential_block(block: Block) -> Block:
+    return rewrite_block(block, lambda s: (replace(s, ordered=True),) if isinstance(s, For) else (s,))
+
+
+def _by_name(var: Var) -> str:
+    return var.name
+
+
+__all__ = ["place_numbers"]
