@@ -18,7 +18,7 @@ from ..ir.expressions import BOOL, INT64, Array, Const, Expr, Var
 from ..ir.nodes import Alloc, Assign, CopyTo, If, Stmt, Store, Swap
 from ..ir.rename import rename_arrays
 from ..ir.walk import statements, variables
-from . import expressions, identities, lists, operators
+from . import expressions, growing_lists, identities, operators
 from .aliases import mind_merged_aliases, note_twins, roots_of_value
 from .arithmetic import cast
 from .carried import bound_flag, join_scalars
@@ -166,7 +166,7 @@ def merge(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tup
             ]
             return TupleValue(tuple(items), a.kind, identities.identity_of_either(interpreter, name, a, b))
         case (TupleValue() | Items(), TupleValue() | Items()) if identities.is_list(a) and identities.is_list(b):
-            merged = lists.merge(interpreter, name.lstrip("."), (x[0], a), (y[0], b), merge)
+            merged = growing_lists.merge(interpreter, name.lstrip("."), (x[0], a), (y[0], b), merge)
             return replace(merged, identity=identities.identity_of_either(interpreter, name, a, b))
         case (ArrayValue() | Undefined_(), ArrayValue() | Undefined_()):
             return merge_arrays(interpreter, name, x, y)

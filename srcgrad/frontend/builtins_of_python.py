@@ -13,7 +13,7 @@ from ..ir import affine
 from ..ir.expressions import BOOL, FLOAT64, INT64, Call, Const, Expr
 from ..rules import compositions
 from ..rules.names import MATH
-from . import attributes, calls, expressions, lists, operators, records
+from . import attributes, calls, expressions, growing_lists, lists, operators, records
 from .arithmetic import cast, elementwise
 from .numpy import complex_numbers, functions, reductions
 from .numpy.table import TABLE
@@ -367,7 +367,7 @@ def indexed(interpreter: Interpreter, value: Any) -> Indexed | None:
             if expressions.known_range(value) is None:
                 start, step = build.pin(start, "start"), build.pin(step, "step")
                 at = lambda i: Scalar(affine.add(start, affine.mul(step, i)), weak=True)
-                return Indexed(build.pin(lists.trips_of(value)), at)
+                return Indexed(build.pin(growing_lists.trips_of(value)), at)
     return None
 
 

@@ -23,9 +23,10 @@ from ..ir import affine
 from ..ir.expressions import BOOL, Array, Call, Const, Expr, Var, is_inexact
 from ..ir.nodes import AddTo, Assign, If, Raise, Stmt
 from ..ir.walk import variables
-from . import binding, identities, lists, resized
+from . import binding, growing_lists, identities, lists, resized
 from .aliases import Aliased, is_private, mind_aliases, note_twins, roots_of_value
 from .arithmetic import cast, cast_value
+from .growing_lists import Growth
 from .handed_on import (
     check_same_shape,
     exchange,
@@ -35,7 +36,6 @@ from .handed_on import (
     shape_known_ahead,
     steady_dims,
 )
-from .lists import Growth
 from .liveness import assigned
 from .recursion import NotYetKnown
 from .values import (
@@ -144,22 +144,22 @@ def repeat(
             if wider.name not in names and wider.name not in attempt.lists.values():
                 raise
             attempt.types[wider.part] = (wider.dtype, wider.weak)
-        except lists.Changed as found:
+        except growing_lists.Changed as found:
             attempt.lists |= {identity: identities.name_of(interpreter, identity) for identity in found.identities}
         except lists.Grows as found:
             if found.identity not in there:
                 raise
             if is_short:
-                raise lists.WrittenOut from None
+                raise growing_lists.WrittenOut from None
             attempt.lists.setdefault(found.identity, identities.name_of(interpreter, found.identity))
             known = attempt.growth.get(found.identity)
             each = found.each if found.each is not None else known.each if known else affine.ONE
-            attempt.growth[found.identity] = lists.Growth(found.row, each)
+            attempt.growth[found.identity] = growing_lists.Growth(found.row, each)
         except _OtherList as found:
             attempt.other_lists.add(found.name)
         except _Rebound as found:
             if is_short and found.resized:
-                raise lists.WrittenOut from None
+                raise growing_lists.WrittenOut from None
             attempt.rebound |= found.dims
             attempt.resized |= found.resized
             attempt.swapped |= found.swapped
@@ -198,7 +198,7 @@ def _try_loop(
     over: Range | None,
 ) -> None:
     build, env = interpreter.build, interpreter.env
-    trips = None if over is None else lists.trips_of(over)
+    trips = None if over is None else growing_lists.trips_of(over)
     stack = interpreter.__dict__.setdefault("loop_stack", [])
     entries: dict[str, Any] = {}
     interpreter.wanted = node.live_in_body | node.live_out  # type: ignore[attr-defined]
@@ -232,7 +232,7 @@ def _try_loop(
     def close() -> None:
         interpreter.at(node)
         interpreter.wanted = node.live_in_body | node.live_out  # type: ignore[attr-defined]
-        inside = lists.Inside(over, getattr(node, "index", None), steady)
+        inside = growing_lists.Inside(over, getattr(node, "index", None), steady)
         _close(interpreter, names, entries, heads, inside, attempt)
 
     interpreter.close_loop = close  # type: ignore[attr-defined]
@@ -253,7 +253,7 @@ def _try_loop(
         growth = attempt.growth.get(identity)
         if growth is not None:
             exact = identity in steady and getattr(node, "stop_flag", None) is None
-            value = lists.leave(interpreter, before[identity], value, growth, trips, exact)
+            value = growing_lists.leave(interpreter, before[identity], value, growth, trips, exact)
         identities.change(interpreter, identity, value)
 
 
@@ -265,7 +265,7 @@ def _enter_lists(interpreter: Interpreter, attempt: Attempt, trips: Expr | None)
             continue
         growth = attempt.growth.get(identity)
         if growth is not None:
-            value = lists.enter(interpreter, name, value, growth, trips)
+            value = growing_lists.enter(interpreter, name, value, growth, trips)
         else:
             value = _enter(interpreter, name, value, attempt, trips)
         identities.change(interpreter, identity, value)
@@ -334,7 +334,7 @@ def _close(
     names: list[str],
     entries: dict[str, Any],
     heads: dict[object, Any],
-    inside: lists.Inside,
+    inside: growing_lists.Inside,
     attempt: Attempt,
 ) -> None:
     """At the end of the body: hand on what goes round, or find that the loop has to be tried again."""
@@ -421,7 +421,7 @@ def _close(
     now = identities.held(interpreter)
     changed = {i for i, value in interpreter.list_heads[-1].items() if i not in heads and now.get(i, value) != value}
     if changed:
-        raise lists.Changed(changed)
+        raise growing_lists.Changed(changed)
     closed: dict[object, Any] = {}
     for identity, head in heads.items():
         end = now.get(identity, head)
@@ -435,7 +435,7 @@ def _close(
                 "give it all of them ahead of the loop",
             )
         else:
-            lists.close(interpreter, attempt.lists[identity], head, end, attempt.growth.get(identity), inside)
+            growing_lists.close(interpreter, attempt.lists[identity], head, end, attempt.growth.get(identity), inside)
             step = affine.sub(end.length, head.length)
             if variables(step) & {head.length}:
                 scalars.append((head.length, end.length))

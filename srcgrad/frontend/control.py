@@ -21,7 +21,7 @@ from .aliases import HELD
 from .branches import branch
 from .carried import repeat, restore, save, settle
 from .grid_loops import loop_over_grid
-from .lists import WrittenOut
+from .growing_lists import WrittenOut
 from .liveness import assigned
 from .values import (
     ArrayValue,

@@ -1,0 +1,203 @@
+"""Lists that loops and branches change: at the head of a loop, at its end, and where branches meet.
+
+for i in range(n):                rows = empty(n), as many as there are items at most
+    ys.append(f(i))         →     for i in range(n): …
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from ..ir import affine
+from ..ir.expressions import INT64, Array, Call, Const, Dim, Expr, Var
+from ..ir.nodes import Alloc, Assign, Grow
+from ..ir.walk import statements, variables
+from .lists import ITS_ITEMS, Grows, Row, common_row, fill, length_of, most_of, row_of_list, with_room
+from .values import Items, Range, Scalar, TupleValue
+
+if TYPE_CHECKING:
+    from .interpret import Interpreter
+
+
+class Changed(Exception):
+    """A loop changes lists from ahead of it: to be tried again with what they are in variables of their own."""
+
+    def __init__(self, identities: set[object]) -> None:
+        self.identities = identities
+
+
+class WrittenOut(Exception):
+    """A loop with few iterations makes a list longer: its length stays known where the loop is written out."""
+
+
+@dataclass(frozen=True)
+class Growth:
+    row: Row
+    each: Expr
+
+
+def trips_of(rng: Range) -> Expr:
+    """How often a loop over this range runs."""
+    if affine.same(rng.step, affine.ONE):
+        count = affine.sub(rng.stop, rng.start)
+        return count if affine.is_at_least(count, 0) else affine.maximum(count, affine.ZERO)
+    return Call("trip_count", (rng.start, rng.stop, rng.step), INT64)
+
+
+def enter(interpreter: Interpreter, name: str, value: TupleValue | Items, growth: Growth, trips: Expr | None) -> Items:
+    """The list at the head of a loop that makes it longer."""
+    build = interpreter.build
+    start = length_of(value)
+    grows = trips is None
+    if isinstance(value, Items) and value.has_room:
+        rows, grows = value.rows, value.grows
+    elif trips is None:
+        start = build.capture(start, "n")
+        rows = _growing(interpreter, name, value, growth.row, start)
+    else:
+        start = build.capture(start, "n")
+        capacity = affine.add(most_of(value), affine.mul(trips, growth.each))
+        rows = with_room(interpreter, name, value, growth.row, capacity)
+    counter = build.variable(f"{name}_length", start)
+    build.mutable.add(counter)
+    build.lower[counter] = 0
+    return Items(rows, counter, counter, growth.row.weak, growth.row.inner, value.identity, has_room=True, grows=grows)
+
+
+ROWS = 16  # of a list that grows, to begin with
+
+
+def _growing(interpreter: Interpreter, name: str, value: TupleValue | Items, row: Row, start: Expr) -> Array:
+    """The items in memory that grows."""
+    build = interpreter.build
+    if interpreter.instance is not None or not build.is_top_level:
+        build.refuse(
+            f"{name} grows in a while loop that is inside another loop, or a branch",
+            "allocate an array that is long enough, and count",
+        )
+    fresh = build.names.fresh(name)
+    dims = tuple(build.pin(dim) for dim in row.dims)
+    rows = Array(fresh, row.dtype, (Dim(fresh, 0), *dims))
+    build.emit(Alloc(rows, (affine.integer(ROWS), *dims)))
+    build.contiguous.add(fresh)
+    build.roots[fresh] = fresh
+    if not isinstance(start, Const) or start.value > ROWS:
+        build.emit(Grow(rows, start))
+    fill(interpreter, rows, value)
+    return rows
+
+
+@dataclass(frozen=True)
+class Inside:
+    """Of the loop that is interpreted; `steady`: the lists that every iteration makes longer by as much."""
+
+    over: Range | None
+    index: Var | None
+    steady: set[object]
+
+
+def close(
+    interpreter: Interpreter,
+    name: str,
+    entry: TupleValue | Items,
+    end: TupleValue | Items,
+    growth: Growth | None,
+    loop: Inside,
+) -> None:
+    """At the end of the body: how many items did the iteration add?  Raises `Grows` where more was learnt."""
+    if growth is not None and isinstance(end, Items) and end.grows:
+        return
+    added = affine.sub(most_of(end), most_of(entry))
+    each = _at_most(added, loop)
+    if loop.over is None:
+        row = common_row(interpreter, [*row_of_list(interpreter, entry), *row_of_list(interpreter, end)])
+        raise Grows(end.identity, row, affine.ONE)
+    inside = {s.var for s in statements(tuple(interpreter.build.block)) if isinstance(s, Assign)} | {loop.index}
+    if variables(each) & inside:
+        interpreter.build.refuse(
+            f"{name} grows by another number of items in each iteration, so its length is not known ahead", ITS_ITEMS
+        )
+    if isinstance(each, Const) and each.value < 0:
+        interpreter.build.refuse(f"{name} gets shorter in a loop, which is not supported")
+    if growth is None or not affine.same(growth.each, each):
+        row = common_row(interpreter, [*row_of_list(interpreter, entry), *row_of_list(interpreter, end)])
+        if any(variables(dim) & inside for dim in row.dims):
+            interpreter.build.refuse(f"the shape of the items of {name} is only known inside the loop", ITS_ITEMS)
+        raise Grows(end.identity, row, each)
+    if each == added and affine.same(length_of(end), most_of(end)):
+        loop.steady.add(end.identity)
+
+
+def _at_most(count: Expr, loop: Inside) -> Expr:
+    """A bound of a number of items that depends on the index of the loop: what it is at one of the ends."""
+    index, over = loop.index, loop.over
+    if index is None or over is None or index not in variables(count) or not affine.same(over.step, affine.ONE):
+        return count
+    terms, constant = affine.affine(count)
+    out: Expr = affine.integer(constant)
+    for term, times in terms:
+        match term:
+            case Call(op="maximum", args=(x, Const() as least)) if times > 0:
+                bound = affine.maximum(_at_most(x, loop), least)
+            case _ if term == index:
+                bound = affine.sub(over.stop, affine.ONE) if times > 0 else over.start
+            case _:
+                bound = term
+        out = affine.add(out, affine.mul(affine.integer(times), bound))
+    return out
+
+
+def leave(
+    interpreter: Interpreter, before: Any, inside: Items, growth: Growth, trips: Expr | None, steady: bool
+) -> Items:
+    """The list after the loop: `steady` if every iteration added as many items."""
+    build = interpreter.build
+    had_room = isinstance(before, Items) and before.has_room
+    if trips is None or inside.grows:
+        now = build.variable("n", inside.length)
+        build.lower[now] = 0
+        return replace(inside, length=now, most=now, has_room=had_room, grows=had_room)
+    added = affine.mul(trips, growth.each)
+    most = affine.add(most_of(before), added)
+    length = affine.add(length_of(before), added)
+    if not steady:
+        assert isinstance(inside.length, Var)
+        length = build.variable("n", inside.length)
+        build.lower[length] = 0
+    return replace(inside, length=length, most=most, has_room=had_room)
+
+
+# --------------------------------------------------------------------------------- branches that change lists
+
+
+def merge(
+    interpreter: Interpreter, name: str, x: tuple[list[Any], Any], y: tuple[list[Any], Any], same: Callable[..., Any]
+) -> Items:
+    """One list for what has another length at the end of each branch; `same` merges numbers."""
+    build = interpreter.build
+    sides = [x, y]
+    values = [value for _, value in sides]
+    if not (all(isinstance(v, Items) for v in values) and values[0].rows == values[1].rows):
+        row = common_row(interpreter, [row for v in values for row in row_of_list(interpreter, v)])
+        capacity = affine.maximum(most_of(values[0]), most_of(values[1]))
+        inside = {s.var for block, _ in sides for s in statements(tuple(block)) if isinstance(s, Assign)}
+        if any(variables(e) & inside for e in (capacity, *row.dims)):
+            build.refuse(f"the length of {name} depends on the path taken", ITS_ITEMS)
+        rows = build.allocate(name, row.dtype, (build.pin(capacity), *row.dims))
+        for block, value in sides:
+            with build.into(block):
+                fill(interpreter, rows, value)
+        has_room = False
+    else:
+        row, rows = row_of_list(interpreter, values[0])[0], values[0].rows
+        has_room = values[0].has_room
+    lengths = [Scalar(length_of(value), weak=True) for value in values]
+    length = lengths[0]
+    if not affine.same(lengths[0].expr, lengths[1].expr):
+        length = same(interpreter, f"{name}_length", (x[0], lengths[0]), (y[0], lengths[1]))
+        build.lower[length.expr] = 0
+    most = affine.maximum(most_of(values[0]), most_of(values[1]))
+    grows = has_room and values[0].grows
+    return Items(rows, length.expr, most, row.weak, row.inner, values[0].identity, has_room, grows)
