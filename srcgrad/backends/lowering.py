@@ -20,7 +20,7 @@ from numba.core import cgutils, ir, types
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.typed_passes import BaseNativeLowering, NativeLowering
 from numba.core.untyped_passes import IRProcessing
-from numba.np.arrayobj import load_item, store_item
+from numba.np.arrayobj import load_item, make_array, populate_array, store_item
 
 from srcgrad.backends.stand_ins import PutStandIns
 from srcgrad.backends.variables import VariableLower
@@ -154,6 +154,32 @@ class FactLower(VariableLower):
             if signature.args == (resty, resty):
                 return self._accumulate(expr, resty)
         return super().lower_expr(resty, expr)
+
+    def _lower_call_normal(self, function: Any, expr: Any, signature: Any) -> Any:
+        if getattr(getattr(function, "template", None), "key", None) == "array.reshape":
+            if function.this.layout == signature.return_type.layout == "C":
+                return self._reshaped(expr, function.this, signature)
+        return super()._lower_call_normal(function, expr, signature)
+
+    def _reshaped(self, call: Any, kind: types.Array, signature: Any) -> Any:
+        """The contiguous array with these lengths (Numba's way, for strides of all kinds, takes it long to compile)."""
+        given = [(self.loadvar(arg.name), self.typeof(arg.name)) for arg in call.args]
+        if len(given) == 1 and isinstance(given[0][1], types.BaseTuple):
+            given = [*zip(cgutils.unpack_tuple(self.builder, given[0][0]), given[0][1], strict=True)]
+        lengths = [self.context.cast(self.builder, value, t, types.intp) for value, t in given]
+        array = make_array(kind)(self.context, self.builder, self.loadvar(call.func.name))
+        out = make_array(signature.return_type)(self.context, self.builder)
+        size = self.context.get_constant(types.intp, 1)
+        strides: list[Any] = []
+        for length in reversed(lengths):
+            strides.insert(0, self.builder.mul(size, array.itemsize))
+            size = self.builder.mul(size, length)
+        with self.builder.if_then(self.builder.icmp_signed("!=", size, array.nitems), likely=False):
+            words = "cannot reshape an array to a shape of another size"
+            self.context.call_conv.return_user_exc(self.builder, ValueError, (words,))
+        populate_array(out, array.data, lengths, strides, array.itemsize, array.meminfo, array.parent)
+        self.incref(signature.return_type, out._getvalue())
+        return out._getvalue()
 
     def _accumulate(self, expr: Any, kind: Any) -> Any:
         left, right = (
