@@ -24,6 +24,7 @@ from numba.np.arrayobj import load_item, make_array, populate_array, store_item
 
 from srcgrad.backends.stand_ins import PutStandIns
 from srcgrad.backends.variables import VariableLower
+from srcgrad.runtime.allocations import copied
 
 FACTS = "srcgrad_facts"  # under this name they travel in Numba's metadata of a compilation
 FIELDS = {"shape": "shape", "size": "nitems"}  # attributes that are parts of what describes an array
@@ -156,9 +157,11 @@ class FactLower(VariableLower):
         return super().lower_expr(resty, expr)
 
     def _lower_call_normal(self, function: Any, expr: Any, signature: Any) -> Any:
-        if getattr(getattr(function, "template", None), "key", None) == "array.reshape":
-            if function.this.layout == signature.return_type.layout == "C":
-                return self._reshaped(expr, function.this, signature)
+        method = getattr(getattr(function, "template", None), "key", None)
+        if method in ("array.reshape", "array.copy") and function.this.layout == signature.return_type.layout == "C":
+            if method == "array.copy":
+                return copied(self.context, self.builder, function.this, self.loadvar(expr.func.name))
+            return self._reshaped(expr, function.this, signature)
         return super()._lower_call_normal(function, expr, signature)
 
     def _reshaped(self, call: Any, kind: types.Array, signature: Any) -> Any:

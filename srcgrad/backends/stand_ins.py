@@ -9,7 +9,6 @@ from numba.core import ir
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.ir_utils import get_definition, guard
 
-from srcgrad.runtime import allocations as allocations  # np.empty and np.zeros
 from srcgrad.runtime.stand_ins import STAND_INS
 
 

@@ -1,4 +1,4 @@
-"""np.empty and np.zeros in compiled code: memory that was used before, if there is some."""
+"""Arrays that compiled code makes, by np.empty, np.zeros and copies: memory that was used before, if there is some."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.core.typing.npydecl import parse_dtype, parse_shape
 from numba.extending import intrinsic
-from numba.np.arrayobj import _parse_shape
+from numba.np.arrayobj import _parse_shape, make_array
 
 from srcgrad.runtime.memory import empty
 from srcgrad.runtime.stand_ins import STAND_INS
@@ -37,4 +37,15 @@ def _is_float(dtype: Any) -> bool:
     return dtype in (None, types.none) or (isinstance(dtype, types.Function) and dtype.typing_key is float)
 
 
+def copied(context: Any, builder: Any, kind: types.Array, value: Any) -> Any:
+    """A copy of an array that is contiguous by rows, as its type says."""
+    source = make_array(kind)(context, builder, value)
+    lengths = cgutils.unpack_tuple(builder, source.shape, kind.ndim)
+    target = empty(context, builder, kind.copy(readonly=False), lengths)
+    cgutils.raw_memcpy(builder, target.data, source.data, source.nitems, source.itemsize)
+    return target._getvalue()
+
+
 STAND_INS |= {np.empty: _maker(is_cleared=False), np.zeros: _maker(is_cleared=True)}
+
+__all__ = ["copied"]
