@@ -50,6 +50,8 @@ class Lanes(dict[Any, Call]):
         self._direct: Direct | None = None
 
     def __setitem__(self, kinds: Any, call: Call) -> None:
+        if self.get(kinds) is call:
+            return
         super().__setitem__(kinds, call)
         before = self._direct
         if self._direct is not None:

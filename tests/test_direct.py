@@ -121,6 +121,33 @@ def test_lengths_that_differ():
     assert frames_of(lambda: f.backward(x, one, x)) == []
 
 
+def test_calls_that_fail_leave_nothing_behind():
+    f, x = grad(lambda a, w: (a @ w).sum()), np.ones((6, 6))
+    f.backward(x, x[0])
+
+    def held():
+        return len(f.backward._alive), *(len(source._watchers) for source in f.backward.sources.values())
+
+    before = held()
+    for _ in range(20):
+        with pytest.raises(srcgrad.RuntimeShapeError):
+            f.backward(x[:, :3].copy(), x[0])
+    assert held() == before
+
+
+@pytest.mark.parametrize("odd", [[], set(), ([],), [[]], None, "x", [1.0]], ids=repr)
+def test_what_has_no_type_is_refused_as_in_a_first_call(odd):
+    f = grad(product)
+    for entry in (f, f.backward):
+        with pytest.raises(srcgrad.SrcgradError) as first:
+            entry(2.0, odd)
+        for _ in range(2):
+            assert f(2.0, 3.0) == 6.0 and f.backward(2.0, 3.0) == (3.0, 2.0)
+        with pytest.raises(type(first.value)) as later:
+            (f if entry is f else f.backward)(2.0, odd)
+        assert str(later.value) == str(first.value)
+
+
 def test_errors_of_the_program_are_raised_as_they_are():
     @grad
     def fails(x):

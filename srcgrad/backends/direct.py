@@ -48,7 +48,8 @@ class Direct(_dispatcher.Dispatcher):
         update_wrapper(self, otherwise)
         self._alive: list[Any] = []  # Numba holds no reference to a function, and one may be running
         self.__code__ = stub(count).__code__  # what a profiler takes for the code of a compiled function
-        super().__init__(default_type_manager.get_pointer(), count, False, (), (), False, False, True)
+        hands_over = True  # what has no type, such as an empty list, goes to `otherwise` too
+        super().__init__(default_type_manager.get_pointer(), count, False, (), (), hands_over, False, True)
 
     def add(self, source: Any, kinds: tuple[type, ...], result: CompileResult) -> None:
         """What `source` has compiled for arguments of these Python types, if it still stands for them."""
