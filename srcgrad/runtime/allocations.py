@@ -48,4 +48,4 @@ def copied(context: Any, builder: Any, kind: types.Array, value: Any) -> Any:
 
 STAND_INS |= {np.empty: _maker(is_cleared=False), np.zeros: _maker(is_cleared=True)}
 
-__all__ = ["copied"]
+__all__ = ["STAND_INS", "copied"]

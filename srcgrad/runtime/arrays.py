@@ -9,7 +9,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic, overload, register_jitable
 from numba.np.arrayobj import make_array
 
-from srcgrad.runtime.stand_ins import STAND_INS
+from srcgrad.runtime.allocations import STAND_INS
 
 
 @register_jitable
@@ -63,7 +63,7 @@ def _nest(ndim: int, over: str, body: str) -> str:
 
 
 def _made(name: str, lines: str) -> Any:
-    namespace: dict[str, Any] = {"np": np}
+    namespace: dict[str, Any] = {"np": np, "empty": STAND_INS[np.empty]}
     exec(lines, namespace)
     return namespace[name]
 
@@ -113,15 +113,17 @@ def _conform(x, shape):  # no types: Numba compares signatures
     head = f"def conform(x, shape):\n    if x.shape == shape or {odd}:\n        return {same}"
     here = ", ".join(f"i{k}" for k in range(x.ndim))
     body = _nest(x.ndim, "out", f"out[{here}] = x[{_from('x', 'out', x.ndim)}]")
-    return _made("conform", f"{head}\n    else:\n        out = np.empty(shape, x.dtype)\n{body}\n        return out\n")
+    return _made("conform", f"{head}\n    else:\n        out = empty(shape, x.dtype)\n{body}\n        return out\n")
 
 
 @overload(conform_zeros)
 def _conform_zeros(x_b, shape):
+    zeros = STAND_INS[np.zeros]
+
     def conform_zeros(x_b, shape):
         if x_b.shape == shape:
             return x_b
-        return np.zeros(shape, x_b.dtype)
+        return zeros(shape, x_b.dtype)
 
     return conform_zeros
 
