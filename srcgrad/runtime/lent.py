@@ -182,7 +182,8 @@ STAND_INS[push] = _push
 @register_jitable
 def _grow(buffer, end):
     full = _on_shelf(buffer)
-    length = 2 * end if end > 1 << 15 else 8 * end  # pages that are never touched cost nothing
+    # pages that are never touched cost nothing; min and max are functions that Numba compiles for each program
+    length = 8 * end if end < 1 << 15 else 1 << 18 if end < 1 << 17 else 2 * end
     grown = _fresh(length, full)
     for i in range(full.size):  # a statement on slices takes Numba two seconds to compile
         grown[i] = full[i]
