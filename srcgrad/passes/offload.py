@@ -290,7 +290,7 @@ class _Kernels:
                     if fill is None:
                         return made
                     filled = elementwise(array, stmt.dims, lambda _: fill, self.names, self.indices)
-                    return (*made, *_sequential(_unchecked(filled)))
+                    return (*made, *sequential((_unchecked(filled),)))
                 case AddTo(target=Load(array=array, index=index), value=value) if array.name in colliding:
                     return (AtomicAdd(array, index, value, span=stmt.span),)
                 case For():
@@ -362,8 +362,9 @@ def _is_small(made: Alloc) -> bool:
     return isinstance(size, Const) and int(size.value) <= LARGEST_LOCAL
 
 
-def _sequential(stmt: Stmt) -> Block:
-    return rewrite_block((stmt,), lambda s: (replace(s, ordered=True),) if isinstance(s, For) else (s,))
+def sequential(block: Block) -> Block:
+    """The block with its loops in order."""
+    return rewrite_block(block, lambda s: (replace(s, ordered=True),) if isinstance(s, For) else (s,))
 
 
 def sets_itself(stmt: Stmt) -> set[Var]:
@@ -379,4 +380,4 @@ def sets(stmt: Stmt) -> set[Var]:
     return set().union(*(sets_itself(s) for s in statements((stmt,))))
 
 
-__all__ = ["OF_NUMBERS", "offload", "sets", "sets_itself"]
+__all__ = ["OF_NUMBERS", "offload", "sequential", "sets", "sets_itself"]

@@ -42,13 +42,12 @@ from ..ir.walk import (
     expressions,
     loads,
     map_expressions,
-    rewrite_block,
     statements,
     variables,
     with_blocks,
 )
 from .effects import effects, is_private, is_set
-from .offload import OF_NUMBERS, sets, sets_itself
+from .offload import OF_NUMBERS, sequential, sets, sets_itself
 
 
 def place_numbers(function: Function) -> Function:
@@ -168,7 +167,7 @@ class _Residency:
         kernel = Kernel(
             name=self.names.fresh(f"{self.whole.name}_set"),
             axes=(),
-            body=_sequential_block(stmts),
+            body=sequential(stmts),
             reads=tuple(sorted(reads, key=_by_name)),
             sets=tuple(sorted(lasting, key=_by_name)),
             span=next((s.span for s in stmts if s.span), None),
@@ -276,10 +275,6 @@ def _meet(alone: list[Stmt], stmt: Stmt) -> bool:
 def _alone(stmt: Stmt) -> Stmt:
     """The statement without its inner blocks."""
     return with_blocks(stmt, tuple(() for _ in blocks(stmt))) if blocks(stmt) else stmt
-
-
-def _sequential_block(block: Block) -> Block:
-    return rewrite_block(block, lambda s: (replace(s, ordered=True),) if isinstance(s, For) else (s,))
 
 
 def _by_name(var: Var) -> str:
