@@ -1,6 +1,6 @@
 """Values from outside that a function was specialised to, and whether they are still what they were.
 
-    factor = 3                        Assumption(lambda: scope["factor"], 3).fails()  →  False
+    factor = 3                        Assumption(InScope(scope, "factor"), 3).fails()  →  False
     factor = 4                        →  True: what was generated for 3 is not called again
 
 Arrays and floats from outside are hidden arguments and may change freely; integers, functions, tuples and lists are
@@ -9,35 +9,35 @@ constants in generated code, looked at before each call.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import MethodType
 from typing import Any
 
 import numpy as np
 
+from srcgrad.frontend.outside import Place
+
 
 class Assumption:
     """A function, number, tuple or list from outside that f was specialised to: is it still what it was?"""
 
-    def __init__(self, fetch: Callable[[], Any], value: Any) -> None:
-        self._fetch = fetch
+    def __init__(self, place: Place, value: Any) -> None:
+        self.place = place
         self._value = value
         self._picture = _picture(value)
         self._may_change_inside = _may_change_inside(value)
 
     @property
-    def origin(self) -> Any:
-        """Two signatures of f that read the same global assume the same: one look at it is enough."""
-        cells = getattr(self._fetch, "__closure__", None) or ()
-        return getattr(self._fetch, "__code__", self._fetch), tuple(id(cell.cell_contents) for cell in cells)
+    def look_up(self) -> tuple[Any, str | None, Any] | None:
+        """Where compiled code finds the value, and which object it must be; None if that does not settle it."""
+        return None if self.place.holder is None or self._may_change_inside else (*self.place.holder, self._value)
 
     def fails(self) -> bool:
-        now = self._fetch()
+        now = self.place()
         return (now is not self._value or self._may_change_inside) and _picture(now) != self._picture
 
 
 def assumptions(generated: Any) -> list[Assumption]:
-    return [Assumption(fetch, value) for fetch, value in getattr(generated, "assumed", ())]
+    return [Assumption(place, value) for place, value in getattr(generated, "assumed", ())]
 
 
 def _may_change_inside(value: Any) -> bool:

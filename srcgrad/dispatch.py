@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from numba.core import config
@@ -19,7 +20,7 @@ from numba.core import config
 from srcgrad import arguments, pipeline
 from srcgrad.assumptions import Assumption, assumptions
 from srcgrad.backends import cpu, cuda, plain
-from srcgrad.backends.direct import MOST, Direct
+from srcgrad.backends.direct import MOST, NOTHING, Direct, Outside
 from srcgrad.errors import (
     ArgumentError,
     BroadcastError,
@@ -56,11 +57,13 @@ class Lanes(dict[Any, Call]):
         before = self._direct
         if self._direct is not None:
             self._direct.forget(kinds)
-        if isinstance(call, cpu.Dispatcher):
+        outside = call.outside if isinstance(call, Checked) else NOTHING
+        if isinstance(call, (cpu.Dispatcher, Checked)) and outside is not None:
             if self._direct is None and len(kinds) <= MOST:
                 self._direct = Direct(len(kinds), self._in_python, LENGTHS_DIFFER)
             if self._direct is not None and self._direct.count == len(kinds):
-                call.tell(self._direct, kinds)
+                self._direct.sources[kinds] = call
+                call.tell(self._direct, kinds, call, outside)
         if self._direct is not None and not self._direct.sources:
             self._direct = None
         if self._direct is not before:
@@ -131,10 +134,14 @@ class Program:
                     f"argument {name} lies on a GPU", help=('decorate the function with @grad(target="cuda")',)
                 )
 
+    @property
+    def is_numba(self) -> bool:
+        return self.options.target == "cpu" and self.jit and not config.DISABLE_JIT
+
     def dispatcher(self, kind: str, count: int, build: Callable[[tuple[Any, ...]], Any]) -> Call:
         if self.options.target == "cuda":
             return cuda.Dispatcher(build, kind, self.options, self.cache)
-        if self.jit and not config.DISABLE_JIT:
+        if self.is_numba:
             return cpu.Dispatcher(count, build, self.options, self.cache)
         return plain.Dispatcher(build)
 
@@ -321,45 +328,29 @@ class Variant:
         self.stage = stage
         self.captured = captured
         self.names = stage.names + tuple(capture.name for capture in captured)
-        stage.captured |= {capture.name: capture.fetch for capture in captured}
+        stage.captured |= {capture.name: capture.place for capture in captured}
         self.writes: frozenset[int] = frozenset()  # leaves that f writes, for the types seen so far
         self.assumed: dict[Any, Assumption] = {}
         self._pending = pending
         self._fixed = fixed
-        self._dispatchers: dict[tuple[type, ...], Call] = {}
+        self.dispatchers: dict[tuple[type, ...], Call] = {}  # by the Python types of what is captured
         self.call = self._make_call()
 
     def _make_call(self) -> Call:
         if not self.captured and not self.writes and not self.assumed:
-            return self._dispatcher((), len(self.stage.names))
-        fetches = [capture.fetch for capture in self.captured]
-        dispatchers, assumed, writes = self._dispatchers, tuple(self.assumed.values()), self.writes
+            return self.dispatcher((), len(self.stage.names))
+        return Checked(self, tuple(self.assumed.values()))
 
-        def call(*leaves: Any) -> Any:
-            for assumption in assumed:
-                if assumption.fails():
-                    return self.stage.restart()(*leaves)
-            values = [fetch() for fetch in fetches]
-            every = (*leaves, *values)
-            if writes:
-                arguments.refuse_overlap(every, self.names, writes)
-            key = tuple(map(type, values))
-            dispatcher = dispatchers.get(key) or self._dispatcher(key, len(every))
-            return dispatcher(*every)
-
-        return call
-
-    def _dispatcher(self, key: tuple[type, ...], count: int) -> Call:
-        with cpu.LOCK:
-            if key not in self._dispatchers:
-                self._dispatchers[key] = self.stage.program.dispatcher(self.stage.kind, count, self._build)
-            return self._dispatchers[key]
+    def dispatcher(self, key: tuple[type, ...], count: int) -> Call:
+        if key not in self.dispatchers:
+            self.dispatchers[key] = self.stage.program.dispatcher(self.stage.kind, count, self._build)
+        return self.dispatchers[key]
 
     def _build(self, leaves: tuple[Any, ...]) -> Any:
         """What to compile for leaves of new types (captured ones included), or another way to call them."""
         own = leaves[: len(self.stage.names)]
         generated = self._generated(own)
-        captured = [capture.fetch() for capture in generated.captured]
+        captured = [capture.place() for capture in generated.captured]
         if len(captured) != len(self.captured) or any(map(_is_not, captured, leaves[len(own) :])):
             return self._differ(own, generated)
         self._note(generated, leaves)
@@ -385,7 +376,7 @@ class Variant:
         arguments.refuse_overlap(leaves, self.names, writes)
         if self.stage.kind == "primal":  # the other kinds write to copies
             arguments.refuse_read_only(leaves, self.names, writes)
-        assumed = {assumption.origin: assumption for assumption in assumptions(generated)}
+        assumed = {assumption.place.key: assumption for assumption in assumptions(generated)}
         if writes <= self.writes and assumed.keys() <= self.assumed.keys():
             return
         self.writes |= writes
@@ -394,6 +385,51 @@ class Variant:
         self.call = self._make_call()
         if not self._fixed:
             self.stage.use(self.call)
+
+
+class Checked:
+    """A way to call that looks outside first: is all as it was, and what are the values to hand in?
+
+    `outside` says so to compiled code; it is None where that can't tell.
+    """
+
+    def __init__(self, variant: Variant, assumed: tuple[Assumption, ...]) -> None:
+        self._variant, self._assumed, self._writes = variant, assumed, variant.writes
+        self._places = tuple(capture.place for capture in variant.captured)
+        self._watchers: list[tuple[Any, ...]] = []
+        self.outside = self._outside() if variant.stage.program.is_numba else None
+
+    def _outside(self) -> Outside | None:
+        same = [found for assumption in self._assumed if (found := assumption.look_up)]
+        handed_in = [found for place in self._places if (found := place.holder)]
+        if len(same) < len(self._assumed) or len(handed_in) < len(self._places):
+            return None
+        return Outside(tuple(chain(*same)), tuple(chain(*handed_in)))
+
+    def __call__(self, *leaves: Any) -> Any:
+        for assumption in self._assumed:
+            if assumption.fails():
+                return self._variant.stage.restart()(*leaves)
+        values = [place() for place in self._places]
+        every = (*leaves, *values)
+        if self._writes:
+            arguments.refuse_overlap(every, self._variant.names, self._writes)
+        key = tuple(map(type, values))
+        dispatcher = self._variant.dispatchers.get(key) or self._add(key, len(every))
+        return dispatcher(*every)
+
+    def _add(self, key: tuple[type, ...], count: int) -> Call:
+        with cpu.LOCK:
+            dispatcher = self._variant.dispatcher(key, count)
+            for direct, kinds, source, outside in self._watchers:
+                dispatcher.tell(direct, kinds, source, outside._replace(kinds=key))  # type: ignore[attr-defined]
+            return dispatcher
+
+    def tell(self, direct: Direct, kinds: tuple[type, ...], source: Any, outside: Outside) -> None:
+        """Have it know what is compiled for arguments of these Python types."""
+        self._watchers.append((direct, kinds, source, outside))
+        for key, dispatcher in self._variant.dispatchers.items():
+            dispatcher.tell(direct, kinds, source, outside._replace(kinds=key))  # type: ignore[attr-defined]
 
 
 def _is_not(x: Any, y: Any) -> bool:

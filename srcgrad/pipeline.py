@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .backends.facts import Facts
@@ -16,6 +16,7 @@ from .backends.kernels import Form
 from .backends.python import emit
 from .errors import OptionError
 from .frontend.function import LIKE_THE_OUTPUT, Interpreted, interpret
+from .frontend.outside import Place
 from .frontend.types import ValueType
 from .ir.check import check
 from .ir.nodes import Function
@@ -35,6 +36,7 @@ from .passes.gather_rows import gather_rows
 from .passes.guard_accesses import guard_accesses
 from .passes.hoist import hoist
 from .passes.hoist_guards import hoist_guards
+from .passes.in_strips import in_strips
 from .passes.induction import induction
 from .passes.interchange import interchange
 from .passes.keep import keep, without_keep
@@ -48,6 +50,7 @@ from .passes.peel import peel
 from .passes.place_numbers import place_numbers
 from .passes.preaccumulate import preaccumulate
 from .passes.prove_bounds import prove_bounds
+from .passes.read_copies import read_copies
 from .passes.registers import registers
 from .passes.resolve_views import resolve_views
 from .passes.reverse import reverse
@@ -68,6 +71,7 @@ PRIMAL: tuple[Pass, ...] = (
     induction,  # counters become expressions of loop indices
     find_independent,  # loops of the user's that may run in any order
     fuse,  # loops over one range that may be one loop are; temporaries shrink to scalars
+    scalar_arrays,  # so do arrays of a few elements
     hoist,  # memory that every iteration would allocate is allocated ahead of the loop
     tidy,
     share_lookups,  # an index that is read from memory is read once
@@ -81,13 +85,16 @@ DERIVATIVE: tuple[Pass, ...] = (
     induction,
     find_independent,
     fuse,
+    scalar_arrays,
     find_active,  # what carries derivatives: all the rest is left alone
     preaccumulate,  # recursive functions of one number hand back their partials
     reverse,  # reads primal values freely, as Old(t)
     simplify,  # before keep: fewer reads, fewer kept values
     keep,  # turns each Old(t) into a valid, recomputed or kept read
     assemble,  # one function for both sweeps, or the forward or the reverse half of a pair
+    scalar_arrays,
     tidy,  # zero-then-add becomes assign; dead values and shadows go
+    read_copies,  # before fuse: a loop may change an array while it reads what was kept of it
     fuse,
     flatten_rows,  # rows that are used element by element are no views
     first_touch,  # what is added to zero is assigned
@@ -149,7 +156,7 @@ class Capture:
     """A hidden trailing argument: a global or closure value that the function reads, fetched at each call."""
 
     name: str
-    fetch: Callable[[], Any]
+    place: Place
     type: ValueType
 
 
@@ -172,7 +179,7 @@ class Generated:
     captured: tuple[Capture, ...] = ()
     globals: dict[str, Any] = field(default_factory=dict)
     writes: tuple[int, ...] = ()
-    assumed: tuple[tuple[Callable[[], Any], Any], ...] = ()
+    assumed: tuple[tuple[Place, Any], ...] = ()
     equal_lengths: bool = False
     whole_slices: bool = False
     facts: Facts = Facts()  # noqa: RUF009 (it is frozen)
@@ -197,14 +204,14 @@ def generate(
     text, facts = emit(program, form)
     return Generated(
         text=text,
-        facts=facts,
+        facts=replace(facts, handed_in=len(start.captured), written=frozenset(start.writes)),
         equal_lengths=start.equal_lengths,
         whole_slices=start.whole_slices,
         entry=program.name,
         arguments=info.extra["arguments"],
         results=info.extra["results"],
         outputs=start.outputs,
-        captured=tuple(Capture(c.name, c.fetch, c.type) for c in start.captured),
+        captured=tuple(Capture(c.name, c.place, c.type) for c in start.captured),
         globals=start.exceptions,
         writes=start.writes,
         assumed=start.assumed,
@@ -219,8 +226,8 @@ def passes_for(kind: str, options: Options) -> tuple[Pass, ...]:
         return _chosen((*steps, *ON_A_GPU))
     if kind != "primal":
         steps = (*steps, *ON_A_CPU)
-    if options.parallel:
-        steps = (*steps, parallelise)  # after prove_bounds: what fails ahead of a loop fails once
+    # after prove_bounds: what fails ahead of a loop fails once
+    steps = (*steps, parallelise if options.parallel else in_strips)
     return _chosen((*steps, *BYTECODE))
 
 

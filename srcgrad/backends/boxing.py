@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numba.core import ir, types
+from llvmlite import ir as llvm
+from numba.core import cgutils, ir, types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
 from numba.core.datamodel import models
@@ -21,9 +22,11 @@ from numba.core.extending import box, lower_cast, register_model
 from numba.core.typed_passes import NopythonTypeInference
 from numba.np import numpy_support
 
-from srcgrad.backends.direct import LowerEntry
+from srcgrad.backends.entries import LowerEntry
 from srcgrad.backends.lowering import FACTS, with_facts
 from srcgrad.frontend.types import ArrayType, ScalarType, StaticType, TupleType
+
+TP_ALLOC = 47  # the number of a type's allocator among the slots of Python's stable interface
 
 
 class Promised(types.Type):
@@ -112,8 +115,32 @@ def _box(structure: Any, leaves: Iterator[tuple[types.Type, Any]], c: Any) -> An
 
 
 def _box_number(dtype: np.dtype, weak: bool, kind: types.Type, value: Any, c: Any) -> Any:
-    number = c.box(kind, value)
-    return number if weak else _call(dtype.type, [number], c)
+    if weak:
+        return c.box(kind, value)
+    if dtype.kind in "iufc":
+        return _new_number(dtype, kind, value, c)
+    return _call(dtype.type, [c.box(kind, value)], c)
+
+
+def _new_number(dtype: np.dtype, kind: types.Type, value: Any, c: Any) -> Any:
+    """A number of NumPy's, as its C interface makes them: room from the type, and the value behind the object's head.
+
+    (To call the type with a Python number takes as long as the gradient of a small array.)
+    """
+    builder, context = c.builder, c.context
+    made_of = c.env_manager.read_const(c.env_manager.add_const(dtype.type))
+    pointer = made_of.type
+    get_slot = c.pyapi._get_function(llvm.FunctionType(pointer, [pointer, llvm.IntType(32)]), "PyType_GetSlot")
+    found = builder.call(get_slot, [made_of, llvm.Constant(llvm.IntType(32), TP_ALLOC)])
+    size = context.get_value_type(types.intp)
+    allocate = builder.bitcast(found, llvm.FunctionType(pointer, [pointer, size]).as_pointer())
+    number = builder.call(allocate, [made_of, llvm.Constant(size, 0)])
+    with builder.if_then(cgutils.is_not_null(builder, number), likely=True):
+        exact = numpy_support.from_dtype(dtype)
+        stored = context.cast(builder, value, kind, exact)
+        room = context.get_data_type(exact).as_pointer()
+        context.pack_value(builder, exact, stored, cgutils.pointer_add(builder, number, object.__basicsize__, room))
+    return number
 
 
 def _box_group(kind: Any, parts: list[Any], c: Any) -> Any:

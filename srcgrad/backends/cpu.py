@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import operator
 import pickle
-import re
 import sys
 from collections.abc import Callable
 from dataclasses import fields
@@ -27,7 +26,9 @@ from numba.core.serialize import dumps
 
 from srcgrad.backends import files
 from srcgrad.backends.boxing import EntryCompiler, Promised, kinds
-from srcgrad.backends.direct import Direct, stub
+from srcgrad.backends.brief import ALWAYS
+from srcgrad.backends.direct import Direct, Outside, stub
+from srcgrad.backends.facts import Facts
 from srcgrad.backends.own_functions import can_be_kept, compile_own, room_for
 from srcgrad.runtime import threads
 
@@ -38,10 +39,10 @@ _compiled: dict[Any, CompileResult] = {}  # by the text and all that goes with i
 
 def compile_entry(generated: Any, arguments: tuple[types.Type, ...], options: Any, cache: bool) -> CompileResult:
     """Machine code for the entry of a generated module, for arguments of these types."""
-    flags, portable = _flags(options, _is_brief(generated, arguments)), _is_portable(generated)
+    flags, portable = _flags(options, generated.facts, arguments), _is_portable(generated)
     objects = {name: _full_name(obj) for name, obj in generated.globals.items()}
     what = generated.text, generated.entry, arguments, generated.results, objects
-    facts = [sorted(getattr(generated.facts, field.name)) for field in fields(generated.facts)]
+    facts = [_in_order(getattr(generated.facts, field.name)) for field in fields(generated.facts)]
     key = files.digest(*what, facts, sorted(flags.items()), _versions())
     held = key, *map(id, (*generated.globals.values(), *kinds(generated.results)))
     if portable and held in _compiled:
@@ -64,15 +65,13 @@ def compile_entry(generated: Any, arguments: tuple[types.Type, ...], options: An
 _keep_alive: list[CPUDispatcher] = []  # Numba forgets a function when its dispatcher goes
 
 
-def _is_brief(generated: Any, arguments: tuple[types.Type, ...]) -> bool:
-    """Numbers only, and no loop: letting another Python thread run would take longer than all the rest."""
+def _in_order(fact: Any) -> Any:
+    return fact if isinstance(fact, int) else sorted(fact)
+
+
+def _flags(options: Any, facts: Facts, arguments: tuple[types.Type, ...]) -> dict[str, Any]:
     has_array = any(isinstance(kind, types.Array) for kind in arguments)
-    return (
-        not has_array and generated.text.count("def ") == 1 and not re.search(r"\b(for|while|from)\b", generated.text)
-    )
-
-
-def _flags(options: Any, is_brief: bool) -> dict[str, Any]:
+    is_brief = facts.brief == ALWAYS or (facts.brief > 0 and not has_array)
     # fmt: off
     return {
         "nopython": True,
@@ -153,16 +152,15 @@ class Dispatcher(_DispatcherBase):
         self.targetctx = cpu_target.target_context
         self.typingctx = cpu_target.typing_context
         self._build, self._options, self._cached = build, options, cache
-        self._watchers: list[tuple[Direct, tuple[type, ...]]] = []
+        self._watchers: list[tuple[Direct, tuple[type, ...], Any, Outside]] = []
         function = stub(count)
         super().__init__(count, function, utils.pysignature(function), False, exact_match_required=True)
 
-    def tell(self, direct: Direct, kinds: tuple[type, ...]) -> None:
+    def tell(self, direct: Direct, kinds: tuple[type, ...], source: Any, outside: Outside) -> None:
         """Have it know what is compiled here, now and later, for arguments of these Python types."""
-        direct.sources[kinds] = self
-        self._watchers.append((direct, kinds))
+        self._watchers.append((direct, kinds, source, outside))
         for result in self.overloads.values():
-            direct.add(self, kinds, result)
+            direct.add(kinds, source, result, outside)
 
     def _compile_for_args(self, *values: Any, **unused: Any) -> Callable[..., Any]:
         """What to call for these arguments (Numba's C code calls this where it knows no overload)."""
@@ -176,8 +174,8 @@ class Dispatcher(_DispatcherBase):
                     return built  # another way to call, found while building
                 result = compile_entry(built, arguments, self._options, self._cached)
                 self.add_overload(result)
-                for direct, kinds in self._watchers:
-                    direct.add(self, kinds, result)
+                for direct, own, source, outside in self._watchers:
+                    direct.add(own, source, result, outside)
             return self.overloads[arguments].entry_point
 
 

@@ -10,22 +10,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import update_wrapper
-from typing import Any
+from typing import Any, NamedTuple
 
-from llvmlite import ir
 from numba import _dispatcher, _dynfunc
-from numba.core import cgutils, types
+from numba.core import types
 from numba.core.compiler import CompileResult
-from numba.core.compiler_machinery import register_pass
-from numba.core.cpu import ClosureBody
 from numba.core.errors import NumbaError
 from numba.core.lowering import Environment
 from numba.core.typeconv.rules import default_type_manager
 from numba.core.typing.typeof import Purpose, typeof
+from numba.np.numpy_support import as_dtype
 
-from srcgrad.backends.lowering import FactLower, LowerWithFacts
+from srcgrad.backends.entries import Held, guard_name
 
 MOST = 24  # arguments: Numba's C code has room for so many types on its stack, and reads `count` of them in any case
+
+
+class Outside(NamedTuple):
+    """What a call reads from outside, as compiled code can look at it: holders are dicts, or cells with name None."""
+
+    same: tuple[Any, ...] = ()  # holder, name, the object that it must be; and so on
+    handed_in: tuple[Any, ...] = ()  # holder, name; and so on
+    kinds: tuple[type, ...] = ()  # the Python types of what is handed in
+
+
+NOTHING = Outside()
 
 
 def stub(count: int) -> Any:
@@ -51,15 +60,19 @@ class Direct(_dispatcher.Dispatcher):
         hands_over = True  # what has no type, such as an empty list, goes to `otherwise` too
         super().__init__(default_type_manager.get_pointer(), count, False, (), (), hands_over, False, True)
 
-    def add(self, source: Any, kinds: tuple[type, ...], result: CompileResult) -> None:
+    def add(self, kinds: tuple[type, ...], source: Any, result: CompileResult, outside: Outside) -> None:
         """What `source` has compiled for arguments of these Python types, if it still stands for them."""
-        arguments = tuple(result.signature.args)
+        arguments, captured = result.signature.args[: self.count], result.signature.args[self.count :]
         if self.sources.get(kinds) is not source or arguments in self._known:
             return
+        dtypes = tuple(as_dtype(kind.dtype) if isinstance(kind, types.Array) else None for kind in captured)
+        held = Held(
+            self._otherwise, self._unexpected, (*kinds, *outside.kinds), outside.same, outside.handed_in, dtypes
+        )
         environment = Environment({})
-        environment.consts.extend((self._otherwise, self._unexpected, *kinds))
+        environment.consts.extend(held)
         name = result.fndesc.qualname
-        pointer = result.library.get_pointer_to_function(_guard_name(result.fndesc))
+        pointer = result.library.get_pointer_to_function(guard_name(result.fndesc))
         module = result.fndesc.lookup_module()
         function = _dynfunc.make_function(module, name, name, pointer, environment, (result.library,))
         self._alive.append(function)
@@ -90,69 +103,3 @@ class Direct(_dispatcher.Dispatcher):
     def _call_tls_target(self, *values: Any, **keywords: Any) -> Any:
         """Called in the place of machine code while Numba compiles for something that is no CPU."""
         return self._otherwise(*values, **keywords)
-
-
-# --------------------------------------------------------------------------------------------------------------
-
-
-def _guard_name(fndesc: Any) -> str:
-    return f"guarded.{fndesc.llvm_cpython_wrapper_name}"
-
-
-class EntryLower(FactLower):
-    """Lowering of an entry: beside the function and its wrapper there is a guard."""
-
-    def create_cpython_wrapper(self, release_gil: bool = False) -> None:
-        super().create_cpython_wrapper(release_gil=release_gil)
-        module = self.context.create_module("guard")
-        _build_guard(self.context, module, self.fndesc)
-        self.library.add_ir_module(module)
-
-
-def _build_guard(context: Any, module: Any, fndesc: Any) -> None:
-    """PyObject *guard(closure, args, keywords): as the wrapper, or otherwise."""
-    pointer = context.get_argument_type(types.pyobject)
-    kind = ir.FunctionType(pointer, [pointer] * 3)
-    wrapper = ir.Function(module, kind, fndesc.llvm_cpython_wrapper_name)
-    guard = ir.Function(module, kind, _guard_name(fndesc))
-    closure, args, keywords = guard.args
-    builder = ir.IRBuilder(guard.append_basic_block("entry"))
-    api = context.get_python_api(builder)
-    otherwise = guard.append_basic_block("otherwise")
-
-    body = cgutils.pointer_add(builder, closure, _dynfunc._impl_info["offsetof_closure_body"])
-    environment = ClosureBody(context, builder, ref=body, cast_ref=True).env
-    held = context.get_env_body(builder, environment).consts
-
-    def go_on_if(condition: Any) -> None:
-        then = guard.append_basic_block("then")
-        builder.cbranch(condition, then, otherwise)
-        builder.position_at_end(then)
-
-    count = len(fndesc.argtypes)
-    go_on_if(cgutils.is_null(builder, keywords))
-    go_on_if(builder.icmp_signed("==", api.tuple_size(args), context.get_constant(types.intp, count)))
-    for i in range(count):
-        given = api.get_type(api.tuple_getitem(args, i))
-        go_on_if(builder.icmp_unsigned("==", given, api.list_getitem(held, 2 + i)))
-    result = builder.call(wrapper, [closure, args, keywords])
-    with builder.if_then(cgutils.is_not_null(builder, result), likely=True):
-        builder.ret(result)
-    matches = api._get_function(ir.FunctionType(ir.IntType(32), [pointer]), "PyErr_ExceptionMatches")
-    is_unexpected = builder.call(matches, [api.list_getitem(held, 1)])
-    with builder.if_then(cgutils.is_null(builder, is_unexpected)):
-        builder.ret(result)
-    api.err_clear()
-    builder.branch(otherwise)
-
-    builder.position_at_end(otherwise)
-    builder.ret(api.call(api.list_getitem(held, 0), args, keywords))
-
-
-@register_pass(mutates_CFG=True, analysis_only=False)
-class LowerEntry(LowerWithFacts):
-    _name = "srcgrad_lowering_of_an_entry"
-
-    @property
-    def lowering_class(self) -> type:
-        return EntryLower

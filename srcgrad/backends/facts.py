@@ -25,6 +25,9 @@ class Facts:
     `hidden`: this line begins a loop around others, with this index, which LLVM had better not see through.
     `pieces`: functions that are parts of the entry: what it knows of its arrays holds for theirs of the same names.
     `kernels`: the types of the arguments of each kernel, as Numba spells them.
+    `brief`: up to this length of the axes of all arguments, a call takes microseconds.
+    `handed_in`: so many arguments, the last ones, are read from outside and not the caller's.
+    `written`: the function that the entry comes from writes to these arguments: no other may share their memory.
     """
 
     inside: frozenset[tuple[int, str]] = frozenset()
@@ -34,6 +37,9 @@ class Facts:
     hidden: frozenset[tuple[int, str]] = frozenset()
     pieces: frozenset[str] = frozenset()
     kernels: tuple[tuple[str, str], ...] = ()
+    brief: int = 0
+    handed_in: int = 0
+    written: frozenset[int] = frozenset()
 
 
 OUTSIDE = ""  # the memory of arguments

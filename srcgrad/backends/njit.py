@@ -159,7 +159,7 @@ def _compile(kind: GradType, signature: Any, args: tuple[types.Type, ...]) -> En
     own = tuple(_value_type(place[name][1], name, (place[name][0],), leaves) for name in program.parameters)
     cotangents = StaticType(None) if v is None else _value_type(place[v][1], v, (place[v][0],), cotangent_leaves)
     generated = program.generate(kind.kind, own, None if cotangents == StaticType(None) else cotangents)
-    captured = tuple((capture.fetch, typeof(capture.fetch())) for capture in generated.captured)
+    captured = tuple((capture.place, typeof(capture.place())) for capture in generated.captured)
     kinds = (*leaves.kinds, *cotangent_leaves.kinds, *(kind for _, kind in captured))
     result = cpu.compile_entry(generated, kinds, program.options, program.cache)
     return Entry(result, (*leaves.paths, *cotangent_leaves.paths), captured, assumptions(generated))

@@ -50,6 +50,7 @@ from ..ir.walk import statements
 from ..rules.device import ARRAY_NAMES, HOST_NAMES, LIBRARY
 from ..rules.device import NAMES as DEVICE_NAMES
 from ..rules.device import spelling as spelling_on_device
+from .brief import longest_brief
 from .expressions import call_of, named, operand, parsed, scalar_type, speaking, target_of, vectorises
 from .facts import Facts, facts_about
 from .kernels import Definition, Form, Lines, with_kernels
@@ -77,7 +78,9 @@ def emit(function: Function, form: Form | None = None) -> tuple[str, Facts]:
     text = "\n".join([*lines, "", "", text])
     pieces = frozenset(part.name for part in parts[len(callees) : -1] if isinstance(part, Function))
     signatures = tuple((kernel.name, kernel.signature) for kernel in kernels)
-    return text, replace(facts_about(definitions, text, function), pieces=pieces, kernels=signatures)
+    return text, replace(
+        facts_about(definitions, text, function), pieces=pieces, kernels=signatures, brief=longest_brief(function)
+    )
 
 
 def _definition(function: Function) -> ast.FunctionDef:

@@ -14,6 +14,7 @@ from ..rules import compositions
 from . import calls, records
 from .numpy import complex_numbers, indexing
 from .numpy.table import METHODS, TABLE
+from .outside import InObject
 from .source import unwrap
 from .values import (
     NONE,
@@ -47,8 +48,7 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
             "cmath",
             "scipy",
         ):
-            module = owner.value
-            return interpreter.outside(name, (id(module), name), lambda: getattr(module, name))
+            return interpreter.outside(name, InObject(owner.value, name))
         return constant(value)
     if isinstance(owner, TupleValue):
         if hasattr(owner.kind, "_fields") and name in owner.kind._fields:
@@ -107,4 +107,4 @@ def of_object(interpreter: Interpreter, owner: Static, name: str) -> Any:
             return Static(value)
     elif callable(found) and name not in vars(target) and inspect.isfunction(unwrap(found)):
         return Bound(unwrap(found), (owner,))
-    return interpreter.outside(name, (id(target), name), lambda: getattr(target, name))
+    return interpreter.outside(name, InObject(target, name))

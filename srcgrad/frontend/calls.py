@@ -38,6 +38,7 @@ from .numpy import (  # noqa: F401 (register)
     special,
 )
 from .numpy.table import METHODS, TABLE, nearest
+from .outside import Fixed
 from .source import read, unwrap
 from .user import call_rule
 from .values import (
@@ -240,7 +241,7 @@ def handed_in(interpreter: Interpreter, name: str, key: Any, made: Any) -> Any:
         return TupleValue(tuple(handed_in(interpreter, name, (key, k), item) for k, item in enumerate(made)))
     if isinstance(made, np.ndarray) and made.dtype in SUPPORTED and name.startswith("np."):
         if key not in interpreter.captured:
-            interpreter.hand_in("made", key, lambda: made, made)
+            interpreter.hand_in("made", Fixed(key, made))
         return whole(interpreter.build.materialize(interpreter.captured[key][1], copy=True))
     return constant(made)
 
@@ -402,10 +403,7 @@ def call_closure(interpreter: Interpreter, closure: Closure, args: list[Any], kw
 
 def given_values(interpreter: Interpreter, holder: Any, given: dict[str, Any]) -> dict[str, Any]:
     """The arguments that a partial or a bound method has already: handed in, as globals are."""
-    return {
-        name: interpreter.outside(str(name), (id(holder), name), lambda value=value: value)  # type: ignore[misc]
-        for name, value in given.items()
-    }
+    return {name: interpreter.outside(str(name), Fixed((id(holder), name), value)) for name, value in given.items()}
 
 
 def drawn(interpreter: Interpreter, source: RandomSource, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -77,10 +77,10 @@ def _seen_by(interpreter: Interpreter) -> dict[Instance, Summary | None]:
 def _call(interpreter: Interpreter, instance: Instance, summary: Summary, leaves: list[Any]) -> Any:
     build = interpreter.build
     args = list(leaves)
-    for key, name, fetch in summary.captured:
-        if key not in interpreter.captured:
-            interpreter.hand_in(name, key, fetch, fetch())
-        param = interpreter.captured[key][0].param
+    for name, place in summary.captured:
+        if place.key not in interpreter.captured:
+            interpreter.hand_in(name, place)
+        param = interpreter.captured[place.key][0].param
         args.append(param)
     writes = _written_arguments(interpreter, instance, summary, args)
     for array in [a for a in args if isinstance(a, Array)]:

@@ -39,6 +39,7 @@ from .outputs import (
     structure,
     type_leaves,
 )
+from .outside import Place
 from .recursion import Callees, Chosen, InPlace, NotYetKnown, OwnFunction, refuse
 from .types import ArrayType, DictKind, RecordKind, ScalarType, StaticType, TupleType, ValueType
 from .values import NONE, UNDEFINED, ArrayValue, Items, Scalar, Static, TupleValue, constant, new_list, whole
@@ -73,7 +74,7 @@ class Outside:
     """A captured value: a hidden trailing argument."""
 
     name: str
-    fetch: Callable[[], Any]
+    place: Place
     type: ValueType
 
 
@@ -84,7 +85,7 @@ class Interpreted:
     captured: tuple[Outside, ...]
     exceptions: dict[str, Any]
     writes: tuple[int, ...]
-    assumed: tuple[tuple[Callable[[], Any], Any], ...]
+    assumed: tuple[tuple[Place, Any], ...]
     equal_lengths: bool  # see `pipeline.Generated`
     whole_slices: bool
 
@@ -206,7 +207,7 @@ class _Job:
         program = Function(name, tuple(params), (*entry, *build.prologue, *build.block), results, info)
         positions = tuple(k for k, p in enumerate(self.own) if p.name in written)
         return Interpreted(
-            program, structure(outputs), tuple(Outside(c.name, c.fetch, self.type_of_param(c)) for c in captured),
+            program, structure(outputs), tuple(Outside(c.name, c.place, self.type_of_param(c)) for c in captured),
             dict(self.interpreter.exceptions), positions, tuple(self.interpreter.assumed.values()),
             build.equal_lengths, bool(build.whole),
         )  # fmt: skip
@@ -241,7 +242,7 @@ class _Job:
         return [leaf for t in self.types for leaf in type_leaves(t)]
 
     def type_of_param(self, captured: Any) -> ValueType:
-        return type_of(captured.name, captured.fetch())
+        return type_of(captured.name, captured.place())
 
     def draws(self) -> bool:
         """Are random numbers drawn, here or in a function of its own?"""

@@ -17,6 +17,7 @@ from ..passes.info import Info
 from .arguments import parameter
 from .arithmetic import cast
 from .builder import RESERVED, WrittenAfterAll
+from .outside import Place
 from .recursion import Instance, NotYetKnown, Summary
 from .types import ArrayType
 from .values import NONE, UNDEFINED, ArrayValue, Scalar, Static, TupleValue, whole
@@ -65,9 +66,9 @@ def _interpret(outer: Interpreter, instance: Instance) -> None:
     try:
         value = instance.start(interpreter, values)
         build.span = None
-        captured = list(interpreter.captured.items())
-        params += [c.param for _, (c, _) in captured]
-        _End(interpreter, instance, params, depth).finish(value, [(key, c.name, c.fetch) for key, (c, _) in captured])
+        captured = [c for c, _ in interpreter.captured.values()]
+        params += [c.param for c in captured]
+        _End(interpreter, instance, params, depth).finish(value, [(c.name, c.place) for c in captured])
     except NotYetKnown:
         pass
     except SrcgradError as problem:
@@ -83,7 +84,7 @@ class _End:
         self.leaves: list[Any] = []
         self.twins: set[tuple[int, int]] = set()
 
-    def finish(self, value: Any, captured: list[Any]) -> None:
+    def finish(self, value: Any, captured: list[tuple[str, Place]]) -> None:
         instance, build = self.instance, self.build
         before = instance.summary
         result = self.results(NONE if value is UNDEFINED else value, before.result if before else None, "out")
@@ -92,7 +93,7 @@ class _End:
                 build.span = build.stale[param.name]
                 build.refuse_stale(param.name)
         known = before.captured if before else ()
-        order = tuple(known) + tuple(c for c in captured if c[0] not in {k[0] for k in known})
+        order = known + tuple(c for c in captured if c[1].key not in {found.key for _, found in known})
         params = self.in_order(order, captured)
         writes = frozenset(k for k, p in enumerate(params) if isinstance(p, Array) and p.name in self.written_roots())
         if before is not None:
@@ -107,13 +108,13 @@ class _End:
             (*self.leaves, *lengths), Info(build.names, boundscheck=self.interpreter.callees.boundscheck),
         )  # fmt: skip
 
-    def in_order(self, order: tuple[Any, ...], captured: list[Any]) -> list[Any]:
+    def in_order(self, order: tuple[tuple[str, Place], ...], captured: list[tuple[str, Place]]) -> list[Any]:
         """Parameters, and then what is read from outside in the order that callers know."""
         own = self.params[: len(self.params) - len(captured)]
-        for key, name, fetch in order:
-            if key not in self.interpreter.captured:
-                self.interpreter.hand_in(name, key, fetch, fetch())
-        return [*own, *(self.interpreter.captured[key][0].param for key, _, _ in order)]
+        for name, found in order:
+            if found.key not in self.interpreter.captured:
+                self.interpreter.hand_in(name, found)
+        return [*own, *(self.interpreter.captured[found.key][0].param for _, found in order)]
 
     def written_roots(self) -> set[str]:
         build = self.build

@@ -39,6 +39,7 @@ from . import (
     recursion,
 )
 from .builder import Builder
+from .outside import InCell, InGroup, InScope, Place
 from .source import Source, read
 from .types import DictKind
 from .values import (
@@ -79,7 +80,7 @@ class Captured:
     """A global or closure value that is handed in as a hidden argument at every call."""
 
     name: str
-    fetch: Callable[[], Any]
+    place: Place
     param: Var | Array
 
 
@@ -91,7 +92,7 @@ class Interpreter:
         self.build = Builder()
         self.frames: list[Frame] = []
         self.captured: dict[Any, tuple[Captured, Any]] = {}
-        self.assumed: dict[Any, tuple[Callable[[], Any], Any]] = {}
+        self.assumed: dict[Any, tuple[Place, Any]] = {}
         self.exceptions: dict[str, type[BaseException]] = {}
         self.stale_before: list[set[str]] = []  # what was stale ahead of each loop around
         self.early_reads: list[str] = []  # of items that a list only has if a loop makes it longer
@@ -271,41 +272,42 @@ class Interpreter:
         code, cells = function.__code__, function.__closure__ or ()
         if name in code.co_freevars:
             cell = cells[code.co_freevars.index(name)]
-            return self.outside(name, (id(cell), name), lambda: cell.cell_contents)
+            return self.outside(name, InCell(cell))
         scope = function.__globals__
         if frame.is_composition and name in scope:
             return constant(scope[name])
         if name in scope:
-            return self.outside(name, (id(scope), name), lambda: scope[name])
+            return self.outside(name, InScope(scope, name))
         if hasattr(builtins, name):
             return Static(getattr(builtins, name))
         return self.build.refuse(f"name {name!r} is not defined", error=NameArgumentError)
 
-    def outside(self, name: str, key: Any, fetch: Callable[[], Any]) -> Any:
+    def outside(self, name: str, place: Place) -> Any:
         """A value from outside: arrays and floats are handed in at every call, the rest are checked constants."""
+        key = place.key
         if key in self.captured:
             return self.captured[key][1]
         try:
-            current = fetch()
+            current = place()
         except ValueError:
             return self.build.refuse(f"{name} is not bound yet")
         if isinstance(current, np.ndarray) or isinstance(current, (float, complex, np.inexact)):
-            return self.hand_in(name, key, fetch, current)
+            return self.hand_in(name, place)
         if not inspect.ismodule(current):
-            self.assumed[key] = (fetch, current)
+            self.assumed[key] = (place, current)
         if isinstance(current, (tuple, list, dict)) and _holds_arrays(current):
             keys = list(current) if isinstance(current, dict) else range(len(current))
-            items = [self.outside(name, (key, k), lambda k=k: fetch()[k]) for k in keys]  # type: ignore[misc]
+            items = [self.outside(name, InGroup(place, k)) for k in keys]
             return TupleValue(tuple(items), DictKind(tuple(keys)) if isinstance(current, dict) else type(current))
         return constant(current)
 
-    def hand_in(self, name: str, key: Any, fetch: Callable[[], Any], current: Any) -> Any:
+    def hand_in(self, name: str, place: Place) -> Any:
         from .arguments import parameter, type_of
 
-        kind = type_of(name, current)
+        kind = type_of(name, place())
         param = parameter(self.build, name, kind)
         value: Any = whole(param) if isinstance(param, Array) else Scalar(param, getattr(kind, "weak", False))
-        self.captured[key] = (Captured(name, fetch, param), value)
+        self.captured[place.key] = (Captured(name, place, param), value)
         return value
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError
 from . import binding, calls, expressions, identities, lists, operators
+from .outside import InObject
 from .types import DictKind, RecordKind
 from .values import NONE, Bound, Static, TupleValue, constant, new_dict
 
@@ -143,7 +144,7 @@ def attribute(interpreter: Interpreter, owner: TupleValue, name: str) -> Any:
         return Bound(plain, (owner,))
     if found is None:
         interpreter.build.refuse(f"{cls.__name__} has no attribute {name!r}", error=ArgumentError)
-    return interpreter.outside(name, (id(cls), name), lambda: getattr(cls, name))
+    return interpreter.outside(name, InObject(cls, name))
 
 
 def is_made_here(cls: Any) -> bool:

@@ -18,6 +18,7 @@ from ..errors import SrcgradError, UnsupportedError
 from ..ir.expressions import Span
 from ..ir.nodes import Function, Stmt
 from ..ir.walk import statements
+from .outside import Place
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -74,7 +75,7 @@ class Summary:
 
     result: Any
     writes: frozenset[int] = frozenset()  # leaf parameters, captured ones included
-    captured: tuple[Any, ...] = ()  # keys of what is read from outside
+    captured: tuple[tuple[str, Place], ...] = ()  # what is read from outside
     twins: frozenset[tuple[int, int]] = frozenset()  # (result leaf, parameter) that Python may hold as one memory
 
 

@@ -35,7 +35,7 @@ from .lengths import Lengths
 
 
 def resolve_views(function: Function) -> Function:
-    views, lengths = _stable_views(function), Lengths(function)
+    views, lengths = stable_views(function), Lengths(function)
 
     def resolved(stmt: Stmt) -> tuple[Stmt, ...]:
         stmt = map_expressions(stmt, lambda expr: rewrite(expr, lambda e: _length(_of_base(e, views, lengths), views)))
@@ -72,7 +72,7 @@ def _without_unneeded(function: Function) -> Function:
     return function if body == function.body else _without_unneeded(replace(function, body=body))
 
 
-def _stable_views(function: Function) -> dict[str, View]:
+def stable_views(function: Function) -> dict[str, View]:
     """Views that mean the same wherever they are known."""
     made: dict[str, list[View]] = {}
     sets: Counter[Var] = Counter(p for p in function.params if isinstance(p, Var))
@@ -112,11 +112,11 @@ def _root_names(view: View, made: dict[str, list[View]]) -> set[str]:
 def _of_base(expr: Expr, views: dict[str, View], lengths: Lengths) -> Expr:
     while isinstance(expr, Load) and expr.array.name in views and not expr.checked:
         view = views[expr.array.name]
-        expr = replace(expr, array=view.base, index=_index_in_base(view, expr.index, lengths))
+        expr = replace(expr, array=view.base, index=index_in_base(view, expr.index, lengths))
     return expr
 
 
-def _index_in_base(view: View, index: tuple[Expr, ...], lengths: Lengths) -> tuple[Expr, ...]:
+def index_in_base(view: View, index: tuple[Expr, ...], lengths: Lengths) -> tuple[Expr, ...]:
     match view.how:
         case Subscript(items=items):
             given = iter(index)
@@ -170,4 +170,4 @@ def _needed(function: Function) -> set[str]:
     return out
 
 
-__all__ = ["resolve_views"]
+__all__ = ["index_in_base", "resolve_views", "stable_views"]

@@ -1,22 +1,45 @@
-"""Arrays of one element that nobody sees as a whole are numbers.
+"""Arrays of a few elements that nobody sees as a whole are numbers.
 
-m = empty((1,))
-m[0] = s / n             →      m_0 = s / n
-y[i] = x[i] - m[0]              y[i] = x[i] - m_0
+t = empty((3,))
+t[0], t[1], t[2] = c, -s, 0.0      →      t_0, t_1, t_2 = c, -s, 0.0
+for i in range(3):
+    y[i] = t[i] * x                       y[0] = t_0 * x;  y[1] = t_1 * x;  y[2] = t_2 * x
+
+Loops over these elements are written out.  An array stays if one of its indices is not known, or if it is handed on.
 """
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import chain
+from math import prod
 
 import numpy as np
 
 from ..ir import affine
-from ..ir.expressions import Array, Const, Expr, Load, Var
-from ..ir.nodes import AddTo, Alloc, Assign, Block, Comment, For, Function, Stmt, Store, leaves
+from ..ir.expressions import INT64, Array, Call, Const, Dim, Expr, Load, Var
+from ..ir.nodes import (
+    AddTo,
+    Alloc,
+    Assign,
+    Block,
+    Comment,
+    For,
+    Function,
+    If,
+    Rule,
+    Spread,
+    Stmt,
+    Store,
+    View,
+    leaves,
+)
 from ..ir.walk import (
     arrays_read,
+    blocks,
     expressions,
     loads,
     map_expressions,
@@ -24,69 +47,270 @@ from ..ir.walk import (
     rewrite_block,
     statements,
     substitute,
+    variables,
+    with_blocks,
     written,
 )
+from .lengths import Lengths
+from .resolve_views import index_in_base, stable_views
+
+FEW = 9  # elements, and iterations of a loop that is written out
+LONG = 48  # statements that a loop is written out to
+SIMPLE = (Assign, Store, AddTo, If, For, Spread, Comment)
+ARITHMETIC: dict[str, Callable[..., int]] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul,
+    "floordiv": operator.floordiv, "mod": operator.mod, "neg": operator.neg,
+}  # fmt: skip
+
+Place = tuple[str, tuple[int, ...]]  # an element: of which array, and where
 
 
 def scalar_arrays(function: Function) -> Function:
-    numbers = {name: Var(function.info.names.fresh(f"{name}_0"), dtype) for name, dtype in _single(function).items()}
-    if not numbers:
-        return function
-
-    def read(expr: Expr) -> Expr:
-        return numbers[expr.array.name] if isinstance(expr, Load) and expr.array.name in numbers else expr
-
-    def change(stmt: Stmt) -> tuple[Stmt, ...]:
-        match stmt:
-            case Alloc(array=array, fill=fill) if array.name in numbers:
-                start = Const(0, array.dtype) if fill is None else fill
-                return (Assign(numbers[array.name], start, span=stmt.span),)
-            case AddTo(target=Load(array=array), value=value) if array.name in numbers:
-                return (AddTo(numbers[array.name], rewrite(value, read), stmt.reorder, span=stmt.span),)
-            case Store(array=array, value=value) if array.name in numbers:
-                return (Assign(numbers[array.name], rewrite(value, read), span=stmt.span),)
-        stmt = map_expressions(stmt, lambda expr: rewrite(expr, read))
-        return _once(stmt) if isinstance(stmt, For) else (stmt,)
-
-    return replace(function, body=rewrite_block(function.body, change))
+    small = _small(function)
+    while small:
+        opened = _Opening(function, small).body()
+        numbers = _Numbers(replace(function, body=opened), small)
+        if not numbers.hidden:
+            body = _rewritten(opened, numbers.rewritten)
+            return replace(function, body=_without_idle(body, set(numbers.variables.values())))
+        small = {name: dims for name, dims in small.items() if name not in numbers.hidden}
+    return function
 
 
-def _once(loop: For) -> Block:
-    """A loop that runs once is its body."""
-    if affine.difference(loop.stop, loop.start) != 1 or not affine.same(loop.step, affine.ONE):
-        return (loop,)
-    first = {loop.index: loop.start}
-    at_first = lambda stmt: (map_expressions(stmt, lambda expr: substitute(expr, first)),)
-    return rewrite_block(loop.body, at_first)
-
-
-def _single(function: Function) -> dict[str, np.dtype]:
-    """Arrays of one element that are made once, and touched by their element alone."""
-    made = Counter(s.array.name for s in statements(function.body) if isinstance(s, Alloc))
-    found: dict[str, np.dtype] = {
-        s.array.name: s.array.dtype
-        for s in statements(function.body)
-        if isinstance(s, Alloc) and made[s.array.name] == 1 and s.dims and all(_is_one(dim) for dim in s.dims)
-    }
-    for leaf in leaves(function.results):
-        if isinstance(leaf, Array):
-            found.pop(leaf.name, None)
+def _small(function: Function) -> dict[str, tuple[int, ...]]:
+    """Arrays of a few elements that are made in one place, with their lengths."""
+    found: dict[str, tuple[int, ...]] = {}
+    made: Counter[str] = Counter()
     for stmt in statements(function.body):
-        elements = {load.array.name for expr in expressions(stmt) for load in loads(expr)}
-        if isinstance(stmt, (Store, Alloc)):
-            elements.add(stmt.array.name)
-        if isinstance(stmt, AddTo) and isinstance(stmt.target, Load):
-            elements.add(stmt.target.array.name)
+        if isinstance(stmt, Alloc):
+            made[stmt.array.name] += 1
+            lengths = tuple(dim.value for dim in stmt.dims if isinstance(dim, Const))
+            if len(lengths) == len(stmt.dims) > 0 and 0 < prod(lengths) <= FEW:
+                found[stmt.array.name] = lengths
+    return {name: lengths for name, lengths in found.items() if made[name] == 1}
+
+
+# ------------------------------------------------------------------------------------------------------------ loops
+
+
+class _Opening:
+    """Loops over elements of small arrays, written out."""
+
+    def __init__(self, function: Function, small: dict[str, tuple[int, ...]]) -> None:
+        self.function, self.names = function, function.info.names
+        self.handles = set(small)
+        for stmt in statements(function.body):  # views come after what they are of
+            if isinstance(stmt, View) and stmt.base.name in self.handles:
+                self.handles.add(stmt.array.name)
+        self.mentions = Counter(var for stmt in _with_adjoints(function.body) for var in _mentioned(stmt))
+
+    def body(self) -> Block:
+        return self.within(self.function.body)
+
+    def within(self, block: Block) -> Block:
+        return _rewritten(block, lambda stmt: self.opened(stmt) if isinstance(stmt, For) else (stmt,))
+
+    def opened(self, loop: For) -> Block:
+        trips, inside = _trips(loop), statements(loop.body)
+        if trips is None or len(trips) * len(inside) > LONG or not all(isinstance(stmt, SIMPLE) for stmt in inside):
+            return (loop,)
+        if len(trips) != 1 and not any(loop.index in _variables(index) for index in self.indices(inside)):
+            return (loop,)
+        private = self.private(loop)
+        out: list[Stmt] = []
+        for trip in trips:
+            values: dict[Var, Expr] = {loop.index: Const(trip, INT64)}
+            values |= {var: Var(self.names.fresh(var.name), var.dtype) for var in private}
+            out += self.within(rewrite_block(loop.body, lambda stmt, values=values: (_with_values(stmt, values),)))  # type: ignore[misc]
+        return tuple(out) if len(statements(tuple(out))) <= LONG else (loop,)
+
+    def indices(self, inside: list[Stmt]) -> Iterator[tuple[Expr, ...]]:
+        """Of elements of small arrays."""
+        yield from (load.index for stmt in inside for load in _elements(stmt) if load.array.name in self.handles)
+
+    def private(self, loop: For) -> set[Var]:
+        """Variables that every iteration sets before it reads them, and that nobody else knows."""
+        here = Counter(var for stmt in statements(loop.body) for var in _mentioned(stmt))
+        before: set[Var] = set()
+        out: set[Var] = set()
+        for stmt in loop.body:
+            if isinstance(stmt, Assign) and stmt.var not in before | _variables((stmt.value,)):
+                if here[stmt.var] == self.mentions[stmt.var]:
+                    out.add(stmt.var)
+            before.update(var for inner in statements((stmt,)) for var in _mentioned(inner))
+        return out
+
+
+def _trips(loop: For) -> range | None:
+    match loop.start, loop.stop, loop.step:
+        case Const(value=start), Const(value=stop), Const(value=step):
+            trips = range(start, stop, step)
+            return trips if len(trips) <= FEW else None
+    return None
+
+
+def _with_values(stmt: Stmt, values: dict[Var, Expr]) -> Stmt:
+    if isinstance(stmt, Assign) and isinstance(own := values.get(stmt.var), Var):
+        stmt = replace(stmt, var=own)
+    return map_expressions(stmt, lambda expr: substitute(expr, values))
+
+
+def _mentioned(stmt: Stmt) -> list[Var]:
+    target = written(stmt)
+    own = [v for v in (target if isinstance(target, tuple) else (target,)) if isinstance(v, Var)]
+    return own + list(_variables(expressions(stmt)))
+
+
+def _variables(exprs: tuple[Expr, ...]) -> set[Var]:
+    return {var for expr in exprs for var in variables(expr)}
+
+
+# --------------------------------------------------------------------------------------------------------- elements
+
+
+class _Numbers:
+    """The elements of small arrays, each with the variable that it becomes."""
+
+    def __init__(self, function: Function, small: dict[str, tuple[int, ...]]) -> None:
+        self.small, self.names, self.lengths = small, function.info.names, Lengths(function)
+        self.views = stable_views(function)
+        self.variables: dict[Place, Var] = {}
+        made = [stmt.array for stmt in statements(function.body) if isinstance(stmt, Alloc)]
+        self.arrays = {array.name: array for array in made if array.name in small}
+        returned = {leaf.name for leaf in leaves(function.results) if isinstance(leaf, Array)}
+        self.hidden = {self.root(name) for name in returned} & small.keys()  # the others see them as a whole
+        for stmt in _with_adjoints(function.body):
+            if not isinstance(stmt, (Comment, Alloc)):
+                self.look_at(stmt)
+
+    def look_at(self, stmt: Stmt) -> None:
+        elements = _elements(stmt)
+        for load in elements:
+            root = self.root(load.array.name)
+            if root in self.small and self.place(load) is None:
+                self.hidden.add(root)
+        if isinstance(stmt, View) and stmt.array.name in self.views:
+            return
         target = written(stmt)
-        touched = {a.name for a in arrays_read(stmt)}
-        touched |= {a.name for a in (target if isinstance(target, tuple) else (target,)) if isinstance(a, Array)}
-        for name in touched - elements if not isinstance(stmt, Comment) else ():
-            found.pop(name, None)
+        touched = {*arrays_read(stmt), *(target if isinstance(target, tuple) else (target,))}
+        touched |= set(stmt.outputs) if isinstance(stmt, Rule) else set()
+        whole = {array.name for array in touched if isinstance(array, Array)} - {load.array.name for load in elements}
+        self.hidden |= {self.root(name) for name in whole} & self.small.keys()
+
+    def root(self, name: str) -> str:
+        while name in self.views:
+            name = self.views[name].base.name
+        return name
+
+    def place(self, load: Load) -> Place | None:
+        """Which element of which small array; None where that is not known, or where there is no such element."""
+        name, at = load.array.name, _constants(load.index)
+        while at is not None and name in self.views:
+            view = self.views[name]
+            lengths = _constants(self.lengths.of(view.array))
+            if lengths is None or not _is_inside(at, lengths):
+                return None
+            name, at = view.base.name, _constants(index_in_base(view, tuple(map(affine.integer, at)), self.lengths))
+        return (name, at) if at is not None and name in self.small and _is_inside(at, self.small[name]) else None
+
+    def variable(self, load: Load) -> Var | None:
+        place = self.place(load)
+        if place is None:
+            return None
+        if place not in self.variables:
+            name = "_".join((place[0], *map(str, place[1])))
+            self.variables[place] = Var(self.names.fresh(name), load.array.dtype)
+        return self.variables[place]
+
+    def variables_of(self, array: Array) -> list[Var]:
+        elements = (Load(array, tuple(map(affine.integer, at))) for at in np.ndindex(*self.small[array.name]))
+        return [var for element in elements if (var := self.variable(element))]
+
+    def all_of(self, given: Expr) -> list[Expr]:
+        """An input of a rule: one element stands for the whole array."""
+        root = self.root(given.array.name) if isinstance(given, Load) else ""
+        return list(self.variables_of(self.arrays[root])) if root in self.arrays else [given]
+
+    def instead(self, expr: Expr) -> Expr:
+        if isinstance(expr, Load):
+            return self.variable(expr) or expr
+        if isinstance(expr, Dim) and self.root(expr.array) in self.small and expr.array in self.small:
+            return affine.integer(self.small[expr.array][expr.axis])
+        return expr
+
+    def rewritten(self, stmt: Stmt) -> Block:
+        if isinstance(stmt, Alloc) and stmt.array.name in self.small:
+            fill = Const(0, stmt.array.dtype) if stmt.fill is None else rewrite(stmt.fill, self.instead)
+            return tuple(Assign(target, fill, span=stmt.span) for target in self.variables_of(stmt.array))
+        if isinstance(stmt, View) and self.root(stmt.array.name) in self.small:
+            return ()
+        if isinstance(stmt, Rule):
+            stmt = replace(stmt, inputs=tuple(chain(*map(self.all_of, stmt.inputs))))
+        stmt = map_expressions(stmt, lambda expr: rewrite(expr, self.instead))
+        if isinstance(stmt, Store):
+            target = self.variable(Load(stmt.array, stmt.index))
+            return (stmt,) if target is None else (Assign(target, stmt.value, span=stmt.span),)
+        return (stmt,)
+
+
+def _with_adjoints(block: Block) -> Iterator[Stmt]:
+    """Every statement, those of given adjoints too."""
+    for stmt in statements(block):
+        yield stmt
+        if isinstance(stmt, Rule):
+            yield from _with_adjoints(stmt.adjoint)
+
+
+def _rewritten(block: Block, change: Callable[[Stmt], Block]) -> Block:
+    def with_adjoint(stmt: Stmt) -> Block:
+        return change(replace(stmt, adjoint=_rewritten(stmt.adjoint, change)) if isinstance(stmt, Rule) else stmt)
+
+    return rewrite_block(block, with_adjoint)
+
+
+def _without_idle(block: Block, own: set[Var]) -> Block:
+    """Without what elements are before they are first set, where nobody asks."""
+    seen = [{var for inner in _with_adjoints((stmt,)) for var in _mentioned(inner)} & own for stmt in block]
+    out: list[Stmt] = []
+    for k, stmt in enumerate(block):
+        if isinstance(stmt, Assign) and stmt.var in own:
+            later = next((j for j in range(k + 1, len(block)) if stmt.var in seen[j]), None)
+            after = None if later is None else block[later]
+            if isinstance(after, Assign) and after.var == stmt.var and stmt.var not in variables(after.value):
+                continue
+        inner = tuple(_without_idle(part, own) for part in blocks(stmt))
+        out.append(with_blocks(stmt, inner) if inner else stmt)
+    return tuple(out)
+
+
+def _elements(stmt: Stmt) -> list[Load]:
+    """The elements that a statement reads and writes."""
+    found = [load for expr in expressions(stmt) for load in loads(expr)]
+    match stmt:
+        case Store(array=array, index=index):
+            found.append(Load(array, index))
+        case AddTo(target=Load() as target):
+            found.append(target)
     return found
 
 
-def _is_one(dim: Expr) -> bool:
-    return isinstance(dim, Const) and dim.value == 1
+def _constants(exprs: tuple[Expr, ...]) -> tuple[int, ...] | None:
+    values = tuple(map(_constant, exprs))
+    return None if None in values else values  # type: ignore[return-value]
+
+
+def _constant(expr: Expr) -> int | None:
+    match expr:
+        case Const(value=int() as value):
+            return value
+        case Call(op=op, args=args) if op in ARITHMETIC:
+            values = [_constant(arg) for arg in args]
+            return None if None in values else ARITHMETIC[op](*values)
+    return None
+
+
+def _is_inside(at: tuple[int, ...], lengths: tuple[int, ...]) -> bool:
+    return all(0 <= i < length for i, length in zip(at, lengths, strict=True))
 
 
 __all__ = ["scalar_arrays"]

@@ -66,3 +66,46 @@ def two_buffers(u):
         new[1:-1, 1:-1] = 0.25 * (u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2]) + 0.1 * u[2:, 2:]
         u, new = new, u
     return u
+
+
+@program(case(real(7), 0.1, 4), case(real(7), 0.1, 0), case(real(2), 0.1, 3), compiled=True)
+def burgers(start, h, steps):
+    """What is kept for the way back is what the step reads: the array may change meanwhile."""
+    u = start.copy()
+    for _ in range(steps):
+        u[1:-1] -= h * u[1:-1] * (u[2:] - u[:-2])
+    return u
+
+
+@program(case(real(5, 6), real(5, 6), 3), case(real(5, 6), real(5, 6), 1))
+def two_fields(a, b, steps):
+    u, w = a.copy(), b.copy()
+    for _ in range(steps):
+        change = 0.1 * (u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1])
+        u[1:-1, 1:-1] += change * w[1:-1, 1:-1]
+        w[1:-1, 1:-1] *= 1 - 0.1 * u[1:-1, 1:-1] ** 2
+    return u * w
+
+
+@program(case(real(8), 3), case(real(8), 2))
+def border_first(start, steps):
+    """The array changes between what is kept and what is read."""
+    u = start.copy()
+    for _ in range(steps):
+        u[0] = u[1] * u[-2]
+        change = np.sin(u[2:] * u[:-2])
+        u[-1] = u[0] * 0.5
+        u[1:-1] += change * u[-1]
+    return u
+
+
+@program(case(real(8), 3))
+def through_a_row(start, steps):
+    """It changes under another name."""
+    u = np.stack((start, start * 2))
+    top = u[0]
+    for _ in range(steps):
+        change = u[0, 2:] * u[1, :-2]
+        top[1:-1] += change
+        u[1, 1:-1] += change * top[1:-1]
+    return u

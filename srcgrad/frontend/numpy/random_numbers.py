@@ -21,6 +21,7 @@ from ...rules.compositions import DRAWS
 from ...runtime.random_numbers import STATE_LENGTH, state_of
 from ..arithmetic import cast
 from ..builder import Builder
+from ..outside import Fixed
 from ..values import NONE, RandomSource, Scalar, Static, whole
 from .creation import as_number, dtype_of, shape_of
 
@@ -49,8 +50,7 @@ def method_of(interpreter: Interpreter, target: Any) -> tuple[RandomSource, str]
         return _at_entry(build, None, lambda state: Alloc(state, state.dims, affine.ZERO), True), name
     key = ("generator", id(owner))
     if key not in interpreter.captured:
-        state = state_of(owner)
-        interpreter.hand_in("generator", key, lambda: state, state)
+        interpreter.hand_in("generator", Fixed(key, state_of(owner)))
     given = interpreter.captured[key][1].handle
     made = _at_entry(build, id(owner), lambda state: CopyTo(state, given), isinstance(owner, np.random.RandomState))
     return made, name

@@ -1,0 +1,290 @@
+"""The machine code around an entry, between Python's objects and its arguments.
+
+    Direct → guard → wrapper → entry
+
+The *wrapper* is Numba's: it unboxes, calls and boxes.  The *guard* ahead of it looks at the Python types, at what is
+read from outside, and whether arrays lie apart; where Python has more to say, it hands the call over.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from llvmlite import ir
+from numba import _dynfunc
+from numba.core import cgutils, types
+from numba.core.callwrapper import PyCallWrapper
+from numba.core.compiler_machinery import register_pass
+from numba.core.cpu import ClosureBody
+from numba.core.pythonapi import PythonAPI
+from numba.np.numpy_support import as_dtype
+
+from srcgrad.backends.lowering import FactLower, LowerWithFacts
+
+
+class Held(NamedTuple):
+    """The objects that a guard looks at."""
+
+    otherwise: Callable[..., Any]
+    unexpected: tuple[type[Exception], ...]
+    kinds: tuple[type, ...]
+    same: tuple[Any, ...]
+    handed_in: tuple[Any, ...]
+    dtypes: tuple[Any, ...]
+
+
+def guard_name(fndesc: Any) -> str:
+    return f"guarded.{fndesc.llvm_cpython_wrapper_name}"
+
+
+class EntryLower(FactLower):
+    """Lowering of an entry: the function, its wrapper, and its guard."""
+
+    def create_cpython_wrapper(self, release_gil: bool = False) -> None:
+        context, fndesc = self.context, self.fndesc
+        module = context.create_module("wrapper")
+        kind = context.call_conv.get_function_type(fndesc.restype, fndesc.argtypes)
+        entry = ir.Function(module, kind, fndesc.llvm_func_name)
+        wrapper = _Wrapper(context, module, entry, fndesc, self.env, self.call_helper, release_gil)
+        wrapper.longest_brief = self._facts.brief
+        wrapper.build()
+        self.library.add_ir_module(module)
+        module = context.create_module("guard")
+        _build_guard(context, module, fndesc, self._facts)
+        self.library.add_ir_module(module)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class LowerEntry(LowerWithFacts):
+    _name = "srcgrad_lowering_of_an_entry"
+
+    @property
+    def lowering_class(self) -> type:
+        return EntryLower
+
+
+# ------------------------------------------------------------------------------------------------------ the wrapper
+
+
+class _Wrapper(PyCallWrapper):
+    longest_brief = 0
+
+    def build_wrapper(self, api: Any, builder: Any, closure: Any, args: Any, kws: Any) -> None:
+        own = _LettingOthersRun(self.context, builder)
+        own.arguments, own.kinds, own.longest_brief = args, self.fndesc.argtypes, self.longest_brief
+        super().build_wrapper(own, builder, closure, args, kws)
+
+
+class _LettingOthersRun(PythonAPI):
+    """Other Python threads may run meanwhile, unless the call is brief."""
+
+    arguments: Any
+    kinds: tuple[types.Type, ...]
+    longest_brief: int
+
+    def save_thread(self) -> Any:
+        builder, word = self.builder, self.context.get_value_type(types.intp)
+        state = cgutils.alloca_once_value(builder, ir.Constant(self.voidptr, None))
+        is_long = cgutils.true_bit if self.longest_brief == 0 else cgutils.false_bit
+        for i, kind in enumerate(self.kinds) if self.longest_brief else ():
+            if isinstance(kind, types.Array) and kind.ndim:
+                lengths = builder.bitcast(
+                    array_field(builder, self.tuple_getitem(self.arguments, i), "lengths"), word.as_pointer()
+                )
+                for axis in range(kind.ndim):
+                    length = builder.load(builder.gep(lengths, [ir.Constant(word, axis)]))
+                    is_long = builder.or_(
+                        is_long, builder.icmp_signed(">", length, ir.Constant(word, self.longest_brief))
+                    )
+        with builder.if_then(is_long):
+            builder.store(super().save_thread(), state)
+        return state
+
+    def restore_thread(self, thread_state: Any) -> None:
+        state = self.builder.load(thread_state)
+        with self.builder.if_then(cgutils.is_not_null(self.builder, state)):
+            super().restore_thread(state)
+
+
+class _ArrayObject(ctypes.Structure):
+    """The head of NumPy's array object, as its C interface lays it down."""
+
+    _fields_ = (
+        ("head", ctypes.c_byte * object.__basicsize__),
+        ("data", ctypes.c_void_p),
+        ("ndim", ctypes.c_int),
+        ("lengths", ctypes.c_void_p),
+        ("strides", ctypes.c_void_p),
+        ("base", ctypes.c_void_p),
+        ("dtype", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+    )
+
+
+def array_field(builder: Any, array: Any, name: str) -> Any:
+    field = getattr(_ArrayObject, name)
+    kind = ir.IntType(32) if field.size == 4 else array.type
+    return builder.load(cgutils.pointer_add(builder, array, field.offset, kind.as_pointer()))
+
+
+# -------------------------------------------------------------------------------------------------------- the guard
+
+
+def _build_guard(context: Any, module: Any, fndesc: Any, facts: Any) -> None:
+    """PyObject *guard(closure, args, keywords): as the wrapper, or otherwise."""
+    pointer = context.get_argument_type(types.pyobject)
+    kind = ir.FunctionType(pointer, [pointer] * 3)
+    guard = ir.Function(module, kind, guard_name(fndesc))
+    wrapper = ir.Function(module, kind, fndesc.llvm_cpython_wrapper_name)
+    _Guard(context, guard, fndesc.argtypes, facts).build(wrapper)
+
+
+class _Guard:
+    """Looks at the arguments and at what is read from outside, in the order in which the first look is the safest."""
+
+    def __init__(self, context: Any, guard: ir.Function, kinds: tuple[types.Type, ...], facts: Any) -> None:
+        self.context, self.guard, self.kinds, self.facts = context, guard, kinds, facts
+        self.builder = builder = ir.IRBuilder(guard.append_basic_block("entry"))
+        self.api = context.get_python_api(builder)
+        self.otherwise = guard.append_basic_block("otherwise")
+        body = cgutils.pointer_add(builder, guard.args[0], _dynfunc._impl_info["offsetof_closure_body"])
+        environment = ClosureBody(context, builder, ref=body, cast_ref=True).env
+        consts = context.get_env_body(builder, environment).consts
+        self.held = Held(*(self.api.list_getitem(consts, i) for i in range(len(Held._fields))))
+
+    def build(self, wrapper: ir.Function) -> None:
+        builder, api = self.builder, self.api
+        closure, args, keywords = self.guard.args
+        own = len(self.kinds) - self.facts.handed_in
+        self.go_on_if(cgutils.is_null(builder, keywords))
+        self.go_on_if(builder.icmp_signed("==", api.tuple_size(args), self.number(own)))
+        values = [api.tuple_getitem(args, i) for i in range(own)]
+        for i, value in enumerate(values):
+            self.check_kind(i, value)
+        self.check_assumptions()
+        for i in range(self.facts.handed_in):
+            values.append(self.look_up(self.held.handed_in, self.number(2 * i)))
+            self.check_captured(own + i, values[-1])
+        for i in self.facts.written:
+            for j in range(len(values)):
+                if j != i and not (j in self.facts.written and j < i) and isinstance(self.kinds[j], types.Array):
+                    self.check_apart(i, j, values)
+        if own < len(values):
+            every = api.tuple_new(len(values))
+            for i, value in enumerate(values):
+                api.incref(value)
+                api.tuple_setitem(every, i, value)
+            result = builder.call(wrapper, [closure, every, keywords])
+            api.decref(every)
+        else:
+            result = builder.call(wrapper, [closure, args, keywords])
+        with builder.if_then(cgutils.is_not_null(builder, result), likely=True):
+            builder.ret(result)
+        matches = self.function("PyErr_ExceptionMatches", ir.IntType(32), 1)
+        is_unexpected = builder.call(matches, [self.held.unexpected])
+        with builder.if_then(cgutils.is_null(builder, is_unexpected)):
+            builder.ret(result)
+        api.err_clear()
+        builder.branch(self.otherwise)
+        builder.position_at_end(self.otherwise)
+        builder.ret(api.call(self.held.otherwise, args, keywords))
+
+    def check_kind(self, i: int, value: Any) -> None:
+        """The Python type of an argument, which says more than what it is in memory."""
+        expected = self.api.tuple_getitem(self.held.kinds, i)
+        self.go_on_if(self.builder.icmp_unsigned("==", self.api.get_type(value), expected))
+
+    def check_assumptions(self) -> None:
+        """What the text was specialised to must be the very same objects."""
+        builder = self.builder
+        size = self.api.tuple_size(self.held.same)
+        with cgutils.for_range_slice(builder, self.number(0), size, self.number(3)) as (i, _):
+            found = self.look_up(self.held.same, i)
+            expected = self.item(self.held.same, builder.add(i, self.number(2)))
+            self.go_on_if(builder.icmp_unsigned("==", found, expected))
+
+    def look_up(self, places: Any, i: Any) -> Any:
+        """What stands under a name in a dict, or without a name in a cell; borrowed, for the time of a look.
+
+        (Nobody else runs while we look, and what the dict or the cell holds stays alive as long.)
+        """
+        builder = self.builder
+        holder, name = self.item(places, i), self.item(places, builder.add(i, self.number(1)))
+        is_cell = builder.icmp_unsigned("==", name, self.api.borrow_none())
+        in_cell, in_dict = self.guard.append_basic_block("in_cell"), self.guard.append_basic_block("in_dict")
+        found = self.guard.append_basic_block("found")
+        builder.cbranch(is_cell, in_cell, in_dict)
+        builder.position_at_end(in_cell)
+        from_cell = builder.call(self.function("PyCell_Get", holder.type, 1), [holder])
+        with builder.if_then(cgutils.is_not_null(builder, from_cell)):
+            self.api.decref(from_cell)
+        after_cell = builder.block
+        builder.branch(found)
+        builder.position_at_end(in_dict)
+        from_dict = self.api.dict_getitem(holder, name)
+        builder.branch(found)
+        builder.position_at_end(found)
+        value = builder.phi(holder.type)
+        value.add_incoming(from_cell, after_cell)
+        value.add_incoming(from_dict, in_dict)
+        self.go_on_if(cgutils.is_not_null(builder, value))
+        return value
+
+    def check_captured(self, i: int, value: Any) -> None:
+        """What Numba's dispatcher would look at, had it been passed."""
+        self.check_kind(i, value)
+        kind, builder = self.kinds[i], self.builder
+        if isinstance(kind, types.Array):
+            self.go_on_if(
+                builder.icmp_signed("==", array_field(builder, value, "ndim"), ir.Constant(ir.IntType(32), kind.ndim))
+            )
+            dtype = self.api.tuple_getitem(self.held.dtypes, i - len(self.kinds) + self.facts.handed_in)
+            self.go_on_if(builder.icmp_unsigned("==", array_field(builder, value, "dtype"), dtype))
+            flags = ir.Constant(ir.IntType(32), _flags(kind))
+            self.go_on_if(builder.icmp_signed("==", builder.and_(array_field(builder, value, "flags"), flags), flags))
+
+    def check_apart(self, i: int, j: int, values: list[Any]) -> None:
+        """Two arrays, one of them written: their memory must not overlap."""
+        builder = self.builder
+        if "A" in (self.kinds[i].layout, self.kinds[j].layout):
+            return self.go_on_if(cgutils.false_bit)
+        (start, stop), (other_start, other_stop) = (self.extent(k, values[k]) for k in (i, j))
+        before = builder.icmp_unsigned("<=", stop, other_start)
+        return self.go_on_if(builder.or_(before, builder.icmp_unsigned("<=", other_stop, start)))
+
+    def extent(self, i: int, value: Any) -> tuple[Any, Any]:
+        """The addresses at which a contiguous array begins and ends."""
+        builder, word = self.builder, self.context.get_value_type(types.intp)
+        kind: Any = self.kinds[i]
+        size = self.number(as_dtype(kind.dtype).itemsize)
+        lengths = builder.bitcast(array_field(builder, value, "lengths"), word.as_pointer())
+        for axis in range(kind.ndim):
+            size = builder.mul(size, builder.load(builder.gep(lengths, [self.number(axis)])))
+        start = builder.ptrtoint(array_field(builder, value, "data"), word)
+        return start, builder.add(start, size)
+
+    # ----------------------------------------------------------------------------------------------------------
+
+    def go_on_if(self, condition: Any) -> None:
+        then = self.guard.append_basic_block("then")
+        self.builder.cbranch(condition, then, self.otherwise)
+        self.builder.position_at_end(then)
+
+    def number(self, value: int) -> Any:
+        return self.context.get_constant(types.intp, value)
+
+    def function(self, name: str, result: Any, count: int) -> Any:
+        """One of Python's C functions of so many objects."""
+        return self.api._get_function(ir.FunctionType(result, [self.guard.args[0].type] * count), name)
+
+    def item(self, group: Any, i: Any) -> Any:
+        kind = ir.FunctionType(group.type, [group.type, i.type])
+        return self.builder.call(self.api._get_function(kind, "PyTuple_GetItem"), [group, i])
+
+
+def _flags(kind: Any) -> int:
+    """Of NumPy's flags of an array, those that code for this type relies on."""
+    contiguous = {"C": 0x1, "F": 0x2}.get(kind.layout, 0)
+    return contiguous | (0x100 if kind.aligned else 0) | (0x400 if kind.mutable else 0)

@@ -1,0 +1,115 @@
+"""Where a function finds what it reads from outside: looked at when it is transformed, and again at every call.
+
+    x * scale       InScope(globals, "scale")()  →  what the global is now
+    x * model.k     InObject(model, "k")()
+
+Two looks at the same place have the same `key`.  Places that compiled code can look at (a dict with a name, or the
+cell of a closure) say so in `holder`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import CellType, ModuleType
+from typing import Any, Protocol
+
+
+class Place(Protocol):
+    def __call__(self) -> Any: ...
+
+    @property
+    def key(self) -> Any: ...
+
+    @property
+    def holder(self) -> tuple[Any, str | None] | None: ...
+
+
+@dataclass(frozen=True, eq=False)
+class InScope:
+    """A global."""
+
+    scope: dict[str, Any]
+    name: str
+
+    def __call__(self) -> Any:
+        return self.scope[self.name]
+
+    @property
+    def key(self) -> Any:
+        return id(self.scope), self.name
+
+    @property
+    def holder(self) -> tuple[Any, str | None] | None:
+        return self.scope, self.name
+
+
+@dataclass(frozen=True, eq=False)
+class InCell:
+    """A variable of a function around."""
+
+    cell: CellType
+
+    def __call__(self) -> Any:
+        return self.cell.cell_contents
+
+    @property
+    def key(self) -> Any:
+        return id(self.cell)
+
+    @property
+    def holder(self) -> tuple[Any, str | None] | None:
+        return self.cell, None
+
+
+@dataclass(frozen=True, eq=False)
+class InObject:
+    """An attribute of a module, an object or a class."""
+
+    target: Any
+    name: str
+
+    def __call__(self) -> Any:
+        return getattr(self.target, self.name)
+
+    @property
+    def key(self) -> Any:
+        return id(self.target), self.name
+
+    @property
+    def holder(self) -> tuple[Any, str | None] | None:
+        is_plain = type(self.target) is ModuleType and self.name in vars(self.target)
+        return (vars(self.target), self.name) if is_plain else None
+
+
+@dataclass(frozen=True, eq=False)
+class InGroup:
+    """An item of a tuple, list or dict that is itself outside."""
+
+    group: Place
+    index: Any
+
+    def __call__(self) -> Any:
+        return self.group()[self.index]
+
+    @property
+    def key(self) -> Any:
+        return self.group.key, self.index
+
+    @property
+    def holder(self) -> tuple[Any, str | None] | None:
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class Fixed:
+    """What is there once and for all: an argument that a partial has already, the state of a generator."""
+
+    key: Any
+    value: Any
+
+    def __call__(self) -> Any:
+        return self.value
+
+    @property
+    def holder(self) -> tuple[Any, str | None] | None:
+        return {"value": self.value}, "value"

@@ -1,0 +1,78 @@
+"""Arrays of a few elements: which become numbers, and which stay.  (That all are right, the corpus tests.)"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from corpus import FLOAT64, named
+
+from srcgrad import grad
+
+NUMBERS = (
+    "rotated", "lorenz", "partly_filled", "one_in_each_row", "through_views", "until_large", "window",
+    "extremes_with_constants", "written_before_it_is_added_to", "called_with_small_arrays",
+)  # fmt: skip
+ARRAYS = ("known_at_run_time", "seen_as_a_whole")
+
+
+def text(name: str, kind: str) -> str:
+    program = named(f"small.{name}")
+    args, _ = program.arguments(0, FLOAT64)
+    return grad(program.function).source(*args, kind=kind)
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_become_numbers(name: str) -> None:
+    primal = text(name, "primal").replace("out = np.zeros(3)", "")
+    assert "np.zeros" not in primal and "np.empty(3)" not in primal, primal
+    assert " in range(3)" not in primal, primal
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_stay(name: str) -> None:
+    assert "np.empty(3)" in text(name, "primal")
+
+
+def test_the_adjoint_of_a_stack_is_numbers() -> None:
+    source = text("stacked_powers", "backward")
+    assert "np.zeros" not in source and "for " not in source, source
+
+
+def test_an_element_that_is_not_there_is_the_users_error() -> None:
+    @grad
+    def f(x, n):
+        t = np.array([x, 2 * x])
+        s = 0.0
+        for i in range(n):
+            s += t[i]
+        return s
+
+    @grad
+    def g(x):
+        t = np.array([x, 2 * x])
+        s = 0.0
+        for i in range(3):
+            s += t[i]
+        return s
+
+    assert f(1.0, 2) == 3.0
+    with pytest.raises(IndexError):
+        f(1.0, 3)
+    for _ in range(2):
+        with pytest.raises(IndexError):
+            g(1.0)
+        with pytest.raises(IndexError):
+            g.backward(1.0)
+
+
+def test_loops_that_would_be_too_long_stay() -> None:
+    @grad
+    def f(x):
+        t = np.zeros(3)
+        for i in range(3):
+            t[i] = x[i]
+        for k in range(1000):
+            t[k % 3] *= 0.9
+        return t[0] + t[1] * t[2]
+
+    assert "for k in range(1000)" in f.source(np.ones(3), kind="primal")
