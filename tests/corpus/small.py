@@ -85,11 +85,11 @@ def through_views(x, y):
     return s + t[1, ::2][1]
 
 
-@program(case(real(3)), case(real(3)))
-def seen_as_a_whole(x):
+@program(case(real(3), real(4, 3)), case(real(3), real(0, 3)))
+def seen_as_a_whole(x, m):
     t = np.array([x[0] * x[1], x[1] * x[2], x[0]])
     u = t * 2.0
-    return np.dot(t, u) + np.sort(t)[0] * u[2]
+    return np.sum(m @ t) + np.dot(t, u) * u[2]
 
 
 @program(case(real(2, 2), real(2)))

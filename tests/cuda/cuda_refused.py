@@ -17,14 +17,14 @@ PROGRAMS = {
             "written_twice_by_a_negative_index every_other_from_k_on"
         ),
         "in_place": "scatter_one_by_one cumulative_product cumulative_sum back_substitution",
-        "language": "finally_runs functions_of_math",
+        "language": "finally_runs",
         "lists": "grows_in_a_loop rebound_in_a_loop changed_in_a_loop window_of_a_history tuple_that_widens",
         "loops": (
             "repeated_sine range_at_run_time while_newton break_out continue_past return_early nested_jumps "
             "while_with_everything while_two_conditions while_counting_down product fibonacci_like "
             "last_index_survives branch_carried many_iterations varying_trip_counts running_maximum "
             "for_else_free_search starts_below_zero "
-            "scratch_that_goes_round shifted_round places_that_meet "
+            "shifted_round places_that_meet "
             "bound_set_inside keeps_of_all_kinds table_of_tables sines_and_cosines_under_names adding_powers"
         ),
         "physics": "leapfrog kepler",
@@ -33,7 +33,7 @@ PROGRAMS = {
             "sum_of_all_bests sum_of_those_taken better_than_half with_its_place best_of_each_step time_warping "
             "the_last_below infinite_slopes"
         ),
-        "views": "reshaped_view",
+        "small": "lorenz swapped_in_turn until_large window",
     },
     "function": {
         "complex_programs": "by_halves",
