@@ -64,6 +64,7 @@ CALLS_REFUSED = {
     "language.built_in_functions",
     "lists.appends_under_a_condition",
     "lists.stops_early",
+    "loops.scratch_that_goes_round",
     "resized.longer_by_one",
     "resized.without_its_first",
     "resized.without_its_last",
