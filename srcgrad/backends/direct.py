@@ -70,7 +70,7 @@ class Direct(_dispatcher.Dispatcher):
             self._otherwise, self._unexpected, (*kinds, *outside.kinds), outside.same, outside.handed_in, dtypes
         )
         environment = Environment({})
-        environment.consts.extend(held)
+        environment.consts.append(held)
         name = result.fndesc.qualname
         pointer = result.library.get_pointer_to_function(guard_name(result.fndesc))
         module = result.fndesc.lookup_module()

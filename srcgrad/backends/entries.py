@@ -23,6 +23,8 @@ from numba.np.numpy_support import as_dtype
 
 from srcgrad.backends.lowering import FactLower, LowerWithFacts
 
+TYPE_AT = object.__basicsize__ - ctypes.sizeof(ctypes.c_void_p)  # an object's head ends with its type
+
 
 class Held(NamedTuple):
     """The objects that a guard looks at."""
@@ -151,16 +153,16 @@ class _Guard:
         self.otherwise = guard.append_basic_block("otherwise")
         body = cgutils.pointer_add(builder, guard.args[0], _dynfunc._impl_info["offsetof_closure_body"])
         environment = ClosureBody(context, builder, ref=body, cast_ref=True).env
-        consts = context.get_env_body(builder, environment).consts
-        self.held = Held(*(self.api.list_getitem(consts, i) for i in range(len(Held._fields))))
+        held = self.api.list_getitem(context.get_env_body(builder, environment).consts, 0)
+        self.held = Held(*(self.item(held, self.number(i)) for i in range(len(Held._fields))))
 
     def build(self, wrapper: ir.Function) -> None:
         builder, api = self.builder, self.api
         closure, args, keywords = self.guard.args
         own = len(self.kinds) - self.facts.handed_in
         self.go_on_if(cgutils.is_null(builder, keywords))
-        self.go_on_if(builder.icmp_signed("==", api.tuple_size(args), self.number(own)))
-        values = [api.tuple_getitem(args, i) for i in range(own)]
+        self.go_on_if(builder.icmp_signed("==", self.size(args), self.number(own)))
+        values = [self.item(args, self.number(i)) for i in range(own)]
         for i, value in enumerate(values):
             self.check_kind(i, value)
         self.check_assumptions()
@@ -193,13 +195,14 @@ class _Guard:
 
     def check_kind(self, i: int, value: Any) -> None:
         """The Python type of an argument, which says more than what it is in memory."""
-        expected = self.api.tuple_getitem(self.held.kinds, i)
-        self.go_on_if(self.builder.icmp_unsigned("==", self.api.get_type(value), expected))
+        of_its = cgutils.pointer_add(self.builder, value, TYPE_AT, value.type.as_pointer())
+        expected = self.item(self.held.kinds, self.number(i))
+        self.go_on_if(self.builder.icmp_unsigned("==", self.builder.load(of_its), expected))
 
     def check_assumptions(self) -> None:
         """What the text was specialised to must be the very same objects."""
         builder = self.builder
-        size = self.api.tuple_size(self.held.same)
+        size = self.size(self.held.same)
         with cgutils.for_range_slice(builder, self.number(0), size, self.number(3)) as (i, _):
             found = self.look_up(self.held.same, i)
             expected = self.item(self.held.same, builder.add(i, self.number(2)))
@@ -240,7 +243,7 @@ class _Guard:
             self.go_on_if(
                 builder.icmp_signed("==", array_field(builder, value, "ndim"), ir.Constant(ir.IntType(32), kind.ndim))
             )
-            dtype = self.api.tuple_getitem(self.held.dtypes, i - len(self.kinds) + self.facts.handed_in)
+            dtype = self.item(self.held.dtypes, self.number(i - len(self.kinds) + self.facts.handed_in))
             self.go_on_if(builder.icmp_unsigned("==", array_field(builder, value, "dtype"), dtype))
             flags = ir.Constant(ir.IntType(32), _flags(kind))
             self.go_on_if(builder.icmp_signed("==", builder.and_(array_field(builder, value, "flags"), flags), flags))
@@ -280,8 +283,13 @@ class _Guard:
         return self.api._get_function(ir.FunctionType(result, [self.guard.args[0].type] * count), name)
 
     def item(self, group: Any, i: Any) -> Any:
-        kind = ir.FunctionType(group.type, [group.type, i.type])
-        return self.builder.call(self.api._get_function(kind, "PyTuple_GetItem"), [group, i])
+        """Of a tuple that is known to be long enough."""
+        items = cgutils.pointer_add(self.builder, group, tuple.__basicsize__, group.type.as_pointer())
+        return self.builder.load(self.builder.gep(items, [i]))
+
+    def size(self, group: Any) -> Any:
+        word = self.context.get_value_type(types.intp).as_pointer()
+        return self.builder.load(cgutils.pointer_add(self.builder, group, object.__basicsize__, word))
 
 
 def _flags(kind: Any) -> int:
