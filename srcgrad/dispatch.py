@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, zip_longest
 from typing import Any
 
 from numba.core import config
@@ -190,8 +190,9 @@ class Stage:
         try:
             generated = self.program.generate(self.kind, *self.types(leaves), self.stretch, self.cut)
             is_first = self.call == self._first and not self.stretch
-            if is_first and generated.equal_lengths and any(1 in getattr(leaf, "shape", ()) for leaf in leaves):
-                self.stretch = True  # there is one to stretch: the other code would be compiled for nothing
+            of_v = len(leaf_names(self.pattern[-1:], ("v",))) if self.with_v else 0
+            if is_first and generated.equal_lengths and _is_one_stretched(leaves[: len(leaves) - of_v]):
+                self.stretch = True  # the other code would be compiled for nothing
                 generated = self.program.generate(self.kind, *self.types(leaves), True, self.cut)
             expected = self.equal_lengths or generated.equal_lengths, self.whole_slices or generated.whole_slices
             if expected != (self.equal_lengths, self.whole_slices):
@@ -308,6 +309,13 @@ class Forward:
             "what the function reads from outside changed between vjp and the first call of its pullback",
             help=("call vjp again",),
         )
+
+
+def _is_one_stretched(leaves: Sequence[Any]) -> bool:
+    """Does it look as if a length of 1 stood beside another?  (Which lengths will meet is not known here.)"""
+    shapes = [leaf.shape[::-1] for leaf in leaves if getattr(leaf, "shape", ())]
+    aligned = (set(lengths) - {0} for lengths in zip_longest(*shapes, fillvalue=0))
+    return any(1 in lengths and len(lengths) > 1 for lengths in aligned)
 
 
 def _type_now(value: Any, name: str) -> Any:

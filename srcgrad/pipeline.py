@@ -59,6 +59,7 @@ from .passes.share import share
 from .passes.share_lookups import share_lookups
 from .passes.simplify import simplify
 from .passes.skip_zeros import skip_zeros
+from .passes.step_in_strips import step_in_strips
 from .passes.store_once import store_once
 from .passes.tidy import tidy
 
@@ -113,6 +114,10 @@ ON_A_CPU: tuple[Pass, ...] = (
     gather_rows,  # neighbours in a row do not pass sums through memory
     fuse,
 )
+ON_ONE_THREAD: tuple[Pass, ...] = (
+    in_strips,  # a matrix that is needed as it is and turned is read once
+    step_in_strips,  # so is what goes through many steps element by element
+)
 BYTECODE: tuple[Pass, ...] = (
     name_choices,  # no array waits on Python's stack while a condition branches
 )
@@ -132,7 +137,7 @@ ON_A_GPU: tuple[Pass, ...] = (
 )
 NEEDED = {"lower_arrays", "find_active", "reverse", "keep", "assemble", "tidy"}  # without keep, gradients go wrong
 OPTIONAL = {
-    step.__name__ for step in (*PRIMAL, *DERIVATIVE, *ON_A_CPU, *BYTECODE)
+    step.__name__ for step in (*PRIMAL, *DERIVATIVE, *ON_A_CPU, *ON_ONE_THREAD, *BYTECODE)
 } - NEEDED  # without these: right, and slower
 _left_out: set[str] = set()
 
@@ -227,7 +232,7 @@ def passes_for(kind: str, options: Options) -> tuple[Pass, ...]:
     if kind != "primal":
         steps = (*steps, *ON_A_CPU)
     # after prove_bounds: what fails ahead of a loop fails once
-    steps = (*steps, parallelise if options.parallel else in_strips)
+    steps = (*steps, *((parallelise,) if options.parallel else ON_ONE_THREAD))
     return _chosen((*steps, *BYTECODE))
 
 

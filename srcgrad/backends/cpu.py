@@ -75,6 +75,7 @@ def _flags(options: Any, facts: Facts, arguments: tuple[types.Type, ...]) -> dic
     # fmt: off
     return {
         "nopython": True,
+        "no_cfunc_wrapper": True,         # nobody calls it from C
         "nogil": not is_brief,
         "error_model": "numpy",           # x / 0 is inf, as in NumPy; and the branch would stop vectorisation
         "fastmath": options.fastmath,     # strict unless the user asked: reordering breaks Kahan sums and (x + M) - M

@@ -46,15 +46,14 @@ class EntryLower(FactLower):
 
     def create_cpython_wrapper(self, release_gil: bool = False) -> None:
         context, fndesc = self.context, self.fndesc
-        module = context.create_module("wrapper")
+        module = context.create_module("wrapper_and_guard")
         kind = context.call_conv.get_function_type(fndesc.restype, fndesc.argtypes)
         entry = ir.Function(module, kind, fndesc.llvm_func_name)
         wrapper = _Wrapper(context, module, entry, fndesc, self.env, self.call_helper, release_gil)
         wrapper.longest_brief = self._facts.brief
-        wrapper.build()
-        self.library.add_ir_module(module)
-        module = context.create_module("guard")
-        _build_guard(context, module, fndesc, self._facts)
+        wrapped, _ = wrapper.build()
+        guard = ir.Function(module, wrapped.function_type, guard_name(fndesc))
+        _Guard(context, guard, fndesc.argtypes, self._facts).build(wrapped)
         self.library.add_ir_module(module)
 
 
@@ -134,17 +133,8 @@ def array_field(builder: Any, array: Any, name: str) -> Any:
 # -------------------------------------------------------------------------------------------------------- the guard
 
 
-def _build_guard(context: Any, module: Any, fndesc: Any, facts: Any) -> None:
-    """PyObject *guard(closure, args, keywords): as the wrapper, or otherwise."""
-    pointer = context.get_argument_type(types.pyobject)
-    kind = ir.FunctionType(pointer, [pointer] * 3)
-    guard = ir.Function(module, kind, guard_name(fndesc))
-    wrapper = ir.Function(module, kind, fndesc.llvm_cpython_wrapper_name)
-    _Guard(context, guard, fndesc.argtypes, facts).build(wrapper)
-
-
 class _Guard:
-    """Looks at the arguments and at what is read from outside, in the order in which the first look is the safest."""
+    """PyObject *guard(closure, args, keywords): as the wrapper, or otherwise."""
 
     def __init__(self, context: Any, guard: ir.Function, kinds: tuple[types.Type, ...], facts: Any) -> None:
         self.context, self.guard, self.kinds, self.facts = context, guard, kinds, facts

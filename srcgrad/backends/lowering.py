@@ -18,6 +18,7 @@ from typing import Any
 from llvmlite.ir import FunctionType
 from numba.core import cgutils, ir, types
 from numba.core.compiler_machinery import PassManager, register_pass
+from numba.core.ir_utils import find_const, guard
 from numba.core.typed_passes import BaseNativeLowering, NativeLowering
 from numba.core.untyped_passes import IRProcessing
 from numba.np.arrayobj import load_item, make_array, populate_array, store_item
@@ -28,6 +29,7 @@ from srcgrad.runtime.allocations import copied
 
 FACTS = "srcgrad_facts"  # under this name they travel in Numba's metadata of a compilation
 FIELDS = {"shape": "shape", "size": "nitems"}  # attributes that are parts of what describes an array
+LARGEST_POWER = 64  # that is written out as products
 REORDER = ("reassoc", "nsz", "contract")
 
 
@@ -154,7 +156,23 @@ class FactLower(VariableLower):
             signature = self.fndesc.calltypes[expr]
             if signature.args == (resty, resty):
                 return self._accumulate(expr, resty)
+        if expr.op == "binop" and expr.fn is operator.pow and isinstance(resty, types.Float):
+            exponent = guard(find_const, self.func_ir, expr.rhs)
+            if type(exponent) is int and 0 < abs(exponent) <= LARGEST_POWER:
+                return self._power(expr.lhs, exponent, resty)
         return super().lower_expr(resty, expr)
+
+    def _power(self, var: Any, exponent: int, kind: types.Float) -> Any:
+        """The products that Numba's power takes, which it compiles as a function with a loop."""
+        factor = self.context.cast(self.builder, self.loadvar(var.name), self.typeof(var.name), kind)
+        result, left = None, abs(exponent)
+        while left:
+            if left & 1:
+                result = factor if result is None else self.builder.fmul(result, factor)
+            left >>= 1
+            factor = self.builder.fmul(factor, factor) if left else factor
+        one = self.context.get_constant(kind, 1)
+        return result if exponent > 0 else self.builder.fdiv(one, result)
 
     def _lower_call_normal(self, function: Any, expr: Any, signature: Any) -> Any:
         method = getattr(getattr(function, "template", None), "key", None)
