@@ -78,7 +78,7 @@ def burgers(start, h, steps):
 
 
 @program(case(real(5, 6), real(5, 6), 3), case(real(5, 6), real(5, 6), 1))
-def two_fields(a, b, steps):
+def two_fields_in_place(a, b, steps):
     u, w = a.copy(), b.copy()
     for _ in range(steps):
         change = 0.1 * (u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1])
