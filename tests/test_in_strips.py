@@ -95,3 +95,18 @@ def test_compiled_for_all_shapes(shape, dtype):
         got = f.backward(w, matrix, y)
         assert got.dtype == dtype
         np.testing.assert_allclose(got, 2 * x.T @ (x @ w - y), rtol=1e-3 if dtype == np.float32 else 1e-10, atol=1e-2)
+
+
+def sum_without_axes(w, x, y):
+    """Every row adds to one number in memory."""
+    total, z = np.zeros(()), x @ w
+    for i in range(len(z)):
+        total[()] += z[i] * y[i]
+        z[i] *= y[i]
+    return x.T @ z + total
+
+
+def test_a_sum_in_an_array_without_axes():
+    f = grad(sum_without_axes, jit=False)
+    np.testing.assert_allclose(f(W, X, Y), sum_without_axes(W, X, Y))
+    check_grad(f, W, X, Y)

@@ -7,6 +7,7 @@ import pytest
 from corpus import FLOAT64, named
 
 from srcgrad import grad
+from srcgrad.testing import check_grad
 
 NUMBERS = (
     "rotated", "lorenz", "partly_filled", "one_in_each_row", "through_views", "until_large", "window",
@@ -76,3 +77,28 @@ def test_loops_that_would_be_too_long_stay() -> None:
         return t[0] + t[1] * t[2]
 
     assert "for k in range(1000)" in f.source(np.ones(3), kind="primal")
+
+
+def test_an_index_that_divides_by_zero_on_a_path_not_taken() -> None:
+    @grad(jit=False)
+    def f(x):
+        t = np.array([x, x * x, np.sin(x)])
+        s = 0.0
+        for i in range(3):
+            if i > 0:
+                s += t[2 % i] + t[2 // i]
+        return s
+
+    check_grad(f, 0.8)
+
+
+def test_an_array_that_is_printed_with_one_of_its_elements(capsys: pytest.CaptureFixture[str]) -> None:
+    @grad(jit=False)
+    def f(x):
+        t = np.array([1.0, x])
+        print(t, t[0])
+        return t[0] * t[1]
+
+    assert f(2.0) == 2.0
+    assert capsys.readouterr().out == "[1. 2.] 1.0\n"
+    assert f.backward(2.0) == 1.0

@@ -95,7 +95,8 @@ class _Strips:
         for access in seen.accesses:
             if root(access.array) == root(turned.out):
                 return False
-            if root(access.array) in made and (access.array.name not in self.whole or access.index[0] != loop.index):
+            is_of_row = access.array.name in self.whole and access.index[:1] == (loop.index,)
+            if root(access.array) in made and not is_of_row:
                 return False
         arguments = {root(array) for array in (*product.args, turned.args[0]) if isinstance(array, Array)}
         return not arguments & (made | {root(turned.out)}) and root(turned.out) not in made | {root(turned.args[1])}

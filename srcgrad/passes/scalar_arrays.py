@@ -30,6 +30,7 @@ from ..ir.nodes import (
     For,
     Function,
     If,
+    Print,
     Rule,
     Spread,
     Stmt,
@@ -195,6 +196,8 @@ class _Numbers:
         touched = {*arrays_read(stmt), *(target if isinstance(target, tuple) else (target,))}
         touched |= set(stmt.outputs) if isinstance(stmt, Rule) else set()
         whole = {array.name for array in touched if isinstance(array, Array)} - {load.array.name for load in elements}
+        if isinstance(stmt, Print):  # of an array that is printed, an element may be printed too
+            whole |= {part.name for part in stmt.parts if isinstance(part, Array)}
         self.hidden |= {self.root(name) for name in whole} & self.small.keys()
 
     def root(self, name: str) -> str:
@@ -305,7 +308,8 @@ def _constant(expr: Expr) -> int | None:
             return value
         case Call(op=op, args=args) if op in ARITHMETIC:
             values = [_constant(arg) for arg in args]
-            return None if None in values else ARITHMETIC[op](*values)
+            fails = op in ("floordiv", "mod") and values[1] == 0  # where it is evaluated, if ever
+            return None if None in values or fails else ARITHMETIC[op](*values)
     return None
 
 
