@@ -218,15 +218,16 @@ class GradFunction:
 
     def _call_primal(self, *args: Any, **kwargs: Any) -> Any:
         """The primal: what plain Python would return, to rounding."""
+        failed = None
         try:
             if not kwargs:
                 call = self._primal.get(tuple(map(type, args)))
                 if call is not None:
                     try:
                         return call(*args)
-                    except LENGTHS_DIFFER:
-                        pass  # the way around finds another form, or fails again
-            return self._call("primal", args, kwargs, self._primal)
+                    except LENGTHS_DIFFER as error:
+                        failed = error  # the way around finds another form, or fails again
+            return self._call("primal", args, kwargs, self._primal, failed)
         except SrcgradError as error:
             raise self._without_our_frames(error) from None
 
@@ -404,8 +405,10 @@ class GradFunction:
             return error.with_traceback(None)
         return error  # raised by generated code that runs as plain Python: its frames are what is looked for
 
-    def _call(self, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any], lanes: Lanes) -> Any:
-        """A call with keywords, tuples or defaults, or whose types are new."""
+    def _call(
+        self, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any], lanes: Lanes, failed: Exception | None = None
+    ) -> Any:
+        """A call with keywords, tuples or defaults, or whose types are new; or one that failed on a shorter way."""
         if kwargs.keys() == self._only_v and len(args) == self._count and lanes is not self._primal:
             args, kwargs = (*args, *kwargs.values()), {}  # f.backward(x, v=v) is as common as f.backward(x, v)
             call = lanes.get(tuple(map(type, args)))
@@ -416,6 +419,8 @@ class GradFunction:
                     pass
         plan = self._plan(kind, args, kwargs)
         stage, leaves = self._stage(kind, plan, plan.arrange(args, kwargs))
+        if failed is not None and stage.once:
+            raise failed
         if plan.is_plain and not kwargs:
             self._remember(stage, plan, args, lanes)
         return stage.call(*leaves)
@@ -449,7 +454,8 @@ class GradFunction:
                 try:
                     return call(*leaves)
                 except LENGTHS_DIFFER:
-                    pass
+                    if self._stage(kind, plan, args)[0].once:
+                        raise
             stage, leaves = self._stage(kind, plan, args)
             with cpu.LOCK:
                 stage.reach(calls, pattern)

@@ -161,6 +161,7 @@ class Stage:
     cut: bool = False  # a slice had to be cut short
     equal_lengths: bool = False  # lengths were taken to be equal
     whole_slices: bool = False  # slices were taken to end inside their axes
+    once: bool = False  # what fails may have written to the arguments: it is not tried again
     assumed: dict[Any, Assumption] = field(default_factory=dict)  # of all variants
     captured: dict[str, Callable[[], Any]] = field(default_factory=dict)
     lanes: list[tuple[dict[Any, Call], Any]] = field(default_factory=list)
@@ -194,6 +195,10 @@ class Stage:
             if is_first and generated.equal_lengths and _is_one_stretched(leaves[: len(leaves) - of_v]):
                 self.stretch = True  # the other code would be compiled for nothing
                 generated = self.program.generate(self.kind, *self.types(leaves), True, self.cut)
+            self.once |= generated.facts.once
+            if generated.facts.once and (generated.equal_lengths or generated.whole_slices):
+                self.stretch = self.cut = True  # so that nothing is left for a second attempt
+                generated = self.program.generate(self.kind, *self.types(leaves), True, True)
             expected = self.equal_lengths or generated.equal_lengths, self.whole_slices or generated.whole_slices
             if expected != (self.equal_lengths, self.whole_slices):
                 self.equal_lengths, self.whole_slices = expected

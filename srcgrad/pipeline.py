@@ -42,6 +42,7 @@ from .passes.interchange import interchange
 from .passes.keep import keep, without_keep
 from .passes.keep_in_rows import keep_in_rows
 from .passes.last_taken import last_taken
+from .passes.late_checks import compares_late
 from .passes.lower_arrays import lower_arrays
 from .passes.name_choices import name_choices
 from .passes.offload import offload
@@ -174,6 +175,7 @@ class Generated:
     backend may rely on beside the text.  `equal_lengths`: lengths that might differ were taken to be equal, and a
     BroadcastError may only mean that one of them is 1: then generate with `stretch`.  `whole_slices`: slices of known
     bounds were taken to end inside their axes; on a ShortAxisError, which comes ahead of all else, generate with `cut`.
+    Where `facts.once` is true such an error may come after a write, and nothing may be taken for granted.
     """
 
     text: str
@@ -206,10 +208,12 @@ def generate(
     start = interpret(function, kind, types, cotangents, options)
     program = run(start.function, passes_for(kind, options))
     info = program.info
+    written = frozenset(program.params[k].name for k in start.writes) if kind == "primal" else frozenset()
+    late = bool(written) and compares_late(program, written)
     text, facts = emit(program, form)
     return Generated(
         text=text,
-        facts=replace(facts, handed_in=len(start.captured), written=frozenset(start.writes)),
+        facts=replace(facts, handed_in=len(start.captured), written=frozenset(start.writes), once=late),
         equal_lengths=start.equal_lengths,
         whole_slices=start.whole_slices,
         entry=program.name,

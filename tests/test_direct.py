@@ -328,7 +328,7 @@ def test_a_function_that_changes_is_seen(monkeypatch):
             np.testing.assert_allclose(f.backward(x, v), 2 * power * x ** (power - 1))
     monkeypatch.delitem(globals(), "cube")
     for _ in range(2):
-        with pytest.raises(KeyError):
+        with pytest.raises(NameError):
             f.backward(x, v)
 
 
@@ -430,3 +430,74 @@ def test_captured_arrays_are_not_leaked():
         f.backward(x, x), f(x)
     change(held)
     assert (sys.getrefcount(held), sys.getrefcount(other)) == before
+
+
+def test_what_has_written_to_its_arguments_is_not_run_again():
+    @grad
+    def late(x, w):
+        x[0] += 1
+        return w @ x
+
+    @grad
+    def in_pairs(pair):
+        x, w = pair
+        x[0] += 1
+        return w @ x
+
+    @grad
+    def in_a_loop(x, w):
+        for i in range(2):
+            x[i] += 1
+            x[2] += (x[: i + 2] * w).sum()
+        return x
+
+    good, bad = np.ones((2, 3)), np.ones((2, 4))
+    for call in (lambda x, w: late(x, w), lambda x, w: late(x, w=w), lambda x, w: in_pairs((x, w))):
+        for w in (good, good, bad, bad):
+            x = np.zeros(3)
+            if w is good:
+                np.testing.assert_equal(call(x, w), [1.0, 1.0])
+            else:
+                with pytest.raises(srcgrad.RuntimeShapeError):
+                    call(x, w)
+            assert x[0] == 1.0
+    for w in (np.ones(1), np.ones(1), np.ones(2)):
+        x, expected = np.zeros(3), np.zeros(3)
+        try:
+            in_a_loop.py_func(expected, w)
+        except ValueError:
+            with pytest.raises(srcgrad.BroadcastError):
+                in_a_loop(x, w)
+        else:
+            in_a_loop(x, w)
+        np.testing.assert_equal(x, expected)
+
+
+def test_names_that_are_ours_too():
+    @grad
+    def solve(a, b):
+        return np.linalg.solve(a, b)
+
+    @grad
+    def exp(x):
+        return np.exp(x) * 2
+
+    a, b = 2 * np.eye(2), np.ones(2)
+    np.testing.assert_allclose(solve(a, b), [0.5, 0.5])
+    np.testing.assert_allclose(solve.backward(a, b, b)[1], [0.5, 0.5])
+    np.testing.assert_allclose(exp(b), 2 * np.exp(b))
+    np.testing.assert_allclose(exp.backward(b, b), 2 * np.exp(b))
+
+
+def test_a_module_that_is_replaced_is_seen(monkeypatch):
+    import types
+
+    first, second = types.ModuleType("first"), types.ModuleType("second")
+    first.scale, second.scale = 2.0, 3.0
+    monkeypatch.setitem(globals(), "settings", first)
+    f, x = grad(lambda x: x * settings.scale), np.ones(2)  # noqa: F821
+    np.testing.assert_equal((f(x), f(x)), (2 * x, 2 * x))
+    monkeypatch.setitem(globals(), "settings", second)
+    np.testing.assert_equal((f(x), f(x)), (3 * x, 3 * x))
+    second.scale = 4.0
+    np.testing.assert_equal(f(x), 4 * x)

@@ -174,12 +174,15 @@ class _Guard:
             result = builder.call(wrapper, [closure, args, keywords])
         with builder.if_then(cgutils.is_not_null(builder, result), likely=True):
             builder.ret(result)
-        matches = self.function("PyErr_ExceptionMatches", ir.IntType(32), 1)
-        is_unexpected = builder.call(matches, [self.held.unexpected])
-        with builder.if_then(cgutils.is_null(builder, is_unexpected)):
+        if self.facts.once:
             builder.ret(result)
-        api.err_clear()
-        builder.branch(self.otherwise)
+        else:
+            matches = self.function("PyErr_ExceptionMatches", ir.IntType(32), 1)
+            is_unexpected = builder.call(matches, [self.held.unexpected])
+            with builder.if_then(cgutils.is_null(builder, is_unexpected)):
+                builder.ret(result)
+            api.err_clear()
+            builder.branch(self.otherwise)
         builder.position_at_end(self.otherwise)
         builder.ret(api.call(self.held.otherwise, args, keywords))
 

@@ -28,6 +28,7 @@ class Facts:
     `brief`: up to this length of the axes of all arguments, a call takes microseconds.
     `handed_in`: so many arguments, the last ones, are read from outside and not the caller's.
     `written`: the function that the entry comes from writes to these arguments: no other may share their memory.
+    `once`: it may fail after it has written to them, so that nobody may try it a second time.
     """
 
     inside: frozenset[tuple[int, str]] = frozenset()
@@ -40,6 +41,7 @@ class Facts:
     brief: int = 0
     handed_in: int = 0
     written: frozenset[int] = frozenset()
+    once: bool = False
 
 
 OUTSIDE = ""  # the memory of arguments

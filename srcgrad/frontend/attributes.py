@@ -14,7 +14,7 @@ from ..rules import compositions
 from . import calls, records
 from .numpy import complex_numbers, indexing
 from .numpy.table import METHODS, TABLE
-from .outside import InObject
+from .outside import LIBRARIES, InObject
 from .source import unwrap
 from .values import (
     NONE,
@@ -42,12 +42,7 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
         if is_simple_object(owner.value) or records.is_made_here(owner.value):
             return of_object(interpreter, owner, name)
         value = getattr(owner.value, name)
-        if inspect.ismodule(owner.value) and owner.value.__name__.split(".")[0] not in (
-            "numpy",
-            "math",
-            "cmath",
-            "scipy",
-        ):
+        if inspect.ismodule(owner.value) and owner.value.__name__.split(".")[0] not in LIBRARIES:
             return interpreter.outside(name, InObject(owner.value, name))
         return constant(value)
     if isinstance(owner, TupleValue):

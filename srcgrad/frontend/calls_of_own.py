@@ -11,6 +11,7 @@ from ..errors import SrcgradError
 from ..ir import affine
 from ..ir.expressions import INT64, Array, Var
 from ..ir.nodes import Invoke
+from .builder import RESERVED
 from .instances import interpret_instance
 from .packing import Pack, starter
 from .recursion import ALIKE, Callees, InPlace, Instance, NotYetKnown, Summary, key_of
@@ -67,7 +68,7 @@ def _invoke(
 def _unique(name: str, callees: Callees) -> str:
     name = name if name.isidentifier() else "function"
     taken = {instance.name for instance in callees.instances.values()}
-    return next(n for n in (name, *(f"{name}_{k}" for k in range(1, 10_000))) if n not in taken)
+    return next(n for n in (name, *(f"{name}_{k}" for k in range(1, 10_000))) if n not in taken | RESERVED)
 
 
 def _seen_by(interpreter: Interpreter) -> dict[Instance, Summary | None]:

@@ -24,7 +24,7 @@ from ..rules.device import RESERVED as RESERVED_ON_DEVICE
 from . import expressions
 from .arguments import parameter, type_of
 from .arithmetic import cast
-from .builder import WrittenAfterAll
+from .builder import RESERVED, WrittenAfterAll
 from .interpret import Interpreter
 from .outputs import (
     Group,
@@ -216,8 +216,9 @@ class _Job:
 
     def name(self) -> str:
         name = getattr(self.function, "__name__", "f")
-        name = "function" if not name.isidentifier() or keyword.iskeyword(name) else name
-        return name if self.kind == "primal" else f"{name}_{self.kind}"
+        name = name if name.isidentifier() and not keyword.iskeyword(name) else "function"
+        name = name if self.kind == "primal" else f"{name}_{self.kind}"
+        return f"{name}_" if name in RESERVED | RESERVED_ON_DEVICE else name  # `def solve(a, b)` calls ours
 
     def argument(self, name: str, kind: ValueType) -> Any:
         match kind:

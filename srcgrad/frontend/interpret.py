@@ -39,7 +39,7 @@ from . import (
     recursion,
 )
 from .builder import Builder
-from .outside import InCell, InGroup, InScope, Place
+from .outside import LIBRARIES, InCell, InGroup, InScope, Place
 from .source import Source, read
 from .types import DictKind
 from .values import (
@@ -293,7 +293,7 @@ class Interpreter:
             return self.build.refuse(f"{name} is not bound yet")
         if isinstance(current, np.ndarray) or isinstance(current, (float, complex, np.inexact)):
             return self.hand_in(name, place)
-        if not inspect.ismodule(current):
+        if not inspect.ismodule(current) or current.__name__.split(".")[0] not in LIBRARIES:
             self.assumed[key] = (place, current)
         if isinstance(current, (tuple, list, dict)) and _holds_arrays(current):
             keys = list(current) if isinstance(current, dict) else range(len(current))

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from types import CellType, ModuleType
 from typing import Any, Protocol
 
+LIBRARIES = ("numpy", "math", "cmath", "scipy")  # modules that stay what they are
+
 
 class Place(Protocol):
     def __call__(self) -> Any: ...
@@ -32,7 +34,9 @@ class InScope:
     name: str
 
     def __call__(self) -> Any:
-        return self.scope[self.name]
+        if self.name in self.scope:
+            return self.scope[self.name]
+        raise NameError(f"name {self.name!r} is not defined")
 
     @property
     def key(self) -> Any:
