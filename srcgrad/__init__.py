@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from srcgrad import cuda
-from srcgrad.api import GradFunction, Pullback, grad
+from srcgrad.api import GradFunction, grad
 from srcgrad.errors import (
     ArgumentError,
     BoundsError,
@@ -25,6 +25,7 @@ from srcgrad.errors import (
     UnsupportedError,
     ValueArgumentError,
 )
+from srcgrad.pullback import Pullback
 from srcgrad.rules.user import rule, stop_gradient
 from srcgrad.runtime.memory import release_memory
 from srcgrad.testing import check_grad

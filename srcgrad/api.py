@@ -18,7 +18,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from srcgrad.arguments import COTANGENT, LEAVES, known
+from srcgrad.arguments import LEAVES, known
 from srcgrad.backends import cpu, cuda
 from srcgrad.binding import (
     Plan,
@@ -35,6 +35,7 @@ from srcgrad.dispatch import LENGTHS_DIFFER, Call, Forward, Lanes, Program, Stag
 from srcgrad.errors import ArgumentError, CompiledError, OptionError, SrcgradError
 from srcgrad.pickled import has_name, pack, unpack
 from srcgrad.pipeline import Options
+from srcgrad.pullback import Pullback
 
 
 @overload
@@ -530,41 +531,3 @@ def _unpacked(module: str, name: str, packed: bytes, options: dict[str, Any]) ->
 
 
 _being_packed: list[GradFunction] = []
-
-
-class Pullback:
-    """The linear map v ↦ v^T J at one point: what `vjp` returns beside y.
-
-    Examples
-    --------
-    >>> y, pullback = grad(lambda x: x**2).vjp(3.0)
-    >>> pullback(), pullback(2.0)
-    (6.0, 12.0)
-    """
-
-    __slots__ = ("_forward", "_lanes", "_program", "_residuals")
-
-    def __init__(self, program: Program, forward: Forward, residuals: tuple[Any, ...]) -> None:
-        self._program = program
-        self._forward = forward
-        self._lanes = forward.lanes
-        self._residuals = residuals
-
-    def __call__(self, v: Any = None) -> Any:
-        call = self._lanes.get(type(v))
-        if call is not None:
-            try:
-                return call(*self._residuals, v)
-            except LENGTHS_DIFFER:
-                pass
-        return self._first(v)
-
-    def _first(self, v: Any) -> Any:
-        cotangents = () if v is None else (v,)
-        names = [f"residual {i}" for i in range(len(self._residuals))] + [COTANGENT] * len(cotangents)
-        pattern, leaves = pattern_of((*self._residuals, *cotangents), names)
-        with cpu.LOCK:
-            stage = self._forward.stage(self._program, pattern, leaf_names(pattern, names), v is not None)
-            if type(v) in LEAVES:
-                stage.reach(self._lanes, type(v))
-        return stage.call(*leaves)

@@ -111,13 +111,15 @@ DERIVATIVE: tuple[Pass, ...] = (
     registers,  # elements that a loop adds to over and over are scalars in it
     prove_bounds,
 )
-ON_A_CPU: tuple[Pass, ...] = (
+SWEEP_ON_A_CPU: tuple[Pass, ...] = (
     gather_rows,  # neighbours in a row do not pass sums through memory
     fuse,
 )
-ON_ONE_THREAD: tuple[Pass, ...] = (
+ON_A_CPU: tuple[Pass, ...] = (
     in_strips,  # a matrix that is needed as it is and turned is read once
-    step_in_strips,  # so is what goes through many steps element by element
+)
+ON_ONE_THREAD: tuple[Pass, ...] = (
+    step_in_strips,  # what goes through many steps element by element is read once
 )
 BYTECODE: tuple[Pass, ...] = (
     name_choices,  # no array waits on Python's stack while a condition branches
@@ -138,7 +140,7 @@ ON_A_GPU: tuple[Pass, ...] = (
 )
 NEEDED = {"lower_arrays", "find_active", "reverse", "keep", "assemble", "tidy"}  # without keep, gradients go wrong
 OPTIONAL = {
-    step.__name__ for step in (*PRIMAL, *DERIVATIVE, *ON_A_CPU, *ON_ONE_THREAD, *BYTECODE)
+    step.__name__ for step in (*PRIMAL, *DERIVATIVE, *SWEEP_ON_A_CPU, *ON_A_CPU, *ON_ONE_THREAD, *BYTECODE)
 } - NEEDED  # without these: right, and slower
 _left_out: set[str] = set()
 
@@ -234,9 +236,9 @@ def passes_for(kind: str, options: Options) -> tuple[Pass, ...]:
             steps = tuple(step for each in steps for step in ((each, keep_in_rows) if each is keep else (each,)))
         return _chosen((*steps, *ON_A_GPU))
     if kind != "primal":
-        steps = (*steps, *ON_A_CPU)
-    # after prove_bounds: what fails ahead of a loop fails once
-    steps = (*steps, *((parallelise,) if options.parallel else ON_ONE_THREAD))
+        steps = (*steps, *SWEEP_ON_A_CPU)
+    # parallelise after prove_bounds: what fails ahead of a loop fails once
+    steps = (*steps, *ON_A_CPU, *((parallelise,) if options.parallel else ON_ONE_THREAD))
     return _chosen((*steps, *BYTECODE))
 
 

@@ -95,6 +95,10 @@ def undefined_name(x):
     return x * not_defined_anywhere  # noqa: F821  # here
 
 
+def norm_of_an_order_to_be_seen(x):
+    return np.linalg.norm(x, x[0]) * x  # here
+
+
 def unknown_method(x):
     return x.frobnicate()  # here
 
@@ -157,6 +161,7 @@ REJECTED = [
     (uses_class, (0.5,), UnsupportedError, ["class"]),
     (grows_in_a_while_loop, (VECTOR,), UnsupportedError, ["x grows in a while loop"]),
     (undefined_name, (0.5,), (NameError, SrcgradError), ["not_defined_anywhere"]),
+    (norm_of_an_order_to_be_seen, (VECTOR,), SrcgradError, ["order of a norm", "static"]),
     (unknown_method, (VECTOR,), (AttributeError, SrcgradError), ["frobnicate"]),
     (unknown_numpy_name, (VECTOR,), (AttributeError, SrcgradError), ["no_such_function"]),
     (orders_complex_numbers, (np.ones(2),), (TypeError, UnsupportedError), ["complex"]),

@@ -97,7 +97,7 @@ def test_same_source_same_bytes(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "stage", ["frontend", *(step.__name__ for step in (*pipeline.DERIVATIVE, *pipeline.ON_A_CPU, *pipeline.BYTECODE))]
+    "stage", ["frontend", *(step.__name__ for step in pipeline.passes_for("backward", pipeline.Options()))]
 )
 def test_stage(stage: str, golden: Callable[[str, str], None]) -> None:
     golden(f"{STAGES}.after.{stage}.txt", source(STAGES, 0, FLOAT64, after=stage))

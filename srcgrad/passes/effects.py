@@ -302,6 +302,16 @@ def is_set(var: Var, block: tuple[Stmt, ...]) -> bool:
     return False
 
 
+def is_dead(var: Var, later: tuple[tuple[Stmt, ...], ...], is_result: bool) -> bool:
+    """Does nobody read what the variable is now?  `later`: the blocks that run from here on, in their order."""
+    for block in later:
+        if not is_private(var, block):
+            return False
+        if is_set(var, block):
+            return True
+    return not is_result
+
+
 def commutes(x: Effects, y: Effects, roots: Mapping[str, str]) -> bool:
     """Can the two change places?  (Told by whole arrays and scalars.)"""
     if x.is_visible and y.is_visible:

@@ -46,7 +46,7 @@ from ..ir.walk import (
     variables,
     with_blocks,
 )
-from .effects import effects, is_private, is_set
+from .effects import effects, is_dead, is_private
 from .offload import OF_NUMBERS, sequential, sets, sets_itself
 
 
@@ -78,13 +78,7 @@ class _Residency:
             self.results |= variables(leaf) if isinstance(leaf, Expr) else set()
 
     def is_dead(self, var: Var, later: tuple[Block, ...]) -> bool:
-        """Does nobody read what the number is now?"""
-        for block in later:
-            if not is_private(var, block):
-                return False
-            if is_set(var, block):
-                return True
-        return var not in self.results
+        return is_dead(var, later, var in self.results)
 
     def host_statements(self, block: Block) -> Iterator[Stmt]:
         """Statements on the level of the host: what is inside of those that one thread runs is not looked at."""

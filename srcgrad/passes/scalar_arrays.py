@@ -104,6 +104,7 @@ class _Opening:
             if isinstance(stmt, View) and stmt.base.name in self.handles:
                 self.handles.add(stmt.array.name)
         self.mentions = Counter(var for stmt in _with_adjoints(function.body) for var in _mentioned(stmt))
+        self.mentions.update(_variables(tuple(leaf for leaf in leaves(function.results) if isinstance(leaf, Expr))))
 
     def body(self) -> Block:
         return self.within(self.function.body)

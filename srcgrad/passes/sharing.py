@@ -43,7 +43,7 @@ from ..ir.nodes import (
     leaves,
 )
 from ..ir.walk import blocks, expressions, loads, statements, subexpressions, variables, with_blocks, written
-from .effects import Access, Effects, effects, is_private, is_set, meet_in_one_iteration
+from .effects import Access, Effects, effects, is_dead, is_private, meet_in_one_iteration
 from .info import roots_of
 from .signs import Signs
 
@@ -121,7 +121,7 @@ class Sharing:
     def scalars_are_apart(self, loop: For, inside: Effects, later: tuple[Block, ...]) -> bool:
         """Is every scalar a sum, or set by each iteration before it is read, and not read after the loop?"""
         return all(
-            var in inside.sums or (is_private(var, loop.body) and self.is_dead(var, later))
+            var in inside.sums or (is_private(var, loop.body) and is_dead(var, later, var.name in self.results))
             for var in inside.writes - inside.pushed - inside.popped
         )
 
@@ -139,14 +139,6 @@ class Sharing:
                 return None
             own += made
         return own
-
-    def is_dead(self, var: Var, later: tuple[Block, ...]) -> bool:
-        for block in later:
-            if not is_private(var, block):
-                return False
-            if is_set(var, block):
-                return True
-        return var.name not in self.results
 
     # -------------------------------------------------------------------------------------------------- memory
 

@@ -18,7 +18,7 @@ from ..ir import affine
 from ..ir.expressions import INT64, Array, Expr, Load, Var
 from ..ir.nodes import AddTo, Assign, Block, Comment, CopyTo, For, Function, If, Stmt, Store, View, leaves
 from ..ir.walk import blocks, loads, statements, variables, with_blocks
-from .effects import Effects, effects, is_private, is_set
+from .effects import Effects, effects, is_dead, is_private
 from .info import elementwise, roots_of
 from .lengths import Lengths
 
@@ -36,24 +36,24 @@ class _Strips:
         self.results = {var for leaf in leaves(function.results) if isinstance(leaf, Expr) for var in variables(leaf)}
 
     def block(self, block: Block, later: tuple[Block, ...]) -> Block:
-        """`later`: blocks that may run after this one."""
+        """`later` is what runs after the block: the rest of the blocks around it, innermost first."""
         out: list[Stmt] = []
         for k, stmt in enumerate(block):
-            rest = block[k + 1 :]
-            changed = self.by_strips(stmt, rest, later) if isinstance(stmt, For) else None
+            rest = (block[k + 1 :], *later)
+            changed = self.by_strips(stmt, rest) if isinstance(stmt, For) else None
             if isinstance(stmt, If):
-                changed = (with_blocks(stmt, tuple(self.block(part, (rest, *later)) for part in blocks(stmt))),)
+                changed = (with_blocks(stmt, tuple(self.block(part, rest) for part in blocks(stmt))),)
             out += (stmt,) if changed is None else changed
         return tuple(out)
 
-    def by_strips(self, steps: For, rest: Block, later: tuple[Block, ...]) -> Block | None:
+    def by_strips(self, steps: For, later: tuple[Block, ...]) -> Block | None:
         body = tuple(self.as_loop(stmt) for stmt in steps.body)
         loops = [stmt for stmt in body if isinstance(stmt, For)]
         steps = replace(steps, body=body)
         seen = effects((steps,))
         if not loops or not self.is_simple(steps, loops, seen):
             return None
-        if not self.memory_allows(steps, loops, seen) or not self.scalars_allow(steps, loops, seen, rest, later):
+        if not self.memory_allows(steps, loops, seen) or not self.scalars_allow(steps, loops, seen, later):
             return None
         ahead: list[Stmt] = []
         bounds: dict[str, Expr] = {"start": steps.start, "stop": steps.stop}
@@ -113,7 +113,7 @@ class _Strips:
                 again |= not any(variables(at) & seen.writes for at in others if at is not None)
         return again
 
-    def scalars_allow(self, steps: For, loops: list[For], seen: Effects, rest: Block, later: tuple[Block, ...]) -> bool:
+    def scalars_allow(self, steps: For, loops: list[For], seen: Effects, later: tuple[Block, ...]) -> bool:
         """Is every scalar an iteration's own, or a sum that may be taken in any order?"""
         of_steps = {stmt.var for stmt in steps.body if isinstance(stmt, Assign)}
         of_loops = effects(loops).writes
@@ -121,15 +121,9 @@ class _Strips:
             return False
         for var in seen.writes - (seen.ours & of_loops):
             own = var in of_steps | seen.indices or all(is_private(var, loop.body) for loop in loops)
-            if not own or not self.is_dead(var, rest, later):
+            if not own or not is_dead(var, later, var in self.results):
                 return False
         return True
-
-    def is_dead(self, var: Var, rest: Block, later: tuple[Block, ...]) -> bool:
-        """Does nobody read what the variable is after the loop?"""
-        if not is_private(var, rest):
-            return False
-        return is_set(var, rest) or (var not in self.results and all(is_private(var, block) for block in later))
 
     def root(self, array: Array) -> str:
         return self.roots.get(array.name, array.name)

@@ -258,6 +258,9 @@ def norm(builder: Builder, value: ArrayValue, ord: Any = None, axis: Any = None,
     """np.linalg.norm"""
     if not is_inexact(value.dtype):
         value = cast_value(value, FLOAT64)
+    if isinstance(ord, Scalar) and not ord.is_constant:
+        help = "pass it as a static argument, or write np.sum(np.abs(x) ** p) ** (1 / p)"
+        return builder.refuse("the order of a norm must be known ahead of time", help, error=ArgumentError)
     order = ord.value if isinstance(ord, (Static, Scalar)) else ord
     axes = axes_of(builder, value, axis)
     matrix = len(axes) == 2 and order is not None
