@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from corpus import FLOAT64, named
+from racing import pieces_at_once
 from support import fresh, leaves
 
 from srcgrad import grad, pipeline
@@ -91,7 +92,7 @@ OWN = (
 
 
 def by_strips(text: str) -> bool:
-    return "for first in range(" in text
+    return "for first in range(" in text or "for first in range(first" in text
 
 
 @pytest.mark.parametrize("strip", [1, 3, 1024])
@@ -106,6 +107,23 @@ def test_gradient(monkeypatch: Any, function: Any, args: Any, expected: bool | N
     empty = tuple(arg[..., :0] if isinstance(arg, np.ndarray) else arg for arg in args)
     if function in (decay, momentum, last_value_is_wanted, rate_that_goes_on) and len(empty[-1:]):
         np.testing.assert_array_equal(f(*empty), function(*empty))
+
+
+@pytest.mark.parametrize("function", [decay, paths, momentum], ids=lambda function: function.__name__)
+@pytest.mark.parametrize("seed", range(3))
+def test_on_threads(monkeypatch: Any, function: Any, seed: int) -> None:
+    """Strips are what threads share out: in pieces that take turns, the same comes out."""
+    monkeypatch.setattr(step_in_strips, "STRIP", 2)
+    args = next(args for one, args, _ in OWN if one is function)
+    v = np.ones_like(function(*args))
+    serial = grad(function, jit=False)
+    with pieces_at_once(seed) as counts:
+        f = grad(function, parallel=True, jit=False)
+        assert by_strips(f.source(*args, v, kind="backward").replace("_from", ""))
+        found = f(*args), f.backward(*args, v)
+    assert max(counts) > 1
+    for got, want in zip(leaves(found), leaves((serial(*args), serial.backward(*args, v))), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", CORPUS)

@@ -18,11 +18,28 @@ from dataclasses import replace
 
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Const, Dim, Expr, Load, Var, integer
-from ..ir.nodes import AddTo, Alloc, Block, CopyTo, For, Function, If, Library, NewStack, Parallel, Stmt, Store, While
+from ..ir.nodes import (
+    AddTo,
+    Alloc,
+    Assign,
+    Block,
+    CopyTo,
+    For,
+    Function,
+    If,
+    Library,
+    NewStack,
+    Parallel,
+    Stmt,
+    Store,
+    While,
+)
 from ..ir.walk import (
     blocks,
     expressions,
     loads,
+    map_expressions,
+    rewrite_block,
     statements,
     subexpressions,
     substitute,
@@ -32,7 +49,8 @@ from ..ir.walk import (
 from ..rules.scalar import PRIMITIVES
 from ..runtime.threads import WORTH
 from .effects import Effects, effects
-from .sharing import Sharing
+from .sharing import Shared, Sharing
+from .step_in_strips import Strips
 
 UNKNOWN = Const(8, INT64)  # iterations of a loop whose length is not known ahead
 
@@ -46,6 +64,7 @@ class _Splitter:
     def __init__(self, function: Function) -> None:
         self.name, self.names = function.name, function.info.names
         self.sharing = Sharing(function)
+        self.strips = Strips(function)
         self.moved: set[str] = set()
         self.short: list[Expr] = []  # of the loops that are split within the one at hand
         self.known_ends: dict[Var, tuple[Var, Var]] = {}
@@ -56,6 +75,11 @@ class _Splitter:
         for position, stmt in enumerate(block):
             rest = (block[position + 1 :], *later)
             split = self.split(stmt, rest, around) if isinstance(stmt, For) and not stmt.ordered else None
+            strips = self.strips.by_strips(stmt, rest) if isinstance(stmt, For) and not split and not around else None
+            if strips is not None:
+                *ahead, loop = strips
+                out += ahead
+                split = self.split_strips(loop)
             if split is not None:
                 stmt = split
             elif isinstance(stmt, (For, While)):
@@ -102,6 +126,20 @@ class _Splitter:
             self.short += [short] if short not in self.short else []
         else:
             self.moved |= {made.array.name for made in shared.scratch} | {made.stack.name for made in shared.stacks}
+        return self.in_pieces(loop, shared, work, uneven)
+
+    def split_strips(self, loop: Stmt) -> Parallel:
+        """Of strips it is known how they were made: no element is in two of them."""
+        assert isinstance(loop, For)
+        inside, (end, *_) = effects(loop.body), loop.body
+        sums = tuple(sorted(inside.ours, key=lambda var: var.name))
+        assert isinstance(end, Assign)
+        whole = {end.var: affine.add(loop.index, loop.step)}
+        full = rewrite_block(loop.body, lambda stmt: (map_expressions(stmt, lambda expr: substitute(expr, whole)),))
+        work, uneven = _work(replace(loop, body=full), inside, self.sharing.params)
+        return self.in_pieces(loop, Shared(sums, (), frozenset(), 0, (), ()), work, uneven)
+
+    def in_pieces(self, loop: For, shared: Shared, work: Expr, uneven: bool) -> Parallel:
         low, high = self.ends(loop.index)
         return Parallel(
             name=self.names.fresh(f"{self.name}_{loop.index.name}"),

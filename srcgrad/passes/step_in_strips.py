@@ -27,10 +27,12 @@ SIMPLE = (Assign, Store, AddTo, If, For, Comment)
 
 
 def step_in_strips(function: Function) -> Function:
-    return replace(function, body=_Strips(function).block(function.body, ()))
+    return replace(function, body=Strips(function).block(function.body, ()))
 
 
-class _Strips:
+class Strips:
+    """Answers about the outermost loops of one function."""
+
     def __init__(self, function: Function) -> None:
         self.names, self.roots, self.lengths = function.info.names, roots_of(function), Lengths(function)
         self.results = {var for leaf in leaves(function.results) if isinstance(leaf, Expr) for var in variables(leaf)}
@@ -47,6 +49,7 @@ class _Strips:
         return tuple(out)
 
     def by_strips(self, steps: For, later: tuple[Block, ...]) -> Block | None:
+        """The loop over strips, and ahead of it what it needs; None where a step is not all by element."""
         body = tuple(self.as_loop(stmt) for stmt in steps.body)
         loops = [stmt for stmt in body if isinstance(stmt, For)]
         steps = replace(steps, body=body)
@@ -129,4 +132,4 @@ class _Strips:
         return self.roots.get(array.name, array.name)
 
 
-__all__ = ["step_in_strips"]
+__all__ = ["Strips", "step_in_strips"]
