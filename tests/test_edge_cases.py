@@ -472,6 +472,38 @@ def test_the_power_of_an_inactive_exponent() -> None:
     assert f.backward(-2.0, 3.0) == 12.0
 
 
+def integer_powers(x):
+    return (
+        x**-65, x**-64, x**-7, x**-3, x**-2, x**-1, x**0, x**1,
+        x**2, x**3, x**4, x**5, x**6, x**7, x**8, x**31, x**63, x**64, x**65,
+    )  # fmt: skip
+
+
+def slopes_of_integer_powers(x):
+    return (
+        -65 * x**-66, -64 * x**-65, -7 * x**-8, -3 * x**-4, -2 * x**-3, -(x**-2), 0 * x, x**0,
+        2 * x, 3 * x**2, 4 * x**3, 5 * x**4, 6 * x**5, 7 * x**6, 8 * x**7, 31 * x**30, 63 * x**62,
+        64 * x**63, 65 * x**64,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_integer_powers_compiled(dtype: type) -> None:
+    """Powers that are compiled as products, and those that are too high for that."""
+    f = grad(integer_powers)
+    exponents = [-65, -64, -7, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 31, 63, 64, 65]
+    close = {"rtol": 70 * np.finfo(dtype).eps, "atol": 0}
+    for number in (0.0, -0.0, 1.0, -1.0, 0.5, -1.37, 1.93, -3.1, INF, -INF, NAN):
+        x = dtype(number)
+        powers, pullback = f.vjp(x)
+        np.testing.assert_allclose(powers, integer_powers(x), **close)
+        assert {type(power) for power in powers} == {dtype}
+        if number != 0 and np.isfinite(number):  # elsewhere a cotangent of 0 meets an infinite slope
+            slopes = [pullback(tuple(dtype(e == exponent) for e in exponents)) for exponent in exponents]
+            np.testing.assert_allclose(slopes, slopes_of_integer_powers(x), **close)
+    assert np.signbit([f(dtype(-0.0))[exponents.index(e)] for e in (-7, -3, -1, 1, 3, 5, 7, 31, 63)]).all()
+
+
 def test_unused_argument_has_its_shape_and_dtype() -> None:
     f = grad(lambda x, w: np.sin(x), jit=False)
     _, w = f.backward(0.0, np.ones((2, 3), np.float32))

@@ -66,6 +66,21 @@ def test_an_element_that_is_not_there_is_the_users_error() -> None:
             g.backward(1.0)
 
 
+def test_an_element_that_is_not_there_is_missed_even_where_nobody_asks() -> None:
+    @grad
+    def f(x):
+        t = np.zeros(2)
+        t[0] = x[10]
+        t[0] = x[0]
+        return t[0] + t[1]
+
+    assert f(np.ones(11)) == 1.0
+    with pytest.raises(IndexError):
+        f(np.ones(3))
+    with pytest.raises(IndexError):
+        f.backward(np.ones(3))
+
+
 def test_loops_that_would_be_too_long_stay() -> None:
     @grad
     def f(x):

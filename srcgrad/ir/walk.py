@@ -319,6 +319,14 @@ def written(stmt: Stmt) -> Var | Array | tuple[Var | Array, ...] | None:
 
 
 @remembered
+def mentioned(stmt: Stmt) -> frozenset[Var]:
+    """The numbers that this statement itself sets and reads."""
+    target = written(stmt)
+    own = {v for v in (target if isinstance(target, tuple) else (target,)) if isinstance(v, Var)}
+    return frozenset(own.union(*map(variables, expressions(stmt))))
+
+
+@remembered
 def arrays_read(stmt: Stmt) -> tuple[Array, ...]:
     """Arrays that the statement itself reads: element by element, or whole."""
     out = [load.array for expr in expressions(stmt) for load in loads(expr)]

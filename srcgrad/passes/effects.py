@@ -10,6 +10,7 @@ from ..ir.expressions import Array, Dim, Expr, Load, Var
 from ..ir.nodes import (
     AddTo,
     Assign,
+    Comment,
     Conform,
     External,
     For,
@@ -47,6 +48,7 @@ from ..ir.walk import (
 from .signs import Signs
 
 Index = tuple[Expr | None, ...]  # None: any
+SIMPLE = (Assign, Store, AddTo, If, For, Comment)  # statements on numbers and elements alone
 
 
 @dataclass(frozen=True)
@@ -353,4 +355,15 @@ def runs_along(part: Expr, index: Var, changed: set[Var]) -> bool:
     return all(term == index or not (variables(term) & changed or loads(term)) for term, _ in terms)
 
 
-__all__ = ["Access", "Effects", "commutes", "effects", "is_loud", "is_private", "meet_in_one_iteration", "runs_along"]
+__all__ = [
+    "SIMPLE",
+    "Access",
+    "Effects",
+    "commutes",
+    "effects",
+    "is_dead",
+    "is_loud",
+    "is_private",
+    "meet_in_one_iteration",
+    "runs_along",
+]

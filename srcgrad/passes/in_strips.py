@@ -15,14 +15,12 @@ from dataclasses import replace
 from ..ir import affine
 from ..ir.expressions import INT64, Array, Call, Const, Expr, Var
 from ..ir.nodes import (
-    AddTo,
     Alloc,
     Assign,
     Block,
     Comment,
     For,
     Function,
-    If,
     Library,
     Run,
     Stmt,
@@ -31,13 +29,12 @@ from ..ir.nodes import (
     View,
 )
 from ..ir.walk import blocks, statements, with_blocks
-from .effects import commutes, effects
+from .effects import SIMPLE, commutes, effects
 from .info import roots_of
 from .lengths import Lengths
 
 BYTES = 1 << 18  # of a strip: a fraction of what a core has to itself
 TURNED = {"add_matvec_t": True, "matvec_t": False}  # does it add?
-SIMPLE = (Assign, Store, AddTo, If, For, Comment)
 
 
 def in_strips(function: Function) -> Function:

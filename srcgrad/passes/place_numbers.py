@@ -42,6 +42,7 @@ from ..ir.walk import (
     expressions,
     loads,
     map_expressions,
+    mentioned,
     statements,
     variables,
     with_blocks,
@@ -248,12 +249,7 @@ def _is_free(stmt: Stmt) -> bool:
 
 
 def _mentioned(stmt: Stmt) -> set[Var]:
-    out: set[Var] = set()
-    for inner in statements((stmt,)):
-        out |= sets_itself(inner)
-        for expr in expressions(inner):
-            out |= variables(expr)
-    return out
+    return set().union(*map(mentioned, statements((stmt,))))
 
 
 def _surely_set(block: Block) -> set[Var]:

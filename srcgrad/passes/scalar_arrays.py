@@ -29,13 +29,13 @@ from ..ir.nodes import (
     Comment,
     For,
     Function,
-    If,
     Print,
     Rule,
     Spread,
     Stmt,
     Store,
     View,
+    While,
     leaves,
 )
 from ..ir.walk import (
@@ -44,6 +44,7 @@ from ..ir.walk import (
     expressions,
     loads,
     map_expressions,
+    mentioned,
     rewrite,
     rewrite_block,
     statements,
@@ -52,12 +53,12 @@ from ..ir.walk import (
     with_blocks,
     written,
 )
+from .effects import SIMPLE, is_dead
 from .lengths import Lengths
 from .resolve_views import index_in_base, stable_views
 
 FEW = 9  # elements, and iterations of a loop that is written out
 LONG = 48  # statements that a loop is written out to
-SIMPLE = (Assign, Store, AddTo, If, For, Spread, Comment)
 ARITHMETIC: dict[str, Callable[..., int]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul,
     "floordiv": operator.floordiv, "mod": operator.mod, "neg": operator.neg,
@@ -73,7 +74,9 @@ def scalar_arrays(function: Function) -> Function:
         numbers = _Numbers(replace(function, body=opened), small)
         if not numbers.hidden:
             body = _rewritten(opened, numbers.rewritten)
-            return replace(function, body=_without_idle(body, set(numbers.variables.values())))
+            own = set(numbers.variables.values())
+            own -= _variables(tuple(leaf for leaf in leaves(function.results) if isinstance(leaf, Expr)))
+            return replace(function, body=_without_idle(body, own, ()))
         small = {name: dims for name, dims in small.items() if name not in numbers.hidden}
     return function
 
@@ -103,7 +106,7 @@ class _Opening:
         for stmt in statements(function.body):  # views come after what they are of
             if isinstance(stmt, View) and stmt.base.name in self.handles:
                 self.handles.add(stmt.array.name)
-        self.mentions = Counter(var for stmt in _with_adjoints(function.body) for var in _mentioned(stmt))
+        self.mentions = Counter(var for stmt in _with_adjoints(function.body) for var in mentioned(stmt))
         self.mentions.update(_variables(tuple(leaf for leaf in leaves(function.results) if isinstance(leaf, Expr))))
 
     def body(self) -> Block:
@@ -114,7 +117,11 @@ class _Opening:
 
     def opened(self, loop: For) -> Block:
         trips, inside = _trips(loop), statements(loop.body)
-        if trips is None or len(trips) * len(inside) > LONG or not all(isinstance(stmt, SIMPLE) for stmt in inside):
+        if (
+            trips is None
+            or len(trips) * len(inside) > LONG
+            or not all(isinstance(stmt, (*SIMPLE, Spread)) for stmt in inside)
+        ):
             return (loop,)
         if len(trips) != 1 and not any(loop.index in _variables(index) for index in self.indices(inside)):
             return (loop,)
@@ -132,14 +139,14 @@ class _Opening:
 
     def private(self, loop: For) -> set[Var]:
         """Variables that every iteration sets before it reads them, and that nobody else knows."""
-        here = Counter(var for stmt in statements(loop.body) for var in _mentioned(stmt))
+        here = Counter(var for stmt in statements(loop.body) for var in mentioned(stmt))
         before: set[Var] = set()
         out: set[Var] = set()
         for stmt in loop.body:
             if isinstance(stmt, Assign) and stmt.var not in before | _variables((stmt.value,)):
                 if here[stmt.var] == self.mentions[stmt.var]:
                     out.add(stmt.var)
-            before.update(var for inner in statements((stmt,)) for var in _mentioned(inner))
+            before.update(var for inner in statements((stmt,)) for var in mentioned(inner))
         return out
 
 
@@ -155,12 +162,6 @@ def _with_values(stmt: Stmt, values: dict[Var, Expr]) -> Stmt:
     if isinstance(stmt, Assign) and isinstance(own := values.get(stmt.var), Var):
         stmt = replace(stmt, var=own)
     return map_expressions(stmt, lambda expr: substitute(expr, values))
-
-
-def _mentioned(stmt: Stmt) -> list[Var]:
-    target = written(stmt)
-    own = [v for v in (target if isinstance(target, tuple) else (target,)) if isinstance(v, Var)]
-    return own + list(_variables(expressions(stmt)))
 
 
 def _variables(exprs: tuple[Expr, ...]) -> set[Var]:
@@ -272,17 +273,19 @@ def _rewritten(block: Block, change: Callable[[Stmt], Block]) -> Block:
     return rewrite_block(block, with_adjoint)
 
 
-def _without_idle(block: Block, own: set[Var]) -> Block:
-    """Without what elements are before they are first set, where nobody asks."""
-    seen = [{var for inner in _with_adjoints((stmt,)) for var in _mentioned(inner)} & own for stmt in block]
+def _without_idle(block: Block, own: set[Var], later: tuple[Block, ...]) -> Block:
+    """Without the constants that elements are before they are first set, and after all, where nobody asks.
+
+    `later` is what runs after the block.  (A value that reads an element stays: the element may not be there.)
+    """
     out: list[Stmt] = []
     for k, stmt in enumerate(block):
-        if isinstance(stmt, Assign) and stmt.var in own:
-            later = next((j for j in range(k + 1, len(block)) if stmt.var in seen[j]), None)
-            after = None if later is None else block[later]
-            if isinstance(after, Assign) and after.var == stmt.var and stmt.var not in variables(after.value):
+        rest = (block[k + 1 :], *later)
+        if isinstance(stmt, Assign) and stmt.var in own and isinstance(stmt.value, Const):
+            if is_dead(stmt.var, rest, False):
                 continue
-        inner = tuple(_without_idle(part, own) for part in blocks(stmt))
+        after = ((stmt,), *rest) if isinstance(stmt, (For, While)) else rest
+        inner = tuple(_without_idle(part, own, after) for part in blocks(stmt)) if not isinstance(stmt, Rule) else ()
         out.append(with_blocks(stmt, inner) if inner else stmt)
     return tuple(out)
 

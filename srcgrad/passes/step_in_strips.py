@@ -16,14 +16,13 @@ from dataclasses import replace
 
 from ..ir import affine
 from ..ir.expressions import INT64, Array, Expr, Load, Var
-from ..ir.nodes import AddTo, Assign, Block, Comment, CopyTo, For, Function, If, Stmt, Store, View, leaves
+from ..ir.nodes import Assign, Block, Comment, CopyTo, For, Function, If, Stmt, View, leaves
 from ..ir.walk import blocks, loads, statements, variables, with_blocks
-from .effects import Effects, effects, is_dead, is_private
+from .effects import SIMPLE, Effects, effects, is_dead, is_private
 from .info import elementwise, roots_of
 from .lengths import Lengths
 
 STRIP = 1024  # elements: a few arrays of so many are at home in the first cache
-SIMPLE = (Assign, Store, AddTo, If, For, Comment)
 
 
 def step_in_strips(function: Function) -> Function:
