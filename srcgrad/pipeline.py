@@ -56,6 +56,7 @@ from .passes.registers import registers
 from .passes.resolve_views import resolve_views
 from .passes.reverse import reverse
 from .passes.scalar_arrays import scalar_arrays
+from .passes.scale_once import scale_once
 from .passes.share import share
 from .passes.share_lookups import share_lookups
 from .passes.simplify import simplify
@@ -113,6 +114,7 @@ DERIVATIVE: tuple[Pass, ...] = (
 )
 SWEEP_ON_A_CPU: tuple[Pass, ...] = (
     gather_rows,  # neighbours in a row do not pass sums through memory
+    scale_once,  # steps that only scale a cotangent are one
     fuse,
 )
 ON_A_CPU: tuple[Pass, ...] = (

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from corpus import FLOAT64, named
 
 from srcgrad import grad
 
@@ -60,3 +61,28 @@ def test_a_linear_update_keeps_nothing(function: Any) -> None:
 @pytest.mark.parametrize("wrt", ["u", None])
 def test_another_update_keeps_the_state_once_per_step(function: Any, wrt: Any) -> None:
     assert kept(function, np.ones(9), 0.1, 5, wrt=wrt) == [", u.shape[0]"]
+
+
+@pytest.mark.parametrize(
+    ("name", "filled_again"),
+    [
+        ("chain_of_stages", ["y_1", "y_2"]),
+        ("fluxes", ["f"]),
+        ("rolled", ["middle", "t", "t_1", "t_2", "t_3"]),
+        ("copies_with_another_inside", ["w", "z"]),
+        ("down_from_the_end", ["k"]),
+    ],
+)
+def test_stages_are_filled_again_from_the_state_that_is_kept(name: str, filled_again: list[str]) -> None:
+    program = named(f"stages.{name}")
+    args, _ = program.arguments(0, FLOAT64)
+    assert len(kept(program.function, *args)) == 1
+    text = grad(program.function, jit=False).source(*args)
+    assert sorted(set(re.findall(r"(\w+)_then = np\.\w+\(", text))) == filled_again
+
+
+@pytest.mark.parametrize("name", ["stale_first_element", "one_branch_fills_all"])
+def test_what_a_step_does_not_fill_is_kept(name: str) -> None:
+    program = named(f"stages.{name}")
+    args, _ = program.arguments(0, FLOAT64)
+    assert len(kept(program.function, *args)) >= 2

@@ -13,6 +13,7 @@ from .validity import Forward, Version
 
 KEEP_IN_LOOP = 6  # additions that a store and a load of a kept value cost
 KEEP_OUTSIDE = 1.5
+DIVISIONS = ("mod", "floordiv", "fmod")
 KEEP_BESIDE = 16  # the same beside a state that is kept for every step: what is made of it would be as large again
 
 
@@ -78,7 +79,7 @@ class Costs:
 
     def is_shared(self, expr: Call, at: int) -> bool:
         """A division of indices that comes out the same in every iteration of an outer loop: one row of it is kept."""
-        if expr.dtype != INT64 or expr.op not in ("mod", "floordiv", "fmod"):
+        if expr.dtype != INT64 or expr.op not in DIVISIONS:
             return False
         key = self.forward.block_of(at)
         return len(self.loops_of(expr, key, at)) < self.depth(key)

@@ -11,6 +11,7 @@ from ..ir.walk import (
     children,
     map_expressions,
     rebuild,
+    rewrite,
     subexpressions,
     with_blocks,
 )
@@ -74,3 +75,15 @@ def _with_names(expr: Expr, names: dict[Expr, Var]) -> Expr:
         return names[expr]
     parts = children(expr)
     return rebuild(expr, tuple(_with_names(part, names) for part in parts)) if parts else expr
+
+
+def renamed(stmt: Stmt, names: dict[str, str]) -> Stmt:
+    def rename(expr: Expr) -> Expr:
+        if isinstance(expr, Var) and expr.name in names:
+            return Var(names[expr.name], expr.dtype)
+        return expr
+
+    inner = blocks(stmt)
+    if inner:
+        stmt = with_blocks(stmt, tuple(tuple(renamed(s, names) for s in block) for block in inner))
+    return map_expressions(stmt, lambda e: rewrite(e, rename))

@@ -17,7 +17,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ..ir import affine
 from ..ir.expressions import INT64, Array, Axis, Call, Const, Dim, Expr, Load, Old, OldArray, Var
 from ..ir.nodes import (
     Alloc,
@@ -29,17 +28,13 @@ from ..ir.nodes import (
     Invoke,
     Library,
     NewStack,
-    Pick,
     Pop,
     Push,
     Rule,
-    Run,
     Stack,
     Stmt,
     Store,
-    Subscript,
     Sweep,
-    View,
     While,
 )
 from ..ir.walk import (
@@ -53,16 +48,16 @@ from ..ir.walk import (
     rewrite_block,
     statements,
     subexpressions,
-    substitute,
     variables,
     with_blocks,
 )
 from ..rules.scalar import PRIMITIVES, cost
 from .costs import KEEP_IN_LOOP, Costs
-from .edits import Edits
+from .edits import Edits, renamed
 from .info import Info, roots_of
-from .rebuild import fill_of
+from .rebuild import Refill, Refills
 from .reverse import backwards
+from .rows import iteration, row_lengths, row_view
 from .validity import END, ROOT, Forward, Place, Version
 
 SMALL = 3  # additions that are not worth a kept value beside the one that they are made of
@@ -109,12 +104,13 @@ class _Keep:
         self.plain_reads: set[str] = set()
         self.local: dict[str, set[tuple[int, int]]] = {}
         self.costs = Costs(self.forward, self.versions, self.kept_expressions)
+        self.refills = Refills(self.forward, self.costs, self.info.names, sweep.body)
 
     def run(self) -> Function:
         sweep = self.sweep_block(self.sweep.body, ROOT)
         body = self.edits.applied(self.body, ROOT)
         names = self.final_names()
-        sweep = tuple(_renamed(s, names) for s in sweep)
+        sweep = tuple(renamed(s, names) for s in sweep)
         tidy_body = tuple(s for s in body if not isinstance(s, Rule))
         return replace(self.function, body=(*self.edits.start, *tidy_body, replace(self.sweep, body=sweep)))
 
@@ -261,6 +257,9 @@ class _Keep:
         snapshot = self.forward.snapshot_place(load.array, at)
         if snapshot is not None:
             return Load(self.keep_array(load.array, snapshot), index)
+        for place in self.refills.snapshots_of(load.array):
+            if self.forward.is_as_it_was(load, at, place):
+                return Load(self.keep_array(load.array, place), index)
         return self.keep_expression(load, at)
 
     def already_held(self, expr: Expr, at: int) -> Expr | None:
@@ -343,7 +342,7 @@ class _Keep:
             shape = tuple(trips for loop, trips in zip(loops, box, strict=True) if loop in over)
             kept = Array(self.info.names.fresh(f"{source.name}_kept"), source.dtype, shape)
             self.edits.before.setdefault(loops[0].label, []).append(Alloc(kept, shape))
-            index = tuple(map(_iteration, over))
+            index = tuple(map(iteration, over))
             where.append(Store(kept, index, source))
             self.tops.setdefault(key, []).append(Assign(target, Load(kept, self.mirrored(index, key))))
             return
@@ -372,30 +371,56 @@ class _Keep:
     # ------------------------------------------------------------------------------------------------ arrays
 
     def filled_again(self, array: Array, at: int) -> Array | None:
-        """Memory that the sweep fills as the forward part did in the same iteration, from what is still there."""
+        """Memory that the sweep fills as the forward part did in the same iteration, if it does."""
         place = self.forward.birth(Var(array.name), at)
-        if place is None or place.label is None or not self.forward.loops_around(place.block):
-            return None
         if (array, place) in self.kept_arrays:
             return self.kept_arrays[array, place]
-        fill = fill_of(self.forward.statement[place.label], array, array.dims)
-        if fill is None or fill.cost > KEEP_IN_LOOP or array.name != self.forward.root(array):
-            return None
-        nest, store = fill.nest.label, fill.store.label
-        if not all(self.costs.is_free(v, nest) for v in fill.outside | set().union(*map(variables, array.dims))):
-            return None
-        if not all(self.forward.element_is_valid(load, store) for load in loads(fill.store.value)):
-            return None
+        for refill in self.refills.plan(array, place) or ():
+            if (refill.array, refill.place) not in self.kept_arrays:
+                self.fill_again(refill)
+        return self.kept_arrays.get((array, place))
+
+    def fill_again(self, refill: Refill) -> None:
+        array, first = refill.array, refill.stmts[0].label
         out = Array(self.info.names.fresh(f"{array.name}_then"), array.dtype, array.dims)
-        for load in loads(fill.store.value):
-            self.have_handle(load.array, nest)
-        values = {v: self.read(v, nest) for v in fill.outside}
-        again = rewrite_block((_unlabelled(fill.nest),), lambda s: (_with_values(s, values, array, out),))
-        self.tops.setdefault(place.block, []).extend(
-            (Alloc(out, tuple(substitute(d, values) for d in array.dims)), *again)
-        )
-        self.kept_arrays[array, place] = out
-        return out
+        own: dict[Var, Var] = {}
+        for stmt in statements(refill.stmts):
+            if isinstance(stmt, For):
+                own[stmt.index] = stmt.index
+            elif isinstance(stmt, Assign):
+                own[stmt.var] = Var(self.info.names.fresh(stmt.var.name), stmt.var.dtype)
+
+        def again(expr: Expr, at: int) -> Expr:
+            match expr:
+                case Var():
+                    return own[expr] if expr in own else self.read(expr, at)
+                case Load(array=source):
+                    index = tuple(again(part, at) for part in expr.index)
+                    return Load(out if source.name == array.name else self.had_whole(expr, at), index)
+            return rebuild(expr, tuple(again(part, at) for part in children(expr)))
+
+        def redone(stmt: Stmt) -> tuple[Stmt, ...]:
+            stmt = replace(map_expressions(stmt, lambda expr: again(expr, stmt.label)), label=-1)
+            return (replace(stmt, array=out) if isinstance(stmt, Store) else stmt,)
+
+        dims = tuple(again(dim, first) for dim in array.dims)
+        stmts = rewrite_block(refill.stmts, redone)
+        self.tops.setdefault(refill.place.block, []).extend((Alloc(out, dims, refill.start), *stmts))
+        self.kept_arrays[array, refill.place] = out
+
+    def had_whole(self, load: Load, at: int) -> Array:
+        """An array that has the element, among all others of its kind."""
+        array = load.array
+        if not self.forward.element_is_valid(load, at):
+            born = self.refills.born(array, at)
+            assert born is not None
+            if (array, born) in self.kept_arrays:
+                return self.kept_arrays[array, born]
+            if not self.forward.element_is_valid_within(load, at):
+                return self.keep_array(array, born)
+            self.give_rows(array)
+        self.have_handle(array, at)
+        return array
 
     def old_array(self, array: Array, at: int, key: tuple[int, int]) -> Array:
         """An array whose elements are those of `array` just before `at`."""
@@ -441,12 +466,12 @@ class _Keep:
             self.kept_arrays[array, place] = kept
         elif shape is not None and dims_known:
             rows = Array(names.fresh(f"{array.name}_kept"), array.dtype, (*shape, *array.dims))
-            self.edits.before.setdefault(loops[0].label, []).append(Alloc(rows, _lengths(rows.dims)))
+            self.edits.before.setdefault(loops[0].label, []).append(Alloc(rows, row_lengths(rows.dims)))
             row = Array(names.fresh(f"{array.name}_row"), array.dtype, array.dims)
-            index = tuple(map(_iteration, loops))
-            where += [_row_view(row, rows, index), CopyTo(row, array)]
+            index = tuple(map(iteration, loops))
+            where += [row_view(row, rows, index), CopyTo(row, array)]
             out = Array(names.fresh(f"{array.name}_then"), array.dtype, dims)
-            self.tops.setdefault(key, []).append(_row_view(out, rows, self.mirrored(index, key)))
+            self.tops.setdefault(key, []).append(row_view(out, rows, self.mirrored(index, key)))
             self.kept_arrays[array, place] = out
         else:
             stack = self.new_stack(f"{array.name}_kept", array.dtype, loops[0].label)
@@ -483,10 +508,12 @@ class _Keep:
         assert shape is not None
         name = self.info.names.fresh(f"{made.array.name}_rows")
         rows = Array(name, made.array.dtype, (*shape, *made.array.dims))
-        self.edits.before.setdefault(loops[0].label, []).append(Alloc(rows, _lengths((*shape, *made.dims)), made.fill))
-        index = tuple(map(_iteration, loops))
-        self.edits.instead[made.label] = _row_view(made.array, rows, index)
-        self.tops.setdefault(key, []).insert(0, _row_view(made.array, rows, self.mirrored(index, key)))
+        self.edits.before.setdefault(loops[0].label, []).append(
+            Alloc(rows, row_lengths((*shape, *made.dims)), made.fill)
+        )
+        index = tuple(map(iteration, loops))
+        self.edits.instead[made.label] = row_view(made.array, rows, index)
+        self.tops.setdefault(key, []).insert(0, row_view(made.array, rows, self.mirrored(index, key)))
 
     def have_handle(self, array: Array, at: int) -> None:
         """A view that was made inside a loop is made again in the sweep."""
@@ -515,48 +542,3 @@ class _Keep:
                 own = number == 0 and name not in self.plain_reads
                 names[var.name] = name if own else self.info.names.fresh(name)
         return names
-
-
-def _unlabelled(stmt: Stmt) -> Stmt:
-    inner = tuple(tuple(_unlabelled(s) for s in block) for block in blocks(stmt))
-    return replace(with_blocks(stmt, inner) if inner else stmt, label=-1)
-
-
-def _with_values(stmt: Stmt, values: dict[Var, Expr], array: Array, out: Array) -> Stmt:
-    stmt = map_expressions(stmt, lambda e: substitute(e, dict(values)))
-    return replace(stmt, array=out) if isinstance(stmt, Store) and stmt.array == array else stmt
-
-
-def _lengths(dims: tuple[Expr, ...]) -> tuple[Expr, ...]:
-    """Ahead of a loop that may not run at all, a length of its arrays may come out negative."""
-    return tuple(dim if affine.is_at_least(dim, 0) else affine.maximum(dim, affine.ZERO) for dim in dims)
-
-
-def _row_view(row: Array, rows: Array, index: tuple[Expr, ...]) -> View:
-    picks = tuple(Pick(i) for i in index)
-    runs = tuple(Run(affine.ZERO, affine.ONE, d, whole=True) for d in rows.dims[len(index) :])
-    return View(row, rows, Subscript((*picks, *runs)))
-
-
-def _iteration(loop: For | While) -> Expr:
-    """The number of the current iteration, from 0."""
-    if isinstance(loop, While):
-        return loop.trip
-    gone = affine.sub(loop.index, loop.start)
-    if affine.same(loop.step, affine.ONE):
-        return gone
-    if affine.same(loop.step, affine.integer(-1)):
-        return affine.sub(loop.start, loop.index)
-    return Call("floordiv", (gone, loop.step), INT64)
-
-
-def _renamed(stmt: Stmt, names: dict[str, str]) -> Stmt:
-    def rename(expr: Expr) -> Expr:
-        if isinstance(expr, Var) and expr.name in names:
-            return Var(names[expr.name], expr.dtype)
-        return expr
-
-    inner = blocks(stmt)
-    if inner:
-        stmt = with_blocks(stmt, tuple(tuple(_renamed(s, names) for s in block) for block in inner))
-    return map_expressions(stmt, lambda e: rewrite(e, rename))
