@@ -63,6 +63,7 @@ from .passes.simplify import simplify
 from .passes.skip_zeros import skip_zeros
 from .passes.step_in_strips import step_in_strips
 from .passes.store_once import store_once
+from .passes.take_over import take_over
 from .passes.tidy import tidy
 
 Pass = Callable[[Function], Function]
@@ -116,6 +117,7 @@ SWEEP_ON_A_CPU: tuple[Pass, ...] = (
     gather_rows,  # neighbours in a row do not pass sums through memory
     scale_once,  # steps that only scale a cotangent are one
     fuse,
+    take_over,  # what is made of an array that nobody needs any more is made in its place
 )
 ON_A_CPU: tuple[Pass, ...] = (
     in_strips,  # a matrix that is needed as it is and turned is read once

@@ -1,0 +1,86 @@
+"""What is made element by element of an array that nobody needs any more is made in that array's own memory.
+
+y_b = empty(n)                               x_b = empty(n)
+…                                            …
+x_b = empty(n)                          →
+for i in range(n): x_b[i] = 2.0 * y_b[i]     for i in range(n): x_b[i] = 2.0 * x_b[i]
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..ir.expressions import Array, Dim, Load, Var
+from ..ir.nodes import AddTo, Alloc, Assign, Block, For, Function, Stmt, Store, leaves
+from ..ir.rename import rename_arrays
+from ..ir.walk import expressions, rewrite_block, statements, subexpressions
+from .effects import effects
+
+
+def take_over(function: Function) -> Function:
+    while (pair := _pair(function)) is not None:
+        old, new = pair
+        body = (s for s in function.body if not (isinstance(s, Alloc) and s.array == new))
+        renamed = (rename_arrays(stmt, {old.name: new}) for stmt in body)
+        function = replace(function, body=rewrite_block(tuple(renamed), _without_copies_of_itself))
+    return function
+
+
+def _pair(function: Function) -> tuple[Array, Array] | None:
+    """An array that is not needed any more where another one is made of it."""
+    made = [stmt.array.name for stmt in statements(function.body) if isinstance(stmt, Alloc)]
+    allocs = {s.array.name: s for s in function.body if isinstance(s, Alloc) and made.count(s.array.name) == 1}
+    every = effects(function.body)
+    views = {name for view in every.views.values() for name in (view.array.name, view.base.name)}
+    nodes = (n for s in statements(function.body) for e in expressions(s) for n in subexpressions(e))
+    asked = {node.array for node in nodes if isinstance(node, Dim)}
+    handed = {leaf.name for leaf in leaves(function.results) if isinstance(leaf, Array)}
+    touched = [effects((stmt,)).names() if not isinstance(stmt, Alloc) else set() for stmt in function.body]
+    for name, alloc in allocs.items():
+        if alloc.fill is not None or name in views | asked:
+            continue
+        at = next((k for k, names in enumerate(touched) if name in names), None)
+        if at is None:
+            continue
+        for other in sorted(touched[at] - {name}):
+            old = allocs.get(other)
+            if old is None or other in views | asked | handed or any(other in names for names in touched[at + 1 :]):
+                continue
+            same = (old.dims, old.array.dtype) == (alloc.dims, alloc.array.dtype)
+            if same and _is_by_element(function.body[at], alloc.array, old.array):
+                return old.array, alloc.array
+    return None
+
+
+def _is_by_element(stmt: Stmt, new: Array, old: Array) -> bool:
+    """Does each iteration of a nest touch one element of both, the old one no more after the new one?"""
+    indices: list[Var] = []
+    inner: Block = (stmt,)
+    while len(inner) == 1 and isinstance(inner[0], For):
+        indices.append(inner[0].index)
+        inner = inner[0].body
+    if not all(isinstance(s, (Assign, Store, AddTo)) for s in inner):
+        return False
+    seen = [effects((s,)) for s in inner]
+    if any(index in part.writes for part in seen for index in indices):
+        return False
+    places = {a.index for part in seen for a in part.accesses if a.array.name in (new.name, old.name)}
+    if len(places) != 1 or len(indices) != new.ndim or set(*places) != set(indices):
+        return False
+    first = next(k for k, part in enumerate(seen) if new.name in part.names())
+    reads_new = isinstance(inner[first], AddTo) or any(load.array == new for load in _loads(inner[first]))
+    return not reads_new and not any(old.name in part.names() for part in seen[first + 1 :])
+
+
+def _loads(stmt: Stmt) -> list[Load]:
+    return [n for expr in expressions(stmt) for n in subexpressions(expr) if isinstance(n, Load)]
+
+
+def _without_copies_of_itself(stmt: Stmt) -> Block:
+    if isinstance(stmt, Store) and isinstance(stmt.value, Load):
+        if (stmt.array, stmt.index) == (stmt.value.array, stmt.value.index):
+            return ()
+    return () if isinstance(stmt, For) and not stmt.body else (stmt,)
+
+
+__all__ = ["take_over"]
