@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numba import njit
 
 import srcgrad
 from srcgrad import grad
 from srcgrad.runtime import memory
+from srcgrad.runtime.lent import _fresh
 
 
 def chain(x):
@@ -58,6 +60,46 @@ def test_small_arrays_are_not_held() -> None:
     srcgrad.release_memory()
     f.backward(x, x)
     assert srcgrad.release_memory() == 0
+
+
+@njit
+def room(length, like):
+    return _fresh(length, like).size
+
+
+def test_a_stack_that_grows_takes_the_largest_block() -> None:
+    like = np.empty(1)
+    srcgrad.release_memory()
+    assert LARGE <= room(LARGE, like) < LARGE + 100
+    for length in (16 * LARGE, 2 * LARGE, 4 * LARGE):
+        room(length, like)
+    held = srcgrad.release_memory()
+    assert held >= 8 * 17 * LARGE  # what the last two had was what the first had left
+    assert held < 8 * 18 * LARGE
+    room(4 * LARGE, like)
+    assert 4 * LARGE <= room(LARGE, like) < 4 * LARGE + 100
+
+
+def test_stacks_of_two_threads_are_two() -> None:
+    """Both go through all that is held, at once."""
+
+    @grad
+    def f(x, steps):
+        n = 0
+        while n < steps:
+            x = 1.1 * np.sin(x)
+            n += 1
+        return x
+
+    steps = 20 * LARGE
+    want, found = f.backward(0.5, steps), []
+    ask = lambda: found.extend(f.backward(0.5, steps) for _ in range(3))
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [want] * 12
 
 
 def test_what_somebody_has_stays_as_it_is() -> None:

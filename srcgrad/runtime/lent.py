@@ -16,7 +16,7 @@ from numba.core.extending import intrinsic, models, overload, register_jitable, 
 from numba.cpython.listobj import ListInstance
 
 from srcgrad.runtime.arrays import copy_to, push, push_array
-from srcgrad.runtime.memory import empty
+from srcgrad.runtime.memory import roomy
 from srcgrad.runtime.stand_ins import STAND_INS
 
 
@@ -142,11 +142,11 @@ def _replace(typing_context, shelf, array):
 
 @intrinsic
 def _fresh(typing_context, length, like):
-    """An array of that length, of the type of another, in memory that was used before if there is some."""
+    """A vector of at least that length, of the type of another, in memory that was used before if there is some."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         length = context.cast(builder, args[0], signature.args[0], types.intp)
-        return empty(context, builder, like, [length])._getvalue()
+        return roomy(context, builder, like, length)._getvalue()
 
     return like(length, like), generate
 

@@ -6,6 +6,8 @@ the values that it keeps, and for its results where the caller has dropped those
 
     numpy.empty(...) in generated code   →   NRT_MemInfo_alloc_external(size, &srcgrad_allocator)
 
+A stack that has to grow takes the largest block that is held: as a rule that is where it ended in the call before.
+
 Numba counts references as ever; only where memory comes from and goes to is ours.  Any thread may take and give: a slot
 is emptied and filled by one atomic instruction.
 """
@@ -27,6 +29,7 @@ LEAST = 1 << 18  # bytes; below that malloc has pages at hand
 HEADER = 128
 SIZE, BYTES, NOTHING = ir.IntType(64), ir.IntType(8).as_pointer(), ir.VoidType()
 ALLOCATOR, ALLOCATE = "srcgrad_allocator", "srcgrad_allocate_external"
+ROOMY_ALLOCATOR = "srcgrad_roomy_allocator"  # whose blocks may be much larger than was asked for
 
 
 def most_held() -> int:
@@ -48,14 +51,17 @@ class _Code:
         self.most = most
         self.release = self._function("srcgrad_release", SIZE, ())
         self.take = self._function("srcgrad_take", BYTES, (SIZE, BYTES))
+        self.take_largest = self._function("srcgrad_take_largest", BYTES, (SIZE, BYTES))
         self.give = self._function("srcgrad_give", NOTHING, (BYTES, BYTES))
         self._write_release()
         self._write_take()
+        self._write_take_largest()
         self._write_give()
         no_realloc = ir.Constant(BYTES, None)
-        parts = [self.take.bitcast(BYTES), no_realloc, self.give.bitcast(BYTES), no_realloc]
-        allocator = self._variable(ir.LiteralStructType([BYTES] * 4), ALLOCATOR)
-        allocator.initializer = ir.Constant(allocator.value_type, parts)
+        for name, take in ((ALLOCATOR, self.take), (ROOMY_ALLOCATOR, self.take_largest)):
+            parts = [take.bitcast(BYTES), no_realloc, self.give.bitcast(BYTES), no_realloc]
+            allocator = self._variable(ir.LiteralStructType([BYTES] * 4), name)
+            allocator.initializer = ir.Constant(allocator.value_type, parts)
 
     def _variable(self, kind: Any, name: str) -> ir.GlobalVariable:
         variable = ir.GlobalVariable(self.module, kind, name)
@@ -128,9 +134,7 @@ class _Code:
                 with builder.if_then(fits):
                     self._count(builder, "sub", block)
                     builder.ret(block)
-                with builder.if_then(builder.not_(self._filled(builder, slot, block))):  # it was wanted in between
-                    self._count(builder, "sub", block)
-                    self._free(builder, block)
+                self._put_back(builder, slot, block)
         allocate = self._outside(builder, "Allocate", BYTES, SIZE)
         fresh = builder.call(allocate, [builder.add(size, ir.Constant(SIZE, HEADER))])
         with builder.if_then(cgutils.is_null(builder, fresh)):
@@ -141,6 +145,38 @@ class _Code:
         builder.store(base, self._header(builder, block, 16))
         builder.store(size, self._header(builder, block, 8))
         builder.ret(block)
+
+    def _put_back(self, builder: Any, slot: Any, block: Any) -> None:
+        with builder.if_then(builder.not_(self._filled(builder, slot, block))):  # it was wanted in between
+            self._count(builder, "sub", block)
+            self._free(builder, block)
+
+    def _write_take_largest(self) -> None:
+        """The largest block that is held, if it has so many bytes, or a new one."""
+        builder = ir.IRBuilder(self.take_largest.append_basic_block())
+        size = self.take_largest.args[0]
+        best = cgutils.alloca_once_value(builder, ir.Constant(BYTES, None))
+        with self._each_slot(builder) as loop:
+            slot = self._slot(builder, loop.index)
+            address = self._emptied(builder, slot)
+            with builder.if_then(cgutils.is_not_null(builder, address)):
+                block, before = builder.inttoptr(address, BYTES), builder.load(best)
+                least = cgutils.alloca_once_value(builder, size)
+                with builder.if_then(cgutils.is_not_null(builder, before)):
+                    builder.store(builder.add(self._capacity(builder, before), ir.Constant(SIZE, 1)), least)
+                is_better = builder.icmp_unsigned(">=", self._capacity(builder, block), builder.load(least))
+                with builder.if_else(is_better) as (then, otherwise):
+                    with then:
+                        builder.store(block, best)
+                        with builder.if_then(cgutils.is_not_null(builder, before)):
+                            self._put_back(builder, slot, before)
+                    with otherwise:
+                        self._put_back(builder, slot, block)
+        block = builder.load(best)
+        with builder.if_then(cgutils.is_not_null(builder, block)):
+            self._count(builder, "sub", block)
+            builder.ret(block)
+        builder.ret(builder.call(self.take, self.take_largest.args))
 
     def _write_give(self) -> None:
         """Hold the block; where that is too much, what was held before goes."""
@@ -165,20 +201,22 @@ class _Code:
         builder.ret_void()
 
 
-def _compiled(code: _Code) -> tuple[int, int]:
-    """Where the allocator and `srcgrad_release` are.  They stay to the end: arrays may be freed after all else."""
+def _compiled(code: _Code) -> tuple[int, int, int]:
+    """Where the allocators and `srcgrad_release` are.  They stay to the end: arrays may be freed after all else."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_default_triple().create_target_machine(jit=True)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(str(code.module)), target)
     engine.finalize_object()
-    found = engine.get_global_value_address(ALLOCATOR), engine.get_function_address("srcgrad_release")
+    usual, roomy = (engine.get_global_value_address(name) for name in (ALLOCATOR, ROOMY_ALLOCATOR))
+    release = engine.get_function_address("srcgrad_release")
     engine.detach()
-    return found
+    return usual, roomy, release
 
 
-_allocator, _release_held = _compiled(_Code(most_held()))
+_allocator, _roomy_allocator, _release_held = _compiled(_Code(most_held()))
 llvm.add_symbol(ALLOCATOR, _allocator)
+llvm.add_symbol(ROOMY_ALLOCATOR, _roomy_allocator)
 _numba = ctypes.CFUNCTYPE(ctypes.c_void_p)(_nrt_python.c_helpers["get_api"])()  # NRT_api_functions, see nrt_external.h
 llvm.add_symbol(ALLOCATE, ctypes.cast(_numba, ctypes.POINTER(ctypes.c_void_p))[1])  # allocate_external
 _release = ctypes.CFUNCTYPE(ctypes.c_int64)(_release_held)
@@ -220,40 +258,59 @@ def empty(context: Any, builder: Any, kind: types.Array, shape: Any) -> Any:
     with builder.if_then(too_large, likely=False):
         words = "array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum possible size."
         context.call_conv.return_user_exc(builder, ValueError, (words,))
-    owner, data = _owned_memory(context, builder, size, context.get_preferred_array_alignment(kind.dtype))
+    owner, data, _ = _owned_memory(context, builder, kind, size, ALLOCATOR)
+    return _array_in(context, builder, kind, shape, strides, owner, data)
+
+
+def roomy(context: Any, builder: Any, kind: types.Array, least: Any) -> Any:
+    """A vector of at least so many elements; of as many as there is room for."""
+    item_size = context.get_constant(types.intp, get_itemsize(context, kind))
+    owner, data, room = _owned_memory(context, builder, kind, builder.mul(item_size, least), ROOMY_ALLOCATOR)
+    return _array_in(context, builder, kind, [builder.udiv(room, item_size)], [item_size], owner, data)
+
+
+def _array_in(context: Any, builder: Any, kind: types.Array, shape: Any, strides: Any, owner: Any, data: Any) -> Any:
     array = make_array(kind)(context, builder)
     populate_array(
         array,
         data=builder.inttoptr(data, context.get_data_type(kind.dtype).as_pointer()),
         shape=cgutils.pack_array(builder, shape, ty=SIZE),
         strides=cgutils.pack_array(builder, strides, ty=SIZE),
-        itemsize=item_size,
+        itemsize=context.get_constant(types.intp, get_itemsize(context, kind)),
         meminfo=owner,
     )
     return array
 
 
-def _owned_memory(context: Any, builder: Any, size: Any, alignment: int) -> tuple[Any, Any]:
-    """Numba's MemInfo, and the aligned address of so many bytes that it owns."""
-    found = cgutils.alloca_once(builder, cgutils.voidptr_t)
+def _owned_memory(context: Any, builder: Any, kind: types.Array, size: Any, name: str) -> tuple[Any, Any, Any]:
+    """Numba's MemInfo, the aligned address of so many bytes that it owns, and how many these are in the end."""
+    alignment = context.get_preferred_array_alignment(kind.dtype)
+    found, room = cgutils.alloca_once(builder, cgutils.voidptr_t), cgutils.alloca_once_value(builder, size)
+    up = lambda address: builder.and_(
+        builder.add(address, ir.Constant(SIZE, alignment - 1)), ir.Constant(SIZE, -alignment)
+    )
     large = builder.icmp_unsigned(">=", size, ir.Constant(SIZE, LEAST))
     with builder.if_else(large, likely=False) as (then, otherwise):
         with then:
-            kind = ir.FunctionType(cgutils.voidptr_t, [SIZE, cgutils.voidptr_t])
-            allocate = cgutils.get_or_insert_function(builder.module, kind, ALLOCATE)
-            allocator = builder.module.globals.get(ALLOCATOR)
+            signature = ir.FunctionType(cgutils.voidptr_t, [SIZE, cgutils.voidptr_t])
+            allocate = cgutils.get_or_insert_function(builder.module, signature, ALLOCATE)
+            allocator = builder.module.globals.get(name)
             if allocator is None:
-                allocator = cgutils.add_global_variable(builder.module, cgutils.int8_t, ALLOCATOR)
+                allocator = cgutils.add_global_variable(builder.module, cgutils.int8_t, name)
             owner = builder.call(allocate, [builder.add(size, ir.Constant(SIZE, alignment)), allocator])
             with builder.if_then(cgutils.is_null(builder, owner), likely=False):
                 context.call_conv.return_user_exc(builder, MemoryError, ("Allocation failed (probably too large).",))
             builder.store(owner, found)
+            if name == ROOMY_ALLOCATOR:  # MemInfo is where the block begins, and its capacity is ahead of that
+                start = builder.ptrtoint(owner, SIZE)
+                capacity = builder.load(builder.inttoptr(builder.sub(start, ir.Constant(SIZE, 8)), SIZE.as_pointer()))
+                data = up(builder.ptrtoint(context.nrt.meminfo_data(builder, owner), SIZE))
+                builder.store(builder.sub(builder.add(start, capacity), data), room)
         with otherwise:
             builder.store(context.nrt.meminfo_alloc_aligned(builder, size, alignment), found)
     owner = builder.load(found)
     address = builder.ptrtoint(context.nrt.meminfo_data(builder, owner), SIZE)
-    up = builder.add(address, ir.Constant(SIZE, alignment - 1))
-    return owner, builder.and_(up, ir.Constant(SIZE, -alignment))
+    return owner, up(address), builder.load(room)
 
 
-__all__ = ["empty", "release_memory"]
+__all__ = ["empty", "release_memory", "roomy"]
