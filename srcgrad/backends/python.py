@@ -129,8 +129,8 @@ def _import(module: str, names: Sequence[str], text: str) -> list[str]:
 
 @lru_cache(maxsize=1)
 def _called(text: str) -> frozenset[str]:
-    """The names that a text calls or decorates with."""
-    return frozenset(name for pair in re.findall(r"(?<![\w.])(\w+)\(|@(\w+)", text) for name in pair)
+    """The names that a text calls (where a long line is broken, on the next one) or decorates with."""
+    return frozenset(name for pair in re.findall(r"(?<![\w.])(\w+)\s*\(|@(\w+)", text) for name in pair)
 
 
 def _kernel(kernel: Definition) -> ast.FunctionDef:
