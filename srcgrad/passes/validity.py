@@ -157,10 +157,11 @@ class Forward(Labelled):
             return False
         inner = self.loops_around(self.block_of(at))[len(self.loops_around(place.block)) :]
         own = {loop.index for loop in inner if isinstance(loop, For)} & set(load.index)
-        if len(own) < len(inner) or not all(
-            v in own or self.is_steady(v) for part in load.index for v in variables(part)
-        ):
+        used = set().union(*map(variables, load.index))
+        if len(own) < len(inner) or not all(v in own or self.is_steady(v) for v in used):
             return False
+        if not all(self.never_negative(index, at) for index in own):
+            return False  # y[-1] is the last one too: it is met twice
         for writer in self.writers.get(root, []):
             if block[last].label not in {key[0] for key, _ in self.path(writer.label)} | {writer.label}:
                 continue

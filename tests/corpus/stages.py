@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .registry import case, program, real
+from .registry import case, positive, program, real
 
 
 def slope(x, y, out):
@@ -353,9 +353,9 @@ def copy_of_what_is_filled(x, steps):
     return y
 
 
-@program(case(real(5), 3))
-def read_where_it_is_set_twice(x, steps):
-    """The snapshot of y has what y[i] was, but for y[1]."""
+@program(case(positive(3), 1), case(positive(1), 1), case(positive(5), 2), compiled=True)
+def last_element_met_twice(x, steps):
+    """y[-1] is y[n - 1]: what it was, when it is met again, no snapshot of y has."""
     y, z = 0.5 * x, np.empty(x.size)
     for _ in range(steps):
         for i in range(1, x.size):
