@@ -59,6 +59,7 @@ from .passes.scalar_arrays import scalar_arrays
 from .passes.scale_once import scale_once
 from .passes.share import share
 from .passes.share_lookups import share_lookups
+from .passes.side_by_side import side_by_side
 from .passes.simplify import simplify
 from .passes.skip_zeros import skip_zeros
 from .passes.step_in_strips import step_in_strips
@@ -125,6 +126,10 @@ ON_A_CPU: tuple[Pass, ...] = (
 ON_ONE_THREAD: tuple[Pass, ...] = (
     step_in_strips,  # what goes through many steps element by element is read once
 )
+IN_VECTORS: tuple[Pass, ...] = (
+    side_by_side,  # iterations around others go through them together, in vector registers
+    hoist,
+)
 BYTECODE: tuple[Pass, ...] = (
     name_choices,  # no array waits on Python's stack while a condition branches
 )
@@ -144,7 +149,7 @@ ON_A_GPU: tuple[Pass, ...] = (
 )
 NEEDED = {"lower_arrays", "find_active", "reverse", "keep", "assemble", "tidy"}  # without keep, gradients go wrong
 OPTIONAL = {
-    step.__name__ for step in (*PRIMAL, *DERIVATIVE, *SWEEP_ON_A_CPU, *ON_A_CPU, *ON_ONE_THREAD, *BYTECODE)
+    step.__name__ for step in (*PRIMAL, *DERIVATIVE, *SWEEP_ON_A_CPU, *ON_A_CPU, *ON_ONE_THREAD, *IN_VECTORS, *BYTECODE)
 } - NEEDED  # without these: right, and slower
 _left_out: set[str] = set()
 
@@ -243,7 +248,7 @@ def passes_for(kind: str, options: Options) -> tuple[Pass, ...]:
         steps = (*steps, *SWEEP_ON_A_CPU)
     # parallelise after prove_bounds: what fails ahead of a loop fails once
     steps = (*steps, *ON_A_CPU, *((parallelise,) if options.parallel else ON_ONE_THREAD))
-    return _chosen((*steps, *BYTECODE))
+    return _chosen((*steps, *IN_VECTORS, *BYTECODE))
 
 
 def _chosen(steps: tuple[Pass, ...]) -> tuple[Pass, ...]:

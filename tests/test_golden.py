@@ -22,6 +22,7 @@ ADJOINTS = [
     ("arrays.softmax_rows", 0, FLOAT64),
     ("physics.rk4", 0, FLOAT64),
     ("branches.branch_in_a_loop", 0, FLOAT32),
+    ("ensembles.radial_functions", 0, FLOAT64),
 ]
 STAGES = "loops.repeated_sine"
 ERRORS = [row for row in test_errors.REJECTED if row[0].__name__ in ("trims", "tries", "undefined_name")]

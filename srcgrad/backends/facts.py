@@ -23,6 +23,7 @@ class Facts:
     `memory`: the memory that an array is a handle on; two that were allocated here never overlap, nor do they overlap
     with what came from outside (which may).
     `hidden`: this line begins a loop around others, with this index, which LLVM had better not see through.
+    `vectors`: on this line begins a loop whose iterations are to be one operation on a vector register.
     `pieces`: functions that are parts of the entry: what it knows of its arrays holds for theirs of the same names.
     `kernels`: the types of the arguments of each kernel, as Numba spells them.
     `brief`: up to this length of the axes of all arguments, a call takes microseconds.
@@ -36,6 +37,7 @@ class Facts:
     reorder: frozenset[int] = frozenset()
     memory: frozenset[tuple[str, str]] = frozenset()
     hidden: frozenset[tuple[int, str]] = frozenset()
+    vectors: frozenset[int] = frozenset()
     pieces: frozenset[str] = frozenset()
     kernels: tuple[tuple[str, str], ...] = ()
     brief: int = 0
@@ -81,6 +83,7 @@ def facts_about(definitions: list[ast.stmt], text: str, function: Function) -> F
     natural: set[tuple[int, str]] = set()
     reorder: set[int] = set()
     hidden: set[tuple[int, str]] = set()
+    vectors: set[int] = set()
     printed = ast.parse(text).body[-len(definitions) :]
     for stmt, node in _pairs(definitions, printed):
         origin = getattr(stmt, "origin", None)
@@ -88,6 +91,8 @@ def facts_about(definitions: list[ast.stmt], text: str, function: Function) -> F
             continue
         if isinstance(origin, For) and _hides_its_index(origin):
             hidden.add((node.lineno, origin.index.name))
+        if isinstance(origin, For) and origin.vector:
+            vectors.add(node.lineno)
         last = getattr(node, "iter", getattr(node, "test", node)).end_lineno
         for line in range(node.lineno, (last or node.lineno) + 1):
             inside |= {(line, name) for name in _of_all(origin, lambda place: not place.checked)}
@@ -95,7 +100,12 @@ def facts_about(definitions: list[ast.stmt], text: str, function: Function) -> F
             if isinstance(origin, AddTo) and origin.reorder:
                 reorder.add(line)
     return Facts(
-        frozenset(inside), frozenset(natural), frozenset(reorder), frozenset(_memory(function)), frozenset(hidden)
+        frozenset(inside),
+        frozenset(natural),
+        frozenset(reorder),
+        frozenset(_memory(function)),
+        frozenset(hidden),
+        frozenset(vectors),
     )
 
 

@@ -8,6 +8,8 @@ s += x[i] * w[i]        a sum of ours: its additions carry `reassoc`, so that it
 for i in range(n - 1, -1, -1):  LLVM is kept from seeing through i: it lifts the test whether rows of an inner loop
     for k in range(m): …        overlap out of this one (hoist-runtime-checks), and then it fails wherever i goes down,
                                 and wherever a row is compared with another row of the same array
+for lane in range(8):           iterations side by side: LLVM would write out all eight before it vectorises, and then
+    s[lane] += w * x[lane]      find eight numbers and no loop; it is asked to leave the loop as it is
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ import operator
 from typing import Any
 
 from llvmlite.ir import FunctionType
+from llvmlite.ir.values import MDValue
 from numba.core import cgutils, ir, types
+from numba.core.analysis import compute_cfg_from_blocks
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.ir_utils import find_const, guard
 from numba.core.typed_passes import BaseNativeLowering, NativeLowering
@@ -48,6 +52,20 @@ class FactLower(VariableLower):
     def pre_lower(self) -> None:
         super().pre_lower()
         self._waiting = _waiting_on_the_stack(self.func_ir.blocks)
+        self._ends = _ends_of_loops(self.func_ir.blocks, self._facts.vectors)
+
+    def post_block(self, block: Any) -> None:
+        super().post_block(block)
+        if id(block) in self._ends:
+            self._leave_as_it_is(self.builder.block.terminator)
+
+    def _leave_as_it_is(self, jump: Any) -> None:
+        """Ask LLVM not to unroll the loop that the jump closes (until it has been vectorised)."""
+        module = self.module
+        wish = module.add_metadata(["llvm.loop.unroll.disable"])
+        loop = MDValue(module, (), name=str(len(module.metadata)))
+        loop.operands = (loop, wish)  # a loop is told apart by naming itself, which `add_metadata` can't write
+        jump.set_metadata("llvm.loop", loop)
 
     def _name(self, array: Any) -> str:
         """The array as the text calls it, even if it waits on Python's stack while a condition branches."""
@@ -211,6 +229,17 @@ class FactLower(VariableLower):
             right.flags = [*right.flags, "contract"]
         add = self.builder.fadd if expr.immutable_fn is operator.add else self.builder.fsub
         return add(left, right, flags=REORDER)
+
+
+def _ends_of_loops(blocks: Any, lines: frozenset[int]) -> set[int]:
+    """The blocks that go back to the head of a loop that begins on one of the lines."""
+    if not lines:
+        return set()
+    graph = compute_cfg_from_blocks(blocks)
+    loops = (loop for loop in graph.loops().values() if blocks[loop.header].body[0].loc.line in lines)
+    return {
+        id(blocks[end]) for loop in loops for end in loop.body if loop.header in (to for to, _ in graph.successors(end))
+    }
 
 
 def _waiting_on_the_stack(blocks: Any) -> dict[str, str]:

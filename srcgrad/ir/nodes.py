@@ -177,7 +177,10 @@ class ForEach(Stmt):
 
 @dataclass(frozen=True)
 class For(Stmt):
-    """for index in range(start, stop, step).  `ordered=False`: iterations touch distinct elements or only add up."""
+    """for index in range(start, stop, step).  `ordered=False`: iterations touch distinct elements or only add up.
+
+    `vector`: so few of them, and always as many, that they are to be one operation on a vector register.
+    """
 
     index: Var
     start: Expr
@@ -185,6 +188,7 @@ class For(Stmt):
     step: Expr
     body: Block
     ordered: bool = True
+    vector: bool = False
 
 
 @dataclass(frozen=True)

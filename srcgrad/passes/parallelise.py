@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Call, Const, Dim, Expr, Load, Var, integer
+from ..ir.expressions import BOOL, INT64, Call, Const, Dim, Expr, Var, integer
 from ..ir.nodes import (
     AddTo,
     Alloc,
@@ -46,7 +46,7 @@ from ..ir.walk import (
     variables,
     with_blocks,
 )
-from ..rules.scalar import PRIMITIVES
+from ..rules.scalar import additions
 from ..runtime.threads import WORTH
 from .effects import Effects, effects
 from .sharing import Shared, Sharing
@@ -203,13 +203,13 @@ class _Estimate:
                 self.middles[stmt.index] = _middle(stmt)
                 return affine.mul(self.trips(stmt), affine.add(self.block(stmt.body), affine.ONE))
             case While(condition=condition, body=body):
-                return affine.mul(UNKNOWN, affine.add(self.block(body), integer(_cost(condition))))
+                return affine.mul(UNKNOWN, affine.add(self.block(body), integer(additions(condition))))
             case If(condition=condition, then=then, orelse=orelse):
                 sides = affine.add(self.block(then), self.block(orelse))
-                return affine.add(sides, integer(_cost(condition)))
+                return affine.add(sides, integer(additions(condition)))
             case Alloc() | CopyTo() | Library():
                 return UNKNOWN
-        own = sum(map(_cost, expressions(stmt)))
+        own = sum(map(additions, expressions(stmt)))
         return integer(own + isinstance(stmt, (AddTo, Store)))
 
     def trips(self, inner: For) -> Expr:
@@ -237,20 +237,9 @@ def _middle(loop: For) -> Expr:
     return affine.floordiv(affine.add(loop.start, loop.stop), 2)
 
 
-def _cost(expr: Expr) -> int:
-    """In additions; indices are free."""
-    match expr:
-        case Load():
-            return 1
-        case Call(op=op, args=args):
-            own = 0 if op == "cast" else PRIMITIVES[op].cost if op in PRIMITIVES else 1
-            return own + sum(map(_cost, args))
-    return 0
-
-
 def _is_small(loop: For, work: Expr) -> bool:
     """Is it known ahead that threads would not pay?  (What only copies is as fast as memory is.)"""
-    if all(isinstance(s, For) or (isinstance(s, Store) and _cost(s.value) <= 1) for s in statements(loop.body)):
+    if all(isinstance(s, For) or (isinstance(s, Store) and additions(s.value) <= 1) for s in statements(loop.body)):
         return True
     whole = affine.normal(affine.mul(_length(loop), work))
     return isinstance(whole, Const) and whole.value < WORTH

@@ -26,6 +26,7 @@ from ..ir.expressions import (
     Call,
     Const,
     Expr,
+    Load,
     call,
     compare,
     complex_of,
@@ -436,6 +437,17 @@ def cost(call: Call) -> int:
         return 2  # products
     plain = PRIMITIVES[call.op].cost if call.op in PRIMITIVES else 4
     return 3 * plain if call.dtype.kind == "c" else plain
+
+
+def additions(expr: Expr) -> int:
+    """What an expression costs in a loop, in additions; indices are free."""
+    match expr:
+        case Load():
+            return 1
+        case Call(op=op, args=args):
+            own = 0 if op == "cast" else PRIMITIVES[op].cost if op in PRIMITIVES else 1
+            return own + sum(map(additions, args))
+    return 0
 
 
 def spelling(expr: Call) -> str:

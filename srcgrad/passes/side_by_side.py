@@ -1,0 +1,393 @@
+"""Iterations of an independent loop run side by side: eight of them are one operation on vector registers.
+
+    for i in range(n):                       for i in range(0, n // 8 * 8, 8):
+        for j in range(k):                       for j in range(k):
+            s = 0.0                                  for l in range(8): s[l] = 0.0
+            for a in range(d):           →           for a in range(d):
+                s += w[j, a] * u[a]                      for l in range(8): s[l] += w[j, a] * u[a, l]
+            t[j] = exp(s)                            for l in range(8): t[j, l] = exp(s[l])
+                                             for i in range(n // 8 * 8, n): …
+
+Where the inner loops are short, or add up in the user's order, LLVM can vectorise none of them; that the iterations
+around them are independent it can not know.  As many iterations go through the inner loops together as fill vector
+registers: numbers and scratch of theirs get one more axis, numbers that are the same for all stay numbers.  Each
+iteration computes what it did, in the same order; sums of ours are added up eight at a time, the user's own one by one.
+
+What counts is how the innermost loops reach memory: eight iterations that each read a row of their own would read
+eight places at a time, so that is done only where there is much to compute for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from ..ir import affine
+from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Load, Var, integer, select
+from ..ir.nodes import AddTo, Alloc, Assign, Block, Comment, For, Function, If, Parallel, Raise, Stmt, Store, While
+from ..ir.walk import (
+    blocks,
+    children,
+    expressions,
+    loads,
+    map_expressions,
+    rebuild,
+    statements,
+    subexpressions,
+    variables,
+    with_blocks,
+)
+from .effects import effects, is_private
+from .own_rows import OwnRows
+from .sharing import Sharing
+from .varying import Differs, Varying, elements, moves_along
+
+WIDTH = 8  # iterations: numbers of float64 fill a register of 512 bits, or two of 256
+ROOM = 1 << 24  # bytes of scratch: beyond it, memory is what takes the time
+LONG = 512  # iterations of a loop that LLVM can vectorise too: eight times as much memory leaves the first cache
+SIMPLE = (AddTo, Assign, Comment, For, If, Raise, Store)
+
+
+def side_by_side(function: Function) -> Function:
+    return replace(function, body=_SideBySide(function).block(function.body, ()))
+
+
+class _SideBySide:
+    def __init__(self, function: Function) -> None:
+        self.names, self.sharing = function.info.names, Sharing(function)
+        self.natural: set[Expr] = set()  # numbers that are not negative
+        self.ahead: list[Block] = []  # memory that waits for its place, ahead of as many loops as can be
+
+    def block(self, block: Block, later: tuple[Block, ...], loop: For | While | None = None) -> Block:
+        """`later` is what runs after the block: the rest of the blocks around it, innermost first.
+
+        `loop`: the one whose body this is.
+        """
+        out: list[Stmt] = []
+        for position, stmt in enumerate(block):
+            waiting = len(self.ahead)
+            made = self.changed(stmt, (block[position + 1 :], *later))
+            here = [memory for memory in self.ahead[waiting:] if loop is None or not _is_fixed_in(loop, memory)]
+            self.ahead = [memory for memory in self.ahead if memory not in here]
+            out += (*(stmt for memory in here for stmt in memory), *made)
+        return tuple(out)
+
+    def changed(self, stmt: Stmt, later: tuple[Block, ...]) -> Block:
+        match stmt:
+            case For() if _may_be(stmt) and (made := self.together(stmt, later)):
+                return made
+            case For() | While():
+                return (replace(stmt, body=self.block(stmt.body, ((stmt,), *later), stmt)),)
+            case Parallel(low=low, start=start):
+                (self.natural.add if affine.is_at_least(start, 0) else self.natural.discard)(low)
+        return (with_blocks(stmt, tuple(self.block(part, later) for part in blocks(stmt))),)
+
+    def together(self, loop: For, later: tuple[Block, ...]) -> Block | None:
+        shared = self.sharing.of(loop, later)
+        if shared is None or shared.stacks:
+            return None
+        try:
+            varying = Varying(loop, shared, self.sharing.roots)
+            is_natural = affine.is_at_least(loop.start, 0) or loop.start in self.natural
+            memory, made = _Together(varying, OwnRows(self.names, varying, WIDTH, is_natural)).made()
+        except Differs:
+            return None
+        self.ahead.append(memory)
+        return made
+
+
+def _may_be(loop: For) -> bool:
+    """Is this an independent loop around others, of statements on real numbers and elements alone?"""
+    inside = statements(loop.body)
+    trips = affine.difference(loop.stop, loop.start)
+    return (
+        not loop.ordered
+        and affine.same(loop.step, affine.ONE)
+        and (trips is None or trips >= WIDTH)
+        and any(isinstance(stmt, For) for stmt in inside)
+        and all(isinstance(stmt, SIMPLE) for stmt in inside)
+        and all(node.dtype.kind in "fib" for s in inside for e in expressions(s) for node in subexpressions(e))
+        and not any(loads(end) or variables(end) & effects(loop.body).writes for end in (loop.start, loop.stop))
+    )
+
+
+def _is_fixed_in(loop: For | While, memory: Block) -> bool:
+    """Is it the same memory in every iteration?"""
+    inside = effects((loop,))
+    exprs = [expr for stmt in memory for expr in expressions(stmt)]
+    lengths = {node.array for expr in exprs for node in subexpressions(expr) if isinstance(node, Dim)}
+    own = {stmt.var for stmt in memory if isinstance(stmt, Assign)}
+    used = frozenset[Var]().union(*map(variables, exprs)) - own
+    return not (used & inside.writes or lengths & (inside.allocated | inside.views.keys()) or any(map(loads, exprs)))
+
+
+@dataclass(frozen=True)
+class _Group(Stmt):
+    """Statements that every iteration runs before the next group begins.
+
+    `in_turn`: one iteration after the other.  `totals`: numbers in which the group adds up what belongs to an element.
+    """
+
+    body: Block
+    in_turn: bool = False
+    totals: tuple[tuple[Var, Load], ...] = ()
+
+    def places(self) -> list[Load]:
+        return [place for stmt in statements(self.body) for place in elements(stmt)]
+
+
+class _Together:
+    """Builds the loop in which iterations go together, out of groups of statements."""
+
+    def __init__(self, varying: Varying, rows: OwnRows) -> None:
+        self.varying, self.rows, self.names, self.loop = varying, rows, rows.names, varying.loop
+        self.lane = Var(self.names.fresh("lane"), INT64)
+        self.wide: dict[str, Array] = {}  # numbers and scratch with one more axis
+        self.is_slow = False  # is there an inner loop that can't be vectorised?
+
+    def made(self) -> tuple[Block, Block]:
+        """Memory, and the loop."""
+        body = self.grouped(self.loop.body)
+        nests = list(_nests(body, ()))
+        self.rows.find(
+            (stmt, around) for group, around in nests if not group.in_turn for stmt in statements(group.body)
+        )
+        self.check_profit(nests)
+        for name in self.varying.names & self.varying.scratch.keys():
+            made = self.varying.scratch[name].array
+            self.wide[name] = Array(self.names.fresh(f"{name}_lanes"), made.dtype, (*made.dims, integer(WIDTH)))
+        for var in self.numbers_apart([group for group, _ in nests]):
+            self.wide[var.name] = Array(self.names.fresh(f"{var.name}_lanes"), var.dtype, (integer(WIDTH),))
+        memory, fits = self.memory()
+        first = Var(self.names.fresh("first"), INT64)
+        start, stop = self.loop.start, self.loop.stop
+        count = affine.maximum(affine.sub(stop, start), affine.ZERO)
+        whole = affine.mul(integer(WIDTH), affine.floordiv(count, WIDTH))
+        if fits is not None:
+            whole = select(fits, whole, affine.ZERO)
+        together = (*self.rows.copies(self.lane), *self.expanded(body), *self.rows.copies_back(self.lane))
+        return memory, (
+            Comment(f"{WIDTH} iterations side by side"),
+            Assign(first, affine.add(start, whole)),
+            replace(self.loop, stop=first, step=integer(WIDTH), body=together),
+            replace(self.loop, start=first),
+        )
+
+    # ---------------------------------------------------------------------------------------------------------- groups
+
+    def grouped(self, block: Block, around: tuple[For, ...] = ()) -> Block:
+        out: list[Stmt] = []
+        group: list[Stmt] = []
+        for stmt in block:
+            if isinstance(stmt, Comment):
+                continue
+            made: Stmt | None = None
+            if self.varying.is_same_for_all(stmt):
+                made = stmt
+            elif self.varying.is_in_turn(stmt):
+                made = _Group((stmt,), in_turn=True)
+            elif isinstance(stmt, For):
+                made = replace(stmt, body=self.grouped(stmt.body, (*around, stmt)))
+            elif isinstance(stmt, If) and not self.varying.varies(stmt.condition):
+                made = with_blocks(stmt, tuple(self.grouped(part, around) for part in blocks(stmt)))
+            if made is None:
+                group.append(stmt)
+            else:
+                out += (*self.groups_of(group, around), made)
+                group = []
+        return (*out, *self.groups_of(group, around))
+
+    def groups_of(self, block: list[Stmt], around: tuple[For, ...]) -> list[Stmt]:
+        """What can be done together, and after it what has to be done in turn."""
+        out: list[Stmt] = []
+        body: list[Stmt] = []
+        totals: list[tuple[Var, Load]] = []
+        last: list[Stmt] = []
+
+        for position, stmt in enumerate(block):
+            if not isinstance(stmt, AddTo) or not self.varying.is_shared_sum(stmt):
+                body.append(stmt)
+            elif isinstance(stmt.target, Load) and stmt.reorder and not self.varying.varies(*stmt.target.index):
+                total = Var(self.names.fresh("total"), stmt.target.dtype)
+                totals.append((total, stmt.target))
+                body.append(replace(stmt, target=total))
+            elif stmt.reorder and (isinstance(stmt.target, Var) or self.rows.sums(stmt.target, around)):
+                body.append(stmt)
+            else:
+                last.append(self.named(stmt, body, effects(block[position + 1 :]).writes))
+        if body:
+            out.append(_Group(tuple(body), totals=tuple(totals)))
+        if last:
+            out.append(_Group(tuple(last), in_turn=True))
+        return out
+
+    def named(self, stmt: AddTo, body: list[Stmt], changed: set[Var]) -> AddTo:
+        """What is added, and where, by names that still hold at the end of the group."""
+
+        def name(expr: Expr, wanted: str) -> Expr:
+            if (
+                not self.varying.varies(expr)
+                or expr == self.loop.index
+                or (isinstance(expr, Var) and expr not in changed)
+            ):
+                return expr
+            var = Var(self.names.fresh(wanted), expr.dtype)
+            self.varying.names.add(var.name)
+            body.append(Assign(var, expr))
+            return var
+
+        if isinstance(stmt.target, Load):
+            index = tuple(name(part, "place") for part in stmt.target.index)
+            return replace(stmt, target=replace(stmt.target, index=index), value=name(stmt.value, "term"))
+        return replace(stmt, value=name(stmt.value, "term"))
+
+    def numbers_apart(self, groups: list[_Group]) -> list[Var]:
+        """The numbers that differ, and that some group has from another, or from an earlier run of its own."""
+        found: dict[Var, None] = {}
+        for group in groups:
+            seen = effects(group.body)
+            for var in sorted(seen.reads | seen.writes, key=lambda var: var.name):
+                if var.name in self.varying.names and var != self.loop.index and not is_private(var, group.body):
+                    found[var] = None
+        return list(found)
+
+    # ---------------------------------------------------------------------------------------------------------- profit
+
+    def check_profit(self, nests: list[tuple[_Group, tuple[For, ...]]]) -> None:
+        """Is the most of the work done together, and does it reach memory side by side?"""
+        together = [(group, around) for group, around in nests if not group.in_turn]
+        deepest = max((len(around) for _, around in together), default=0)
+        in_turn = max((len(around) + _depth(group.body) for group, around in nests if group.in_turn), default=0)
+        if in_turn >= deepest or any(place.checked for group, _ in together for place in group.places()):
+            raise Differs
+        inner = [(group, around[-1]) for group, around in together if len(around) == deepest]
+        near = [place for group, loop in inner for place in group.places() if moves_along(place, loop.index)]
+        self.is_slow = any(self.is_chain(group, loop) for group, loop in inner)
+        if not self.is_slow:  # where LLVM can vectorise an inner loop along the rows, that is best
+            self.rows.leave(near)
+        if any(map(self.is_far, near)):
+            raise Differs
+
+    def is_chain(self, group: _Group, loop: For) -> bool:
+        """Does each run of the loop wait for the one before, so that it is no operation on vectors by itself?"""
+        if loop.ordered:
+            return True
+        targets = (s.target for s in statements(group.body) if isinstance(s, AddTo) and not s.reorder)
+        return any(isinstance(target, Var) or not moves_along(target, loop.index) for target in targets)
+
+    def is_far(self, load: Load) -> bool:
+        """Does each iteration reach a place of its own, in another line of the cache?"""
+        if not self.varying.varies(*load.index) or self.rows.of(load) in self.rows.wide:
+            return False
+        *others, last = load.index
+        return self.varying.varies(*others) or self.varying.varies(affine.sub(last, self.loop.index))
+
+    # ------------------------------------------------------------------------------------------------------- expansion
+
+    def memory(self) -> tuple[Block, Expr | None]:
+        """What has one more axis, and the condition for its use (None: there is none)."""
+        scratch = [(made.dims, made.fill, name) for name, made in self.varying.scratch.items() if name in self.wide]
+        parts = [(dims, fill, self.wide[name]) for dims, fill, name in scratch]
+        parts += [(row.dims, None, wide) for row, wide in self.rows.wide.items()]
+        room: Expr = affine.ZERO
+        for dims, _, wide in parts:
+            room = affine.add(room, affine.mul(integer(WIDTH * wide.dtype.itemsize), affine.product(dims)))
+        if isinstance(room, Const) and room.value > ROOM:
+            raise Differs
+        conditions = [] if isinstance(room, Const) else [_is_at_most(room, integer(ROOM))]
+        if not self.is_slow:
+            ends = [dims[-1] for dims, _, _ in scratch if dims and not isinstance(dims[-1], Const)]
+            conditions += [_is_at_most(end, integer(LONG)) for end in dict.fromkeys(ends)]
+        out: list[Stmt] = []
+        fits: Expr | None = None
+        if conditions:
+            fits = Var(self.names.fresh("fits"), BOOL)
+            out.append(Assign(fits, _all(conditions)))
+        for dims, fill, wide in parts:
+            if fits is not None and dims and not isinstance(dims[0], Const):
+                dims = (select(fits, dims[0], affine.ZERO), *dims[1:])
+            out.append(Alloc(wide, (*dims, integer(WIDTH)), fill))
+        out += [Alloc(wide, wide.dims) for name, wide in self.wide.items() if name not in self.varying.scratch]
+        # a loop in which nothing is read may go on past the end
+        inside = [_is_at_most(self.loop.stop, Dim(row.array.name, row.axis)) for row in self.rows.wide]
+        conditions = [*([fits] if fits is not None else []), *inside]
+        return tuple(out), _all(conditions) if conditions else None
+
+    def expanded(self, block: Block) -> Block:
+        out: list[Stmt] = []
+        for stmt in block:
+            if isinstance(stmt, _Group):
+                out += [Assign(total, Const(total.dtype.type(0).item(), total.dtype)) for total, _ in stmt.totals]
+                body = tuple(map(self.of_one, stmt.body))
+                ends = affine.ZERO, integer(WIDTH), affine.ONE
+                out.append(For(self.lane, *ends, body, ordered=stmt.in_turn, vector=not stmt.in_turn))
+                out += [AddTo(place, total, reorder=True) for total, place in stmt.totals]
+            else:
+                out.append(with_blocks(stmt, tuple(map(self.expanded, blocks(stmt)))))
+        return tuple(out)
+
+    def of_one(self, stmt: Stmt) -> Stmt:
+        """The statement for one of the iterations."""
+        match stmt:
+            case Assign(var=var, value=value) if var.name in self.wide:
+                return Store(self.wide[var.name], (self.lane,), self.value(value), checked=False, span=stmt.span)
+            case Assign(value=value):
+                return replace(stmt, value=self.value(value))
+            case AddTo(target=target, value=value):
+                place = self.value(target)
+                assert isinstance(place, (Var, Load))
+                return replace(stmt, target=place, value=self.value(value))
+            case Store(array=array, index=index, value=value):
+                place = self.value(Load(array, index, stmt.checked, stmt.natural))
+                assert isinstance(place, Load)
+                return replace(stmt, array=place.array, index=place.index, value=self.value(value))
+            case If() | For():
+                stmt = with_blocks(stmt, tuple(tuple(map(self.of_one, part)) for part in blocks(stmt)))
+        return map_expressions(stmt, self.value)
+
+    def value(self, expr: Expr) -> Expr:
+        """The expression for one of the iterations."""
+        if isinstance(expr, Load) and (copy := self.rows.beside(expr, self.lane)) is not None:
+            *others, lane = copy.index
+            return replace(copy, index=(*map(self.value, others), lane))
+        parts = children(expr)
+        return self.of_lane(rebuild(expr, tuple(map(self.value, parts))) if parts else expr)
+
+    def of_lane(self, node: Expr) -> Expr:
+        if node == self.loop.index:
+            return affine.add(self.loop.index, self.lane)
+        if isinstance(node, Var) and node.name in self.wide:
+            return Load(self.wide[node.name], (self.lane,), checked=False)
+        if isinstance(node, Load):
+            index = tuple(map(affine.normal, node.index))
+            if node.array.name in self.wide:
+                return replace(node, array=self.wide[node.array.name], index=(*index, self.lane))
+            return replace(node, index=index)
+        return node
+
+
+def _depth(block: Block) -> int:
+    """How many loops are within each other."""
+    inner = ((_depth(part), isinstance(stmt, For)) for stmt in block for part in blocks(stmt))
+    return max((depth + is_loop for depth, is_loop in inner), default=0)
+
+
+def _nests(block: Block, around: tuple[For, ...]) -> Iterator[tuple[_Group, tuple[For, ...]]]:
+    for stmt in block:
+        if isinstance(stmt, _Group):
+            yield stmt, around
+        inner = (*around, stmt) if isinstance(stmt, For) else around
+        for part in blocks(stmt):
+            yield from _nests(part, inner)
+
+
+def _is_at_most(x: Expr, bound: Expr) -> Expr:
+    return Call("le", (x, bound), BOOL)
+
+
+def _all(conditions: list[Expr]) -> Expr:
+    return reduce(lambda x, y: Call("and", (x, y), BOOL), conditions)
+
+
+__all__ = ["side_by_side"]

@@ -1,0 +1,207 @@
+"""Independent iterations that go through inner loops together: which do, and that nobody can tell."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from corpus import FLOAT32, FLOAT64, PROGRAMS, named
+from racing import pieces_at_once
+from support import fresh, leaves
+
+from srcgrad import BoundsError, grad, pipeline
+from srcgrad.passes import side_by_side
+from srcgrad.testing import check_grad
+
+# What goes together: the primal, and backward.
+TOGETHER = {
+    "ensembles.radial_functions": (True, True),
+    "ensembles.trajectories": (True, True),
+    "ensembles.all_pairs": (True, True),
+    "ensembles.triangles": (False, True),  # the sum is the user's, and in an inner loop
+    "ensembles.nearest": (True, True),
+    "ensembles.scattered": (True, False),
+    "ensembles.smeared": (False, True),
+    "ensembles.on_conditions": (True, False),
+    "ensembles.in_a_loop": (True, False),
+    "ensembles.rows_in_other_layouts": (True, True),
+    "searches.nearest_of_all": (True, True),
+    "searches.viterbi": (True, True),
+}
+WIDTHS = (2, 3, 8)
+LOOPS = [p.name for p in PROGRAMS if p.family in ("ensembles", "loops", "searches", "scratch", "stages", "elimination")]
+
+
+def is_together(text: str) -> bool:
+    return "iterations side by side" in text
+
+
+def told(name: str, dtype: np.dtype = FLOAT64, **options: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    program = named(name)
+    args, keywords = program.arguments(0, dtype)
+    return grad(program.function, wrt=program.cases[0].wrt, jit=False, **program.options, **options), args, keywords
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_which_go_together(name: str) -> None:
+    f, args, keywords = told(name)
+    found = tuple(is_together(f.source(*args, kind=kind, **keywords)) for kind in ("primal", "backward"))
+    assert found == TOGETHER[name]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", LOOPS)
+def test_the_same_as_without(monkeypatch: Any, name: str, width: int) -> None:
+    """Values to the last bit: what an iteration computes, and the order of the user's own sums, stay what they are."""
+    monkeypatch.setattr(side_by_side, "WIDTH", width)
+    found = []
+    for left_out in (set(), {"side_by_side"}):
+        monkeypatch.setattr(pipeline, "_left_out", left_out)
+        f, args, keywords = told(name)
+        value, pullback = f.vjp(*fresh(args), **keywords)
+        v = value if not isinstance(value, tuple) else None
+        gradient = None if v is None else (pullback(v), f.backward(*fresh(args), v, **keywords))
+        found.append((f(*fresh(args), **keywords), gradient))
+    for got, want in zip(leaves(found[0][0]), leaves(found[1][0]), strict=True):
+        np.testing.assert_array_equal(got, want)
+    for got, want in zip(leaves(found[0][1]), leaves(found[1][1]), strict=True):
+        if want is not None:
+            np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", [FLOAT64, FLOAT32])
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 24])
+def test_ends_of_the_range(count: int, dtype: np.dtype) -> None:
+    """Fewer iterations than a register holds, as many, and one more."""
+    program = named("ensembles.radial_functions").function
+    rng = np.random.default_rng(0)
+    x, centers, w = (rng.normal(size=shape).astype(dtype) for shape in ((count, 3), (4, 3), (4,)))
+    f, b = grad(program, jit=False), dtype.type(0.7)
+    assert is_together(f.source(x, centers, w, b))
+    np.testing.assert_allclose(f(x, centers, w, b), program(x, centers, w, b), rtol=1e-6)
+    if dtype == FLOAT64:
+        check_grad(f, x, centers, w, 0.7)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", ["radial_functions", "all_pairs", "nearest", "trajectories"])
+def test_on_threads(monkeypatch: Any, name: str, seed: int) -> None:
+    """Iterations of a piece go together: in pieces that take turns, the same comes out."""
+    monkeypatch.setattr(side_by_side, "WIDTH", 2)
+    serial, args, _ = told(f"ensembles.{name}")
+    v = np.ones_like(serial(*args))
+    with pieces_at_once(seed) as counts:
+        f, *_ = told(f"ensembles.{name}", parallel=True)
+        assert is_together(f.source(*args, v, kind="backward"))
+        found = f(*args), f.backward(*args, v)
+    assert max(counts) > 1
+    for got, want in zip(leaves(found), leaves((serial(*args), serial.backward(*args, v))), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+def test_room(monkeypatch: Any) -> None:
+    """Where memory with one more axis would be too much, iterations go one by one."""
+    f, args, _ = told("ensembles.trajectories")
+    v = np.ones((17, 2))
+    want = f.backward(*args, v)
+    monkeypatch.setattr(side_by_side, "ROOM", 64)
+    short, *_ = told("ensembles.trajectories")
+    assert "<= 64" in short.source(*args, v, kind="backward")
+    for got, expected in zip(leaves(short.backward(*args, v)), leaves(want), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-14)
+
+
+def test_memory_of_an_outer_loop_is_made_once() -> None:
+    f, args, _ = told("ensembles.in_a_loop")
+    text = f.source(*args, kind="primal")
+    assert text.index("row_lanes = ") < text.index("for t in range")
+
+
+def first_that_is_wrong(x, w, limit):
+    total = 0.0
+    for i in range(len(x)):
+        s = 0.0
+        for j in range(len(w)):
+            s += np.sin(x[i] * w[j])
+        if s > limit:
+            raise ValueError("too large")
+        if x[i] < 0.0:
+            raise ArithmeticError("negative")
+        total += s
+    return total
+
+
+def test_the_first_error_is_raised() -> None:
+    f = grad(first_that_is_wrong, jit=False)
+    x, w = np.linspace(0.1, 0.9, 16), np.ones(3)
+    x[3], x[5] = 2.0, -1.0
+    assert not is_together(f.source(x, w, 2.5, kind="primal"))
+    for call in (first_that_is_wrong, f, f.backward):
+        with pytest.raises(ValueError, match="too large"):
+            call(x, w, 2.5)
+
+
+def rows_past_the_end(x, w, n):
+    total = 0.0
+    for i in range(n):
+        s = 0.0
+        for j in range(len(w)):
+            for a in range(x.shape[1]):
+                s += w[j] * x[i, a]
+        total += s * s
+    return total
+
+
+def test_past_the_end() -> None:
+    """An index out of range is an error, but not where the loop that would use it does not run."""
+    for jit in (False, True):
+        f = grad(rows_past_the_end, jit=jit)
+        x = np.ones((9, 2))
+        assert is_together(f.source(x, np.ones(2), 9))
+        assert f(x, np.zeros(0), 30) == 0.0
+        np.testing.assert_array_equal(f.backward(x, np.zeros(0), 30)[0], np.zeros((9, 2)))
+        for call in (f, f.backward):
+            with pytest.raises((BoundsError, IndexError)):
+                call(x, np.ones(2), 30)
+
+
+def elementwise_rows(x, w):
+    y = np.empty(x.shape)
+    for i in range(x.shape[0]):
+        for a in range(x.shape[1]):
+            y[i, a] = np.sin(x[i, a]) * w[a]
+    return y
+
+
+def vectors_in_steps(x, steps):
+    y = x.copy()
+    for i in range(y.shape[0]):
+        for _ in range(steps):
+            for a in range(y.shape[1]):
+                y[i, a] = 0.5 * y[i, a] + 1.0
+    return y
+
+
+@pytest.mark.parametrize(("function", "other"), [(elementwise_rows, np.ones(5)), (vectors_in_steps, 3)])
+def test_what_vectorises_along_rows_stays(function: Any, other: Any) -> None:
+    """Eight rows at a time would reach eight places in memory, where one row is read as it lies."""
+    f = grad(function)
+    assert not any(is_together(f.source(np.ones((20, 5)), other, kind=kind)) for kind in ("primal", "backward"))
+
+
+def test_compiled_into_vectors() -> None:
+    """The innermost loop over iterations is vector instructions, and no loop of its own."""
+    from srcgrad.backends import cpu
+
+    program = named("ensembles.radial_functions").function
+    rng = np.random.default_rng(0)
+    x, centers, w = rng.normal(size=(40, 6)), rng.normal(size=(8, 6)), rng.normal(size=8)
+    f = grad(program, cache=False)
+    check_grad(f, x, centers, w, 0.7)
+    assert f(x, centers, w, 0.7) == pytest.approx(program(x, centers, w, 0.7), rel=1e-12)
+    f(x, centers, w, 0.7)
+    (text,) = cpu._keep_alive[-1].inspect_llvm().values()
+    found = re.findall(r"fmul (?:\w+ )*<(\d+) x double>", text)
+    assert found and max(map(int, found)) >= 2
