@@ -128,7 +128,6 @@ ON_ONE_THREAD: tuple[Pass, ...] = (
 )
 IN_VECTORS: tuple[Pass, ...] = (
     side_by_side,  # iterations around others go through them together, in vector registers
-    hoist,
 )
 BYTECODE: tuple[Pass, ...] = (
     name_choices,  # no array waits on Python's stack while a condition branches

@@ -27,10 +27,14 @@ TOGETHER = {
     "ensembles.on_conditions": (True, False),
     "ensembles.in_a_loop": (True, False),
     "ensembles.rows_in_other_layouts": (True, True),
+    "ensembles.roots_by_newton": (True, True),
+    "ensembles.escape": (True, True),
+    "ensembles.two_searches": (True, True),
+    "ensembles.searches_in_a_loop": (True, False),  # what the inner loop keeps belongs to a round of the outer one
+    "ensembles.search_beside_a_shorter_array": (True, True),
     "searches.nearest_of_all": (True, True),
     "searches.viterbi": (True, True),
 }
-WIDTHS = (2, 3, 8)
 LOOPS = [p.name for p in PROGRAMS if p.family in ("ensembles", "loops", "searches", "scratch", "stages", "elimination")]
 
 
@@ -51,8 +55,9 @@ def test_which_go_together(name: str) -> None:
     assert found == TOGETHER[name]
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", LOOPS)
+@pytest.mark.parametrize(
+    ("name", "width"), [(name, width) for name in LOOPS for width in ((2, 3, 8) if name in TOGETHER else (3,))]
+)
 def test_the_same_as_without(monkeypatch: Any, name: str, width: int) -> None:
     """Values to the last bit: what an iteration computes, and the order of the user's own sums, stay what they are."""
     monkeypatch.setattr(side_by_side, "WIDTH", width)
@@ -86,7 +91,9 @@ def test_ends_of_the_range(count: int, dtype: np.dtype) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("name", ["radial_functions", "all_pairs", "nearest", "trajectories"])
+@pytest.mark.parametrize(
+    "name", ["radial_functions", "all_pairs", "nearest", "trajectories", "roots_by_newton", "two_searches"]
+)
 def test_on_threads(monkeypatch: Any, name: str, seed: int) -> None:
     """Iterations of a piece go together: in pieces that take turns, the same comes out."""
     monkeypatch.setattr(side_by_side, "WIDTH", 2)
@@ -99,6 +106,32 @@ def test_on_threads(monkeypatch: Any, name: str, seed: int) -> None:
     assert max(counts) > 1
     for got, want in zip(leaves(found), leaves((serial(*args), serial.backward(*args, v))), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+@pytest.mark.parametrize("worth", [0, 1000])
+@pytest.mark.parametrize("name", ["roots_by_newton", "escape", "two_searches"])
+def test_one_by_one_after_all(monkeypatch: Any, name: str, worth: int) -> None:
+    """Where most have left a `while` loop long before the last, what follows goes one by one."""
+    f, args, _ = told(f"ensembles.{name}")
+    want = f(*args), f.backward(*args, np.ones_like(f(*args)))
+    monkeypatch.setattr(side_by_side, "WORTH", worth)
+    monkeypatch.setattr(side_by_side, "WIDTH", 3)
+    g, *_ = told(f"ensembles.{name}")
+    found = g(*args), g.backward(*args, np.ones_like(f(*args)))
+    np.testing.assert_array_equal(found[0], want[0])
+    for got, expected in zip(leaves(found[1]), leaves(want[1]), strict=True):
+        if expected is not None:
+            np.testing.assert_allclose(got, expected, rtol=1e-11)
+
+
+def test_many_rounds() -> None:
+    """More than there is room for at first."""
+    program = named("ensembles.escape").function
+    x, y = np.linspace(-0.5, 0.2, 17), np.linspace(-0.1, 0.1, 17)
+    for jit in (False, True):
+        f = grad(program, jit=jit)
+        assert f(x, y, 200) == program(x, y, 200)
+        check_grad(f, x, y, 200)
 
 
 def test_room(monkeypatch: Any) -> None:

@@ -123,8 +123,13 @@ class FactLower(VariableLower):
                 self._mark(item, value)
             return item
         kind = self.typeof(value.name)
-        item = load_item(self.context, self.builder, kind, pointer)
-        self._mark_memory(value)
+        if isinstance(kind.dtype, types.Boolean):  # Numba makes a branch of it
+            byte = self.builder.load(pointer)
+            self._mark(byte, value)
+            item = self.builder.icmp_unsigned("!=", byte, byte.type(0))
+        else:
+            item = load_item(self.context, self.builder, kind, pointer)
+            self._mark_memory(value)
         return self.context.cast(self.builder, item, kind.dtype, resty)
 
     def lower_setitem(self, target_var: Any, index_var: Any, value_var: Any, signature: Any) -> Any:

@@ -364,6 +364,7 @@ __all__ = [
     "is_dead",
     "is_loud",
     "is_private",
+    "is_set",
     "meet_in_one_iteration",
     "runs_along",
 ]

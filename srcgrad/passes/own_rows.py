@@ -16,12 +16,12 @@ from typing import Any
 
 from ..ir import affine
 from ..ir.expressions import INT64, Array, Const, Dim, Expr, Load, Var, integer
-from ..ir.nodes import AddTo, For, Stmt, Store
+from ..ir.nodes import AddTo, For, Stmt, Store, While
 from ..ir.walk import statements
 from .effects import effects
 from .varying import Varying, elements, moves_along
 
-Loops = tuple[For, ...]
+Loops = tuple[For | While, ...]
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class OwnRows:
 
 def _again(load: Load, around: Loops) -> bool:
     """Is it the same element in several iterations of a loop around it?"""
-    return not all(moves_along(load, outer.index) for outer in around)
+    return not all(moves_along(load, outer) for outer in around)
 
 
-__all__ = ["OwnRows"]
+__all__ = ["Loops", "OwnRows"]

@@ -19,13 +19,29 @@ eight places at a time, so that is done only where there is much to compute for 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Load, Var, integer, select
-from ..ir.nodes import AddTo, Alloc, Assign, Block, Comment, For, Function, If, Parallel, Raise, Stmt, Store, While
+from ..ir.nodes import (
+    AddTo,
+    Alloc,
+    Assign,
+    Block,
+    Comment,
+    For,
+    Function,
+    If,
+    Parallel,
+    Pop,
+    Push,
+    Raise,
+    Stmt,
+    Store,
+    While,
+)
 from ..ir.walk import (
     blocks,
     children,
@@ -38,15 +54,18 @@ from ..ir.walk import (
     variables,
     with_blocks,
 )
-from .effects import effects, is_private
-from .own_rows import OwnRows
+from .effects import effects, is_private, is_set
+from .groups import Group, depth_of, nests
+from .own_rows import Loops, OwnRows
+from .rounds import Rounds
 from .sharing import Sharing
-from .varying import Differs, Varying, elements, moves_along
+from .varying import Differs, Varying, moves_along
 
 WIDTH = 8  # iterations: numbers of float64 fill a register of 512 bits, or two of 256
 ROOM = 1 << 24  # bytes of scratch: beyond it, memory is what takes the time
 LONG = 512  # iterations of a loop that LLVM can vectorise too: eight times as much memory leaves the first cache
-SIMPLE = (AddTo, Assign, Comment, For, If, Raise, Store)
+WORTH = 2  # at least every second of them has to be busy in rounds of `while` loops
+SIMPLE = (AddTo, Assign, Comment, For, If, Pop, Push, Raise, Store, While)
 
 
 def side_by_side(function: Function) -> Function:
@@ -56,7 +75,7 @@ def side_by_side(function: Function) -> Function:
 class _SideBySide:
     def __init__(self, function: Function) -> None:
         self.names, self.sharing = function.info.names, Sharing(function)
-        self.natural: set[Expr] = set()  # numbers that are not negative
+        self.signs = self.sharing.signs
         self.ahead: list[Block] = []  # memory that waits for its place, ahead of as many loops as can be
 
     def block(self, block: Block, later: tuple[Block, ...], loop: For | While | None = None) -> Block:
@@ -80,16 +99,17 @@ class _SideBySide:
             case For() | While():
                 return (replace(stmt, body=self.block(stmt.body, ((stmt,), *later), stmt)),)
             case Parallel(low=low, start=start):
-                (self.natural.add if affine.is_at_least(start, 0) else self.natural.discard)(low)
+                naturals = self.signs.naturals
+                (naturals.add if self.signs.is_natural(start) else naturals.discard)(low)
         return (with_blocks(stmt, tuple(self.block(part, later) for part in blocks(stmt))),)
 
     def together(self, loop: For, later: tuple[Block, ...]) -> Block | None:
         shared = self.sharing.of(loop, later)
-        if shared is None or shared.stacks:
+        if shared is None:
             return None
         try:
             varying = Varying(loop, shared, self.sharing.roots)
-            is_natural = affine.is_at_least(loop.start, 0) or loop.start in self.natural
+            is_natural = self.signs.is_natural(loop.start)
             memory, made = _Together(varying, OwnRows(self.names, varying, WIDTH, is_natural)).made()
         except Differs:
             return None
@@ -105,7 +125,7 @@ def _may_be(loop: For) -> bool:
         not loop.ordered
         and affine.same(loop.step, affine.ONE)
         and (trips is None or trips >= WIDTH)
-        and any(isinstance(stmt, For) for stmt in inside)
+        and any(isinstance(stmt, (For, While)) for stmt in inside)
         and all(isinstance(stmt, SIMPLE) for stmt in inside)
         and all(node.dtype.kind in "fib" for s in inside for e in expressions(s) for node in subexpressions(e))
         and not any(loads(end) or variables(end) & effects(loop.body).writes for end in (loop.start, loop.stop))
@@ -122,42 +142,31 @@ def _is_fixed_in(loop: For | While, memory: Block) -> bool:
     return not (used & inside.writes or lengths & (inside.allocated | inside.views.keys()) or any(map(loads, exprs)))
 
 
-@dataclass(frozen=True)
-class _Group(Stmt):
-    """Statements that every iteration runs before the next group begins.
-
-    `in_turn`: one iteration after the other.  `totals`: numbers in which the group adds up what belongs to an element.
-    """
-
-    body: Block
-    in_turn: bool = False
-    totals: tuple[tuple[Var, Load], ...] = ()
-
-    def places(self) -> list[Load]:
-        return [place for stmt in statements(self.body) for place in elements(stmt)]
-
-
 class _Together:
     """Builds the loop in which iterations go together, out of groups of statements."""
 
     def __init__(self, varying: Varying, rows: OwnRows) -> None:
         self.varying, self.rows, self.names, self.loop = varying, rows, rows.names, varying.loop
         self.lane = Var(self.names.fresh("lane"), INT64)
+        self.rounds = Rounds(self.names, varying, self.lane, WIDTH, self.masked)
         self.wide: dict[str, Array] = {}  # numbers and scratch with one more axis
+        self.totals: set[Var] = set()
+        self.inside: set[tuple[Array, int, Expr]] = set()  # arrays, axes, and how long they have to be
         self.is_slow = False  # is there an inner loop that can't be vectorised?
 
     def made(self) -> tuple[Block, Block]:
         """Memory, and the loop."""
         body = self.grouped(self.loop.body)
-        nests = list(_nests(body, ()))
+        found = list(nests(body, ()))
         self.rows.find(
-            (stmt, around) for group, around in nests if not group.in_turn for stmt in statements(group.body)
+            (stmt, around) for group, around in found if not group.in_turn for stmt in statements(group.body)
         )
-        self.check_profit(nests)
+        self.check_profit(found)
         for name in self.varying.names & self.varying.scratch.keys():
             made = self.varying.scratch[name].array
             self.wide[name] = Array(self.names.fresh(f"{name}_lanes"), made.dtype, (*made.dims, integer(WIDTH)))
-        for var in self.numbers_apart([group for group, _ in nests]):
+        self.numbers = set(apart := self.numbers_apart([group for group, _ in found]))
+        for var in apart:
             self.wide[var.name] = Array(self.names.fresh(f"{var.name}_lanes"), var.dtype, (integer(WIDTH),))
         memory, fits = self.memory()
         first = Var(self.names.fresh("first"), INT64)
@@ -170,37 +179,62 @@ class _Together:
         return memory, (
             Comment(f"{WIDTH} iterations side by side"),
             Assign(first, affine.add(start, whole)),
-            replace(self.loop, stop=first, step=integer(WIDTH), body=together),
-            replace(self.loop, start=first),
+            *self.in_strips(first, together),
         )
+
+    def in_strips(self, first: Var, together: Block) -> Block:
+        """The iterations up to the first of those that are left over, and these.
+
+        Where few go on in `while` loops that most have left, all that follow go one by one.
+        """
+        index = self.loop.index
+        if not self.rounds.made:
+            return (
+                replace(self.loop, stop=first, step=integer(WIDTH), body=together),
+                replace(self.loop, start=first),
+            )
+        busy = Call("ge", (affine.mul(integer(WORTH), self.rounds.done), self.rounds.offered), BOOL)
+        condition = Call("and", (Call("lt", (index, first), BOOL), busy), BOOL)
+        tallies = Assign(self.rounds.done, affine.ZERO), Assign(self.rounds.offered, affine.ZERO)
+        body = (*together, AddTo(index, integer(WIDTH)))
+        strips = While(Var(self.names.fresh("strips"), INT64), condition, body)
+        return (*tallies, Assign(index, self.loop.start), strips, replace(self.loop, start=index))
 
     # ---------------------------------------------------------------------------------------------------------- groups
 
-    def grouped(self, block: Block, around: tuple[For, ...] = ()) -> Block:
+    def grouped(self, block: Block, around: Loops = ()) -> Block:
         out: list[Stmt] = []
         group: list[Stmt] = []
         for stmt in block:
             if isinstance(stmt, Comment):
                 continue
-            made: Stmt | None = None
+            made: Block | None = None
             if self.varying.is_same_for_all(stmt):
-                made = stmt
+                made = (stmt,)
             elif self.varying.is_in_turn(stmt):
-                made = _Group((stmt,), in_turn=True)
+                if any(isinstance(s, (While, Push, Pop)) for s in statements((stmt,))):
+                    raise Differs
+                made = (Group((stmt,), in_turn=True),)
+            elif isinstance(stmt, While):
+                made = self.rounds.together(stmt, around)
+            elif isinstance(stmt, For) and self.varying.is_way_back(stmt):
+                made = self.rounds.back(stmt, around)
             elif isinstance(stmt, For):
-                made = replace(stmt, body=self.grouped(stmt.body, (*around, stmt)))
+                made = (replace(stmt, body=self.grouped(stmt.body, (*around, stmt))),)
             elif isinstance(stmt, If) and not self.varying.varies(stmt.condition):
-                made = with_blocks(stmt, tuple(self.grouped(part, around) for part in blocks(stmt)))
+                made = (with_blocks(stmt, tuple(self.grouped(part, around) for part in blocks(stmt))),)
+            elif isinstance(stmt, (Push, Pop)):
+                raise Differs
             if made is None:
                 group.append(stmt)
             else:
-                out += (*self.groups_of(group, around), made)
+                out += (*self.groups_of(group, around), *made)
                 group = []
         return (*out, *self.groups_of(group, around))
 
-    def groups_of(self, block: list[Stmt], around: tuple[For, ...]) -> list[Stmt]:
+    def groups_of(self, block: list[Stmt], around: Loops) -> list[Group]:
         """What can be done together, and after it what has to be done in turn."""
-        out: list[Stmt] = []
+        out: list[Group] = []
         body: list[Stmt] = []
         totals: list[tuple[Var, Load]] = []
         last: list[Stmt] = []
@@ -211,15 +245,16 @@ class _Together:
             elif isinstance(stmt.target, Load) and stmt.reorder and not self.varying.varies(*stmt.target.index):
                 total = Var(self.names.fresh("total"), stmt.target.dtype)
                 totals.append((total, stmt.target))
+                self.totals.add(total)
                 body.append(replace(stmt, target=total))
             elif stmt.reorder and (isinstance(stmt.target, Var) or self.rows.sums(stmt.target, around)):
                 body.append(stmt)
             else:
                 last.append(self.named(stmt, body, effects(block[position + 1 :]).writes))
         if body:
-            out.append(_Group(tuple(body), totals=tuple(totals)))
+            out.append(Group(tuple(body), totals=tuple(totals)))
         if last:
-            out.append(_Group(tuple(last), in_turn=True))
+            out.append(Group(tuple(last), in_turn=True))
         return out
 
     def named(self, stmt: AddTo, body: list[Stmt], changed: set[Var]) -> AddTo:
@@ -242,7 +277,27 @@ class _Together:
             return replace(stmt, target=replace(stmt.target, index=index), value=name(stmt.value, "term"))
         return replace(stmt, value=name(stmt.value, "term"))
 
-    def numbers_apart(self, groups: list[_Group]) -> list[Var]:
+    def masked(self, mask: Expr, body: list[Stmt], around: Loops) -> list[Group]:
+        """Groups in which some may be out of the loop: what they read has to be there for them too."""
+        groups = self.groups_of(body, around)
+        if any(group.in_turn for group in groups):
+            raise Differs
+        for place in (place for group in groups for place in group.places()):
+            if place.array in self.rounds.kept_arrays():
+                continue
+            if moves_along(place, around[-1]):
+                raise Differs
+            for axis, part in enumerate(place.index):
+                if self.varying.varies(part):
+                    end = self.end_of(part)
+                    if end is None:
+                        raise Differs
+                    self.inside.add((place.array, axis, end))
+        return [replace(group, mask=mask) for group in groups]
+
+    # --------------------------------------------------------------------------------------------------------- numbers
+
+    def numbers_apart(self, groups: list[Group]) -> list[Var]:
         """The numbers that differ, and that some group has from another, or from an earlier run of its own."""
         found: dict[Var, None] = {}
         for group in groups:
@@ -250,31 +305,51 @@ class _Together:
             for var in sorted(seen.reads | seen.writes, key=lambda var: var.name):
                 if var.name in self.varying.names and var != self.loop.index and not is_private(var, group.body):
                     found[var] = None
+            if group.mask is not None:
+                found |= {var: None for var in variables(group.mask) if var.name in self.varying.names}
         return list(found)
 
     # ---------------------------------------------------------------------------------------------------------- profit
 
-    def check_profit(self, nests: list[tuple[_Group, tuple[For, ...]]]) -> None:
+    def check_profit(self, found: list[tuple[Group, Loops]]) -> None:
         """Is the most of the work done together, and does it reach memory side by side?"""
-        together = [(group, around) for group, around in nests if not group.in_turn]
+        together = [(group, around) for group, around in found if not group.in_turn]
         deepest = max((len(around) for _, around in together), default=0)
-        in_turn = max((len(around) + _depth(group.body) for group, around in nests if group.in_turn), default=0)
-        if in_turn >= deepest or any(place.checked for group, _ in together for place in group.places()):
+        in_turn = max((len(around) + depth_of(group.body) for group, around in found if group.in_turn), default=0)
+        if in_turn >= deepest or not all(
+            map(self.is_sure, (place for group, _ in together for place in group.places()))
+        ):
             raise Differs
         inner = [(group, around[-1]) for group, around in together if len(around) == deepest]
-        near = [place for group, loop in inner for place in group.places() if moves_along(place, loop.index)]
+        near = [place for group, loop in inner for place in group.places() if moves_along(place, loop)]
         self.is_slow = any(self.is_chain(group, loop) for group, loop in inner)
         if not self.is_slow:  # where LLVM can vectorise an inner loop along the rows, that is best
             self.rows.leave(near)
         if any(map(self.is_far, near)):
             raise Differs
 
-    def is_chain(self, group: _Group, loop: For) -> bool:
+    def is_sure(self, place: Load) -> bool:
+        """Is it known to be inside its array, or can it be known ahead of the loop?"""
+        if not place.checked:
+            return True
+        ends = [self.end_of(part) for part in place.index]
+        if None in ends or place.array.name in self.varying.scratch:
+            return False
+        self.inside |= {(place.array, axis, end) for axis, end in enumerate(ends) if end is not None}
+        return True
+
+    def end_of(self, part: Expr) -> Expr | None:
+        """Beyond which length no iteration of the loop goes along this axis; None where that is not known."""
+        if isinstance(part, Const) and part.value >= 0:
+            return affine.add(part, affine.ONE)
+        return self.loop.stop if part == self.loop.index and self.rows.is_natural else None
+
+    def is_chain(self, group: Group, loop: For | While) -> bool:
         """Does each run of the loop wait for the one before, so that it is no operation on vectors by itself?"""
-        if loop.ordered:
+        if isinstance(loop, While) or loop.ordered:
             return True
         targets = (s.target for s in statements(group.body) if isinstance(s, AddTo) and not s.reorder)
-        return any(isinstance(target, Var) or not moves_along(target, loop.index) for target in targets)
+        return any(isinstance(target, Var) or not moves_along(target, loop) for target in targets)
 
     def is_far(self, load: Load) -> bool:
         """Does each iteration reach a place of its own, in another line of the cache?"""
@@ -309,17 +384,21 @@ class _Together:
                 dims = (select(fits, dims[0], affine.ZERO), *dims[1:])
             out.append(Alloc(wide, (*dims, integer(WIDTH)), fill))
         out += [Alloc(wide, wide.dims) for name, wide in self.wide.items() if name not in self.varying.scratch]
+        out += [Alloc(kept, kept.dims) for kept in self.rounds.kept_arrays()]
         # a loop in which nothing is read may go on past the end
-        inside = [_is_at_most(self.loop.stop, Dim(row.array.name, row.axis)) for row in self.rows.wide]
-        conditions = [*([fits] if fits is not None else []), *inside]
-        return tuple(out), _all(conditions) if conditions else None
+        lengths = [(row.array, row.axis, self.loop.stop) for row in self.rows.wide]
+        lengths += sorted(self.inside, key=lambda length: (length[0].name, *map(repr, length[1:])))
+        inside = [_is_at_most(end, Dim(array.name, axis)) for array, axis, end in dict.fromkeys(lengths)]
+        inside = [each for each in inside if each.args[0] != each.args[1]]
+        every = [*([fits] if fits is not None else []), *inside]
+        return tuple(out), _all(every) if every else None
 
     def expanded(self, block: Block) -> Block:
         out: list[Stmt] = []
         for stmt in block:
-            if isinstance(stmt, _Group):
+            if isinstance(stmt, Group):
                 out += [Assign(total, Const(total.dtype.type(0).item(), total.dtype)) for total, _ in stmt.totals]
-                body = tuple(map(self.of_one, stmt.body))
+                body = self.of_lane(stmt)
                 ends = affine.ZERO, integer(WIDTH), affine.ONE
                 out.append(For(self.lane, *ends, body, ordered=stmt.in_turn, vector=not stmt.in_turn))
                 out += [AddTo(place, total, reorder=True) for total, place in stmt.totals]
@@ -327,23 +406,54 @@ class _Together:
                 out.append(with_blocks(stmt, tuple(map(self.expanded, blocks(stmt)))))
         return tuple(out)
 
-    def of_one(self, stmt: Stmt) -> Stmt:
-        """The statement for one of the iterations."""
+    def of_lane(self, group: Group) -> Block:
+        """The statements for one of the iterations: numbers that others need, or had, are fetched and put back."""
+        seen = effects(group.body)
+        given = variables(group.mask) if group.mask is not None else frozenset()
+        written = seen.writes & self.numbers
+        start: list[Stmt] = []
+        for var in sorted((seen.reads | written | given) & self.numbers, key=lambda var: var.name):
+            is_made = is_private(var, group.body) and (is_set(var, group.body) or var not in written)
+            if var in given or not is_made:
+                start.append(Assign(var, self.place(var)))
+        mask = group.mask
+        if mask is not None and (not isinstance(mask, Var) or mask in written):
+            is_in = Var(self.names.fresh("is_in"), BOOL)
+            start.append(Assign(is_in, mask))
+            mask = is_in
+        end: list[Stmt] = []
+        for var in sorted(written, key=lambda var: var.name):
+            place = self.place(var)
+            value: Expr = var if mask is None else select(mask, var, place)
+            end.append(Store(place.array, place.index, value, checked=False))
+        return (*start, *(self.of_one(stmt, mask) for stmt in group.body), *end)
+
+    def place(self, var: Var) -> Load:
+        return Load(self.wide[var.name], (self.lane,), checked=False)
+
+    def of_one(self, stmt: Stmt, mask: Expr | None) -> Stmt:
         match stmt:
-            case Assign(var=var, value=value) if var.name in self.wide:
-                return Store(self.wide[var.name], (self.lane,), self.value(value), checked=False, span=stmt.span)
-            case Assign(value=value):
-                return replace(stmt, value=self.value(value))
             case AddTo(target=target, value=value):
-                place = self.value(target)
+                place, value = self.value(target), self.value(value)
                 assert isinstance(place, (Var, Load))
-                return replace(stmt, target=place, value=self.value(value))
+                is_lasting = isinstance(place, Load) or self.varying.is_shared_sum(stmt) or target in self.totals
+                if mask is None or not is_lasting:
+                    return replace(stmt, target=place, value=value)
+                if stmt.reorder:
+                    zero = Const(value.dtype.type(0).item(), value.dtype)
+                    return replace(stmt, target=place, value=select(mask, value, zero))
+                assert isinstance(place, Load)
+                return Store(place.array, place.index, select(mask, place + value, place), place.checked, place.natural)
             case Store(array=array, index=index, value=value):
                 place = self.value(Load(array, index, stmt.checked, stmt.natural))
                 assert isinstance(place, Load)
-                return replace(stmt, array=place.array, index=place.index, value=self.value(value))
+                value = self.value(value)
+                if mask is not None and place.array not in self.rounds.kept_arrays():
+                    value = select(mask, value, place)
+                return replace(stmt, array=place.array, index=place.index, value=value)
             case If() | For():
-                stmt = with_blocks(stmt, tuple(tuple(map(self.of_one, part)) for part in blocks(stmt)))
+                parts = tuple(tuple(self.of_one(inner, mask) for inner in part) for part in blocks(stmt))
+                stmt = with_blocks(stmt, parts)
         return map_expressions(stmt, self.value)
 
     def value(self, expr: Expr) -> Expr:
@@ -352,41 +462,28 @@ class _Together:
             *others, lane = copy.index
             return replace(copy, index=(*map(self.value, others), lane))
         parts = children(expr)
-        return self.of_lane(rebuild(expr, tuple(map(self.value, parts))) if parts else expr)
+        return self.shifted(rebuild(expr, tuple(map(self.value, parts))) if parts else expr)
 
-    def of_lane(self, node: Expr) -> Expr:
+    def shifted(self, node: Expr) -> Expr:
+        here = affine.add(self.loop.index, self.lane)
         if node == self.loop.index:
-            return affine.add(self.loop.index, self.lane)
-        if isinstance(node, Var) and node.name in self.wide:
-            return Load(self.wide[node.name], (self.lane,), checked=False)
+            return here
         if isinstance(node, Load):
             index = tuple(map(affine.normal, node.index))
+            ends = [self.loop.stop if part == here else self.end_of(part) for part in index]
+            if all((node.array, axis, end) in self.inside for axis, end in enumerate(ends)):
+                return replace(node, index=index, checked=False)
             if node.array.name in self.wide:
                 return replace(node, array=self.wide[node.array.name], index=(*index, self.lane))
             return replace(node, index=index)
         return node
 
 
-def _depth(block: Block) -> int:
-    """How many loops are within each other."""
-    inner = ((_depth(part), isinstance(stmt, For)) for stmt in block for part in blocks(stmt))
-    return max((depth + is_loop for depth, is_loop in inner), default=0)
-
-
-def _nests(block: Block, around: tuple[For, ...]) -> Iterator[tuple[_Group, tuple[For, ...]]]:
-    for stmt in block:
-        if isinstance(stmt, _Group):
-            yield stmt, around
-        inner = (*around, stmt) if isinstance(stmt, For) else around
-        for part in blocks(stmt):
-            yield from _nests(part, inner)
-
-
-def _is_at_most(x: Expr, bound: Expr) -> Expr:
+def _is_at_most(x: Expr, bound: Expr) -> Call:
     return Call("le", (x, bound), BOOL)
 
 
-def _all(conditions: list[Expr]) -> Expr:
+def _all(conditions: Sequence[Expr]) -> Expr:
     return reduce(lambda x, y: Call("and", (x, y), BOOL), conditions)
 
 

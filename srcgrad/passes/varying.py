@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..ir import affine
 from ..ir.expressions import Array, Expr, Load, Var
-from ..ir.nodes import AddTo, Assign, Block, Comment, For, If, Raise, Stmt, Store
+from ..ir.nodes import AddTo, Assign, Block, Comment, For, If, Pop, Raise, Stmt, Store, While
 from ..ir.walk import blocks, expressions, loads, statements, variables
 from .sharing import Shared
 
@@ -31,6 +32,7 @@ class Varying:
         self.sums = {var.name for var in shared.sums}
         self.added = {array.name for array in shared.partial} | shared.near  # memory into which all iterations add
         self.scratch = {made.array.name: made for made in shared.scratch}
+        self.trips = {stmt.trip for stmt in statements(loop.body) if isinstance(stmt, While)}
         self.names = {loop.index.name}
         while self._spread(loop.body, False):
             pass
@@ -63,6 +65,10 @@ class Varying:
                         self.names.add(array.name)
                 case For(start=start, stop=stop, step=step, body=body):
                     self._spread(body, apart or self.varies(start, stop, step))
+                case While(body=body):
+                    self._spread(body, True)
+                case Pop(target=Var(name=name)):
+                    self.names.add(name)
                 case If(condition=condition, then=then, orelse=orelse):
                     inner = apart or self.varies(condition)
                     self._spread(then, inner)
@@ -75,14 +81,31 @@ class Varying:
         """Do iterations go different ways through this statement, in more than what they compute?"""
         match stmt:
             case For():
-                return self.varies(stmt.start, stmt.stop, stmt.step)
+                return self.varies(stmt.start, stmt.stop, stmt.step) and not self.is_way_back(stmt)
             case If(condition=condition):
                 inside = statements((stmt,))
-                hard = any(isinstance(s, (For, Raise)) or self.is_shared_sum(s) for s in inside)
+                hard = any(isinstance(s, (For, While, Raise)) or self.is_shared_sum(s) for s in inside)
                 return self.varies(condition) and hard
             case Raise(values=values):
                 return self.varies(*values)
         return False
+
+    def is_way_back(self, loop: For) -> bool:
+        """Does it go through the rounds of a `while` loop once more, the last one first?"""
+        last, down = affine.sub(loop.index, affine.ONE), affine.integer(-1)
+        ends = ((loop.start, last), (loop.stop, down), (loop.step, down))
+        return loop.index in self.trips and all(affine.same(end, wanted) for end, wanted in ends)
+
+    def is_counted_once(self, trip: Var) -> bool:
+        """Is this the trip count of one loop, and set for no other?"""
+        inside = statements(self.loop.body)
+        loops = [stmt for stmt in inside if isinstance(stmt, While) and stmt.trip == trip]
+        made = [
+            s
+            for s in inside
+            if (isinstance(s, Assign) and s.var == trip) or (isinstance(s, AddTo) and s.target == trip)
+        ]
+        return len(loops) == 1 and len(made) == 2 and made[1] in loops[0].body
 
     def is_same_for_all(self, stmt: Stmt) -> bool:
         """Is it enough to run this statement once?"""
@@ -155,8 +178,9 @@ def elements(stmt: Stmt) -> list[Load]:
     return found
 
 
-def moves_along(load: Load, index: Var) -> bool:
+def moves_along(load: Load, loop: For | While) -> bool:
     """Is it another element in every iteration of a loop?"""
+    index = loop.index if isinstance(loop, For) else loop.trip
     return any(index in variables(part) for part in load.index)
 
 

@@ -227,3 +227,79 @@ def rows_in_other_layouts(x, w):
                 s = np.sin(s + x[i, a] * w[a])
         total += s
     return total
+
+
+@program(case(positive(19, low=1.0, high=9.0), 1.5), case(positive(3, low=1.0, high=9.0), 1.5), compiled=True)
+def roots_by_newton(a, start):
+    """Each goes on until it is near enough, some for more rounds than others."""
+    out = np.empty(len(a))
+    for i in range(len(a)):
+        x = start
+        while abs(x * x - a[i]) > 1e-3:
+            x = 0.5 * (x + a[i] / x)
+        out[i] = x * x * x
+    return out
+
+
+@program(
+    case(real(20, low=-0.6, high=0.3), real(20, low=-0.5, high=0.5), 9),
+    case(real(9), real(9), 0, dtypes=ONLY64),
+    compiled=True,
+)
+def escape(real_part, imaginary, limit):
+    total = 0.0
+    for i in range(len(real_part)):
+        x, y, n = 0.0, 0.0, 0
+        while x * x + y * y < 4.0 and n < limit:
+            x, y = x * x - y * y + real_part[i], 2.0 * x * y + imaginary[i]
+            n += 1
+        total += x * x + 0.5 * y * y
+    return total
+
+
+@program(case(positive(18, 2), real(2), 4), case(positive(9, 2), real(2), 1), compiled=True)
+def two_searches(x, w, most):
+    """Two loops one after the other, with choices in them, and sums that all share."""
+    n = x.shape[0]
+    out = np.zeros(n)
+    spent = 0.0
+    for i in range(n):
+        s, t, k = x[i, 0], 1.0, 0
+        while s > 0.2 and k < most:
+            if s > 1.0:
+                t = t * s
+                s = s * 0.5
+            else:
+                s -= 0.3 * np.cos(s)
+            k += 1
+        while t < 3.0:
+            t = t * (1.5 + 0.1 * x[i, 0]) + w[0] * w[1] * w[1]
+            out[i] += 0.1 * t
+        spent += s * t
+    return out.sum() + 0.01 * spent
+
+
+@program(case(positive(17, 3), positive(3)), case(positive(2, 1), positive(1)))
+def searches_in_a_loop(x, w):
+    """A loop of unknown length in one of known length."""
+    total = 0.0
+    for i in range(x.shape[0]):
+        s = 1.0
+        for a in range(x.shape[1]):
+            while s < 2.0:
+                s = s * 1.3 + 0.2
+            s = 0.3 * s * w[a] + 0.1 * x[i, a]
+        total += s
+    return total
+
+
+@program(case(positive(9), positive(8)), case(positive(3), positive(3)))
+def search_beside_a_shorter_array(x, y):
+    """What is read in the loop alone may be shorter, where the loop does not run."""
+    total = 0.0
+    for i in range(len(x)):
+        s = x[i]
+        while i < len(y) and s < 2.0:
+            s = s + y[i] * s
+        total += s * s
+    return total
