@@ -133,7 +133,9 @@ def _may_be(loop: For) -> bool:
 
 
 def _is_fixed_in(loop: For | While, memory: Block) -> bool:
-    """Is it the same memory in every iteration?"""
+    """Is it the same memory in every iteration, and nothing that it has to start from?"""
+    if any(isinstance(stmt, Alloc) and stmt.fill is not None for stmt in memory):
+        return False
     inside = effects((loop,))
     exprs = [expr for stmt in memory for expr in expressions(stmt)]
     lengths = {node.array for expr in exprs for node in subexpressions(expr) if isinstance(node, Dim)}
@@ -222,6 +224,8 @@ class _Together:
             elif isinstance(stmt, For):
                 made = (replace(stmt, body=self.grouped(stmt.body, (*around, stmt))),)
             elif isinstance(stmt, If) and not self.varying.varies(stmt.condition):
+                if any(isinstance(s, (Push, Pop)) for s in statements((stmt,))):
+                    raise Differs  # the way back has to be in the same branch as the rounds
                 made = (with_blocks(stmt, tuple(self.grouped(part, around) for part in blocks(stmt))),)
             elif isinstance(stmt, (Push, Pop)):
                 raise Differs
@@ -450,7 +454,7 @@ class _Together:
                 value = self.value(value)
                 if mask is not None and place.array not in self.rounds.kept_arrays():
                     value = select(mask, value, place)
-                return replace(stmt, array=place.array, index=place.index, value=value)
+                return replace(stmt, array=place.array, index=place.index, value=value, checked=place.checked)
             case If() | For():
                 parts = tuple(tuple(self.of_one(inner, mask) for inner in part) for part in blocks(stmt))
                 stmt = with_blocks(stmt, parts)

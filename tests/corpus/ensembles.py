@@ -303,3 +303,16 @@ def search_beside_a_shorter_array(x, y):
             s = s + y[i] * s
         total += s * s
     return total
+
+
+@program(case(positive(19), 2), case(positive(19), 0), compiled=True)
+def search_in_a_branch(x, limit):
+    """A branch that is the same for all, with a loop of unknown length in it."""
+    total = 0.0
+    for i in range(len(x)):
+        s = x[i]
+        if limit > 1:
+            while s < 2.0:
+                s = s * 1.5 + 0.3 * x[i]
+        total += s * s
+    return total
