@@ -11,7 +11,6 @@ f.backward(x, w)     (x_b, w_b), compiled from source that was generated for the
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import Any, overload
@@ -33,7 +32,7 @@ from srcgrad.binding import (
 )
 from srcgrad.dispatch import LENGTHS_DIFFER, Call, Forward, Lanes, Program, Stage, leaf_names, pattern_of
 from srcgrad.errors import ArgumentError, CompiledError, OptionError, SrcgradError
-from srcgrad.pickled import has_name, pack, unpack
+from srcgrad.pickled import reduced
 from srcgrad.pipeline import Options
 from srcgrad.pullback import Pullback
 
@@ -383,18 +382,7 @@ class GradFunction:
 
     def __reduce__(self) -> Any:
         """By name, as functions are; else by the plain function (with its code if it has no name) and the options."""
-        found: Any = sys.modules.get(self.__module__)
-        for part in self.__qualname__.split("."):
-            found = getattr(found, part, None)
-        if found is self and self.__module__ != "__main__":
-            return self.__qualname__
-        if has_name(self._function) or self in _being_packed:  # it calls itself: the function is in hand
-            return _remade, (self._function, self._options)
-        _being_packed.append(self)
-        try:
-            return _unpacked, (self.__module__, self.__qualname__, pack(self._function), self._options)
-        finally:
-            _being_packed.remove(self)
+        return reduced(self, self._function, self._options)
 
     __qualname__: str
     __module__: str
@@ -513,21 +501,3 @@ class _Slotted(GradFunction):
     """Each way to call is found in the object: to look for it in the class first takes 20 ns."""
 
     __slots__ = ("backward", "value_and_backward")
-
-
-def _remade(function: Callable[..., Any], options: dict[str, Any]) -> GradFunction:
-    """What was pickled."""
-    return _Slotted(function, **options)
-
-
-def _unpacked(module: str, name: str, packed: bytes, options: dict[str, Any]) -> GradFunction:
-    """What was pickled with its code: itself, where this is the process that it is from."""
-    function = unpack(packed)
-    found: Any = sys.modules.get(module)
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    is_same = isinstance(found, GradFunction) and found.py_func.__code__ == function.__code__
-    return found if is_same and found._options == options else _Slotted(function, **options)
-
-
-_being_packed: list[GradFunction] = []

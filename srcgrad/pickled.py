@@ -13,15 +13,27 @@ from typing import Any
 
 from numba import cloudpickle
 
+_being_packed: list[Any] = []
+
 
 def has_name(function: Any) -> bool:
     """Can another process import it?"""
     if not inspect.isfunction(function):
         return True  # a method: it goes with its object
-    found: Any = sys.modules.get(function.__module__)
-    for part in function.__qualname__.split("."):
-        found = getattr(found, part, None)
-    return found is function and function.__module__ != "__main__"
+    return is_found(function, function.__module__, function.__qualname__)
+
+
+def is_found(value: Any, module: str, qualname: str) -> bool:
+    """Would an import give this very object?"""
+    return module != "__main__" and found(module, qualname) is value
+
+
+def found(module: str, qualname: str) -> Any:
+    """What has this name in a module, or None."""
+    value: Any = sys.modules.get(module)
+    for part in qualname.split("."):
+        value = getattr(value, part, None)
+    return value
 
 
 def pack(function: Callable[..., Any]) -> bytes:
@@ -34,3 +46,27 @@ def unpack(packed: bytes) -> Any:
     if lines and not linecache.getlines(file):  # a notebook's cell, or a file of another machine
         linecache.cache[file] = sum(map(len, lines)), None, lines, file
     return function
+
+
+def reduced(made: Any, function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    """What `__reduce__` gives for an object that was made of a function: its name, or how to make it again."""
+    if is_found(made, made.__module__, made.__qualname__):
+        return made.__qualname__
+    if has_name(function) or made in _being_packed:  # it calls itself: the function is in hand
+        return _remade, (type(made), function, options)
+    _being_packed.append(made)
+    try:
+        return _unpacked, (type(made), made.__module__, made.__qualname__, pack(function), options)
+    finally:
+        _being_packed.remove(made)
+
+
+def _remade(kind: type[Any], function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    return kind(function, **options)
+
+
+def _unpacked(kind: type[Any], module: str, qualname: str, packed: bytes, options: dict[str, Any]) -> Any:
+    """What was packed with its code: itself, where this is the process that it is from."""
+    function, here = unpack(packed), found(module, qualname)
+    is_same = isinstance(here, kind) and here.py_func.__code__ == function.__code__
+    return here if is_same and here._options == options else kind(function, **options)

@@ -144,6 +144,11 @@ def doubles_its_length(x, n):
     return x
 
 
+def prints_without_a_newline(x):
+    print(x, end="")  # here
+    return x * x
+
+
 def string_formatting(x):
     return x * len(f"{x}")  # here
 
@@ -160,6 +165,7 @@ REJECTED = [
     (uses_yield, (0.5,), UnsupportedError, ["yield|generator"]),
     (uses_class, (0.5,), UnsupportedError, ["class"]),
     (grows_in_a_while_loop, (VECTOR,), UnsupportedError, ["x grows in a while loop"]),
+    (prints_without_a_newline, (0.5,), UnsupportedError, ["without end="]),
     (undefined_name, (0.5,), (NameError, SrcgradError), ["not_defined_anywhere"]),
     (norm_of_an_order_to_be_seen, (VECTOR,), SrcgradError, ["order of a norm", "static"]),
     (unknown_method, (VECTOR,), (AttributeError, SrcgradError), ["frobnicate"]),
@@ -585,6 +591,15 @@ def test_unsupported_but_only_printed(capsys: pytest.CaptureFixture[str]) -> Non
 
     assert grad(prints_trimmed, jit=False).backward(np.array([2.0, 1.0])).tolist() == [4, 2]
     assert capsys.readouterr().out == "[ True  True]\n"
+
+
+def test_printing_as_print_does_by_default(capsys: pytest.CaptureFixture[str]) -> None:
+    def prints(x):
+        print("x", x, sep=" ", end="\n", flush=True, file=None)
+        return x * x
+
+    assert grad(prints, jit=False).backward(3.0) == 6.0
+    assert capsys.readouterr().out == "x 3.0\n"
 
 
 def test_the_same_function_is_refused_where_it_is_active() -> None:

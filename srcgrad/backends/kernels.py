@@ -21,11 +21,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
-import numpy as np
-
-from ..errors import UnsupportedError
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Load, Span, Var
+from ..ir.expressions import BOOL, INT64, Array, Call, Dim, Expr, Load, Span, Var
 from ..ir.nodes import (
     LANE,
     AddTo,
@@ -44,7 +41,6 @@ from ..ir.nodes import (
     Push,
     Put,
     Raise,
-    Stack,
     Stmt,
     Store,
     View,
@@ -63,14 +59,13 @@ from ..ir.walk import (
     written,
 )
 from ..passes.offload import FIRST_LANE
-from ..rules.device import INSTEAD, spelling
 from .block_sums import by_halves, by_shuffles, cleared, flushed, place_in_block, shared_arrays, zero
 from .expressions import expression_text
+from .kernel_text import chosen, operand, pop, push, raising, said, text_of
 from .signatures import Signatures
 from .views import view_text
 
 MOST_AXES = 3  # of a grid: more of them are loops in the thread
-VALUES = 2  # where numbers of an error begin in the status of a program
 
 
 @dataclass(frozen=True)
@@ -269,8 +264,8 @@ class _Writer:
             name, step = axis.index.name, int(axis.step.value)  # type: ignore[attr-defined]
             first, stride = self.along(axis, count, kernel.by_rows)
             scaled = {1: "{}", -1: "-{}"}.get(step, f"{step} * {{}}")
-            start = "" if affine.same(axis.start, affine.ZERO) and step > 0 else f"({_text(axis.start)}) + "
-            goes_on = Call("lt" if step > 0 else "gt", (axis.index, _said(axis.stop, None)), BOOL)
+            start = "" if affine.same(axis.start, affine.ZERO) and step > 0 else f"({text_of(axis.start)}) + "
+            goes_on = Call("lt" if step > 0 else "gt", (axis.index, said(axis.stop, None)), BOOL)
             if once and step > 0 and affine.is_at_least(axis.start, 0):
                 goes_on = Call("and", (Call("ge", (axis.index, affine.ZERO), BOOL), goes_on), BOOL)
             if once and axis is on_grid[-1]:
@@ -279,7 +274,7 @@ class _Writer:
                 turn = While(axis.index, goes_on, (*body, Lines(f"{name} += {scaled.format(stride)}")))
             body = (Lines(f"{name} = {start}{scaled.format(first)}"), turn)
         for axis in reversed(kernel.axes[: len(kernel.axes) - count]):
-            first_one, last_one = _said(axis.start, None), _said(axis.stop, None)
+            first_one, last_one = said(axis.start, None), said(axis.stop, None)
             body = (replace(axis, start=first_one, stop=last_one, body=body),)
         if count < 2:
             return body
@@ -312,7 +307,7 @@ class _Writer:
     def together(self, loop: Lanes) -> Block:
         """A loop by the threads of a row; all of them know the sums then."""
         index, form = loop.index, self.form
-        start = "" if affine.same(loop.start, affine.ZERO) else f"{_text(loop.start)} + "
+        start = "" if affine.same(loop.start, affine.ZERO) else f"{text_of(loop.start)} + "
         writes = any(isinstance(s, (Store, AtomicAdd, Lines)) or _adds(s) for s in statements(loop.body))
         ahead = [*([form.meet] if writes else []), f"{index.name} = {start}lane"]
         behind: list[str] = []
@@ -322,7 +317,7 @@ class _Writer:
             behind += self.exchanged(var, lambda x, y: f"{x} + {y}")
             behind.append(f"{var.name} = {before} + {var.name}")
         for var, op in loop.extremes:
-            behind += self.exchanged(var, partial(_chosen, op, var.dtype))
+            behind += self.exchanged(var, partial(chosen, op, var.dtype))
         goes_on = Call("lt", (index, loop.stop), BOOL)
         body = (*loop.body, Lines(f"{index.name} += {form.lanes}"))
         return (*_lines(ahead), While(index, goes_on, body), *_lines([*behind, form.meet]))
@@ -365,7 +360,7 @@ class _Writer:
             return stmt.span or kernel.span or self.somewhere
 
         def change(stmt: Stmt) -> tuple[Stmt, ...]:
-            stmt = map_expressions(stmt, lambda expr: _said(rewrite(expr, own), span_of(stmt)))
+            stmt = map_expressions(stmt, lambda expr: said(rewrite(expr, own), span_of(stmt)))
             match stmt:
                 case Store(array=array, index=index) if array.name in private:
                     return (replace(stmt, array=_own(array, by_rows), index=_own_index(index, by_rows)),)
@@ -375,24 +370,24 @@ class _Writer:
                     return (Lines(self.form.meet), stmt, Lines(self.form.meet))
                 case AtomicAdd(array=array, index=index, value=value):
                     index = _own_index(index, by_rows) if array.name in private else index
-                    at = _text(index[0]) if len(index) == 1 else f"({', '.join(map(_text, index))})"
-                    everywhere = f"cuda.atomic.add({array.name}, {at}, {_text(value)})"
+                    at = text_of(index[0]) if len(index) == 1 else f"({', '.join(map(text_of, index))})"
+                    everywhere = f"cuda.atomic.add({array.name}, {at}, {text_of(value)})"
                     if array not in shared:
                         return (Lines(everywhere),)
-                    place = place_in_block(array, [_operand(part) for part in index], shared)
-                    inside = f"cuda.atomic.add(block_sums, {place}, {_text(value)})"
+                    place = place_in_block(array, [operand(part) for part in index], shared)
+                    inside = f"cuda.atomic.add(block_sums, {place}, {text_of(value)})"
                     return (Lines(f"if block_sums.size > 0:\n    {inside}\nelse:\n    {everywhere}"),)
                 case LocalArray(array=array):
-                    shape = ", ".join(map(_text, array.dims))
+                    shape = ", ".join(map(text_of, array.dims))
                     shape = f"({shape})" if array.ndim > 1 else shape
                     return (Lines(f"{array.name} = cuda.local.array({shape}, np.{array.dtype.name})"),)
                 case Push(stack=stack, value=Expr() as value):
-                    return (Lines(_push(stack, _text(value))),)
+                    return (Lines(push(stack, text_of(value))),)
                 case Pop(target=Var(name=name), stack=stack):
-                    return (Lines(_pop(stack, name)),)
+                    return (Lines(pop(stack, name)),)
                 case Raise():
                     self.errors.append(stmt)
-                    return (Lines(_raise(stmt, len(self.errors))),)
+                    return (Lines(raising(stmt, len(self.errors))),)
             return (stmt,)
 
         return rewrite_block(kernel.body, change)
@@ -426,63 +421,10 @@ def _adds(stmt: Stmt) -> bool:
     return isinstance(stmt, AddTo) and isinstance(stmt.target, Load)
 
 
-def _chosen(op: str, dtype: np.dtype, x: str, y: str) -> str:
-    """The greater or the lesser of two, as text."""
-    return _text(_said(Call(op, (Var(x, dtype), Var(y, dtype)), dtype), None))
-
-
-def _said(expr: Expr, span: Span | None) -> Expr:
-    """The expression in primitives that a device has."""
-
-    def instead(node: Expr) -> Expr:
-        if not isinstance(node, Call):
-            return node
-        if node.dtype.kind == "c" or any(arg.dtype.kind == "c" for arg in node.args):
-            raise UnsupportedError("complex numbers do not run on a GPU yet", span=span, help=('use target="cpu"',))
-        if node.op in INSTEAD:
-            other = INSTEAD[node.op](*node.args)
-            return other if other == node else _said(other, span)
-        if spelling(node) is None:
-            raise UnsupportedError(f"{node.op} does not run on a GPU", span=span, help=('use target="cpu"',))
-        return node
-
-    return rewrite(expr, instead)
-
-
-def _text(expr: Expr) -> str:
-    return expression_text(_said(affine.normal(expr), None), spelling)
-
-
-def _operand(expr: Expr) -> str:
-    return f"({_text(expr)})" if isinstance(expr, Call) else _text(expr)
-
-
 def _trips(axis: For) -> Expr:
     step = int(axis.step.value)  # type: ignore[attr-defined]
     length = affine.sub(axis.stop, axis.start) if step > 0 else affine.sub(axis.start, axis.stop)
     return length if abs(step) == 1 else affine.floordiv(affine.add(length, affine.integer(abs(step) - 1)), abs(step))
-
-
-def _push(stack: Stack, value: str) -> str:
-    return (
-        f"if {stack.top} < {stack.name}.shape[0]:\n"
-        f"    {stack.name}[{stack.top}, thread] = {value}\n"
-        f"else:\n"
-        f"    cuda.atomic.max(status, 1, {stack.top} + 1)\n"
-        f"{stack.top} += 1"
-    )
-
-
-def _pop(stack: Stack, name: str) -> str:
-    zero = expression_text(Const(0, stack.dtype))
-    place = f"{stack.name}[{stack.top}, thread]"
-    return f"{stack.top} -= 1\n{name} = {place} if {stack.top} < {stack.name}.shape[0] else {zero}"
-
-
-def _raise(stmt: Raise, code: int) -> str:
-    lines = [f"if cuda.atomic.compare_and_swap(status, 0, {code}) == 0:"]
-    lines += [f"    status[{VALUES + k}] = {_text(v)}" for k, v in enumerate(stmt.values) if v.dtype.kind in "iu"]
-    return "\n".join([*(lines if len(lines) > 1 else [*lines, "    pass"]), "return"])
 
 
 def _taken(kernel: Kernel) -> list[str]:

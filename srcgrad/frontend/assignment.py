@@ -22,7 +22,7 @@ from . import (
     operators,
     records,
 )
-from .numpy import indexing, products
+from .numpy import flat, indexing, products
 from .values import (
     ArrayValue,
     Flat,
@@ -119,7 +119,7 @@ def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any
         interpreter.build.refuse("only arrays can be written to by index")
     index = expressions.index_items(interpreter, items)
     if isinstance(owner, Flat):
-        indexing.write_flat(interpreter.build, owner, index, value, op)
+        flat.write(interpreter.build, owner, index, value, op)
         return
     indexing.memory_of(interpreter.build, owner)
     if len(index) == 1 and isinstance(index[0], ArrayValue) and index[0].dtype == np.dtype(bool):
@@ -159,7 +159,7 @@ def _store_attribute(interpreter: Interpreter, target: ast.Attribute, value: Any
     if isinstance(owner, ArrayValue):
         part = attributes.attribute(interpreter, owner, target.attr)
         if op is None and isinstance(part, Flat):
-            indexing.write_flat(interpreter.build, part, [Static(Ellipsis)], value, None)
+            flat.write(interpreter.build, part, [Static(Ellipsis)], value, None)
         else:
             _update(interpreter, indexing.memory_of(interpreter.build, part), value, op)
         return

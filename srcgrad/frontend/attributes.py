@@ -12,7 +12,7 @@ from ..ir import affine
 from ..ir.expressions import Expr
 from ..rules import compositions
 from . import calls, records
-from .numpy import complex_numbers, indexing
+from .numpy import complex_numbers, flat
 from .numpy.table import METHODS, TABLE
 from .outside import LIBRARIES, InObject
 from .source import unwrap
@@ -82,7 +82,7 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
         case "imag":
             return complex_numbers.imag(build, owner)
         case "flat" if isinstance(owner, ArrayValue):
-            return indexing.flat(build, owner)
+            return flat.elements(build, owner)
     if name in METHODS or name in compositions.METHODS:
         return Method(owner, name)
     return build.refuse(f"the array attribute .{name} is not supported")

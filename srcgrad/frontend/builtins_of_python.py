@@ -323,9 +323,15 @@ def power(interpreter: Interpreter, x: Any, y: Any) -> Any:
     return operators.binary(interpreter, "pow", x, y)
 
 
+PRINT_DEFAULTS = {"sep": (None, " "), "end": (None, "\n"), "file": (None,)}
+
+
 def show(interpreter: Interpreter, *values: Any, **options: Any) -> Any:
     from .exceptions import print_values
 
+    for name, value in options.items():
+        if name != "flush" and not (isinstance(value, Static) and value.value in PRINT_DEFAULTS.get(name, ())):
+            interpreter.build.refuse(f"compiled code prints to the standard output as print does without {name}=")
     print_values(interpreter, list(values))
     return NONE
 

@@ -18,7 +18,7 @@ from . import attributes, binding, calls, lists, operators, records
 from .arithmetic import cast
 from .builder import Builder
 from .comprehensions import comprehension
-from .numpy import grids, indexing
+from .numpy import flat, grids, indexing
 from .recursion import NotYetKnown
 from .values import (
     ArrayValue,
@@ -355,7 +355,7 @@ def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items
         return interpreter.build.refuse("a number can't be indexed")
     interpreter.build.check_fresh(owner.element)
     if isinstance(owner, Flat):
-        out = indexing.pick_flat(interpreter.build, owner, index)
+        out = flat.pick(interpreter.build, owner, index)
     else:
         out = indexing.subscript(interpreter.build, owner, index)
     if out.ndim == 0 and not any(isinstance(i, Static) and i.value is Ellipsis for i in index):

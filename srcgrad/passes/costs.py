@@ -8,7 +8,7 @@ from ..ir.walk import (
     loads,
     variables,
 )
-from ..rules.scalar import cost
+from ..rules.costs import cost
 from .validity import Forward, Version
 
 KEEP_IN_LOOP = 6  # additions that a store and a load of a kept value cost

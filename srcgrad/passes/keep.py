@@ -51,7 +51,8 @@ from ..ir.walk import (
     variables,
     with_blocks,
 )
-from ..rules.scalar import PRIMITIVES, cost
+from ..rules.costs import cost
+from ..rules.scalar import PRIMITIVES
 from .costs import KEEP_IN_LOOP, Costs
 from .edits import Edits, renamed
 from .info import Info, roots_of

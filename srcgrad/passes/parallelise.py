@@ -46,7 +46,7 @@ from ..ir.walk import (
     variables,
     with_blocks,
 )
-from ..rules.scalar import additions
+from ..rules.costs import additions
 from ..runtime.threads import WORTH
 from .effects import Effects, effects
 from .sharing import Shared, Sharing

@@ -12,38 +12,25 @@ where it stands (a gather, a branch, a `while`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
 from ..errors import place
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Load, Var
+from ..ir.expressions import BOOL, INT64, Array, Call, Const, Expr, Load, Var
 from ..ir.nodes import (
     AddTo,
     Alloc,
     Assign,
     Block,
-    Conform,
-    External,
     For,
     Function,
     Grow,
     If,
     Invoke,
-    NewAxis,
-    OwnCopy,
-    Pick,
     Pop,
-    Print,
     Raise,
-    Reshape,
-    Seal,
     Stmt,
     Store,
-    Subscript,
-    Swap,
-    Transpose,
     View,
     While,
 )
@@ -54,13 +41,25 @@ from ..ir.walk import (
     map_expressions,
     rebuild,
     statements,
-    subexpressions,
     substitute,
     variables,
     with_blocks,
     written,
 )
 from .info import Info
+from .known_here import (
+    Loop,
+    Scope,
+    changed_by,
+    is_all_known,
+    known_of,
+    loop_of,
+    made_by,
+    names_in,
+    own_dims,
+    to_the_end,
+    view_dims,
+)
 
 
 def prove_bounds(function: Function, quiet: frozenset[str] = frozenset()) -> Function:
@@ -71,14 +70,14 @@ def prove_bounds(function: Function, quiet: frozenset[str] = frozenset()) -> Fun
     info: Info = function.info
     own = {p.name for p in function.params}
     shapes = {
-        p.name: p.dims if all(_names_in(dim) <= own for dim in p.dims) else _own_dims(p)
+        p.name: p.dims if all(names_in(dim) <= own for dim in p.dims) else own_dims(p)
         for p in function.params
         if isinstance(p, Array)
     }
     naturals, contents = _naturals(function, shapes)
     prover = _Prover(info.boundscheck, naturals, quiet=quiet)
     prover.contents = contents
-    return replace(function, body=prover.block(function.body, _Scope(shapes=shapes)))
+    return replace(function, body=prover.block(function.body, Scope(shapes=shapes)))
 
 
 def _naturals(function: Function, shapes: dict[str, tuple[Expr, ...]]) -> tuple[set[str], dict[str, Expr]]:
@@ -86,81 +85,16 @@ def _naturals(function: Function, shapes: dict[str, tuple[Expr, ...]]) -> tuple[
 
     And arrays of remainders, with the remainder.
     """
-    found = {v.name for s in statements(function.body) for v in _made(s) if v.dtype == INT64}
+    found = {v.name for s in statements(function.body) for v in made_by(s) if v.dtype == INT64}
     found |= {s.array.name for s in statements(function.body) if isinstance(s, Alloc) and s.array.dtype == INT64}
     found -= {p.name for p in function.params}
     while True:
         learner = _Prover(False, found, learning=True)
-        learner.block(function.body, _Scope(shapes=shapes))
+        learner.block(function.body, Scope(shapes=shapes))
         if not learner.refuted & found:
             made = {s.array.name for s in statements(function.body) if isinstance(s, Alloc) and s.fill is None}
             return found, {k: v for k, v in learner.contents.items() if k in made and isinstance(v, Call)}
         found = found - learner.refuted
-
-
-@dataclass
-class _Loop:
-    """A loop around an access: the extremes of its index, and how often it runs (where that is positive)."""
-
-    stmt: For
-    low: Expr
-    high: Expr
-    trips: Expr
-    exact: bool  # both extremes are reached
-    changed: frozenset[Var]
-    guards: list[tuple[tuple[Expr, ...], Expr, Expr]] = field(default_factory=list)
-    silent: bool = True  # nothing in it raises or prints: a check may come first
-
-
-@dataclass
-class _Scope:
-    """What holds at a place: loops around it, values of variables, and expressions that are not negative."""
-
-    loops: tuple[_Loop, ...] = ()
-    ahead: int = 0  # loops from here on run all the way down to this place, unconditionally
-    values: dict[Var, Expr] = field(default_factory=dict)
-    facts: list[tuple[tuple[Expr, ...], Expr]] = field(default_factory=list)  # where those are >= 1, this is >= 0
-    shapes: dict[str, tuple[Expr, ...]] = field(default_factory=dict)  # as long as they are what they were when made
-
-    def copy(self, **changes: Any) -> _Scope:
-        own = {"values": dict(self.values), "facts": list(self.facts), "shapes": dict(self.shapes)}
-        return replace(self, **(own | changes))
-
-    def forget_arrays(self, stmt: Stmt) -> None:
-        """What is made inside a statement has another shape after it, perhaps."""
-        exchanged: list[Swap] = []
-        for inner in statements((stmt,)):
-            if isinstance(inner, Swap):
-                exchanged.append(inner)
-            for name in _arrays_made(inner):
-                self.shapes.pop(name, None)
-        while lost := [swap for swap in exchanged if self.may_change_shape(swap)]:
-            exchanged = [swap for swap in exchanged if swap not in lost]
-            for swap in lost:
-                self.shapes.pop(swap.left.name, None)
-                self.shapes.pop(swap.right.name, None)
-
-    def may_change_shape(self, swap: Swap) -> bool:
-        """Could what is exchanged be of two shapes?"""
-        left, right = self.shapes.get(swap.left.name), self.shapes.get(swap.right.name)
-        return left is None or right is None or not all(map(affine.same, left, right))
-
-    def forget(self, names: frozenset[Var] | set[Var]) -> None:
-        """These variables have new values."""
-        if not names:
-            return
-        for var in [v for v, value in self.values.items() if v in names or not names.isdisjoint(variables(value))]:
-            del self.values[var]
-        for array in [a for a, dims in self.shapes.items() if _reads_any(dims, names)]:
-            del self.shapes[array]
-        self.facts = [(c, known) for c, known in self.facts if not _reads_any((*c, known), names)]
-
-
-def _reads_any(exprs: tuple[Expr, ...], names: frozenset[Var] | set[Var]) -> bool:
-    for expr in exprs:
-        if not names.isdisjoint(variables(expr)):
-            return True
-    return False
 
 
 class _Prover:
@@ -173,26 +107,26 @@ class _Prover:
 
     # ----------------------------------------------------------------------------------------------- walking
 
-    def block(self, block: Block, scope: _Scope) -> Block:
+    def block(self, block: Block, scope: Scope) -> Block:
         out: list[Stmt] = []
         for stmt in block:
             out += self.statement(stmt, scope)
         return tuple(out)
 
-    def statement(self, stmt: Stmt, scope: _Scope) -> list[Stmt]:
+    def statement(self, stmt: Stmt, scope: Scope) -> list[Stmt]:
         if isinstance(stmt, For):
             return self.loop(stmt, scope)
         if isinstance(stmt, If):
             return [self.branch(self.proved(stmt, scope), scope)]  # type: ignore[arg-type]
         if blocks(stmt):
-            changed = _changed(stmt)
+            changed = changed_by(stmt)
             scope.forget(changed)
             scope.forget_arrays(stmt)
             stmt = self.proved(stmt, scope.copy(ahead=len(scope.loops)))
             inner = [self.block(b, scope.copy(ahead=len(scope.loops))) for b in blocks(stmt)]
             return [with_blocks(stmt, tuple(inner))]
         stmt = self.proved(stmt, scope)
-        scope.forget(set(_made(stmt)))
+        scope.forget(set(made_by(stmt)))
         match stmt:
             case Assign(var=var, value=value) if var.dtype == INT64:
                 if var not in variables(value) and all(x.array.name in self.contents for x in loads(value)):
@@ -204,15 +138,15 @@ class _Prover:
             case Invoke(outs=outs):
                 scope.shapes |= {out.name: out.dims for out in outs if isinstance(out, Array)}
             case View(array=array, base=base, how=how):
-                lengths = _view_dims(how, scope.shapes.get(base.name))
+                lengths = view_dims(how, scope.shapes.get(base.name))
                 scope.shapes.pop(array.name, None)
                 if lengths is not None:
                     scope.shapes[array.name] = lengths
         return [stmt]
 
-    def loop(self, stmt: For, scope: _Scope) -> list[Stmt]:
-        stmt = _to_the_end(self.proved(stmt, scope))  # type: ignore[arg-type]
-        loop = _loop(stmt, self.quiet)
+    def loop(self, stmt: For, scope: Scope) -> list[Stmt]:
+        stmt = to_the_end(self.proved(stmt, scope))  # type: ignore[arg-type]
+        loop = loop_of(stmt, self.quiet)
         scope.forget(loop.changed)
         scope.forget_arrays(stmt)
         inner = scope.copy(loops=(*scope.loops, loop))
@@ -224,21 +158,21 @@ class _Prover:
                 scope.facts.append((conditions, lead))
         return [*out, replace(stmt, body=body)]
 
-    def branch(self, stmt: If, scope: _Scope) -> Stmt:
+    def branch(self, stmt: If, scope: Scope) -> Stmt:
         parts = []
         for number, body in enumerate((stmt.then, stmt.orelse)):
             inner = scope.copy(ahead=len(scope.loops))
-            inner.facts += [((), e) for e in _known(stmt.condition, number == 0)]
+            inner.facts += [((), e) for e in known_of(stmt.condition, number == 0)]
             parts.append(self.block(body, inner))
-        scope.forget(_changed(stmt))
+        scope.forget(changed_by(stmt))
         scope.forget_arrays(stmt)
         if stmt.then and isinstance(stmt.then[-1], Raise):
-            scope.facts += [((), e) for e in _known(stmt.condition, False)]
+            scope.facts += [((), e) for e in known_of(stmt.condition, False)]
         return replace(stmt, then=parts[0], orelse=parts[1])
 
     # ---------------------------------------------------------------------------------------------- accesses
 
-    def proved(self, stmt: Stmt, scope: _Scope) -> Stmt:
+    def proved(self, stmt: Stmt, scope: Scope) -> Stmt:
         """The statement with every access that is safe marked so."""
         if self.learning:
             self.learn(stmt, scope)
@@ -254,7 +188,7 @@ class _Prover:
                 stmt = replace(stmt, checked=place.checked, natural=place.natural)
         return map_expressions(stmt, mark)
 
-    def learn(self, stmt: Stmt, scope: _Scope) -> None:
+    def learn(self, stmt: Stmt, scope: Scope) -> None:
         """Strike out what this statement may make negative."""
         match stmt:
             case Assign(var=var, value=value) | AddTo(target=Var() as var, value=value):
@@ -279,7 +213,7 @@ class _Prover:
                     if item is not None:
                         self.refuted.add(item.name)
 
-    def note_contents(self, array: Array, value: Expr, scope: _Scope) -> None:
+    def note_contents(self, array: Array, value: Expr, scope: Scope) -> None:
         """Remainders that are kept in an array are as small when they are read again."""
         value = scope.values.get(value, value)  # type: ignore[call-overload]
         small = isinstance(value, Call) and value.op == "mod" and not variables(value.args[1])
@@ -300,7 +234,7 @@ class _Prover:
         terms, constant = affine.affine(expr)
         return constant >= 0 and all(c > 0 and self.is_natural_term(t) for t, c in terms)
 
-    def marked(self, expr: Expr, scope: _Scope) -> Expr:
+    def marked(self, expr: Expr, scope: Scope) -> Expr:
         """An expression with its safe reads marked; what may not be evaluated at all is not checked ahead."""
         parts = children(expr)
         if parts:
@@ -310,24 +244,24 @@ class _Prover:
             expr = rebuild(expr, tuple(marked))
         return self.proved_place(expr, scope) if isinstance(expr, Load) else expr
 
-    def proved_place(self, load: Load, scope: _Scope) -> Load:
+    def proved_place(self, load: Load, scope: Scope) -> Load:
         if self.is_safe(load, scope):
             return replace(load, checked=False)
         return replace(load, natural=all(self.is_natural(index, scope) for index in load.index))
 
-    def is_safe(self, load: Load, scope: _Scope) -> bool:
+    def is_safe(self, load: Load, scope: Scope) -> bool:
         dims = scope.shapes.get(load.array.name)
         if dims is None or not load.index:
             return False
         return all(self.is_inside(index, dim, scope, ()) for index, dim in zip(load.index, dims, strict=True))
 
-    def is_inside(self, index: Expr, dim: Expr, scope: _Scope, given: tuple[Expr, ...]) -> bool:
+    def is_inside(self, index: Expr, dim: Expr, scope: Scope, given: tuple[Expr, ...]) -> bool:
         """Is 0 <= index < dim, wherever the expressions of `given` are not negative?"""
         match index:
             case Call(op="select", args=(condition, x, y)):
                 for side, holds in ((y, False), (x, True)):
-                    known = tuple(_known(condition, holds))
-                    here = scope if _is_all_known(condition, holds) else scope.copy(ahead=len(scope.loops))
+                    known = tuple(known_of(condition, holds))
+                    here = scope if is_all_known(condition, holds) else scope.copy(ahead=len(scope.loops))
                     if not self.is_inside(side, dim, here, (*given, *known)):
                         return False
                 return True
@@ -338,7 +272,7 @@ class _Prover:
         lead = affine.sub(affine.sub(dim, affine.ONE), index)
         return not self.check or self.is_natural(lead, here) or self.is_checked_ahead(index, dim, scope, given)
 
-    def is_natural(self, expr: Expr, scope: _Scope) -> bool:
+    def is_natural(self, expr: Expr, scope: Scope) -> bool:
         """Provably >= 0 here."""
         match expr:
             case Call(op="select", args=(_, x, y)) if expr.dtype == INT64:
@@ -352,14 +286,14 @@ class _Prover:
             lambda term: depth.get(term, len(depth)),
         )
 
-    def follows(self, expr: Expr, fact: tuple[tuple[Expr, ...], Expr], scope: _Scope) -> bool:
+    def follows(self, expr: Expr, fact: tuple[tuple[Expr, ...], Expr], scope: Scope) -> bool:
         conditions, known = fact
         terms, constant = affine.lead(expr, known)
         if constant < 0 or not all(c > 0 and self.is_natural_term(t) for t, c in terms):
             return False
         return all(any(affine.same(c, loop.trips) for loop in scope.loops) for c in conditions)
 
-    def bound(self, term: Expr, low: bool, loops: dict[Var, _Loop], scope: _Scope) -> Expr | None:
+    def bound(self, term: Expr, low: bool, loops: dict[Var, Loop], scope: Scope) -> Expr | None:
         match term:
             case Var() if term in loops:
                 loop = loops[term]
@@ -377,7 +311,7 @@ class _Prover:
                 return x if isinstance(y, Const) else y
         return None
 
-    def is_checked_ahead(self, index: Expr, dim: Expr, scope: _Scope, given: tuple[Expr, ...]) -> bool:
+    def is_checked_ahead(self, index: Expr, dim: Expr, scope: Scope, given: tuple[Expr, ...]) -> bool:
         """Have `index < dim` checked ahead of the outermost loop where that can be told exactly."""
         found = None
         conditions = [affine.add(e, affine.ONE) for e in given]  # the access happens where all are at least 1
@@ -419,116 +353,12 @@ class _Prover:
 # --------------------------------------------------------------------------------------------------------- details
 
 
-def _names_in(expr: Expr) -> set[str]:
-    return {v.name for v in variables(expr)} | {node.array for node in subexpressions(expr) if isinstance(node, Dim)}
-
-
-def _own_dims(array: Array) -> tuple[Expr, ...]:
-    return tuple(Dim(array.name, axis) for axis in range(array.ndim))
-
-
-def _view_dims(how: Any, base: tuple[Expr, ...] | None) -> tuple[Expr, ...] | None:
-    match how:
-        case Reshape(dims=dims) | Conform(dims=dims):
-            return dims
-        case Transpose(order=order) if base is not None:
-            return tuple(base[k] for k in order)
-        case Subscript(items=items):
-            return tuple(
-                affine.ONE if isinstance(item, NewAxis) else item.length for item in items if not isinstance(item, Pick)
-            )
-    return None
-
-
-def _to_the_end(stmt: For) -> For:
-    """range(maximum(n - 2, 0)) is range(n - 2): a loop that runs has n > 2."""
-    match stmt:
-        case For(start=Const(value=0), stop=Call(op="maximum", args=(end, Const(value=0))), step=Const(value=1)):
-            return replace(stmt, stop=end)
-    return stmt
-
-
-def _loop(stmt: For, quiet: frozenset[str]) -> _Loop:
-    step = int(stmt.step.value) if isinstance(stmt.step, Const) else 0
-    inner = tuple(statements(stmt.body))
-    changed = frozenset(_changed(stmt))
-    silent = not any(isinstance(s, (Raise, Print)) or (isinstance(s, Invoke) and s.callee not in quiet) for s in inner)
-    before, after = affine.sub(stmt.stop, affine.ONE), affine.add(stmt.stop, affine.ONE)
-    if step >= 0:
-        low, high, trips = stmt.start, before, affine.sub(stmt.stop, stmt.start)
-    else:
-        low, high, trips = after, stmt.start, affine.sub(stmt.start, stmt.stop)
-    if step == 0:  # direction not known
-        low = high = stmt.index
-    return _Loop(stmt, low, high, trips, abs(step) == 1, changed, silent=silent)
-
-
-def _changed(stmt: Stmt) -> set[Var]:
-    return {var for inner in statements((stmt,)) for var in _made(inner)}
-
-
-def _made(stmt: Stmt) -> Iterator[Var]:
-    target = written(stmt)
-    for item in target if isinstance(target, tuple) else (target,):
-        if isinstance(item, Var):
-            yield item
-
-
-def _arrays_made(stmt: Stmt) -> Iterator[str]:
-    match stmt:
-        case View(array=array):
-            yield array.name
-        case Alloc(array=array) | OwnCopy(array=array) | Seal(array=array) | Grow(array=array):
-            yield array.name
-        case Pop(target=Array(name=name)) | External(out=Array(name=name)):
-            yield name
-
-
 def _count(expr: Expr, var: Var) -> int | None:
     """How often a variable is in a sum; None where it is inside one of the terms."""
     terms, _ = affine.affine(expr)
     if any(var in variables(t) and t != var for t, _ in terms):
         return None
     return next((c for t, c in terms if t == var), 0)
-
-
-def _known(condition: Expr, holds: bool) -> Iterator[Expr]:
-    """Expressions that are >= 0 where a condition holds (or does not)."""
-    match condition:
-        case Call(op="not", args=(x,)):
-            yield from _known(x, not holds)
-        case Call(op="and", args=args) if holds:
-            for arg in args:
-                yield from _known(arg, True)
-        case Call(op="or", args=args) if not holds:
-            for arg in args:
-                yield from _known(arg, False)
-        case Call(op=op, args=(x, y)) if x.dtype == y.dtype == INT64 and not loads(condition):
-            swap = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
-            op = op if holds else swap.get(op, "")
-            if op in ("ge", "eq"):
-                yield affine.sub(x, y)
-            if op in ("le", "eq"):
-                yield affine.sub(y, x)
-            if op == "gt":
-                yield affine.sub(affine.sub(x, y), affine.ONE)
-            if op == "lt":
-                yield affine.sub(affine.sub(y, x), affine.ONE)
-
-
-def _is_all_known(condition: Expr, holds: bool) -> bool:
-    """Does a condition hold (or not) exactly where all that `_known` says of it is so?
-
-    Otherwise what an iteration accesses can't be told ahead of the loop.
-    """
-    match condition:
-        case Call(op="not", args=(x,)):
-            return _is_all_known(x, not holds)
-        case Call(op="and", args=args) if holds:
-            return all(_is_all_known(arg, True) for arg in args)
-        case Call(op="or", args=args) if not holds:
-            return all(_is_all_known(arg, False) for arg in args)
-    return any(_known(condition, holds))
 
 
 def _violation(conditions: tuple[Expr, ...], index: Expr, dim: Expr) -> Expr:
@@ -543,7 +373,7 @@ def _violation(conditions: tuple[Expr, ...], index: Expr, dim: Expr) -> Expr:
     return out
 
 
-def _guard(loop: _Loop, stmt: For) -> Stmt:
+def _guard(loop: Loop, stmt: For) -> Stmt:
     condition = loop.guards[0][2]
     for _, _, other in loop.guards[1:]:
         condition = Call("or", (condition, other), BOOL)

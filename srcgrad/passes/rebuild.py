@@ -30,7 +30,7 @@ from ..ir.walk import (
     subexpressions,
     variables,
 )
-from ..rules.scalar import cost
+from ..rules.costs import cost
 from .costs import DIVISIONS, KEEP_BESIDE, KEEP_IN_LOOP, Costs
 from .info import elementwise
 from .validity import Forward, Place

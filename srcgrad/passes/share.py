@@ -26,7 +26,8 @@ from ..ir.walk import (
     variables,
     with_blocks,
 )
-from ..rules.scalar import PRIMITIVES, cost, spelling
+from ..rules.costs import cost
+from ..rules.scalar import PRIMITIVES, spelling
 from .info import roots_of
 from .repeats import changed_by
 

@@ -28,7 +28,7 @@ from ..arithmetic import (
     shape_text,
 )
 from ..builder import Builder
-from ..values import ArrayValue, Flat, Range, Scalar, Slice, Static, TupleValue, remap, run_of, whole
+from ..values import ArrayValue, Range, Scalar, Slice, Static, TupleValue, remap, run_of, whole
 from .slices import as_integer, is_negative, normalize
 
 # ------------------------------------------------------------------------------------------------- subscripts
@@ -57,7 +57,7 @@ class Distinct(ArrayValue):
 
 def subscript(builder: Builder, value: ArrayValue, items: Sequence[Any]) -> ArrayValue:
     """`value[items]` as a function of its index; nothing is copied."""
-    parts = _expand(builder, value, [_as_index(builder, item) for item in items])
+    parts = _expand(builder, value, [as_index(builder, item) for item in items])
     gathers = [k for k, part in enumerate(parts) if isinstance(part, (ArrayValue, Flag))]
     arrays = [part.places if isinstance(part, Flag) else part for part in (parts[k] for k in gathers)]
     spread_dims, spread = broadcast(builder, arrays) if arrays else ((), [])
@@ -91,7 +91,7 @@ def subscript(builder: Builder, value: ArrayValue, items: Sequence[Any]) -> Arra
     return Distinct(out.dims, out.element) if gathers and is_distinct else out
 
 
-def _as_index(builder: Builder, item: Any) -> Any:
+def as_index(builder: Builder, item: Any) -> Any:
     if isinstance(item, TupleValue):
         empty = not item.items and item.kind is list
         item = ArrayValue((affine.ZERO,), affine.ZERO) if empty else builder_array(builder, item)
@@ -462,43 +462,3 @@ def masked_write(builder: Builder, target: ArrayValue, mask: ArrayValue, value: 
 
     builder.each(target.dims, body)
     return True
-
-
-# ------------------------------------------------------------------------------------------------------ x.flat
-
-
-def flat(builder: Builder, value: ArrayValue) -> Flat:
-    """x.flat: the elements in C order, in the memory of x."""
-    size = builder.pin(affine.product(value.dims))
-    if value.ndim == 1:
-        return Flat(value.dims, value.element)
-    handle = value.handle
-    if handle is not None and handle.name in builder.contiguous:
-        return Flat((size,), whole(builder.reshape(handle, (size,), "flat")).element)
-    index: list[Expr] = []
-    rest: Expr = Axis(0)
-    for axis in reversed(range(value.ndim)):
-        index.insert(0, Call("mod", (rest, value.dims[axis]), INT64) if axis else rest)
-        rest = Call("floordiv", (rest, value.dims[axis]), INT64)
-    return Flat((size,), remap(value, (size,), index).element)
-
-
-def pick_flat(builder: Builder, value: Flat, items: Sequence[Any]) -> ArrayValue:
-    """x.flat[items], by one index along its only axis."""
-    parts = [_as_index(builder, item) for item in items]
-    if len(parts) != 1 or parts[0] is None or isinstance(parts[0], Flag) or getattr(parts[0], "ndim", 0) > 1:
-        builder.refuse("x.flat takes one integer, slice, or index array of one axis", "x.ravel()[…]")
-    return subscript(builder, ArrayValue(value.dims, value.element), items)
-
-
-def write_flat(builder: Builder, target: Flat, items: Sequence[Any], value: Any, op: str | None) -> None:
-    """x.flat[items] = value: in C order, and from its start again where the value is shorter."""
-    part = pick_flat(builder, target, items)
-    if isinstance(value, TupleValue):
-        value = builder_array(builder, value)
-    if isinstance(value, ArrayValue) and op is None:
-        value = flat(builder, value)
-        (length,) = value.dims
-        if not affine.same(length, affine.product(part.dims)):
-            value = remap(value, part.dims, [Call("mod", (Axis(0), length), INT64)])
-    write(builder, part, value, op=op)

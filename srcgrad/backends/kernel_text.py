@@ -1,0 +1,73 @@
+"""Expressions and single statements as the text of a kernel.
+
+raise ValueError("n is {n}")   →   if cuda.atomic.compare_and_swap(status, 0, 1) == 0:
+                                       status[2] = n
+                                   return
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import UnsupportedError
+from ..ir import affine
+from ..ir.expressions import Call, Const, Expr, Span, Var
+from ..ir.nodes import Raise, Stack
+from ..ir.walk import rewrite
+from ..rules.device import INSTEAD, spelling
+from .expressions import expression_text
+
+VALUES = 2  # where numbers of an error begin in the status of a program
+
+
+def chosen(op: str, dtype: np.dtype, x: str, y: str) -> str:
+    """The greater or the lesser of two, as text."""
+    return text_of(said(Call(op, (Var(x, dtype), Var(y, dtype)), dtype), None))
+
+
+def said(expr: Expr, span: Span | None) -> Expr:
+    """The expression in primitives that a device has."""
+
+    def instead(node: Expr) -> Expr:
+        if not isinstance(node, Call):
+            return node
+        if node.dtype.kind == "c" or any(arg.dtype.kind == "c" for arg in node.args):
+            raise UnsupportedError("complex numbers do not run on a GPU yet", span=span, help=('use target="cpu"',))
+        if node.op in INSTEAD:
+            other = INSTEAD[node.op](*node.args)
+            return other if other == node else said(other, span)
+        if spelling(node) is None:
+            raise UnsupportedError(f"{node.op} does not run on a GPU", span=span, help=('use target="cpu"',))
+        return node
+
+    return rewrite(expr, instead)
+
+
+def text_of(expr: Expr) -> str:
+    return expression_text(said(affine.normal(expr), None), spelling)
+
+
+def operand(expr: Expr) -> str:
+    return f"({text_of(expr)})" if isinstance(expr, Call) else text_of(expr)
+
+
+def push(stack: Stack, value: str) -> str:
+    return (
+        f"if {stack.top} < {stack.name}.shape[0]:\n"
+        f"    {stack.name}[{stack.top}, thread] = {value}\n"
+        f"else:\n"
+        f"    cuda.atomic.max(status, 1, {stack.top} + 1)\n"
+        f"{stack.top} += 1"
+    )
+
+
+def pop(stack: Stack, name: str) -> str:
+    zero = expression_text(Const(0, stack.dtype))
+    place = f"{stack.name}[{stack.top}, thread]"
+    return f"{stack.top} -= 1\n{name} = {place} if {stack.top} < {stack.name}.shape[0] else {zero}"
+
+
+def raising(stmt: Raise, code: int) -> str:
+    lines = [f"if cuda.atomic.compare_and_swap(status, 0, {code}) == 0:"]
+    lines += [f"    status[{VALUES + k}] = {text_of(v)}" for k, v in enumerate(stmt.values) if v.dtype.kind in "iu"]
+    return "\n".join([*(lines if len(lines) > 1 else [*lines, "    pass"]), "return"])

@@ -1,0 +1,204 @@
+"""What holds at a place of a program: the loops around it, values of variables, what branches have found, shapes.
+
+if i >= 1:      →   i - 1 >= 0 is a fact in the branch, for as long as i is what it was
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..ir import affine
+from ..ir.expressions import INT64, Array, Call, Const, Dim, Expr, Var
+from ..ir.nodes import (
+    Alloc,
+    Conform,
+    External,
+    For,
+    Grow,
+    Invoke,
+    NewAxis,
+    OwnCopy,
+    Pick,
+    Pop,
+    Print,
+    Raise,
+    Reshape,
+    Seal,
+    Stmt,
+    Subscript,
+    Swap,
+    Transpose,
+    View,
+)
+from ..ir.walk import loads, statements, subexpressions, variables, written
+
+
+@dataclass
+class Loop:
+    """A loop around an access: the extremes of its index, and how often it runs (where that is positive)."""
+
+    stmt: For
+    low: Expr
+    high: Expr
+    trips: Expr
+    exact: bool  # both extremes are reached
+    changed: frozenset[Var]
+    guards: list[tuple[tuple[Expr, ...], Expr, Expr]] = field(default_factory=list)
+    silent: bool = True  # nothing in it raises or prints: a check may come first
+
+
+@dataclass
+class Scope:
+    """What holds at a place: loops around it, values of variables, and expressions that are not negative."""
+
+    loops: tuple[Loop, ...] = ()
+    ahead: int = 0  # loops from here on run all the way down to this place, unconditionally
+    values: dict[Var, Expr] = field(default_factory=dict)
+    facts: list[tuple[tuple[Expr, ...], Expr]] = field(default_factory=list)  # where those are >= 1, this is >= 0
+    shapes: dict[str, tuple[Expr, ...]] = field(default_factory=dict)  # as long as they are what they were when made
+
+    def copy(self, **changes: Any) -> Scope:
+        own = {"values": dict(self.values), "facts": list(self.facts), "shapes": dict(self.shapes)}
+        return replace(self, **(own | changes))
+
+    def forget_arrays(self, stmt: Stmt) -> None:
+        """What is made inside a statement has another shape after it, perhaps."""
+        exchanged: list[Swap] = []
+        for inner in statements((stmt,)):
+            if isinstance(inner, Swap):
+                exchanged.append(inner)
+            for name in arrays_made(inner):
+                self.shapes.pop(name, None)
+        while lost := [swap for swap in exchanged if self.may_change_shape(swap)]:
+            exchanged = [swap for swap in exchanged if swap not in lost]
+            for swap in lost:
+                self.shapes.pop(swap.left.name, None)
+                self.shapes.pop(swap.right.name, None)
+
+    def may_change_shape(self, swap: Swap) -> bool:
+        """Could what is exchanged be of two shapes?"""
+        left, right = self.shapes.get(swap.left.name), self.shapes.get(swap.right.name)
+        return left is None or right is None or not all(map(affine.same, left, right))
+
+    def forget(self, names: frozenset[Var] | set[Var]) -> None:
+        """These variables have new values."""
+        if not names:
+            return
+        for var in [v for v, value in self.values.items() if v in names or not names.isdisjoint(variables(value))]:
+            del self.values[var]
+        for array in [a for a, dims in self.shapes.items() if reads_any(dims, names)]:
+            del self.shapes[array]
+        self.facts = [(c, known) for c, known in self.facts if not reads_any((*c, known), names)]
+
+
+def reads_any(exprs: tuple[Expr, ...], names: frozenset[Var] | set[Var]) -> bool:
+    for expr in exprs:
+        if not names.isdisjoint(variables(expr)):
+            return True
+    return False
+
+
+def names_in(expr: Expr) -> set[str]:
+    return {v.name for v in variables(expr)} | {node.array for node in subexpressions(expr) if isinstance(node, Dim)}
+
+
+def own_dims(array: Array) -> tuple[Expr, ...]:
+    return tuple(Dim(array.name, axis) for axis in range(array.ndim))
+
+
+def view_dims(how: Any, base: tuple[Expr, ...] | None) -> tuple[Expr, ...] | None:
+    match how:
+        case Reshape(dims=dims) | Conform(dims=dims):
+            return dims
+        case Transpose(order=order) if base is not None:
+            return tuple(base[k] for k in order)
+        case Subscript(items=items):
+            return tuple(
+                affine.ONE if isinstance(item, NewAxis) else item.length for item in items if not isinstance(item, Pick)
+            )
+    return None
+
+
+def to_the_end(stmt: For) -> For:
+    """range(maximum(n - 2, 0)) is range(n - 2): a loop that runs has n > 2."""
+    match stmt:
+        case For(start=Const(value=0), stop=Call(op="maximum", args=(end, Const(value=0))), step=Const(value=1)):
+            return replace(stmt, stop=end)
+    return stmt
+
+
+def loop_of(stmt: For, quiet: frozenset[str]) -> Loop:
+    step = int(stmt.step.value) if isinstance(stmt.step, Const) else 0
+    inner = tuple(statements(stmt.body))
+    changed = frozenset(changed_by(stmt))
+    silent = not any(isinstance(s, (Raise, Print)) or (isinstance(s, Invoke) and s.callee not in quiet) for s in inner)
+    before, after = affine.sub(stmt.stop, affine.ONE), affine.add(stmt.stop, affine.ONE)
+    if step >= 0:
+        low, high, trips = stmt.start, before, affine.sub(stmt.stop, stmt.start)
+    else:
+        low, high, trips = after, stmt.start, affine.sub(stmt.start, stmt.stop)
+    if step == 0:  # direction not known
+        low = high = stmt.index
+    return Loop(stmt, low, high, trips, abs(step) == 1, changed, silent=silent)
+
+
+def changed_by(stmt: Stmt) -> set[Var]:
+    return {var for inner in statements((stmt,)) for var in made_by(inner)}
+
+
+def made_by(stmt: Stmt) -> Iterator[Var]:
+    target = written(stmt)
+    for item in target if isinstance(target, tuple) else (target,):
+        if isinstance(item, Var):
+            yield item
+
+
+def arrays_made(stmt: Stmt) -> Iterator[str]:
+    match stmt:
+        case View(array=array):
+            yield array.name
+        case Alloc(array=array) | OwnCopy(array=array) | Seal(array=array) | Grow(array=array):
+            yield array.name
+        case Pop(target=Array(name=name)) | External(out=Array(name=name)):
+            yield name
+
+
+def known_of(condition: Expr, holds: bool) -> Iterator[Expr]:
+    """Expressions that are >= 0 where a condition holds (or does not)."""
+    match condition:
+        case Call(op="not", args=(x,)):
+            yield from known_of(x, not holds)
+        case Call(op="and", args=args) if holds:
+            for arg in args:
+                yield from known_of(arg, True)
+        case Call(op="or", args=args) if not holds:
+            for arg in args:
+                yield from known_of(arg, False)
+        case Call(op=op, args=(x, y)) if x.dtype == y.dtype == INT64 and not loads(condition):
+            swap = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
+            op = op if holds else swap.get(op, "")
+            if op in ("ge", "eq"):
+                yield affine.sub(x, y)
+            if op in ("le", "eq"):
+                yield affine.sub(y, x)
+            if op == "gt":
+                yield affine.sub(affine.sub(x, y), affine.ONE)
+            if op == "lt":
+                yield affine.sub(affine.sub(y, x), affine.ONE)
+
+
+def is_all_known(condition: Expr, holds: bool) -> bool:
+    """Does a condition hold (or not) exactly where all that `known_of` says of it is so?
+
+    Otherwise what an iteration accesses can't be told ahead of the loop.
+    """
+    match condition:
+        case Call(op="not", args=(x,)):
+            return is_all_known(x, not holds)
+        case Call(op="and", args=args) if holds:
+            return all(is_all_known(arg, True) for arg in args)
+        case Call(op="or", args=args) if not holds:
+            return all(is_all_known(arg, False) for arg in args)
+    return any(known_of(condition, holds))
