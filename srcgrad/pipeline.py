@@ -29,6 +29,7 @@ from .passes.dead_stores import dead_stores
 from .passes.find_active import find_active
 from .passes.find_independent import find_independent
 from .passes.first_touch import first_touch
+from .passes.flatten_nests import flatten_nests
 from .passes.flatten_rows import flatten_rows
 from .passes.fuse import fuse
 from .passes.gather import gather
@@ -124,6 +125,7 @@ ON_A_CPU: tuple[Pass, ...] = (
     in_strips,  # a matrix that is needed as it is and turned is read once
 )
 ON_ONE_THREAD: tuple[Pass, ...] = (
+    flatten_nests,  # elements of short rows fill vector registers as those of long ones do
     step_in_strips,  # what goes through many steps element by element is read once
 )
 IN_VECTORS: tuple[Pass, ...] = (
@@ -246,7 +248,7 @@ def passes_for(kind: str, options: Options) -> tuple[Pass, ...]:
     if kind != "primal":
         steps = (*steps, *SWEEP_ON_A_CPU)
     # parallelise after prove_bounds: what fails ahead of a loop fails once
-    steps = (*steps, *ON_A_CPU, *((parallelise,) if options.parallel else ON_ONE_THREAD))
+    steps = (*steps, *ON_A_CPU, *((parallelise, flatten_nests) if options.parallel else ON_ONE_THREAD))
     return _chosen((*steps, *IN_VECTORS, *BYTECODE))
 
 

@@ -417,6 +417,34 @@ def test_written_arguments_must_lie_apart():
     np.testing.assert_equal(move(memory[::2], memory[1::2]), [3 * 2 * 1, 2 * 3, 4 * 5])  # of turns, and apart
 
 
+WORKSPACE = np.zeros(4)
+PART_OF_IT = WORKSPACE[1:]
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_written_globals_must_lie_apart(jit):
+    @grad(jit=jit)
+    def through_a_workspace(x):
+        WORKSPACE[:] = x * x
+        return (WORKSPACE * x).sum()
+
+    @grad(jit=jit)
+    def reads_a_part(x):
+        WORKSPACE[:] = x * x
+        return (PART_OF_IT * x[1:]).sum()
+
+    x = np.arange(1.0, 5.0)
+    for _ in range(3):
+        np.testing.assert_equal((through_a_workspace(x), through_a_workspace.backward(x)), (100.0, 3 * x**2))
+        np.testing.assert_equal(WORKSPACE, x**2)
+        for call in (through_a_workspace, through_a_workspace.backward):
+            with pytest.raises(srcgrad.errors.OverlapError, match="x and WORKSPACE share memory"):
+                call(WORKSPACE)
+        for call in (reads_a_part, reads_a_part.backward):
+            with pytest.raises(srcgrad.errors.OverlapError, match="WORKSPACE and PART_OF_IT share memory"):
+                call(x)
+
+
 def test_captured_arrays_are_not_leaked():
     held, other = np.ones(3), np.ones(3)
     function, change = closure_over(held)

@@ -205,7 +205,7 @@ class _Job:
         if self.kind == "primal" and self.returns_nothing:
             results, extra["results"] = (), None
         program = Function(name, tuple(params), (*entry, *build.prologue, *build.block), results, info)
-        positions = tuple(k for k, p in enumerate(self.own) if p.name in written)
+        positions = tuple(k for k, p in enumerate(params[: len(self.own) + len(captured)]) if p.name in written)
         return Interpreted(
             program, structure(outputs), tuple(Outside(c.name, c.place, self.type_of_param(c)) for c in captured),
             dict(self.interpreter.exceptions), positions, tuple(self.interpreter.assumed.values()),

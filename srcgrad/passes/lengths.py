@@ -7,10 +7,31 @@ now: then the array itself is asked.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
-from ..ir.expressions import Array, Dim, Expr, Var
-from ..ir.nodes import Alloc, For, Function, View
-from ..ir.walk import loads, statements, subexpressions, written
+from ..ir import affine
+from ..ir.expressions import INT64, Array, Call, Dim, Expr, Var
+from ..ir.nodes import (
+    Alloc,
+    Block,
+    External,
+    For,
+    Function,
+    Grow,
+    If,
+    Invoke,
+    OwnCopy,
+    Pop,
+    Raise,
+    Seal,
+    Stmt,
+    Swap,
+    Unseal,
+    View,
+    While,
+)
+from ..ir.walk import blocks, loads, statements, subexpressions, variables, written
+from .effects import effects
 
 
 class Lengths:
@@ -26,6 +47,10 @@ class Lengths:
             else:
                 target = written(stmt)
                 self.sets.update(v for v in (target if isinstance(target, tuple) else (target,)) if isinstance(v, Var))
+        loops = (stmt for stmt in statements(function.body) if isinstance(stmt, (For, While)))
+        self.moving = self.indices.union(*(effects((loop,)).writes for loop in loops))
+        self.made = Counter(p.name for p in function.params if isinstance(p, Array))
+        self.made.update(array.name for stmt in statements(function.body) for array in _made(stmt))
 
     def of(self, array: Array) -> tuple[Expr, ...]:
         return tuple(d if self.is_known(d) else Dim(array.name, axis) for axis, d in enumerate(array.dims))
@@ -40,5 +65,97 @@ class Lengths:
                 return False
         return True
 
+    def stays(self, length: Expr) -> bool:
+        """Is it known, and nothing that an array made later, with the same name, could change?"""
+        asked = (part.array for part in subexpressions(length) if isinstance(part, Dim))
+        return self.is_known(length) and all(self.made[name] == 1 for name in asked)
 
-__all__ = ["Lengths"]
+    def is_known_ahead(self, length: Expr) -> bool:
+        """Is it known, and the same, ahead of all loops around?"""
+        return self.is_known(length) and not self.moving & variables(length)
+
+
+class Equal:
+    """Lengths that are known to be equal."""
+
+    def __init__(self) -> None:
+        self.same_as: dict[Expr, Expr] = {}
+
+    def copy(self) -> Equal:
+        out = Equal()
+        out.same_as = dict(self.same_as)
+        return out
+
+    def one_of(self, length: Expr) -> Expr:
+        """The same for all that are equal."""
+        length = affine.normal(length)
+        while length in self.same_as:
+            length = self.same_as[length]
+        return length
+
+    def learn(self, stmt: Stmt, lengths: Lengths) -> None:
+        """What holds after a check."""
+        match stmt:
+            case If(condition=condition, then=(Raise(),), orelse=()):
+                for pair in _differing(condition):
+                    x, y = map(self.one_of, pair)
+                    if x != y and all(map(lengths.stays, pair)):
+                        self.same_as[x] = y
+
+
+def _differing(condition: Expr) -> Iterator[tuple[Expr, Expr]]:
+    """What is equal where a condition does not hold."""
+    match condition:
+        case Call(op="or", args=args):
+            for arg in args:
+                yield from _differing(arg)
+        case Call(op="ne", args=(x, y)) if x.dtype == y.dtype == INT64:
+            yield x, y
+
+
+def in_order(function: Function) -> tuple[set[str], set[str]]:
+    """Names of arrays in C order that are the same arrays wherever they are, and of those that could be put in order.
+
+    The latter are cotangents, which may come in any order.
+    """
+    params = [p.name for p in function.params if isinstance(p, Array)]
+    extra = function.info.extra
+    kinds = [] if function.info.kind == "callee" else extra.get("arguments", ())
+    found = {p.name for p, kind in zip(function.params, kinds, strict=False) if getattr(kind, "layout", "") == "C"}
+    made = Counter(params)
+    for stmt, is_inside in _nested(function.body):
+        match stmt:
+            case OwnCopy(array=array) if array.name in params and not is_inside:
+                found.add(array.name)
+            case Alloc(array=array):
+                made[array.name] += 1 + is_inside
+                found.add(array.name)
+            case _:
+                made.update(2 * [array.name for array in _made(stmt)])
+    cotangents = {p.name for p in extra.get("seed_params", ()) if isinstance(p, Array)} & found
+    lasting = {name for name in found if made[name] == 1}
+    return lasting, lasting & cotangents
+
+
+def _made(stmt: Stmt) -> list[Array]:
+    """The arrays whose names stand for other memory after a statement."""
+    match stmt:
+        case Alloc(array=array) | View(array=array) | OwnCopy(array=array) | Grow(array=array) | Seal(array=array):
+            return [array]
+        case Swap(left=left, right=right):
+            return [left, right]
+        case Pop() | External() | Invoke() | Unseal():
+            target = written(stmt)
+            return [out for out in (target if isinstance(target, tuple) else (target,)) if isinstance(out, Array)]
+    return []
+
+
+def _nested(block: Block, is_inside: bool = False) -> Iterator[tuple[Stmt, bool]]:
+    """All statements, and whether they are in a loop or a branch."""
+    for stmt in block:
+        yield stmt, is_inside
+        for part in blocks(stmt):
+            yield from _nested(part, is_inside or isinstance(stmt, (For, If, While)))
+
+
+__all__ = ["Equal", "Lengths", "in_order"]

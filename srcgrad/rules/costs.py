@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from ..ir.expressions import Call, Const, Expr, Load
+from ..ir.nodes import Stmt
+from ..ir.walk import expressions, subexpressions
 from .scalar import PRIMITIVES
+
+DEAR = 12
 
 
 def cost(call: Call) -> int:
@@ -23,3 +27,9 @@ def additions(expr: Expr) -> int:
             own = 0 if op == "cast" else PRIMITIVES[op].cost if op in PRIMITIVES else 1
             return own + sum(map(additions, args))
     return 0
+
+
+def is_dear(stmt: Stmt) -> bool:
+    """Does a statement compute something that takes vector registers to be fast: an exponential, and not a quotient?"""
+    nodes = (node for expr in expressions(stmt) for node in subexpressions(expr))
+    return any(isinstance(node, Call) and node.op in PRIMITIVES and cost(node) >= DEAR for node in nodes)
