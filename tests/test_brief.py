@@ -98,7 +98,7 @@ vector, square = np.ones(3), np.eye(3)
         (polynomial, (2.0,), ALWAYS), (polynomial, (vector,), 4096), (polynomial, (square,), 64),
         (total, (vector,), 4096), (triangle, (vector,), 64), (product, (square, square), 16),
         (four_deep, (vector,), 0), (few, (2.0,), 4096), (many, (2.0,), 0), (as_told, (2.0, 3), 0),
-        (squared_length, (vector,), 0), (until, (2.0,), 0), (by_entries, (vector, np.array([3])), 0),
+        (squared_length, (vector,), 64), (until, (2.0,), 0), (by_entries, (vector, np.array([3])), 0),
         (solved, (square, vector), 0),
     ],
     ids=lambda value: getattr(value, "__name__", None),

@@ -166,8 +166,7 @@ PROGRAMS = [
     fewer_in_each_step, new_in_each_step, softmax, normal_densities, three_axes, exchanged_buffers,
 ]  # fmt: skip
 TILED = {
-    along_the_rows, from_row_to_row, both_ways, in_place, sums_of_the_users, in_steps, new_in_each_step,
-    normal_densities, three_axes,
+    along_the_rows, from_row_to_row, both_ways, in_place, sums_of_the_users, in_steps, normal_densities,
 }  # fmt: skip
 SHAPES = [
     (0, 3),

@@ -73,13 +73,22 @@ class _Lengths:
         inner = max(map(self.depth, blocks(stmt)), default=0)
         match stmt:
             case For(start=start, stop=stop):
-                return inner + 1 if self.is_length(start) and self.is_length(stop) else DEEPEST + 1
+                return inner + self.axes(stop) if self.is_length(start) else DEEPEST + 1
             case Alloc(array=array, dims=dims, fill=fill):
                 fits = all(map(self.is_length, dims))
                 return DEEPEST + 1 if not fits else array.ndim if fill is not None else 0
             case CopyTo(target=array) | OwnCopy(array=array) | View(array=array):
                 return array.ndim
         return inner
+
+    def axes(self, expr: Expr) -> int:
+        """Of how many lengths is this number the product at most?  A large number where that is not known."""
+        if self.is_length(expr):
+            return 1
+        match affine.affine(expr):
+            case ((Call(op="mul", args=args), 1),), 0:
+                return sum(map(self.axes, args))
+        return DEEPEST + 1
 
     def is_length(self, expr: Expr | None, seen: frozenset[Var] = frozenset()) -> bool:
         """Is this number at most as large as the length of an axis, or not much larger?"""

@@ -117,7 +117,10 @@ def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any
     if not isinstance(owner, ArrayValue):
         interpreter.at(base)
         interpreter.build.refuse("only arrays can be written to by index")
+    mark = len(interpreter.build.block)
     index = expressions.index_items(interpreter, items)
+    if expressions.reads_any(interpreter.build, value, expressions.changed_since(interpreter.build, mark)):
+        interpreter.build.refuse("the index changes what is assigned", "give the value a name first:  y = …; x[…] = y")
     if isinstance(owner, Flat):
         flat.write(interpreter.build, owner, index, value, op)
         return
@@ -198,10 +201,38 @@ def augment(interpreter: Interpreter, stmt: ast.AugAssign) -> None:
             binding.bind(interpreter, stmt.target.id, operators.binary(interpreter, op, current, value), mark)
         return
     if isinstance(stmt.target, ast.Attribute):
+        held = expressions.evaluate(interpreter, stmt.target)
+        mark = len(interpreter.build.block)
         value = expressions.evaluate(interpreter, stmt.value)
+        changed = expressions.changed_since(interpreter.build, mark)
+        now = expressions.evaluate(interpreter, stmt.target)
+        if (isinstance(held, Scalar) and expressions.reads_any(interpreter.build, held, changed)) or now != held:
+            _refuse_changed(interpreter, stmt)
         _store_attribute(interpreter, stmt.target, value, op)
         return
     if not isinstance(stmt.target, ast.Subscript):
         interpreter.build.refuse("only names and array elements can be updated in place")
+    mark = len(interpreter.build.block)
     value = expressions.evaluate(interpreter, stmt.value)
+    changed = expressions.changed_since(interpreter.build, mark)
     _store(interpreter, stmt.target.value, stmt.target.slice, value, op)
+    if changed:
+        _refuse_changed_target(interpreter, stmt, changed)
+
+
+def _refuse_changed_target(interpreter: Interpreter, stmt: ast.AugAssign, changed: set[Any]) -> None:
+    """x[i] += f(x), where f writes to x: the element is what it was before, and its index too."""
+    assert isinstance(stmt.target, ast.Subscript)
+    current = expressions.evaluate(
+        interpreter, ast.copy_location(ast.Subscript(stmt.target.value, stmt.target.slice, ast.Load()), stmt.target)
+    )
+    has_call = any(isinstance(node, ast.Call) for node in ast.walk(stmt.target.slice))
+    if has_call or (isinstance(current, Scalar) and expressions.reads_any(interpreter.build, current, changed)):
+        _refuse_changed(interpreter, stmt)
+
+
+def _refuse_changed(interpreter: Interpreter, stmt: ast.AugAssign) -> None:
+    interpreter.at(stmt)
+    interpreter.build.refuse(
+        "the right side changes what it is added to, or its index", "give the right side a name first"
+    )

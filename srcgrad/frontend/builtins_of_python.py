@@ -13,7 +13,7 @@ from ..ir import affine
 from ..ir.expressions import BOOL, FLOAT64, INT64, Call, Const, Expr
 from ..rules import compositions
 from ..rules.names import MATH
-from . import attributes, calls, expressions, growing_lists, lists, operators, records
+from . import attributes, calls, expressions, growing_lists, lists, operators, records, special_methods
 from .arithmetic import cast, elementwise
 from .numpy import complex_numbers, functions, reductions
 from .numpy.table import TABLE
@@ -29,10 +29,10 @@ from .values import (
     Scalar,
     Slice,
     Static,
+    Template,
     TupleValue,
     constant,
     new_list,
-    static_int,
     whole,
 )
 
@@ -134,6 +134,10 @@ def make_range(interpreter: Interpreter, *args: Any) -> Range:
 
 
 def length(interpreter: Interpreter, value: Any) -> Any:
+    said = special_methods.called(interpreter, value, "__len__")
+    if said is not None:
+        return said
+    special_methods.refuse_object(interpreter, value, "the length")
     match value:
         case TupleValue(items=items):
             return constant(len(items))
@@ -299,7 +303,7 @@ def get_attribute(interpreter: Interpreter, owner: Any, name: Any, *default: Any
 
 def as_text(interpreter: Interpreter, value: Any = None) -> Any:
     known = operators.plain(value) if value is not None else ""
-    return Static("{}" if isinstance(known, (Scalar, ArrayValue)) else str(known))
+    return Static(Template("{}") if isinstance(known, (Scalar, ArrayValue)) else str(known))
 
 
 def length_of_vector(interpreter: Interpreter, *values: Any) -> Any:
@@ -354,14 +358,16 @@ def number_items(interpreter: Interpreter, value: Any, start: Any = None) -> Any
         offset = affine.ZERO if start is None else cast(_number(interpreter, start).expr, INT64)
         number = lambda i: Scalar(affine.add(i, offset), weak=True)
         return Indexed(several.count, lambda i: TupleValue((number(i), several.item(i))), several.held)
-    first = 0 if start is None else static_int(start) or 0
     items = expressions.items_of(interpreter, value)
-    return TupleValue(tuple(TupleValue((constant(k), item)) for k, item in enumerate(items, first)))
+    first = Const(0, INT64) if start is None else cast(_number(interpreter, start).expr, INT64)
+    numbers = (Scalar(affine.add(first, affine.integer(k)), weak=True) for k in range(len(items)))
+    return TupleValue(tuple(TupleValue(pair) for pair in zip(numbers, items, strict=True)))
 
 
 def indexed(interpreter: Interpreter, value: Any) -> Indexed | None:
     """What a loop runs over, item by item, where the number of items is only known at run time."""
     build = interpreter.build
+    special_methods.refuse_object(interpreter, value, "the items", "__iter__")
     value = value if isinstance(value, Indexed) else lists.as_values(interpreter, value)
     match value:
         case Indexed():

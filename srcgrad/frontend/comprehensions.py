@@ -36,6 +36,8 @@ UNROLLED = 64  # iterations of a comprehension over a constant range
 
 def comprehension(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorExp) -> Any:
     """A list of known length where the range is known, else an array that a loop fills."""
+    if any(isinstance(part, ast.NamedExpr) for part in ast.walk(node)):
+        interpreter.build.refuse(":= in a comprehension is not supported", "write it as a loop")
     first = node.generators[0]
     over = expressions.evaluate(interpreter, first.iter)
     items = _known_items(over)

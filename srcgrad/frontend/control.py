@@ -192,6 +192,8 @@ def _for_until(
 
 def while_loop(interpreter: Interpreter, node: ast.While) -> None:
     build = interpreter.build
+    if any(isinstance(part, ast.NamedExpr) for part in ast.walk(node.test)):
+        build.refuse(":= in the test of a while loop with an else is not supported", "assign ahead of the loop")
     flag = getattr(node, "stop_flag", None)
     test = node.test
     if flag is not None:

@@ -14,7 +14,7 @@ from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Var
 from ..ir.nodes import Alloc, Stmt
 from ..ir.walk import loads, statements, variables, written
-from . import attributes, binding, calls, lists, operators, records
+from . import attributes, binding, calls, lists, operators, records, special_methods
 from .arithmetic import cast
 from .builder import Builder
 from .comprehensions import comprehension
@@ -30,6 +30,7 @@ from .values import (
     Scalar,
     Slice,
     Static,
+    Template,
     TupleValue,
     constant,
     new_dict,
@@ -99,7 +100,8 @@ def evaluate(interpreter: Interpreter, node: ast.expr) -> Any:
         case ast.JoinedStr():
             from .exceptions import message_of
 
-            return Static(message_of(interpreter, node)[0])
+            text, numbers = message_of(interpreter, node)
+            return Static(Template(text) if numbers or "{array}" in text else text)
     word = EXPRESSION_WORDS.get(type(node), f"a {type(node).__name__.lower()} expression")
     return interpreter.build.refuse(f"{word} is not supported in a differentiated function")
 
@@ -141,6 +143,17 @@ def evaluate_all(interpreter: Interpreter, nodes: list[ast.expr]) -> list[Any]:
     return values
 
 
+def changed_since(build: Builder, mark: int) -> set[Any]:
+    """Variables and memory that the statements since a mark change."""
+    return _changed(build, build.block[mark:])
+
+
+def reads_any(build: Builder, value: Any, changed: set[Any]) -> bool:
+    """Does a value that is read late depend on what has changed?"""
+    expr = value.expr if isinstance(value, Scalar) else value.element if isinstance(value, ArrayValue) else None
+    return expr is not None and bool(variables(expr) & changed or {build.root(x.array) for x in loads(expr)} & changed)
+
+
 def _changed(build: Builder, block: list[Stmt]) -> set[Any]:
     """Variables and memory from before that these statements change."""
     made = {build.root(s.array) for s in statements(tuple(block)) if isinstance(s, Alloc)}
@@ -158,13 +171,12 @@ def _changed(build: Builder, block: list[Stmt]) -> set[Any]:
 def _before(interpreter: Interpreter, value: Any, changed: set[Any]) -> Any:
     match value:
         case Scalar(expr=expr):
-            touched = variables(expr) & changed or {interpreter.build.root(x.array) for x in loads(expr)} & changed
+            touched = reads_any(interpreter.build, value, changed)
             return Scalar(interpreter.build.variable("t", expr), value.weak) if touched else value
-        case ArrayValue(element=element) if value.handle is None:
-            touched = (
-                variables(element) & changed or {interpreter.build.root(x.array) for x in loads(element)} & changed
+        case ArrayValue() if value.handle is None and not value.is_window:  # views show what is written
+            return (
+                whole(interpreter.build.materialize(value)) if reads_any(interpreter.build, value, changed) else value
             )
-            return whole(interpreter.build.materialize(value)) if touched else value
     return value
 
 
@@ -181,6 +193,7 @@ def items_of(interpreter: Interpreter, value: Any) -> list[Any]:
     """The items of something that is unpacked."""
     if records.is_dict(value):
         return [constant(key) for key in value.kind.keys]
+    special_methods.refuse_object(interpreter, value, "the items", "__iter__")
     if isinstance(value, TupleValue):
         return list(value.items)
     if isinstance(value, ArrayValue) and value.ndim and isinstance(value.dims[0], Const):
@@ -286,7 +299,13 @@ def comparison(interpreter: Interpreter, node: ast.Compare) -> Any:
         ast.copy_location(ast.Compare(x, [op], [y]), node)
         for op, x, y in zip(node.ops, operands, operands[1:], strict=False)
     ]
-    return boolean(interpreter, True, list(pairs))
+    mark = len(interpreter.build.block)
+    out = boolean(interpreter, True, list(pairs))
+    if _changed(interpreter.build, interpreter.build.block[mark:]):  # an operand between two others is computed twice
+        interpreter.build.refuse(
+            "what a chained comparison compares changes variables or arrays", "give it a name first"
+        )
+    return out
 
 
 def _is_simple(node: ast.expr) -> bool:
@@ -337,6 +356,11 @@ def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items
     index = index_items(interpreter, items)
     interpreter.at(node)
     if isinstance(owner, TupleValue):
+        place = index[0] if len(index) == 1 and not isinstance(items, ast.Tuple) else TupleValue(tuple(index))
+        said = special_methods.called(interpreter, owner, "__getitem__", place)
+        if said is not None:
+            return said
+        special_methods.refuse_object(interpreter, owner, "an item")
         return _tuple_item(interpreter, owner, index)
     if isinstance(owner, Items):
         return lists.subscripted(interpreter, owner, index[0])

@@ -58,18 +58,23 @@ class _Flow:
                 case ast.If():
                     new = ast.If(stmt.test, self.block(stmt.body), self.block(stmt.orelse))
                     out.append(ast.copy_location(new, stmt))
+                case ast.While() if _names_in_test(stmt) and not stmt.orelse:
+                    return out + self.block([_with_test_inside(stmt), *rest])
                 case ast.For() | ast.While():
-                    out += self.loop(stmt)
-                    if _returns(stmt):
+                    loop, stopped = self.loop(stmt)
+                    out += loop
+                    after = [*_otherwise(stmt, stopped), *rest]
+                    if _returns_in_body(stmt):
                         guard = _not_any([RETURNED], stmt)
-                        return [*out, ast.copy_location(ast.If(guard, self.block(rest), []), stmt)] if rest else out
+                        return [*out, ast.copy_location(ast.If(guard, self.block(after), []), stmt)] if after else out
+                    if stmt.orelse:  # it may jump, like everything that follows the loop
+                        return out + self.block(after)
                 case ast.With(body=inner):
                     entered = copy.copy(stmt)
                     entered.body = []
                     return [*out, entered, *self.block([*inner, *rest])]
                 case ast.Try() if not stmt.handlers:
-                    inner = [*_finishing(stmt.body, stmt.finalbody), *stmt.orelse, *stmt.finalbody]
-                    return out + self.block([*inner, *rest])
+                    return out + self.block([*_without_try(stmt), *rest])
                 case ast.Match():
                     self.count += 1
                     try:
@@ -121,7 +126,8 @@ class _Flow:
             out.append(ast.copy_location(ast.If(_not_any(flags, stmt), self.block(rest), []), stmt))
         return out
 
-    def loop(self, stmt: ast.For | ast.While) -> Statements:
+    def loop(self, stmt: ast.For | ast.While) -> tuple[Statements, str | None]:
+        """The loop without its `else`, and the flag that says that it was left early, if it can be."""
         self.count += 1
         stopped, skipped = f".stopped_{self.count}", f".skipped_{self.count}"
         self.flags.append((stopped, skipped))
@@ -138,58 +144,58 @@ class _Flow:
         out: Statements = [new]
         if stopped in names:
             out = [_assign(stopped, ast.Constant(False), stmt), new]
-            if self.flags and _returns(stmt):  # the loop around it stops too
+            if self.flags and _returns_in_body(stmt):  # the loop around it stops too
                 guard = ast.copy_location(ast.Name(RETURNED, ast.Load()), stmt)
                 out.append(
                     ast.copy_location(ast.If(guard, [_assign(self.flags[-1][0], ast.Constant(True), stmt)], []), stmt)
                 )
-        if stmt.orelse:
-            otherwise = self.block(stmt.orelse)
-            if stopped in names:
-                otherwise = [ast.copy_location(ast.If(_not_any([stopped], stmt), otherwise, []), stmt)]
-            out += otherwise
-        return out
+        return out, new.stop_flag  # type: ignore[union-attr]
 
 
-def _finishing(body: Sequence[ast.stmt], final: Sequence[ast.stmt]) -> Statements:
-    """The body of a `try` with what stands under `finally` ahead of each jump out of it."""
+def _otherwise(stmt: ast.For | ast.While, stopped: str | None) -> Statements:
+    """What stands under `else` of a loop, for those who were not stopped."""
+    if not stmt.orelse or stopped is None:
+        return stmt.orelse
+    return [ast.copy_location(ast.If(_not_any([stopped], stmt), stmt.orelse, []), stmt)]
+
+
+def _finishing(body: Sequence[ast.stmt], final: Sequence[ast.stmt], is_in_loop: bool = False) -> Statements:
+    """The body of a `try` with what stands under `finally` ahead of each jump out of it.
+
+    In a loop inside of it, `break` and `continue` stay inside.
+    """
     out: Statements = []
     for stmt in body:
         match stmt:
             case ast.Return(value=value) if value is not None:
                 held = ast.copy_location(ast.Name(".returning", ast.Load()), stmt)
                 out += [_assign(".returning", value, stmt), *final, ast.copy_location(ast.Return(held), stmt)]
-            case ast.Return() | ast.Break() | ast.Continue():
-                out += [*final, stmt]
-            case ast.If():
-                new = ast.If(stmt.test, _finishing(stmt.body, final), _finishing(stmt.orelse, final))
-                out.append(ast.copy_location(new, stmt))
-            case ast.For() | ast.While() if _returns(stmt):
-                new_loop = copy.copy(stmt)
-                new_loop.body = _finishing_returns(stmt.body, final)
-                out.append(new_loop)
-            case _:
-                out.append(stmt)
-    return out
-
-
-def _finishing_returns(body: Sequence[ast.stmt], final: Sequence[ast.stmt]) -> Statements:
-    """The same in a loop: `break` and `continue` stay inside."""
-    out: Statements = []
-    for stmt in body:
-        match stmt:
             case ast.Return():
-                out += _finishing([stmt], final)
-            case ast.If():
-                new = ast.If(stmt.test, _finishing_returns(stmt.body, final), _finishing_returns(stmt.orelse, final))
-                out.append(ast.copy_location(new, stmt))
-            case ast.For() | ast.While():
-                new_loop = copy.copy(stmt)
-                new_loop.body = _finishing_returns(stmt.body, final)
-                out.append(new_loop)
+                out += [*final, stmt]
+            case ast.Break() | ast.Continue() if not is_in_loop:
+                out += [*final, stmt]
+            case ast.Try(handlers=[]):  # its own `finally` comes first
+                out += _finishing(_without_try(stmt), final, is_in_loop)
+            case ast.If() | ast.With() | ast.For() | ast.While():
+                new = copy.copy(stmt)
+                is_loop = isinstance(stmt, (ast.For, ast.While))
+                new.body = _finishing(stmt.body, final, is_in_loop or is_loop)
+                if not isinstance(stmt, ast.With):
+                    new.orelse = _finishing(stmt.orelse, final, is_in_loop)  # type: ignore[union-attr]
+                out.append(new)
+            case ast.Match():
+                cases = [copy.copy(case) for case in stmt.cases]
+                for case in cases:
+                    case.body = _finishing(case.body, final, is_in_loop)
+                out.append(ast.copy_location(ast.Match(stmt.subject, cases), stmt))
             case _:
                 out.append(stmt)
     return out
+
+
+def _without_try(stmt: ast.Try) -> Statements:
+    """A `try` that catches nothing, as the statements that run."""
+    return [*_finishing([*stmt.body, *stmt.orelse], stmt.finalbody), *stmt.finalbody]
 
 
 def _assign(name: str, value: ast.expr, at: ast.AST) -> ast.stmt:
@@ -236,3 +242,19 @@ def _jumps(stmt: ast.stmt) -> list[ast.stmt]:
 
 def _returns(stmt: ast.stmt) -> bool:
     return any(isinstance(jump, ast.Return) for jump in _jumps(stmt))
+
+
+def _names_in_test(stmt: ast.While) -> bool:
+    return any(isinstance(node, ast.NamedExpr) for node in ast.walk(stmt.test))
+
+
+def _with_test_inside(stmt: ast.While) -> ast.While:
+    """while (v := f(x)) > 0: …   →   while True: if not ((v := f(x)) > 0): break; …   (v is a name of the body then)"""
+    fails = ast.copy_location(ast.UnaryOp(ast.Not(), stmt.test), stmt.test)
+    leave = ast.copy_location(ast.If(fails, [ast.copy_location(ast.Break(), stmt.test)], []), stmt.test)
+    always = ast.copy_location(ast.Constant(True), stmt.test)
+    return ast.copy_location(ast.While(always, [leave, *stmt.body], []), stmt)
+
+
+def _returns_in_body(stmt: ast.For | ast.While) -> bool:
+    return any(map(_returns, stmt.body))

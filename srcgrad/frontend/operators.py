@@ -14,7 +14,7 @@ from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Const, Expr
 from ..ir.walk import is_constant
 from ..rules.names import OPERATORS as ARITHMETIC
-from . import lists, records
+from . import lists, records, special_methods
 from .arithmetic import cast, elementwise
 from .numpy import products
 from .types import RecordKind
@@ -24,6 +24,7 @@ from .values import (
     Items,
     Scalar,
     Static,
+    Template,
     TupleValue,
     constant,
     new_dict,
@@ -45,6 +46,9 @@ OPERATORS: dict[type[ast.AST], str] = {**ARITHMETIC, ast.MatMult: "matmul"}
 
 def binary(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
     build = interpreter.build
+    special = special_methods.operation(interpreter, op, x, y)
+    if special is not None:
+        return special
     if op == "matmul":
         return products.matrix_product(build, x, y, name="@")
     if isinstance(x, (TupleValue, Items)) or isinstance(y, (TupleValue, Items)):
@@ -92,8 +96,12 @@ def as_array(interpreter: Interpreter, value: Any) -> Any:
 def _tuple_arithmetic(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
     if records.is_dict(x) and records.is_dict(y) and op == "bitor":
         return new_dict(records.as_dict(x) | records.as_dict(y))
+    for value in (x, y):
+        if records.is_dict(value) or records.is_record(value):
+            what = "a dict" if records.is_dict(value) else f"a {value.kind.cls.__name__}"
+            interpreter.build.refuse(f"{op} is not defined on {what}", "compute with its items", error=ArgumentError)
     if isinstance(x, TupleValue) and isinstance(y, TupleValue) and op == "add":
-        return new_list(x.items + y.items) if x.kind is list else TupleValue(x.items + y.items, x.kind)
+        return new_list(x.items + y.items) if x.kind is list else TupleValue(x.items + y.items)
     if op == "mul" and not isinstance(x, ArrayValue) and not isinstance(y, ArrayValue):
         parts, count = (x, y) if isinstance(x, (TupleValue, Items)) else (y, x)
         number = static_int(count)
@@ -104,10 +112,6 @@ def _tuple_arithmetic(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
             return lists.repeated(interpreter, parts, count)
     if isinstance(x, ArrayValue) or isinstance(y, ArrayValue):
         return elementwise(interpreter.build, op, [as_array(interpreter, v) for v in (x, y)], python=True)
-    for value in (x, y):
-        if records.is_dict(value) or records.is_record(value):
-            what = "a dict" if records.is_dict(value) else f"a {value.kind.cls.__name__}"
-            interpreter.build.refuse(f"{op} is not defined on {what}", "compute with its items", error=ArgumentError)
     return interpreter.build.refuse(f"{op} is not defined on these tuples", "make an array of them:  np.array(t)")
 
 
@@ -128,6 +132,10 @@ def truth(interpreter: Interpreter, value: Any) -> Expr:
     known = static_truth(value)
     if known is not None:
         return Const(known, BOOL)
+    for name in ("__bool__", "__len__"):
+        said = special_methods.called(interpreter, value, name)
+        if said is not None:
+            return truth(interpreter, said)
     if isinstance(value, Items):
         return Call("ne", (value.length, affine.ZERO), BOOL)
     if isinstance(value, ArrayValue) and all(is_constant(d, 1) for d in value.dims):
@@ -147,6 +155,8 @@ def static_truth(value: Any) -> bool | None:
             return bool(number)
         case Static(value=item):
             return None if getattr(item, "depends_on_path", False) else bool(item)
+        case TupleValue() if special_methods.own(value, "__bool__") or special_methods.own(value, "__len__"):
+            return None
         case TupleValue(items=items, kind=kind):
             return bool(items) or isinstance(kind, RecordKind)
         case Closure():
@@ -154,19 +164,64 @@ def static_truth(value: Any) -> bool | None:
     return None
 
 
+def refuse_template(interpreter: Interpreter, *values: Any) -> None:
+    if any(isinstance(value, Static) and isinstance(value.value, Template) for value in values):
+        interpreter.build.refuse(
+            "a text of numbers that are only known at run time is for messages", "compare the numbers"
+        )
+
+
 def compare(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
+    refuse_template(interpreter, x, y)
     if isinstance(op, (ast.Is, ast.IsNot)):
         same = isinstance(x, Static) and isinstance(y, Static) and x.value is y.value
+        if type(x) is type(y) and not isinstance(x, (Static, Scalar)):
+            return _identity(interpreter, op, x, y)
         if isinstance(x, Scalar) and isinstance(y, Scalar) and not (x.is_constant and y.is_constant):
             interpreter.build.refuse("`is` compares objects, not numbers", "use ==")
         if isinstance(x, Scalar) and isinstance(y, Scalar):
             same = x.value is y.value
         return constant(same == isinstance(op, ast.Is))
     if isinstance(op, (ast.In, ast.NotIn)):
+        special_methods.refuse_object(interpreter, y, "`in`", "__contains__", "__iter__")
         return _membership(interpreter, op, x, y)
+    special = _by_method(interpreter, op, x, y)
+    if special is not None:
+        return special
     if isinstance(x, (Static, TupleValue)) or isinstance(y, (Static, TupleValue)):
         return _static_comparison(interpreter, op, x, y)
     return elementwise(interpreter.build, OPERATORS[type(op)], (x, y), python=True)
+
+
+def _identity(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
+    """Are these one array, list or object?"""
+    is_one = x is y or (isinstance(x, TupleValue) and x.identity is not None and x.identity is y.identity)
+    is_other = isinstance(x, TupleValue) and None not in (x.identity, y.identity)
+    if not is_one and not is_other:
+        interpreter.build.refuse("whether these are one object is not known here", "compare what is in them")
+    return constant(is_one == isinstance(op, ast.Is))
+
+
+COMPARISONS = {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}  # and with sides exchanged
+
+
+def _by_method(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any | None:
+    """A comparison of objects, as their classes say; by their fields where `dataclass` says so."""
+    name = OPERATORS[type(op)]
+    out = special_methods.called(interpreter, x, f"__{name}__", y)
+    if out is None:
+        out = special_methods.called(interpreter, y, f"__{COMPARISONS[name]}__", x)
+    if out is None and name == "ne" and (special_methods.own(x, "__eq__") or special_methods.own(y, "__eq__")):
+        return unary(interpreter, ast.Not(), _by_method(interpreter, ast.Eq(), x, y))
+    by_fields = name in ("eq", "ne") and all(records.is_record(v) and _compares_fields(v.kind.cls) for v in (x, y))
+    if out is None and not by_fields:
+        for value in (x, y):
+            special_methods.refuse_object(interpreter, value, f"the comparison {name}")
+    return out
+
+
+def _compares_fields(cls: Any) -> bool:
+    return bool(getattr(getattr(cls, "__dataclass_params__", None), "eq", False))
 
 
 def _static_comparison(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:

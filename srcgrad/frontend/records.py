@@ -36,6 +36,7 @@ def as_dict(value: TupleValue) -> dict[Any, Any]:
 def key_of(interpreter: Interpreter, value: Any) -> Any:
     """A key, which must be known."""
     key = operators.plain(value)
+    operators.refuse_template(interpreter, value)
     if not isinstance(key, (str, int)):
         interpreter.build.refuse("the keys of a dict are strings or integers that are known when f is compiled")
     return key
@@ -58,6 +59,10 @@ def with_items(owner: TupleValue, items: dict[Any, Any]) -> TupleValue:
 def store(interpreter: Interpreter, owner: TupleValue, key: Any, value: Any, what: str) -> None:
     """d[key] = value, or owner.key = value"""
     lists.check_own(interpreter, owner, what)
+    if is_record(owner) and isinstance(inspect.getattr_static(owner.kind.cls, str(key), None), property):
+        interpreter.build.refuse(
+            f"{key} is a property: assigning to it is not supported", "assign to what is behind it"
+        )
     hint = f"{key}" if isinstance(key, str) and key.isidentifier() else "t"
     items = as_dict(owner) | {key: binding.bind_item(interpreter, hint, value)}
     assert owner.identity is not None

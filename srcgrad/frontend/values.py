@@ -313,3 +313,13 @@ def static_int(value: Any) -> int | None:
     if isinstance(value, Scalar) and value.is_constant and value.dtype.kind in "iub":
         return int(value.value)
     return None
+
+
+class Template(str):
+    """A text in which numbers stand that are only known at run time: good for messages, and not to decide by."""
+
+    def __add__(self, other: str) -> Template:
+        return Template(str(self) + str(other))
+
+    def __radd__(self, other: str) -> Template:
+        return Template(str(other) + str(self))

@@ -89,6 +89,8 @@ class _Flatten:
     def part(
         self, stmt: Stmt, part: Block, views: Views, equal: Equal, ahead: list[Stmt], around: list[Stmt] | None
     ) -> Block:
+        if isinstance(stmt, For) and not stmt.ordered:
+            return part  # what is in it may go side by side
         if isinstance(stmt, (For, While)):
             return self.block(part, views, equal.copy(), ahead)
         if isinstance(stmt, Parallel):  # a function of its own

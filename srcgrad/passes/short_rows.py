@@ -20,7 +20,7 @@ from dataclasses import replace
 from ..ir import affine
 from ..ir.expressions import INT64, Array, Call, Const, Expr, Load, Var, compare, integer, select
 from ..ir.nodes import AddTo, Alloc, Assign, Block, Comment, For, If, Stmt, Store
-from ..ir.walk import blocks, children, rebuild, statements, substitute, variables, with_blocks
+from ..ir.walk import blocks, children, loads, rebuild, statements, substitute, variables, with_blocks
 from ..rules.costs import is_dear
 from .effects import effects
 from .varying import Differs
@@ -60,8 +60,9 @@ class ShortRows:
             raise Differs
         if (isinstance(length, Const) and length.value >= LONG) or not any(map(is_dear, statements(self.inner.body))):
             raise Differs
-        ends = variables(length) | variables(self.outer.start) | variables(self.outer.stop)
-        if ends & (self.changed | {self.outer.index, self.inner.index}):
+        ends = (length, self.outer.start, self.outer.stop)
+        moving = self.changed | {self.outer.index, self.inner.index}
+        if any(loads(end) or moving & variables(end) for end in ends):
             raise Differs
         if not all(isinstance(s, (AddTo, Assign, Comment, If, Store)) for s in statements(self.inner.body)):
             raise Differs

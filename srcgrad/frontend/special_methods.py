@@ -1,0 +1,56 @@
+"""Methods that Python calls for operators, `len`, subscripts and tests on objects of the user's classes.
+
+a + b      →   type(a).__add__(a, b), where the class says what that is
+
+What a class does not say, an object does not do: it is no tuple of its attributes.
+"""
+
+from __future__ import annotations
+
+import inspect
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+from . import records
+from .types import RecordKind
+from .values import Static, TupleValue
+
+if TYPE_CHECKING:
+    from .interpret import Interpreter
+
+NAMES = {"div": "truediv", "bitand": "and", "bitor": "or", "bitxor": "xor"}  # where ours are others than Python's
+
+
+def own(value: Any, name: str) -> FunctionType | None:
+    """The method of this name that the user wrote for the value's class."""
+    if not isinstance(value, TupleValue):
+        return None
+    cls = value.kind.cls if isinstance(value.kind, RecordKind) else value.kind
+    found = inspect.getattr_static(cls, name, None) if isinstance(cls, type) else None
+    is_generated = inspect.isfunction(found) and found.__code__.co_filename == "<string>"  # by dataclasses
+    return found if inspect.isfunction(found) and not is_generated else None
+
+
+def called(interpreter: Interpreter, value: Any, name: str, *args: Any) -> Any | None:
+    """What the method says, if there is one."""
+    from .calls import apply
+
+    found = own(value, name)
+    return None if found is None else apply(interpreter, Static(found), [value, *args], {})
+
+
+def operation(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any | None:
+    """x + y, by a method of either."""
+    name = NAMES.get(op, op)
+    out = called(interpreter, x, f"__{name}__", y)
+    return out if out is not None else called(interpreter, y, f"__r{name}__", x)
+
+
+def refuse_object(interpreter: Interpreter, value: Any, what: str, *names: str) -> None:
+    """For what an object does not do, or does by a method that is not called here."""
+    if records.is_record(value) or any(own(value, name) for name in names):
+        cls = value.kind.cls if records.is_record(value) else value.kind
+        interpreter.build.refuse(f"{what} of a {cls.__name__} is not supported", "call a method of it by its name")
+
+
+__all__ = ["called", "operation", "own", "refuse_object"]

@@ -1,0 +1,317 @@
+"""What Python does with loops, `finally`, names, objects and the order of evaluation; or a refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from srcgrad import UnsupportedError, grad
+from srcgrad.testing import check_grad
+
+X = np.array([0.5, -0.3, 1.2, 0.7])
+
+
+def goes_on_in_else(x):
+    s = 0.0
+    for i in range(x.size):
+        for j in range(i):
+            if x[j] * x[i] > 0.1:
+                break
+        else:
+            continue
+        s += x[i]
+    return s
+
+
+def leaves_two_loops(x):
+    s = 0.0
+    for i in range(x.size):
+        for j in range(i):
+            s += x[i] * x[j]
+            if s < -0.1:
+                break
+        else:
+            continue
+        break
+    return s
+
+
+def leaves_the_outer_loop_in_else(x):
+    s = 0.0
+    for i in range(x.size):
+        for j in range(i):
+            if x[j] > 1.0:
+                break
+        else:
+            s += x[i]
+            if i == 1:
+                break
+        s += 2.0 * x[i]
+    return s
+
+
+def returns_in_else(x):
+    s = 0.0
+    for v in x:
+        if v > 100.0:
+            return 0.0
+        s += v
+    else:
+        return s * s
+    return -1.0
+
+
+def returns_in_else_alone(x):
+    for v in x:
+        if v > 1.0:
+            break
+    else:
+        return x[0] ** 2
+    return x[1] ** 2
+
+
+def while_with_else(x):
+    s, k = 0.0, 0
+    for i in range(3):
+        k = 0
+        while k < x.size:
+            if x[k] * (i + 1) > 1.1:
+                break
+            k += 1
+        else:
+            continue
+        s += x[k] ** 2
+    return s
+
+
+def finally_around_with(x):
+    y = x.copy()
+    try:
+        with np.errstate(all="ignore"):
+            return y
+    finally:
+        y[0] = 9.0 * x[1]
+
+
+def finally_around_finally(x):
+    y = x.copy()
+    try:
+        try:
+            return y
+        finally:
+            y[0] = y[1] * 8.0
+    finally:
+        y[1] = y[0] * 9.0
+
+
+def named_in_the_test(x):
+    s, i = 0.0, 0
+    while (v := x[i] ** 2) < 1.0 and i < 3:
+        s += v
+        i += 1
+    return s + 3.0 * v
+
+
+def one_object(x):
+    y, z = x, [x]
+    w = z
+    return x[0] ** 2 if y is x and w is z else x[1]
+
+
+class Pair(NamedTuple):
+    x: float
+    y: float
+
+    def __add__(self, other):
+        return Pair(self.x + other.x, self.y * other.y)
+
+    def __mul__(self, factor):
+        return Pair(self.x * factor, self.y * factor)
+
+
+def operators_of_a_named_tuple(x):
+    a = (Pair(x[0], x[1]) + Pair(x[2], x[3])) * 2
+    return a[0] * a.y
+
+
+class Vector:
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def __add__(self, other):
+        return Vector(self.x + other.x, self.y + other.y)
+
+    def __rmul__(self, factor):
+        return Vector(factor * self.x, factor * self.y)
+
+    def __lt__(self, other):
+        return self.x < other.x
+
+    def __eq__(self, other):
+        return self.x == other.x
+
+    def __bool__(self):
+        return bool(self.x > 1.0)
+
+
+def operators_of_a_class(x):
+    a, b = Vector(x[0], x[1]), Vector(x[2], x[3])
+    c = a + 2.0 * b
+    s = c.y * c.x if a < b and b > a and a != b else 0.0
+    if b:
+        s *= x[0] if not a else 1.0
+    return s
+
+
+class Series:
+    def __init__(self, values, step):
+        self.values, self.step = values, step
+
+    def __len__(self):
+        return len(self.values)
+
+    def __getitem__(self, i):
+        return self.values[i] * self.step
+
+
+def items_of_an_object(x):
+    series, s = Series(x, 7.0), 0.0
+    for i in range(len(series)):
+        s += series[i] ** 2
+    return s
+
+
+@dataclass
+class Point:
+    a: float
+    b: float
+
+
+def fields_that_are_equal(x):
+    return x[0] ** 2 if Point(1.0, 2.0) == Point(1.0, 2.0) and Point(1.0, 2.0) != Point(1.0, 3.0) else x[1]
+
+
+def numbered_from(x, first=3):
+    s = 0.0
+    for i, v in enumerate((x[0], x[1]), start=first):
+        s += i * v * v
+    return s
+
+
+def doubled(x):
+    x *= 2.0
+    return x
+
+
+def views_show_what_is_written(x):
+    y = x * 1.0
+    return y[1:] * doubled(y)[:-1]
+
+
+RIGHT = [
+    goes_on_in_else, leaves_two_loops, leaves_the_outer_loop_in_else, returns_in_else, returns_in_else_alone,
+    while_with_else, finally_around_with, finally_around_finally, named_in_the_test, one_object,
+    operators_of_a_named_tuple, operators_of_a_class, items_of_an_object, fields_that_are_equal, numbered_from,
+    views_show_what_is_written,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", RIGHT, ids=lambda f: f.__name__)
+def test_as_in_python(function: Callable[..., Any]) -> None:
+    f = grad(function, jit=False)
+    np.testing.assert_allclose(f(X), function(X), rtol=1e-15)
+    check_grad(f, X)
+
+
+def test_enumerate_from_an_argument() -> None:
+    for jit in (False, True):
+        f = grad(numbered_from, wrt="x", jit=jit)
+        for first in (0, 3, -2):
+            assert f(X, first) == numbered_from(X, first)
+            np.testing.assert_allclose(f.backward(X, first), [2 * first * X[0], 2 * (first + 1) * X[1], 0, 0])
+
+
+def changes(x, i):
+    x[i] *= 2
+    return x[i]
+
+
+class Doubled:
+    def __init__(self, a):
+        self._a = a
+
+    @property
+    def a(self):
+        return self._a
+
+    @a.setter
+    def a(self, value):
+        self._a = value * 2
+
+
+def named_in_a_comprehension(x, n):
+    v = 0.0
+    ys = [(v := v + a) for a in x]
+    return ys[-1] + v
+
+
+def set_through_a_property(x, n):
+    d = Doubled(x[0])
+    d.a = x[1]
+    return d.a
+
+
+def text_of_a_number(x, n):
+    return x[0] if f"k{n}" == "k3" else x[1]
+
+
+def text_of_a_number_as_a_key(x, n):
+    return {"3": x[0]}[str(n)]
+
+
+def compared_twice(x, n):
+    return x[1] if 0 < changes(x, 0) < changes(x, 1) + 50 else x[0]
+
+
+def added_to_what_has_changed(x, n):
+    x[0] += changes(x, 0)
+    return x[0]
+
+
+def index_changes_the_value(x, n):
+    x[int(changes(x, 2))] = x[2]
+    return x
+
+
+def objects_without_order(x, n):
+    return x[0] if Series(x, 1.0) < Series(x, 2.0) else x[1]
+
+
+def sum_of_objects(x, n):
+    return (Series(x, 1.0) + Series(x, 2.0)).step
+
+
+def loop_over_an_object(x, n):
+    s = 0.0
+    for v in Series(x, 1.0):
+        s += v
+    return s
+
+
+REFUSED = [
+    named_in_a_comprehension, set_through_a_property, text_of_a_number, text_of_a_number_as_a_key, compared_twice,
+    added_to_what_has_changed, index_changes_the_value, objects_without_order, sum_of_objects, loop_over_an_object,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", REFUSED, ids=lambda f: f.__name__)
+def test_refused(function: Callable[..., Any]) -> None:
+    x = X.copy()
+    with pytest.raises((UnsupportedError, ValueError, TypeError)) as caught:
+        grad(function, jit=False)(x, 3)
+    assert "test_python_semantics.py" in str(caught.value) and "^" in str(caught.value)
+    assert (x == X).all()
