@@ -212,7 +212,51 @@ def views_show_what_is_written(x):
     return y[1:] * doubled(y)[:-1]
 
 
+def history_of_new_arrays(x):
+    history, u, y = [], x * 1.0, np.empty(3)
+    for i in range(x.size):
+        u = u * 2.0
+        y = np.zeros(3)
+        y[0] = x[i] ** 2
+        history.append(u[:3] + y)
+    return np.array(history).sum(axis=0)
+
+
+def history_of_copies(x):
+    history, u = [], x * 1.0
+    for _ in range(x.size):
+        u *= 2.0
+        history.append(u.copy())
+    return np.array(history)[1] * u
+
+
+def history_of_rebound_arrays(x):
+    history, y = [], np.empty(3)
+    for i in range(x.size):
+        y = np.zeros(3)
+        y[0], y[1] = x[i], x[i] ** 2
+        history.append(y)
+    return np.array(history).sum(axis=0)
+
+
+def rows_that_are_read(x):
+    a = np.outer(x, x)
+    rows = []
+    for i in range(a.shape[0]):
+        rows.append(a[i])
+    return np.array(rows).sum(axis=0) * a[0]
+
+
+def list_repeated_in_place(x):
+    values = [x[0], x[1]]
+    same = values
+    values *= 3
+    return len(same) * same[4] * same[5] ** 2
+
+
 RIGHT = [
+    list_repeated_in_place,
+    history_of_new_arrays, history_of_copies, history_of_rebound_arrays, rows_that_are_read,
     goes_on_in_else, leaves_two_loops, leaves_the_outer_loop_in_else, returns_in_else, returns_in_else_alone,
     while_with_else, finally_around_with, finally_around_finally, named_in_the_test, one_object,
     operators_of_a_named_tuple, operators_of_a_class, items_of_an_object, fields_that_are_equal, numbered_from,
@@ -302,7 +346,25 @@ def loop_over_an_object(x, n):
     return s
 
 
+def history_of_one_array(x, n):
+    history, u = [], x * 1.0
+    for _ in range(x.size):
+        u *= 2.0
+        history.append(u)
+    return np.array(history)[0]
+
+
+def rows_that_are_written(x, n):
+    a = np.outer(x, x)
+    rows = []
+    for i in range(a.shape[0]):
+        rows.append(a[i])
+    rows[1] *= 10.0
+    return a.sum()
+
+
 REFUSED = [
+    history_of_one_array, rows_that_are_written,
     named_in_a_comprehension, set_through_a_property, text_of_a_number, text_of_a_number_as_a_key, compared_twice,
     added_to_what_has_changed, index_changes_the_value, objects_without_order, sum_of_objects, loop_over_an_object,
 ]  # fmt: skip

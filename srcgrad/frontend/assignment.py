@@ -32,6 +32,7 @@ from .values import (
     TupleValue,
     constant,
     new_list,
+    static_int,
     whole,
 )
 
@@ -197,6 +198,10 @@ def augment(interpreter: Interpreter, stmt: ast.AugAssign) -> None:
             _update(interpreter, current, value, op)
         elif identities.is_list(current) and op == "add":
             lists.method(interpreter, current, "extend", [value])
+        elif (
+            identities.is_list(current) and op == "mul" and isinstance(current, TupleValue) and (n := static_int(value))
+        ):
+            lists.method(interpreter, current, "extend", [new_list(current.items * (n - 1))])
         else:
             binding.bind(interpreter, stmt.target.id, operators.binary(interpreter, op, current, value), mark)
         return

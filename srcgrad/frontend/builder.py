@@ -106,7 +106,7 @@ class Names:
 
 
 REMEMBERED = (
-    "block", "mutable", "pinned", "contiguous", "roots", "stale", "lower", "depth", "written",
+    "block", "mutable", "pinned", "contiguous", "roots", "stale", "lower", "depth", "written", "changed_in_loop",
     "common_lengths", "compatible", "checked_lengths", "conformed", "turned", "transposed",
 )  # fmt: skip
 
@@ -135,6 +135,7 @@ class Builder:
         self.known_at_entry: set[Var] = set()
         self.never_early: frozenset[str] = frozenset()  # arguments that turned out to be written
         self.written: set[str] = set()
+        self.changed_in_loop: set[str] = set()  # of these, by the innermost loop
         self.common_lengths: dict[frozenset[Expr], Var] = {}  # by the lengths that were broadcast together
         self.length_parts: dict[Expr, frozenset[Expr]] = {}
         self.compatible: set[frozenset[Expr]] = set()  # lengths found to fit on the way here
@@ -445,6 +446,7 @@ class Builder:
         self.masks.clear()
         root = self.root(array)
         self.written.add(root)
+        self.changed_in_loop.add(root)
         if any(isinstance(s, View) and self.root(s.base) == root for s in self.prologue):
             raise WrittenAfterAll(root)
         self.conformed = {key: view for key, view in self.conformed.items() if self.root(view) != root}

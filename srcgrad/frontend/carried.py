@@ -21,8 +21,8 @@ import numpy as np
 from ..errors import ArgumentError
 from ..ir import affine
 from ..ir.expressions import BOOL, Array, Call, Const, Expr, Var, is_inexact
-from ..ir.nodes import AddTo, Assign, If, Raise, Stmt
-from ..ir.walk import variables
+from ..ir.nodes import AddTo, Alloc, Assign, If, Raise, Stmt
+from ..ir.walk import statements, variables
 from . import binding, growing_lists, identities, lists, resized
 from .aliases import Aliased, is_private, mind_aliases, note_twins, roots_of_value
 from .arithmetic import cast, cast_value
@@ -41,6 +41,7 @@ from .recursion import NotYetKnown
 from .values import (
     UNDEFINED,
     ArrayValue,
+    Items,
     Range,
     Scalar,
     Slice,
@@ -228,6 +229,7 @@ def _try_loop(
     frame = interpreter.frame
 
     interpreter.stale_before.append(set(build.stale))
+    changed_around, build.changed_in_loop = build.changed_in_loop, set()
 
     def close() -> None:
         interpreter.at(node)
@@ -245,6 +247,7 @@ def _try_loop(
         interpreter.list_heads.pop()
         interpreter.stale_before.pop()
         interpreter.close_loop = outer_close  # type: ignore[attr-defined]
+    build.changed_in_loop |= changed_around
     interpreter.at(node)
     build.emit(loop)
     for name in names:
@@ -459,6 +462,12 @@ def _close(
     known |= {
         root for frame in interpreter.frames for value in frame.env.values() for root in roots_of_value(build, value)
     }
+    anew = {root for name in attempt.rebound for root in roots_of_value(build, entries.get(name))}  # in each iteration
+    anew |= {build.root(stmt.array) for stmt in statements(tuple(build.block)) if isinstance(stmt, Alloc)}
+    for head in closed.values():  # what a list took in this iteration is changed by the next
+        if isinstance(head, Items) and build.all_twins(build.root(head.rows)) & build.changed_in_loop - anew:
+            known.add(build.root(head.rows))
+            build.stale.setdefault(build.root(head.rows), build.span)
     left = {root: span for root, span in build.stale.items() if root in known and root not in attempt.stale}
     left = {root: span for root, span in left.items() if root not in interpreter.stale_before[-1]}
     if left:

@@ -148,4 +148,5 @@ def filled(interpreter: Interpreter, name: str, count: Expr, element: Callable[[
             build.each(dims, lambda i: Store(out, (index, *i), value.at(i)))
     build.names.release(index.name)
     build.emit(For(index, affine.ZERO, count, affine.ONE, tuple(block)))
+    lists.note_held(interpreter, out, value)
     return Items(out, count, count, row.weak, row.inner, object())

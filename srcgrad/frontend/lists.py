@@ -23,7 +23,7 @@ from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Array, Axis, Call, Const, Expr, Load
 from ..ir.nodes import Grow, If, Raise, Store
 from . import binding, expressions, identities, operators
-from .aliases import note_twins
+from .aliases import arrays_of, is_known_elsewhere, note_twins
 from .arithmetic import cast
 from .values import NONE, ArrayValue, Indexed, Items, Scalar, TupleValue, axes, new_list, static_int, whole
 
@@ -221,8 +221,18 @@ def put(interpreter: Interpreter, rows: Array, place: Expr, item: Any) -> None:
     build.check_fresh(value.element)
     place = build.capture(place, "k")
     build.each(value.dims, lambda index: Store(rows, (place, *index), cast(value.at(index), rows.dtype)))
-    if isinstance(value, ArrayValue):
-        note_twins(interpreter, "", rows, value)  # the list holds the array itself, not a copy
+    note_held(interpreter, rows, value)
+
+
+def note_held(interpreter: Interpreter, rows: Array, value: Any) -> None:
+    """A list holds arrays themselves, or views of them, where we have copies in the rows of an array."""
+    if not isinstance(value, ArrayValue):
+        return
+    note_twins(interpreter, "", rows, value)
+    if value.handle is None and value.is_window:
+        for seen in arrays_of(value):
+            if is_known_elsewhere(interpreter, "", interpreter.build.root(seen)):
+                interpreter.build.twin(rows, seen)
 
 
 class Grows(Exception):
@@ -358,5 +368,7 @@ def copied(interpreter: Interpreter, value: Any) -> Any:
     if known or (isinstance(value, ArrayValue) and value.ndim and not isinstance(value.dims[0], Const)):
         weak, inner = (value.weak, value.inner) if isinstance(value, Items) else (False, None)
         rows = interpreter.build.materialize(as_values(interpreter, value), "items", copy=True)
+        if isinstance(value, ArrayValue) and value.ndim > 1:
+            note_held(interpreter, rows, value)
         return Items(rows, rows.dims[0], rows.dims[0], weak, inner, object())
     return new_list(expressions.items_of(interpreter, value))
