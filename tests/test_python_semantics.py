@@ -254,8 +254,16 @@ def list_repeated_in_place(x):
     return len(same) * same[4] * same[5] ** 2
 
 
+def arrays_made_of_lists_of_rows(x):
+    a = np.outer(x, x)
+    b, c = np.array([row for row in a]), np.stack(list(a))
+    b[0] = 5.0 * x
+    c *= 2.0
+    return (a * b * c).sum()
+
+
 RIGHT = [
-    list_repeated_in_place,
+    arrays_made_of_lists_of_rows, list_repeated_in_place,
     history_of_new_arrays, history_of_copies, history_of_rebound_arrays, rows_that_are_read,
     goes_on_in_else, leaves_two_loops, leaves_the_outer_loop_in_else, returns_in_else, returns_in_else_alone,
     while_with_else, finally_around_with, finally_around_finally, named_in_the_test, one_object,

@@ -198,10 +198,8 @@ def augment(interpreter: Interpreter, stmt: ast.AugAssign) -> None:
             _update(interpreter, current, value, op)
         elif identities.is_list(current) and op == "add":
             lists.method(interpreter, current, "extend", [value])
-        elif (
-            identities.is_list(current) and op == "mul" and isinstance(current, TupleValue) and (n := static_int(value))
-        ):
-            lists.method(interpreter, current, "extend", [new_list(current.items * (n - 1))])
+        elif identities.is_list(current) and op == "mul" and isinstance(current, TupleValue) and _count(value) > 0:
+            lists.method(interpreter, current, "extend", [new_list(current.items * (_count(value) - 1))])
         else:
             binding.bind(interpreter, stmt.target.id, operators.binary(interpreter, op, current, value), mark)
         return
@@ -223,6 +221,10 @@ def augment(interpreter: Interpreter, stmt: ast.AugAssign) -> None:
     _store(interpreter, stmt.target.value, stmt.target.slice, value, op)
     if changed:
         _refuse_changed_target(interpreter, stmt, changed)
+
+
+def _count(value: Any) -> int:
+    return static_int(value) or 0
 
 
 def _refuse_changed_target(interpreter: Interpreter, stmt: ast.AugAssign, changed: set[Any]) -> None:

@@ -226,7 +226,7 @@ def put(interpreter: Interpreter, rows: Array, place: Expr, item: Any) -> None:
 
 def note_held(interpreter: Interpreter, rows: Array, value: Any) -> None:
     """A list holds arrays themselves, or views of them, where we have copies in the rows of an array."""
-    if not isinstance(value, ArrayValue):
+    if not isinstance(value, ArrayValue) or interpreter.build.in_composition:  # (those hand out no lists)
         return
     note_twins(interpreter, "", rows, value)
     if value.handle is None and value.is_window:
