@@ -33,6 +33,16 @@ def both_ways(x, w, a):
     return np.sin(x * w) * np.exp(-np.square(x - a[:, None])) + w * a[:, None]
 
 
+def lengths_with_names(x, w, a):
+    n, m = x.shape
+    rows = n
+    y = np.empty((n, m))
+    for i in range(rows):
+        for j in range(m):
+            y[i, j] = np.exp(x[i, j] - w[j]) * a[i]
+    return y
+
+
 def in_place(x, w, a):
     y = x.copy()
     for i in range(y.shape[0]):
@@ -162,11 +172,13 @@ def exchanged_buffers(x, w, a):
 
 PROGRAMS = [
     whole, whole_and_light, along_the_rows, from_row_to_row, both_ways, in_place, sums_of_the_users, sums_by_column,
+    lengths_with_names,
     branches, reads_its_own_first_row, reads_the_row_before, uses_the_indices, part_of_the_rows, later_rows, in_steps,
     fewer_in_each_step, new_in_each_step, softmax, normal_densities, three_axes, exchanged_buffers,
 ]  # fmt: skip
 TILED = {
     along_the_rows, from_row_to_row, both_ways, in_place, sums_of_the_users, in_steps, normal_densities,
+    lengths_with_names,
 }  # fmt: skip
 SHAPES = [
     (0, 3),

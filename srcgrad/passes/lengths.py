@@ -7,12 +7,13 @@ now: then the array itself is asked.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ..ir import affine
 from ..ir.expressions import INT64, Array, Call, Dim, Expr, Var
 from ..ir.nodes import (
     Alloc,
+    Assign,
     Block,
     External,
     For,
@@ -94,13 +95,17 @@ class Equal:
         return length
 
     def learn(self, stmt: Stmt, lengths: Lengths) -> None:
-        """What holds after a check."""
+        """What holds after a check, or a length got a name."""
+        pairs: Iterable[tuple[Expr, Expr]] = ()
         match stmt:
             case If(condition=condition, then=(Raise(),), orelse=()):
-                for pair in _differing(condition):
-                    x, y = map(self.one_of, pair)
-                    if x != y and all(map(lengths.stays, pair)):
-                        self.same_as[x] = y
+                pairs = _differing(condition)
+            case Assign(var=var, value=value) if var.dtype == value.dtype == INT64:
+                pairs = ((var, value),)
+        for pair in pairs:
+            x, y = map(self.one_of, pair)
+            if x != y and all(map(lengths.stays, pair)):
+                self.same_as[x] = y
 
 
 def _differing(condition: Expr) -> Iterator[tuple[Expr, Expr]]:
