@@ -180,21 +180,7 @@ TILED = {
     along_the_rows, from_row_to_row, both_ways, in_place, sums_of_the_users, in_steps, normal_densities,
     lengths_with_names,
 }  # fmt: skip
-SHAPES = [
-    (0, 3),
-    (3, 0),
-    (1, 1),
-    (1, 5),
-    (7, 1),
-    (9, 2),
-    (300, 3),
-    (20, 7),
-    (17, 9),
-    (3, 63),
-    (9, 64),
-    (2, 255),
-    (3, 256),
-]
+SHAPES = [(0, 3), (3, 0), (1, 5), (7, 1), (300, 3), (17, 9), (9, 64), (3, 256)]
 
 
 def arguments(shape: tuple[int, int], dtype: Any = np.float64) -> tuple[np.ndarray, ...]:
