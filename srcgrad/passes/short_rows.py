@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from ..ir import affine
 from ..ir.expressions import INT64, Array, Call, Const, Expr, Load, Var, compare, integer, select
@@ -34,7 +35,7 @@ class ShortRows:
     """Makes the tiles of one nest of two loops.  `flat` gives an element at both indices, at an index of its own."""
 
     def __init__(
-        self, names: object, outer: For, inner: For, roots: dict[str, str], flat: Callable[[Load, Expr], Load | None]
+        self, names: Any, outer: For, inner: For, roots: dict[str, str], flat: Callable[[Load, Expr], Load | None]
     ) -> None:
         self.names, self.outer, self.inner, self.roots, self.flat = names, outer, inner, roots, flat
         seen = effects((outer,))
@@ -48,7 +49,7 @@ class ShortRows:
         self.is_sure = True  # is what is looked at reached by all iterations?
 
     def fresh(self, name: str) -> Var:
-        return Var(self.names.fresh(name), INT64)  # type: ignore[attr-defined]
+        return Var(self.names.fresh(name), INT64)
 
     def root(self, array: Array) -> str:
         return self.roots.get(array.name, array.name)
@@ -74,7 +75,8 @@ class ShortRows:
             if not all(a.adds and a.index == place.index for a in places):
                 raise Differs
         rows, tile, count = self.rows, self.fresh("tile"), self.fresh("count")
-        trips = affine.maximum(affine.sub(self.outer.stop, self.outer.start), affine.ZERO)
+        trips = affine.sub(self.outer.stop, self.outer.start)
+        trips = trips if affine.is_at_least(trips, 0) else affine.maximum(trips, affine.ZERO)
         times = Call("floordiv", (integer(ENOUGH), affine.maximum(length, affine.ONE)), INT64)
         many = affine.mul(integer(TOGETHER), affine.add(times, affine.ONE))
         together = affine.minimum(select(compare("lt", length, integer(LONG)), many, affine.ONE), trips)
@@ -186,7 +188,7 @@ class ShortRows:
         if not self.is_sure:  # an element that is only there where a condition holds
             raise Differs
         if place not in group:
-            name = self.names.fresh(f"{place.array.name}_rows")  # type: ignore[attr-defined]
+            name = self.names.fresh(f"{place.array.name}_rows")
             group[place] = Array(name, place.dtype, (affine.mul(self.rows, self.inner.stop),))
         return Load(group[place], (self.k,), checked=False, natural=True)
 
