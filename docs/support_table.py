@@ -155,6 +155,8 @@ def page() -> str:
             "",
             ", ".join(f"`{f.__name__}`" for f in sorted(_builtins(), key=lambda f: f.__name__)) + ".",
             "",
+            "Of its library: " + ", ".join(f"`{name}`" for name in sorted(_of_its_library())) + ".",
+            "",
             "## Attributes of arrays",
             "",
             ", ".join(f"`x.{name}`" for name in _cases("attributes.py", "attribute")) + ".",
@@ -364,7 +366,15 @@ def _argument(parameter: inspect.Parameter) -> str:
 
 
 def _builtins() -> set[Any]:
-    return {f for f in (*BUILTINS, *names.TO_INT, *TABLE) if getattr(f, "__module__", "") == "builtins"}
+    ours = (*BUILTINS, *names.TO_INT, *TABLE, *compositions.PYTHON)
+    return {f for f in ours if getattr(f, "__module__", "") == "builtins"}
+
+
+def _of_its_library() -> set[str]:
+    """Functions of `itertools`, `functools` and, beside the elementwise ones, of `math`."""
+    ours = (*BUILTINS, *compositions.PYTHON)
+    places = {f: getattr(f, "__module__", "").lstrip("_") for f in ours}
+    return {f"{place}.{f.__name__}" for f, place in places.items() if place in ("itertools", "functools", "math")}
 
 
 def _cases(file: str, function: str) -> list[str]:

@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ArgumentError
-from ..ir import affine
-from ..ir.expressions import BOOL, Call, Const
-from ..ir.nodes import If, Raise
 from ..ir.walk import loads
 from . import (
     attributes,
@@ -74,15 +71,16 @@ def _named_after(interpreter: Interpreter, targets: list[ast.expr], value: Any, 
 
 
 def unpack(interpreter: Interpreter, targets: list[ast.expr], value: Any) -> None:
-    is_plain = not any(isinstance(target, ast.Starred) for target in targets)
-    if is_plain and isinstance(value, ArrayValue) and value.ndim and not isinstance(value.dims[0], Const):
-        value = _of_length(interpreter, value, len(targets))
-    items = expressions.items_of(interpreter, value)
     starred = [k for k, target in enumerate(targets) if isinstance(target, ast.Starred)]
-    if starred:
+    items = expressions.known_items(interpreter, value)
+    if items is None and starred:
+        items = lists.split(interpreter, value, starred[0], len(targets) - starred[0] - 1)
+    elif items is None:
+        items = lists.exactly(interpreter, value, len(targets))
+    elif starred:
         at, rest = starred[0], len(items) - len(targets) + 1
-        items = [*items[:at], new_list(items[at : at + rest]), *items[at + rest :]]
-        targets = [t.value if isinstance(t, ast.Starred) else t for t in targets]
+        items = [*items[:at], new_list(items[at : at + max(rest, 0)]), *items[at + max(rest, 0) :]]
+    targets = [t.value if isinstance(t, ast.Starred) else t for t in targets]
     if len(items) != len(targets):
         interpreter.build.refuse(
             f"{len(items)} values can't be unpacked into {len(targets)} names", error=ArgumentError
@@ -93,14 +91,6 @@ def unpack(interpreter: Interpreter, targets: list[ast.expr], value: Any) -> Non
         items = binding.untangled(interpreter, [t.id for t in targets if isinstance(t, ast.Name)], items)
     for target, item in zip(targets, items, strict=False):
         assign(interpreter, target, item, len(interpreter.build.block))
-
-
-def _of_length(interpreter: Interpreter, value: ArrayValue, count: int) -> ArrayValue:
-    """The array, checked at run time to have as many items as there are names for them."""
-    length, wanted = value.dims[0], affine.integer(count)
-    message = f"can't unpack an array of another length into {count} names"
-    interpreter.build.emit(If(Call("ne", (length, wanted), BOOL), (Raise("ValueError", message),)))
-    return ArrayValue((wanted, *value.dims[1:]), value.element)
 
 
 def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any, op: str | None = None) -> None:

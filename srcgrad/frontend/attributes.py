@@ -11,7 +11,7 @@ from ..arguments import is_simple_object
 from ..ir import affine
 from ..ir.expressions import Expr
 from ..rules import compositions
-from . import calls, records
+from . import calls, records, special_methods
 from .numpy import complex_numbers, flat
 from .numpy.table import METHODS, TABLE
 from .outside import LIBRARIES, InObject
@@ -48,6 +48,9 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
     if isinstance(owner, TupleValue):
         if hasattr(owner.kind, "_fields") and name in owner.kind._fields:
             return owner.items[owner.kind._fields.index(name)]
+        of_tuples = hasattr(tuple, name) and special_methods.own(owner, name) is None
+        if hasattr(owner.kind, "_fields") and not of_tuples and name not in ("_replace", "_asdict"):
+            return records.of_class(interpreter, owner, owner.kind, name)
         if records.is_record(owner):
             return records.attribute(interpreter, owner, name)
         return Method(owner, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -12,9 +13,12 @@ from ..errors import ArgumentError
 from ..ir import affine
 from ..ir.expressions import BOOL, FLOAT64, INT64, Call, Const, Expr
 from ..rules import compositions
+from ..rules.compositions import python
 from ..rules.names import MATH
 from . import attributes, calls, expressions, growing_lists, lists, operators, records, special_methods
 from .arithmetic import cast, elementwise
+from .carried import restore, save
+from .grid_loops import combinations, product
 from .numpy import complex_numbers, functions, reductions
 from .numpy.table import TABLE
 from .values import (
@@ -31,6 +35,7 @@ from .values import (
     Static,
     Template,
     TupleValue,
+    Unpacked,
     constant,
     new_list,
     whole,
@@ -156,9 +161,9 @@ def choose_extremum(op: str) -> Callable[..., Any]:
     def builtin(interpreter: Interpreter, *args: Any, key: Any = None, default: Any = None) -> Any:
         build = interpreter.build
         if key is not None:
-            items = expressions.items_of(interpreter, args[0]) if len(args) == 1 else list(args)
-            chosen = in_order(interpreter, new_list(items), key=key, reverse=constant(op == "max")).items
-            return chosen[0]
+            chosen_by = python.smallest if op == "min" else python.largest
+            items = args[0] if len(args) == 1 else new_list(args)
+            return calls.call_function(interpreter, chosen_by, [items, key], {})
         if len(args) == 1:
             value = lists.as_values(interpreter, args[0])
             if isinstance(value, ArrayValue) and value.ndim == 1:
@@ -223,35 +228,18 @@ def mapped(interpreter: Interpreter, function: Any, *values: Any) -> Any:
     return new_list([calls.apply(interpreter, function, list(pair.items), {}) for pair in pairs.items])
 
 
-def filtered(interpreter: Interpreter, function: Any, value: Any) -> Any:
-    """filter(f, xs), where it is known which items stay."""
-    kept = []
-    for item in expressions.items_of(interpreter, value):
-        is_none = isinstance(function, Static) and function.value is None
-        known = operators.static_truth(item if is_none else calls.apply(interpreter, function, [item], {}))
-        if known is None:
-            interpreter.build.refuse(
-                "what a filter lets through must be known when the function is compiled", "np.where"
-            )
-        kept += [item] if known else []
-    return new_list(kept)
-
-
 def in_order(interpreter: Interpreter, value: Any, *, key: Any = None, reverse: Any = None) -> Any:
-    """sorted(xs): constants, or the numbers of an array."""
+    """sorted(xs): now where the items are constants, else by a sort of the keys at run time."""
     backwards = reverse is not None and bool(operators.plain(reverse))
-    value = lists.as_values(interpreter, value)
-    if isinstance(value, ArrayValue) and key is None:
-        from .calls import call_object
-
-        ordered = call_object(interpreter, np.sort, [value], {})
-        return turned(interpreter, ordered) if backwards else ordered
-    items = expressions.items_of(interpreter, value)
-    keys = [operators.plain(item if key is None else calls.apply(interpreter, key, [item], {})) for item in items]
-    if any(isinstance(k, (Scalar, ArrayValue)) for k in keys):
-        interpreter.build.refuse("the order of these items is only known at run time", "np.sort(np.array(xs))")
-    order = sorted(range(len(items)), key=lambda k: keys[k], reverse=backwards)
-    return new_list([items[k] for k in order])
+    saved = save(interpreter)
+    items = expressions.known_items(interpreter, value)
+    if items is not None:
+        keys = [operators.plain(item if key is None else calls.apply(interpreter, key, [item], {})) for item in items]
+        if not any(isinstance(k, (Scalar, ArrayValue)) for k in keys):
+            order = sorted(range(len(items)), key=lambda k: keys[k], reverse=backwards)
+            return new_list([items[k] for k in order])
+        restore(interpreter, saved)
+    return calls.call_function(interpreter, python.ordered, [value, key or NONE, constant(backwards)], {})
 
 
 def sample_of(interpreter: Interpreter, value: Any) -> Any:
@@ -308,6 +296,9 @@ def as_text(interpreter: Interpreter, value: Any = None) -> Any:
 
 def length_of_vector(interpreter: Interpreter, *values: Any) -> Any:
     """math.hypot, of any number of coordinates"""
+    if any(isinstance(value, Unpacked) for value in values):
+        fold = [Static(math.hypot), values[0].value, constant(0.0)]
+        return calls.call_function(interpreter, python.reduced, fold, {})
     numbers = [Scalar(cast(_number(interpreter, value).expr, FLOAT64), weak=True) for value in values]
     if not numbers:
         return constant(0.0)
@@ -344,7 +335,7 @@ def make_tuple(kind: type) -> Callable[..., Any]:
     def builtin(interpreter: Interpreter, value: Any = None) -> Any:
         if value is None:
             return new_list(()) if kind is list else TupleValue((), kind)
-        if kind is list:
+        if kind is list or expressions.known_items(interpreter, value) is None:
             return lists.copied(interpreter, value)
         return TupleValue(tuple(expressions.items_of(interpreter, value)), kind)
 
@@ -389,11 +380,10 @@ def zipped(interpreter: Interpreter, *values: Any) -> Any:
     if not any(several) or (known and all(isinstance(s.count, Const) for s in several if s is not None)):
         each = [expressions.items_of(interpreter, value) for value in values]
         return TupleValue(tuple(TupleValue(items) for items in zip(*each, strict=False)))
-    if known:
-        interpreter.build.refuse(
-            "zip of a tuple or list with an array of a length that is only known at run time",
-            "loop over the tuple, and index the array",
-        )
+    if known:  # beside what is only known at run time, a tuple is a list in memory
+        several = [
+            s or indexed(interpreter, lists.joined(interpreter, [v])) for v, s in zip(values, several, strict=True)
+        ]
     count = several[0].count  # type: ignore[union-attr]
     for other in several[1:]:
         count = affine.minimum(count, other.count)  # type: ignore[union-attr]
@@ -440,9 +430,9 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     sum: total, float: to_float, bool: to_bool, complex: to_complex, print: show, tuple: make_tuple(tuple),
     list: make_tuple(list), enumerate: number_items, zip: zipped, reversed: turned, isinstance: is_instance,
     dict: make_dict,
-    any: any_or_all(True), all: any_or_all(False), map: mapped, filter: filtered, sorted: in_order,
+    any: any_or_all(True), all: any_or_all(False), map: mapped, sorted: in_order,
     type: type_of_value, hasattr: has_attribute, getattr: get_attribute,
     callable: is_callable, str: as_text, np.isscalar: is_scalar, np.iterable: is_iterable,
-    math.hypot: length_of_vector,
+    math.hypot: length_of_vector, itertools.product: product, itertools.combinations: combinations,
     compositions.registry.constant_integer: static_integer,
 }  # fmt: skip

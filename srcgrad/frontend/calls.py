@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from ..rules import compositions
 from ..rules.compositions import COMPOSITIONS
 from ..rules.names import COMPLEX_MATH, MATH, TO_INT, WHOLE_MATH
 from ..rules.user import UserRule
-from . import attributes, binding, expressions, lists, operators, records, recursion
+from . import attributes, binding, expressions, lists, named_tuples, operators, records, recursion, special_methods
 from .arguments import SUPPORTED
 from .arithmetic import elementwise
 from .builtins_of_python import BUILTINS, convert, math_function, to_int
@@ -52,6 +53,7 @@ from .values import (
     Scalar,
     Static,
     TupleValue,
+    Unpacked,
     constant,
     new_dict,
     whole,
@@ -80,6 +82,8 @@ def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
 
 
 def apply(interpreter: Interpreter, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    if any(isinstance(value, Unpacked) for value in args):
+        args = _few_enough(interpreter, function, args)
     match function:
         case Closure():
             return call_closure(interpreter, function, args, kwargs)
@@ -88,11 +92,26 @@ def apply(interpreter: Interpreter, function: Any, args: list[Any], kwargs: dict
         case Bound(function=target, args=first, kwargs=known):
             target = Static(target) if callable(target) else target
             return apply(interpreter, target, [*first, *args], dict(known) | kwargs)
-        case TupleValue() if records.is_record(function):
-            return apply(interpreter, records.attribute(interpreter, function, "__call__"), args, kwargs)
+        case TupleValue() if records.is_record(function) or special_methods.own(function, "__call__"):
+            return apply(interpreter, attributes.attribute(interpreter, function, "__call__"), args, kwargs)
         case Static(value=target):
             return call_object(interpreter, target, args, kwargs)
     return interpreter.build.refuse("this is not a function")
+
+
+def _few_enough(interpreter: Interpreter, function: Any, args: list[Any]) -> list[Any]:
+    """Arguments whose number is only known at run time, for one who takes them."""
+    target = function.value if isinstance(function, Static) else None
+    is_last = not any(isinstance(value, Unpacked) for value in args[:-1])
+    if len(args) == 1 and target in (max, min):
+        return [args[0].value]
+    if len(args) == 1 and target is math.hypot:
+        return args
+    if is_last and (not isinstance(function, (Static, TupleValue)) or _is_users(target)):
+        return args
+    return interpreter.build.refuse(
+        "* unpacks a number of arguments that is only known at run time", "name as many of them as there are"
+    )
 
 
 def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -105,6 +124,8 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
     try:
         if target in BUILTINS:
             return BUILTINS[target](interpreter, *args, **kwargs)
+        if target in compositions.PYTHON:
+            return of_python(interpreter, target, args, kwargs)
         if not _is_users(target):
             args = [lists.as_values(interpreter, value) for value in args]
             kwargs = {name: lists.as_values(interpreter, value) for name, value in kwargs.items()}
@@ -147,13 +168,19 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
     if isinstance(getattr(target, "__self__", None), str) and target.__name__ == "format":
         return Static(_formatted(target, args, kwargs))
     if isinstance(target, type) and issubclass(target, tuple) and hasattr(target, "_fields"):
-        fields = dict(zip(target._fields, args, strict=False)) | kwargs
-        return TupleValue(tuple(fields[name] for name in target._fields), target)
+        return named_tuples.construct(interpreter, target, args, kwargs)
     if records.is_made_here(target):
         return records.construct(interpreter, target, args, kwargs)
     if isinstance(target, type) and issubclass(target, BaseException):
         return Static(target)
     return unknown(interpreter, target, args, kwargs)
+
+
+def of_python(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """A function of Python's: evaluated now where its arguments are known numbers, else what it means."""
+    if args and not kwargs and all(isinstance(value, Scalar) and value.is_constant for value in args):
+        return unknown(interpreter, target, args, kwargs)
+    return call_function(interpreter, compositions.PYTHON[target], args, kwargs)
 
 
 def _formatted(target: Any, args: list[Any], kwargs: dict[str, Any]) -> str:
@@ -297,20 +324,24 @@ def bind_arguments(
 ) -> dict[str, Any]:
     """Which parameter gets which value."""
     names = [arg.arg for arg in (*spec.posonlyargs, *spec.args)]
+    if args and isinstance(args[-1], Unpacked):
+        args = _unpacked(interpreter, spec, names, defaults, args, kwargs)
     bound = dict(zip(names, args, strict=False))
     if len(args) > len(names):
         if spec.vararg is None:
             interpreter.build.refuse(
                 f"{name} takes {len(names)} arguments, {len(args)} were given", error=ArgumentError
             )
-        bound[spec.vararg.arg] = TupleValue(tuple(args[len(names) :]))
+        more = args[len(names) :]
+        rest = more[0] if len(more) == 1 else None
+        bound[spec.vararg.arg] = rest.value if isinstance(rest, Unpacked) else TupleValue(tuple(more))
     elif spec.vararg is not None:
         bound[spec.vararg.arg] = TupleValue(())
     every = names + [arg.arg for arg in spec.kwonlyargs]
-    more: dict[str, Any] = {}
+    others: dict[str, Any] = {}
     for key, value in kwargs.items():
         if spec.kwarg is not None and key not in every:
-            more[key] = value
+            others[key] = value
             continue
         if key not in every or key in bound:
             interpreter.build.refuse(f"{name} does not take the argument {key!r} here", error=ArgumentError)
@@ -321,8 +352,25 @@ def bind_arguments(
                 interpreter.build.refuse(f"{name} is missing the argument {key!r}", error=ArgumentError)
             bound[key] = defaults[key]
     if spec.kwarg is not None:
-        bound[spec.kwarg.arg] = new_dict(more)
+        bound[spec.kwarg.arg] = new_dict(others)
     return bound
+
+
+def _unpacked(
+    interpreter: Interpreter,
+    spec: ast.arguments,
+    names: list[str],
+    defaults: dict[str, Any],
+    args: list[Any],
+    kwargs: dict[str, Any],
+) -> list[Any]:
+    """f(x, *xs), where the number of xs is only known at run time: as many as f still needs, or what is left over."""
+    *first, last = args
+    if spec.vararg is not None and len(first) >= len(names):
+        copy = Unpacked(lists.copied(interpreter, last.value))
+        return [*first, copy] if len(first) == len(names) else [*first, *lists.exactly(interpreter, last.value, 0)]
+    needed = [name for name in names[len(first) :] if name not in defaults and name not in kwargs]
+    return [*first, *lists.exactly(interpreter, last.value, len(needed))]
 
 
 def settle_arguments(interpreter: Interpreter, bound: dict[str, Any]) -> dict[str, Any]:
@@ -428,10 +476,12 @@ def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any]
             return constant(getattr(tuple(operators.plain(v) for v in owner.items), name)(operators.plain(args[0])))
         if records.is_dict(owner):
             return records.method(interpreter, owner, name, args, kwargs)
+        if hasattr(owner.kind, "_fields") and name in ("_asdict", "_replace"):
+            return named_tuples.method(interpreter, owner, name, kwargs)
         if owner.kind is not list:
             return build.refuse(f"the {owner.kind.__name__} method .{name} is not supported")
     if isinstance(owner, (TupleValue, Items)):
-        return lists.method(interpreter, owner, name, args)
+        return lists.method(interpreter, owner, name, args, kwargs)
     if isinstance(owner, RandomSource):
         return drawn(interpreter, owner, name, args, kwargs)
     if name in compositions.METHODS:

@@ -1,7 +1,8 @@
-"""List comprehensions and generators: lists of known length, or arrays that a loop fills.
+"""List comprehensions and generators: lists of known length, arrays that a loop fills, or lists that grow in one.
 
 [x**i for i in range(3)]   →   a list of three
 [f(i) for i in range(n)]   →   t = empty(n); for i in range(n): t[i] = f(i)
+[v for v in x if v > 0]    →   a function of its own: items = []; for v in x: if v > 0: items.append(v)
 """
 
 from __future__ import annotations
@@ -14,9 +15,13 @@ from ..ir import affine
 from ..ir.expressions import INT64, Call, Const, Expr, Var
 from ..ir.nodes import Assign, For, Stmt, Store
 from ..ir.walk import statements, variables
-from . import assignment, binding, expressions, lists, operators
+from . import assignment, binding, calls, expressions, lists, operators
+from .carried import restore, save
+from .grid_loops import known_tuples
 from .values import (
     ArrayValue,
+    Closure,
+    Grid,
     Indexed,
     Items,
     Range,
@@ -32,6 +37,11 @@ if TYPE_CHECKING:
 
 
 UNROLLED = 64  # iterations of a comprehension over a constant range
+ITEMS, OVER = ".items", ".over"
+
+
+class _AtRunTime(Exception):
+    """Which items there are is only known at run time."""
 
 
 def comprehension(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorExp) -> Any:
@@ -40,13 +50,16 @@ def comprehension(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorEx
         interpreter.build.refuse(":= in a comprehension is not supported", "write it as a loop")
     first = node.generators[0]
     over = expressions.evaluate(interpreter, first.iter)
-    items = _known_items(over)
+    items = _known_items(interpreter, over)
     if items is not None:
-        return new_list(_unrolled(interpreter, node, 0, items))
-    if len(node.generators) > 1 or first.ifs:
-        return interpreter.build.refuse(
-            "a comprehension over a run-time range has one `for` and no `if`", "write the loop"
-        )
+        saved = save(interpreter)
+        try:
+            return new_list(_unrolled(interpreter, node, 0, items))
+        except _AtRunTime:
+            restore(interpreter, saved)
+            return _grown(interpreter, node, over)
+    if len(node.generators) > 1 or first.ifs or isinstance(over, Grid):
+        return _grown(interpreter, node, over)
     over = over if isinstance(over, Indexed) else lists.as_values(interpreter, over)
     if isinstance(over, Indexed):
         return _looped(interpreter, node, Range(affine.ZERO, over.count, affine.ONE), over.item)
@@ -60,9 +73,11 @@ def comprehension(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorEx
     return _looped(interpreter, node, over, lambda index: Scalar(index, weak=True))
 
 
-def _known_items(over: Any) -> list[Any] | None:
+def _known_items(interpreter: Interpreter, over: Any) -> list[Any] | None:
     if isinstance(over, TupleValue):
         return list(over.items)
+    if isinstance(over, Grid):
+        return known_tuples(interpreter, over)
     numbers = expressions.known_range(over)
     if numbers is not None and len(numbers) <= UNROLLED:
         return [constant(k) for k in numbers]
@@ -78,13 +93,13 @@ def _unrolled(interpreter: Interpreter, node: Any, level: int, items: list[Any])
         assignment.assign(interpreter, generator.target, item, len(interpreter.build.block))
         kept = [operators.static_truth(expressions.evaluate(interpreter, test)) for test in generator.ifs]
         if None in kept:
-            interpreter.build.refuse("the condition of a comprehension must be known when the function is compiled")
+            raise _AtRunTime
         if not all(kept):
             continue
         if level + 1 < len(node.generators):
-            inner = _known_items(expressions.evaluate(interpreter, node.generators[level + 1].iter))
+            inner = _known_items(interpreter, expressions.evaluate(interpreter, node.generators[level + 1].iter))
             if inner is None:
-                interpreter.build.refuse("an inner range of a comprehension must be known", "write the loop")
+                raise _AtRunTime
             out += _unrolled(interpreter, node, level + 1, inner)
         else:
             value = expressions.evaluate(interpreter, node.elt)
@@ -92,6 +107,26 @@ def _unrolled(interpreter: Interpreter, node: Any, level: int, items: list[Any])
     interpreter.env.clear()
     interpreter.env.update(saved)
     return out
+
+
+def _grown(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorExp, over: Any) -> Any:
+    """As the function that Python makes of it; `over`: what its first `for` runs over."""
+    body: ast.stmt = ast.Expr(ast.Call(ast.Attribute(_load(ITEMS), "append", ast.Load()), [node.elt], []))
+    for number, generator in reversed(list(enumerate(node.generators))):
+        for test in reversed(generator.ifs):
+            body = ast.If(test, [body], [])
+        body = ast.For(generator.target, generator.iter if number else _load(OVER), [body], [])
+    start = ast.Assign([ast.Name(ITEMS, ast.Store())], ast.List([], ast.Load()))
+    arguments = ast.arguments([], [ast.arg(OVER)], None, [], [], None, [])
+    function = ast.FunctionDef("<listcomp>", arguments, [start, body, ast.Return(_load(ITEMS))], [])
+    for part in ast.walk(function):
+        if isinstance(part, (ast.expr, ast.stmt, ast.arg)) and not hasattr(part, "lineno"):
+            ast.copy_location(part, node)
+    return calls.call_closure(interpreter, Closure(function, {}, interpreter.frame), [over], {})
+
+
+def _load(name: str) -> ast.Name:
+    return ast.Name(name, ast.Load())
 
 
 def _looped(interpreter: Interpreter, node: Any, rng: Range, item: Callable[[Expr], Any]) -> Items:

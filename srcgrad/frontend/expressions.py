@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import ArgumentError
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Var
+from ..ir.expressions import INT64, Axis, Const, Expr, Var
 from ..ir.nodes import Alloc, Stmt
 from ..ir.walk import loads, statements, variables, written
-from . import attributes, binding, calls, lists, operators, records, special_methods
+from . import attributes, binding, calls, choices, lists, operators, records, special_methods
 from .arithmetic import cast
 from .builder import Builder
 from .comprehensions import comprehension
+from .grid_loops import known_tuples
 from .numpy import flat, grids, indexing
 from .recursion import NotYetKnown
 from .values import (
     ArrayValue,
     Closure,
     Flat,
+    Grid,
     Indexed,
     Items,
     Range,
@@ -32,6 +32,7 @@ from .values import (
     Static,
     Template,
     TupleValue,
+    Unpacked,
     constant,
     new_dict,
     new_list,
@@ -63,11 +64,11 @@ def evaluate(interpreter: Interpreter, node: ast.expr) -> Any:
         case ast.UnaryOp(op=op, operand=operand):
             return operators.unary(interpreter, op, evaluate(interpreter, operand))
         case ast.BoolOp(op=op, values=values):
-            return boolean(interpreter, isinstance(op, ast.And), values)
+            return choices.boolean(interpreter, isinstance(op, ast.And), values)
         case ast.Compare():
-            return comparison(interpreter, node)
+            return choices.comparison(interpreter, node)
         case ast.IfExp():
-            return conditional(interpreter, node)
+            return choices.conditional(interpreter, node)
         case ast.Call():
             return calls.evaluate_call(interpreter, node)
         case ast.Attribute(value=value, attr=name):
@@ -78,8 +79,7 @@ def evaluate(interpreter: Interpreter, node: ast.expr) -> Any:
             owner = evaluate(interpreter, value)
             return subscripted(interpreter, node, owner, items)
         case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            values = sequence(interpreter, parts)
-            return TupleValue(tuple(values)) if isinstance(node, ast.Tuple) else new_list(values)
+            return display(interpreter, parts, tuple if isinstance(node, ast.Tuple) else list)
         case ast.ListComp() | ast.GeneratorExp():
             return comprehension(interpreter, node)
         case ast.Dict(keys=keys, values=values):
@@ -180,17 +180,42 @@ def _before(interpreter: Interpreter, value: Any, changed: set[Any]) -> Any:
     return value
 
 
+def display(interpreter: Interpreter, nodes: list[ast.expr], kind: type) -> TupleValue | Items:
+    """[x, y], [*xs, y], (x, y)"""
+    parts = _parts(interpreter, nodes)
+    items = [items if items is None else list(items) for _, items in parts]
+    if None in items:
+        return lists.joined(interpreter, [v if i is None else TupleValue(tuple(i)) for v, i in parts])
+    known = tuple(item for part in items for item in part or ())
+    return new_list(known) if kind is list else TupleValue(known)
+
+
 def sequence(interpreter: Interpreter, nodes: list[ast.expr]) -> list[Any]:
-    """The items of a tuple, a list or an argument list, with stars unpacked."""
-    plain = [node.value if isinstance(node, ast.Starred) else node for node in nodes]
+    """The arguments of a call, with stars unpacked; several whose number is not known are an `Unpacked`."""
     out: list[Any] = []
-    for node, value in zip(nodes, evaluate_all(interpreter, plain), strict=False):
-        out.extend(items_of(interpreter, value) if isinstance(node, ast.Starred) else [value])
+    for value, items in _parts(interpreter, nodes):
+        out.extend([Unpacked(value)] if items is None else items)
     return out
+
+
+def _parts(interpreter: Interpreter, nodes: list[ast.expr]) -> list[tuple[Any, list[Any] | None]]:
+    """What stands at each place, and which items that are; None for a star with a number that is not known."""
+    plain = [node.value if isinstance(node, ast.Starred) else node for node in nodes]
+    values = evaluate_all(interpreter, plain)
+    stars = [isinstance(node, ast.Starred) for node in nodes]
+    return [(v, known_items(interpreter, v) if s else [v]) for v, s in zip(values, stars, strict=True)]
 
 
 def items_of(interpreter: Interpreter, value: Any) -> list[Any]:
     """The items of something that is unpacked."""
+    items = known_items(interpreter, value)
+    if items is None:
+        interpreter.build.refuse("only tuples, and arrays of a length that is known, can be unpacked")
+    return items
+
+
+def known_items(interpreter: Interpreter, value: Any) -> list[Any] | None:
+    """The items of something that is unpacked, or None if their number is only known at run time."""
     if records.is_dict(value):
         return [constant(key) for key in value.kind.keys]
     special_methods.refuse_object(interpreter, value, "the items", "__iter__")
@@ -207,7 +232,11 @@ def items_of(interpreter: Interpreter, value: Any) -> list[Any]:
         return [constant(k) for k in numbers]
     if isinstance(value, Static) and isinstance(value.value, (str, range, tuple, list, dict)):
         return [constant(item) for item in value.value]
-    return interpreter.build.refuse("only tuples, and arrays of a length that is known, can be unpacked")
+    if isinstance(value, Grid):
+        return known_tuples(interpreter, value)
+    if isinstance(value, (Items, Indexed, Range)) or (isinstance(value, ArrayValue) and value.ndim):
+        return None
+    return interpreter.build.refuse("only tuples, lists and arrays can be unpacked", error=ArgumentError)
 
 
 def known_range(value: Any) -> range | None:
@@ -221,125 +250,6 @@ def known_range(value: Any) -> range | None:
 def element(value: ArrayValue, index: Expr) -> Any:
     inner = remap(value, value.dims[1:], [index, *(Axis(k) for k in range(value.ndim - 1))])
     return inner if inner.dims else Scalar(inner.element)
-
-
-# --------------------------------------------------------------------------------------- conditions and choices
-
-
-def boolean(interpreter: Interpreter, is_and: bool, nodes: list[ast.expr]) -> Any:
-    """`and`, `or`: the later operands run only where they are needed."""
-    first = evaluate(interpreter, nodes[0])
-    if len(nodes) == 1:
-        return first
-    if isinstance(first, Items):  # `if ys and …`: whether it has items is what counts
-        first = Scalar(operators.truth(interpreter, first), weak=True)
-    known = operators.static_truth(first)
-    if known is not None:
-        return boolean(interpreter, is_and, nodes[1:]) if known == is_and else first
-    rest: list[Stmt] = []
-    try:
-        with interpreter.build.nested(rest):
-            other = boolean(interpreter, is_and, nodes[1:])
-    except NotYetKnown:
-        return first
-    if not rest and isinstance(first, Scalar) and isinstance(other, Scalar):
-        if first.dtype == other.dtype == BOOL:
-            return Scalar(Call("and" if is_and else "or", (first.expr, other.expr), BOOL), first.weak and other.weak)
-    return choose_value(interpreter, operators.truth(interpreter, first), nodes, first, is_and)
-
-
-def choose_value(interpreter: Interpreter, condition: Expr, nodes: list[ast.expr], first: Any, is_and: bool) -> Any:
-    later = lambda: boolean(interpreter, is_and, nodes[1:])
-    return _either(interpreter, condition, later if is_and else lambda: first, (lambda: first) if is_and else later)
-
-
-def _either(interpreter: Interpreter, condition: Expr, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
-    """The value of one of two expressions, of which only one is evaluated."""
-    from . import branches
-
-    name = ".either"
-
-    def run(side: Callable[[], Any]) -> Callable[[], Any]:
-        def bind() -> bool:
-            value = side()
-            interpreter.env[name] = (
-                value if not isinstance(value, ArrayValue) else binding.bind_item(interpreter, "t", value)
-            )
-            return False
-
-        return bind
-
-    interpreter.env.pop(name, None)
-    if branches.choose(interpreter, condition, run(then), run(orelse), [name]):
-        raise NotYetKnown  # both sides are calls of the function that is being read
-    return interpreter.env.pop(name)
-
-
-def comparison(interpreter: Interpreter, node: ast.Compare) -> Any:
-    operands = [node.left, *node.comparators]
-    if len(node.ops) == 1 or all(_is_simple(o) for o in operands[2:]):
-        values = evaluate_all(interpreter, operands)
-        interpreter.at(node)
-        results = [
-            operators.compare(interpreter, op, x, y) for op, x, y in zip(node.ops, values, values[1:], strict=False)
-        ]
-        out = results[0]
-        for result in results[1:]:
-            if operators.static_truth(out) is False:
-                return out
-            if operators.static_truth(out) is True:
-                out = result
-            elif operators.static_truth(result) is None:
-                conditions = (operators.truth(interpreter, out), operators.truth(interpreter, result))
-                out = Scalar(Call("and", conditions, BOOL), weak=True)
-            elif operators.static_truth(result) is False:
-                out = result
-        return out
-    pairs = [
-        ast.copy_location(ast.Compare(x, [op], [y]), node)
-        for op, x, y in zip(node.ops, operands, operands[1:], strict=False)
-    ]
-    mark = len(interpreter.build.block)
-    out = boolean(interpreter, True, list(pairs))
-    if _changed(interpreter.build, interpreter.build.block[mark:]):  # an operand between two others is computed twice
-        interpreter.build.refuse(
-            "what a chained comparison compares changes variables or arrays", "give it a name first"
-        )
-    return out
-
-
-def _is_simple(node: ast.expr) -> bool:
-    kinds = (ast.Name, ast.Constant, ast.UnaryOp, ast.BinOp, ast.operator, ast.unaryop, ast.expr_context)
-    return all(isinstance(part, kinds) for part in ast.walk(node))
-
-
-def conditional(interpreter: Interpreter, node: ast.IfExp) -> Any:
-    test = evaluate(interpreter, node.test)
-    known = operators.static_truth(test)
-    if known is not None:
-        return evaluate(interpreter, node.body if known else node.orelse)
-    condition = operators.truth(interpreter, test)
-    sides: list[tuple[list[Stmt], Any]] = []
-    saved = interpreter.build.save()
-    env = dict(interpreter.env)
-    with suppress(NotYetKnown):
-        for side in (node.body, node.orelse):
-            block: list[Stmt] = []
-            with interpreter.build.nested(block):
-                sides.append((block, evaluate(interpreter, side)))
-        (then, x), (orelse, y) = sides
-        plain_numbers = isinstance(x, Scalar) and isinstance(y, Scalar) and not (loads(x.expr) or loads(y.expr))
-        if not then and not orelse and plain_numbers:  # an element is only read on the side that is taken
-            from .carried import join_scalars
-
-            dtype, weak = join_scalars(x, y)
-            return Scalar(Call("select", (condition, cast(x.expr, dtype), cast(y.expr, dtype)), dtype), weak)
-    interpreter.build.restore(saved)
-    interpreter.frame.env.clear()
-    interpreter.frame.env.update(env)
-    return _either(
-        interpreter, condition, lambda: evaluate(interpreter, node.body), lambda: evaluate(interpreter, node.orelse)
-    )
 
 
 # --------------------------------------------------------------------------------------------------- subscripts

@@ -1,47 +1,112 @@
-"""Loops over np.ndindex and np.ndenumerate: loops within loops.
+"""Loops over np.ndindex, np.ndenumerate, itertools.product and combinations: loops within loops.
 
-for i, j in np.ndindex(n, m): …         →    for i in range(n): for j in range(m): …
-for (i, j), v in np.ndenumerate(x): …   →    for i in range(n): for j in range(m): v = x[i, j]; …
+for i, j in np.ndindex(n, m): …               →    for i in range(n): for j in range(m): …
+for (i, j), v in np.ndenumerate(x): …         →    for i in range(n): for j in range(m): v = x[i, j]; …
+for p, q in itertools.product(xs, ys): …      →    for p in xs: for q in ys: …
+for i, j in combinations(range(n), 2): …      →    for i in range(n): for j in range(i + 1, n): …
 """
 
 from __future__ import annotations
 
 import ast
+import itertools
+import math
 from typing import TYPE_CHECKING, Any
 
+from ..errors import ArgumentError
+from ..ir import affine
+from . import expressions, lists
 from .aliases import HELD
-from .liveness import annotate
-from .values import Grid, Scalar, Static, whole
+from .liveness import annotate, assigned
+from .values import Grid, Items, Range, Scalar, Static, TupleValue, new_list, static_int, whole
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
 
-RANGE = ".range"
+RANGE, LENGTH = ".range", ".length"
+WRITTEN_OUT = 64  # items at most that stand as a tuple of tuples
+
+
+def product(interpreter: Interpreter, *values: Any, repeat: Any = None) -> Grid:
+    """itertools.product"""
+    times = 1 if repeat is None else static_int(repeat)
+    if times is None:
+        interpreter.build.refuse("how often a product repeats must be a constant")
+    return Grid(tuple(_settled(interpreter, value) for value in values) * times)
+
+
+def combinations(interpreter: Interpreter, value: Any, r: Any) -> Grid:
+    """itertools.combinations"""
+    length = static_int(r)
+    if length is None or length < 0:
+        interpreter.build.refuse("how many items a combination has must be a constant", error=ArgumentError)
+    is_index = isinstance(value, Range) and value.start == affine.ZERO and value.step == affine.ONE
+    known = expressions.known_items(interpreter, value)
+    held = value if is_index else new_list(known) if known is not None else lists.copied(interpreter, value)
+    return Grid((held,) * length, ascending=True)
+
+
+def _settled(interpreter: Interpreter, value: Any) -> Any:
+    """What one of the loops runs over; it is looked at more than once."""
+    is_listed = isinstance(value, (Range, Items, TupleValue))
+    return value if is_listed else lists.copied(interpreter, lists.as_values(interpreter, value))
+
+
+def known_tuples(interpreter: Interpreter, grid: Grid) -> list[Any] | None:
+    """The items of a grid, where they are known and few."""
+    if grid.array is not None:
+        return None
+    lists_of_items = [expressions.known_items(interpreter, value) for value in grid.over]
+    known = [items for items in lists_of_items if items is not None]
+    if len(known) < len(lists_of_items) or math.prod(map(len, known)) > WRITTEN_OUT:
+        return None
+    if grid.ascending:
+        return [TupleValue(items) for items in itertools.combinations(known[0] if known else (), len(known))]
+    return [TupleValue(items) for items in itertools.product(*known)]
 
 
 def loop_over_grid(interpreter: Interpreter, node: ast.For, grid: Grid) -> None:
     build, env = interpreter.build, interpreter.env
     if getattr(node, "stop_flag", None) is not None:
-        build.refuse("break and return are not supported in a loop over np.ndindex", "write a loop for each axis")
+        build.refuse("break and return are not supported in a loop that stands for several", "write a loop for each")
     position, value = node.target, None
     if grid.array is not None:
         if not isinstance(node.target, ast.Tuple) or len(node.target.elts) != 2:
             build.refuse("np.ndenumerate gives pairs:  for index, value in np.ndenumerate(x)")
         position, value = node.target.elts
-    names = _names(position, len(grid.dims))
-    body = [*_bindings(position, value, names, f"{HELD}{id(node)}"), *node.body]
+    by_place = grid.ascending and not isinstance(grid.over[0], Range)
+    held = f"{HELD}{id(node)}"
+    names = _names(position, len(grid.over), assigned(node.body))
+    has_own = bool(names) and not names[0].startswith(".")
+    if by_place:
+        names = [f".{name}" for name in names]
+    index: list[ast.expr] = [_load(name) for name in names]
+    items: list[ast.expr] = [ast.Subscript(_load(held), place, ast.Load()) for place in index] if by_place else index
+    body: list[ast.stmt] = []
+    if by_place or not has_own:
+        body.append(ast.Assign([position], ast.Tuple(items, ast.Load())))
+    if value is not None:
+        at = ast.Subscript(_load(held), ast.Tuple(index, ast.Load()), ast.Load())
+        body.append(ast.Assign([value], at))
+    body += node.body
+    hidden: dict[str, Any] = {f".over_{k}": over for k, over in enumerate(grid.over)}
+    if grid.ascending:
+        hidden[RANGE], hidden[LENGTH] = Static(range), _length(interpreter, grid.over[0])
     for axis in reversed(range(len(names))):
-        count = ast.Call(_load(RANGE), [_load(f".length_{axis}")], [])
-        body = [ast.For(ast.Name(names[axis], ast.Store()), count, body, [])]
+        over: ast.expr = _load(f".over_{axis}")
+        if grid.ascending:
+            start = [ast.BinOp(_load(names[axis - 1]), ast.Add(), ast.Constant(1))] if axis else []
+            over = ast.Call(_load(RANGE), [*start, _load(LENGTH)], [])
+        body = [ast.For(ast.Name(names[axis], ast.Store()), over, body, [])]
     for stmt in body:
         for part in ast.walk(stmt):
             if not hasattr(part, "lineno") and isinstance(part, (ast.expr, ast.stmt)):
                 ast.copy_location(part, node)
     annotate(body, node.live_out | node.live_in_body)  # type: ignore[attr-defined]
-    hidden: dict[str, Any] = {f".length_{k}": Scalar(dim, weak=True) for k, dim in enumerate(grid.dims)}
-    hidden[RANGE] = Static(range)
     if grid.array is not None:
-        hidden[f"{HELD}{id(node)}"] = whole(build.stored(grid.array, "items"))
+        hidden[held] = whole(build.stored(grid.array, "items"))
+    elif by_place:
+        hidden[held] = grid.over[0]
     outer = {name: env[name] for name in hidden if name in env}
     env.update(hidden)
     interpreter.block(body)
@@ -50,24 +115,18 @@ def loop_over_grid(interpreter: Interpreter, node: ast.For, grid: Grid) -> None:
     env.update(outer)
 
 
-def _names(position: ast.expr, count: int) -> list[str]:
-    """The user's own names of the indices, where there is one for each."""
+def _length(interpreter: Interpreter, value: Range | Items | TupleValue) -> Scalar:
+    length = value.stop if isinstance(value, Range) else lists.length_of(value)
+    return Scalar(interpreter.build.pin(length), weak=True)
+
+
+def _names(position: ast.expr, count: int, changed: frozenset[str]) -> list[str]:
+    """The user's own names of the items, where there is one for each, and the body leaves them as they are."""
     if isinstance(position, ast.Tuple) and len(position.elts) == count:
         names = [part.id for part in position.elts if isinstance(part, ast.Name)]
-        if len(set(names)) == count:
+        if len(set(names)) == count and not changed.intersection(names):
             return names
     return [f".{letter}" for letter in "ijklmnpq"[:count]]
-
-
-def _bindings(position: ast.expr, value: ast.expr | None, names: list[str], held: str) -> list[ast.stmt]:
-    """What an iteration binds besides the indices themselves."""
-    out: list[ast.stmt] = []
-    index = ast.Tuple([_load(name) for name in names], ast.Load())
-    if not names or names[0].startswith("."):
-        out.append(ast.Assign([position], index))
-    if value is not None:
-        out.append(ast.Assign([value], ast.Subscript(_load(held), index, ast.Load())))
-    return out
 
 
 def _load(name: str) -> ast.Name:

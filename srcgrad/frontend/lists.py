@@ -25,7 +25,7 @@ from ..ir.nodes import Grow, If, Raise, Store
 from . import binding, expressions, identities, operators
 from .aliases import arrays_of, is_known_elsewhere, note_twins
 from .arithmetic import cast
-from .values import NONE, ArrayValue, Indexed, Items, Scalar, TupleValue, axes, new_list, static_int, whole
+from .values import NONE, ArrayValue, Indexed, Items, Scalar, TupleValue, axes, constant, new_list, static_int, whole
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -36,13 +36,19 @@ ITS_ITEMS = "write  ys[i] = y  to an array that is allocated ahead of the loop"
 # ---------------------------------------------------------------------------------------------------- methods
 
 
-def method(interpreter: Interpreter, owner: TupleValue | Items, name: str, args: list[Any]) -> Any:
+def method(
+    interpreter: Interpreter,
+    owner: TupleValue | Items,
+    name: str,
+    args: list[Any],
+    options: dict[str, Any] | None = None,
+) -> Any:
     """A method that changes the list."""
     build = interpreter.build
     check_own(interpreter, owner, f".{name}")
     if name not in CHANGES:
         build.refuse(f"the list method .{name} is not supported", "build the list in another way")
-    result, new = CHANGES[name](interpreter, owner, *args)
+    result, new = CHANGES[name](interpreter, owner, *args, **(options or {}))
     identities.change(interpreter, owner.identity, new)
     return result
 
@@ -113,6 +119,12 @@ def pop(interpreter: Interpreter, owner: TupleValue | Items, place: Any = None) 
     return out, replace(owner, items=tuple(items))
 
 
+def sort(interpreter: Interpreter, owner: TupleValue | Items, **options: Any) -> Change:
+    from .builtins_of_python import in_order
+
+    return NONE, replace(in_order(interpreter, owner, **options), identity=owner.identity)
+
+
 def turn(interpreter: Interpreter, owner: TupleValue | Items) -> Change:
     owner = _known(interpreter, owner, "reverse")
     return NONE, replace(owner, items=owner.items[::-1])
@@ -131,6 +143,7 @@ def _known(interpreter: Interpreter, owner: TupleValue | Items, name: str) -> Tu
 # fmt: off
 CHANGES: dict[str, Callable[..., Change]] = {
     "append": append, "extend": extend, "insert": insert, "pop": pop, "reverse": turn, "clear": clear,
+    "sort": sort,
 }
 # fmt: on
 
@@ -201,14 +214,15 @@ def with_room(interpreter: Interpreter, name: str, value: TupleValue | Items, ro
     return rows
 
 
-def fill(interpreter: Interpreter, rows: Array, value: TupleValue | Items) -> None:
-    """Put the items of a list into the first rows."""
+def fill(interpreter: Interpreter, rows: Array, value: TupleValue | Items, start: Expr = affine.ZERO) -> None:
+    """Put the items of a list into rows, from `start` on."""
     if isinstance(value, Items):
         held = array_of_items(interpreter, value)
-        interpreter.build.each(held.dims, lambda index: Store(rows, index, cast(held.at(index), rows.dtype)))
+        place = lambda index: (affine.add(start, index[0]), *index[1:])
+        interpreter.build.each(held.dims, lambda index: Store(rows, place(index), cast(held.at(index), rows.dtype)))
         return
     for k, item in enumerate(value.items):
-        put(interpreter, rows, affine.integer(k), item)
+        put(interpreter, rows, affine.add(start, affine.integer(k)), item)
 
 
 def put(interpreter: Interpreter, rows: Array, place: Expr, item: Any) -> None:
@@ -327,6 +341,37 @@ def subscripted(interpreter: Interpreter, value: Items, index: Any) -> Any:
     return item_at(interpreter, value, cast(index.expr, INT64))
 
 
+def exactly(interpreter: Interpreter, value: Any, count: int) -> list[Any]:
+    """The items of something unpacked into so many names; that it has as many is checked at run time."""
+    held = value if isinstance(value, (ArrayValue, Items)) else copied(interpreter, value)
+    wanted = affine.integer(count)
+    _check_length(interpreter, "ne", held, wanted, f"can't unpack an array of another length into {count} names")
+    if isinstance(held, ArrayValue):
+        held = ArrayValue((wanted, *held.dims[1:]), held.element)
+    else:
+        held = replace(held, length=wanted, most=wanted)
+    return expressions.items_of(interpreter, held)
+
+
+def split(interpreter: Interpreter, value: Any, before: int, after: int) -> list[Any]:
+    """x, *xs, y = value: the items, and the list of those between the first and the last ones."""
+    from .numpy.indexing import Slice
+
+    held = value if isinstance(value, Items) else copied(interpreter, value)
+    message = f"not enough values to unpack: at least {before + after} are needed"
+    _check_length(interpreter, "lt", held, affine.integer(before + after), message)
+    end = affine.sub(held.length, affine.integer(after))
+    middle = subscripted(interpreter, held, Slice(constant(before), Scalar(end, weak=True), None))
+    first = [item_at(interpreter, held, affine.integer(k)) for k in range(before)]
+    return [*first, middle, *(item_at(interpreter, held, affine.add(end, affine.integer(k))) for k in range(after))]
+
+
+def _check_length(interpreter: Interpreter, op: str, held: ArrayValue | Items, wanted: Expr, message: str) -> None:
+    length = held.dims[0] if isinstance(held, ArrayValue) else held.length
+    message += error_place(interpreter.build.span)
+    interpreter.build.emit(If(Call(op, (length, wanted), BOOL), (Raise("ValueError", message),)))
+
+
 def repeated(interpreter: Interpreter, value: TupleValue, count: Scalar) -> Items:
     """[0.0] * n"""
     build = interpreter.build
@@ -342,6 +387,24 @@ def repeated(interpreter: Interpreter, value: TupleValue, count: Scalar) -> Item
             rows, (at(index[0]), *index[1:]), cast(v.at(index[1:]), row.dtype)
         )
         build.each((times, *part.dims), store)
+    return Items(rows, rows.dims[0], rows.dims[0], row.weak, row.inner, object())
+
+
+def joined(interpreter: Interpreter, parts: list[Any]) -> Items:
+    """[*xs, y, *ys], xs + ys: the items of all parts."""
+    build = interpreter.build
+    lists = [part if isinstance(part, TupleValue) else copied(interpreter, part) for part in parts]
+    row = common_row(interpreter, [row for part in lists for row in row_of_list(interpreter, part)])
+    total: Expr = affine.ZERO
+    for part in lists:
+        total = affine.add(total, length_of(part))
+    rows = build.allocate("items", row.dtype, (build.pin(total), *row.dims))
+    start: Expr = affine.ZERO
+    for part in lists:
+        fill(interpreter, rows, part, start)
+        start = affine.add(start, length_of(part))
+        if isinstance(part, Items) and part.rows.ndim > 1:
+            note_held(interpreter, rows, array_of_items(interpreter, part))
     return Items(rows, rows.dims[0], rows.dims[0], row.weak, row.inner, object())
 
 

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ArgumentError
+from ..errors import place as error_place
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Const, Expr
+from ..ir.nodes import If, Raise
 from ..ir.walk import is_constant
 from ..rules.names import OPERATORS as ARITHMETIC
-from . import lists, records, special_methods
+from . import identities, lists, records, special_methods
 from .arithmetic import cast, elementwise
 from .numpy import products
 from .types import RecordKind
@@ -65,7 +67,9 @@ def binary(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
     if op == "pow" and all(isinstance(v, Scalar) and v.weak and v.dtype.kind in "iu" for v in (x, y)):
         exponent = static_int(y)
         if exponent is None and not build.is_at_least(y.expr, 0):
-            build.refuse("an int to the power of an int that may be negative is an int or a float", "use float(base)")
+            message = "an int to the power of a negative int is a float: write float(base) ** n"
+            is_negative = Call("lt", (y.expr, affine.ZERO), BOOL)
+            build.emit(If(is_negative, (Raise("ValueError", message + error_place(build.span)),)))
         if exponent is not None and exponent < 0:
             x = Scalar(cast(x.expr, np.dtype(np.float64)), weak=True)
     if op in ("div", "floordiv", "mod") and isinstance(y, Scalar) and y.is_constant and y.weak and y.value == 0:
@@ -102,6 +106,9 @@ def _tuple_arithmetic(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
             interpreter.build.refuse(f"{op} is not defined on {what}", "compute with its items", error=ArgumentError)
     if isinstance(x, TupleValue) and isinstance(y, TupleValue) and op == "add":
         return new_list(x.items + y.items) if x.kind is list else TupleValue(x.items + y.items)
+    if op == "add" and not isinstance(x, ArrayValue) and not isinstance(y, ArrayValue):
+        if all(isinstance(part, Items) or identities.is_list(part) for part in (x, y)):
+            return lists.joined(interpreter, [x, y])
     if op == "mul" and not isinstance(x, ArrayValue) and not isinstance(y, ArrayValue):
         parts, count = (x, y) if isinstance(x, (TupleValue, Items)) else (y, x)
         number = static_int(count)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError
-from . import binding, calls, expressions, identities, lists, operators
+from . import binding, calls, expressions, identities, lists, operators, special_methods
 from .outside import InObject
 from .types import DictKind, RecordKind
 from .values import NONE, Bound, Static, TupleValue, constant, new_dict
@@ -134,9 +134,13 @@ def remove(interpreter: Interpreter, owner: TupleValue, key: Any) -> None:
 
 def attribute(interpreter: Interpreter, owner: TupleValue, name: str) -> Any:
     """An attribute of an object: one of its own, or what its class makes of the name."""
-    cls = owner.kind.cls
     if name in owner.kind.keys:
         return as_dict(owner)[name]
+    return of_class(interpreter, owner, owner.kind.cls, name)
+
+
+def of_class(interpreter: Interpreter, owner: TupleValue, cls: type, name: str) -> Any:
+    """An attribute that the class of an object has: a property's value, a method, a constant."""
     found = inspect.getattr_static(cls, name, None)
     if isinstance(found, property):
         return calls.call_function(interpreter, found.fget, [owner], {})
@@ -162,6 +166,7 @@ def is_made_here(cls: Any) -> bool:
 
 def construct(interpreter: Interpreter, cls: type, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Point(x, y), of a dataclass or a plain class."""
+    special_methods.refuse_new(interpreter, cls)
     name = f".made_{id(args)}"
     env = interpreter.env
     env[name] = TupleValue((), RecordKind(cls, ()), object())

@@ -53,4 +53,11 @@ def refuse_object(interpreter: Interpreter, value: Any, what: str, *names: str) 
         interpreter.build.refuse(f"{what} of a {cls.__name__} is not supported", "call a method of it by its name")
 
 
-__all__ = ["called", "operation", "own", "refuse_object"]
+def refuse_new(interpreter: Interpreter, cls: type) -> None:
+    """For a class that makes its objects in a way of its own."""
+    new = getattr(cls, "__new__", None)
+    if inspect.isfunction(new) and not new.__code__.co_filename.startswith("<"):
+        interpreter.build.refuse(f"{cls.__name__} has a __new__ of its own, which is not supported")
+
+
+__all__ = ["called", "operation", "own", "refuse_new", "refuse_object"]

@@ -226,10 +226,14 @@ class Range:
 
 @dataclass(frozen=True)
 class Grid:
-    """np.ndindex of a shape, or np.ndenumerate of an array."""
+    """np.ndindex, np.ndenumerate of an array, itertools.product and combinations: one loop for each of several values.
 
-    dims: tuple[Expr, ...]
+    `ascending`: each loop begins behind where the loop around it is.
+    """
+
+    over: tuple[Any, ...]
     array: ArrayValue | None = None
+    ascending: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,6 +256,13 @@ class Closure:
     @property
     def name(self) -> str:
         return getattr(self.node, "name", "<lambda>")
+
+
+@dataclass(frozen=True)
+class Unpacked:
+    """*xs among the arguments of a call, where the number of items is only known at run time."""
+
+    value: Any
 
 
 @dataclass(frozen=True)

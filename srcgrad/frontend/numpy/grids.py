@@ -17,7 +17,7 @@ from ...ir.expressions import BOOL, FLOAT64, INT64, Axis, Call, Const, Expr
 from ...ir.walk import is_constant
 from ..arithmetic import cast, cast_value, element_under, elementwise
 from ..builder import Builder
-from ..values import ArrayValue, Grid, Method, Scalar, Static, TupleValue, remap, static_int, whole
+from ..values import ArrayValue, Grid, Method, Range, Scalar, Static, TupleValue, remap, static_int, whole
 from . import creation, indexing, rearranging, shapes
 from .axes import at_least, moveaxis
 from .table import absent, array_or_number, as_array, dtype_or_none, flag, kind_of, rule
@@ -275,13 +275,13 @@ BY_SUBSCRIPT: dict[int, Callable[[Builder, Sequence[Any]], Any]] = {
 @rule(np.ndindex)
 def ndindex(build: Builder, *shape: Any) -> Any:
     whole_shape = shape[0] if len(shape) == 1 and isinstance(shape[0], TupleValue) else TupleValue(shape)
-    return Grid(creation.shape_of(build, whole_shape))
+    return Grid(tuple(Range(affine.ZERO, dim, affine.ONE) for dim in creation.shape_of(build, whole_shape)))
 
 
 @rule(np.ndenumerate)
 def ndenumerate(build: Builder, arr: Any) -> Any:
     value = as_array(build, arr)
-    return Grid(value.dims, value)
+    return Grid(tuple(Range(affine.ZERO, dim, affine.ONE) for dim in value.dims), value)
 
 
 @rule(np.vectorize)

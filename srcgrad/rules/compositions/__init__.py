@@ -21,5 +21,6 @@ for _module in pkgutil.iter_modules(__path__):  # each adds its functions to the
 COMPOSITIONS = registry.COMPOSITIONS
 METHODS = registry.METHODS
 DRAWS = registry.DRAWS
+PYTHON = registry.PYTHON
 
-__all__ = ["COMPOSITIONS", "DRAWS", "METHODS"]
+__all__ = ["COMPOSITIONS", "DRAWS", "METHODS", "PYTHON"]

@@ -9,6 +9,7 @@ Composition = Callable[..., Any]
 COMPOSITIONS: dict[Any, Composition] = {}
 METHODS: dict[str, Composition] = {}
 DRAWS: dict[str, Composition] = {}
+PYTHON: dict[Any, Composition] = {}
 
 
 def means(*functions: Any, method: str | None = None) -> Callable[[Composition], Composition]:
@@ -19,6 +20,16 @@ def means(*functions: Any, method: str | None = None) -> Callable[[Composition],
             COMPOSITIONS[function] = composition
         if method:
             METHODS[method] = composition
+        return composition
+
+    return register
+
+
+def python_means(function: Any) -> Callable[[Composition], Composition]:
+    """The function below is what this one of Python's means, lists and functions among its arguments."""
+
+    def register(composition: Composition) -> Composition:
+        PYTHON[function] = composition
         return composition
 
     return register

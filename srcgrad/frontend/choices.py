@@ -1,0 +1,159 @@
+"""Conditions, and values of which one is evaluated: `and`, `or`, chained comparisons, `x if c else y`, with := in them.
+
+c and f(x) > 0      →      either = c; if c: either = f(x) > 0
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from ..ir.expressions import BOOL, Call, Expr
+from ..ir.nodes import Stmt
+from ..ir.walk import loads
+from . import binding, expressions, operators
+from .arithmetic import cast
+from .recursion import NotYetKnown
+from .values import ArrayValue, Items, Scalar
+
+if TYPE_CHECKING:
+    from .interpret import Interpreter
+
+
+def boolean(interpreter: Interpreter, is_and: bool, nodes: list[ast.expr]) -> Any:
+    """`and`, `or`: the later operands run only where they are needed."""
+    first = expressions.evaluate(interpreter, nodes[0])
+    if len(nodes) == 1:
+        return first
+    if isinstance(first, Items):  # `if ys and …`: whether it has items is what counts
+        first = Scalar(operators.truth(interpreter, first), weak=True)
+    known = operators.static_truth(first)
+    if known is not None:
+        return boolean(interpreter, is_and, nodes[1:]) if known == is_and else first
+    rest: list[Stmt] = []
+    if _named_in(nodes[1:]):
+        return choose_value(interpreter, operators.truth(interpreter, first), nodes, first, is_and)
+    try:
+        with interpreter.build.nested(rest):
+            other = boolean(interpreter, is_and, nodes[1:])
+    except NotYetKnown:
+        return first
+    if not rest and isinstance(first, Scalar) and isinstance(other, Scalar):
+        if first.dtype == other.dtype == BOOL:
+            return Scalar(Call("and" if is_and else "or", (first.expr, other.expr), BOOL), first.weak and other.weak)
+    return choose_value(interpreter, operators.truth(interpreter, first), nodes, first, is_and)
+
+
+def choose_value(interpreter: Interpreter, condition: Expr, nodes: list[ast.expr], first: Any, is_and: bool) -> Any:
+    later = lambda: boolean(interpreter, is_and, nodes[1:])
+    names = _named_in(nodes[1:])
+    if is_and:
+        return _either(interpreter, condition, later, lambda: first, names)
+    return _either(interpreter, condition, lambda: first, later, names)
+
+
+def _named_in(nodes: list[ast.expr]) -> list[str]:
+    """The names that := gives in expressions of which not all may be evaluated."""
+    return sorted({part.target.id for node in nodes for part in ast.walk(node) if isinstance(part, ast.NamedExpr)})
+
+
+def _either(
+    interpreter: Interpreter,
+    condition: Expr,
+    then: Callable[[], Any],
+    orelse: Callable[[], Any],
+    names: list[str],
+) -> Any:
+    """The value of one of two expressions, of which only one is evaluated; it may give values to `names`."""
+    from . import branches
+
+    name = ".either"
+
+    def run(side: Callable[[], Any]) -> Callable[[], Any]:
+        def bind() -> bool:
+            value = side()
+            if isinstance(value, ArrayValue):
+                value = binding.bind_item(interpreter, "t", value)
+            elif isinstance(value, Scalar) and names:  # what := names becomes another variable where the sides meet
+                value = Scalar(interpreter.build.variable("t", value.expr), value.weak)
+            interpreter.env[name] = value
+            return False
+
+        return bind
+
+    interpreter.env.pop(name, None)
+    if branches.choose(interpreter, condition, run(then), run(orelse), [name, *names]):
+        raise NotYetKnown  # both sides are calls of the function that is being read
+    return interpreter.env.pop(name)
+
+
+def comparison(interpreter: Interpreter, node: ast.Compare) -> Any:
+    operands = [node.left, *node.comparators]
+    if len(node.ops) == 1 or all(_is_simple(o) for o in operands[2:]):
+        values = expressions.evaluate_all(interpreter, operands)
+        interpreter.at(node)
+        results = [
+            operators.compare(interpreter, op, x, y) for op, x, y in zip(node.ops, values, values[1:], strict=False)
+        ]
+        out = results[0]
+        for result in results[1:]:
+            if operators.static_truth(out) is False:
+                return out
+            if operators.static_truth(out) is True:
+                out = result
+            elif operators.static_truth(result) is None:
+                conditions = (operators.truth(interpreter, out), operators.truth(interpreter, result))
+                out = Scalar(Call("and", conditions, BOOL), weak=True)
+            elif operators.static_truth(result) is False:
+                out = result
+        return out
+    pairs = [
+        ast.copy_location(ast.Compare(x, [op], [y]), node)
+        for op, x, y in zip(node.ops, operands, operands[1:], strict=False)
+    ]
+    mark = len(interpreter.build.block)
+    out = boolean(interpreter, True, list(pairs))
+    if expressions.changed_since(interpreter.build, mark):  # an operand between two others is computed twice
+        interpreter.build.refuse(
+            "what a chained comparison compares changes variables or arrays", "give it a name first"
+        )
+    return out
+
+
+def _is_simple(node: ast.expr) -> bool:
+    kinds = (ast.Name, ast.Constant, ast.UnaryOp, ast.BinOp, ast.operator, ast.unaryop, ast.expr_context)
+    return all(isinstance(part, kinds) for part in ast.walk(node))
+
+
+def conditional(interpreter: Interpreter, node: ast.IfExp) -> Any:
+    test = expressions.evaluate(interpreter, node.test)
+    known = operators.static_truth(test)
+    if known is not None:
+        return expressions.evaluate(interpreter, node.body if known else node.orelse)
+    condition = operators.truth(interpreter, test)
+    then_side = lambda: expressions.evaluate(interpreter, node.body)
+    else_side = lambda: expressions.evaluate(interpreter, node.orelse)
+    names = _named_in([node.body, node.orelse])
+    if names:
+        return _either(interpreter, condition, then_side, else_side, names)
+    sides: list[tuple[list[Stmt], Any]] = []
+    saved = interpreter.build.save()
+    env = dict(interpreter.env)
+    with suppress(NotYetKnown):
+        for side in (node.body, node.orelse):
+            block: list[Stmt] = []
+            with interpreter.build.nested(block):
+                sides.append((block, expressions.evaluate(interpreter, side)))
+        (then, x), (orelse, y) = sides
+        plain_numbers = isinstance(x, Scalar) and isinstance(y, Scalar) and not (loads(x.expr) or loads(y.expr))
+        if not then and not orelse and plain_numbers:  # an element is only read on the side that is taken
+            from .carried import join_scalars
+
+            dtype, weak = join_scalars(x, y)
+            return Scalar(Call("select", (condition, cast(x.expr, dtype), cast(y.expr, dtype)), dtype), weak)
+    interpreter.build.restore(saved)
+    interpreter.frame.env.clear()
+    interpreter.frame.env.update(env)
+    return _either(interpreter, condition, then_side, else_side, names)

@@ -1,0 +1,139 @@
+"""What functions of Python itself mean where it is only known at run time: plain loops."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+
+import numpy as np
+
+from srcgrad.rules.compositions.registry import python_means
+
+
+@python_means(filter)
+def filtered(function, items):
+    kept = []
+    for item in items:
+        if item if function is None else function(item):
+            kept.append(item)
+    return kept
+
+
+@python_means(functools.reduce)
+def reduced(function, items, *start):
+    items = [*start, *items] if start else list(items)
+    if len(items) == 0:
+        raise TypeError("reduce() of empty iterable with no initial value")
+    out = items[0]
+    for item in items[1:]:
+        out = function(out, item)
+    return out
+
+
+def plus(x, y):
+    return x + y
+
+
+@python_means(itertools.accumulate)
+def accumulated(items, function=plus, *, initial=None):
+    items = list(items) if initial is None else [initial, *items]
+    if len(items) == 0:
+        return items
+    out = items[0]
+    sums = [out]
+    for item in items[1:]:
+        out = function(out, item)
+        sums.append(out)
+    return sums
+
+
+@python_means(itertools.pairwise)
+def pairs(items):
+    items = list(items)
+    return zip(items, items[1:])  # noqa: B905, RUF007 (this is what it means)
+
+
+@python_means(itertools.starmap)
+def star_mapped(function, items):
+    return [function(*item) for item in items]
+
+
+def smallest(items, key):
+    """min(items, key=key): the first of those with the least key."""
+    items = list(items)
+    if len(items) == 0:
+        raise ValueError("min() iterable argument is empty")
+    best = items[0]
+    least = key(best)
+    for item in items[1:]:
+        its = key(item)
+        if its < least:
+            best, least = item, its
+    return best
+
+
+def largest(items, key):
+    items = list(items)
+    if len(items) == 0:
+        raise ValueError("max() iterable argument is empty")
+    best = items[0]
+    most = key(best)
+    for item in items[1:]:
+        its = key(item)
+        if its > most:
+            best, most = item, its
+    return best
+
+
+def ordered(items, key, reverse):
+    """sorted(items, key=key, reverse=reverse), of numbers; equal keys stay in order, in reverse too."""
+    items = list(items)
+    keys = np.array(items if key is None else [key(item) for item in items])
+    if reverse:
+        places = len(items) - 1 - np.argsort(keys[::-1], kind="stable")[::-1]
+    else:
+        places = np.argsort(keys, kind="stable")
+    return [items[k] for k in places]
+
+
+@python_means(math.factorial)
+def factorial(n):
+    if n < 0:
+        raise ValueError("factorial() not defined for negative values")
+    if n > 20:
+        raise OverflowError("the factorial of a number above 20 has more than 64 bits")
+    out = 1
+    for k in range(2, n + 1):
+        out *= k
+    return out
+
+
+@python_means(math.comb)
+def combinations(n, k):
+    if n < 0 or k < 0:
+        raise ValueError("comb() takes numbers that are not negative")
+    out = 1
+    for i in range(min(k, n - k)):
+        divisor = math.gcd(out, i + 1)
+        factor = (n - i) // ((i + 1) // divisor)
+        out = out // divisor
+        if out > 9223372036854775807 // factor:
+            raise OverflowError("the number of combinations has more than 64 bits")
+        out *= factor
+    return out if k <= n else 0
+
+
+@python_means(math.perm)
+def permutations(n, k=None):
+    k = n if k is None else k
+    if n < 0 or k < 0:
+        raise ValueError("perm() takes numbers that are not negative")
+    if k > n:
+        return 0
+    out = 1
+    for i in range(k):
+        if out > 9223372036854775807 // (n - i):
+            raise OverflowError("the number of permutations has more than 64 bits")
+        out *= n - i
+    return out

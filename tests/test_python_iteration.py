@@ -1,0 +1,359 @@
+"""Comprehensions with conditions, unpacking, `itertools`, `functools`, sorting: over what is known at run time only."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from srcgrad import grad
+from srcgrad.testing import check_grad
+
+X = np.array([0.5, -0.3, 1.2, 0.7])
+M = np.array([[0.5, -0.3], [1.2, 0.7], [-0.9, 0.4]])
+
+
+def positive_ones(x):
+    return np.array([v * v for v in x if v > 0.0])
+
+
+def sum_of_positive_ones(x):
+    return sum(v * v * k for k, v in enumerate(x) if v > 0.0)
+
+
+def pairs_below(x):
+    return np.array([x[i] * x[j] for i in range(x.size) for j in range(i) if x[i] > x[j]])
+
+
+def of_what_stays(x):
+    kept = [v for v in x if v > 0.0]
+    return sum(kept) / len(kept) + max(kept) * min(kept)
+
+
+def comprehension_in_a_loop(x):
+    s = 0.0
+    for i in range(x.size):
+        s += sum(v * x[i] for v in x[: i + 1] if v > x[i] - 0.6)
+    return s
+
+
+def of_a_list_by_a_condition(x):
+    u, v, w = x[0], x[1], x[2]
+    return sum([p * p for p in (u, v, w) if p > 0.0])
+
+
+def names_stay_inside(x):
+    v = x[0]
+    return sum([v * v for v in x if v > 0.0]) * v
+
+
+def any_and_all_of_some(x):
+    return (
+        x * (2.0 if any(v > 1.0 for v in x if v > 0.6) else 3.0) * (5.0 if all(v < 1.0 for v in x if v > 0.6) else 7.0)
+    )
+
+
+def filtered(x):
+    return sum(filter(lambda v: v > 0.4, x))
+
+
+def known_ones_filtered(x):
+    return sum([x[k] * k for k in filter(lambda k: k % 2 == 1, range(4))])
+
+
+def reduced(x):
+    return functools.reduce(lambda a, b: a * b + 0.3, x)
+
+
+def reduced_from_a_start(x):
+    return functools.reduce(lambda a, b: a * b + 0.3, [x[0], x[2]], 0.5)
+
+
+def accumulated(x):
+    return np.array(list(itertools.accumulate(x))) * np.array(list(itertools.accumulate(x, lambda a, b: a * b)))
+
+
+def accumulated_from_a_start(x):
+    s = 0.0
+    for v in itertools.accumulate(x, initial=0.25):
+        s += v * v
+    return s
+
+
+def neighbours(x):
+    s = 0.0
+    for a, b in itertools.pairwise(x):
+        s += a * b * b
+    return s
+
+
+def star_mapped(x):
+    return sum(itertools.starmap(lambda a, b: a * b * b, zip(x, x[::-1])))
+
+
+def over_a_product(x):
+    s = 0.0
+    for i, j in itertools.product(range(x.size), range(2)):
+        s += x[i] * x[j] ** 2 * (i + 2 * j)
+    return s
+
+
+def over_a_product_of_arrays(x):
+    s = 0.0
+    for (a, b), c in zip(itertools.product((1.0, 2.0), (3.0, 4.0)), x):
+        s += (a + b) * c * c
+    for a, b in itertools.product(x, x[1:]):
+        s += a * b * b
+    return s
+
+
+def indices_changed_in_the_body(x):
+    s = 0.0
+    for i, j in itertools.product(range(3), range(2)):
+        s += x[i] * x[j] ** 2
+        i = 3
+        s += x[i]
+    return s
+
+
+def indices_of_an_array_changed_in_the_body(x):
+    s = 0.0
+    for i, j in np.ndindex(3, 2):
+        s += x[i] * x[j] ** 2
+        i = 3
+        s += x[i]
+    return s
+
+
+def repeated_product(x):
+    return sum([x[i] * x[j] * x[k] * (i + 2 * j + 3 * k) for i, j, k in itertools.product(range(2), repeat=3)])
+
+
+def over_pairs(x):
+    s = 0.0
+    for i, j in itertools.combinations(range(x.size), 2):
+        s += np.tanh(x[i] - 2.0 * x[j])
+    return s
+
+
+def over_pairs_of_items(x):
+    s = 0.0
+    for a, b in itertools.combinations(x, 2):
+        s += np.tanh(a - 2.0 * b)
+    for a, b, c in itertools.combinations([x[0], x[1], x[2], x[3]], 3):
+        s += a * b * c * c
+    return s
+
+
+def pairs_as_one_name(x):
+    s = 0.0
+    for pair in itertools.combinations(range(x.size), 2):
+        s += x[pair[0]] * x[pair[1]] ** 2
+    return s
+
+
+def pairs_in_a_comprehension(x):
+    return np.array([x[i] * x[j] ** 2 for i, j in itertools.combinations(range(x.size), 2)])
+
+
+def first_and_rest(x):
+    first, *rest = x
+    return first * sum(rest) + rest[0] * rest[-1] * len(rest)
+
+
+def both_ends(x):
+    a, *middle, b, c = x * 2.0
+    return a * b - c * sum(middle)
+
+
+def rows_between(x):
+    first, *rest = np.outer(x, x)
+    return first * rest[1]
+
+
+def as_a_tuple(x):
+    t = tuple(x)
+    return t[0] * t[-1] + sum(t) * len(t)
+
+
+def longer_list(x):
+    y = [*x, 1.5, *(2.0 * x)]
+    return np.array(y) ** 2 * len(y)
+
+
+def added_lists(x):
+    y = list(x) + [x[0] * x[1], 2.0] + list(x[1:])
+    return np.array(y) ** 2
+
+
+def many_arguments(x):
+    def f(a, b, c, d):
+        return a * b - c * d
+
+    return f(*x) + f(x[1], *x[1:]) + max(*x) * min(*x) + math.hypot(*x)
+
+
+def left_over_arguments(x):
+    def f(a, *more):
+        return a * sum(more) * len(more)
+
+    return f(*x[:1], *x[1:]) if x.size == 0 else f(x[0], *x[1:])
+
+
+def zipped_with_a_tuple(x):
+    s = 0.0
+    for w, v in zip((1.0, 2.0, 3.0), x):
+        s += w * v * v
+    for v, name in zip(x[:2], [0.25, x[3], 0.5]):
+        s += v * name
+    return s
+
+
+def sorted_numbers(x):
+    a, b = sorted([x[0], x[1] * x[2]])
+    low, *_, high = sorted(x)
+    return a * b * b + low * high**2
+
+
+def sorted_backwards(x):
+    y = sorted(x, reverse=True)
+    return np.array(y) * np.array([1.0, 2.0, 3.0, 4.0])
+
+
+def sorted_by_a_key(x):
+    y = sorted(x, key=lambda v: (v - 0.5) ** 2)
+    z = sorted(x, key=lambda v: v > 0.6, reverse=True)  # equal keys stay as they were
+    return np.array(y) * np.array([1.0, 2.0, 3.0, 4.0]) + np.array(z) * np.array([5.0, 7.0, 11.0, 13.0])
+
+
+def sorted_in_place(x):
+    y = [v * v for v in x]
+    y.sort()
+    z = list(x)
+    z.sort(reverse=True)
+    return y[0] * y[-1] + z[1] * z[2] ** 2
+
+
+def sorted_is_a_list(x):
+    return np.array(sorted(x) + [x[0]]) ** 2
+
+
+def least_by_a_key(x):
+    return min(x, key=lambda v: (v - 0.63) ** 2) * max((x[0], x[1], x[2]), key=abs) ** 2
+
+
+def longest_row(x):
+    return max(M * x[0], key=lambda row: row @ row) * x[1]
+
+
+class Point(NamedTuple):
+    x: Any
+    y: Any
+    scale: float = 2.0
+
+    def norm(self):
+        return self.scale * (self.x**2 + self.y**2)
+
+    @property
+    def turned(self):
+        return Point(-self.y, self.x)
+
+
+def methods_of_a_named_tuple(x):
+    p = Point(x[0], x[1])
+    q = p._replace(y=x[2]).turned
+    return p.norm() * q.norm() * q.x + sum(p._asdict().values())
+
+
+def named_behind_and(x):
+    s = 0.0
+    for v in x:
+        if v > 0.0 and (w := v * 2.0) > 0.9:
+            s += w * w
+    return s
+
+
+def named_on_either_side(x):
+    y = 0.25
+    z = (y := x[0] * 2.0) if x[1] > 0.0 else x[2] * y
+    if x[3] > 1.0 or (t := x[0] * 3.0) > 1.0:
+        return z * y
+    return z * y * t
+
+
+FUNCTIONS = [
+    value for value in list(vars().values()) if callable(value) and getattr(value, "__module__", "") == __name__
+    and not isinstance(value, type)
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_as_in_python(function: Callable[..., Any]) -> None:
+    f = grad(function, jit=False)
+    for x in (X, -0.8 * X[::-1].copy()):
+        np.testing.assert_allclose(f(x), function(x), rtol=1e-14)
+        check_grad(f, x)
+
+
+def many_ways(x, n):
+    near = [v for v in x if v > -0.45]
+    s = functools.reduce(lambda a, b: a * b + 0.3, near)
+    first, *rest = sorted(near)
+    for i, j in itertools.combinations(range(len(near)), 2):
+        s += near[i] * near[j] ** 2
+    for a, b in zip(rest, itertools.accumulate(rest)):
+        s += a * b
+    return s * first * 2**n / math.factorial(n) + math.comb(n + 3, 2) * min(x, key=abs)
+
+
+def test_compiled() -> None:
+    f = grad(many_ways, wrt="x")
+    for x in (X, -0.8 * X[::-1].copy(), np.concatenate((X, 0.9 * X))):
+        np.testing.assert_allclose(f(x, 3), many_ways(x, 3), rtol=1e-14)
+        check_grad(f, x, 3)
+
+
+def whole_numbers(x, n, k):
+    return x * math.comb(n, k) + math.perm(n, k) - math.factorial(k) / 3 + (-1) ** n * 2**k
+
+
+def test_whole_numbers() -> None:
+    f = grad(whole_numbers, wrt="x", jit=False)
+    for n, k in [(0, 0), (5, 2), (3, 7), (20, 20), (61, 13), (66, 2), (10, 9)]:
+        if k <= n and math.perm(n, k) < 2**63:
+            assert f(1.5, n, k) == whole_numbers(1.5, n, k)
+    exact = grad(lambda x, n: x * (math.comb(n, 33) % 1_000_003), wrt="x", jit=False)
+    assert exact(1.0, 66) == math.comb(66, 33) % 1_000_003
+
+
+def unpacked_into_three(x):
+    a, b, c = (v for v in x if v > 0.0)
+    return a * b * c
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "error"),
+    [
+        (unpacked_into_three, (np.ones(4),), ValueError),
+        (first_and_rest, (np.ones(0),), ValueError),
+        (many_arguments, (np.ones(5),), ValueError),
+        (reduced, (np.ones(0),), TypeError),
+        (least_by_a_key, (np.ones(0),), (ValueError, IndexError)),
+        (lambda x, n: x * 2**n, (1.0, -1), ValueError),
+        (lambda x, n: x * math.factorial(n), (1.0, -1), ValueError),
+        (lambda x, n: x * math.factorial(n), (1.0, 21), OverflowError),
+        (lambda x, n: x * math.comb(n, 34), (1.0, 68), OverflowError),
+        (lambda x, n: x * math.perm(n, n), (1.0, 21), OverflowError),
+    ],
+)
+def test_errors_at_run_time(function: Callable[..., Any], arguments: tuple[Any, ...], error: Any) -> None:
+    f = grad(function, wrt="x", jit=False)
+    with pytest.raises(error):
+        f(*arguments)
+    with pytest.raises(error):
+        f.backward(*arguments)
