@@ -196,9 +196,6 @@ class Stage:
                 self.stretch = True  # the other code would be compiled for nothing
                 generated = self.program.generate(self.kind, *self.types(leaves), True, self.cut)
             self.once |= generated.facts.once
-            if generated.facts.once and (generated.equal_lengths or generated.whole_slices):
-                self.stretch = self.cut = True  # so that nothing is left for a second attempt
-                generated = self.program.generate(self.kind, *self.types(leaves), True, True)
             expected = self.equal_lengths or generated.equal_lengths, self.whole_slices or generated.whole_slices
             if expected != (self.equal_lengths, self.whole_slices):
                 self.equal_lengths, self.whole_slices = expected

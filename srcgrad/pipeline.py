@@ -26,6 +26,7 @@ from .passes.alternate import alternate
 from .passes.assemble import assemble
 from .passes.callees import everywhere
 from .passes.dead_stores import dead_stores
+from .passes.equal_lengths import equal_lengths
 from .passes.find_active import find_active
 from .passes.find_independent import find_independent
 from .passes.first_touch import first_touch
@@ -45,6 +46,7 @@ from .passes.keep_in_rows import keep_in_rows
 from .passes.last_taken import last_taken
 from .passes.late_checks import compares_late
 from .passes.lower_arrays import lower_arrays
+from .passes.masked_rows import masked_rows
 from .passes.name_choices import name_choices
 from .passes.offload import offload
 from .passes.parallelise import parallelise
@@ -74,6 +76,7 @@ PRIMAL: tuple[Pass, ...] = (
     lower_arrays,  # whole-array arithmetic becomes loops; right sides are evaluated first
     peel,  # the short end of a recursion is decided by the caller
     hoist_guards,  # checks that come out the same in every iteration are made ahead of the loop
+    equal_lengths,  # loops over lengths that a check says are equal are loops over one range
     induction,  # counters become expressions of loop indices
     find_independent,  # loops of the user's that may run in any order
     fuse,  # loops over one range that may be one loop are; temporaries shrink to scalars
@@ -88,6 +91,7 @@ DERIVATIVE: tuple[Pass, ...] = (
     lower_arrays,
     peel,  # before find_active: what it takes over is differentiated in its place
     hoist_guards,
+    equal_lengths,
     induction,
     find_independent,
     fuse,
@@ -130,6 +134,7 @@ ON_ONE_THREAD: tuple[Pass, ...] = (
 )
 IN_VECTORS: tuple[Pass, ...] = (
     side_by_side,  # iterations around others go through them together, in vector registers
+    masked_rows,  # what does not fill a register of a short row goes into one that is masked
 )
 BYTECODE: tuple[Pass, ...] = (
     name_choices,  # no array waits on Python's stack while a condition branches
@@ -222,6 +227,8 @@ def generate(
     info = program.info
     written = frozenset(program.params[k].name for k in start.writes) if kind == "primal" else frozenset()
     late = bool(written) and compares_late(program, written)
+    if late and (start.equal_lengths or start.whole_slices):  # once it has written, it can't be run again
+        return generate(function, kind, types, cotangents, replace(options, stretch=True, cut=True), form)
     text, facts = emit(program, form)
     return Generated(
         text=text,

@@ -31,6 +31,7 @@ from ..ir.expressions import (
     Var,
     part_of,
 )
+from ..ir.walk import subexpressions
 from ..rules.scalar import PRIMITIVES, spelling
 from .source import to_source
 
@@ -159,6 +160,9 @@ def _call(expr: Call) -> ast.expr:
         return _cast(expr)
     if expr.op == "select":
         condition, x, y = (operand(arg) for arg in args)
+        is_complex = any(part.dtype.kind == "c" for arg in args[1:] for part in subexpressions(arg))
+        if is_complex and vectorises.get() and _dialect.get() is None:
+            return call_of("choose", condition, x, y)
         return ast.IfExp(condition, x, y)
     if expr.op == "complex":
         return call_of(expr.dtype.name, *map(operand, args))

@@ -24,6 +24,7 @@ class Facts:
     with what came from outside (which may).
     `hidden`: this line begins a loop around others, with this index, which LLVM had better not see through.
     `vectors`: on this line begins a loop whose iterations are to be one operation on a vector register.
+    `masked`: the loop that begins on this line takes what does not fill a vector register in one that is masked.
     `pieces`: functions that are parts of the entry: what it knows of its arrays holds for theirs of the same names.
     `kernels`: the types of the arguments of each kernel, as Numba spells them.
     `brief`: up to this length of the axes of all arguments, a call takes microseconds.
@@ -38,6 +39,7 @@ class Facts:
     memory: frozenset[tuple[str, str]] = frozenset()
     hidden: frozenset[tuple[int, str]] = frozenset()
     vectors: frozenset[int] = frozenset()
+    masked: frozenset[int] = frozenset()
     pieces: frozenset[str] = frozenset()
     kernels: tuple[tuple[str, str], ...] = ()
     brief: int = 0
@@ -84,6 +86,7 @@ def facts_about(definitions: list[ast.stmt], text: str, function: Function) -> F
     reorder: set[int] = set()
     hidden: set[tuple[int, str]] = set()
     vectors: set[int] = set()
+    masked: set[int] = set()
     printed = ast.parse(text).body[-len(definitions) :]
     for stmt, node in _pairs(definitions, printed):
         origin = getattr(stmt, "origin", None)
@@ -93,6 +96,8 @@ def facts_about(definitions: list[ast.stmt], text: str, function: Function) -> F
             hidden.add((node.lineno, origin.index.name))
         if isinstance(origin, For) and origin.vector:
             vectors.add(node.lineno)
+        if isinstance(origin, For) and origin.masked:
+            masked.add(node.lineno)
         last = getattr(node, "iter", getattr(node, "test", node)).end_lineno
         for line in range(node.lineno, (last or node.lineno) + 1):
             inside |= {(line, name) for name in _of_all(origin, lambda place: not place.checked)}
@@ -106,6 +111,7 @@ def facts_about(definitions: list[ast.stmt], text: str, function: Function) -> F
         frozenset(_memory(function)),
         frozenset(hidden),
         frozenset(vectors),
+        frozenset(masked),
     )
 
 

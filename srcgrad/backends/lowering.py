@@ -10,6 +10,8 @@ for i in range(n - 1, -1, -1):  LLVM is kept from seeing through i: it lifts the
                                 and wherever a row is compared with another row of the same array
 for lane in range(8):           iterations side by side: LLVM would write out all eight before it vectorises, and then
     s[lane] += w * x[lane]      find eight numbers and no loop; it is asked to leave the loop as it is
+for j in range(m):              of a short loop LLVM is asked to take all elements in registers, the last one masked:
+    y[j] = exp(x[j])            those that do not fill a register go one by one otherwise
 """
 
 from __future__ import annotations
@@ -53,16 +55,19 @@ class FactLower(VariableLower):
         super().pre_lower()
         self._waiting = _waiting_on_the_stack(self.func_ir.blocks)
         self._ends = _ends_of_loops(self.func_ir.blocks, self._facts.vectors)
+        self._masked = _ends_of_loops(self.func_ir.blocks, self._facts.masked)
 
     def post_block(self, block: Any) -> None:
         super().post_block(block)
-        if id(block) in self._ends:
-            self._leave_as_it_is(self.builder.block.terminator)
+        if id(block) in self._ends:  # not to be unrolled, until it has been vectorised
+            self._wish(self.builder.block.terminator, "llvm.loop.unroll.disable")
+        if id(block) in self._masked:
+            self._wish(self.builder.block.terminator, "llvm.loop.vectorize.predicate.enable", cgutils.true_bit)
 
-    def _leave_as_it_is(self, jump: Any) -> None:
-        """Ask LLVM not to unroll the loop that the jump closes (until it has been vectorised)."""
+    def _wish(self, jump: Any, *words: Any) -> None:
+        """Ask LLVM for something about the loop that the jump closes."""
         module = self.module
-        wish = module.add_metadata(["llvm.loop.unroll.disable"])
+        wish = module.add_metadata(words)
         loop = MDValue(module, (), name=str(len(module.metadata)))
         loop.operands = (loop, wish)  # a loop is told apart by naming itself, which `add_metadata` can't write
         jump.set_metadata("llvm.loop", loop)
@@ -127,6 +132,10 @@ class FactLower(VariableLower):
             byte = self.builder.load(pointer)
             self._mark(byte, value)
             item = self.builder.icmp_unsigned("!=", byte, byte.type(0))
+        elif isinstance(kind.dtype, types.Complex):  # by its parts: LLVM sees no further than what is loaded at a time
+            number = self.context.make_complex(self.builder, kind.dtype)
+            number.real, number.imag = (self._load_part(pointer, part, value) for part in (0, 1))
+            item = number._getvalue()
         else:
             item = load_item(self.context, self.builder, kind, pointer)
             self._mark_memory(value)
@@ -141,9 +150,22 @@ class FactLower(VariableLower):
             return done
         kind = self.typeof(target_var.name)
         value = self.context.cast(self.builder, self.loadvar(value_var.name), self.typeof(value_var.name), kind.dtype)
+        if isinstance(kind.dtype, types.Complex):
+            number = self.context.make_complex(self.builder, kind.dtype, value=value)
+            for part, item in enumerate((number.real, number.imag)):
+                self._mark(self.builder.store(item, self._part(pointer, part)), target_var)
+            return None
         store_item(self.context, self.builder, kind, value, pointer)
         self._mark_memory(target_var)
         return None
+
+    def _part(self, pointer: Any, part: int) -> Any:
+        return cgutils.gep_inbounds(self.builder, pointer, 0, part)
+
+    def _load_part(self, pointer: Any, part: int, array: Any) -> Any:
+        access = self.builder.load(self._part(pointer, part))
+        self._mark(access, array)
+        return access
 
     def _mark_memory(self, array: Any) -> None:
         access = self.builder.block.instructions[-1]

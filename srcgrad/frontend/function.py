@@ -111,9 +111,8 @@ def interpret(function: Callable[..., Any], kind: str, types: Any, cotangents: A
             problem, options = found, replace(options, cut=True)  # what does not fit may be a slice that is cut short
         else:
             found_now = frozenset(job.written_params() & job.not_contiguous)
-            leaves_traces = job.draws() or (kind == "primal" and job.written_params())
-            if job.build.equal_lengths and leaves_traces:
-                options = replace(options, stretch=True)  # it can't be run again, once it has drawn or written
+            if job.build.equal_lengths and job.draws():
+                options = replace(options, stretch=True)  # it can't be run again, once it has drawn
             elif kind != "primal" or found_now <= disordered:
                 return out
             disordered |= found_now

@@ -180,6 +180,7 @@ class For(Stmt):
     """for index in range(start, stop, step).  `ordered=False`: iterations touch distinct elements or only add up.
 
     `vector`: so few of them, and always as many, that they are to be one operation on a vector register.
+    `masked`: so few that a vector register that is filled partly is better than one by one.
     """
 
     index: Var
@@ -189,6 +190,7 @@ class For(Stmt):
     body: Block
     ordered: bool = True
     vector: bool = False
+    masked: bool = False
 
 
 @dataclass(frozen=True)

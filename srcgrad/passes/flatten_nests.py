@@ -92,10 +92,10 @@ class _Flatten:
         if isinstance(stmt, For) and not stmt.ordered:
             return part  # what is in it may go side by side
         if isinstance(stmt, (For, While)):
-            return self.block(part, views, equal.copy(), ahead)
+            return self.block(part, views, equal.within(stmt), ahead)
         if isinstance(stmt, Parallel):  # a function of its own
-            return self.block(part, {}, equal.copy())
-        return self.block(part, views if around is not None else dict(views), equal.copy(), around)
+            return self.block(part, {}, equal.within(stmt))
+        return self.block(part, views if around is not None else dict(views), equal.within(stmt), around)
 
     def flattened(self, loop: For, views: Views, ahead: list[Stmt]) -> For | None:
         nest = [loop]

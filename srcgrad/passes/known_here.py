@@ -33,6 +33,7 @@ from ..ir.nodes import (
     View,
 )
 from ..ir.walk import loads, statements, subexpressions, variables, written
+from .lengths import Equal
 
 
 @dataclass
@@ -58,9 +59,11 @@ class Scope:
     values: dict[Var, Expr] = field(default_factory=dict)
     facts: list[tuple[tuple[Expr, ...], Expr]] = field(default_factory=list)  # where those are >= 1, this is >= 0
     shapes: dict[str, tuple[Expr, ...]] = field(default_factory=dict)  # as long as they are what they were when made
+    equal: Equal = field(default_factory=Equal)
 
     def copy(self, **changes: Any) -> Scope:
-        own = {"values": dict(self.values), "facts": list(self.facts), "shapes": dict(self.shapes)}
+        own: dict[str, Any] = {"values": dict(self.values), "facts": list(self.facts), "shapes": dict(self.shapes)}
+        own["equal"] = self.equal.copy()
         return replace(self, **(own | changes))
 
     def forget_arrays(self, stmt: Stmt) -> None:
@@ -187,6 +190,19 @@ def known_of(condition: Expr, holds: bool) -> Iterator[Expr]:
                 yield affine.sub(affine.sub(x, y), affine.ONE)
             if op == "lt":
                 yield affine.sub(affine.sub(y, x), affine.ONE)
+
+
+def known_where(condition: Expr) -> Iterator[tuple[tuple[Expr, ...], Expr]]:
+    """Expressions that are >= 0 where a condition does not hold, if those with them are >= 1."""
+    match condition:
+        case Call(op="and", args=(Call(op="gt", args=(x, y)), rest)) if x.dtype == y.dtype == INT64:
+            for conditions, known in known_where(rest):
+                yield (affine.sub(x, y), *conditions), known
+        case Call(op="or", args=args):
+            for arg in args:
+                yield from known_where(arg)
+        case _:
+            yield from (((), known) for known in known_of(condition, False))
 
 
 def is_all_known(condition: Expr, holds: bool) -> bool:

@@ -7,10 +7,12 @@ now: then the array itself is asked.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import overload
 
 from ..ir import affine
-from ..ir.expressions import INT64, Array, Call, Dim, Expr, Var
+from ..ir.expressions import INT64, Array, Call, Const, Dim, Expr, Var
 from ..ir.nodes import (
     Alloc,
     Assign,
@@ -31,7 +33,7 @@ from ..ir.nodes import (
     View,
     While,
 )
-from ..ir.walk import blocks, loads, statements, subexpressions, variables, written
+from ..ir.walk import blocks, loads, rewrite, statements, subexpressions, variables, written
 from .effects import effects
 
 
@@ -77,14 +79,30 @@ class Lengths:
 
 
 class Equal:
-    """Lengths that are known to be equal."""
+    """Lengths that are known to be equal.  They go by the one that comes first in `first`, if any is there."""
 
-    def __init__(self) -> None:
+    def __init__(self, first: Mapping[Expr, int] = MappingProxyType({})) -> None:
+        self.first = first
         self.same_as: dict[Expr, Expr] = {}
+        self.where: list[tuple[tuple[Expr, ...], Expr, Expr]] = []  # what is equal in loops that run so often
 
     def copy(self) -> Equal:
-        out = Equal()
-        out.same_as = dict(self.same_as)
+        out = Equal(self.first)
+        out.same_as, out.where = dict(self.same_as), list(self.where)
+        return out
+
+    def within(self, stmt: Stmt) -> Equal:
+        """What is known in a statement: of a loop, that it runs."""
+        out = self.copy()
+        if isinstance(stmt, For) and self.where:
+            runs = trips(stmt)
+            out.where = []
+            for conditions, x, y in self.where:
+                others = tuple(c for c in conditions if not affine.same(c, runs))
+                if others:
+                    out.where.append((others, x, y))
+                else:
+                    out.unite(x, y)
         return out
 
     def one_of(self, length: Expr) -> Expr:
@@ -94,28 +112,65 @@ class Equal:
             length = self.same_as[length]
         return length
 
+    @overload
+    def named(self, expr: Expr) -> Expr: ...
+
+    @overload
+    def named(self, expr: None) -> None: ...
+
+    def named(self, expr: Expr | None) -> Expr | None:
+        """The expression with lengths that are equal by one name."""
+        if expr is None or not self.same_as:
+            return expr
+        return rewrite(expr, lambda part: self.one_of(part) if part.dtype == INT64 and part in self.same_as else part)
+
     def learn(self, stmt: Stmt, lengths: Lengths) -> None:
         """What holds after a check, or a length got a name."""
-        pairs: Iterable[tuple[Expr, Expr]] = ()
+        found: Iterable[tuple[tuple[Expr, ...], Expr, Expr]] = ()
         match stmt:
             case If(condition=condition, then=(Raise(),), orelse=()):
-                pairs = _differing(condition)
+                found = _differing(condition)
             case Assign(var=var, value=value) if var.dtype == value.dtype == INT64:
-                pairs = ((var, value),)
-        for pair in pairs:
-            x, y = map(self.one_of, pair)
-            if x != y and all(map(lengths.stays, pair)):
-                self.same_as[x] = y
+                found = (((), var, value),)
+        for conditions, x, y in found:
+            if not all(map(lengths.stays, (*conditions, x, y))):
+                continue
+            if conditions:
+                self.where.append((conditions, x, y))
+            else:
+                self.unite(x, y)
+
+    def unite(self, x: Expr, y: Expr) -> None:
+        x, y = self.one_of(x), self.one_of(y)
+        if x != y:
+            x, y = sorted((x, y), key=self.rank)
+            self.same_as[y] = x
+
+    def rank(self, length: Expr) -> tuple[int, int]:
+        """Which one of several that are equal is the best to go by."""
+        kind = next((k for k, kind in enumerate((Const, Dim, Var)) if isinstance(length, kind)), 3)
+        return kind, self.first.get(length, len(self.first))
 
 
-def _differing(condition: Expr) -> Iterator[tuple[Expr, Expr]]:
-    """What is equal where a condition does not hold."""
+def trips(loop: For) -> Expr:
+    """How often a loop runs, where that is positive."""
+    if affine.same(loop.step, affine.integer(-1)):
+        return affine.sub(loop.start, loop.stop)
+    return affine.sub(loop.stop, loop.start)
+
+
+def _differing(condition: Expr) -> Iterator[tuple[tuple[Expr, ...], Expr, Expr]]:
+    """What is equal where a condition does not hold, if these numbers are positive."""
     match condition:
         case Call(op="or", args=args):
             for arg in args:
                 yield from _differing(arg)
+        case Call(op="and", args=(Call(op="gt", args=(x, y)), *rest)) if x.dtype == y.dtype == INT64:
+            for part in rest if len(rest) == 1 else ():
+                for conditions, left, right in _differing(part):
+                    yield (affine.sub(x, y), *conditions), left, right
         case Call(op="ne", args=(x, y)) if x.dtype == y.dtype == INT64:
-            yield x, y
+            yield (), x, y
 
 
 def in_order(function: Function) -> tuple[set[str], set[str]]:
@@ -163,4 +218,4 @@ def _nested(block: Block, is_inside: bool = False) -> Iterator[tuple[Stmt, bool]
             yield from _nested(part, is_inside or isinstance(stmt, (For, If, While)))
 
 
-__all__ = ["Equal", "Lengths", "in_order"]
+__all__ = ["Equal", "Lengths", "in_order", "trips"]

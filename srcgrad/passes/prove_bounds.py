@@ -53,6 +53,7 @@ from .known_here import (
     changed_by,
     is_all_known,
     known_of,
+    known_where,
     loop_of,
     made_by,
     names_in,
@@ -60,6 +61,7 @@ from .known_here import (
     to_the_end,
     view_dims,
 )
+from .lengths import Lengths
 
 
 def prove_bounds(function: Function, quiet: frozenset[str] = frozenset()) -> Function:
@@ -75,7 +77,7 @@ def prove_bounds(function: Function, quiet: frozenset[str] = frozenset()) -> Fun
         if isinstance(p, Array)
     }
     naturals, contents = _naturals(function, shapes)
-    prover = _Prover(info.boundscheck, naturals, quiet=quiet)
+    prover = _Prover(info.boundscheck, naturals, Lengths(function), quiet=quiet)
     prover.contents = contents
     return replace(function, body=prover.block(function.body, Scope(shapes=shapes)))
 
@@ -89,7 +91,7 @@ def _naturals(function: Function, shapes: dict[str, tuple[Expr, ...]]) -> tuple[
     found |= {s.array.name for s in statements(function.body) if isinstance(s, Alloc) and s.array.dtype == INT64}
     found -= {p.name for p in function.params}
     while True:
-        learner = _Prover(False, found, learning=True)
+        learner = _Prover(False, found, Lengths(function), learning=True)
         learner.block(function.body, Scope(shapes=shapes))
         if not learner.refuted & found:
             made = {s.array.name for s in statements(function.body) if isinstance(s, Alloc) and s.fill is None}
@@ -99,8 +101,14 @@ def _naturals(function: Function, shapes: dict[str, tuple[Expr, ...]]) -> tuple[
 
 class _Prover:
     def __init__(
-        self, check: bool, naturals: set[str], learning: bool = False, quiet: frozenset[str] = frozenset()
+        self,
+        check: bool,
+        naturals: set[str],
+        lengths: Lengths,
+        learning: bool = False,
+        quiet: frozenset[str] = frozenset(),
     ) -> None:
+        self.lengths = lengths
         self.check, self.naturals, self.learning, self.quiet = check, naturals, learning, quiet
         self.refuted: set[str] = set()
         self.contents: dict[str, Expr] = {}  # what is in arrays that are made here and filled in one place
@@ -111,6 +119,7 @@ class _Prover:
         out: list[Stmt] = []
         for stmt in block:
             out += self.statement(stmt, scope)
+            scope.equal.learn(stmt, self.lengths)
         return tuple(out)
 
     def statement(self, stmt: Stmt, scope: Scope) -> list[Stmt]:
@@ -149,7 +158,7 @@ class _Prover:
         loop = loop_of(stmt, self.quiet)
         scope.forget(loop.changed)
         scope.forget_arrays(stmt)
-        inner = scope.copy(loops=(*scope.loops, loop))
+        inner = scope.copy(loops=(*scope.loops, loop), equal=scope.equal.within(stmt))
         body = self.block(stmt.body, inner)
         out: list[Stmt] = []
         if loop.guards:
@@ -167,7 +176,7 @@ class _Prover:
         scope.forget(changed_by(stmt))
         scope.forget_arrays(stmt)
         if stmt.then and isinstance(stmt.then[-1], Raise):
-            scope.facts += [((), e) for e in known_of(stmt.condition, False)]
+            scope.facts += known_where(stmt.condition)
         return replace(stmt, then=parts[0], orelse=parts[1])
 
     # ---------------------------------------------------------------------------------------------- accesses
@@ -280,15 +289,15 @@ class _Prover:
         loops = {loop.stmt.index: loop for loop in scope.loops}
         depth: dict[Expr, int] = {index: k for k, index in enumerate(reversed(loops))}  # the innermost loop first
         return affine.proved_by_bounds(
-            expr,
+            scope.equal.named(expr),
             lambda e: self.is_natural_sum(e) or any(self.follows(e, fact, scope) for fact in scope.facts),
-            lambda term, low: self.bound(term, low, loops, scope),
+            lambda term, low: scope.equal.named(self.bound(term, low, loops, scope)),
             lambda term: depth.get(term, len(depth)),
         )
 
     def follows(self, expr: Expr, fact: tuple[tuple[Expr, ...], Expr], scope: Scope) -> bool:
         conditions, known = fact
-        terms, constant = affine.lead(expr, known)
+        terms, constant = affine.lead(expr, scope.equal.named(known))
         if constant < 0 or not all(c > 0 and self.is_natural_term(t) for t, c in terms):
             return False
         return all(any(affine.same(c, loop.trips) for loop in scope.loops) for c in conditions)

@@ -14,7 +14,8 @@ registers: numbers and scratch of theirs get one more axis, numbers that are the
 iteration computes what it did, in the same order; sums of ours are added up eight at a time, the user's own one by one.
 
 What counts is how the innermost loops reach memory: eight iterations that each read a row of their own would read
-eight places at a time, so that is done only where there is much to compute for each.
+eight places at a time, so that is done only where there is much to compute for each.  Elsewhere four sums in the user's
+order are taken at a time (`jam`).
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ from ..ir.walk import (
 )
 from .effects import effects, is_private, is_set
 from .groups import Group, depth_of, nests
+from .jam import jammed
 from .own_rows import Loops, OwnRows
 from .rounds import Rounds
 from .sharing import Sharing
@@ -97,7 +99,10 @@ class _SideBySide:
             case For() if _may_be(stmt) and (made := self.together(stmt, later)):
                 return made
             case For() | While():
-                return (replace(stmt, body=self.block(stmt.body, ((stmt,), *later), stmt)),)
+                body = self.block(stmt.body, ((stmt,), *later), stmt)
+                if isinstance(stmt, For) and body == stmt.body:
+                    return jammed(stmt, later, self.sharing, self.names) or (stmt,)
+                return (replace(stmt, body=body),)
             case Parallel(low=low, start=start):
                 naturals = self.signs.naturals
                 (naturals.add if self.signs.is_natural(start) else naturals.discard)(low)

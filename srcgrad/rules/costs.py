@@ -29,7 +29,11 @@ def additions(expr: Expr) -> int:
     return 0
 
 
-def is_dear(stmt: Stmt) -> bool:
-    """Does a statement compute something that takes vector registers to be fast: an exponential, and not a quotient?"""
+def dear_calls(stmt: Stmt) -> list[Call]:
+    """What a statement computes that takes vector registers to be fast: an exponential, and not a quotient."""
     nodes = (node for expr in expressions(stmt) for node in subexpressions(expr))
-    return any(isinstance(node, Call) and node.op in PRIMITIVES and cost(node) >= DEAR for node in nodes)
+    return [node for node in nodes if isinstance(node, Call) and node.op in PRIMITIVES and cost(node) >= DEAR]
+
+
+def is_dear(stmt: Stmt) -> bool:
+    return bool(dear_calls(stmt))

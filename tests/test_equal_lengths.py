@@ -1,0 +1,135 @@
+"""Lengths that a check says are equal: loops over them are one loop, and what the check finds is not checked again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from srcgrad import BroadcastError, grad
+from srcgrad.testing import check_grad
+
+RNG = np.random.default_rng(11)
+A, B = RNG.uniform(0.2, 1.0, (2, 5, 3))
+
+
+def loops_of(text: str) -> int:
+    return sum(line.lstrip().startswith("for ") for line in text.splitlines())
+
+
+def straight(x, w):
+    y = x * w
+    z = np.tanh(w) * 2.0
+    x = x + z
+    return x + np.exp(w) * y
+
+
+def in_a_loop(x, w, steps):
+    x, w = x.copy(), w.copy()
+    for _ in range(steps):
+        y = x * w
+        z = np.tanh(w) * 2.0
+        x += z
+        w += y
+    return x + w
+
+
+def while_it_is_small(x, w):
+    x = x.copy()
+    while x.sum() < 30.0:
+        y = x * w + 1.0
+        x += np.sqrt(w)
+        x += y
+    return x
+
+
+def several(x, w, u):
+    s = 0.0
+    for _ in range(2):
+        x = x * w
+        u = u * np.sin(w)
+        s += (u * u).sum()
+        x = x + u
+    return x * s
+
+
+def test_one_loop() -> None:
+    assert loops_of(grad(straight, cache=False).source(A, B, kind="primal")) == 1  # over the memory of both
+    text = grad(in_a_loop, cache=False).source(A, B, 3, kind="primal")
+    assert "BoundsError" not in text
+    assert loops_of(text.split("return")[0]) <= 3
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_right(jit: bool) -> None:
+    cases = [(straight, (A, B)), (while_it_is_small, (A, B)), (several, (A, B, B + 0.1))]
+    for function, arguments in cases if not jit else cases[2:]:
+        f = grad(function, jit=jit, cache=False)
+        np.testing.assert_allclose(f(*arguments), function(*arguments), rtol=1e-13)
+        check_grad(f, *arguments)
+    f = grad(in_a_loop, wrt=("x", "w"), jit=jit, cache=False)
+    for steps in (0, 1, 3):
+        np.testing.assert_allclose(f(A, B, steps), in_a_loop(A, B, steps), rtol=1e-13)
+        check_grad(f, A, B, steps)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_other_shapes(jit: bool) -> None:
+    """What does not fit is an error; what is stretched is stretched; what never runs asks for nothing."""
+    f = grad(in_a_loop, wrt=("x", "w"), jit=jit, cache=False)
+    f(A, B, 2)
+    with pytest.raises(BroadcastError):
+        f.backward(A, B[:3], 2, A)
+    with pytest.raises((BroadcastError, ValueError)):
+        f(A, B[:3], 1)
+    one = grad(straight, jit=jit, cache=False)
+    one(A, B)
+    np.testing.assert_allclose(one(A, B[:1]), straight(A, B[:1]), rtol=1e-14)
+    check_grad(one, A, B[:1])
+    check_grad(one, A, B)
+
+
+def step(u, v, w, steps):
+    for _ in range(steps):
+        u[1:] -= 0.5 * (w[1:] - w[:-1])
+        v[:, 1:] -= 0.5 * (w[:, 1:] - w[:, :-1])
+        w[:-1, :-1] -= 0.7 * (v[:-1, 1:] - v[:-1, :-1] + u[1:, :-1] - u[:-1, :-1])
+
+
+def late(u, v):
+    u += 1.0
+    s = np.tanh(v).sum()
+    if s > 100.0:
+        u[0] += s
+    u *= v[: u.shape[0]]
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_what_writes_its_arguments(jit: bool) -> None:
+    """Plain calls take lengths to be equal too, where that shows before anything is written."""
+    text = grad(step, cache=False).source(A, B, A + B, 2, kind="primal")
+    assert "conform" not in text and "BroadcastError" in text
+    for function, arguments in [
+        (step, (A, B, A + B, 2)),
+        (step, (A, B[:1], A + B, 0)),
+        (late, (A, B)),
+        (late, (A, B[:1])),
+        (late, (A, B)),
+    ]:
+        f = grad(function, jit=jit, cache=False)
+        expected, found = ([np.array(a) if np.ndim(a) else a for a in arguments] for _ in range(2))
+        function(*expected)
+        f(*found)
+        for x, y in zip(expected, found, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-13)
+
+
+def test_written_once_though_the_lengths_differ() -> None:
+    f = grad(late, jit=False, cache=False)
+    f(A.copy(), B)
+    u, expected = A.copy(), A.copy()
+    f(u, B[:1])  # code for equal lengths fails here, ahead of all that it would write
+    late(expected, B[:1])
+    np.testing.assert_allclose(u, expected, rtol=1e-14)
+    u = A.copy()
+    with pytest.raises((BroadcastError, ValueError)):
+        f(u, B[:2])
