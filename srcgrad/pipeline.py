@@ -43,6 +43,7 @@ from .passes.induction import induction
 from .passes.interchange import interchange
 from .passes.keep import keep, without_keep
 from .passes.keep_in_rows import keep_in_rows
+from .passes.last_step import last_step
 from .passes.last_taken import last_taken
 from .passes.late_checks import compares_late
 from .passes.lower_arrays import lower_arrays
@@ -131,6 +132,7 @@ ON_A_CPU: tuple[Pass, ...] = (
 ON_ONE_THREAD: tuple[Pass, ...] = (
     flatten_nests,  # elements of short rows fill vector registers as those of long ones do
     step_in_strips,  # what goes through many steps element by element is read once
+    last_step,  # nobody looks at the state after the last step
 )
 IN_VECTORS: tuple[Pass, ...] = (
     side_by_side,  # iterations around others go through them together, in vector registers

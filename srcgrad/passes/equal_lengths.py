@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..ir.expressions import Expr
-from ..ir.nodes import Alloc, Block, For, Function, Stmt
+from ..ir.nodes import Alloc, Block, For, Function, If, Stmt
 from ..ir.walk import blocks, statements, subexpressions, with_blocks
 from .lengths import Equal, Lengths
 
@@ -39,7 +39,8 @@ def _block(block: Block, lengths: Lengths, equal: Equal) -> Block:
         stmt = _with_one_name(stmt, equal)
         inner = tuple(_block(part, lengths, equal.within(stmt)) for part in blocks(stmt))
         out.append(with_blocks(stmt, inner) if inner else stmt)
-        equal.learn(stmt, lengths)
+        if isinstance(stmt, If):
+            equal.learn(stmt, lengths)
     return tuple(out)
 
 

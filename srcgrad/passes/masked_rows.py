@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..ir.expressions import Call, Const, Var, compare, integer
+from ..ir.expressions import Call, Const, Load, Var, compare, integer
 from ..ir.nodes import AddTo, Assign, Block, Comment, For, Function, If, Stmt, Store, While
-from ..ir.walk import blocks, statements, with_blocks
+from ..ir.walk import blocks, statements, variables, with_blocks
 from ..rules.costs import dear_calls
 from .lengths import Lengths, trips
 
@@ -43,11 +43,14 @@ def _block(block: Block, lengths: Lengths, is_inside: bool) -> Block:
 
 
 def _is_dear(loop: For) -> bool:
-    """Is it one that vectorises, over what takes vectors to be fast?"""
+    """Is it one along rows that vectorises, over what takes vectors to be fast?"""
     body = tuple(statements(loop.body))
     simple = all(isinstance(s, (AddTo, Assign, Comment, If, Store)) for s in body)
     in_any_order = all(s.reorder for s in body if isinstance(s, AddTo) and isinstance(s.target, Var))
-    if loop.ordered or loop.vector or not simple or not in_any_order:
+    written = [s for s in body if isinstance(s, Store) or (isinstance(s, AddTo) and isinstance(s.target, Load))]
+    places = [s.index if isinstance(s, Store) else s.target.index for s in written]  # type: ignore[union-attr]
+    along_rows = all(loop.index not in variables(part) for place in places for part in place[:-1])
+    if loop.ordered or loop.vector or not (simple and in_any_order and along_rows):
         return False
     dear = [call.op for stmt in body for call in dear_calls(stmt)]
     return dear not in ([], ["exp"], ["exp2"])

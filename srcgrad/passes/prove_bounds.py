@@ -119,7 +119,8 @@ class _Prover:
         out: list[Stmt] = []
         for stmt in block:
             out += self.statement(stmt, scope)
-            scope.equal.learn(stmt, self.lengths)
+            if isinstance(stmt, If):
+                scope.equal.learn(stmt, self.lengths)
         return tuple(out)
 
     def statement(self, stmt: Stmt, scope: Scope) -> list[Stmt]:

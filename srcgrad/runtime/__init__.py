@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from srcgrad.runtime import (
     arrays,
+    choices,
     complex_numbers,
     decompositions,
     errors,
@@ -19,6 +20,7 @@ from srcgrad.runtime import (
     vector_math,
 )
 from srcgrad.runtime.arrays import *  # noqa: F403
+from srcgrad.runtime.choices import *  # noqa: F403
 from srcgrad.runtime.complex_numbers import *  # noqa: F403
 from srcgrad.runtime.decompositions import *  # noqa: F403
 from srcgrad.runtime.errors import *  # noqa: F403
@@ -35,6 +37,7 @@ from srcgrad.runtime.vector_math import *  # noqa: F403
 
 __all__ = [
     *arrays.__all__,
+    *choices.__all__,
     *complex_numbers.__all__,
     *decompositions.__all__,
     *errors.__all__,

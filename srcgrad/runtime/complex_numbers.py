@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 from numba.core import types
-from numba.extending import intrinsic, overload, register_jitable
+from numba.extending import overload, register_jitable
 
 from srcgrad.runtime import vector_math
 
 __all__ = [
-    "choose",
     "complex64",
     "complex128",
     "complex_arccosh",
@@ -47,12 +46,6 @@ def complex128(real: Any, imag: Any) -> Any:
 def modulus(z: Any) -> Any:
     """abs(z)"""
     return abs(z)
-
-
-def choose(condition: Any, x: Any, y: Any) -> Any:
-    """x if condition else y, of numbers that are both there: a select.  LLVM moves what one side alone needs into a
-    branch otherwise, the loads too, and then gathers the parts of complex numbers one by one."""
-    return x if condition else y
 
 
 def complex_divide(x: Any, y: Any) -> Any:
@@ -99,31 +92,6 @@ def _part(*operands: Any) -> Any:
     """The type of the parts."""
     single = all(kind in (types.complex64, types.float32) for kind in operands)
     return np.float32 if single else np.float64
-
-
-@overload(choose)
-def _choose(condition, x, y):  # no types: Numba compares signatures
-    def chosen(condition, x, y):
-        return _select(condition, x, y)
-
-    return chosen
-
-
-@intrinsic
-def _select(typing_context, condition, x, y):
-    kind = typing_context.unify_types(x, y)
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        holds = context.cast(builder, args[0], condition, types.boolean)
-        left, right = (context.cast(builder, v, t, kind) for v, t in zip(args[1:], (x, y), strict=True))
-        if not isinstance(kind, types.Complex):
-            return builder.select(holds, left, right)
-        parts = [context.make_complex(builder, kind, value=value) for value in (left, right)]
-        out = context.make_complex(builder, kind)
-        out.real, out.imag = (builder.select(holds, *(getattr(z, name) for z in parts)) for name in ("real", "imag"))
-        return out._getvalue()
-
-    return kind(condition, x, y), generate
 
 
 @overload(modulus)
