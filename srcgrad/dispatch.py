@@ -195,7 +195,7 @@ class Stage:
             if is_first and generated.equal_lengths and _is_one_stretched(leaves[: len(leaves) - of_v]):
                 self.stretch = True  # the other code would be compiled for nothing
                 generated = self.program.generate(self.kind, *self.types(leaves), True, self.cut)
-            self.once |= generated.facts.once
+            self.once = generated.facts.once
             expected = self.equal_lengths or generated.equal_lengths, self.whole_slices or generated.whole_slices
             if expected != (self.equal_lengths, self.whole_slices):
                 self.equal_lengths, self.whole_slices = expected
@@ -259,7 +259,7 @@ class Stage:
     def restart(self) -> Call:
         """What f has as a constant changed (a function that it calls, a tuple): generate anew."""
         self.version += 1
-        self.equal_lengths = self.whole_slices = False
+        self.equal_lengths = self.whole_slices = self.once = False
         self.assumed, self.captured = {}, {}
         self.use(self._first)
         return self._first

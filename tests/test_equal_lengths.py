@@ -133,3 +133,98 @@ def test_written_once_though_the_lengths_differ() -> None:
     u = A.copy()
     with pytest.raises((BroadcastError, ValueError)):
         f(u, B[:2])
+
+
+def down_by_twos(a, b, n):
+    s = 0.0
+    for _ in range(n):
+        s += (a * b).sum()
+    for _ in range(0, n, -2):
+        for j in range(a.shape[0]):
+            s += b[j]
+    return s
+
+
+def steps_of_either_sign(a, b, n, k):
+    s = 0.0
+    if n > 0 and a.shape[0] > b.shape[0]:
+        raise ValueError("no")
+    for _ in range(0, n, k):
+        for j in range(a.shape[0]):
+            s += b[j]
+    return s
+
+
+def checked_in_a_loop(b, c):
+    s = 0.0
+    for _ in range(c.shape[0]):
+        if c.shape[0] != 1 + b.shape[0]:
+            raise ValueError("lengths")
+        s += b[0]
+    return s
+
+
+def both_negative(a, n):
+    s = 0.0
+    for _ in range(n - 3):
+        for _ in range(n - 3):
+            s += a[0]
+    return s
+
+
+def negative_rows(x, n, m):
+    s = x[0]
+    for _ in range(n):
+        for j in range(m):
+            s = np.sin(s) + x[j]
+    return s
+
+
+def test_what_holds_only_where_a_loop_runs() -> None:
+    for jit in (False, True):
+        for function, arguments in [
+            (down_by_twos, (np.ones(9), np.ones(3), -6)),
+            (steps_of_either_sign, (np.ones(9), np.ones(3), -6, -2)),
+        ]:
+            with pytest.raises(IndexError):
+                grad(function, wrt="a", jit=jit, cache=False)(*arguments)
+    assert grad(checked_in_a_loop, jit=False)(np.ones(0), np.ones(0)) == 0.0
+    assert grad(both_negative, wrt="a", jit=False)(np.ones(2), 1) == 0.0
+    np.testing.assert_array_equal(grad(both_negative, wrt="a", jit=False).backward(np.ones(2), 1), [0.0, 0.0])
+    assert grad(negative_rows, wrt="x", jit=False)(np.ones(3), 2, -2) == 1.0
+
+
+def late_and_said(u, v):
+    print("once")
+    u *= v
+
+
+def plus_one_times(u, v):
+    u += 1.0
+    u *= v
+
+
+def swapped(z, w):
+    y = np.zeros(z.shape[0])
+    for _ in range(3):
+        for i in range(z.shape[0]):
+            y[i] = z[i] * 0.5 + w[i]
+        z, y = y, z
+    return z
+
+
+def test_what_the_caller_sees(capsys: pytest.CaptureFixture[str]) -> None:
+    f = grad(late_and_said, jit=False)
+    f(np.ones(5), np.ones(5))
+    f(np.ones(5), np.ones(1))
+    assert capsys.readouterr().out.split() == ["once", "once"]
+    f = grad(plus_one_times, jit=False)
+    with pytest.raises(BroadcastError):
+        f(np.ones(5), np.ones(4))
+    f(np.ones(5), np.ones(5))
+    u = np.ones(5)
+    f(u, np.full(1, 3.0))
+    np.testing.assert_array_equal(u, np.full(5, 6.0))
+    plain, ours, w = np.arange(3.0), np.arange(3.0), np.ones(3)
+    np.testing.assert_array_equal(grad(swapped, jit=False)(ours, w), swapped(plain, w))
+    np.testing.assert_array_equal(ours, plain)

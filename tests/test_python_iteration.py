@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from srcgrad import grad
+from srcgrad import UnsupportedError, grad
 from srcgrad.testing import check_grad
 
 X = np.array([0.5, -0.3, 1.2, 0.7])
@@ -357,3 +357,373 @@ def test_errors_at_run_time(function: Callable[..., Any], arguments: tuple[Any, 
         f(*arguments)
     with pytest.raises(error):
         f.backward(*arguments)
+
+
+# --------------------------------------------------------------- lists that change, and what is shared between them
+
+
+def beyond_an_empty_list(x):
+    return [v for v in x if v > 5.0][0]
+
+
+def last_of_an_empty_list(x):
+    ys = [v for v in x if v > 5]
+    return ys[-1]
+
+
+def behind_what_was_popped(x):
+    ys = list(x)
+    ys.pop()
+    return ys[3]
+
+
+def beyond_a_shorter_list(x):
+    ys = [v for v in x if v > 0]
+    s = 0.0
+    for k in range(x.size):
+        s += ys[k] * k
+    return s
+
+
+def all_of_a_shorter_list(x):
+    ys = [v for v in x if v > 0]
+    s = 0.0
+    for k in range(len(ys)):
+        s += ys[k] * k
+    return s
+
+
+def log_of_calls(x):
+    log = []
+
+    def f(v):
+        log.append(v)
+        return v * 2.0
+
+    y = [f(v) for v in x]
+    return sum(y) * len(log)
+
+
+def appends_in_a_comprehension(x):
+    ys = []
+    [ys.append(x[k]) for k in range(3)]
+    return sum(ys)
+
+
+def pops_in_a_comprehension(x):
+    st = [x[0], x[1], x[2]]
+    a, b = [st.pop() for _ in range(2)]
+    return a * b * len(st)
+
+
+def key_that_counts(x):
+    log = []
+
+    def f(v):
+        log.append(v)
+        return v * v
+
+    y = sorted(x, key=f)
+    return y[0] * len(log)
+
+
+def and_that_appends(x):
+    ys = [1.0]
+    for v in x:
+        v > 0 and ys.append(v)
+    return x * len(ys)
+
+
+def pops_on_either_side(x):
+    ys = [x[0], x[1], x[2]]
+    t = ys.pop() if x[0] > 0 else ys.pop() * 2
+    return t * len(ys)
+
+
+def while_that_pops(x):
+    ys = list(x)
+    k = 0
+    while len(ys) > 1 and ys.pop() > 0.5:
+        k += 1
+    return x[0] * k + len(ys)
+
+
+def pairs_leave_their_names(x):
+    s = 0.0
+    for i, j in itertools.combinations(range(x.size), 2):
+        s += x[i] * x[j]
+    return s * i * j
+
+
+def empty_product_leaves_names(x):
+    i = 7
+    s = x[0]
+    for i, j in itertools.product(range(x.size), range(0)):
+        s += 1.0
+    return s * i
+
+
+def product_of_what_changes(x):
+    ys = [v for v in x if v > 0]
+    s = 0.0
+    for a, b in itertools.product(ys, ys):
+        s += a * b * b
+        ys[0] = 10.0
+    return s
+
+
+def product_of_known_items_that_change(x):
+    ys = [x[0], x[1]]
+    s = 0.0
+    for a, b in itertools.product(ys, ys):
+        s += a * b * b
+        ys[0] = 10.0
+    return s
+
+
+def rest_of_what_is_written(x):
+    m = np.outer(x, x)
+    a, *rest = m
+    m[1, 1] = 7.0
+    return rest[0][1] * x[0]
+
+
+def rest_that_is_written(x):
+    m = np.outer(x, x)
+    a, *rest = m
+    rest[0][1] = 7.0
+    return np.sum(m)
+
+
+def filtered_rows_of_what_is_written(x):
+    m = np.outer(x, x)
+    rows = list(filter(lambda r: r[0] > 0, m))
+    m[:] = 1.0
+    return rows[0] * x
+
+
+def pairs_that_are_written(x):
+    m = np.outer(x, x)
+    for a, b in itertools.pairwise(m):
+        b += a
+    return m
+
+
+def accumulated_rows_that_are_written(x):
+    m = np.outer(x, x)
+    list(itertools.accumulate(m))[0][0] = 99.0
+    return m
+
+
+def slice_that_is_written(x):
+    a = [x * v for v in x if v > 0]
+    b = a[:]
+    b[0][0] = 55.0
+    return a[0]
+
+
+def copied_list_that_is_written(x):
+    a = [x * v for v in x if v > 0]
+    b = list(a)
+    b[0][0] = 55.0
+    return a[0]
+
+
+def slice_whose_items_are_written(x):
+    a = [x * v for v in x if v > 0]
+    for r in a[1:]:
+        r[0] = 5.0
+    return a[1]
+
+
+def neighbours_that_are_written(x):
+    a = [x * v for v in x if v > 0]
+    for p, q in zip(a, a[1:]):
+        q += p
+    return a[1]
+
+
+def pairs_of_items_that_are_written(x):
+    a = [x * v for v in x if v > 0]
+    for p, q in itertools.combinations(a, 2):
+        q += p
+    return a[1]
+
+
+def sorted_items_that_are_written(x):
+    a = [x * v for v in x if v > 0]
+    for q in sorted(a, key=lambda r: -r[0])[:2]:
+        q[1] = 7.0
+    return a[0]
+
+
+def longer_list_that_is_written(x):
+    a = [x * v for v in x if v > 0]
+    b = a + [x * 1.0]
+    b[0][0] = 5.0
+    return a[0]
+
+
+def largest_that_is_written(x):
+    a = [x * v for v in x if v > 0]
+    t = max(a, key=lambda r: r[0])
+    t[0] = 5.0
+    return a[0] + a[1]
+
+
+def reduced_in_place(x):
+    m = np.outer(x, x)
+
+    def f(a, b):
+        a += b
+        return a
+
+    return functools.reduce(f, m) + m[0]
+
+
+def star_mapped_rows_of_what_is_written(x):
+    m = np.outer(x, x)
+    r = list(itertools.starmap(lambda a, b: a, zip(m, x)))
+    m[:] = 1.0
+    return r[0]
+
+
+def kinds_of_sequences(x):
+    t = tuple(x)
+    return x * (2.0 if isinstance(t, tuple) else 3.0) * (5.0 if isinstance(list(x), list) else 7.0)
+
+
+def compared_with_nothing(x):
+    t = [v for v in x if v > 50]
+    return x * (2.0 if t == [] else 3.0)
+
+
+def sum_of_truths(x):
+    return sum(x[k] > -0.5 for k in range(3)) * x
+
+
+def indexed_by_a_sorted_list(x):
+    return x[sorted(np.argsort(x)[:2])]
+
+
+def written_by_a_list(x):
+    y = x.copy()
+    ps = [k for k in range(x.size) if x[k] > 0]
+    y[ps] = 0.0
+    return y * x
+
+
+def indexed_by_a_comprehension(x):
+    return x[[k for k in range(x.size) if x[k] > 0]] * 2
+
+
+def filled_by_a_list(x):
+    y = x.copy()
+    y[:] = sorted(y)
+    return y * x
+
+
+def default_of_nothing(x):
+    return max((v for v in x if v > 5), default=2.0) * x
+
+
+def default_that_is_not_needed(x):
+    return max((v for v in x if v > 0.4), default=2.0) * x
+
+
+def known_list_in_an_and(x):
+    ys = []
+    x[0] > 0 and ys.append(x[0])
+    return sum(ys)
+
+
+def left_over_of_all(x):
+    def f(a, *more):
+        return a * sum(more) * len(more)
+
+    return f(*x)
+
+
+def or_of_a_list(x):
+    ys = [v for v in x if v > 9] or [1.0]
+    return ys[0] * x
+
+
+RIGHT = [
+    all_of_a_shorter_list,
+    log_of_calls,
+    appends_in_a_comprehension,
+    pops_in_a_comprehension,
+    key_that_counts,
+    and_that_appends,
+    pops_on_either_side,
+    pairs_leave_their_names,
+    empty_product_leaves_names,
+    product_of_what_changes,
+    product_of_known_items_that_change,
+    sorted_items_that_are_written,
+    kinds_of_sequences,
+    compared_with_nothing,
+    sum_of_truths,
+    indexed_by_a_sorted_list,
+    written_by_a_list,
+    indexed_by_a_comprehension,
+    filled_by_a_list,
+    default_of_nothing,
+    default_that_is_not_needed,
+    known_list_in_an_and,
+    left_over_of_all,
+]
+REFUSED = [
+    while_that_pops,
+    rest_of_what_is_written,
+    rest_that_is_written,
+    filtered_rows_of_what_is_written,
+    pairs_that_are_written,
+    accumulated_rows_that_are_written,
+    slice_that_is_written,
+    copied_list_that_is_written,
+    slice_whose_items_are_written,
+    neighbours_that_are_written,
+    pairs_of_items_that_are_written,
+    longer_list_that_is_written,
+    largest_that_is_written,
+    reduced_in_place,
+    star_mapped_rows_of_what_is_written,
+    or_of_a_list,
+]
+TOO_SHORT = [beyond_an_empty_list, last_of_an_empty_list, behind_what_was_popped, beyond_a_shorter_list]
+
+
+@pytest.mark.parametrize("function", RIGHT, ids=lambda f: f.__name__)
+def test_lists_that_change(function: Callable[..., Any]) -> None:
+    np.testing.assert_allclose(grad(function, jit=False)(X), function(X), rtol=1e-14)
+
+
+@pytest.mark.parametrize("function", REFUSED, ids=lambda f: f.__name__)
+def test_refused_rather_than_wrong(function: Callable[..., Any]) -> None:
+    with pytest.raises(UnsupportedError):
+        grad(function, jit=False)(X)
+
+
+@pytest.mark.parametrize("function", TOO_SHORT, ids=lambda f: f.__name__)
+def test_beyond_the_end(function: Callable[..., Any]) -> None:
+    with pytest.raises(IndexError):
+        function(X)
+    with pytest.raises(IndexError):
+        grad(function, jit=False)(X)
+
+
+def plain_numbers(x):
+    y = x
+    for w, _ in zip((1.0, 2.0), x):
+        y = y * w
+    ws = [2.0 for v in x if v > 0.0]
+    for w in ws:
+        y = y * w
+    return y * sum(ws) * max(ws)
+
+
+def test_plain_numbers_widen_nothing() -> None:
+    x = X.astype(np.float32)
+    assert grad(plain_numbers, jit=False)(x).dtype == plain_numbers(x).dtype == np.float32

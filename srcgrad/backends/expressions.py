@@ -41,6 +41,9 @@ WIDENED = (
 )  # fmt: skip
 
 
+INTEGERS_RAISE = ("floordiv", "mod", "fmod", "pow")  # Python's, by zero
+
+
 def expression_text(expr: Expr, dialect: Dialect | None = None) -> str:
     """One expression, as it is printed."""
     with speaking(dialect):
@@ -160,7 +163,9 @@ def _call(expr: Call) -> ast.expr:
         return _cast(expr)
     if expr.op == "select":
         condition, x, y = (operand(arg) for arg in args)
-        is_complex = any(part.dtype.kind == "c" for arg in args[1:] for part in subexpressions(arg))
+        parts = [part for arg in args[1:] for part in subexpressions(arg)]
+        may_raise = any(isinstance(p, Call) and p.dtype.kind in "iu" and p.op in INTEGERS_RAISE for p in parts)
+        is_complex = any(part.dtype.kind == "c" for part in parts) and not may_raise
         if is_complex and vectorises.get() and _dialect.get() is None:
             return call_of("choose", condition, x, y)
         return ast.IfExp(condition, x, y)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -163,11 +164,17 @@ def choose_extremum(op: str) -> Callable[..., Any]:
         if key is not None:
             chosen_by = python.smallest if op == "min" else python.largest
             items = args[0] if len(args) == 1 else new_list(args)
-            return calls.call_function(interpreter, chosen_by, [items, key], {})
+            others = [] if default is None else [default]
+            return calls.call_function(interpreter, chosen_by, [items, key, *others], {})
         if len(args) == 1:
+            is_weak = isinstance(args[0], Items) and args[0].weak
             value = lists.as_values(interpreter, args[0])
+            if default is not None and isinstance(value, ArrayValue) and not isinstance(value.dims[0], Const):
+                chosen_by = python.smallest if op == "min" else python.largest
+                return calls.call_function(interpreter, chosen_by, [args[0], Static(python.itself), default], {})
             if isinstance(value, ArrayValue) and value.ndim == 1:
-                return reductions.extremum(build, value, op="maximum" if op == "max" else "minimum")
+                found = reductions.extremum(build, value, op="maximum" if op == "max" else "minimum")
+                return Scalar(found.expr, weak=True) if is_weak and isinstance(found, Scalar) else found
             args = tuple(expressions.items_of(interpreter, value))
             if not args and default is not None:
                 return default
@@ -183,16 +190,19 @@ def choose_extremum(op: str) -> Callable[..., Any]:
 
 def total(interpreter: Interpreter, value: Any, start: Any = None) -> Any:
     """Python's sum: over the items of a tuple, or the first axis of an array."""
+    is_weak = isinstance(value, Items) and value.weak
     value = lists.as_values(interpreter, value)
     if isinstance(value, ArrayValue) and value.ndim:
         summed = reductions.total(interpreter.build, value, constant(0))
+        summed = Scalar(summed.expr, weak=True) if is_weak and isinstance(summed, Scalar) else summed
         return summed if start is None else elementwise(interpreter.build, "add", (start, summed), python=True)
     if isinstance(value, Range):
         value = TupleValue(tuple(expressions.items_of(interpreter, value)))
     if not isinstance(value, TupleValue):
         return interpreter.build.refuse("sum needs a list, a tuple or an array", error=ArgumentError)
     items = list(value.items)
-    out = items.pop(0) if start is None and items else start or constant(0)
+    is_number = start is None and items and not (isinstance(items[0], Scalar) and items[0].dtype == BOOL)
+    out = items.pop(0) if is_number else start or constant(0)
     for item in items:
         out = operators.binary(interpreter, "add", out, item)
     return out
@@ -228,13 +238,21 @@ def mapped(interpreter: Interpreter, function: Any, *values: Any) -> Any:
     return new_list([calls.apply(interpreter, function, list(pair.items), {}) for pair in pairs.items])
 
 
+def _is_plain(value: Any) -> bool:
+    return all(map(_is_plain, value)) if isinstance(value, tuple) else not isinstance(value, (Scalar, ArrayValue))
+
+
 def in_order(interpreter: Interpreter, value: Any, *, key: Any = None, reverse: Any = None) -> Any:
     """sorted(xs): now where the items are constants, else by a sort of the keys at run time."""
+    if isinstance(reverse, Scalar) and not reverse.is_constant:
+        interpreter.build.refuse("reverse= must be known when the function is compiled", "sort, and take [::-1]")
     backwards = reverse is not None and bool(operators.plain(reverse))
     saved = save(interpreter)
     items = expressions.known_items(interpreter, value)
     if items is not None:
         keys = [operators.plain(item if key is None else calls.apply(interpreter, key, [item], {})) for item in items]
+        if any(isinstance(k, tuple) and not all(map(_is_plain, k)) for k in keys):
+            interpreter.build.refuse("items or keys that are tuples of numbers that are only known at run time")
         if not any(isinstance(k, (Scalar, ArrayValue)) for k in keys):
             order = sorted(range(len(items)), key=lambda k: keys[k], reverse=backwards)
             return new_list([items[k] for k in order])
@@ -251,8 +269,8 @@ def sample_of(interpreter: Interpreter, value: Any) -> Any:
             return np.empty((0,) * value.ndim, value.dtype)
         case Scalar():
             return value.dtype.type(0).item() if value.weak else value.dtype.type(0)
-        case Items():
-            return []
+        case Items(kind=kind):
+            return kind()
         case Slice():
             return slice(None)
         case Closure() | Bound() | Method():
@@ -336,7 +354,8 @@ def make_tuple(kind: type) -> Callable[..., Any]:
         if value is None:
             return new_list(()) if kind is list else TupleValue((), kind)
         if kind is list or expressions.known_items(interpreter, value) is None:
-            return lists.copied(interpreter, value)
+            made = lists.copied(interpreter, value)
+            return replace(made, kind=kind) if isinstance(made, Items) else made
         return TupleValue(tuple(expressions.items_of(interpreter, value)), kind)
 
     return builtin
@@ -359,10 +378,12 @@ def indexed(interpreter: Interpreter, value: Any) -> Indexed | None:
     """What a loop runs over, item by item, where the number of items is only known at run time."""
     build = interpreter.build
     special_methods.refuse_object(interpreter, value, "the items", "__iter__")
-    value = value if isinstance(value, Indexed) else lists.as_values(interpreter, value)
+    value = value if isinstance(value, (Indexed, Items)) else lists.as_values(interpreter, value)
     match value:
         case Indexed():
             return value
+        case Items():
+            return lists.item_by_item(interpreter, value)
         case ArrayValue(dims=(_, *_)):
             held = whole(build.stored(value, "items"))
             return Indexed(held.dims[0], lambda i: expressions.element(held, i), (held,))

@@ -370,7 +370,14 @@ def _unpacked(
         copy = Unpacked(lists.copied(interpreter, last.value))
         return [*first, copy] if len(first) == len(names) else [*first, *lists.exactly(interpreter, last.value, 0)]
     needed = [name for name in names[len(first) :] if name not in defaults and name not in kwargs]
-    return [*first, *lists.exactly(interpreter, last.value, len(needed))]
+    if spec.vararg is None:
+        return [*first, *lists.exactly(interpreter, last.value, len(needed))]
+    if len(needed) < len(names) - len(first):
+        interpreter.build.refuse(
+            "* unpacks a number of arguments that is only known at run time, and some have defaults"
+        )
+    *own, rest = lists.split(interpreter, last.value, len(needed), 0)
+    return [*first, *own, Unpacked(rest)]
 
 
 def settle_arguments(interpreter: Interpreter, bound: dict[str, Any]) -> dict[str, Any]:

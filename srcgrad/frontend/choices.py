@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from ..ir.expressions import BOOL, Call, Expr
 from ..ir.nodes import Stmt
 from ..ir.walk import loads
-from . import binding, expressions, operators
+from . import binding, expressions, identities, operators
 from .arithmetic import cast
+from .carried import join_scalars, restore, save
 from .recursion import NotYetKnown
 from .values import ArrayValue, Items, Scalar
 
@@ -28,22 +29,31 @@ def boolean(interpreter: Interpreter, is_and: bool, nodes: list[ast.expr]) -> An
     if len(nodes) == 1:
         return first
     if isinstance(first, Items):  # `if ys and …`: whether it has items is what counts
-        first = Scalar(operators.truth(interpreter, first), weak=True)
+        first = _has_items(interpreter, first, is_and)
     known = operators.static_truth(first)
     if known is not None:
         return boolean(interpreter, is_and, nodes[1:]) if known == is_and else first
     rest: list[Stmt] = []
     if _named_in(nodes[1:]):
         return choose_value(interpreter, operators.truth(interpreter, first), nodes, first, is_and)
+    saved, lists_before = save(interpreter), identities.held(interpreter)
     try:
         with interpreter.build.nested(rest):
             other = boolean(interpreter, is_and, nodes[1:])
     except NotYetKnown:
         return first
-    if not rest and isinstance(first, Scalar) and isinstance(other, Scalar):
+    changes = identities.held(interpreter) != lists_before
+    if not rest and not changes and isinstance(first, Scalar) and isinstance(other, Scalar):
         if first.dtype == other.dtype == BOOL:
             return Scalar(Call("and" if is_and else "or", (first.expr, other.expr), BOOL), first.weak and other.weak)
+    restore(interpreter, saved)
     return choose_value(interpreter, operators.truth(interpreter, first), nodes, first, is_and)
+
+
+def _has_items(interpreter: Interpreter, value: Items, is_and: bool) -> Scalar:
+    if not is_and:
+        interpreter.build.refuse("`or` of a list whose length is only known at run time", "ask for its length")
+    return Scalar(operators.truth(interpreter, value), weak=True)
 
 
 def choose_value(interpreter: Interpreter, condition: Expr, nodes: list[ast.expr], first: Any, is_and: bool) -> Any:
@@ -139,8 +149,7 @@ def conditional(interpreter: Interpreter, node: ast.IfExp) -> Any:
     if names:
         return _either(interpreter, condition, then_side, else_side, names)
     sides: list[tuple[list[Stmt], Any]] = []
-    saved = interpreter.build.save()
-    env = dict(interpreter.env)
+    saved, lists_before = save(interpreter), identities.held(interpreter)
     with suppress(NotYetKnown):
         for side in (node.body, node.orelse):
             block: list[Stmt] = []
@@ -148,12 +157,9 @@ def conditional(interpreter: Interpreter, node: ast.IfExp) -> Any:
                 sides.append((block, expressions.evaluate(interpreter, side)))
         (then, x), (orelse, y) = sides
         plain_numbers = isinstance(x, Scalar) and isinstance(y, Scalar) and not (loads(x.expr) or loads(y.expr))
-        if not then and not orelse and plain_numbers:  # an element is only read on the side that is taken
-            from .carried import join_scalars
-
+        changes = identities.held(interpreter) != lists_before
+        if not (then or orelse or changes) and plain_numbers:  # an element is only read on the side that is taken
             dtype, weak = join_scalars(x, y)
             return Scalar(Call("select", (condition, cast(x.expr, dtype), cast(y.expr, dtype)), dtype), weak)
-    interpreter.build.restore(saved)
-    interpreter.frame.env.clear()
-    interpreter.frame.env.update(env)
+    restore(interpreter, saved)
     return _either(interpreter, condition, then_side, else_side, names)

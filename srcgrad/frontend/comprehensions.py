@@ -15,7 +15,7 @@ from ..ir import affine
 from ..ir.expressions import INT64, Call, Const, Expr, Var
 from ..ir.nodes import Assign, For, Stmt, Store
 from ..ir.walk import statements, variables
-from . import assignment, binding, calls, expressions, lists, operators
+from . import assignment, binding, calls, expressions, identities, lists, operators
 from .carried import restore, save
 from .grid_loops import known_tuples
 from .values import (
@@ -61,6 +61,16 @@ def comprehension(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorEx
     if len(node.generators) > 1 or first.ifs or isinstance(over, Grid):
         return _grown(interpreter, node, over)
     over = over if isinstance(over, Indexed) else lists.as_values(interpreter, over)
+    saved = save(interpreter)
+    try:
+        return _at_once(interpreter, node, over)
+    except _AtRunTime:  # what it calls changes a list: a loop like any other
+        restore(interpreter, saved)
+        return _grown(interpreter, node, over)
+
+
+def _at_once(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorExp, over: Any) -> Any:
+    """Its items in an array, computed in a loop that changes nothing else."""
     if isinstance(over, Indexed):
         return _looped(interpreter, node, Range(affine.ZERO, over.count, affine.ONE), over.item)
     if isinstance(over, ArrayValue) and over.ndim:
@@ -88,7 +98,7 @@ def _known_items(interpreter: Interpreter, over: Any) -> list[Any] | None:
 
 def _unrolled(interpreter: Interpreter, node: Any, level: int, items: list[Any]) -> list[Any]:
     generator, out = node.generators[level], []
-    saved = dict(interpreter.env)
+    hidden = _hidden(interpreter, generator.target)
     for item in items:
         assignment.assign(interpreter, generator.target, item, len(interpreter.build.block))
         kept = [operators.static_truth(expressions.evaluate(interpreter, test)) for test in generator.ifs]
@@ -104,9 +114,21 @@ def _unrolled(interpreter: Interpreter, node: Any, level: int, items: list[Any])
         else:
             value = expressions.evaluate(interpreter, node.elt)
             out.append(binding.bind_item(interpreter, "t", value) if isinstance(value, (Scalar, TupleValue)) else value)
-    interpreter.env.clear()
-    interpreter.env.update(saved)
+    _bring_back(interpreter, hidden)
     return out
+
+
+def _hidden(interpreter: Interpreter, target: ast.expr) -> dict[str, Any]:
+    """The names that the comprehension has for itself, with what they are outside."""
+    names = [part.id for part in ast.walk(target) if isinstance(part, ast.Name)]
+    return {name: interpreter.env.get(name) for name in names}
+
+
+def _bring_back(interpreter: Interpreter, hidden: dict[str, Any]) -> None:
+    for name, value in hidden.items():
+        interpreter.env.pop(name, None)
+        if value is not None:
+            interpreter.env[name] = value
 
 
 def _grown(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorExp, over: Any) -> Any:
@@ -155,18 +177,28 @@ def _looped(interpreter: Interpreter, node: Any, rng: Range, item: Callable[[Exp
 
 def collected(interpreter: Interpreter, over: Indexed) -> Items:
     """list(zip(x, y)), sum(map(f, x)): the items of what a loop would run over, as a list."""
+    try:
+        return _collected(interpreter, over)
+    except _AtRunTime:
+        return interpreter.build.refuse("what is called for each item changes a list", "write the loop")
+
+
+def _collected(interpreter: Interpreter, over: Indexed) -> Items:
     return filled(interpreter, "i", interpreter.build.pin(over.count), lambda index, block: over.item(index))
 
 
 def filled(interpreter: Interpreter, name: str, count: Expr, element: Callable[[Var, list[Stmt]], Any]) -> Items:
     """A list of run-time length, whose items are computed in a loop."""
     build = interpreter.build
-    saved = dict(interpreter.env)
+    saved, lists_before = dict(interpreter.env), identities.held(interpreter)
     index = Var(build.names.index(name), INT64)
     build.lower[index] = 0
     block: list[Stmt] = []
     with build.nested(block):
         made = element(index, block)
+        now = identities.held(interpreter)
+        if any(now.get(identity) != value for identity, value in lists_before.items()):
+            raise _AtRunTime
         row = lists.row_of(interpreter, made)
         value = made if isinstance(made, Scalar) else operators.as_array(interpreter, made)
     interpreter.env.clear()

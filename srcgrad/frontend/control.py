@@ -16,7 +16,7 @@ from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Var
 from ..ir.nodes import Assign, For, Stmt, While
 from ..ir.walk import is_constant
-from . import assignment, expressions, lists, operators
+from . import assignment, expressions, identities, lists, operators
 from .aliases import HELD
 from .branches import branch
 from .carried import repeat, restore, save, settle
@@ -27,6 +27,7 @@ from .values import (
     ArrayValue,
     Grid,
     Indexed,
+    Items,
     Range,
     Scalar,
     TupleValue,
@@ -76,6 +77,8 @@ def known_items(interpreter: Interpreter, over: Any, most: int) -> list[Any] | N
 
 
 def rolled(interpreter: Interpreter, node: ast.For, over: Any, is_short: bool = False) -> None:
+    if isinstance(over, Items) and over.weak:
+        over = lists.item_by_item(interpreter, over)
     over = over if isinstance(over, Indexed) else lists.as_values(interpreter, over)
     names = []
     if isinstance(over, Range):
@@ -207,8 +210,12 @@ def while_loop(interpreter: Interpreter, node: ast.While) -> None:
         build.lower[trip] = 0
         head: list[Stmt] = []
         saved = save(interpreter)
+        lists_before = identities.held(interpreter)
         with build.into(head):
             condition = operators.truth(interpreter, expressions.evaluate(interpreter, test))
+        if identities.held(interpreter) != lists_before:
+            interpreter.at(node.test)
+            build.refuse("the test of the while loop changes a list", "while True: if not …: break")
         simple = not head
         if not simple:  # the test needs statements of its own: they run ahead of the loop, and at its end
             restore(interpreter, saved)

@@ -257,9 +257,17 @@ def element(value: ArrayValue, index: Expr) -> Any:
 
 def index_items(interpreter: Interpreter, node: ast.expr) -> list[Any]:
     if isinstance(node, ast.Tuple):
-        return sequence(interpreter, node.elts)
+        return [_as_index(interpreter, part) for part in sequence(interpreter, node.elts)]
     value = evaluate(interpreter, node)
-    return list(value.items) if isinstance(value, TupleValue) and value.kind is tuple else [value]
+    if isinstance(value, Items) and value.kind is tuple:
+        interpreter.build.refuse("an index of a number of axes that is only known at run time")
+    parts = list(value.items) if isinstance(value, TupleValue) and value.kind is tuple else [value]
+    return [_as_index(interpreter, part) for part in parts]
+
+
+def _as_index(interpreter: Interpreter, part: Any) -> Any:
+    """A list of run-time length is an array where it is an index."""
+    return lists.array_of_items(interpreter, part) if isinstance(part, Items) else part
 
 
 def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items: ast.expr) -> Any:

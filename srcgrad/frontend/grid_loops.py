@@ -30,6 +30,8 @@ WRITTEN_OUT = 64  # items at most that stand as a tuple of tuples
 def product(interpreter: Interpreter, *values: Any, repeat: Any = None) -> Grid:
     """itertools.product"""
     times = 1 if repeat is None else static_int(repeat)
+    if not values or times == 0:
+        interpreter.build.refuse("a product of nothing is not supported")
     if times is None:
         interpreter.build.refuse("how often a product repeats must be a constant")
     return Grid(tuple(_settled(interpreter, value) for value in values) * times)
@@ -38,7 +40,7 @@ def product(interpreter: Interpreter, *values: Any, repeat: Any = None) -> Grid:
 def combinations(interpreter: Interpreter, value: Any, r: Any) -> Grid:
     """itertools.combinations"""
     length = static_int(r)
-    if length is None or length < 0:
+    if length is None or length < 1:
         interpreter.build.refuse("how many items a combination has must be a constant", error=ArgumentError)
     is_index = isinstance(value, Range) and value.start == affine.ZERO and value.step == affine.ONE
     known = expressions.known_items(interpreter, value)
@@ -48,8 +50,9 @@ def combinations(interpreter: Interpreter, value: Any, r: Any) -> Grid:
 
 def _settled(interpreter: Interpreter, value: Any) -> Any:
     """What one of the loops runs over; it is looked at more than once."""
-    is_listed = isinstance(value, (Range, Items, TupleValue))
-    return value if is_listed else lists.copied(interpreter, lists.as_values(interpreter, value))
+    if isinstance(value, TupleValue):
+        return TupleValue(value.items)  # as it is now
+    return value if isinstance(value, Range) else lists.copied(interpreter, lists.as_values(interpreter, value))
 
 
 def known_tuples(interpreter: Interpreter, grid: Grid) -> list[Any] | None:
@@ -76,7 +79,8 @@ def loop_over_grid(interpreter: Interpreter, node: ast.For, grid: Grid) -> None:
         position, value = node.target.elts
     by_place = grid.ascending and not isinstance(grid.over[0], Range)
     held = f"{HELD}{id(node)}"
-    names = _names(position, len(grid.over), assigned(node.body))
+    read_after = assigned(node.body) | node.live_out  # type: ignore[attr-defined]
+    names = _names(position, len(grid.over), read_after)
     has_own = bool(names) and not names[0].startswith(".")
     if by_place:
         names = [f".{name}" for name in names]

@@ -46,7 +46,7 @@ def method(
     """A method that changes the list."""
     build = interpreter.build
     check_own(interpreter, owner, f".{name}")
-    if name not in CHANGES:
+    if name not in CHANGES or (isinstance(owner, Items) and owner.kind is tuple):
         build.refuse(f"the list method .{name} is not supported", "build the list in another way")
     result, new = CHANGES[name](interpreter, owner, *args, **(options or {}))
     identities.change(interpreter, owner.identity, new)
@@ -321,6 +321,12 @@ def item_at(interpreter: Interpreter, value: Items, place: Expr) -> Any:
     return TupleValue(tuple(parts), value.inner)
 
 
+def item_by_item(interpreter: Interpreter, value: Items) -> Indexed:
+    """What a loop runs over."""
+    held = array_of_items(interpreter, value)
+    return Indexed(held.dims[0], lambda i: item_at(interpreter, value, i), (held,))
+
+
 def subscripted(interpreter: Interpreter, value: Items, index: Any) -> Any:
     """ys[i], ys[-1], ys[1:]"""
     from .numpy import indexing
@@ -328,12 +334,18 @@ def subscripted(interpreter: Interpreter, value: Items, index: Any) -> Any:
     build, array = interpreter.build, array_of_items(interpreter, value)
     if isinstance(index, indexing.Slice):
         part = build.materialize(indexing.subscript(build, array, [index]), "items", copy=True)
+        _note_shared(interpreter, part, value.rows)
         return Items(part, part.dims[0], part.dims[0], value.weak, value.inner, object())
     number = static_int(index)
     if not isinstance(index, Scalar) or index.dtype.kind not in "iub":
         build.refuse("a list is indexed by an integer or a slice")
     if number is not None and number < 0:
+        _check_there(interpreter, "lt", value, affine.integer(-number))
         return item_at(interpreter, value, affine.add(value.length, affine.integer(number)))
+    if number is not None or build.is_at_least(index.expr, 0):
+        is_all = affine.same(value.length, value.rows.dims[0]) and not value.grows  # the array is as long as the list
+        if not is_all:
+            _check_there(interpreter, "le", value, cast(index.expr, INT64))
     if number is None and not build.is_at_least(index.expr, 0):
         out = indexing.subscript(build, array, [index])
         if value.inner is None:
@@ -390,6 +402,20 @@ def repeated(interpreter: Interpreter, value: TupleValue, count: Scalar) -> Item
     return Items(rows, rows.dims[0], rows.dims[0], row.weak, row.inner, object())
 
 
+def _check_there(interpreter: Interpreter, op: str, value: Items, place: Expr) -> None:
+    """Is the list long enough?  (Its array may be longer.)"""
+    build = interpreter.build
+    message = "list index out of range" + error_place(build.span)
+    if not build.is_at_least(affine.sub(value.length, place), 1 if op == "le" else 0):
+        build.emit(If(Call(op, (value.length, place), BOOL), (Raise("BoundsError", message),)))
+
+
+def _note_shared(interpreter: Interpreter, copy: Array, rows: Array) -> None:
+    """Two lists of the same arrays, where we have copies of these."""
+    if rows.ndim > 1 and not interpreter.build.in_composition:
+        interpreter.build.twin(copy, rows)
+
+
 def joined(interpreter: Interpreter, parts: list[Any]) -> Items:
     """[*xs, y, *ys], xs + ys: the items of all parts."""
     build = interpreter.build
@@ -403,8 +429,8 @@ def joined(interpreter: Interpreter, parts: list[Any]) -> Items:
     for part in lists:
         fill(interpreter, rows, part, start)
         start = affine.add(start, length_of(part))
-        if isinstance(part, Items) and part.rows.ndim > 1:
-            note_held(interpreter, rows, array_of_items(interpreter, part))
+        if isinstance(part, Items):
+            _note_shared(interpreter, rows, part.rows)
     return Items(rows, rows.dims[0], rows.dims[0], row.weak, row.inner, object())
 
 
@@ -433,5 +459,7 @@ def copied(interpreter: Interpreter, value: Any) -> Any:
         rows = interpreter.build.materialize(as_values(interpreter, value), "items", copy=True)
         if isinstance(value, ArrayValue) and value.ndim > 1:
             note_held(interpreter, rows, value)
+        elif isinstance(value, Items):
+            _note_shared(interpreter, rows, value.rows)
         return Items(rows, rows.dims[0], rows.dims[0], weak, inner, object())
     return new_list(expressions.items_of(interpreter, value))

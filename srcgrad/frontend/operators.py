@@ -16,7 +16,7 @@ from ..ir.expressions import BOOL, INT64, Call, Const, Expr
 from ..ir.nodes import If, Raise
 from ..ir.walk import is_constant
 from ..rules.names import OPERATORS as ARITHMETIC
-from . import identities, lists, records, special_methods
+from . import lists, records, special_methods
 from .arithmetic import cast, elementwise
 from .numpy import products
 from .types import RecordKind
@@ -107,7 +107,8 @@ def _tuple_arithmetic(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
     if isinstance(x, TupleValue) and isinstance(y, TupleValue) and op == "add":
         return new_list(x.items + y.items) if x.kind is list else TupleValue(x.items + y.items)
     if op == "add" and not isinstance(x, ArrayValue) and not isinstance(y, ArrayValue):
-        if all(isinstance(part, Items) or identities.is_list(part) for part in (x, y)):
+        kinds = [part.kind for part in (x, y) if isinstance(part, (Items, TupleValue))]
+        if kinds == [list, list]:
             return lists.joined(interpreter, [x, y])
     if op == "mul" and not isinstance(x, ArrayValue) and not isinstance(y, ArrayValue):
         parts, count = (x, y) if isinstance(x, (TupleValue, Items)) else (y, x)
@@ -247,6 +248,12 @@ def _static_comparison(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) 
             out = condition if is_constant(out, True) else Call("and", (out, condition), BOOL)
         result = Scalar(out, weak=True)
         return result if isinstance(op, ast.Eq) else unary(interpreter, ast.Not(), result)
+    if isinstance(x, Items) or isinstance(y, Items):
+        held, other = (x, y) if isinstance(x, Items) else (y, x)
+        if other == TupleValue((), held.kind) or (isinstance(other, TupleValue) and not other.items):
+            empty = Scalar(affine.equals(held.length, affine.ZERO), weak=True)
+            return empty if isinstance(op, ast.Eq) else unary(interpreter, ast.Not(), empty)
+        interpreter.build.refuse("lists of a length that is only known at run time are not compared here")
     if isinstance(x, ArrayValue) or isinstance(y, ArrayValue):
         return elementwise(
             interpreter.build, OPERATORS[type(op)], [as_array(interpreter, v) for v in (x, y)], python=True

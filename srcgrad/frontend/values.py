@@ -189,6 +189,7 @@ class Items:
     identity: object | None = None
     has_room: bool = False
     grows: bool = False
+    kind: type = list
 
 
 def new_list(items: Sequence[Any]) -> TupleValue:

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from ..ir import affine
 from ..ir.expressions import Array, Expr
-from ..ir.nodes import Alloc, Block, CopyTo, For, Function, Invoke, Stmt, Store, leaves
+from ..ir.nodes import Alloc, Block, CopyTo, For, Function, Invoke, Stmt, Store, Swap, leaves
 from ..ir.walk import blocks, expressions, loads, statements, variables, with_blocks
 from .effects import Access, Effects, effects, is_private, meet_in_one_iteration
 from .info import roots_of
@@ -124,6 +124,8 @@ class _Finder:
 
     def lives_in_both(self, made: Alloc, loop: For) -> bool:
         name = made.array.name
+        if any(isinstance(s, Swap) and name in (s.left.name, s.right.name) for s in statements((loop,))):
+            return False  # another name has this memory then
         inside = sum(name in _names(effects((_alone(s),))) for s in statements((loop,)))
         return inside > 0 and self.uses.get(name, 0) == inside + 1 and name not in self.roots.values()
 

@@ -48,7 +48,7 @@ from ..ir.walk import (
 from .effects import effects
 from .info import roots_of
 from .lengths import Equal, Lengths, in_order
-from .short_rows import ShortRows
+from .short_rows import ShortRows, natural
 from .varying import Differs
 
 SIMPLE = (AddTo, Assign, Comment, For, If, Raise, Store)
@@ -175,7 +175,7 @@ class _Flatten:
             if others:
                 index = Var(self.names.fresh("k"), INT64)
                 merged |= {loop.index: index for loop in (first, *others)}
-                row = affine.product(tuple(loop.stop for loop in others))
+                row = affine.product(tuple(map(natural, (loop.stop for loop in others))))
                 start, stop = affine.mul(first.start, row), affine.mul(first.stop, row)
                 is_ordered = any(loop.ordered for loop in (first, *others))
                 first = replace(first, index=index, start=start, stop=stop, ordered=is_ordered)

@@ -48,6 +48,7 @@ class Loop:
     changed: frozenset[Var]
     guards: list[tuple[tuple[Expr, ...], Expr, Expr]] = field(default_factory=list)
     silent: bool = True  # nothing in it raises or prints: a check may come first
+    ahead: Any = None  # the scope right ahead of it, where a check of it would stand
 
 
 @dataclass
@@ -143,7 +144,7 @@ def loop_of(stmt: For, quiet: frozenset[str]) -> Loop:
     else:
         low, high, trips = after, stmt.start, affine.sub(stmt.start, stmt.stop)
     if step == 0:  # direction not known
-        low = high = stmt.index
+        low = high = trips = stmt.index
     return Loop(stmt, low, high, trips, abs(step) == 1, changed, silent=silent)
 
 

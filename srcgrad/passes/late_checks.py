@@ -9,7 +9,7 @@ Code that takes lengths to be equal is tried first, and other code where it rais
 from __future__ import annotations
 
 from ..ir.expressions import Array
-from ..ir.nodes import Block, For, Function, Invoke, Raise, Stmt, While
+from ..ir.nodes import Block, For, Function, Invoke, Print, Raise, Stmt, While
 from ..ir.walk import blocks, statements
 from .effects import effects
 from .info import roots_of
@@ -46,6 +46,8 @@ class _Walk:
         return False, wrote
 
     def writes(self, stmt: Stmt) -> bool:
+        if isinstance(stmt, Print):
+            return True  # it is seen too
         touched = (access.array for access in effects((stmt,)).accesses if access.writes)
         return any(isinstance(a, Array) and self.roots.get(a.name, a.name) in self.seen_by_caller for a in touched)
 

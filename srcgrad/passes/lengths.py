@@ -94,7 +94,7 @@ class Equal:
     def within(self, stmt: Stmt) -> Equal:
         """What is known in a statement: of a loop, that it runs."""
         out = self.copy()
-        if isinstance(stmt, For) and self.where:
+        if isinstance(stmt, For) and self.where and steps_by_one(stmt):
             runs = trips(stmt)
             out.where = []
             for conditions, x, y in self.where:
@@ -152,8 +152,12 @@ class Equal:
         return kind, self.first.get(length, len(self.first))
 
 
+def steps_by_one(loop: For) -> bool:
+    return isinstance(loop.step, Const) and loop.step.value in (1, -1)
+
+
 def trips(loop: For) -> Expr:
-    """How often a loop runs, where that is positive."""
+    """How often a loop by single steps runs, where that is positive."""
     if affine.same(loop.step, affine.integer(-1)):
         return affine.sub(loop.start, loop.stop)
     return affine.sub(loop.stop, loop.start)
@@ -218,4 +222,4 @@ def _nested(block: Block, is_inside: bool = False) -> Iterator[tuple[Stmt, bool]
             yield from _nested(part, is_inside or isinstance(stmt, (For, If, While)))
 
 
-__all__ = ["Equal", "Lengths", "in_order", "trips"]
+__all__ = ["Equal", "Lengths", "in_order", "steps_by_one", "trips"]

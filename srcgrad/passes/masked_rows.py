@@ -20,7 +20,7 @@ from ..ir.expressions import Call, Const, Load, Var, compare, integer
 from ..ir.nodes import AddTo, Assign, Block, Comment, For, Function, If, Stmt, Store, While
 from ..ir.walk import blocks, statements, variables, with_blocks
 from ..rules.costs import dear_calls
-from .lengths import Lengths, trips
+from .lengths import Lengths, steps_by_one, trips
 
 LONG = 16  # iterations: of so many, what does not fill a register is little
 LANES = 8  # of the widest registers; of more of them in narrower ones
@@ -50,7 +50,7 @@ def _is_dear(loop: For) -> bool:
     written = [s for s in body if isinstance(s, Store) or (isinstance(s, AddTo) and isinstance(s.target, Load))]
     places = [s.index if isinstance(s, Store) else s.target.index for s in written]  # type: ignore[union-attr]
     along_rows = all(loop.index not in variables(part) for place in places for part in place[:-1])
-    if loop.ordered or loop.vector or not (simple and in_any_order and along_rows):
+    if loop.ordered or loop.vector or not steps_by_one(loop) or not (simple and in_any_order and along_rows):
         return False
     dear = [call.op for stmt in body for call in dear_calls(stmt)]
     return dear not in ([], ["exp"], ["exp2"])

@@ -159,6 +159,7 @@ class _Prover:
         loop = loop_of(stmt, self.quiet)
         scope.forget(loop.changed)
         scope.forget_arrays(stmt)
+        loop.ahead = scope.copy()
         inner = scope.copy(loops=(*scope.loops, loop), equal=scope.equal.within(stmt))
         body = self.block(stmt.body, inner)
         out: list[Stmt] = []
@@ -343,7 +344,8 @@ class _Prover:
             index = affine.normal(substitute(index, {var: extreme}))
             conditions = [affine.normal(substitute(c, {var: extreme})) for c in conditions] + [loop.trips]
             if not any(variables(e) & loop.changed or loads(e) for e in (index, dim, *conditions)):
-                wanted = tuple(c for c in conditions if not self.is_natural(affine.sub(c, affine.ONE), scope))
+                ahead = loop.ahead  # (that the loop runs is not known there)
+                wanted = tuple(c for c in conditions if not self.is_natural(affine.sub(c, affine.ONE), ahead))
                 found = loop, wanted, index
         if found is None:
             return False

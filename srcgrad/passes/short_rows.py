@@ -31,6 +31,11 @@ ENOUGH = 64  # elements that make up for the way from tile to tile
 TOGETHER = 8  # rows make whole registers, however long they are
 
 
+def natural(length: Expr) -> Expr:
+    """The end of a loop from 0 as a length: a loop to a negative end does not run."""
+    return length if affine.is_at_least(length, 0) else affine.maximum(length, affine.ZERO)
+
+
 class ShortRows:
     """Makes the tiles of one nest of two loops.  `flat` gives an element at both indices, at an index of its own."""
 
@@ -46,6 +51,7 @@ class ShortRows:
         self.along: dict[Load, Array] = {}  # what differs along the rows alone
         self.by_row: dict[Load, Array] = {}  # from row to row alone
         self.sums: dict[Load, Array] = {}  # is summed along j alone
+        self.length = inner.stop  # of a row, see `made`
         self.is_sure = True  # is what is looked at reached by all iterations?
 
     def fresh(self, name: str) -> Var:
@@ -56,12 +62,12 @@ class ShortRows:
 
     def made(self) -> tuple[Block, Block]:
         """Memory, and the tiles."""
-        length = self.inner.stop
+        length = self.length = natural(self.inner.stop)
         if self.inner.start != affine.ZERO or not self.inner.step == self.outer.step == affine.ONE:
             raise Differs
         if (isinstance(length, Const) and length.value >= LONG) or not any(map(is_dear, statements(self.inner.body))):
             raise Differs
-        ends = (length, self.outer.start, self.outer.stop)
+        ends = (self.inner.stop, self.outer.start, self.outer.stop)
         moving = self.changed | {self.outer.index, self.inner.index}
         if any(loads(end) or moving & variables(end) for end in ends):
             raise Differs
@@ -107,7 +113,7 @@ class ShortRows:
         if not given:
             return ()
         here = affine.add(self.first, self.row)
-        at = affine.add(affine.mul(self.row, self.inner.stop), self.inner.index)
+        at = affine.add(affine.mul(self.row, self.length), self.inner.index)
         body = tuple(
             Store(array, (at,), substitute(value, {self.outer.index: here}), checked=False, natural=True)
             for array, value in given
@@ -115,7 +121,7 @@ class ShortRows:
         return (self.over_rows(rows, body),)
 
     def summed(self, rows: Expr) -> Block:
-        at = affine.add(affine.mul(self.row, self.inner.stop), self.inner.index)
+        at = affine.add(affine.mul(self.row, self.length), self.inner.index)
         body = tuple(
             AddTo(place, Load(array, (at,), checked=False, natural=True), reorder=True)
             for place, array in self.sums.items()
@@ -156,7 +162,7 @@ class ShortRows:
         return self.spread(self.sums, place)
 
     def place(self) -> Expr:
-        return affine.add(affine.mul(self.first, self.inner.stop), self.k)
+        return affine.add(affine.mul(self.first, self.length), self.k)
 
     def uses(self, expr: Expr) -> set[Var]:
         return {self.outer.index, self.inner.index} & variables(expr)
@@ -189,8 +195,8 @@ class ShortRows:
             raise Differs
         if place not in group:
             name = self.names.fresh(f"{place.array.name}_rows")
-            group[place] = Array(name, place.dtype, (affine.mul(self.rows, self.inner.stop),))
+            group[place] = Array(name, place.dtype, (affine.mul(self.rows, self.length),))
         return Load(group[place], (self.k,), checked=False, natural=True)
 
 
-__all__ = ["ShortRows"]
+__all__ = ["ShortRows", "natural"]

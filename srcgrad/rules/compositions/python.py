@@ -59,10 +59,16 @@ def star_mapped(function, items):
     return [function(*item) for item in items]
 
 
-def smallest(items, key):
+def itself(item):
+    return item
+
+
+def smallest(items, key, *default):
     """min(items, key=key): the first of those with the least key."""
     items = list(items)
     if len(items) == 0:
+        if default:
+            return default[0]
         raise ValueError("min() iterable argument is empty")
     best = items[0]
     least = key(best)
@@ -73,9 +79,11 @@ def smallest(items, key):
     return best
 
 
-def largest(items, key):
+def largest(items, key, *default):
     items = list(items)
     if len(items) == 0:
+        if default:
+            return default[0]
         raise ValueError("max() iterable argument is empty")
     best = items[0]
     most = key(best)
