@@ -223,3 +223,17 @@ def test_what_the_caller_sees(capsys: pytest.CaptureFixture[str]) -> None:
     plain, ours, w = np.arange(3.0), np.arange(3.0), np.ones(3)
     np.testing.assert_array_equal(grad(swapped, jit=False)(ours, w), swapped(plain, w))
     np.testing.assert_array_equal(ours, plain)
+
+
+def rebound(a, b, steps):
+    for _ in range(steps):
+        b = b * a
+    return b.sum()
+
+
+def test_what_is_rebound_fits_in_every_step() -> None:
+    f = grad(rebound, wrt="a", jit=False)
+    assert f(np.full(1, 2.0), np.ones(3), 2) == 12.0
+    for call in (f, f.backward):
+        with pytest.raises(BroadcastError):
+            call(np.ones(2), np.ones(400), 2)

@@ -107,7 +107,7 @@ class Names:
 
 REMEMBERED = (
     "block", "mutable", "pinned", "contiguous", "roots", "stale", "lower", "depth", "written", "changed_in_loop",
-    "common_lengths", "compatible", "checked_lengths", "conformed", "turned", "transposed",
+    "common_lengths", "length_parts", "compatible", "checked_lengths", "conformed", "turned", "transposed",
 )  # fmt: skip
 
 
