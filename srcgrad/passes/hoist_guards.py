@@ -39,10 +39,11 @@ def _split(loop: For) -> list[Stmt]:
     body: list[Stmt] = []
     for stmt in loop.body:
         if _is_guard(stmt) and not seen_before and not (variables(stmt.condition) & changed or loads(stmt.condition)):  # type: ignore[attr-defined]
-            runs = Call("gt", (loop.stop, loop.start), BOOL)
-            if affine.same(loop.step, affine.integer(-1)):
-                runs = Call("gt", (loop.start, loop.stop), BOOL)
-            ahead.append(replace(stmt, condition=Call("and", (runs, stmt.condition), BOOL)))  # type: ignore[call-arg, attr-defined]
+            ends = (loop.start, loop.stop) if affine.same(loop.step, affine.integer(-1)) else (loop.stop, loop.start)
+            if not affine.is_at_least(affine.sub(*ends), 1):
+                runs = Call("gt", ends, BOOL)
+                stmt = replace(stmt, condition=Call("and", (runs, stmt.condition), BOOL))  # type: ignore[call-arg, attr-defined]
+            ahead.append(stmt)
             continue
         seen_before |= any(isinstance(s, (Raise, Print, Invoke)) for s in statements((stmt,)))
         body.append(stmt)
