@@ -18,7 +18,18 @@ from ..rules import compositions
 from ..rules.compositions import COMPOSITIONS
 from ..rules.names import COMPLEX_MATH, MATH, TO_INT, WHOLE_MATH
 from ..rules.user import UserRule
-from . import attributes, binding, expressions, lists, named_tuples, operators, records, recursion, special_methods
+from . import (
+    attributes,
+    binding,
+    expressions,
+    lists,
+    named_tuples,
+    operators,
+    parameters,
+    records,
+    recursion,
+    special_methods,
+)
 from .arguments import SUPPORTED
 from .arithmetic import elementwise
 from .builtins_of_python import BUILTINS, convert, math_function, to_int
@@ -55,7 +66,6 @@ from .values import (
     TupleValue,
     Unpacked,
     constant,
-    new_dict,
     whole,
 )
 
@@ -314,72 +324,6 @@ def external(interpreter: Interpreter, target: Any, name: str, args: list[Any]) 
 # -------------------------------------------------------------------------------------------- user functions
 
 
-def bind_arguments(
-    interpreter: Interpreter,
-    spec: ast.arguments,
-    name: str,
-    defaults: dict[str, Any],
-    args: list[Any],
-    kwargs: dict[str, Any],
-) -> dict[str, Any]:
-    """Which parameter gets which value."""
-    names = [arg.arg for arg in (*spec.posonlyargs, *spec.args)]
-    if args and isinstance(args[-1], Unpacked):
-        args = _unpacked(interpreter, spec, names, defaults, args, kwargs)
-    bound = dict(zip(names, args, strict=False))
-    if len(args) > len(names):
-        if spec.vararg is None:
-            interpreter.build.refuse(
-                f"{name} takes {len(names)} arguments, {len(args)} were given", error=ArgumentError
-            )
-        more = args[len(names) :]
-        rest = more[0] if len(more) == 1 else None
-        bound[spec.vararg.arg] = rest.value if isinstance(rest, Unpacked) else TupleValue(tuple(more))
-    elif spec.vararg is not None:
-        bound[spec.vararg.arg] = TupleValue(())
-    every = names + [arg.arg for arg in spec.kwonlyargs]
-    others: dict[str, Any] = {}
-    for key, value in kwargs.items():
-        if spec.kwarg is not None and key not in every:
-            others[key] = value
-            continue
-        if key not in every or key in bound:
-            interpreter.build.refuse(f"{name} does not take the argument {key!r} here", error=ArgumentError)
-        bound[key] = value
-    for key in every:
-        if key not in bound:
-            if key not in defaults:
-                interpreter.build.refuse(f"{name} is missing the argument {key!r}", error=ArgumentError)
-            bound[key] = defaults[key]
-    if spec.kwarg is not None:
-        bound[spec.kwarg.arg] = new_dict(others)
-    return bound
-
-
-def _unpacked(
-    interpreter: Interpreter,
-    spec: ast.arguments,
-    names: list[str],
-    defaults: dict[str, Any],
-    args: list[Any],
-    kwargs: dict[str, Any],
-) -> list[Any]:
-    """f(x, *xs), where the number of xs is only known at run time: as many as f still needs, or what is left over."""
-    *first, last = args
-    if spec.vararg is not None and len(first) >= len(names):
-        copy = Unpacked(lists.copied(interpreter, last.value))
-        return [*first, copy] if len(first) == len(names) else [*first, *lists.exactly(interpreter, last.value, 0)]
-    needed = [name for name in names[len(first) :] if name not in defaults and name not in kwargs]
-    if spec.vararg is None:
-        return [*first, *lists.exactly(interpreter, last.value, len(needed))]
-    if len(needed) < len(names) - len(first):
-        interpreter.build.refuse(
-            "* unpacks a number of arguments that is only known at run time, and some have defaults"
-        )
-    *own, rest = lists.split(interpreter, last.value, len(needed), 0)
-    return [*first, *own, Unpacked(rest)]
-
-
 def settle_arguments(interpreter: Interpreter, bound: dict[str, Any]) -> dict[str, Any]:
     """Arguments as the callee sees them: numbers in variables, expressions of arrays in memory, views as views."""
     return {name: binding.bind_item(interpreter, name, value) for name, value in bound.items()}
@@ -390,7 +334,9 @@ def call_composition(interpreter: Interpreter, function: Any, args: list[Any], k
     from .interpret import Frame
 
     source = _read_once(function)
-    bound = bind_arguments(interpreter, source.node.args, source.name, _defaults(function), args, kwargs)
+    bound = parameters.bind_arguments(
+        interpreter, source.node.args, source.name, parameters.defaults_of(function), args, kwargs
+    )
     once = _read_at_most_once(function)
     lazy = {n: v for n, v in bound.items() if n in once and isinstance(v, ArrayValue)}
     settled = settle_arguments(interpreter, {n: v for n, v in bound.items() if n not in lazy})
@@ -420,21 +366,13 @@ def _read_at_most_once(function: Any) -> frozenset[str]:
     return frozenset(name for name in parameters if names.count(name) <= 1 and name not in repeated)
 
 
-def _defaults(function: Any) -> dict[str, Any]:
-    return {
-        name: constant(p.default)
-        for name, p in inspect.signature(function).parameters.items()
-        if p.default is not inspect.Parameter.empty
-    }
-
-
 def call_function(interpreter: Interpreter, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     from .interpret import Frame
 
     if interpreter.frame.is_composition and function.__module__.startswith(compositions.__name__):
         return call_composition(interpreter, function, args, kwargs)
-    source, defaults = read(function), _defaults(function)
-    bound = bind_arguments(interpreter, source.node.args, source.name, defaults, args, kwargs)
+    source, defaults = read(function), parameters.defaults_of(function)
+    bound = parameters.bind_arguments(interpreter, source.node.args, source.name, defaults, args, kwargs)
     if recursion.key_of(source) in interpreter.callees.chosen.own:
         return invoke(interpreter, source, function, bound)
     is_ours = function.__module__.startswith("srcgrad.rules.compositions.")
@@ -447,7 +385,7 @@ def call_closure(interpreter: Interpreter, closure: Closure, args: list[Any], kw
 
     from .interpret import Frame
 
-    bound = bind_arguments(interpreter, closure.node.args, closure.name, closure.defaults, args, kwargs)
+    bound = parameters.bind_arguments(interpreter, closure.node.args, closure.name, closure.defaults, args, kwargs)
     parent = closure.frame
     source = replace(parent.source, node=closure.node, name=closure.name)
     if recursion.key_of(source) in interpreter.callees.chosen.own:

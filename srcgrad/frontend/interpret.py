@@ -35,6 +35,7 @@ from . import (
     identities,
     lists,
     liveness,
+    parameters,
     records,
     recursion,
 )
@@ -120,7 +121,7 @@ class Interpreter:
         source = read(function)
         if hasattr(function, "__wrapped__"):  # by a decorator, whose inner function names its arguments otherwise
             spec = source.node.args
-            arguments = calls.bind_arguments(self, spec, source.name, {}, list(arguments.values()), {})
+            arguments = parameters.bind_arguments(self, spec, source.name, {}, list(arguments.values()), {})
         if recursion.key_of(source) in self.callees.chosen.own:
             return calls_of_own.invoke(self, source, function, dict(arguments))
         return self.enter(Frame(source, function, dict(arguments)), source.node)

@@ -1,0 +1,91 @@
+"""Which parameter of a function gets which argument of a call.
+
+f(x, *xs, k=2)      →      {"a": x, "b": xs[0], "c": xs[1], "k": 2}
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ArgumentError
+from . import lists
+from .values import TupleValue, Unpacked, constant, new_dict
+
+if TYPE_CHECKING:
+    from .interpret import Interpreter
+
+
+def bind_arguments(
+    interpreter: Interpreter,
+    spec: ast.arguments,
+    name: str,
+    defaults: dict[str, Any],
+    args: list[Any],
+    kwargs: dict[str, Any],
+) -> dict[str, Any]:
+    """Which parameter gets which value."""
+    names = [arg.arg for arg in (*spec.posonlyargs, *spec.args)]
+    if args and isinstance(args[-1], Unpacked):
+        args = _unpacked(interpreter, spec, names, defaults, args, kwargs)
+    bound = dict(zip(names, args, strict=False))
+    if len(args) > len(names):
+        if spec.vararg is None:
+            interpreter.build.refuse(
+                f"{name} takes {len(names)} arguments, {len(args)} were given", error=ArgumentError
+            )
+        more = args[len(names) :]
+        rest = more[0] if len(more) == 1 else None
+        bound[spec.vararg.arg] = rest.value if isinstance(rest, Unpacked) else TupleValue(tuple(more))
+    elif spec.vararg is not None:
+        bound[spec.vararg.arg] = TupleValue(())
+    every = names + [arg.arg for arg in spec.kwonlyargs]
+    others: dict[str, Any] = {}
+    for key, value in kwargs.items():
+        if spec.kwarg is not None and key not in every:
+            others[key] = value
+            continue
+        if key not in every or key in bound:
+            interpreter.build.refuse(f"{name} does not take the argument {key!r} here", error=ArgumentError)
+        bound[key] = value
+    for key in every:
+        if key not in bound:
+            if key not in defaults:
+                interpreter.build.refuse(f"{name} is missing the argument {key!r}", error=ArgumentError)
+            bound[key] = defaults[key]
+    if spec.kwarg is not None:
+        bound[spec.kwarg.arg] = new_dict(others)
+    return bound
+
+
+def _unpacked(
+    interpreter: Interpreter,
+    spec: ast.arguments,
+    names: list[str],
+    defaults: dict[str, Any],
+    args: list[Any],
+    kwargs: dict[str, Any],
+) -> list[Any]:
+    """f(x, *xs), where the number of xs is only known at run time: as many as f still needs, or what is left over."""
+    *first, last = args
+    if spec.vararg is not None and len(first) >= len(names):
+        copy = Unpacked(lists.copied(interpreter, last.value))
+        return [*first, copy] if len(first) == len(names) else [*first, *lists.exactly(interpreter, last.value, 0)]
+    needed = [name for name in names[len(first) :] if name not in defaults and name not in kwargs]
+    if spec.vararg is None:
+        return [*first, *lists.exactly(interpreter, last.value, len(needed))]
+    if len(needed) < len(names) - len(first):
+        interpreter.build.refuse(
+            "* unpacks a number of arguments that is only known at run time, and some have defaults"
+        )
+    *own, rest = lists.split(interpreter, last.value, len(needed), 0)
+    return [*first, *own, Unpacked(rest)]
+
+
+def defaults_of(function: Any) -> dict[str, Any]:
+    return {
+        name: constant(p.default)
+        for name, p in inspect.signature(function).parameters.items()
+        if p.default is not inspect.Parameter.empty
+    }
