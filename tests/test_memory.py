@@ -15,7 +15,7 @@ from numba import njit
 import srcgrad
 from srcgrad import grad
 from srcgrad.runtime import memory
-from srcgrad.runtime.lent import _fresh
+from srcgrad.runtime.lent import _extended, _fresh, _shelf
 
 
 def chain(x):
@@ -78,6 +78,58 @@ def test_a_stack_that_grows_takes_the_largest_block() -> None:
     assert held < 8 * 18 * LARGE
     room(4 * LARGE, like)
     assert 4 * LARGE <= room(LARGE, like) < 4 * LARGE + 100
+
+
+@njit
+def extend(length, more, is_shared):
+    stack = [_fresh(length, np.empty(1))]
+    for i in range(length):
+        stack[0][i] = i
+    other = stack[0] if is_shared else np.empty(0)
+    is_extended = _extended(_shelf(stack), more)
+    array, wrong = stack[0], 0
+    array[array.size - 1] += 1.0
+    for i in range(length - 1):
+        wrong += array[i] != i
+    return is_extended, array.size, wrong, other.size
+
+
+def test_a_long_stack_grows_where_it_is() -> None:
+    srcgrad.release_memory()
+    long = memory.LONG // 8
+    for length in (long, long + 7, 3 * long + 1):
+        assert extend(length, 5 * length, False) == (True, 5 * length, 0, 0)
+    held = srcgrad.release_memory()
+    assert 8 * 15 * long < held <= 8 * 22 * long + 4096  # at their new sizes
+    is_extended, size, wrong, other = extend(long, 2 * long, True)  # somebody else has it
+    assert (is_extended, wrong) == (False, 0) and size == other
+    srcgrad.release_memory()
+    assert not extend(long // 2, long, False)[0]
+    srcgrad.release_memory()
+
+
+@njit
+def tangent(x, steps):
+    x_t = 1.0
+    for _ in range(steps):
+        x, x_t = x + 1e-7 * np.sin(x), x_t + 1e-7 * np.cos(x) * x_t
+    return x_t
+
+
+def test_a_sweep_over_a_long_stack() -> None:
+    @grad
+    def f(x, steps):
+        n = 0
+        while n < steps:
+            x = x + 1e-7 * np.sin(x)
+            n += 1
+        return x
+
+    steps = 2 * memory.LONG // 8 + 3  # it is extended twice
+    srcgrad.release_memory()
+    for _ in range(2):
+        assert f.backward(0.5, steps) == pytest.approx(tangent(0.5, steps), rel=1e-9)
+    srcgrad.release_memory()
 
 
 def test_stacks_of_two_threads_are_two() -> None:

@@ -16,7 +16,7 @@ from numba.core.extending import intrinsic, models, overload, register_jitable, 
 from numba.cpython.listobj import ListInstance
 
 from srcgrad.runtime.arrays import copy_to, push, push_array
-from srcgrad.runtime.memory import roomy
+from srcgrad.runtime.memory import extended, roomy
 from srcgrad.runtime.stand_ins import STAND_INS
 
 
@@ -152,6 +152,19 @@ def _fresh(typing_context, length, like):
 
 
 @intrinsic
+def _extended(typing_context, shelf, length):
+    """Has the array on the shelf got so much room where it is, or where the system moved it?"""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = builder.bitcast(args[0], context.get_data_type(shelf.array).as_pointer())
+        array = context.make_array(shelf.array)(context, builder, ref=place)
+        length = context.cast(builder, args[1], signature.args[1], types.intp)
+        return extended(context, builder, shelf.array, array, length)
+
+    return types.boolean(shelf, length), generate
+
+
+@intrinsic
 def _push(typing_context, buffer, top, *values):
     """The stores alone are what callers are to inline: growing is a call."""
     shelf = Shelf(buffer.dtype) if isinstance(buffer, types.List) else buffer
@@ -184,6 +197,8 @@ def _grow(buffer, end):
     full = _on_shelf(buffer)
     # pages that are never touched cost nothing; min and max are functions that Numba compiles for each program
     length = 8 * end if end < 1 << 15 else 1 << 18 if end < 1 << 17 else 2 * end
+    if _extended(buffer, length):
+        return
     grown = _fresh(length, full)
     for i in range(full.size):  # a statement on slices takes Numba two seconds to compile
         grown[i] = full[i]

@@ -6,7 +6,11 @@ the values that it keeps, and for its results where the caller has dropped those
 
     numpy.empty(...) in generated code   →   NRT_MemInfo_alloc_external(size, &srcgrad_allocator)
 
-A stack that has to grow takes the largest block that is held: as a rule that is where it ended in the call before.
+What is new and large is asked for in huge pages where the system gives them on request (Linux), as NumPy does for
+its own arrays: 512 pages are cleared at once, and found by one entry of the processor's table.
+
+A stack that has to grow takes the largest block that is held: as a rule that is where it ended in the call before.  One
+that is long already grows where it is: the system moves its pages, if need be, instead of us what is on them.
 
 Numba counts references as ever; only where memory comes from and goes to is ours.  Any thread may take and give: a slot
 is emptied and filled by one atomic instruction.
@@ -15,6 +19,7 @@ is emptied and filled by one atomic instruction.
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
 from typing import Any
 
@@ -26,10 +31,14 @@ from numba.np.arrayobj import get_itemsize, make_array, populate_array
 
 SLOTS = 32
 LEAST = 1 << 18  # bytes; below that malloc has pages at hand
+HUGE = 1 << 22  # bytes; smaller blocks may have no whole huge page in them
 HEADER = 128
 SIZE, BYTES, NOTHING = ir.IntType(64), ir.IntType(8).as_pointer(), ir.VoidType()
 ALLOCATOR, ALLOCATE = "srcgrad_allocator", "srcgrad_allocate_external"
 ROOMY_ALLOCATOR = "srcgrad_roomy_allocator"  # whose blocks may be much larger than was asked for
+EXTEND = "srcgrad_extend"
+LONG = 1 << 25  # bytes; from here on pages are moved, not copied (glibc's malloc asks the system for each such block)
+REFERENCES, DATA, EXTERNAL_ALLOCATOR = 0, 3, 5  # words of Numba's MemInfo, see nrt.cpp
 
 
 def most_held() -> int:
@@ -39,6 +48,12 @@ def most_held() -> int:
     except (AttributeError, ValueError, OSError):
         machine = 1 << 32
     return min(machine // 16, 1 << 30)
+
+
+def _of_the_system(builder: Any, name: str, result: Any, *arguments: Any) -> Any:
+    """A function of the C library, by its address in this process."""
+    address = ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value
+    return builder.inttoptr(ir.Constant(SIZE, address), ir.FunctionType(result, arguments).as_pointer())
 
 
 class _Code:
@@ -53,6 +68,7 @@ class _Code:
         self.take = self._function("srcgrad_take", BYTES, (SIZE, BYTES))
         self.take_largest = self._function("srcgrad_take_largest", BYTES, (SIZE, BYTES))
         self.give = self._function("srcgrad_give", NOTHING, (BYTES, BYTES))
+        self.extend = self._function(EXTEND, BYTES, (BYTES, SIZE))
         self._write_release()
         self._write_take()
         self._write_take_largest()
@@ -62,6 +78,7 @@ class _Code:
             parts = [take.bitcast(BYTES), no_realloc, self.give.bitcast(BYTES), no_realloc]
             allocator = self._variable(ir.LiteralStructType([BYTES] * 4), name)
             allocator.initializer = ir.Constant(allocator.value_type, parts)
+        self._write_extend()
 
     def _variable(self, kind: Any, name: str) -> ir.GlobalVariable:
         variable = ir.GlobalVariable(self.module, kind, name)
@@ -140,11 +157,67 @@ class _Code:
         with builder.if_then(cgutils.is_null(builder, fresh)):
             builder.ret(fresh)
         base = builder.ptrtoint(fresh, SIZE)
-        aligned = builder.and_(builder.add(base, ir.Constant(SIZE, HEADER)), ir.Constant(SIZE, -64))
-        block = builder.inttoptr(aligned, BYTES)
+        self._ask_for_huge_pages(builder, base, size)
+        builder.ret(self._with_header(builder, base, size))
+
+    def _start(self, builder: Any, base: Any) -> Any:
+        """Where a block begins in what the system gave: at a multiple of 64, behind its header."""
+        return builder.and_(builder.add(base, ir.Constant(SIZE, HEADER)), ir.Constant(SIZE, -64))
+
+    def _with_header(self, builder: Any, base: Any, size: Any) -> Any:
+        block = builder.inttoptr(self._start(builder, base), BYTES)
         builder.store(base, self._header(builder, block, 16))
         builder.store(size, self._header(builder, block, 8))
+        return block
+
+    def _write_extend(self) -> None:
+        """Room for so many bytes in a block that is in use.  It may move; null if it stays as it is.
+
+        A block begins with Numba's MemInfo.  Only an array that nobody else refers to is moved.
+        """
+        builder = ir.IRBuilder(self.extend.append_basic_block())
+        if os.name != "posix":  # where each library may have a C library of its own
+            builder.ret(ir.Constant(BYTES, None))
+            return
+        block, size = self.extend.args
+        words = lambda pointer: builder.bitcast(pointer, SIZE.as_pointer())
+        word = lambda pointer, number: builder.gep(words(pointer), [ir.Constant(SIZE, number)])
+        allocator = builder.load(word(block, EXTERNAL_ALLOCATOR))
+        ours = [builder.ptrtoint(self.module.get_global(name), SIZE) for name in (ALLOCATOR, ROOMY_ALLOCATOR)]
+        is_ours = builder.or_(*(builder.icmp_unsigned("==", allocator, one) for one in ours))
+        is_alone = builder.icmp_unsigned("==", builder.load(word(block, REFERENCES)), ir.Constant(SIZE, 1))
+        with builder.if_then(builder.not_(builder.and_(is_ours, is_alone))):
+            builder.ret(ir.Constant(BYTES, None))
+        before, used = builder.load(self._header(builder, block, 16)), self._capacity(builder, block)
+        at = builder.sub(builder.ptrtoint(block, SIZE), before)
+        reallocate = _of_the_system(builder, "realloc", BYTES, BYTES, SIZE)  # Numba's Allocate is its malloc
+        whole = builder.add(size, ir.Constant(SIZE, HEADER))
+        moved = builder.call(reallocate, [builder.inttoptr(before, BYTES), whole])
+        with builder.if_then(cgutils.is_null(builder, moved)):
+            builder.ret(moved)
+        base = builder.ptrtoint(moved, SIZE)
+        self._ask_for_huge_pages(builder, base, size)
+        arrived, start = builder.add(base, at), self._start(builder, base)
+        with builder.if_then(builder.icmp_unsigned("!=", arrived, start), likely=False):
+            kind = ir.FunctionType(NOTHING, (BYTES, BYTES, SIZE, ir.IntType(1)))
+            move = cgutils.get_or_insert_function(self.module, kind, "llvm.memmove.p0i8.p0i8.i64")
+            places = [builder.inttoptr(address, BYTES) for address in (start, arrived)]
+            builder.call(move, [*places, used, cgutils.false_bit])
+        block = self._with_header(builder, base, size)
+        distance = builder.sub(builder.ptrtoint(block, SIZE), builder.add(before, at))
+        data = word(block, DATA)
+        builder.store(builder.add(builder.load(data), distance), data)
         builder.ret(block)
+
+    def _ask_for_huge_pages(self, builder: Any, base: Any, size: Any) -> None:
+        if not hasattr(mmap, "MADV_HUGEPAGE") or os.environ.get("NUMPY_MADVISE_HUGEPAGE") == "0":
+            return
+        with builder.if_then(builder.icmp_unsigned(">=", size, ir.Constant(SIZE, HUGE))):
+            advice, page = ir.IntType(32), mmap.PAGESIZE
+            advise = _of_the_system(builder, "madvise", advice, SIZE, SIZE, advice)
+            first = builder.and_(base, ir.Constant(SIZE, -page))  # the whole mapping: a part could not be moved later
+            end = builder.add(builder.add(base, size), ir.Constant(SIZE, HEADER))
+            builder.call(advise, [first, builder.sub(end, first), ir.Constant(advice, mmap.MADV_HUGEPAGE)])
 
     def _put_back(self, builder: Any, slot: Any, block: Any) -> None:
         with builder.if_then(builder.not_(self._filled(builder, slot, block))):  # it was wanted in between
@@ -201,22 +274,23 @@ class _Code:
         builder.ret_void()
 
 
-def _compiled(code: _Code) -> tuple[int, int, int]:
-    """Where the allocators and `srcgrad_release` are.  They stay to the end: arrays may be freed after all else."""
+def _compiled(code: _Code) -> tuple[int, int, int, int]:
+    """Where the allocators and the two functions are.  They stay to the end: arrays may be freed after all else."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_default_triple().create_target_machine(jit=True)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(str(code.module)), target)
     engine.finalize_object()
     usual, roomy = (engine.get_global_value_address(name) for name in (ALLOCATOR, ROOMY_ALLOCATOR))
-    release = engine.get_function_address("srcgrad_release")
+    extend, release = (engine.get_function_address(name) for name in (EXTEND, "srcgrad_release"))
     engine.detach()
-    return usual, roomy, release
+    return usual, roomy, extend, release
 
 
-_allocator, _roomy_allocator, _release_held = _compiled(_Code(most_held()))
+_allocator, _roomy_allocator, _extend, _release_held = _compiled(_Code(most_held()))
 llvm.add_symbol(ALLOCATOR, _allocator)
 llvm.add_symbol(ROOMY_ALLOCATOR, _roomy_allocator)
+llvm.add_symbol(EXTEND, _extend)
 _numba = ctypes.CFUNCTYPE(ctypes.c_void_p)(_nrt_python.c_helpers["get_api"])()  # NRT_api_functions, see nrt_external.h
 llvm.add_symbol(ALLOCATE, ctypes.cast(_numba, ctypes.POINTER(ctypes.c_void_p))[1])  # allocate_external
 _release = ctypes.CFUNCTYPE(ctypes.c_int64)(_release_held)
@@ -269,6 +343,27 @@ def roomy(context: Any, builder: Any, kind: types.Array, least: Any) -> Any:
     return _array_in(context, builder, kind, [builder.udiv(room, item_size)], [item_size], owner, data)
 
 
+def extended(context: Any, builder: Any, kind: types.Array, array: Any, least: Any) -> Any:
+    """Has this vector got room for so many elements now, where it is or elsewhere?  If not it is as it was."""
+    item_size = context.get_constant(types.intp, get_itemsize(context, kind))
+    present, size = builder.mul(array.nitems, item_size), builder.mul(least, item_size)
+    is_extended = cgutils.alloca_once_value(builder, cgutils.false_bit)
+    with builder.if_then(builder.icmp_unsigned(">=", present, ir.Constant(SIZE, LONG)), likely=False):
+        owner, data = array.meminfo, builder.ptrtoint(array.data, SIZE)
+        offset = builder.sub(data, builder.ptrtoint(owner, SIZE))
+        signature = ir.FunctionType(BYTES, [BYTES, SIZE])
+        extend = cgutils.get_or_insert_function(builder.module, signature, EXTEND)
+        moved = builder.call(extend, [owner, builder.add(offset, size)])
+        with builder.if_then(cgutils.is_not_null(builder, moved)):
+            array.meminfo = moved
+            address = builder.add(builder.ptrtoint(moved, SIZE), offset)
+            array.data = builder.inttoptr(address, array.data.type)
+            array.nitems = least
+            array.shape = cgutils.pack_array(builder, [least], ty=SIZE)
+            builder.store(cgutils.true_bit, is_extended)
+    return builder.load(is_extended)
+
+
 def _array_in(context: Any, builder: Any, kind: types.Array, shape: Any, strides: Any, owner: Any, data: Any) -> Any:
     array = make_array(kind)(context, builder)
     populate_array(
@@ -313,4 +408,4 @@ def _owned_memory(context: Any, builder: Any, kind: types.Array, size: Any, name
     return owner, up(address), builder.load(room)
 
 
-__all__ = ["empty", "release_memory", "roomy"]
+__all__ = ["empty", "extended", "release_memory", "roomy"]
