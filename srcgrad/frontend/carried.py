@@ -422,7 +422,7 @@ def _close(
 
     names_of = {name: name for name in (*names, *attempt.lists.values())}
     now = identities.held(interpreter)
-    changed = {i for i, value in interpreter.list_heads[-1].items() if i not in heads and now.get(i, value) != value}
+    changed = [i for i, value in interpreter.list_heads[-1].items() if i not in heads and now.get(i, value) != value]
     if changed:
         raise growing_lists.Changed(changed)
     closed: dict[object, Any] = {}

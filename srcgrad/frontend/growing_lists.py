@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class Changed(Exception):
     """A loop changes lists from ahead of it: to be tried again with what they are in variables of their own."""
 
-    def __init__(self, identities: set[object]) -> None:
-        self.identities = identities
+    def __init__(self, identities: list[object]) -> None:
+        self.identities = identities  # in an order that is the same in every process
 
 
 class WrittenOut(Exception):

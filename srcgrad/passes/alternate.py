@@ -41,7 +41,7 @@ from ..ir.walk import (
     with_blocks,
     written,
 )
-from .effects import effects
+from .effects import effects, names_used
 from .sharing import touched
 
 BY_ELEMENT = (AddTo, Alloc, Assign, CopyTo, For, If, Store, Swap, While)  # what may touch memory whose names change
@@ -169,7 +169,7 @@ class _ClearedLate(_Memory):
     def changed(self, loop: For, swap: Swap, added: str, cleared: str) -> Block | None:
         body = list(loop.body)
         exchanged = body.index(swap)
-        at = next((k for k in range(exchanged + 1, len(body)) if added in _names(body[k])), None)
+        at = next((k for k in range(exchanged + 1, len(body)) if added in names_used(body[k])), None)
         sweep = None if at is None else _sweep(body[at])
         if at is None or sweep is None or sweep.place.array.name != added:
             return None
@@ -178,7 +178,7 @@ class _ClearedLate(_Memory):
             if clearing is None:
                 continue
             loops, store, rest = clearing
-            seen = any(cleared in _names(s) for s in (*body[:exchanged], *body[k + 1 :]))  # as it is, not cleared
+            seen = any(cleared in names_used(s) for s in (*body[:exchanged], *body[k + 1 :]))  # as it is, not cleared
             if seen or not self.is_fixed(loops):
                 return None
             body[at] = _over_cleared(sweep, loops)
@@ -192,11 +192,7 @@ class _ClearedLate(_Memory):
         if made is None or made not in before or not (isinstance(made.fill, Const) and not made.fill.value):
             return False
         since = before[before.index(made) + 1 :]
-        return not any(array.name in effects((s,)).names() for s in since)
-
-
-def _names(stmt: Stmt) -> set[str]:
-    return effects((stmt,)).names()
+        return not any(array.name in names_used(s) for s in since)
 
 
 def _clearing(stmt: Stmt, name: str) -> tuple[tuple[For, ...], Store, Block] | None:
@@ -214,7 +210,7 @@ def _clearing(stmt: Stmt, name: str) -> tuple[tuple[For, ...], Store, Block] | N
     if (
         not is_zero
         or store.index != tuple(loop.index for loop in loops)
-        or any(name in _names(s) for s in body[at + 1 :])
+        or any(name in names_used(s) for s in body[at + 1 :])
     ):
         return None
     return loops, store, (*body[:at], *body[at + 1 :])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -10,6 +11,7 @@ from ..ir.expressions import Array, Dim, Expr, Load, Var
 from ..ir.nodes import (
     AddTo,
     Assign,
+    Block,
     Comment,
     Conform,
     External,
@@ -43,6 +45,7 @@ from ..ir.walk import (
     statements,
     subexpressions,
     variables,
+    with_blocks,
     written,
 )
 from .signs import Signs
@@ -138,8 +141,37 @@ UNITED = (
 
 
 def effects(block: Iterable[Stmt]) -> Effects:
+    """What the statements do.  It is not to be changed: a statement remembers what it does."""
+    stmts = tuple(block)
+    return _of_one(stmts[0]) if len(stmts) == 1 else _together(stmts)
+
+
+@remembered
+def _of_one(stmt: Stmt) -> Effects:
+    return _together((stmt,))
+
+
+@remembered
+def names_used(stmt: Stmt) -> frozenset[str]:
+    """The arrays that a statement, or one inside it, has to do with."""
+    return frozenset(_of_one(stmt).names())
+
+
+@remembered
+def names_of_its_own(stmt: Stmt) -> frozenset[str]:
+    """The arrays and variables that a statement has to do with, but for what is in its blocks."""
+    seen = _of_one(with_blocks(stmt, tuple(() for _ in blocks(stmt))) if blocks(stmt) else stmt)
+    return frozenset({v.name for v in seen.reads | seen.writes} | seen.names())
+
+
+def uses(block: Block) -> Counter[str]:
+    """How many statements have to do with each array and variable."""
+    return Counter(name for stmt in statements(block) for name in names_of_its_own(stmt))
+
+
+def _together(stmts: tuple[Stmt, ...]) -> Effects:
     out = Effects()
-    for stmt in block:
+    for stmt in stmts:
         out.take(_raw(stmt))
     out.sums -= out.plain
     out.ours = out.sums - out.strict
@@ -250,6 +282,9 @@ def _note_writes(out: Effects, stmt: Stmt) -> None:
 def is_private(var: Var, block: tuple[Stmt, ...]) -> bool:
     """Does every run of the block set the variable before it reads it?"""
     for stmt in block:
+        seen = _raw(stmt)
+        if var not in seen.reads and var not in seen.writes:
+            continue
         if any(var in variables(e) for e in expressions(stmt)):
             return False
         if isinstance(stmt, AddTo) and stmt.target == var:

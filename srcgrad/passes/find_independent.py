@@ -11,13 +11,14 @@ iteration is reversed right after it has run.  What can't be proved stays ordere
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 from ..ir import affine
 from ..ir.expressions import Array, Expr
 from ..ir.nodes import Alloc, Block, CopyTo, For, Function, Invoke, Stmt, Store, Swap, leaves
 from ..ir.walk import blocks, expressions, loads, statements, variables, with_blocks
-from .effects import Access, Effects, effects, is_private, meet_in_one_iteration
+from .effects import Access, Effects, effects, is_private, meet_in_one_iteration, names_used, uses
 from .info import roots_of
 from .ranges import Ranges
 from .signs import Signs
@@ -36,20 +37,12 @@ class _Finder:
     def __init__(self, function: Function, forgetful: frozenset[str]) -> None:
         self.forgetful = forgetful
         self.roots, self.signs = roots_of(function), Signs(function)
-        self.uses: dict[str, int] = {}
+        self.uses = uses(function.body)
         self.indices = {s.index for s in statements(function.body) if isinstance(s, For)}  # nobody reads them after
-        for stmt in statements(function.body):
-            self.count(effects((_alone(stmt),)))
         for leaf in leaves(function.results):
-            names = (v.name for v in variables(leaf)) if isinstance(leaf, Expr) else (leaf.name,)
-            for name in names:
-                self.uses[name] = self.uses.get(name, 0) + 1
-        for param in function.params:
-            self.uses[param.name] = self.uses.get(param.name, 0) + 1
-
-    def count(self, seen: Effects) -> None:
-        for name in {v.name for v in seen.reads | seen.writes} | seen.names():
-            self.uses[name] = self.uses.get(name, 0) + 1
+            self.uses.update([v.name for v in variables(leaf)] if isinstance(leaf, Expr) else [leaf.name])
+        self.uses.update(param.name for param in function.params)
+        self.inside: dict[int, tuple[For, Counter[str]]] = {}
 
     def block(self, block: Block, around: tuple[For, ...] = ()) -> Block:
         out: list[Stmt] = []
@@ -99,8 +92,12 @@ class _Finder:
 
     def lives_in(self, name: str, loop: For) -> bool:
         """Is the name used nowhere but in this loop?"""
-        inside = sum(name in _names(effects((_alone(s),))) for s in statements((loop,)))
-        return self.uses.get(name, 0) == inside
+        return self.uses[name] == self.uses_in(loop)[name]
+
+    def uses_in(self, loop: For) -> Counter[str]:
+        if id(loop) not in self.inside:
+            self.inside[id(loop)] = loop, uses((loop,))
+        return self.inside[id(loop)][1]
 
     # ------------------------------------------------------------------------------------------------ scratch
 
@@ -126,22 +123,13 @@ class _Finder:
         name = made.array.name
         if any(isinstance(s, Swap) and name in (s.left.name, s.right.name) for s in statements((loop,))):
             return False  # another name has this memory then
-        inside = sum(name in _names(effects((_alone(s),))) for s in statements((loop,)))
-        return inside > 0 and self.uses.get(name, 0) == inside + 1 and name not in self.roots.values()
-
-
-def _names(seen: Effects) -> set[str]:
-    return {v.name for v in seen.reads | seen.writes} | seen.names()
-
-
-def _alone(stmt: Stmt) -> Stmt:
-    """The statement without its inner blocks."""
-    return with_blocks(stmt, tuple(() for _ in blocks(stmt))) if blocks(stmt) else stmt
+        inside = self.uses_in(loop)[name]
+        return inside > 0 and self.uses[name] == inside + 1 and name not in self.roots.values()
 
 
 def _is_overwritten_first(array: Array, body: Block) -> bool:
     """Is the first statement that touches the array one that writes all of it, unseen?"""
-    touching = [s for s in body if array.name in effects((s,)).names()]
+    touching = [s for s in body if array.name in names_used(s)]
     first = touching[0]
     if isinstance(first, CopyTo):
         return first.target == array and first.source.name != array.name
@@ -158,7 +146,7 @@ def _fills(stmt: Stmt, array: Array) -> bool:
         if not (affine.same(nest.start, affine.ZERO) and affine.same(nest.step, affine.ONE)):
             return False
         lengths[nest.index] = nest.stop
-        nest = next(s for s in nest.body if array.name in effects((s,)).names())
+        nest = next(s for s in nest.body if array.name in names_used(s))
     if not isinstance(nest, Store) or nest.array != array or len(set(nest.index)) != array.ndim:
         return False
     if any(array.name == load.array.name for e in expressions(nest) for load in loads(e)):

@@ -48,7 +48,18 @@ from ..ir.walk import (
     variables,
     with_blocks,
 )
-from .effects import Access, Effects, commutes, effects, is_loud, is_private, meet_in_one_iteration, runs_along
+from .effects import (
+    Access,
+    Effects,
+    commutes,
+    effects,
+    is_loud,
+    is_private,
+    meet_in_one_iteration,
+    names_used,
+    runs_along,
+    uses,
+)
 from .info import elementwise, roots_of
 from .signs import Signs
 
@@ -57,7 +68,7 @@ def fuse(function: Function, quiet: frozenset[str] = frozenset()) -> Function:
     """The function with such loops merged.  `quiet`: functions that print nothing, and raise nothing of the user's."""
     roots, signs = roots_of(function), Signs(function)
     body = _Fuser(roots, signs, function, quiet).block(function.body, frozenset())
-    return replace(function, body=contracted(body, _fixed(function, body), _uses(body), signs))
+    return replace(function, body=contracted(body, _fixed(function, body), uses(body), signs))
 
 
 # ----------------------------------------------------------------------------------------------------------- fusion
@@ -274,29 +285,20 @@ def _fixed(function: Function, body: Block) -> set[str]:
     out |= {name for name, count in whole.items() if made.get(name) != 1 or count > 1}  # (one is the allocation)
     for stmt in statements(body):
         if isinstance(stmt, Rule):
-            out |= effects((stmt,)).names()
+            out |= names_used(stmt)
     return out | every.shapes
 
 
-def _uses(block: Block) -> Counter[str]:
-    """How many statements have to do with each array."""
-    out: Counter[str] = Counter()
-    for stmt in statements(block):
-        alone = with_blocks(stmt, tuple(() for _ in blocks(stmt))) if blocks(stmt) else stmt
-        out.update(effects((alone,)).names())
-    return out
-
-
-def contracted(block: Block, fixed: set[str], uses: Counter[str], signs: Signs) -> Block:
+def contracted(block: Block, fixed: set[str], used: Counter[str], signs: Signs) -> Block:
     """Arrays that are used in one loop, an element of their own in every iteration, live inside it."""
     out = list(block)
     position = 0
     while position < len(out):
         stmt = out[position]
         if isinstance(stmt, Alloc) and stmt.array.name not in fixed:
-            users = [k for k, s in enumerate(out) if k != position and stmt.array.name in effects((s,)).names()]
-            inside = _uses((out[users[0]],))[stmt.array.name] if len(users) == 1 else 0
-            if inside and inside + 1 == uses[stmt.array.name] and isinstance(out[users[0]], For):
+            users = [k for k, s in enumerate(out) if k != position and stmt.array.name in names_used(s)]
+            inside = uses((out[users[0]],))[stmt.array.name] if len(users) == 1 else 0
+            if inside and inside + 1 == used[stmt.array.name] and isinstance(out[users[0]], For):
                 sunk = _sunk(stmt, out[users[0]], signs)  # type: ignore[arg-type]
                 if sunk is not None:
                     out[users[0]] = sunk
@@ -304,7 +306,7 @@ def contracted(block: Block, fixed: set[str], uses: Counter[str], signs: Signs) 
                     continue
         position += 1
     return tuple(
-        with_blocks(s, tuple(contracted(b, fixed, uses, signs) for b in blocks(s)))
+        with_blocks(s, tuple(contracted(b, fixed, used, signs) for b in blocks(s)))
         if blocks(s) and not isinstance(s, Rule)
         else s
         for s in out

@@ -37,7 +37,7 @@ from ..ir.walk import (
     variables,
     with_blocks,
 )
-from .effects import commutes, effects, is_private
+from .effects import commutes, effects, is_private, names_of_its_own
 from .info import Info, roots_of
 from .reverse import backwards
 from .skip_zeros import all_multiples, is_multiple
@@ -186,7 +186,7 @@ def _mirrored(reverse: For, load: Load, function: Function) -> For | None:
     """The one loop that stores what the reverse loop reads, over the same range the other way."""
     name = load.array.name
     stores = [s for s in statements(function.body) if isinstance(s, Store) and s.array.name == name]
-    uses = [s for s in statements(function.body) if name in effects((_alone(s),)).names()]
+    uses = [s for s in statements(function.body) if name in names_of_its_own(s)]
     loops = [s for s in statements(function.body) if isinstance(s, For) and any(x in s.body for x in stores)]
     if len(stores) != 1 or len(uses) != 3 or len(loops) != 1:  # it is made, stored into, and read
         return None
@@ -241,10 +241,6 @@ def _sets_first(var: Var, block: Block) -> bool:
 
 def _is_set_by(stmt: Stmt, var: Var) -> bool:
     return isinstance(stmt, Assign) and stmt.var == var
-
-
-def _alone(stmt: Stmt) -> Stmt:
-    return with_blocks(stmt, tuple(() for _ in blocks(stmt))) if blocks(stmt) else stmt
 
 
 # --------------------------------------------------------------------------------------------------------- changed

@@ -84,11 +84,12 @@ class Equal:
     def __init__(self, first: Mapping[Expr, int] = MappingProxyType({})) -> None:
         self.first = first
         self.same_as: dict[Expr, Expr] = {}
+        self.names: dict[Expr, Expr] = {}  # what `named` has answered, while `same_as` is as it is
         self.where: list[tuple[tuple[Expr, ...], Expr, Expr]] = []  # what is equal in loops that run so often
 
     def copy(self) -> Equal:
         out = Equal(self.first)
-        out.same_as, out.where = dict(self.same_as), list(self.where)
+        out.same_as, out.where, out.names = dict(self.same_as), list(self.where), self.names
         return out
 
     def within(self, stmt: Stmt) -> Equal:
@@ -122,7 +123,10 @@ class Equal:
         """The expression with lengths that are equal by one name."""
         if expr is None or not self.same_as:
             return expr
-        return rewrite(expr, lambda part: self.one_of(part) if part.dtype == INT64 and part in self.same_as else part)
+        if expr not in self.names:
+            to_one = lambda part: self.one_of(part) if part.dtype == INT64 and part in self.same_as else part
+            self.names[expr] = rewrite(expr, to_one)
+        return self.names[expr]
 
     def learn(self, stmt: Stmt, lengths: Lengths) -> None:
         """What holds after a check, or a length got a name."""
@@ -145,6 +149,7 @@ class Equal:
         if x != y:
             x, y = sorted((x, y), key=self.rank)
             self.same_as[y] = x
+            self.names = {}
 
     def rank(self, length: Expr) -> tuple[int, int]:
         """Which one of several that are equal is the best to go by."""

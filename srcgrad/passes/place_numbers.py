@@ -47,7 +47,7 @@ from ..ir.walk import (
     variables,
     with_blocks,
 )
-from .effects import effects, is_dead, is_private
+from .effects import is_dead, is_private, names_used
 from .offload import OF_NUMBERS, sequential, sets, sets_itself
 
 
@@ -259,7 +259,7 @@ def _surely_set(block: Block) -> set[Var]:
 def _meet(alone: list[Stmt], stmt: Stmt) -> bool:
     """Does it matter which of them comes first?"""
     made = {stmt.array.name} if isinstance(stmt, (Alloc, View)) else set()
-    return any(sets(s) & _mentioned(stmt) or _mentioned(s) & sets(stmt) or made & effects((s,)).names() for s in alone)
+    return any(sets(s) & _mentioned(stmt) or _mentioned(s) & sets(stmt) or made & names_used(s) for s in alone)
 
 
 def _alone(stmt: Stmt) -> Stmt:

@@ -31,7 +31,7 @@ from ..ir.walk import (
     with_blocks,
     written,
 )
-from .effects import effects
+from .effects import effects, names_used
 from .signs import extremes
 
 
@@ -97,7 +97,7 @@ class _Stores:
         out: list[Load] = []
         for place in dict.fromkeys(stmt.target for stmt in every_time if isinstance(stmt.target, Load)):
             name = place.array.name
-            touching = [s for s in statements(loop.body) if not blocks(s) and name in effects((s,)).names()]
+            touching = [s for s in statements(loop.body) if not blocks(s) and name in names_used(s)]
             only_adds = all(isinstance(s, AddTo) and s.reorder and s.target == place for s in touching)
             reads = any(a.array.name == name and not a.adds for a in seen.accesses)
             fixed = not any(variables(part) & moving or loads(part) for part in place.index)
@@ -157,7 +157,7 @@ def _last(stmts: list[Stmt], position: int, place: Load) -> int:
             if adds and any(_is_same(load, place) for e in expressions(stmt) for load in loads(e)):
                 break
             last = k
-        elif place.array.name in effects((stmt,)).names():
+        elif place.array.name in names_used(stmt):
             read = [load for e in expressions(stmt) for load in loads(e) if load.array.name == place.array.name]
             if adds or blocks(stmt) or not read or not all(_is_same(load, place) for load in read):
                 break

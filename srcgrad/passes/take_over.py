@@ -14,7 +14,7 @@ from ..ir.expressions import Array, Dim, Load, Var
 from ..ir.nodes import AddTo, Alloc, Assign, Block, For, Function, Stmt, Store, leaves
 from ..ir.rename import rename_arrays
 from ..ir.walk import expressions, rewrite_block, statements, subexpressions
-from .effects import effects
+from .effects import effects, names_used
 
 
 def take_over(function: Function) -> Function:
@@ -35,7 +35,7 @@ def _pair(function: Function) -> tuple[Array, Array] | None:
     nodes = (n for s in statements(function.body) for e in expressions(s) for n in subexpressions(e))
     asked = {node.array for node in nodes if isinstance(node, Dim)}
     handed = {leaf.name for leaf in leaves(function.results) if isinstance(leaf, Array)}
-    touched = [effects((stmt,)).names() if not isinstance(stmt, Alloc) else set() for stmt in function.body]
+    touched = [names_used(stmt) if not isinstance(stmt, Alloc) else frozenset() for stmt in function.body]
     for name, alloc in allocs.items():
         if alloc.fill is not None or name in views | asked:
             continue
