@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 DEFINE_LIMIT = 600.0  # seconds: the tools in C++ compile then
+END = {"kind": "end"}
 
 
 @dataclass
@@ -82,14 +83,23 @@ class Contestant:
         self.tool: Process | None = None
         self.given_up: dict[str, str] = {}  # functions that took too long or broke down, and how
         self.rows: dict[int, Row] = {}
+        self.heard: dict[str, Any] | None = None
 
     def advance(self) -> bool:
-        """Go on until the tool has done one more size; false where the eval has no more to ask."""
-        while (message := self.asking.hear()) is not None and message["kind"] != "end":
+        """Go on until the tool has done one more size; false where the eval has no more to ask.
+
+        The eval is heard once more before the next tool has its turn: it checks the answer first, which takes time.
+        """
+        has_done = False
+        while (message := self.heard or self.asking.hear() or END)["kind"] != "end":
+            is_size = message["kind"] == "evaluate"
+            if has_done and is_size:
+                break
+            self.heard = None
             self.asking.tell({"id": message["id"], **self._answer(message)})
-            if message["kind"] == "evaluate":
-                return True
-        return False
+            has_done = has_done or is_size
+        self.heard = message
+        return has_done
 
     def _answer(self, message: dict[str, Any]) -> dict[str, Any]:
         match message["kind"]:
