@@ -31,6 +31,7 @@ from srcgrad.errors import (
     UnsupportedError,
 )
 from srcgrad.frontend.types import StaticType, TupleType, ValueType, arrays_in
+from srcgrad.garbage import no_search_for_garbage
 
 LENGTHS_DIFFER = (BroadcastError, CotangentShapeError, RuntimeShapeError, ShortAxisError)
 
@@ -81,6 +82,7 @@ class Program:
     jit: bool = True
     cache: bool = True
 
+    @no_search_for_garbage()
     def generate(self, kind: str, types: Types, cotangents: Any, stretch: bool = True, cut: bool = True) -> Any:
         """A module; without `stretch` it raises a BroadcastError also where a length of 1 has to be stretched,
         and without `cut` a ShortAxisError where a slice is cut short."""

@@ -30,6 +30,7 @@ from srcgrad.backends.brief import ALWAYS
 from srcgrad.backends.direct import Direct, Outside, stub
 from srcgrad.backends.facts import Facts
 from srcgrad.backends.own_functions import can_be_kept, compile_own, room_for
+from srcgrad.garbage import no_search_for_garbage
 from srcgrad.runtime import threads
 
 LOCK = global_compiler_lock  # one lock for all: Numba's own, so that two locks can't be taken in two orders
@@ -37,6 +38,7 @@ LOCK = global_compiler_lock  # one lock for all: Numba's own, so that two locks 
 _compiled: dict[Any, CompileResult] = {}  # by the text and all that goes with it, and the very objects named in it
 
 
+@no_search_for_garbage()
 def compile_entry(generated: Any, arguments: tuple[types.Type, ...], options: Any, cache: bool) -> CompileResult:
     """Machine code for the entry of a generated module, for arguments of these types."""
     flags, portable = _flags(options, generated.facts, arguments), _is_portable(generated)
