@@ -47,8 +47,15 @@ def parameters(programs: list[Program], first_case_only: bool = False) -> list[A
 
 
 EVERYTHING = parameters(PROGRAMS)
-SAMPLE = parameters([p for p in PROGRAMS if p.compiled], first_case_only=True)
-ONE_OF_A_FAMILY = parameters(list({p.family: p for p in PROGRAMS if p.compiled}.values()), first_case_only=True)[::2]
+COMPILED = [p for p in PROGRAMS if p.compiled]
+LAST_OF_FAMILIES = list({p.family: p for p in COMPILED}.values())
+ONE_OF_A_FAMILY = parameters(LAST_OF_FAMILIES, first_case_only=True)[::2]
+BY_TURNS = {p.name: p.cases[0].dtypes[k % len(p.cases[0].dtypes)] for k, p in enumerate(COMPILED)}
+SAMPLE = [  # not compiled every program is run in both dtypes
+    one
+    for one in parameters(COMPILED, first_case_only=True)
+    if one.values[0] in LAST_OF_FAMILIES or one.values[2] == BY_TURNS[one.values[0].name]
+]
 
 
 @functools.cache
