@@ -247,3 +247,20 @@ def test_inside_other_loops() -> None:
 
 def test_check_grad() -> None:
     check_grad(grad(numbers_until, jit=False), X)
+
+
+def two_lists_that_change(x, steps):
+    first, second, third = [0.0], [1.0], [2.0]
+    for k in range(steps):
+        third[0] = third[0] + x[k]
+        first[0] = first[0] * x[k]
+        second[0] = second[0] - x[k]
+    return first[0] * second[0] + third[0]
+
+
+def test_the_text_does_not_depend_on_where_objects_lie() -> None:
+    held, texts = [], set()
+    for _ in range(20):
+        texts.add(grad(two_lists_that_change, jit=False).source(np.ones(3), 2))
+        held.append([object() for _ in range(len(held) % 7)])  # the next ones lie elsewhere
+    assert len(texts) == 1
