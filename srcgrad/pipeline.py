@@ -27,6 +27,7 @@ from .passes.assemble import assemble
 from .passes.callees import everywhere
 from .passes.dead_stores import dead_stores
 from .passes.equal_lengths import equal_lengths
+from .passes.few_columns import few_columns
 from .passes.find_active import find_active
 from .passes.find_independent import find_independent
 from .passes.first_touch import first_touch
@@ -69,6 +70,7 @@ from .passes.skip_zeros import skip_zeros
 from .passes.step_in_strips import step_in_strips
 from .passes.store_once import store_once
 from .passes.take_over import take_over
+from .passes.tell_apart import tell_apart
 from .passes.tidy import tidy
 
 Pass = Callable[[Function], Function]
@@ -136,7 +138,9 @@ ON_ONE_THREAD: tuple[Pass, ...] = (
 )
 IN_VECTORS: tuple[Pass, ...] = (
     side_by_side,  # iterations around others go through them together, in vector registers
+    few_columns,  # rows of up to four elements are no loops
     masked_rows,  # what does not fill a register of a short row goes into one that is masked
+    tell_apart,  # inner loops of which LLVM would ask at run time whether rows overlap
 )
 BYTECODE: tuple[Pass, ...] = (
     name_choices,  # no array waits on Python's stack while a condition branches

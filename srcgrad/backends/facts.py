@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from ..ir import affine
 from ..ir.expressions import Const, Expr, Load
-from ..ir.nodes import AddTo, Alloc, For, Function, OwnCopy, Stmt, Store, Swap, View, While
+from ..ir.nodes import AddTo, For, Function, Stmt, Store, While
 from ..ir.walk import expressions, loads, statements
+from ..passes.info import memory_of
 from .source import is_comment
 
 
@@ -25,6 +26,7 @@ class Facts:
     `hidden`: this line begins a loop around others, with this index, which LLVM had better not see through.
     `vectors`: on this line begins a loop whose iterations are to be one operation on a vector register.
     `masked`: the loop that begins on this line takes what does not fill a vector register in one that is masked.
+    `apart`: this line is in a loop, which begins on the other, whose iterations touch elements of their own.
     `pieces`: functions that are parts of the entry: what it knows of its arrays holds for theirs of the same names.
     `kernels`: the types of the arguments of each kernel, as Numba spells them.
     `brief`: up to this length of the axes of all arguments, a call takes microseconds.
@@ -40,43 +42,13 @@ class Facts:
     hidden: frozenset[tuple[int, str]] = frozenset()
     vectors: frozenset[int] = frozenset()
     masked: frozenset[int] = frozenset()
+    apart: frozenset[tuple[int, int]] = frozenset()
     pieces: frozenset[str] = frozenset()
     kernels: tuple[tuple[str, str], ...] = ()
     brief: int = 0
     handed_in: int = 0
     written: frozenset[int] = frozenset()
     once: bool = False
-
-
-OUTSIDE = ""  # the memory of arguments
-
-
-def _memory(function: Function) -> Iterator[tuple[str, str]]:
-    """Which memory each array is a handle on; those that change places are one, as far as anybody can tell."""
-    group: dict[str, str] = {}
-
-    def find(name: str) -> str:
-        while group.get(name, name) != name:
-            name = group[name]
-        return name
-
-    known: set[str] = set()
-    for param in function.params:
-        group[param.name] = OUTSIDE
-        known.add(param.name)
-    for stmt in statements(function.body):
-        match stmt:
-            case Alloc(array=array) | OwnCopy(array=array, copy=True):
-                known.add(array.name)
-                if isinstance(stmt, OwnCopy):
-                    group.pop(array.name, None)
-            case View(array=array, base=base):
-                known.add(array.name)
-                group[find(array.name)] = find(base.name)
-            case Swap(left=left, right=right):
-                group[find(left.name)] = find(right.name)
-    for name in known:
-        yield name, find(name)
 
 
 def facts_about(definitions: list[ast.stmt], text: str, function: Function) -> Facts:
@@ -87,6 +59,7 @@ def facts_about(definitions: list[ast.stmt], text: str, function: Function) -> F
     hidden: set[tuple[int, str]] = set()
     vectors: set[int] = set()
     masked: set[int] = set()
+    apart: set[tuple[int, int]] = set()
     printed = ast.parse(text).body[-len(definitions) :]
     for stmt, node in _pairs(definitions, printed):
         origin = getattr(stmt, "origin", None)
@@ -98,6 +71,8 @@ def facts_about(definitions: list[ast.stmt], text: str, function: Function) -> F
             vectors.add(node.lineno)
         if isinstance(origin, For) and origin.masked:
             masked.add(node.lineno)
+        if isinstance(origin, For) and origin.apart:
+            apart |= {(line, node.lineno) for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
         last = getattr(node, "iter", getattr(node, "test", node)).end_lineno
         for line in range(node.lineno, (last or node.lineno) + 1):
             inside |= {(line, name) for name in _of_all(origin, lambda place: not place.checked)}
@@ -108,17 +83,19 @@ def facts_about(definitions: list[ast.stmt], text: str, function: Function) -> F
         frozenset(inside),
         frozenset(natural),
         frozenset(reorder),
-        frozenset(_memory(function)),
+        frozenset(memory_of(function).items()),
         frozenset(hidden),
         frozenset(vectors),
         frozenset(masked),
+        frozenset(apart),
     )
 
 
 def _hides_its_index(loop: For) -> bool:
     """Is this a loop around others whose rows LLVM would ask about in one question, to be answered with "perhaps"?"""
     inner = [s for s in statements(loop.body) if isinstance(s, (For, While))]
-    near, far = (any(found) for found in zip(*map(_touches_others, inner), strict=True)) if inner else (True, False)
+    asked = [s for s in inner if not (isinstance(s, For) and s.apart)]
+    near, far = (any(found) for found in zip(*map(_touches_others, asked), strict=True)) if asked else (True, False)
     upward = isinstance(loop.step, Const) and loop.step.value > 0
     return not near and (far or not upward)
 

@@ -8,10 +8,6 @@ s += x[i] * w[i]        a sum of ours: its additions carry `reassoc`, so that it
 for i in range(n - 1, -1, -1):  LLVM is kept from seeing through i: it lifts the test whether rows of an inner loop
     for k in range(m): …        overlap out of this one (hoist-runtime-checks), and then it fails wherever i goes down,
                                 and wherever a row is compared with another row of the same array
-for lane in range(8):           iterations side by side: LLVM would write out all eight before it vectorises, and then
-    s[lane] += w * x[lane]      find eight numbers and no loop; it is asked to leave the loop as it is
-for j in range(m):              of a short loop LLVM is asked to take all elements in registers, the last one masked:
-    y[j] = exp(x[j])            those that do not fill a register go one by one otherwise
 """
 
 from __future__ import annotations
@@ -20,31 +16,24 @@ import operator
 from typing import Any
 
 from llvmlite.ir import FunctionType
-from llvmlite.ir.values import MDValue
 from numba.core import cgutils, ir, types
-from numba.core.analysis import compute_cfg_from_blocks
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.ir_utils import find_const, guard
 from numba.core.typed_passes import BaseNativeLowering, NativeLowering
 from numba.core.untyped_passes import IRProcessing
 from numba.np.arrayobj import load_item, make_array, populate_array, store_item
 
+from srcgrad.backends.loop_wishes import LoopLower
 from srcgrad.backends.stand_ins import PutStandIns
-from srcgrad.backends.variables import VariableLower
 from srcgrad.runtime.allocations import copied
 
-FACTS = "srcgrad_facts"  # under this name they travel in Numba's metadata of a compilation
 FIELDS = {"shape": "shape", "size": "nitems"}  # attributes that are parts of what describes an array
 LARGEST_POWER = 64  # that is written out as products
 REORDER = ("reassoc", "nsz", "contract")
 
 
-class FactLower(VariableLower):
+class FactLower(LoopLower):
     """Lowering of one function, by the facts about its lines."""
-
-    @property
-    def _facts(self) -> Any:
-        return self.metadata[FACTS]
 
     def setup_function(self, fndesc: Any) -> None:
         super().setup_function(fndesc)
@@ -54,23 +43,6 @@ class FactLower(VariableLower):
     def pre_lower(self) -> None:
         super().pre_lower()
         self._waiting = _waiting_on_the_stack(self.func_ir.blocks)
-        self._ends = _ends_of_loops(self.func_ir.blocks, self._facts.vectors)
-        self._masked = _ends_of_loops(self.func_ir.blocks, self._facts.masked)
-
-    def post_block(self, block: Any) -> None:
-        super().post_block(block)
-        if id(block) in self._ends:  # not to be unrolled, until it has been vectorised
-            self._wish(self.builder.block.terminator, "llvm.loop.unroll.disable")
-        if id(block) in self._masked:
-            self._wish(self.builder.block.terminator, "llvm.loop.vectorize.predicate.enable", cgutils.true_bit)
-
-    def _wish(self, jump: Any, *words: Any) -> None:
-        """Ask LLVM for something about the loop that the jump closes."""
-        module = self.module
-        wish = module.add_metadata(words)
-        loop = MDValue(module, (), name=str(len(module.metadata)))
-        loop.operands = (loop, wish)  # a loop is told apart by naming itself, which `add_metadata` can't write
-        jump.set_metadata("llvm.loop", loop)
 
     def _name(self, array: Any) -> str:
         """The array as the text calls it, even if it waits on Python's stack while a condition branches."""
@@ -174,6 +146,7 @@ class FactLower(VariableLower):
 
     def _mark(self, access: Any, array: Any) -> None:
         """Say of an access which memory it can't touch: LLVM then needs no checks at run time."""
+        self._mark_apart(access)
         memory = dict(self._facts.memory)
         own = memory.get(self._name(array))
         others = sorted(set(memory.values()) - {own})
@@ -256,17 +229,6 @@ class FactLower(VariableLower):
             right.flags = [*right.flags, "contract"]
         add = self.builder.fadd if expr.immutable_fn is operator.add else self.builder.fsub
         return add(left, right, flags=REORDER)
-
-
-def _ends_of_loops(blocks: Any, lines: frozenset[int]) -> set[int]:
-    """The blocks that go back to the head of a loop that begins on one of the lines."""
-    if not lines:
-        return set()
-    graph = compute_cfg_from_blocks(blocks)
-    loops = (loop for loop in graph.loops().values() if blocks[loop.header].body[0].loc.line in lines)
-    return {
-        id(blocks[end]) for loop in loops for end in loop.body if loop.header in (to for to, _ in graph.successors(end))
-    }
 
 
 def _waiting_on_the_stack(blocks: Any) -> dict[str, str]:

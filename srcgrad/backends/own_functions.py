@@ -17,7 +17,8 @@ from numba.core.compiler import Compiler, CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import PassManager
 from numba.core.registry import CPUDispatcher
 
-from srcgrad.backends.lowering import FACTS, with_facts
+from srcgrad.backends.loop_wishes import FACTS
+from srcgrad.backends.lowering import with_facts
 
 NOT_PARALLEL = ("comprehension", "fusion", "inplace_binop", "numpy", "reduction", "setitem", "stencil")
 

@@ -181,6 +181,8 @@ class For(Stmt):
 
     `vector`: so few of them, and always as many, that they are to be one operation on a vector register.
     `masked`: so few that a vector register that is filled partly is better than one by one.
+    `apart`: what one of them writes, no other touches, which is not to be seen in the loop.
+    `left_over`: a few, or of long rows, which a loop that takes several at a time has left.
     """
 
     index: Var
@@ -191,6 +193,8 @@ class For(Stmt):
     ordered: bool = True
     vector: bool = False
     masked: bool = False
+    apart: bool = False
+    left_over: bool = False
 
 
 @dataclass(frozen=True)

@@ -110,8 +110,8 @@ def _lines(stmt: Stmt) -> list[Any]:
         case ForEach(indices=indices, dims=dims, body=body):
             ranges = ", ".join(f"{i.name} < {text(d)}" for i, d in zip(indices, dims, strict=False))
             return [f"for each {ranges}:", body]
-        case For(index=index, start=start, stop=stop, step=step, body=body):
-            return [f"for {index.name} in range({texts((start, stop, step))}):", body]
+        case For(index=index, start=start, stop=stop, step=step, body=body, apart=apart):
+            return [f"for {index.name} in range({texts((start, stop, step))}):{'  # apart' * apart}", body]
         case While(trip=trip, condition=condition, body=body):
             return [f"while {text(condition)}:  # {trip.name} = 0, 1, …", body]
         case If(condition=condition, then=then, orelse=orelse):

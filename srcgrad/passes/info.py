@@ -9,8 +9,10 @@ from typing import Any
 from ..frontend.builder import Names
 from ..ir import affine
 from ..ir.expressions import Array, Expr, Var
-from ..ir.nodes import For, Function, Stmt, Store, View
+from ..ir.nodes import Alloc, For, Function, OwnCopy, Stmt, Store, Swap, View
 from ..ir.walk import statements
+
+OUTSIDE = ""  # the memory of arguments
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,33 @@ def roots_of(function: Function) -> dict[str, str]:
         if isinstance(stmt, View):
             roots[stmt.array.name] = roots.get(stmt.base.name, stmt.base.name)
     return roots
+
+
+def memory_of(function: Function) -> dict[str, str]:
+    """Which memory each array is a handle on; those that change places are one, as far as anybody can tell."""
+    group: dict[str, str] = {}
+
+    def find(name: str) -> str:
+        while group.get(name, name) != name:
+            name = group[name]
+        return name
+
+    known: set[str] = set()
+    for param in function.params:
+        group[param.name] = OUTSIDE
+        known.add(param.name)
+    for stmt in statements(function.body):
+        match stmt:
+            case Alloc(array=array) | OwnCopy(array=array, copy=True):
+                known.add(array.name)
+                if isinstance(stmt, OwnCopy):
+                    group.pop(array.name, None)
+            case View(array=array, base=base):
+                known.add(array.name)
+                group[find(array.name)] = find(base.name)
+            case Swap(left=left, right=right):
+                group[find(left.name)] = find(right.name)
+    return {name: find(name) for name in known}
 
 
 def elementwise(

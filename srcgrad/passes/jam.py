@@ -1,4 +1,4 @@
-"""Sums in the user's order, four iterations of the loop around them at a time.
+"""Four iterations at a time of a loop around sums: those in the user's order, and those into rows that they share.
 
     for i in range(n):                       for i in range(0, n // 4 * 4, 4):
         s = 0.0                                  s, s_1, s_2, s_3 = 0.0, 0.0, 0.0, 0.0
@@ -9,7 +9,15 @@
 
 An addition waits for the one before, and nothing may be reordered: the processor has nothing else to do meanwhile.
 With four sums it has, and what is the same for all is read once.  Each sum is taken as it was, to the last bit.
-(Compilers call this unroll and jam; LLVM does not know that the iterations are independent.)
+
+    for i in range(n):                       for i in range(0, n // 4 * 4, 4):
+        for k in range(m):            →          for k in range(m):
+            w_b[k] += g[i] * x[i, k]                 w_b[k] += g[i] * x[i, k]; w_b[k] += g[i + 1] * x[i + 1, k]; …
+
+A row into which all add is read and written once for four of them.  (Where each writes a row of its own too, and the
+nest is gone through once, memory takes the time, and four long rows at a time are slower: then only short ones are.)
+
+Compilers call this unroll and jam; LLVM does not know that the iterations are independent.
 """
 
 from __future__ import annotations
@@ -18,31 +26,40 @@ from dataclasses import replace
 from typing import Any
 
 from ..ir import affine
-from ..ir.expressions import INT64, Call, Const, Expr, Var, integer
+from ..ir.expressions import INT64, Call, Const, Expr, Load, Var, compare, integer, select
 from ..ir.nodes import AddTo, Assign, Block, Comment, For, Stmt, Store
 from ..ir.walk import expressions, loads, map_expressions, rewrite, statements, substitute, variables
-from .effects import Effects, effects, is_private, runs_along
+from ..rules.costs import dear_calls
+from .effects import Access, Effects, effects, is_private, meet_in_one_iteration
 from .lengths import trips
+from .ranges import Ranges
 from .sharing import Sharing
 
 TOGETHER = 4  # an addition takes three or four cycles
+LONG = 32  # elements of a row
 
 
-def jammed(loop: For, later: tuple[Block, ...], sharing: Sharing, names: Any) -> Block | None:
-    """The loop with its iterations together; None where they are not independent, or nothing waits.
+def jammed(loop: For, later: tuple[Block, ...], around: tuple[For, ...], sharing: Sharing, names: Any) -> Block | None:
+    """The loop with its iterations together; None where they are not independent, or nothing is gained.
 
-    `later` is what runs after the loop: the rest of the blocks around it, innermost first.
+    `later` is what runs after the loop: the rest of the blocks around it, innermost first.  `around`: the loops that it
+    is in, the outermost first.
     """
-    if not _waits(loop) or not _is_simple(loop):
+    waits, row = _waits(loop), _along_a_shared_row(loop)
+    if not (waits or row) or not _is_simple(loop):
         return None
     inside = effects(loop.body)
-    if inside.sums or not sharing.scalars_are_apart(loop, inside, later) or not _are_apart(loop, inside, sharing):
+    if inside.sums or not sharing.scalars_are_apart(loop, inside, later):
+        return None
+    if not _are_apart(loop, inside, around, sharing):
         return None
     first = Var(names.fresh("first"), INT64)
     count = trips(loop)
     if not affine.is_at_least(count, 0):
         count = affine.maximum(count, affine.ZERO)
     whole = affine.mul(integer(TOGETHER), affine.floordiv(count, TOGETHER))
+    if row and not waits and _comes_once(row, around) and _writes_its_own(loop, row):
+        whole = select(compare("lt", trips(row), integer(LONG)), whole, affine.ZERO)
     indices = {stmt.index for stmt in statements(loop.body) if isinstance(stmt, For)}
     own = sorted(inside.writes - indices, key=lambda var: var.name)
     copies: list[dict[Expr, Expr]] = [{}]
@@ -50,7 +67,7 @@ def jammed(loop: For, later: tuple[Block, ...], sharing: Sharing, names: Any) ->
         renamed: dict[Expr, Expr] = {var: Var(names.fresh(var.name), var.dtype) for var in own}
         copies.append(renamed | {loop.index: affine.add(loop.index, integer(k))})
     together = replace(loop, stop=first, step=integer(TOGETHER), body=_together(loop.body, copies))
-    return Assign(first, affine.add(loop.start, whole)), together, replace(loop, start=first)
+    return Assign(first, affine.add(loop.start, whole)), together, replace(loop, start=first, left_over=True)
 
 
 def _waits(loop: For) -> bool:
@@ -62,6 +79,38 @@ def _waits(loop: For) -> bool:
             if any(v.dtype.kind in "fc" and v not in ours and not is_private(v, inner.body) for v in made):
                 return True
     return False
+
+
+def _along_a_shared_row(loop: For) -> For | None:
+    """The inner loop, of cheap arithmetic, that adds to a row which is the same in all iterations."""
+    changed = effects(loop.body).writes | {loop.index}
+    for inner in statements(loop.body):
+        if isinstance(inner, For) and not any(isinstance(stmt, For) or [*dear_calls(stmt)] for stmt in inner.body):
+            added = [s.target for s in inner.body if isinstance(s, AddTo) and s.reorder and isinstance(s.target, Load)]
+            if any(_runs_only_along(place, inner.index, changed) for place in added):
+                return inner
+    return None
+
+
+def _comes_once(row: For, around: tuple[For, ...]) -> bool:
+    """Is it in no loop around the nest, but for one over strips of it?"""
+    return all(strips.index == row.start for strips in around)
+
+
+def _writes_its_own(loop: For, inner: For) -> bool:
+    """Does each iteration write a row of its own, too?  From memory and to it, one long row at a time is faster."""
+    return any(access.writes and _is_own(access, loop) for access in effects(inner.body).accesses)
+
+
+def _is_own(access: Access, loop: For) -> bool:
+    return any(part is None or loop.index in variables(part) for part in access.index)
+
+
+def _runs_only_along(place: Load, index: Var, changed: frozenset[Var] | set[Var]) -> bool:
+    """Is it an element of a row, by this index alone?"""
+    *others, last = place.index or (affine.ZERO,)
+    known = variables(last) & changed == {index} and not loads(last)
+    return known and not any(variables(part) & changed or loads(part) for part in others)
 
 
 def _is_simple(loop: For) -> bool:
@@ -84,15 +133,18 @@ def _is_simple(loop: For) -> bool:
     )
 
 
-def _are_apart(loop: For, inside: Effects, sharing: Sharing) -> bool:
-    """Does each iteration, which is independent of the others, write to elements of its own, and add in one place?"""
+def _are_apart(loop: For, inside: Effects, around: tuple[For, ...], sharing: Sharing) -> bool:
+    """Do iterations meet nowhere but in additions of ours, so that their statements may be mixed?"""
+    changed = inside.writes - {loop.index}
+    ranges = Ranges(around, loop, sharing.signs)
     for accesses in sharing.by_root(inside).values():
-        writes = [a for a in accesses if a.writes]
-        places = {a.index for a in accesses}
-        if any(a.adds for a in writes) and len(places) > 1:
-            return False
-        if not all(any(part and runs_along(part, loop.index, inside.writes) for part in a.index) for a in writes):
-            return False
+        for a in accesses:
+            for b in accesses if a.writes else ():
+                in_any_order = a.ours and b.ours and a.array == b.array
+                if in_any_order or meet_in_one_iteration(a, b, loop, changed, sharing.signs):
+                    continue
+                if not ranges.never_meet(a, b):
+                    return False
     return True
 
 

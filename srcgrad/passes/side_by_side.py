@@ -71,7 +71,7 @@ SIMPLE = (AddTo, Assign, Comment, For, If, Pop, Push, Raise, Store, While)
 
 
 def side_by_side(function: Function) -> Function:
-    return replace(function, body=_SideBySide(function).block(function.body, ()))
+    return replace(function, body=_SideBySide(function).block(function.body, (), ()))
 
 
 class _SideBySide:
@@ -80,33 +80,36 @@ class _SideBySide:
         self.signs = self.sharing.signs
         self.ahead: list[Block] = []  # memory that waits for its place, ahead of as many loops as can be
 
-    def block(self, block: Block, later: tuple[Block, ...], loop: For | While | None = None) -> Block:
+    def block(
+        self, block: Block, later: tuple[Block, ...], around: tuple[For, ...], loop: For | While | None = None
+    ) -> Block:
         """`later` is what runs after the block: the rest of the blocks around it, innermost first.
 
-        `loop`: the one whose body this is.
+        `around` are the loops that it is in, the outermost first; `loop`: the one whose body this is.
         """
         out: list[Stmt] = []
         for position, stmt in enumerate(block):
             waiting = len(self.ahead)
-            made = self.changed(stmt, (block[position + 1 :], *later))
+            made = self.changed(stmt, (block[position + 1 :], *later), around)
             here = [memory for memory in self.ahead[waiting:] if loop is None or not _is_fixed_in(loop, memory)]
             self.ahead = [memory for memory in self.ahead if memory not in here]
             out += (*(stmt for memory in here for stmt in memory), *made)
         return tuple(out)
 
-    def changed(self, stmt: Stmt, later: tuple[Block, ...]) -> Block:
+    def changed(self, stmt: Stmt, later: tuple[Block, ...], around: tuple[For, ...]) -> Block:
         match stmt:
             case For() if _may_be(stmt) and (made := self.together(stmt, later)):
                 return made
             case For() | While():
-                body = self.block(stmt.body, ((stmt,), *later), stmt)
+                inner = (*around, stmt) if isinstance(stmt, For) else around
+                body = self.block(stmt.body, ((stmt,), *later), inner, stmt)
                 if isinstance(stmt, For) and body == stmt.body:
-                    return jammed(stmt, later, self.sharing, self.names) or (stmt,)
+                    return jammed(stmt, later, around, self.sharing, self.names) or (stmt,)
                 return (replace(stmt, body=body),)
             case Parallel(low=low, start=start):
                 naturals = self.signs.naturals
                 (naturals.add if self.signs.is_natural(start) else naturals.discard)(low)
-        return (with_blocks(stmt, tuple(self.block(part, later) for part in blocks(stmt))),)
+        return (with_blocks(stmt, tuple(self.block(part, later, around) for part in blocks(stmt))),)
 
     def together(self, loop: For, later: tuple[Block, ...]) -> Block | None:
         shared = self.sharing.of(loop, later)
@@ -198,7 +201,7 @@ class _Together:
         if not self.rounds.made:
             return (
                 replace(self.loop, stop=first, step=integer(WIDTH), body=together),
-                replace(self.loop, start=first),
+                replace(self.loop, start=first, left_over=True),
             )
         busy = Call("ge", (affine.mul(integer(WORTH), self.rounds.done), self.rounds.offered), BOOL)
         condition = Call("and", (Call("lt", (index, first), BOOL), busy), BOOL)

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 from numba.core import cgutils, types
-from numba.extending import intrinsic, overload, register_jitable
+from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
 from srcgrad.runtime.allocations import STAND_INS
+from srcgrad.runtime.linked import linked, overload
 
 
-@register_jitable
+@linked
 def trip_count(start: Any, stop: Any, step: Any) -> Any:
     """len(range(start, stop, step))"""
     if step > 0:
@@ -20,7 +21,7 @@ def trip_count(start: Any, stop: Any, step: Any) -> Any:
     return max(0, (start - stop - step - 1) // -step)
 
 
-@register_jitable
+@linked
 def find_nonzero(positions: Any, mask: Any) -> None:
     """The positions, in C order, where a contiguous mask holds."""
     flat = mask.reshape(mask.size)
@@ -135,7 +136,7 @@ def _absorb(x_b, out_b):
     return _made("absorb", f"def absorb(x_b, out_b):\n    if x_b.shape != out_b.shape:\n{body}\n")
 
 
-@register_jitable
+@linked
 def with_rows(array: Any, rows: Any) -> Any:
     """The array, or where it has fewer rows than this, a longer one that begins with it."""
     if rows <= array.shape[0]:

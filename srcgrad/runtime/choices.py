@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from numba.core import types
-from numba.extending import intrinsic, overload
+from numba.extending import intrinsic
+
+from srcgrad.runtime.linked import overload
 
 __all__ = ["choose"]
 

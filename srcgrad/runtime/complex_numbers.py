@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 from numba.core import types
-from numba.extending import overload, register_jitable
+from numba.extending import register_jitable
 
 from srcgrad.runtime import vector_math
+from srcgrad.runtime.linked import linked, overload
 
 __all__ = [
     "complex64",
@@ -33,12 +34,12 @@ __all__ = [
 ]
 
 
-@register_jitable
+@linked
 def complex64(real: Any, imag: Any) -> Any:
     return np.complex64(complex(real, imag))
 
 
-@register_jitable
+@linked
 def complex128(real: Any, imag: Any) -> Any:
     return np.complex128(complex(real, imag))
 

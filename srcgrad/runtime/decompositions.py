@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.extending import register_jitable
 
 from srcgrad.runtime.lapack import (
     add_to,
@@ -21,6 +20,7 @@ from srcgrad.runtime.lapack import (
     times_columns,
     turned,
 )
+from srcgrad.runtime.linked import linked
 from srcgrad.runtime.stacks import on_stacks
 
 # ------------------------------------------------------------------------------------------------ factorisations
@@ -47,7 +47,7 @@ def cholesky_adjoint(a_b: Any, out: Any, out_b: Any) -> None:
         _add_hermitian_part(a_b, turned(middle))
 
 
-@register_jitable
+@linked
 def _lower(x: Any) -> Any:
     out = np.zeros_like(x)
     for i in range(x.shape[0]):
@@ -56,7 +56,7 @@ def _lower(x: Any) -> Any:
     return out
 
 
-@register_jitable
+@linked
 def _upper(x: Any, columns: Any) -> Any:
     """The upper triangle of the first columns of x"""
     out = np.zeros((x.shape[0], columns), x.dtype)
@@ -66,7 +66,7 @@ def _upper(x: Any, columns: Any) -> Any:
     return out
 
 
-@register_jitable
+@linked
 def _add_hermitian_part(a_b: Any, x: Any) -> None:
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
@@ -121,13 +121,13 @@ def qr_r_adjoint(a_b: Any, q: Any, r: Any, r_b: Any) -> None:
         _add_qr_share(a_b, r, share)
 
 
-@register_jitable
+@linked
 def _keep_orthogonal(share: Any, q: Any, x: Any) -> None:
     _copy_down(x)
     add_to(share, product(conjugated(q), x, False, False), -1.0)
 
 
-@register_jitable
+@linked
 def _copy_down(x: Any) -> None:
     """The Hermitian matrix with the lower triangle of x, which becomes the upper one"""
     for i in range(x.shape[0]):
@@ -137,7 +137,7 @@ def _copy_down(x: Any) -> None:
         x[i, i] = x[i, i].real
 
 
-@register_jitable
+@linked
 def _add_qr_share(a_b: Any, r: Any, share: Any) -> None:
     """a_b += share @ inv(r).T, for the columns that r is square in"""
     columns = turned(share)
@@ -206,7 +206,7 @@ def eigenvectors_adjoint(a_b: Any, w: Any, v: Any, v_b: Any) -> None:
     add_to(a_b, product(product(conjugated(v), middle, False, False), v, False, True), 0.5)
 
 
-@register_jitable
+@linked
 def _over_gaps(x: Any, s: Any, squared: Any) -> None:
     """x = (x - x.T.conj()) / the gaps between s (or s * s); 0 where nothing comes in.
 
@@ -266,7 +266,7 @@ def eig_vectors_adjoint(a_b: Any, w: Any, v: Any, v_b: Any) -> None:
     _add_similar(a_b, v, product(v, middle, False, True))
 
 
-@register_jitable
+@linked
 def _add_similar(a_b: Any, v: Any, x: Any) -> None:
     """a_b += inv(v).T @ x.T; 0 where nothing comes in"""
     if np.any(x != 0):
@@ -307,7 +307,7 @@ def right_vectors_adjoint(a_b: Any, u: Any, s: Any, vt: Any, vt_b: Any) -> None:
     add_to(a_b, product(conjugated(u), conjugated(share), False, True), 1.0)
 
 
-@register_jitable
+@linked
 def _share_of_vectors(u: Any, s: Any, u_b: Any, phases: Any) -> Any:
     """w @ (F * (M - M.T.conj())) * s + (u_b - w @ M) / s with M = u.T @ u_b and w = u.conj()
 
@@ -355,7 +355,7 @@ def expm_adjoint(a_b: Any, a: Any, out_b: Any) -> None:
         add_to(a_b, _expm(both)[:n, n:], 1.0)
 
 
-@register_jitable
+@linked
 def _expm(a: Any) -> Any:
     """Scaling and squaring with Padé's approximant of degree 13 (Higham 2005)"""
     c = (
@@ -393,7 +393,7 @@ def _expm(a: Any) -> Any:
     return out.astype(a.dtype)
 
 
-@register_jitable
+@linked
 def _sum(x: Any, y: Any, z: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
     """a * x + b * y + c * z + d * one"""
     out = np.empty_like(x)

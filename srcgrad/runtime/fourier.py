@@ -17,9 +17,10 @@ import numpy as np
 from llvmlite import binding, ir
 from numba.core import cgutils, types
 from numba.core.errors import TypingError
-from numba.core.extending import intrinsic, overload, register_jitable
+from numba.core.extending import intrinsic
 
 from srcgrad.runtime.arrays import _made, _nest, copy_to
+from srcgrad.runtime.linked import linked, overload
 
 __all__ = [
     "add_fft",
@@ -118,7 +119,7 @@ def _run(typing_context, name, x, out, scale, lanes, n, m, between_x, step_x, be
 def _strides_of(name: str) -> Any:
     """The transform along one axis of an array of any strides, as a function of the arrays and the axis."""
 
-    @register_jitable
+    @linked
     def along(out: Any, x: Any, scale: Any, axis: Any) -> None:
         last = x.ndim - 1 if axis != x.ndim - 1 else x.ndim - 2  # NumPy goes along this one itself
         lanes, between_x, between_out, others = 1, 0, 0, 1
@@ -240,7 +241,7 @@ def _compiled_add(out, part):  # Numba takes seconds to compile `out += part`
     )
 
 
-@register_jitable
+@linked
 def rfft_adjoint(x_b: Any, out_b: Any, scale: Any, axis: int) -> None:
     """x_b = scale * the real part of the sums with exp(-2 pi i j k / n) over the half"""
     half = np.conj(out_b)
@@ -248,7 +249,7 @@ def rfft_adjoint(x_b: Any, out_b: Any, scale: Any, axis: int) -> None:
     irfft(x_b, half, scale, axis)
 
 
-@register_jitable
+@linked
 def irfft_adjoint(x_b: Any, out_b: Any, scale: Any, axis: int) -> None:
     """x_b = scale * the conjugate of the half of out_b's transform, twice what stands for two"""
     half = np.empty_like(x_b)
@@ -257,7 +258,7 @@ def irfft_adjoint(x_b: Any, out_b: Any, scale: Any, axis: int) -> None:
     copy_to(x_b, np.conj(half))
 
 
-@register_jitable
+@linked
 def _weigh(half: Any, axis: int, n: int, weight: Any) -> None:
     """Multiply all numbers of a half that stand for two: not the first, nor the last of an even count."""
     inner = 1
@@ -270,7 +271,7 @@ def _weigh(half: Any, axis: int, n: int, weight: Any) -> None:
                 rows[i, j, k] *= weight
 
 
-@register_jitable
+@linked
 def add_fft(x_b: Any, out_b: Any, scale: Any, *axes: int) -> None:
     """x_b += scale * the transform of out_b"""
     part = np.empty_like(x_b)
@@ -278,21 +279,21 @@ def add_fft(x_b: Any, out_b: Any, scale: Any, *axes: int) -> None:
     _add(x_b, part)
 
 
-@register_jitable
+@linked
 def add_ifft(x_b: Any, out_b: Any, scale: Any, *axes: int) -> None:
     part = np.empty_like(x_b)
     ifft(part, out_b, scale, *axes)
     _add(x_b, part)
 
 
-@register_jitable
+@linked
 def add_rfft_adjoint(x_b: Any, out_b: Any, scale: Any, axis: int) -> None:
     part = np.empty_like(x_b)
     rfft_adjoint(part, out_b, scale, axis)
     _add(x_b, part)
 
 
-@register_jitable
+@linked
 def add_irfft_adjoint(x_b: Any, out_b: Any, scale: Any, axis: int) -> None:
     part = np.empty_like(x_b)
     irfft_adjoint(part, out_b, scale, axis)

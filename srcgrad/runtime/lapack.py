@@ -11,8 +11,10 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 from numba import types
-from numba.extending import get_cython_function_address, overload, register_jitable
+from numba.extending import get_cython_function_address
 from scipy.linalg import get_blas_funcs, get_lapack_funcs
+
+from srcgrad.runtime.linked import linked, overload
 
 LETTERS = {types.float32: "s", types.float64: "d", types.complex64: "c", types.complex128: "z"}
 
@@ -31,7 +33,7 @@ _TRSM = {dtype: _external("blas", "trsm", letter, 11) for dtype, letter in LETTE
 _INTEGER = np.dtype(ctypes.c_int)
 
 
-@register_jitable
+@linked
 def _needed_until_here(x: Any) -> Any:
     """Numba frees an array after its last use, and to take its address is a use."""
     return x[0]
@@ -106,7 +108,7 @@ def _conjugated(x):
     return lambda x: x
 
 
-@register_jitable
+@linked
 def turned(x: Any) -> Any:
     """x.T in C order"""
     out = np.empty((x.shape[1], x.shape[0]), x.dtype)
@@ -116,7 +118,7 @@ def turned(x: Any) -> Any:
     return out
 
 
-@register_jitable
+@linked
 def copy_to(x: Any, y: Any) -> None:
     """x[...] = y"""
     for i in range(x.shape[0]):
@@ -124,7 +126,7 @@ def copy_to(x: Any, y: Any) -> None:
             x[i, j] = y[i, j]
 
 
-@register_jitable
+@linked
 def add_to(x: Any, y: Any, factor: Any) -> None:
     """x += factor * y"""
     for i in range(x.shape[0]):
@@ -132,7 +134,7 @@ def add_to(x: Any, y: Any, factor: Any) -> None:
             x[i, j] += factor * y[i, j]
 
 
-@register_jitable
+@linked
 def times_columns(x: Any, factors: Any) -> Any:
     """x * factors"""
     out = np.empty_like(x)

@@ -12,10 +12,11 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.core.extending import intrinsic, models, overload, register_jitable, register_model
+from numba.core.extending import intrinsic, models, register_model
 from numba.cpython.listobj import ListInstance
 
 from srcgrad.runtime.arrays import copy_to, push, push_array
+from srcgrad.runtime.linked import linked, overload
 from srcgrad.runtime.memory import extended, roomy
 from srcgrad.runtime.stand_ins import STAND_INS
 
@@ -192,7 +193,7 @@ def _push(typing_context, buffer, top, *values):
 STAND_INS[push] = _push
 
 
-@register_jitable
+@linked
 def _grow(buffer, end):
     full = _on_shelf(buffer)
     # pages that are never touched cost nothing; min and max are functions that Numba compiles for each program

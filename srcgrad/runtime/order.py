@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 from numba.core import types
-from numba.extending import overload, register_jitable
+
+from srcgrad.runtime.linked import linked, overload
 
 FEW = 100  # elements: fewer are inserted one by one, the others are dealt out by their digits
 DIGIT = 11  # bits
 DIGITS = 6
 
 
-@register_jitable
+@linked
 def argsort(order: Any, x: Any) -> None:
     """order[..., :] = the stable order of x[..., :], nan last."""
     n = x.shape[-1]
@@ -62,7 +63,7 @@ def _stable_order(x):
     return of_integers
 
 
-@register_jitable
+@linked
 def order_of(keys: Any) -> Any:
     """The order of whole numbers: few are inserted one by one."""
     if keys.size >= FEW:
@@ -77,7 +78,7 @@ def order_of(keys: Any) -> Any:
     return order
 
 
-@register_jitable
+@linked
 def order_by_digits(keys: Any) -> Any:
     """The order of whole numbers, dealt out by one digit after the other, the lowest first."""
     n, mask = keys.size, np.uint64((1 << DIGIT) - 1)
@@ -105,7 +106,7 @@ def order_by_digits(keys: Any) -> Any:
     return order
 
 
-@register_jitable
+@linked
 def search_left(found: Any, table: Any, x: Any) -> None:
     """found = how many of the sorted table are less than x"""
     out, points = found.reshape(found.size), x.reshape(x.size)
@@ -113,7 +114,7 @@ def search_left(found: Any, table: Any, x: Any) -> None:
         out[i] = np.searchsorted(table, points[i])
 
 
-@register_jitable
+@linked
 def search_right(found: Any, table: Any, x: Any) -> None:
     """found = how many of the sorted table are at most x"""
     out, points = found.reshape(found.size), x.reshape(x.size)

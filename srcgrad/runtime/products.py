@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 from numba.core import types
-from numba.extending import intrinsic, overload, register_jitable
+from numba.extending import intrinsic
 
 from srcgrad.runtime.blas import blas_product
+from srcgrad.runtime.linked import linked, overload
 from srcgrad.runtime.stand_ins import STAND_INS
 
 SMALL = 300  # multiplications in a product of two matrices, below which BLAS spends its time on getting started
@@ -163,7 +164,7 @@ by_intrinsic(matvec_t, blas_product(turn_x=True))
 by_intrinsic(add_matvec_t, blas_product(turn_x=True, adds=True))
 
 
-@register_jitable
+@linked
 def outer(out: Any, x: Any, y: Any) -> None:
     """out = x[:, None] * y"""
     for i in range(x.size):
@@ -171,7 +172,7 @@ def outer(out: Any, x: Any, y: Any) -> None:
             out[i, j] = x[i] * y[j]
 
 
-@register_jitable
+@linked
 def add_outer(out: Any, x: Any, y: Any) -> None:
     """out += x[:, None] * y"""
     for i in range(x.size):

@@ -16,7 +16,9 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 from numba import types
-from numba.extending import overload, register_jitable
+from numba.extending import overload
+
+from srcgrad.runtime.linked import linked
 
 STATE_LENGTH = 7
 GLOBAL, OWN, OUTSIDE = range(3)  # kinds of generators: the first number of a state
@@ -150,7 +152,7 @@ _COMPILED = types.ExternalFunction(
 )
 
 
-@register_jitable
+@linked
 def _needed_until_here(x: Any) -> Any:
     """Numba frees an array after its last use, and to take its address is a use."""
     return x.size

@@ -16,8 +16,9 @@ import scipy.special
 import scipy.special.cython_special as compiled
 from llvmlite import binding
 from numba.core import types
-from numba.extending import get_cython_function_address, overload, register_jitable
+from numba.extending import get_cython_function_address, overload
 
+from srcgrad.runtime.linked import linked
 from srcgrad.runtime.vector_math import exp, log, log1p
 
 # fmt: off
@@ -76,33 +77,33 @@ for _count, _names in enumerate((ONE_OPERAND, TWO_OPERANDS, THREE_OPERANDS, FOUR
 # --------------------------------------------------------------------------------------------------------------
 
 
-@register_jitable
+@linked
 def expit(x: Any) -> Any:
     """1 / (1 + e**-x)"""
     one = type(x)(1.0)
     return one / (one + exp(-x))
 
 
-@register_jitable
+@linked
 def log_expit(x: Any) -> Any:
     """log(expit(x))"""
     zero = type(x)(0.0)
     return (x if x < zero else zero) - log1p(exp(-abs(x)))
 
 
-@register_jitable
+@linked
 def xlogy(x: Any, y: Any) -> Any:
     """x log(y), and 0 at x = 0 whatever y is (but for nan)."""
     return type(x)(0.0) if x == 0 and y == y else x * log(y)
 
 
-@register_jitable
+@linked
 def xlog1py(x: Any, y: Any) -> Any:
     """x log(1 + y), and 0 at x = 0 whatever y is (but for nan)."""
     return type(x)(0.0) if x == 0 and y == y else x * log1p(y)
 
 
-@register_jitable
+@linked
 def zeta(s: Any, x: Any) -> Any:
     """The sum of (x + k)**-s over k = 0, 1, ...: Hurwitz's zeta function for s > 1, by Euler and Maclaurin."""
     a = np.float64(x)
@@ -133,7 +134,7 @@ EULER_MACLAURIN = (
 )  # fmt: skip
 
 
-@register_jitable
+@linked
 def exprel_slope(x: Any) -> Any:
     """The slope of `exprel`, (e**x - 1) / x; near 0 by its series, where the formula cancels."""
     u = np.float64(x)
@@ -154,7 +155,7 @@ EXPREL_SERIES = (
 )  # fmt: skip
 
 
-@register_jitable
+@linked
 def log1p_ratio_slope(x: Any) -> Any:
     """The slope of log(1 + x) / x; near 0 by its series."""
     u = np.float64(x)

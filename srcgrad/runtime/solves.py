@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.extending import register_jitable
 
 from srcgrad.runtime.lapack import (
     add_to,
@@ -20,6 +19,7 @@ from srcgrad.runtime.lapack import (
     solve_triangle,
     times_columns,
 )
+from srcgrad.runtime.linked import linked
 from srcgrad.runtime.stacks import on_stacks
 
 # ------------------------------------------------------------------------------------------------------- solves
@@ -41,7 +41,7 @@ def solve_to_right(b_b: Any, lu: Any, pivots: Any, x_b: Any) -> None:
         _add_to_right(b_b, lu, pivots, x_b)
 
 
-@register_jitable
+@linked
 def _add_to_right(b_b: Any, lu: Any, pivots: Any, x_b: Any) -> None:
     share = np.empty(x_b.shape, x_b.dtype)
     solve_factorised(share, lu, pivots, x_b, True)
@@ -72,7 +72,7 @@ def solve_to_matrix(a_b: Any, lu: Any, pivots: Any, x: Any, x_b: Any) -> None:
         _add_to_matrix(a_b, lu, pivots, x, x_b)
 
 
-@register_jitable
+@linked
 def _add_to_matrix(a_b: Any, lu: Any, pivots: Any, x: Any, x_b: Any) -> None:
     share = np.empty(x_b.shape, x_b.dtype)
     solve_factorised(share, lu, pivots, x_b, True)
@@ -173,7 +173,7 @@ def slogdet_sign_adjoint(a_b: Any, a: Any, sign: Any, sign_b: Any) -> None:
             add_to(a_b, np.linalg.inv(a).T, turning)
 
 
-@register_jitable
+@linked
 def _cofactors(a: Any) -> Any:
     u, s, vt = np.linalg.svd(a)
     products = np.ones_like(s)

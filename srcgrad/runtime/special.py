@@ -11,7 +11,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numba.extending import register_jitable
+
+from srcgrad.runtime.linked import linked
 
 __all__ = [
     "digamma",
@@ -31,19 +32,19 @@ __all__ = [
 ]
 
 
-@register_jitable
+@linked
 def gamma_function(x: Any) -> Any:
     """The gamma function; as `math.gamma`, a ValueError at its poles."""
     return type(x)(math.gamma(x))
 
 
-@register_jitable
+@linked
 def log_gamma(x: Any) -> Any:
     """log(abs(gamma(x))); as `math.lgamma`, a ValueError at its poles."""
     return type(x)(math.lgamma(x))
 
 
-@register_jitable
+@linked
 def digamma(x: Any) -> Any:
     """The slope of `log_gamma`."""
     z = np.float64(x)
@@ -65,7 +66,7 @@ def digamma(x: Any) -> Any:
     return type(x)(shift + np.log(z) - 0.5 / z - series)
 
 
-@register_jitable
+@linked
 def trigamma(x: Any) -> Any:
     """The slope of `digamma`."""
     z = np.float64(x)
@@ -86,7 +87,7 @@ def trigamma(x: Any) -> Any:
     return type(x)(shift + sign * (1.0 / z + 0.5 * t + series * t / z))
 
 
-@register_jitable
+@linked
 def sinc(x: Any) -> Any:
     """sin(pi x) / (pi x), and 1 at 0."""
     if x == 0:
@@ -95,7 +96,7 @@ def sinc(x: Any) -> Any:
     return np.sin(u) / u
 
 
-@register_jitable
+@linked
 def sinc_slope(x: Any) -> Any:
     """The slope of `sinc`; near 0 by its series, where (cos(pi x) - sinc(x)) / x cancels."""
     u = np.pi * np.float64(x)
@@ -106,7 +107,7 @@ def sinc_slope(x: Any) -> Any:
     return type(x)(np.pi * (np.cos(u) - np.sin(u) / u) / u)
 
 
-@register_jitable
+@linked
 def heaviside(x: Any, at_zero: Any) -> Any:
     """0 below zero, 1 above, `at_zero` at zero."""
     if x < 0:
@@ -116,7 +117,7 @@ def heaviside(x: Any, at_zero: Any) -> Any:
     return at_zero if x == 0 else x
 
 
-@register_jitable
+@linked
 def ieee_remainder(x: Any, y: Any) -> Any:
     """x - n * y for the whole n nearest to x / y, ties to even; exact."""
     step = abs(y)
@@ -128,13 +129,13 @@ def ieee_remainder(x: Any, y: Any) -> Any:
     return np.copysign(type(x)(1.0), x) * r
 
 
-@register_jitable
+@linked
 def exponent(x: Any) -> Any:
     """The e of x = m * 2**e with m in [0.5, 1)."""
     return np.int32(math.frexp(x)[1])
 
 
-@register_jitable
+@linked
 def round_to(x: Any, decimals: Any) -> Any:
     """`np.round(x, decimals)`."""
     scale = type(x)(10.0 ** abs(decimals))
@@ -143,7 +144,7 @@ def round_to(x: Any, decimals: Any) -> Any:
     return np.rint(x / scale) * scale
 
 
-@register_jitable
+@linked
 def int_fmod(x: Any, y: Any) -> Any:
     """`np.fmod` of integers: the sign of x, and 0 where y is 0."""
     if y == 0:
@@ -152,7 +153,7 @@ def int_fmod(x: Any, y: Any) -> Any:
     return type(x)(-r if x < 0 else r)
 
 
-@register_jitable
+@linked
 def int_power(x: Any, n: Any) -> Any:
     """`x ** n` of integers; a negative n is refused, as NumPy refuses it."""
     if n < 0:
@@ -160,13 +161,13 @@ def int_power(x: Any, n: Any) -> Any:
     return type(x)(x**n)
 
 
-@register_jitable
+@linked
 def shift_left(x: Any, n: Any) -> Any:
     """`x << n` as NumPy has it: 0 where n is not below the number of bits."""
     return type(x)(x << n) if 0 <= n < 64 else type(x)(0)
 
 
-@register_jitable
+@linked
 def shift_right(x: Any, n: Any) -> Any:
     """`x >> n` as NumPy has it: 0 or -1 where n is not below the number of bits."""
     if 0 <= n < 64:

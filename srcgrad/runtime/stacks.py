@@ -10,7 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba.extending import overload, register_jitable
+from numba.extending import overload
+
+from srcgrad.runtime.linked import linked
 
 AXES = {"M": 2, "V": 1, "S": 0}  # matrices, vectors, numbers; what is the same for all is "_"
 
@@ -59,10 +61,10 @@ def on_stacks(kinds: str) -> Callable[[Any], Any]:
         given = ", ".join(items.get(kind, "{}").format(name) for name, kind in zip(names, kinds, strict=True))
         lines += [f"    for k in range({names[0]}.shape[0]):", f"        one({given})"]
         namespace: dict[str, Any] = {f"stack_{kind}": stack for kind, stack in STACKS.items()}
-        namespace["one"] = register_jitable(one)
+        namespace["one"] = linked(one)
         exec("\n".join(lines), namespace)
         made = namespace[one.__name__]
         made.__doc__ = one.__doc__
-        return register_jitable(made)
+        return linked(made)
 
     return decorate

@@ -17,11 +17,12 @@ import numpy as np
 from llvmlite import binding, ir
 from numba.core import cgutils, types, typing
 from numba.core.callconv import RETCODE_USEREXC, excinfo_ptr_t
-from numba.core.extending import intrinsic, lower_builtin, overload, register_jitable, type_callable
+from numba.core.extending import intrinsic, lower_builtin, type_callable
 from numba.np.arrayobj import make_array
 from numba.np.ufunc import parallel
 
 from srcgrad.runtime.arrays import _made, _nest
+from srcgrad.runtime.linked import linked, overload
 
 WORTH = 1_000_000.0  # additions: 25 µs where they vectorise best, and starting threads takes 5
 TOUCHED = 16.0  # additions' worth of fetching and clearing an element of a partial sum, and adding it up
@@ -111,7 +112,7 @@ def _thread_count():  # Numba's own has an address in it, so that its callers ca
     return lambda: parallel._iget_num_threads()
 
 
-@register_jitable
+@linked
 def parts_for(trips: Any, work: Any, shared: Any, least: Any) -> Any:
     """Into how many parts to split a loop: one per thread, or 1 where that does not pay.  More than 1 take the threads.
 

@@ -1,0 +1,66 @@
+"""Functions that compiled code calls, as parts of their callers and nothing by themselves.
+
+Numba makes machine code of every function that a program calls, by itself, and again of the caller, into which it is
+linked.  Nobody calls ours but compiled code: they are handed on as LLVM's language, to be compiled with their callers.
+
+    @linked                                     @overload(product)
+    def stable_order(x): ...                    def _product(x, y): return lambda x, y: ...
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numba.extending
+from numba import _dynfunc
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import PassManager, register_pass
+from numba.core.typed_passes import NativeLowering
+
+
+class LinkedLibrary(JITCodeLibrary):
+    """Code that is linked into that of others, which is then optimised as a whole."""
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class LowerToBeLinked(NativeLowering):
+    _name = "srcgrad_lower_to_be_linked"
+
+    def run_pass(self, state: Any) -> bool:
+        state.library = LinkedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.flags.no_compile = True
+        super().run_pass(state)
+        lowered = state["cr"]
+        described, module = lowered.fndesc, lowered.fndesc.lookup_module()
+        key = _dynfunc.make_function(
+            module, described.qualname, "", 0, lowered.env, (state.library,)
+        )  # nobody calls it
+        state.targetctx.insert_user_function(key, described, [state.library])
+        state["cr"] = lowered._replace(cfunc=key)
+        return True
+
+
+class LinkedCompiler(CompilerBase):
+    """Numba's nopython pipeline, without an executable function at its end."""
+
+    def define_pipelines(self) -> list[PassManager]:
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.add_pass_after(LowerToBeLinked, NativeLowering)
+        passes.passes = [item for item in passes.passes if item[0] is not NativeLowering]
+        passes.finalize()
+        return [passes]
+
+
+linked = numba.extending.register_jitable(pipeline_class=LinkedCompiler)
+overload = partial(numba.extending.overload, jit_options={"pipeline_class": LinkedCompiler})
+
+__all__ = ["linked", "overload"]
