@@ -72,6 +72,7 @@ from .passes.store_once import store_once
 from .passes.take_over import take_over
 from .passes.tell_apart import tell_apart
 from .passes.tidy import tidy
+from .passes.to_the_next import to_the_next
 
 Pass = Callable[[Function], Function]
 
@@ -138,6 +139,7 @@ ON_ONE_THREAD: tuple[Pass, ...] = (
 )
 IN_VECTORS: tuple[Pass, ...] = (
     side_by_side,  # iterations around others go through them together, in vector registers
+    to_the_next,  # what the next iteration reads waits for no memory
     few_columns,  # rows of up to four elements are no loops
     masked_rows,  # what does not fill a register of a short row goes into one that is masked
     tell_apart,  # inner loops of which LLVM would ask at run time whether rows overlap
