@@ -44,6 +44,8 @@ def nests(text: str) -> Iterator[str]:
         while isinstance(node, ast.For):
             indices.append(node.target.id)  # type: ignore[attr-defined]
             node = node.body[-1]
+            while isinstance(node, ast.If) and node.orelse:  # versions for short rows, and the one for all others
+                node = node.orelse[-1]
         yield " ".join(indices)
 
 

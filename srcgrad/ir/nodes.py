@@ -182,7 +182,7 @@ class For(Stmt):
     `vector`: so few of them, and always as many, that they are to be one operation on a vector register.
     `masked`: so few that a vector register that is filled partly is better than one by one.
     `apart`: what one of them writes, no other touches, which is not to be seen in the loop.
-    `left_over`: a few, or of long rows, which a loop that takes several at a time has left.
+    `few`: too few to make much of, such as what a loop that takes several at a time has left.
     """
 
     index: Var
@@ -194,7 +194,7 @@ class For(Stmt):
     vector: bool = False
     masked: bool = False
     apart: bool = False
-    left_over: bool = False
+    few: bool = False
 
 
 @dataclass(frozen=True)

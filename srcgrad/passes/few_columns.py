@@ -49,7 +49,7 @@ def _block(block: Block, signs: Signs) -> Block:
 def _inner_loop(loop: For) -> For | None:
     """The only loop inside it, if that does little, and runs equally often for each row of many."""
     inner = [stmt for stmt in loop.body if isinstance(stmt, For)]
-    if len(inner) != 1 or loop.left_over or not steps_by_one(loop):
+    if len(inner) != 1 or loop.few or not steps_by_one(loop):
         return None
     if not all(isinstance(stmt, (*SIMPLE, For)) for stmt in loop.body):
         return None

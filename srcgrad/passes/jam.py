@@ -67,7 +67,7 @@ def jammed(loop: For, later: tuple[Block, ...], around: tuple[For, ...], sharing
         renamed: dict[Expr, Expr] = {var: Var(names.fresh(var.name), var.dtype) for var in own}
         copies.append(renamed | {loop.index: affine.add(loop.index, integer(k))})
     together = replace(loop, stop=first, step=integer(TOGETHER), body=_together(loop.body, copies))
-    return Assign(first, affine.add(loop.start, whole)), together, replace(loop, start=first, left_over=True)
+    return Assign(first, affine.add(loop.start, whole)), together, replace(loop, start=first, few=True)
 
 
 def _waits(loop: For) -> bool:

@@ -129,7 +129,7 @@ class ShortRows:
         return (self.over_rows(rows, body),) if body else ()
 
     def over_rows(self, rows: Expr, body: Block) -> For:
-        return For(self.row, affine.ZERO, rows, affine.ONE, (replace(self.inner, body=body, ordered=False),))
+        return For(self.row, affine.ZERO, rows, affine.ONE, (replace(self.inner, body=body, ordered=False),), few=True)
 
     # ----------------------------------------------------------------------------------------- one of the elements
 

@@ -201,7 +201,7 @@ class _Together:
         if not self.rounds.made:
             return (
                 replace(self.loop, stop=first, step=integer(WIDTH), body=together),
-                replace(self.loop, start=first, left_over=True),
+                replace(self.loop, start=first, few=True),
             )
         busy = Call("ge", (affine.mul(integer(WORTH), self.rounds.done), self.rounds.offered), BOOL)
         condition = Call("and", (Call("lt", (index, first), BOOL), busy), BOOL)
