@@ -47,6 +47,12 @@ def backwards(x, w):
     return y
 
 
+def left_inside_of_a_loop(x, w):
+    for _ in range(5):
+        x = x * w / np.sum(x)
+    return x
+
+
 def left_a_sine(x, w):
     return (np.sin(x) * w).sum(1)
 
@@ -68,7 +74,7 @@ def left_the_first_axis(x, w):
 
 
 VERSIONS = [weighed_rows, steps_of_particles, backwards]
-LEFT = [left_a_sum_of_the_users, left_a_sine, left_a_triangle, left_the_first_axis]
+LEFT = [left_inside_of_a_loop, left_a_sum_of_the_users, left_a_sine, left_a_triangle, left_the_first_axis]
 
 
 @pytest.mark.parametrize("function", [*VERSIONS, *LEFT], ids=lambda f: f.__name__)

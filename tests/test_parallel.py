@@ -26,6 +26,7 @@ from racing import pieces_at_once
 
 import srcgrad
 from srcgrad import grad
+from srcgrad.ir import affine
 from srcgrad.passes import sharing
 from srcgrad.runtime import threads
 
@@ -90,6 +91,34 @@ def stencil_in_time(u, c, steps):
                 un[i, j] = u[i, j] + c * (u[i - 1, j] + u[i + 1, j] + u[i, j - 1] + u[i, j + 1] - 4 * u[i, j]) * u[i, j]
         u = un
     return u
+
+
+def convolution(x, k):
+    """Windows whose length is known when the program runs."""
+    y = np.zeros((x.shape[0] - k.shape[0] + 1, x.shape[1] - k.shape[1] + 1))
+    for i in range(y.shape[0]):
+        for a in range(k.shape[0]):
+            for b in range(k.shape[1]):
+                for j in range(y.shape[1]):
+                    y[i, j] += k[a, b] * x[i + a, j + b]
+    return y
+
+
+def regression(x, w, y):
+    """A matrix that is read once, in strips of rows."""
+    z = x @ w
+    return np.sum(np.logaddexp(0.0, z) - y * z)
+
+
+def windows_upwards(x, k):
+    """Every second row, against the direction of the loop, from behind."""
+    n, m = x.shape[0], k.shape[0]
+    y = np.zeros(((n - m) // 2, x.shape[1]))
+    for i in range(y.shape[0]):
+        for a in range(1, m + 1):
+            for j in range(x.shape[1]):
+                y[i, j] += np.sin(k[a - 1, 0] * x[n - 2 * i - a, j])
+    return y
 
 
 def backwards(x):
@@ -176,6 +205,9 @@ LARGE = {
     gather: (real(200_000), RNG.integers(0, 200_000, 200_000), 200_000),
     stencil: (real(200_000), 0.1),
     stencil_in_time: (real(400, 500), 0.1, 3),
+    convolution: (real(300, 300), real(5, 3)),
+    windows_upwards: (real(400, 300), real(5, 1)),
+    regression: (real(100_000, 20), real(20), real(100_000)),
     backwards: (real(200_000),),
     triangle: (real(700, 700), real(700)),
     roots: (real(100_000),),
@@ -252,6 +284,9 @@ def test_pieces_that_take_turns_give_the_same(program):
 SMALL = {
     mixture: (real(7, 2), real(3, 2), real(3, 2)),
     stencil: (real(30), 0.1),
+    convolution: (real(10, 3), real(3, 2)),
+    windows_upwards: (real(40, 3), real(5, 1)),
+    regression: (real(20_000, 3), real(3), real(20_000)),
     product: (real(5, 3), real(3, 4)),
     scatter: (real(20), RNG.integers(0, 5, 20), 5),
     orbits: (real(10), 0.4),
@@ -278,7 +313,8 @@ def test_small_programs_whose_pieces_take_turns(function, seed):
 
 
 @pytest.mark.parametrize(
-    "what, function", [("partial", mixture), ("partial", scatter), ("scratch", mixture), ("reach", stencil)]
+    "what, function",
+    [("partial", mixture), ("partial", scatter), ("scratch", mixture), ("reach", stencil), ("reach", convolution)],
 )
 def test_a_race_would_show(monkeypatch, what, function):
     """With what keeps the pieces apart taken away, numbers must be wrong."""
@@ -286,7 +322,7 @@ def test_a_race_would_show(monkeypatch, what, function):
 
     def careless(self: Any, loop: Any, later: Any) -> Any:
         found = shared(self, loop, later)
-        return found and replace(found, **{what: 0 if what == "reach" else ()})
+        return found and replace(found, **{what: affine.ZERO if what == "reach" else ()})
 
     monkeypatch.setattr(sharing.Sharing, "of", careless)
     with pytest.raises(AssertionError):

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 
-from ..ir.expressions import Array, Dim, Expr, Var
+from ..ir.expressions import Array, Const, Dim, Expr, Var
 from ..ir.nodes import Alloc, Block, Function, Parallel, Stmt, View
 from ..ir.walk import arrays_read, blocks, expressions, statements, subexpressions, with_blocks, written
 from .lending import Called
@@ -34,7 +34,8 @@ def with_threads(program: Function) -> tuple[Function | ast.FunctionDef, ...]:
                 called = f"{stmt.name}_on_threads"
                 beside.append(_piece(stmt, shared))
                 beside.append(_on_threads(stmt, shared, called, fresh))
-                args = (stmt.start, stmt.stop, stmt.work, *stmt.sums, *shared)
+                reach = () if isinstance(stmt.reach, Const) else (stmt.reach,)
+                args = (stmt.start, stmt.stop, stmt.work, *reach, *stmt.sums, *shared)
                 stmt = Called(called, stmt.sums, (), args, span=stmt.span)
             elif blocks(stmt):
                 stmt = with_blocks(stmt, tuple(map(outlined, blocks(stmt))))
@@ -73,19 +74,20 @@ def _named(expr: Expr) -> Iterator[Var | Dim]:
 # --------------------------------------------------------------------------------------------------------------
 # The function that has the pieces run, as text: it is the same for all loops, but for what they add up.
 
-INTERNAL = ("start", "stop", "work", "trips", "chunks", "chunk", "piece", "errors", "parity")
+INTERNAL = ("start", "stop", "work", "reach", "trips", "chunks", "chunk", "piece", "errors", "parity")
 
 
 def _on_threads(loop: Parallel, shared: tuple[Var, ...], called: str, fresh: Callable[[str], str]) -> ast.FunctionDef:
-    start, stop, work, trips, chunks, chunk, piece, errors, _ = map(fresh, INTERNAL)
+    start, stop, work, reach, trips, chunks, chunk, piece, errors, _ = map(fresh, INTERNAL)
     sums, partial = [var.name for var in loop.sums], [array.name for array in loop.partial]
     params = [*sums, *(var.name for var in shared)]
     part = {name: fresh(f"{name}_part") for name in (*sums, *partial)}
     pieces = f"(2 * {chunks})" if _is_doubled(loop) else chunks
     size = " + ".join(f"{name}.size" for name in partial) or "0"
-    least = max(1, 2 * loop.reach)
+    is_known = isinstance(loop.reach, Const)
+    least = max(1, 2 * loop.reach.value) if is_known else f"max(1, 2 * {reach})"  # type: ignore[attr-defined]
     lines = [
-        f"def {called}({', '.join([start, stop, work, *params])}):",
+        f"def {called}({', '.join([start, stop, work, *([] if is_known else [reach]), *params])}):",
         f"    {trips} = trip_count({start}, {stop}, {loop.step.value})",  # type: ignore[attr-defined]
         f"    {chunks} = parts_for({trips}, {work}, {size}, {least})",
         f"    if {chunks} == 1:",
@@ -108,14 +110,18 @@ def _on_threads(loop: Parallel, shared: tuple[Var, ...], called: str, fresh: Cal
 
 def _is_doubled(loop: Parallel) -> bool:
     """Does every chunk have two pieces?"""
-    return loop.reach > 0 or loop.uneven
+    return _meets_neighbours(loop) or loop.uneven
+
+
+def _meets_neighbours(loop: Parallel) -> bool:
+    return not isinstance(loop.reach, Const) or loop.reach.value > 0
 
 
 def _attempt(
     loop: Parallel, shared: tuple[Var, ...], part: dict[str, str], pieces: str, fresh: Callable[[str], str]
 ) -> str:
     """One piece, with sums of its own."""
-    start, _, _, trips, _, chunk, piece, errors, _ = map(fresh, INTERNAL)
+    start, _, _, _, trips, _, chunk, piece, errors, _ = map(fresh, INTERNAL)
     step = int(loop.step.value)  # type: ignore[attr-defined]
     along = {1: "+ ", -1: "- "}.get(step, f"+ {step} * ")
     ends = [f"{start} {along}({trips} * {number} // {pieces})" for number in (piece, f"({piece} + 1)")]
@@ -129,9 +135,9 @@ def _attempt(
 
 def _pieces(loop: Parallel, pieces: str, part: dict[str, str], call: str, fresh: Callable[[str], str]) -> list[str]:
     """Every piece once.  (Numba's chunks are unsigned, and np.int64 + np.uint64 is a float.)"""
-    _, _, _, _, chunks, chunk, piece, _, parity = map(fresh, INTERNAL)
+    _, _, _, _, _, chunks, chunk, piece, _, parity = map(fresh, INTERNAL)
     clear = [f"clear_part({array.name}, {part[array.name]}, {chunk})" for array in loop.partial]
-    if loop.reach:  # first the even pieces, then the odd ones
+    if _meets_neighbours(loop):  # first the even pieces, then the odd ones
         return [
             f"    for {parity} in range(2):",
             f"        for {chunk} in prange({chunks}):",

@@ -183,6 +183,7 @@ class For(Stmt):
     `masked`: so few that a vector register that is filled partly is better than one by one.
     `apart`: what one of them writes, no other touches, which is not to be seen in the loop.
     `few`: too few to make much of, such as what a loop that takes several at a time has left.
+    `adds_to`: they go over strips of rows, and meet in nothing but what they add to this array, and to sums.
     """
 
     index: Var
@@ -195,6 +196,7 @@ class For(Stmt):
     masked: bool = False
     apart: bool = False
     few: bool = False
+    adds_to: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -376,7 +378,7 @@ class Parallel(Stmt):
     body: Block
     sums: tuple[Var, ...] = ()
     partial: tuple[Array, ...] = ()
-    reach: int = 0
+    reach: Expr = Const(0, INT64)  # noqa: RUF009 (it is frozen)
     work: Expr = Const(1, INT64)  # noqa: RUF009 (it is frozen)
     uneven: bool = False
 

@@ -10,7 +10,8 @@
 
 Into a loop of two elements and out of it takes longer than what it does.  The conditions are the same for all rows, so
 LLVM makes a loop over rows for each outcome, and elements of several rows fill its vector registers.  Where something
-dear is computed, `flatten_nests` and `masked_rows` know better; four rows at a time (`jam`) are fast as they are.
+dear is computed, `flatten_nests` and `masked_rows` know better; four rows at a time (`jam`) are fast as they are.  Each
+of the nests takes a tenth of a second more to compile, so those inside of other loops, which are many, are left.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dataclasses import replace
 
 from ..ir import affine
 from ..ir.expressions import Dim, compare, integer
-from ..ir.nodes import AddTo, Assign, Block, Comment, For, Function, If, Stmt, Store
+from ..ir.nodes import AddTo, Assign, Block, Comment, For, Function, If, Stmt, Store, While
 from ..ir.walk import blocks, loads, variables, with_blocks
 from ..rules.costs import dear_calls
 from .effects import effects
@@ -40,7 +41,7 @@ def _block(block: Block, signs: Signs) -> Block:
     for stmt in block:
         if isinstance(stmt, For) and (row := _inner_loop(stmt)) and _is_of_columns(row, signs):
             stmt = replace(stmt, body=tuple(_versions(part) if part is row else part for part in stmt.body))
-        elif blocks(stmt):
+        elif blocks(stmt) and not isinstance(stmt, (For, While)):
             stmt = with_blocks(stmt, tuple(_block(part, signs) for part in blocks(stmt)))
         out.append(stmt)
     return tuple(out)

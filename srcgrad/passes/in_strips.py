@@ -1,8 +1,9 @@
 """A matrix that is multiplied row by row, and then turned, is read once: in strips of rows that stay in the cache.
 
-    z = x @ w                              for start in range(0, m, strip):
-    for i: r[i] = f(z[i], y[i])      →         z[start:stop] = x[start:stop] @ w
-    w_b += x.T @ r                             for i in range(start, stop): r[i] = f(z[i], y[i])
+    z = x @ w                              for tile in range(…):
+    for i: r[i] = f(z[i], y[i])                start, stop = …
+    w_b += x.T @ r                   →         z[start:stop] = x[start:stop] @ w
+                                               for i in range(start, stop): r[i] = f(z[i], y[i])
                                                w_b += x[start:stop].T @ r[start:stop]
 
 So are the gradients of linear models of many samples: what counts there is how often x comes from memory.
@@ -105,7 +106,7 @@ class _Strips:
 
     def strips(self, product: Library, loop: For, turned: Library, dims: tuple[Expr, ...]) -> Block:
         count, width = dims
-        strip, start, stop = (Var(self.names.fresh(name), INT64) for name in ("strip", "start", "stop"))
+        tile, strip, start, stop = (Var(self.names.fresh(n), INT64) for n in ("tile", "strip", "start", "stop"))
         room = affine.integer(BYTES // product.out.dtype.itemsize)
         rows_in = Call("floordiv", (room, affine.maximum(width, affine.ONE)), INT64)
         length = affine.sub(stop, start)
@@ -123,13 +124,14 @@ class _Strips:
         first = replace(product, out=rows_of(product.out), args=(rows_of(product.args[0]), *product.args[1:]))
         last = replace(turned, routine="add_matvec_t", args=(rows_of(turned.args[0]), rows_of(turned.args[1])))
         body = (
-            Assign(stop, affine.minimum(affine.add(start, strip), count)),
+            Assign(start, affine.mul(tile, strip)), Assign(stop, affine.minimum(affine.add(start, strip), count)),
             *views.values(), first, replace(loop, start=start, stop=stop), last,
         )  # fmt: skip
+        tiles = Call("floordiv", (affine.sub(affine.add(count, strip), affine.ONE), strip), INT64)
         return (
             Comment(f"{product.args[0].name} is read once, in strips of rows that stay in the cache"),  # type: ignore[union-attr]
             Assign(strip, affine.maximum(rows_in, affine.ONE)),
-            For(start, affine.ZERO, count, strip, body),
+            For(tile, affine.ZERO, tiles, affine.ONE, body, adds_to=last.out),
         )
 
 

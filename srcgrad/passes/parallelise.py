@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Call, Const, Dim, Expr, Var, integer
+from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Var, integer
 from ..ir.nodes import (
     AddTo,
     Alloc,
@@ -53,6 +53,7 @@ from .sharing import Shared, Sharing
 from .step_in_strips import Strips
 
 UNKNOWN = Const(8, INT64)  # iterations of a loop whose length is not known ahead
+PER_STRIP = 1 << 17  # additions of a strip of rows: of 32,768 elements, four each
 
 
 def parallelise(function: Function) -> Function:
@@ -75,6 +76,8 @@ class _Splitter:
         for position, stmt in enumerate(block):
             rest = (block[position + 1 :], *later)
             split = self.split(stmt, rest, around) if isinstance(stmt, For) and not stmt.ordered else None
+            if isinstance(stmt, For) and stmt.adds_to and not around:
+                split = self.split_rows(stmt, stmt.adds_to, rest)
             strips = self.strips.by_strips(stmt, rest) if isinstance(stmt, For) and not split and not around else None
             if strips is not None:
                 *ahead, loop = strips
@@ -137,7 +140,16 @@ class _Splitter:
         whole = {end.var: affine.add(loop.index, loop.step)}
         full = rewrite_block(loop.body, lambda stmt: (map_expressions(stmt, lambda expr: substitute(expr, whole)),))
         work, uneven = _work(replace(loop, body=full), inside, self.sharing.params)
-        return self.in_pieces(loop, Shared(sums, (), frozenset(), 0, (), ()), work, uneven)
+        return self.in_pieces(loop, Shared(sums, (), frozenset(), affine.ZERO, (), ()), work, uneven)
+
+    def split_rows(self, loop: For, total: Array, later: tuple[Block, ...]) -> Parallel | None:
+        """Of strips of rows it is known that they are apart, but for numbers."""
+        inside = effects(loop.body)
+        if not self.sharing.scalars_are_apart(loop, inside, later):
+            return None
+        sums = tuple(sorted(inside.sums, key=lambda var: var.name))
+        shared = Shared(sums, (total,), frozenset(), affine.ZERO, (), ())
+        return self.in_pieces(loop, shared, integer(PER_STRIP), False)
 
     def in_pieces(self, loop: For, shared: Shared, work: Expr, uneven: bool) -> Parallel:
         low, high = self.ends(loop.index)

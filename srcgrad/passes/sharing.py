@@ -15,9 +15,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import reduce
 
 from ..ir import affine
-from ..ir.expressions import Array, Call, Expr, Var
+from ..ir.expressions import Array, Call, Const, Expr, Var
 from ..ir.nodes import (
     AddTo,
     Alloc,
@@ -45,7 +46,7 @@ from ..ir.nodes import (
 from ..ir.walk import blocks, expressions, loads, statements, subexpressions, variables, with_blocks, written
 from .effects import Access, Effects, effects, is_dead, is_private, meet_in_one_iteration
 from .info import roots_of
-from .signs import Signs
+from .signs import Signs, extremes
 
 # What may run in any order.
 SIMPLE = (AddTo, Alloc, Assign, Comment, CopyTo, For, If, Library, Pop, Push, Raise, Store, View, While)
@@ -72,7 +73,7 @@ class Shared:
     sums: tuple[Var, ...]
     partial: tuple[Array, ...]
     near: frozenset[str]
-    reach: int
+    reach: Expr
     scratch: tuple[Alloc, ...]
     stacks: tuple[NewStack, ...]
 
@@ -146,7 +147,7 @@ class Sharing:
         partial: dict[str, Array] = {}
         scratch: list[Alloc] = []
         near: set[str] = set()
-        reach = 0
+        reach: Expr = affine.ZERO
         changed = inside.writes - {loop.index}
         for root, accesses in self.by_root(inside).items():
             writes = [a for a in accesses if a.writes]
@@ -160,7 +161,7 @@ class Sharing:
             elif all(a.adds for a in accesses):
                 apart = self.reach(accesses, loop, changed)
                 if apart is not None:
-                    reach = max(reach, apart)
+                    reach = apart if affine.same(reach, affine.ZERO) else affine.maximum(reach, apart)
                     near.add(root)
                 elif all(a.array.ndim for a in accesses):
                     partial |= {a.array.name: a.array for a in accesses}
@@ -176,8 +177,10 @@ class Sharing:
             out.setdefault(self.roots.get(access.array.name, access.array.name), []).append(access)
         return out
 
-    def reach(self, accesses: list[Access], loop: For, changed: set[Var]) -> int | None:
+    def reach(self, accesses: list[Access], loop: For, changed: set[Var]) -> Expr | None:
         """How many iterations lie between any two that add to one element; None where that is not known to be few.
+
+        Of arrays with rows it may be a number that is known when the program runs: the length of a window.
 
         (Along an axis that a periodic stencil goes round, the first few and the last few meet too: the first piece and
         the last never run at one time.)
@@ -185,13 +188,14 @@ class Sharing:
         array = accesses[0].array
         if any(a.array != array for a in accesses):
             return None
-        found = []
+        found: list[Expr] = []
+        ranges = _ranges(loop, changed) if array.ndim > 1 else {}
         for axis in range(array.ndim):
             parts = [a.index[axis] for a in accesses]
-            near = _reach_along(parts, loop, changed)
+            near = _reach_along(parts, loop, changed, ranges)
             if near is not None and all(self.signs.is_apart(part, array, axis, loop) for part in parts if part):
                 found.append(near)
-        return min(found, default=None)
+        return min(found, key=lambda near: near.value if isinstance(near, Const) else FARTHEST, default=None)
 
     def lives_in(self, root: str, loop: For, inside: Effects) -> bool:
         """Is this memory used nowhere but in the loop (and made, once, there or ahead of it)?"""
@@ -219,24 +223,50 @@ def touched(stmt: Stmt) -> set[str]:
     return seen.names() | seen.shapes
 
 
-def _reach_along(parts: list[Expr | None], loop: For, changed: set[Var]) -> int | None:
-    offsets: list[int] = []
+def _reach_along(
+    parts: list[Expr | None], loop: For, changed: set[Var], ranges: dict[Var, tuple[Expr, Expr]]
+) -> Expr | None:
+    """How far apart iterations are at most in which these indices of one axis are the same."""
+    lows: list[Expr] = []
+    highs: list[Expr] = []
     others: set[affine.Terms] = set()
     for part in parts:
         if part is None:
             return None
         terms, constant = affine.affine(part)
-        if any(term != loop.index and (variables(term) & (changed | {loop.index}) or loads(term)) for term, _ in terms):
+        inner = [(term, count) for term, count in terms if term in ranges]
+        outer = tuple((term, count) for term, count in terms if term not in ranges)
+        if any(term != loop.index and (variables(term) & (changed | {loop.index}) or loads(term)) for term, _ in outer):
             return None
-        offsets.append(constant)
-        others.add(terms)
+        low: Expr = affine.integer(constant)
+        high = low
+        for term, count in inner:
+            ends = [affine.mul(affine.integer(count), end) for end in ranges[term]]
+            low, high = affine.add(low, ends[count < 0]), affine.add(high, ends[count > 0])
+        lows.append(low)
+        highs.append(high)
+        others.add(outer)
     if len(others) > 1:
         return None
     stride = abs(dict(others.pop()).get(loop.index, 0) * int(loop.step.value))  # type: ignore[attr-defined]
     if not stride:
         return None
-    reach = (max(offsets) - min(offsets)) // stride
-    return reach if reach <= FARTHEST else None
+    widest = affine.sub(reduce(affine.maximum, highs), reduce(affine.minimum, lows))
+    reach = affine.maximum(affine.floordiv(widest, stride), affine.ZERO)
+    return None if isinstance(reach, Const) and reach.value > FARTHEST else reach
+
+
+def _ranges(loop: For, changed: set[Var]) -> dict[Var, tuple[Expr, Expr]]:
+    """The least and the greatest index of inner loops, where these are known ahead of the loop."""
+    out: dict[Var, tuple[Expr, Expr]] = {}
+    inner = [stmt for stmt in statements(loop.body) if isinstance(stmt, For)]
+    for stmt in inner:
+        ends = extremes(stmt)
+        again = sum(other.index == stmt.index for other in inner) > 1
+        moving = any(loads(end) or variables(end) & (changed | {loop.index}) for end in ends)
+        if not again and not moving and stmt.index not in effects(stmt.body).writes:
+            out[stmt.index] = ends
+    return out
 
 
 __all__ = ["SIMPLE", "Shared", "Sharing", "touched"]
