@@ -194,9 +194,14 @@ def layout(array: np.ndarray) -> str:
 
 
 def refuse_overlap(leaves: Sequence[Any], names: Sequence[str], writes: frozenset[int]) -> None:
-    """Two arguments that share memory while f writes one of them: what f computes would depend on their order."""
+    """An argument that f writes, and that shares memory with another, or has elements that share it: order decides."""
     for i in writes:
         written = _memory(leaves[i])
+        if written is not None and _overlaps_itself(written):
+            raise OverlapError(
+                f"elements of argument {names[i]} share memory, and the function writes to it",
+                help=(f"pass a copy:  {names[i]}.copy()",),
+            )
         for j, leaf in enumerate(leaves):
             other = None if j == i or (j in writes and j < i) else _memory(leaf)
             if written is None or other is None:
@@ -207,6 +212,20 @@ def refuse_overlap(leaves: Sequence[Any], names: Sequence[str], writes: frozense
                     f"and the function writes to {names[i]}",
                     help=(f"pass a copy of one of them:  {names[j]}.copy()",),
                 )
+
+
+def _overlaps_itself(array: np.ndarray) -> bool:
+    """Of slices of an array, whose rows lie one inside the other, the strides tell that they don't."""
+    width = array.itemsize
+    axes = sorted((abs(stride), n) for stride, n in zip(array.strides, array.shape, strict=True) if n > 1)
+    if array.size == 0 or all(
+        stride >= width + sum((n - 1) * inner for inner, n in axes[:k]) for k, (stride, _) in enumerate(axes)
+    ):
+        return False
+    places = np.zeros(1, np.int64)
+    for stride, n in axes:
+        places = np.add.outer(places, stride * np.arange(n)).ravel()
+    return bool(np.any(np.diff(np.sort(places)) < width))
 
 
 def _memory(leaf: Any) -> np.ndarray | None:

@@ -716,6 +716,27 @@ def test_overlapping_arguments(jit: bool) -> None:
     assert [c.tolist() for c in f.backward(x[::2], x[1::2], np.ones(3))] == [[1, 1, 1], [2, 2, 2]]
 
 
+@pytest.mark.parametrize("jit", [False, True])
+def test_an_argument_that_overlaps_itself(jit: bool) -> None:
+    def scaled(a):
+        for i in range(a.shape[0]):
+            for j in range(a.shape[1]):
+                a[i, j] *= 2.0
+        return a.sum()
+
+    strided = np.lib.stride_tricks.as_strided
+    f, memory = grad(scaled, jit=jit, cache=False), np.ones(12)
+    for fine in (np.ones((3, 2)), np.ones((6, 4))[::2, ::-2], np.ones((3, 2)).T, strided(memory, (2, 3), (8, 24))):
+        for _ in range(3):
+            f(fine)
+        f.backward(fine, 1.0)
+    for bad in (strided(memory, (3, 2), (8, 8)), strided(memory, (2, 2), (16, 16)), strided(memory, (2, 2), (0, 8))):
+        for call in (lambda bad=bad: f(bad), lambda bad=bad: f.backward(bad, 1.0)):
+            for _ in range(2):
+                with pytest.raises(ValueError, match="elements of argument a share memory, and the function writes"):
+                    call()
+
+
 def test_overlap_without_a_write_is_fine() -> None:
     x = np.arange(3.0)
     a, b = grad(sum_with, jit=False).backward(x, x)

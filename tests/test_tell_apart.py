@@ -97,13 +97,3 @@ def test_compiled(function: Callable[..., Any]) -> None:
         a, x = RNG.uniform(-0.2, 0.2, (3, n)), RNG.uniform(-0.5, 0.5, max(n, 3))
         np.testing.assert_allclose(f(a, x), function(a, x), rtol=1e-12, atol=1e-14)
         check_grad(f, a, x)
-
-
-def test_overlapping_rows_of_the_users() -> None:
-    """Rows that are one and the same memory by their strides."""
-    f, memory = grad(in_the_users_array, cache=False), RNG.uniform(-0.5, 0.5, 40)
-    rows = lambda m: np.lib.stride_tricks.as_strided(m, (3, 30), (40, 8))
-    given, wanted, x = memory.copy(), memory.copy(), RNG.uniform(-0.5, 0.5, 3)
-    in_the_users_array(rows(wanted), x)
-    f(rows(given), x)
-    np.testing.assert_array_equal(given, wanted)

@@ -141,19 +141,3 @@ def test_compiled(function: Callable[..., Any]) -> None:
         u, w = RNG.uniform(-1.0, 1.0, shape), RNG.uniform(-1.0, 1.0, shape[1])
         np.testing.assert_allclose(f(u, w), function(u, w), rtol=1e-13)
         check_grad(f, u, w)
-
-
-def test_rows_that_overlap() -> None:
-    """In the user's own memory, rows of which are one another's by their strides."""
-
-    def in_place(u, w):
-        for i in range(1, u.shape[0]):
-            for j in range(1, u.shape[1]):
-                u[i, j] = 0.5 * (u[i - 1, j] + u[i, j - 1]) + w[j]
-
-    rows = lambda memory: np.lib.stride_tricks.as_strided(memory, (4, 10), (24, 8))
-    given, w = RNG.uniform(-1.0, 1.0, 40), RNG.uniform(-1.0, 1.0, 10)
-    wanted = given.copy()
-    in_place(rows(wanted), w)
-    grad(in_place, cache=False)(rows(given), w)
-    np.testing.assert_array_equal(given, wanted)

@@ -5,7 +5,7 @@
             l_b[i, k] += g * l[j, k]    →       would ask at run time, for every two rows, ahead of each of these loops
             l_b[j, k] += g * l[i, k]            (but element k is met in iteration k alone, whatever the rows are)
 
-Of memory that was made here; an argument may have elements that are one (`as_strided`), and overlap with others.
+Of memory that was made here: an argument may overlap with others.
 """
 
 from __future__ import annotations
