@@ -214,6 +214,7 @@ def filled(interpreter: Interpreter, name: str, count: Expr, element: Callable[[
         else:
             build.each(dims, lambda i: Store(out, (index, *i), value.at(i)))
     build.names.release(index.name)
+    build.lower.pop(index, None)
     build.emit(For(index, affine.ZERO, count, affine.ONE, tuple(block)))
     lists.note_held(interpreter, out, value)
     return Items(out, count, count, row.weak, row.inner, object())

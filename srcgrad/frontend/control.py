@@ -150,6 +150,7 @@ def _for(interpreter: Interpreter, node: ast.For, rng: Range, item: Callable[[Va
         interpreter.block(node.body)
         interpreter.close_loop()  # type: ignore[attr-defined]
     build.names.release(index.name)
+    build.lower.pop(index, None)  # another loop may have an index of this name
     return For(index, rng.start, rng.stop, rng.step, tuple(block))
 
 

@@ -41,8 +41,10 @@ class Signs:
         match stmt:
             case Assign(value=value) | AddTo(value=value):
                 return self.is_natural(value)
-            case For():
+            case For(step=Const()):
                 return self.is_natural(extremes(stmt)[0])
+            case For(start=start, stop=stop):  # up or down
+                return self.is_natural(start) and self.is_natural(affine.add(stop, affine.ONE))
         return isinstance(stmt, While)
 
     def is_natural(self, expr: Expr) -> bool:
@@ -58,7 +60,7 @@ class Signs:
         least = affine.normal(substitute(part, {loop.index: low if count > 0 else high}))
         if self.is_natural(least) or self.is_natural(affine.normal(substitute(least, self.lengths))):
             return True
-        if not variables(array.dims[axis]) <= self.fixed:
+        if not isinstance(loop.step, Const) or not variables(array.dims[axis]) <= self.fixed:
             return False
         most = affine.mul(affine.integer(abs(count)), affine.add(affine.sub(high, low), affine.ONE))
         room = affine.sub(array.dims[axis], most)
