@@ -67,6 +67,7 @@ from .passes.share_lookups import share_lookups
 from .passes.side_by_side import side_by_side
 from .passes.simplify import simplify
 from .passes.skip_zeros import skip_zeros
+from .passes.slice_ends import slice_ends
 from .passes.step_in_strips import step_in_strips
 from .passes.store_once import store_once
 from .passes.take_over import take_over
@@ -82,6 +83,7 @@ PRIMAL: tuple[Pass, ...] = (
     hoist_guards,  # checks that come out the same in every iteration are made ahead of the loop
     equal_lengths,  # loops over lengths that a check says are equal are loops over one range
     induction,  # counters become expressions of loop indices
+    slice_ends,  # slices that are not cut at the end of their array
     find_independent,  # loops of the user's that may run in any order
     fuse,  # loops over one range that may be one loop are; temporaries shrink to scalars
     scalar_arrays,  # so do arrays of a few elements
@@ -97,6 +99,7 @@ DERIVATIVE: tuple[Pass, ...] = (
     hoist_guards,
     equal_lengths,
     induction,
+    slice_ends,
     find_independent,
     fuse,
     scalar_arrays,

@@ -26,6 +26,7 @@ from numba.np.arrayobj import load_item, make_array, populate_array, store_item
 from srcgrad.backends.loop_wishes import LoopLower
 from srcgrad.backends.stand_ins import PutStandIns
 from srcgrad.runtime.allocations import copied
+from srcgrad.runtime.linked import ToBeLinked
 
 FIELDS = {"shape": "shape", "size": "nitems"}  # attributes that are parts of what describes an array
 LARGEST_POWER = 64  # that is written out as products
@@ -254,6 +255,11 @@ class LowerWithFacts(BaseNativeLowering):
     @property
     def lowering_class(self) -> type:
         return FactLower
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class LowerPiece(ToBeLinked, LowerWithFacts):
+    _name = "srcgrad_lower_piece"
 
 
 def with_facts(passes: PassManager, lowering: type = LowerWithFacts) -> PassManager:

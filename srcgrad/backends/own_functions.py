@@ -13,12 +13,13 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from numba.core import types
-from numba.core.compiler import Compiler, CompilerBase, DefaultPassBuilder
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import PassManager
 from numba.core.registry import CPUDispatcher
 
 from srcgrad.backends.loop_wishes import FACTS
-from srcgrad.backends.lowering import with_facts
+from srcgrad.backends.lowering import LowerPiece, LowerWithFacts, with_facts
+from srcgrad.runtime.linked import LoopsCompiler
 
 NOT_PARALLEL = ("comprehension", "fusion", "inplace_binop", "numpy", "reduction", "setitem", "stencil")
 
@@ -28,10 +29,12 @@ def compile_own(module: ModuleType, entry: str, facts: Any, flags: dict[str, Any
     for name, function in own_functions(module, entry):
         if "prange" in function.__code__.co_names:  # it calls others, and no more
             options = flags | {"parallel": {"prange": True} | dict.fromkeys(NOT_PARALLEL, False)}
-            compiled = CPUDispatcher(function, targetoptions=options, pipeline_class=Compiler)
+            compiled = CPUDispatcher(function, targetoptions=options, pipeline_class=LoopsCompiler)
         else:  # of a function that is no piece of the entry, the memory facts are about other arrays
-            known = facts if name in facts.pieces else replace(facts, memory=frozenset())
-            compiled = OwnFunction(function, targetoptions=flags, pipeline_class=_compiler_with(known))
+            known, lowering = (
+                (facts, LowerPiece) if name in facts.pieces else (replace(facts, memory=frozenset()), LowerWithFacts)
+            )
+            compiled = OwnFunction(function, targetoptions=flags, pipeline_class=_compiler_with(known, lowering))
         setattr(module, name, compiled)
 
 
@@ -91,7 +94,7 @@ def own_functions(module: ModuleType, entry: str) -> list[tuple[str, FunctionTyp
     return [(name, f) for name, f in functions if f.__code__.co_filename == module.__file__]
 
 
-def _compiler_with(facts: Any) -> type[CompilerBase]:
+def _compiler_with(facts: Any, lowering: type) -> type[CompilerBase]:
     class OwnCompiler(CompilerBase):
         """Numba's nopython pipeline, lowered with what is known of the lines of the module."""
 
@@ -100,6 +103,6 @@ def _compiler_with(facts: Any) -> type[CompilerBase]:
             self.state.metadata[FACTS] = facts
 
         def define_pipelines(self) -> list[PassManager]:
-            return [with_facts(DefaultPassBuilder.define_nopython_pipeline(self.state))]
+            return [with_facts(DefaultPassBuilder.define_nopython_pipeline(self.state), lowering)]
 
     return OwnCompiler

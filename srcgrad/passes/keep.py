@@ -59,6 +59,7 @@ from .info import Info, roots_of
 from .rebuild import Refill, Refills
 from .reverse import backwards
 from .rows import iteration, row_lengths, row_view
+from .signs import Signs
 from .validity import END, ROOT, Forward, Place, Version
 
 SMALL = 3  # additions that are not worth a kept value beside the one that they are made of
@@ -94,7 +95,8 @@ class _Keep:
         *body, sweep = function.body
         assert isinstance(sweep, Sweep)
         self.body, self.sweep = tuple(body), sweep
-        self.forward = Forward(self.body, self.roots)
+        self.signs = Signs(replace(function, body=self.body))
+        self.forward = Forward(self.body, self.roots, self.signs)
         self.edits = Edits()
         self.tops: dict[tuple[int, int], list[Stmt]] = {}  # what a mirrored block of the sweep begins with
         self.stacks: dict[Any, Stack] = {}  # one for all values of a dtype that a block pushes

@@ -11,7 +11,7 @@ from ..ir.expressions import INT64, Array, Call, Const, Expr, Var
 from ..ir.nodes import Alloc, Assign, Block, For, Grow, If, Invoke, Rule, Stmt, View, While
 from ..ir.walk import blocks, loads, variables, written
 from .reverse import END
-from .signs import extremes
+from .signs import Signs, extremes
 
 ROOT = (-1, 0)
 Key = tuple[int, int]
@@ -34,8 +34,8 @@ class Version:
 
 
 class Labelled:
-    def __init__(self, body: Block, roots: dict[str, str]) -> None:
-        self.roots = roots
+    def __init__(self, body: Block, roots: dict[str, str], signs: Signs) -> None:
+        self.roots, self.signs = roots, signs
         self.statement: dict[int, Stmt] = {}
         self.blocks: dict[Key, Block] = {ROOT: body}
         self.position: dict[int, tuple[Key, int]] = {}
@@ -197,7 +197,7 @@ class Labelled:
         depth: dict[Any, int] = {index: k for k, index in enumerate(reversed(loops))}  # the innermost first
         return affine.proved_by_bounds(
             expr,
-            lambda e: affine.is_at_least(e, 0),
+            self.signs.is_natural,
             lambda term, low: self.bound(term, loops, low, at),
             lambda term: depth.get(term, len(depth)),
         )

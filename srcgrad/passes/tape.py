@@ -69,7 +69,7 @@ class _KeepOnTape(_Keep):
     def __init__(self, function: Function) -> None:
         super().__init__(function)
         self.info.extra["tapes"] = {}
-        self.forward = _Frame(self.body, self.roots)
+        self.forward = _Frame(self.body, self.roots, self.signs)
         self.costs = _CostsOnTape(self.forward, self.versions, self.kept_expressions)
 
     def is_left(self, key: Key) -> bool:

@@ -6,19 +6,21 @@ iteration by `A[i]`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..ir import affine
 from ..ir.expressions import Array, Const, Expr, Load, Var
 from ..ir.nodes import AddTo, Alloc, Assign, Block, For, Stmt, Store, Swap, View, While
 from ..ir.walk import loads, subexpressions, substitute, variables
 from .labelled import END, ROOT, Key, Labelled, Place, Version, index_of
-from .signs import extremes
+from .signs import Signs, extremes
 
 
 class Forward(Labelled):
     """Answers about the labelled forward part."""
 
-    def __init__(self, body: Block, roots: dict[str, str]) -> None:
-        super().__init__(body, roots)
+    def __init__(self, body: Block, roots: dict[str, str], signs: Signs) -> None:
+        super().__init__(body, roots, signs)
         self._valid: dict[tuple[Load, int, bool], bool] = {}
 
     # -------------------------------------------------------------------------------------------------------- scalars
@@ -213,6 +215,7 @@ class Forward(Labelled):
         """
         own = self.loops_around(self.block_of(writer))
         found: dict[Var, Expr] = {}  # the writer's indices, said in those of the read
+        most: dict[Var, list[Expr]] = {}  # what they are at most
         for w, r in zip(write, read, strict=False):
             if not (self.never_negative(w, writer) and self.never_negative(r, at)):
                 continue  # x[-1] is x[n - 1]: two indices may differ and mean one element
@@ -222,7 +225,11 @@ class Forward(Labelled):
                 if terms == terms_r and constant != constant_r:
                     return None
                 continue
-            if len(moving) > 1 or loads(r):
+            if loads(r):
+                continue
+            for var, bound in self.from_below(w, r, loops, writer):
+                most.setdefault(var, []).append(bound)
+            if len(moving) > 1:
                 continue
             ((term, count),) = moving
             steady = tuple(t for t in terms if t not in moving)
@@ -252,8 +259,20 @@ class Forward(Labelled):
                 if gap is not None and gap % step and isinstance(loop, For) and self.is_steady(loop.start):
                     return None  # (it is stepped through in the same places each time)
             bounds = [found[index]] if index in found else self.upper_bounds(index, found, own, step)
+            bounds += most.get(index, []) if step > 0 else []
             out[loop.label] = [affine.mul(affine.integer(1 if step > 0 else -1), affine.sub(b, index)) for b in bounds]
         return out
+
+    def from_below(self, write: Expr, read: Expr, loops: list[For | While], writer: int) -> Iterator[tuple[Var, Expr]]:
+        """What an index of a common loop is at most: k <= r where w[p] is written, p = k + at, and w[r] is read."""
+        if isinstance(write, Var):
+            write = self.bound(write, {}, True, writer) or write
+        terms, constant = affine.affine(write)
+        for loop in loops:
+            index = index_of(loop)
+            rest = affine.from_affine(tuple(item for item in terms if item[0] != index), constant)
+            if index is not None and dict(terms).get(index) == 1 and self.never_negative(rest, writer):
+                yield index, read
 
     def differ(self, x: Expr, y: Expr, at: int) -> bool:
         """Provably never the same number where `at` runs: i and k under `for k in range(j): … for i in range(j, n)`."""

@@ -17,7 +17,7 @@ from numba import _dynfunc
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import PassManager, register_pass
-from numba.core.typed_passes import NativeLowering
+from numba.core.typed_passes import BaseNativeLowering, NativeLowering, NativeParforLowering
 
 
 class LinkedLibrary(JITCodeLibrary):
@@ -30,10 +30,12 @@ class LinkedLibrary(JITCodeLibrary):
         self._finalize_dynamic_globals()
         self._finalized = True
 
+    def get_pointer_to_function(self, name: str) -> int:
+        return 0  # there is none
 
-@register_pass(mutates_CFG=True, analysis_only=False)
-class LowerToBeLinked(NativeLowering):
-    _name = "srcgrad_lower_to_be_linked"
+
+class ToBeLinked(BaseNativeLowering):
+    """Lowering, to what callers are to be linked with."""
 
     def run_pass(self, state: Any) -> bool:
         state.library = LinkedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
@@ -49,6 +51,26 @@ class LowerToBeLinked(NativeLowering):
         return True
 
 
+@register_pass(mutates_CFG=True, analysis_only=False)
+class LowerLoops(ToBeLinked, NativeParforLowering):
+    """Of a function that only spreads calls over threads; Numba makes several libraries of a loop."""
+
+    _name = "srcgrad_lower_loops"
+
+    def run_pass(self, state: Any) -> bool:
+        codegen = state.targetctx.codegen()
+        codegen._library_class = LinkedLibrary
+        try:
+            return super().run_pass(state)
+        finally:
+            del codegen._library_class
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class LowerToBeLinked(ToBeLinked, NativeLowering):
+    _name = "srcgrad_lower_to_be_linked"
+
+
 class LinkedCompiler(CompilerBase):
     """Numba's nopython pipeline, without an executable function at its end."""
 
@@ -60,7 +82,18 @@ class LinkedCompiler(CompilerBase):
         return [passes]
 
 
+class LoopsCompiler(CompilerBase):
+    """The same of a function with `prange`."""
+
+    def define_pipelines(self) -> list[PassManager]:
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.add_pass_after(LowerLoops, NativeParforLowering)
+        passes.passes = [item for item in passes.passes if item[0] is not NativeParforLowering]
+        passes.finalize()
+        return [passes]
+
+
 linked = numba.extending.register_jitable(pipeline_class=LinkedCompiler)
 overload = partial(numba.extending.overload, jit_options={"pipeline_class": LinkedCompiler})
 
-__all__ = ["linked", "overload"]
+__all__ = ["LoopsCompiler", "ToBeLinked", "linked", "overload"]

@@ -230,7 +230,8 @@ def _attempt(context, builder, signature, args):
     result = function.dispatcher.overloads[tuple(kinds)]
     values = cgutils.unpack_tuple(builder, args[3])
     values = [context.cast(builder, *each) for each in zip(values, given, kinds, strict=True)]
-    callee = context.declare_function(builder.module, result.fndesc)  # who has the loop run calls it too, and links it
+    context.add_linking_libs((result.library,))
+    callee = context.declare_function(builder.module, result.fndesc)
     status, out = context.call_conv.call_function(builder, callee, signature.return_type, kinds, values)
     missing = ir.Constant(ir.IntType(64), 0)
     error = builder.select(status.is_error, builder.ptrtoint(status.excinfoptr, missing.type), missing)

@@ -210,13 +210,13 @@ def convolution(x, w):
     return out
 
 
-@program(real(6, 6) / 6 + 3 * np.eye(6), signed(6))
+@program(real(4, 4) / 4 + 3 * np.eye(4), signed(4))
 def conjugate_gradient(a, b):
     x = np.zeros(b.shape[0])
     r = b.copy()
     p = r.copy()
     rr = (r * r).sum()
-    while rr > 1e-8:
+    while rr > 1e-4:
         ap = (a * p).sum(axis=1)
         alpha = rr / (p * ap).sum()
         x = x + alpha * p
@@ -317,7 +317,7 @@ def number_set_by_the_host_in_a_branch(x, flag):
 def number_set_in_every_iteration(x):
     total = 0.0
     s = 1.0
-    for k in range(4):
+    for k in range(3):
         y = x * s
         total += (y * y).sum() * s
         s = 0.5 * s + y[k]
@@ -414,7 +414,7 @@ def nests_of_loops(x):
     return out
 
 
-@program(signed(20), 4)
+@program(signed(20), 3)
 def triangle_of_kernels(x, n):
     total = 0.0
     for i in range(n):
@@ -457,11 +457,11 @@ def number_that_both_have(x):
     return z * s
 
 
-@program(signed(9, 9))
+@program(signed(6, 6))
 def in_place_by_rows(a):
     b = a.copy()
     for k in range(2):
-        for i in range(k + 1, 9):
+        for i in range(k + 1, 6):
             b[i] -= b[i, k] * b[k] * 0.3
     return b
 
