@@ -119,7 +119,7 @@ def minimum(x: Expr, y: Expr) -> Expr:
 
 def floordiv(x: Expr, k: int) -> Expr:
     terms, constant = affine(x)
-    if all(count % k == 0 for _, count in terms) and constant % k == 0:
+    if all(count % k == 0 for _, count in terms):
         return from_affine(tuple((t, c // k) for t, c in terms), constant // k)
     return Call("floordiv", (x, integer(k)), INT64)
 

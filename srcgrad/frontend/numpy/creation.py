@@ -161,12 +161,12 @@ def arange(builder: Builder, args: Sequence[Scalar], dtype: np.dtype | None) -> 
         low, high, by = (cast(a.expr, INT64) for a in (start, stop, step))
         count = affine.sub(high, low)
         if not affine.same(by, affine.ONE):
-            top = affine.add(count, affine.sub(by, affine.ONE)) if isinstance(by, Const) and by.value > 0 else None
-            if top is None:
+            if isinstance(by, Const) and by.value != 0:
+                width, stride = count if by.value > 0 else affine.sub(low, high), abs(int(by.value))
+                count = affine.floordiv(affine.add(width, affine.integer(stride - 1)), stride)
+            else:
                 trips = Call("trip_count", (low, high, by), INT64)
                 count = builder.pin(builder.capture(trips, "n"))
-            else:
-                count = affine.floordiv(top, int(by.value)) if isinstance(by, Const) else count
         if not builder.is_at_least(count, 0):
             count = affine.maximum(count, affine.ZERO)
         return ArrayValue((builder.pin(count),), cast(affine.add(low, affine.mul(by, Axis(0))), common))
