@@ -67,6 +67,13 @@ def room(length, like):
     return _fresh(length, like).size
 
 
+@pytest.mark.parametrize("n", [1, 9, 1_000, LARGE])
+def test_no_vector_lies_in_two_lines(n: int) -> None:
+    backward, x = grad(straight).backward, np.ones(n)
+    results = [backward(x, x) for _ in range(8)]
+    assert all(g.ctypes.data % memory.LINE == 0 for g in results)
+
+
 def test_a_stack_that_grows_takes_the_largest_block() -> None:
     like = np.empty(1)
     srcgrad.release_memory()

@@ -31,6 +31,7 @@ from numba.np.arrayobj import get_itemsize, make_array, populate_array
 
 SLOTS = 32
 LEAST = 1 << 18  # bytes; below that malloc has pages at hand
+LINE = 64  # bytes that the processor fetches at a time: no vector of 64 lies in two of them
 HUGE = 1 << 22  # bytes; smaller blocks may have no whole huge page in them
 HEADER = 128
 SIZE, BYTES, NOTHING = ir.IntType(64), ir.IntType(8).as_pointer(), ir.VoidType()
@@ -379,7 +380,7 @@ def _array_in(context: Any, builder: Any, kind: types.Array, shape: Any, strides
 
 def _owned_memory(context: Any, builder: Any, kind: types.Array, size: Any, name: str) -> tuple[Any, Any, Any]:
     """Numba's MemInfo, the aligned address of so many bytes that it owns, and how many these are in the end."""
-    alignment = context.get_preferred_array_alignment(kind.dtype)
+    alignment = max(LINE, context.get_preferred_array_alignment(kind.dtype))
     found, room = cgutils.alloca_once(builder, cgutils.voidptr_t), cgutils.alloca_once_value(builder, size)
     up = lambda address: builder.and_(
         builder.add(address, ir.Constant(SIZE, alignment - 1)), ir.Constant(SIZE, -alignment)
