@@ -7,7 +7,8 @@
                                                    x_b[k, j] += g * x[i, k]
                                                x_b[i, k] += total
 
-LLVM does the same, except where the loop touches other elements of that memory: it can not tell them apart.
+LLVM does the same, except where the loop touches other elements of that memory: it can not tell them apart.  What it
+only adds to may even be the same (`x_b[i] += g; x_b[j] -= g`, i and j of one range): nobody looks in between.
 Only sums that are ours are taken so: the user's own are added up in the order that is written.
 """
 
@@ -86,7 +87,10 @@ class _Registers:
             near = [a for a in inside.accesses if self.root(a) == self.root(here)]
             others = [a for a in near if not (a.adds and (a.array, a.index) == (here.array, here.index))]
             ranges = Ranges(around, loop, self.signs)
-            if others and all(ranges.never_meet(here, a) and ranges.never_meet(a, here) for a in others):
+            only_added = lambda a: a.adds and a.ours  # nobody looks before the loop is over
+            if others and all(
+                only_added(a) or (ranges.never_meet(here, a) and ranges.never_meet(a, here)) for a in others
+            ):
                 out.append(place)
         return out
 
