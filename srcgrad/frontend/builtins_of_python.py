@@ -386,7 +386,12 @@ def indexed(interpreter: Interpreter, value: Any) -> Indexed | None:
             return lists.item_by_item(interpreter, value)
         case ArrayValue(dims=(_, *_)):
             held = whole(build.stored(value, "items"))
-            return Indexed(held.dims[0], lambda i: expressions.element(held, i), (held,))
+
+            def fresh(i: Expr) -> Any:
+                build.check_fresh(held.element)
+                return expressions.element(held, i)
+
+            return Indexed(held.dims[0], fresh, (held,))
         case Range(start=start, step=step):
             if expressions.known_range(value) is None:
                 start, step = build.pin(start, "start"), build.pin(step, "step")

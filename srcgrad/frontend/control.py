@@ -97,6 +97,7 @@ def rolled(interpreter: Interpreter, node: ast.For, over: Any, is_short: bool = 
 
         def item(index: Var) -> Any:
             inner = remap(held, held.dims[1:], [index, *(Axis(k) for k in range(held.ndim - 1))])
+            interpreter.build.check_fresh(inner.element)
             return inner if inner.dims else Scalar(inner.element)
     else:
         interpreter.build.refuse("a for loop runs over a range, an array or a tuple")

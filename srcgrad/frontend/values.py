@@ -18,6 +18,11 @@ from ..ir.walk import is_constant, loads, rewrite, subexpressions, substitute
 from .types import DictKind
 
 
+def _varies(part: Expr) -> bool:
+    """Is an index another one for every element along an axis?"""
+    return any(isinstance(node, Axis) for node in subexpressions(part))
+
+
 @dataclass(frozen=True)
 class Scalar:
     """A number.  `weak`: a Python number, which takes the dtype of the NumPy value that it meets (NEP 50)."""
@@ -85,7 +90,7 @@ class ArrayValue:
         return (
             isinstance(self.element, Load)
             and not self.is_window
-            and not any(True for part in self.element.index for _ in loads(part))
+            and not any(_varies(part) and loads(part) for part in self.element.index)
         )
 
     @property

@@ -87,7 +87,10 @@ def _of_base(view: View, index: Index) -> Index:
                         next(given)
                     case Run(start=start, step=step):
                         part = next(given)
-                        out.append(None if part is None else affine.add(start, affine.mul(step, part)))
+                        if part is None or not (item.whole or affine.is_at_least(part, 0)):
+                            out.append(None)  # w[-1], w = x[:4], is x[3]
+                        else:
+                            out.append(affine.add(start, affine.mul(step, part)))
             return tuple(out)
         case Transpose(order=order):
             turned: list[Expr | None] = [None] * len(order)
@@ -387,7 +390,7 @@ def runs_along(part: Expr, index: Var, changed: set[Var]) -> bool:
     terms, _ = affine.affine(part)
     if not any(term == index for term, _ in terms):
         return False
-    return all(term == index or not (variables(term) & changed or loads(term)) for term, _ in terms)
+    return all(term == index or not (variables(term) & (changed | {index}) or loads(term)) for term, _ in terms)
 
 
 __all__ = [

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..ir import affine
 from ..ir.expressions import Array, Expr, Load, Var
 from ..ir.nodes import Block, For, Function, Pick, Rule, Run, Stmt, Store, Subscript, View, leaves
 from ..ir.walk import blocks, map_expressions, rewrite, rewrite_block, statements, variables, with_blocks
@@ -70,7 +69,7 @@ def _is_row(view: View, indices: frozenset[Var]) -> bool:
         match item:
             case Pick(index=index) if variables(index) <= indices:
                 continue
-            case Run(start=start, step=step) if affine.same(start, affine.ZERO) and affine.same(step, affine.ONE):
+            case Run(whole=True):
                 continue
             case _:
                 return False

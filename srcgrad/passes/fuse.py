@@ -341,11 +341,7 @@ def _is_row(view: View) -> bool:
     if not isinstance(view.how, Subscript):
         return False
     items = view.how.items
-    whole = all(
-        isinstance(item, Pick)
-        or (isinstance(item, Run) and affine.same(item.start, affine.ZERO) and affine.same(item.step, affine.ONE))
-        for item in items
-    )
+    whole = all(isinstance(item, Pick) or (isinstance(item, Run) and item.whole) for item in items)
     return whole and any(isinstance(item, Pick) for item in items) and any(isinstance(item, Run) for item in items)
 
 

@@ -97,6 +97,8 @@ def _factor(expr: Expr, var: Var) -> float | None:
         case Var() if expr == var:
             return 1.0
         case Call(op="mul", args=(Const(value=value), rest)) | Call(op="mul", args=(rest, Const(value=value))):
+            if expr.dtype.kind == "c":
+                return None
             inner = _factor(rest, var)
             return float(value) * inner if inner is not None and isfinite(value) else None
         case Call(op="neg", args=(rest,)):
