@@ -102,6 +102,8 @@ def test_error_names_the_line() -> None:
         grad(from_arrow("x -> np.ones((2, 3)) @ np.ones((2, 4)) * x"), jit=False)(1.0)
     assert "shapes (2, 3) and (2, 4) don't fit: 3 (dim 1) != 2 (dim 0)" in str(info.value)
     assert "np.ones((2, 3)) @ np.ones((2, 4))" in str(info.value)
+    with pytest.raises(ShapeError, match="dim 1 and dim 0 differ by 1"):
+        grad(from_arrow("x -> x @ np.ones(x.shape[1] + 1)"), jit=False)(drawn(2, 2))
 
 
 def test_error_in_a_chain_names_the_line() -> None:

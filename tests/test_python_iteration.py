@@ -286,6 +286,13 @@ def named_on_either_side(x):
     return z * y * t
 
 
+def nothing_beside_something(x):
+    s = x[0] ** 2
+    for a, b in zip(range(0), range(x.size)):
+        s += x[a] * b
+    return s
+
+
 FUNCTIONS = [
     value for value in list(vars().values()) if callable(value) and getattr(value, "__module__", "") == __name__
     and not isinstance(value, type)
@@ -649,6 +656,21 @@ def or_of_a_list(x):
     return ys[0] * x
 
 
+def _written(y):
+    y[2] += 1.0
+    return y[0]
+
+
+def rows_of_one_row_that_is_written(x):
+    y = x.copy()
+    return sum([row.sum() * _written(y) for row in np.broadcast_to(y, (3, 4))])
+
+
+def pairs_with_rows_of_one_row_that_is_written(x):
+    y = x.copy()
+    return sum([row.sum() * _written(y) * v for row, v in zip(np.broadcast_to(y, (3, 4)), y)])
+
+
 RIGHT = [
     all_of_a_shorter_list,
     log_of_calls,
@@ -691,6 +713,8 @@ REFUSED = [
     reduced_in_place,
     star_mapped_rows_of_what_is_written,
     or_of_a_list,
+    rows_of_one_row_that_is_written,
+    pairs_with_rows_of_one_row_that_is_written,
 ]
 TOO_SHORT = [beyond_an_empty_list, last_of_an_empty_list, behind_what_was_popped, beyond_a_shorter_list]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from corpus.programs.solvers import lu_solve_with_pivots
 from support import assert_close
 
 from srcgrad import grad, pipeline
@@ -82,25 +83,6 @@ def test_what_is_not_written_again_is_not_kept() -> None:
 # Rows that change places: row k is final when step k is over, where all other rows that are written lie behind it.
 
 
-def with_pivots(a, b):
-    a, b = a.copy(), b.copy()
-    n = len(b)
-    for k in range(n - 1):
-        p = k + np.argmax(np.abs(a[k:, k]))
-        if p != k:
-            row = a[k].copy()
-            a[k] = a[p]
-            a[p] = row
-            b[k], b[p] = b[p], b[k]
-        for i in range(k + 1, n):
-            factor = a[i, k] / a[k, k]
-            a[i, k:] -= factor * a[k, k:]
-            b[i] -= factor * b[k]
-    for k in range(n - 1, -1, -1):
-        b[k] = (b[k] - a[k, k + 1 :] @ b[k + 1 :]) / a[k, k]
-    return b
-
-
 def steps(place):
     """Row p is written in step k, row k is read; `place` says which is p."""
 
@@ -134,11 +116,11 @@ PLACES = [
 
 @pytest.mark.parametrize("n", [1, 2, 4, 7])
 def test_elimination_with_pivots(n: int) -> None:
-    check_grad(grad(with_pivots, jit=False), RNG.uniform(-1.0, 1.0, (n, n)), RNG.uniform(0.5, 1.5, n))
+    check_grad(grad(lu_solve_with_pivots, jit=False), RNG.uniform(-1.0, 1.0, (n, n)), RNG.uniform(0.5, 1.5, n))
 
 
 def test_a_row_that_no_later_step_writes_is_not_kept() -> None:
-    text = grad(with_pivots).source(np.eye(3), np.ones(3))
+    text = grad(lu_solve_with_pivots).source(np.eye(3), np.ones(3))
     assert "a_now" not in text and "push" not in text
 
 

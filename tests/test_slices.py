@@ -1,4 +1,4 @@
-"""Slices of constant bounds: taken to end inside their axes, and still right where an axis is shorter than that."""
+"""Slices are taken to end inside their axes, and still right where an axis is shorter than that."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import from_arrow
+from support import assert_close, from_arrow
 
 import srcgrad
 from srcgrad import grad
+from srcgrad.testing import check_grad
 
 
 def pieces(x: Any) -> Any:
@@ -42,6 +43,71 @@ def check(f: Any, n: int) -> None:
     np.testing.assert_allclose(f.backward(x, v), differences(pieces, x, v), atol=1e-6)
     y, pullback = f.vjp(x)
     np.testing.assert_allclose(pullback(v), f.backward(x, v), rtol=1e-14)
+
+
+def rows_and_columns(x: Any) -> Any:
+    for k in range(x.shape[0]):
+        x = x + 0.3 * x[:, k : k + 1] * x[k : k + 1, :]
+    return x
+
+
+def triangles(x: Any) -> Any:
+    s = 0.0
+    for i in range(x.shape[0]):
+        s += x[i, :i].sum() * x[i, i + 1 :].sum() + (x[i, i : i + 2] ** 2).sum()
+    return s
+
+
+def windows(x: Any) -> Any:
+    y = np.zeros(x.shape[1])
+    w = np.array([0.3, 0.5, -0.4])
+    for i in range(1, x.shape[0] - 1):
+        for j in range(1, x.shape[0] - 1):
+            y[j - 1 : j + 2] += w * x[i - 1 : i + 2, j - 1 : j + 2].sum() * x[i, j - 1 : j + 2]
+    return y
+
+
+def from_the_last_on(x: Any) -> Any:
+    s = 0.0
+    for k in range(x.shape[0] - 1, -1, -1):
+        s += np.sin(x[:, k:]).sum() * (x[: k + 1, k] ** 2).sum()
+    return s
+
+
+def blocks(x: Any) -> Any:
+    s = 0.0
+    for i in range(0, x.shape[0], 2):
+        s += x[i : i + 2].sum() ** 2 * x[:, i : i + 2].shape[1]
+    return s
+
+
+def in_branches(x: Any) -> Any:
+    s = 0.0
+    for k in range(x.shape[0]):
+        if k < x.shape[1]:
+            s += (x[:, k : k + 1] ** 2 + x[0]).sum()
+    return s
+
+
+@pytest.mark.parametrize("f", [rows_and_columns, triangles, windows, from_the_last_on, blocks, in_branches])
+def test_by_the_indices_of_loops(f: Any) -> None:
+    rng = np.random.default_rng(3)
+    g = grad(f, jit=False)
+    for shape in ((4, 4), (5, 3), (3, 5), (1, 1), (2, 1), (0, 2), (4, 4)):
+        x = rng.uniform(0.5, 1.0, shape)
+        try:
+            expected = f(x)
+        except (ValueError, IndexError) as error:
+            with pytest.raises(type(error)):
+                g(x)
+            continue
+        assert_close(g(x), expected, 1e-13, "value")
+        check_grad(g, x)
+
+
+def test_rows_and_columns_of_square_matrices_need_no_broadcasting() -> None:
+    text = grad(rows_and_columns).source(np.eye(3))
+    assert "BroadcastError" not in text and "minimum" not in text and "ShortAxisError" in text
 
 
 def test_slices_in_branches_not_taken() -> None:

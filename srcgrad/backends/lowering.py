@@ -26,7 +26,7 @@ from numba.np.arrayobj import load_item, make_array, populate_array, store_item
 from srcgrad.backends.loop_wishes import LoopLower
 from srcgrad.backends.stand_ins import PutStandIns
 from srcgrad.runtime.allocations import copied
-from srcgrad.runtime.linked import ToBeLinked
+from srcgrad.runtime.linked import ToBeLinked, lowered_by
 
 FIELDS = {"shape": "shape", "size": "nitems"}  # attributes that are parts of what describes an array
 LARGEST_POWER = 64  # that is written out as products
@@ -265,7 +265,4 @@ class LowerPiece(ToBeLinked, LowerWithFacts):
 def with_facts(passes: PassManager, lowering: type = LowerWithFacts) -> PassManager:
     """Numba's nopython pipeline, with our own lowering, and intrinsics in the places of functions."""
     passes.add_pass_after(PutStandIns, IRProcessing)
-    passes.add_pass_after(lowering, NativeLowering)
-    passes.passes = [item for item in passes.passes if item[0] is not NativeLowering]
-    passes.finalize()
-    return passes
+    return lowered_by(lowering, NativeLowering, passes)

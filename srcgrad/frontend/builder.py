@@ -106,8 +106,8 @@ class Names:
 
 
 REMEMBERED = (
-    "block", "mutable", "pinned", "contiguous", "roots", "stale", "lower", "depth", "written", "changed_in_loop",
-    "common_lengths", "length_parts", "compatible", "checked_lengths", "conformed", "turned", "transposed",
+    "block", "mutable", "pinned", "contiguous", "roots", "stale", "lower", "upper", "depth", "written",
+    "changed_in_loop", "common_lengths", "length_parts", "compatible", "checked_lengths", "conformed", "turned", "transposed",
 )  # fmt: skip
 
 
@@ -123,6 +123,7 @@ class Builder:
         self.twins: dict[str, set[str]] = {}  # memory that Python might hold one for the other
         self.stale: dict[str, Span | None] = {}
         self.lower: dict[Expr, int] = {}  # the least value of loop indices
+        self.upper: dict[Expr, Expr] = {}  # the greatest
         self.arguments_are_shared = True  # with the caller, who sees what is written to them
         self.uncertain: set[str] = set()  # memory that in Python may be in another order than C
         self.turned: set[str] = set()  # handles with their axes in another order than their memory has them
@@ -143,7 +144,7 @@ class Builder:
         self.stretch = False  # see `pipeline.Options`
         self.equal_lengths = False  # lengths were taken to be equal
         self.cut = True  # see `pipeline.Options`
-        self.whole: dict[Expr, int] = {}  # lengths → what they are at least, if slices are not cut short
+        self.whole: dict[Expr, list[Expr]] = {}  # lengths → what they are at least, if slices are not cut short
         self.conformed: dict[Any, Array] = {}  # operands conformed at the top level, until they are written
         self.made_at_entry: set[str] = set()  # arrays that are made in the prologue
         self.random_states: dict[Any, Any] = {}  # generators of random numbers, from the entry on
@@ -169,24 +170,41 @@ class Builder:
 
     def is_at_least(self, expr: Expr, bound: int) -> bool:
         """Provably expr >= bound, from the ranges of loop indices and from lengths being never negative."""
+        return self._is_at_least(self.greatest(expr, -1), bound, frozenset())
+
+    def _is_at_least(self, expr: Expr, bound: int, used: frozenset[Expr]) -> bool:
         terms, constant = affine.affine(expr)
         for term, count in terms:
-            least = self.lower.get(term, 0 if affine.is_at_least(term, 0) else None)
-            if count < 0 or least is None:
+            if count > 0 and term in self.whole and term not in used:  # it is what it is expected to be, and more
+                least = [affine.add(expr, _times(count, affine.sub(low, term))) for low in self.whole[term]]
+                if any(self._is_at_least(e, bound, used | {term}) for e in least):
+                    return True
+        for term, count in terms:
+            least_of_term = self.lower.get(term, 0 if affine.is_at_least(term, 0) else None)
+            if count < 0 or least_of_term is None:
                 return False
-            constant += count * max(least, self.whole.get(term, 0))
+            constant += count * least_of_term
         return constant >= bound
 
-    def expect_at_least(self, length: Expr, bound: int) -> None:
+    def greatest(self, expr: Expr, sign: int = 1) -> Expr:
+        """The expression with the last values of loop indices, where those make it greater (or less: -1)."""
+        for term, count in affine.affine(expr)[0]:
+            if count * sign > 0 and term in self.upper:
+                return self.greatest(affine.add(expr, _times(count, affine.sub(self.upper[term], term))), sign)
+        return expr
+
+    def expect_at_least(self, length: Expr, bound: Expr) -> None:
         """From the entry on, a length that the arguments decide is taken to be this at least."""
         terms, constant = affine.affine(length)
         is_one_term = len(terms) == 1 and terms[0][1] == 1
-        if self.cut or not is_one_term or not self.is_known_at_entry(length) or self.is_at_least(length, bound):
+        if self.cut or not is_one_term or not self.is_known_at_entry(length) or not self.is_known_at_entry(bound):
             return
+        if self.is_at_least(affine.sub(length, bound), 0) or self.is_at_least(affine.sub(bound, length), 1):
+            return  # it is, or it is not
         message = "a slice ends at {}, and its axis, of length {}, before that" + place(self.span)
-        short = Raise("ShortAxisError", message, (Const(bound, INT64), length))
-        self.prologue.append(If(Call("lt", (length, short.values[0]), BOOL), (short,), span=self.span))
-        self.whole[terms[0][0]] = bound - constant
+        short = Raise("ShortAxisError", message, (bound, length))
+        self.prologue.append(If(Call("lt", (length, bound), BOOL), (short,), span=self.span))
+        self.whole.setdefault(terms[0][0], []).append(affine.sub(bound, affine.integer(constant)))
 
     def save(self) -> Any:
         """The state, for another try at a loop."""
@@ -481,6 +499,10 @@ class Builder:
         self.mutable.add(total)
         self.each(dims, lambda index: AddTo(total, element(index), True))
         return total
+
+
+def _times(count: int, expr: Expr) -> Expr:
+    return affine.mul(affine.integer(count), expr)
 
 
 SHAPE_OPS = ("add", "sub", "mul", "neg", "maximum", "minimum", "floordiv")

@@ -406,6 +406,8 @@ def zipped(interpreter: Interpreter, *values: Any) -> Any:
     if not any(several) or (known and all(isinstance(s.count, Const) for s in several if s is not None)):
         each = [expressions.items_of(interpreter, value) for value in values]
         return TupleValue(tuple(TupleValue(items) for items in zip(*each, strict=False)))
+    if 0 in known:
+        return TupleValue(())
     if known:  # beside what is only known at run time, a tuple is a list in memory
         several = [
             s or indexed(interpreter, lists.joined(interpreter, [v])) for v, s in zip(values, several, strict=True)

@@ -71,13 +71,14 @@ def comprehension(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorEx
 
 def _at_once(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorExp, over: Any) -> Any:
     """Its items in an array, computed in a loop that changes nothing else."""
-    if isinstance(over, Indexed):
-        return _looped(interpreter, node, Range(affine.ZERO, over.count, affine.ONE), over.item)
     if isinstance(over, ArrayValue) and over.ndim:
         held = whole(interpreter.build.stored(over, "items"))
-        return _looped(
-            interpreter, node, Range(affine.ZERO, held.dims[0], affine.ONE), lambda i: expressions.element(held, i)
-        )
+        over = Indexed(held.dims[0], lambda i: expressions.element(held, i), (held,))
+    if isinstance(over, Indexed):
+        items = _looped(interpreter, node, Range(affine.ZERO, over.count, affine.ONE), over.item)
+        for held in over.held:  # they may be copies of what an item writes
+            interpreter.build.check_fresh(held.element)
+        return items
     if not isinstance(over, Range):
         return interpreter.build.refuse("a comprehension runs over a range, an array, a tuple or a list")
     return _looped(interpreter, node, over, lambda index: Scalar(index, weak=True))

@@ -139,11 +139,13 @@ def unrolled(interpreter: Interpreter, node: ast.For, items: list[Any]) -> None:
 def _for(interpreter: Interpreter, node: ast.For, rng: Range, item: Callable[[Var], Any], names: list[str]) -> Stmt:
     build = interpreter.build
     index = node.index = loop_index(interpreter, node, names)  # type: ignore[attr-defined]
-    if is_constant(rng.step) and rng.step.value > 0 and build.is_at_least(rng.start, 0):  # type: ignore[attr-defined]
-        _low, _ = affine.affine(rng.start)
+    is_upward = isinstance(rng.step, Const) and rng.step.value > 0
+    if is_upward and build.is_at_least(rng.start, 0):
         build.lower[index] = rng.start.value if isinstance(rng.start, Const) else 0
-    elif is_constant(rng.step) and isinstance(rng.stop, Const) and rng.step.value < 0:  # type: ignore[attr-defined]
+    elif is_constant(rng.step) and isinstance(rng.stop, Const) and not is_upward:
         build.lower[index] = rng.stop.value + 1
+    if is_constant(rng.step):
+        build.upper[index] = affine.sub(rng.stop, affine.ONE) if is_upward else rng.start
     block: list[Stmt] = []
     with build.nested(block):
         settle(interpreter, names)
@@ -151,7 +153,8 @@ def _for(interpreter: Interpreter, node: ast.For, rng: Range, item: Callable[[Va
         interpreter.block(node.body)
         interpreter.close_loop()  # type: ignore[attr-defined]
     build.names.release(index.name)
-    build.lower.pop(index, None)  # another loop may have an index of this name
+    for known in (build.lower, build.upper):
+        known.pop(index, None)  # another loop may have an index of this name
     return For(index, rng.start, rng.stop, rng.step, tuple(block))
 
 

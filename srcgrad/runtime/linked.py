@@ -71,29 +71,29 @@ class LowerToBeLinked(ToBeLinked, NativeLowering):
     _name = "srcgrad_lower_to_be_linked"
 
 
+def lowered_by(ours: type, numbas: type, passes: PassManager) -> PassManager:
+    """The passes, with our lowering in the place of Numba's."""
+    passes.add_pass_after(ours, numbas)
+    passes.passes = [item for item in passes.passes if item[0] is not numbas]
+    passes.finalize()
+    return passes
+
+
 class LinkedCompiler(CompilerBase):
     """Numba's nopython pipeline, without an executable function at its end."""
 
     def define_pipelines(self) -> list[PassManager]:
-        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        passes.add_pass_after(LowerToBeLinked, NativeLowering)
-        passes.passes = [item for item in passes.passes if item[0] is not NativeLowering]
-        passes.finalize()
-        return [passes]
+        return [lowered_by(LowerToBeLinked, NativeLowering, DefaultPassBuilder.define_nopython_pipeline(self.state))]
 
 
 class LoopsCompiler(CompilerBase):
     """The same of a function with `prange`."""
 
     def define_pipelines(self) -> list[PassManager]:
-        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        passes.add_pass_after(LowerLoops, NativeParforLowering)
-        passes.passes = [item for item in passes.passes if item[0] is not NativeParforLowering]
-        passes.finalize()
-        return [passes]
+        return [lowered_by(LowerLoops, NativeParforLowering, DefaultPassBuilder.define_nopython_pipeline(self.state))]
 
 
 linked = numba.extending.register_jitable(pipeline_class=LinkedCompiler)
 overload = partial(numba.extending.overload, jit_options={"pipeline_class": LinkedCompiler})
 
-__all__ = ["LoopsCompiler", "ToBeLinked", "linked", "overload"]
+__all__ = ["LoopsCompiler", "ToBeLinked", "linked", "lowered_by", "overload"]

@@ -53,7 +53,10 @@ def check_summed(build: Builder, x: ArrayValue, axis_x: int, y: ArrayValue, axis
     gap = affine.difference(length_x, length_y)
     if gap:
         texts = f"shapes {shape_text(x.dims)} and {shape_text(y.dims)}"
-        where = f"{length_x.value} (dim {axis_x % x.ndim}) != {length_y.value} (dim {axis_y % y.ndim})"  # type: ignore[attr-defined]
+        dim_x, dim_y = f"dim {axis_x % x.ndim}", f"dim {axis_y % y.ndim}"
+        where = f"{dim_x} and {dim_y} differ by {abs(gap)}"
+        if isinstance(length_x, Const) and isinstance(length_y, Const):
+            where = f"{length_x.value} ({dim_x}) != {length_y.value} ({dim_y})"
         build.refuse(f"{texts} don't fit: {where}", error=ShapeError)
     check_length(build, length_x, length_y)
 

@@ -26,7 +26,7 @@ def normalize(builder: Builder, part: Slice, length: Expr) -> tuple[Expr, Expr, 
     if not builder.is_at_least(size, 1):
         return _run_time_step(builder, part, step, length)
     if isinstance(size, Const):
-        builder.expect_at_least(length, _uncut_length(part, is_upward))
+        builder.expect_at_least(length, _uncut_length(builder, part, is_upward))
     if is_upward:
         start = _clip(builder, part.start, length, affine.ZERO, from_below=True)
         stop = _clip(builder, part.stop, length, length, from_below=False)
@@ -47,11 +47,18 @@ def normalize(builder: Builder, part: Slice, length: Expr) -> tuple[Expr, Expr, 
     return start, step, count
 
 
-def _uncut_length(part: Slice, is_upward: bool) -> int:
+def _uncut_length(builder: Builder, part: Slice, is_upward: bool) -> Expr:
     """The least length of an axis that a slice lies inside; 0 where its own length depends on the axis anyway."""
-    bounds = {name: static_int(getattr(part, name)) for name in ("start", "stop") if getattr(part, name) is not None}
-    if None in bounds.values():
-        return 0
+    given = {name: getattr(part, name) for name in ("start", "stop") if getattr(part, name) is not None}
+    constants = {name: static_int(value) for name, value in given.items()}
+    if None not in constants.values():
+        return affine.integer(_least_length(constants, is_upward))  # type: ignore[arg-type]
+    bounds = [as_integer(builder, value) for value in given.values()]  # i : i + 3
+    is_early = all(builder.is_at_least(later, 0) for later in (bounds[0], affine.sub(bounds[-1], bounds[0])))
+    return builder.greatest(bounds[-1]) if is_upward and is_early else affine.ZERO
+
+
+def _least_length(bounds: dict[str, int], is_upward: bool) -> int:
     start, stop = bounds.get("start"), bounds.get("stop")
     is_early = [bound is None or bound >= 0 for bound in (start, stop)]  # counted from the front
     is_late = [bound is None or bound < 0 for bound in (start, stop)]
