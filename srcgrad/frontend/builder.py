@@ -107,7 +107,8 @@ class Names:
 
 REMEMBERED = (
     "block", "mutable", "pinned", "contiguous", "roots", "stale", "lower", "upper", "depth", "written",
-    "changed_in_loop", "common_lengths", "length_parts", "compatible", "checked_lengths", "conformed", "turned", "transposed",
+    "changed_in_loop", "common_lengths", "length_parts", "compatible", "checked_lengths", "conformed", "turned",
+    "transposed",
 )  # fmt: skip
 
 
