@@ -37,8 +37,10 @@ from .passes.fuse import fuse
 from .passes.gather import gather
 from .passes.gather_rows import gather_rows
 from .passes.guard_accesses import guard_accesses
+from .passes.hand_over import hand_over
 from .passes.hoist import hoist
 from .passes.hoist_guards import hoist_guards
+from .passes.hoist_scalars import hoist_scalars
 from .passes.in_strips import in_strips
 from .passes.induction import induction
 from .passes.interchange import interchange
@@ -87,6 +89,7 @@ PRIMAL: tuple[Pass, ...] = (
     find_independent,  # loops of the user's that may run in any order
     fuse,  # loops over one range that may be one loop are; temporaries shrink to scalars
     scalar_arrays,  # so do arrays of a few elements
+    hoist_scalars,  # what comes out the same in every iteration is computed once
     hoist,  # memory that every iteration would allocate is allocated ahead of the loop
     tidy,
     share_lookups,  # an index that is read from memory is read once
@@ -103,6 +106,7 @@ DERIVATIVE: tuple[Pass, ...] = (
     find_independent,
     fuse,
     scalar_arrays,
+    hoist_scalars,
     find_active,  # what carries derivatives: all the rest is left alone
     preaccumulate,  # recursive functions of one number hand back their partials
     reverse,  # reads primal values freely, as Old(t)
@@ -142,6 +146,7 @@ ON_ONE_THREAD: tuple[Pass, ...] = (
 )
 IN_VECTORS: tuple[Pass, ...] = (
     side_by_side,  # iterations around others go through them together, in vector registers
+    hand_over,  # what is added to neighbours goes on to the next iterations, and the loop vectorises
     to_the_next,  # what the next iteration reads waits for no memory
     few_columns,  # rows of up to four elements are no loops
     masked_rows,  # what does not fill a register of a short row goes into one that is masked

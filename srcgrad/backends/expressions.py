@@ -131,6 +131,8 @@ KERNELS = frozenset(
         "pow",
     )
 )  # `runtime.vector_math` has these, for loops that vectorise; elsewhere NumPy's are quicker
+ORDER = {"eq", "ne", "lt", "le", "gt", "ge", "not", "and", "or", "select"}
+TOTAL = KERNELS | ORDER | {"add", "sub", "mul", "neg", "abs", "cast", "maximum", "minimum", "sqrt"}  # they never raise
 vectorises: ContextVar[bool] = ContextVar("_vectorises", default=False)
 Dialect = Callable[[Call], "str | None"]  # how primitives are said elsewhere than in NumPy
 _dialect: ContextVar[Dialect | None] = ContextVar("_dialect", default=None)
@@ -180,6 +182,24 @@ def _call(expr: Call) -> ast.expr:
     if expr.dtype.kind in "iu" and expr.dtype != INT64 and expr.op in WIDENED:
         return call_of(f"np.{expr.dtype.name}", out)  # Numba computes small integers as int64
     return out
+
+
+def summand(expr: Expr) -> ast.expr:
+    """What a loop adds to a sum: of two numbers that may both be computed, one without a branch."""
+    match expr:
+        case Call(op="select", args=(condition, x, y)) if vectorises.get() and _dialect.get() is None:
+            if expr.dtype.kind == "f" and _is_total(x) and _is_total(y):
+                return call_of("either", operand(condition), summand(x), summand(y))
+    return operand(expr)
+
+
+def _is_total(expr: Expr) -> bool:
+    """Is it a real number whatever its operands are, also in Python, which divides by zero with an error?"""
+    nodes = list(subexpressions(expr))
+    calls = (node for node in nodes if isinstance(node, Call))
+    return all(node.dtype.kind in "fib" for node in nodes) and all(
+        call.op in TOTAL and "**" not in _spelling(call) for call in calls
+    )
 
 
 def _without_cast(arg: Expr, args: tuple[Expr, ...]) -> Expr:

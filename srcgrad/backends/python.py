@@ -51,7 +51,7 @@ from ..rules.device import ARRAY_NAMES, HOST_NAMES, LIBRARY
 from ..rules.device import NAMES as DEVICE_NAMES
 from ..rules.device import spelling as spelling_on_device
 from .brief import longest_brief
-from .expressions import call_of, named, operand, parsed, scalar_type, speaking, target_of, vectorises
+from .expressions import call_of, named, operand, parsed, scalar_type, speaking, summand, target_of, vectorises
 from .facts import Facts, facts_about
 from .kernels import Definition, Form, Lines, with_kernels
 from .lending import Borrow, Called, with_lending
@@ -191,8 +191,12 @@ def _statement(stmt: Stmt) -> list[ast.stmt]:
             return [_assign(named(var.name), operand(value))]
         case Store(array=array, index=index, value=value):
             return [_assign(operand(Load(array, index)), operand(value))]
+        case AddTo(target=Var() as target, value=Call(op="neg", args=(value,)), reorder=True):
+            return [ast.AugAssign(target_of(target), ast.Sub(), summand(value))]
         case AddTo(target=target, value=Call(op="neg", args=(value,))):
             return [ast.AugAssign(target_of(target), ast.Sub(), operand(value))]
+        case AddTo(target=Var() as target, value=value, reorder=True):
+            return [ast.AugAssign(target_of(target), ast.Add(), summand(value))]
         case AddTo(target=target, value=value):
             return [ast.AugAssign(target_of(target), ast.Add(), operand(value))]
         case Alloc():

@@ -202,6 +202,9 @@ class Builder:
             return
         if self.is_at_least(affine.sub(length, bound), 0) or self.is_at_least(affine.sub(bound, length), 1):
             return  # it is, or it is not
+        for earlier in [stmt for stmt in self.prologue if _is_short(stmt, length)]:
+            if self.is_at_least(affine.sub(bound, earlier.condition.args[1]), 0):  # type: ignore[attr-defined]
+                self.prologue.remove(earlier)
         message = "a slice ends at {}, and its axis, of length {}, before that" + place(self.span)
         short = Raise("ShortAxisError", message, (bound, length))
         self.prologue.append(If(Call("lt", (length, bound), BOOL), (short,), span=self.span))
@@ -500,6 +503,14 @@ class Builder:
         self.mutable.add(total)
         self.each(dims, lambda index: AddTo(total, element(index), True))
         return total
+
+
+def _is_short(stmt: Stmt, length: Expr) -> bool:
+    """Is it the check that an axis of this length ends where a slice does, or behind it?"""
+    match stmt:
+        case If(condition=Call(op="lt", args=(asked, _)), then=(Raise("ShortAxisError"),)):
+            return affine.same(asked, length)
+    return False
 
 
 def _times(count: int, expr: Expr) -> Expr:

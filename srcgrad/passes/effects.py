@@ -65,16 +65,16 @@ class Access:
     whole: bool = False  # as an array, not as an element
     ours: bool = False  # … adds, and in an order that is ours
 
-    def through(self, views: Mapping[str, View]) -> Access:
-        """The same touch, said of the memory that a view is a view of."""
+    def through(self, views: Mapping[str, View], is_natural: bool = False) -> Access:
+        """The same touch, said of the memory that a view is a view of.  `is_natural`: no index is negative."""
         view = views.get(self.array.name)
         if view is None:
             return self
-        index = _of_base(view, self.index)
-        return Access(view.base, index, self.writes, self.adds, self.whole, self.ours).through(views)
+        index = _of_base(view, self.index, is_natural)
+        return Access(view.base, index, self.writes, self.adds, self.whole, self.ours).through(views, is_natural)
 
 
-def _of_base(view: View, index: Index) -> Index:
+def _of_base(view: View, index: Index, is_natural: bool) -> Index:
     match view.how:
         case Subscript(items=items):
             given = iter(index)
@@ -87,7 +87,7 @@ def _of_base(view: View, index: Index) -> Index:
                         next(given)
                     case Run(start=start, step=step):
                         part = next(given)
-                        if part is None or not (item.whole or affine.is_at_least(part, 0)):
+                        if part is None or not (is_natural or item.whole or affine.is_at_least(part, 0)):
                             out.append(None)  # w[-1], w = x[:4], is x[3]
                         else:
                             out.append(affine.add(start, affine.mul(step, part)))

@@ -119,7 +119,7 @@ class _Prover:
         out: list[Stmt] = []
         for stmt in block:
             out += self.statement(stmt, scope)
-            if isinstance(stmt, If):
+            if isinstance(stmt, (If, Assign)):
                 scope.equal.learn(stmt, self.lengths)
         return tuple(out)
 

@@ -69,6 +69,8 @@ def simpler(expr: Expr) -> Expr:
             return x if chosen else y
         case Call(op="ne", args=(Const(value=x), Const(value=y))):
             return Const(x != y, BOOL)
+        case Call(op="and", args=(Const(value=True), x)) | Call(op="and", args=(x, Const(value=True))):
+            return x
         case Call(op="not", args=(Const(value=value),)):
             return Const(not value, BOOL)
         case Call(op=op, args=args) if (

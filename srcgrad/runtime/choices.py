@@ -8,13 +8,20 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from srcgrad.runtime.linked import overload
+from srcgrad.runtime.stand_ins import STAND_INS
 
-__all__ = ["choose"]
+__all__ = ["choose", "either"]
 
 
 def choose(condition: Any, x: Any, y: Any) -> Any:
     """x if condition else y, of numbers that are both there: a select.  LLVM moves what one side alone needs into a
     branch otherwise, the loads too, and then gathers the parts of complex numbers one by one."""
+    return x if condition else y
+
+
+def either(condition: Any, x: Any, y: Any) -> Any:
+    """The same of real numbers that are added up.  LLVM joins branches on one condition otherwise, of several sums, and
+    does not see any more that they are sums."""
     return x if condition else y
 
 
@@ -41,3 +48,6 @@ def _select(typing_context, condition, x, y):
         return out._getvalue()
 
     return kind(condition, x, y), generate
+
+
+STAND_INS[either] = _select
