@@ -13,14 +13,16 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from ..ir.expressions import Call, Expr, Var, is_inexact
+from ..ir.expressions import INT64, Array, Call, Dim, Expr, Load, Var, is_inexact
 from ..ir.nodes import AddTo, Assign, Block, For, Function, If, Stmt, Store, While
-from ..ir.walk import blocks, loads, map_expressions, rebuild, statements, subexpressions, variables, with_blocks
+from ..ir.walk import blocks, map_expressions, rebuild, statements, subexpressions, variables, with_blocks
 from ..rules.costs import DEAR, cost
+from .costs import DIVISIONS
 from .effects import effects
 from .find_active import edges_of, spread
 from .info import Info, roots_of
 from .known_here import made_by
+from .lengths import Lengths
 
 MOVES = (Assign, AddTo, Store)
 
@@ -39,6 +41,8 @@ class _Hoist:
     def __init__(self, function: Function, varied: set[str]) -> None:
         self.names, self.varied = function.info.names, varied
         self.assigned = Counter(var for stmt in statements(function.body) for var in made_by(stmt))
+        made = Lengths(function).made
+        self.lasting = {p.name for p in function.params if isinstance(p, Array) and made[p.name] == 1}
         self.ahead: dict[Expr, Var] = {}  # what arguments alone decide is computed once for the whole function
         self.ours: set[Var] = set()
 
@@ -58,32 +62,43 @@ class _Hoist:
     def split(self, loop: For | While, is_sure: bool) -> list[Stmt]:
         """What moves ahead of the loop, and the loop."""
         changed = effects((loop,)).writes
-        ahead: dict[Expr, Var] = {}
+        found: dict[Expr, Var] = {}
+        ahead: list[Stmt] = []
         body: list[Stmt] = []
 
         def moved(expr: Expr) -> Expr:
             if self.is_worth_it(expr) and not variables(expr) & changed:
-                known = self.ahead if is_sure and not any(self.assigned[v] for v in variables(expr)) else ahead
+                of_arguments = is_sure and not any(self.assigned[v] for v in variables(expr))
+                known = self.ahead if of_arguments else found
                 if expr not in known:
                     known[expr] = Var(self.names.fresh("t"), expr.dtype)
                     self.ours.add(known[expr])
+                    ahead.extend([] if of_arguments else [Assign(known[expr], expr)])
                 return known[expr]
             return rebuild(expr, tuple(map(moved, expr.args))) if isinstance(expr, Call) and is_sure_of(expr) else expr
 
         for stmt in loop.body:
             if isinstance(stmt, Assign) and stmt.var in self.ours and not variables(stmt.value) & changed:
-                ahead[stmt.value] = stmt.var
+                ahead.append(stmt)
                 changed = changed - {stmt.var}
             else:
                 body.append(map_expressions(stmt, moved) if isinstance(stmt, MOVES) else stmt)
-        first = [Assign(var, value) for value, var in ahead.items()]
-        return [*first, replace(loop, body=tuple(body))]
+        return [*ahead, replace(loop, body=tuple(body))]
 
     def is_worth_it(self, expr: Expr) -> bool:
-        if not is_inexact(expr.dtype) or loads(expr) or not variables(expr):
+        if not is_inexact(expr.dtype) or not variables(expr) or not self.is_steady(expr):
             return False
         carries = bool(self.varied & {v.name for v in variables(expr)})
         return (carries and _computes(expr)) or _is_dear(expr)
+
+    def is_steady(self, expr: Expr) -> bool:
+        """Does it read no memory, and no length but those of arguments, and never raise?"""
+        for part in subexpressions(expr):
+            if isinstance(part, Load) or (isinstance(part, Dim) and part.array not in self.lasting):
+                return False
+            if isinstance(part, Call) and part.dtype == INT64 and part.op in DIVISIONS:
+                return False
+        return True
 
 
 def _computes(expr: Expr) -> bool:

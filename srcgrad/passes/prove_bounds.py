@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from ..errors import place
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Array, Call, Const, Expr, Load, Var
+from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Load, Var
 from ..ir.nodes import (
     AddTo,
     Alloc,
@@ -119,7 +119,7 @@ class _Prover:
         out: list[Stmt] = []
         for stmt in block:
             out += self.statement(stmt, scope)
-            if isinstance(stmt, (If, Assign)):
+            if isinstance(stmt, If) or (isinstance(stmt, Assign) and isinstance(stmt.value, Dim)):
                 scope.equal.learn(stmt, self.lengths)
         return tuple(out)
 
