@@ -46,6 +46,7 @@ from .passes.induction import induction
 from .passes.interchange import interchange
 from .passes.keep import keep, without_keep
 from .passes.keep_in_rows import keep_in_rows
+from .passes.keep_once import keep_once
 from .passes.last_step import last_step
 from .passes.last_taken import last_taken
 from .passes.late_checks import compares_late
@@ -122,6 +123,7 @@ DERIVATIVE: tuple[Pass, ...] = (
     dead_stores,  # zeros that nobody looks at
     skip_zeros,  # loops that would pass on the cotangent of a branch that was not taken
     last_taken,  # of a search for the best, the iteration that found it
+    keep_once,  # what several statements of one loop have kept
     share,  # what is dear to compute is computed once
     hoist,
     tidy,
