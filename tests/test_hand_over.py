@@ -10,6 +10,12 @@ import pytest
 from support import assert_close
 
 from srcgrad import grad, pipeline
+from srcgrad.frontend.builder import Names
+from srcgrad.ir.affine import integer
+from srcgrad.ir.expressions import FLOAT64, INT64, Array, Const, Load, Var
+from srcgrad.ir.nodes import AddTo, For, Function, Run, Stmt, Subscript, View
+from srcgrad.passes.hand_over import hand_over
+from srcgrad.passes.info import Info
 from srcgrad.testing import check_grad
 
 RNG = np.random.default_rng(16)
@@ -79,6 +85,24 @@ def test_compiled(dtype: Any) -> None:
         v = np.asarray(RNG.normal(size=np.shape(function(x)))).astype(dtype)[()]
         expected = grad(function, jit=False).backward(x, v)
         assert_close(grad(function).backward(x, v), expected, 1e-5 if dtype == np.float32 else 1e-13, function.__name__)
+
+
+def test_a_handle_on_one_part_and_then_on_another_is_not_looked_through() -> None:
+    base, n = Array("x_b", FLOAT64, (integer(9),)), integer(5)
+    part = Array("part", FLOAT64, (n,))
+    i = Var("i", INT64)
+
+    def added(first: int) -> tuple[Stmt, ...]:
+        view = View(part, base, Subscript((Run(integer(first), integer(1), n),)))
+        adds = (AddTo(Load(array, (i,), checked=False), Const(1.0), reorder=True) for array in (part, base))
+        return view, For(i, integer(0), n, integer(1), tuple(adds), ordered=False)
+
+    info = Info(Names())
+    once = Function("f", (base,), added(1), (), info)
+    assert hand_over(once) != once
+    for body in ((*added(1), *added(2)), (*added(2), *added(1))):
+        twice = Function("f", (base,), body, (), info)
+        assert hand_over(twice) == twice
 
 
 @pytest.mark.parametrize("function", [differences, slopes, upwind, twice_to_each])

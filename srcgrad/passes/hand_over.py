@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..ir import affine
-from ..ir.expressions import BOOL, Call, Const, Expr, Load, Var
+from ..ir.expressions import BOOL, Array, Call, Const, Expr, Load, Var
 from ..ir.nodes import AddTo, Assign, Block, Comment, For, Function, If, Stmt, Store, View
 from ..ir.walk import blocks, expressions, loads, statements, subexpressions, substitute, variables, with_blocks
 from .effects import Index, effects
@@ -32,7 +32,12 @@ def hand_over(function: Function) -> Function:
 class _Hands:
     def __init__(self, function: Function) -> None:
         self.names = function.info.names
-        self.views = {s.array.name: s for s in statements(function.body) if isinstance(s, View)}
+        views = [stmt for stmt in statements(function.body) if isinstance(stmt, View)]
+        self.views = {view.array.name: view for view in views}
+        of_this = {name: (view.base, view.how) for name, view in self.views.items()}
+        self.unclear = {
+            v.array.name for v in views if (v.base, v.how) != of_this[v.array.name]
+        }  # by turns this and that
 
     def block(self, block: Block) -> Block:
         out: list[Stmt] = []
@@ -74,7 +79,10 @@ class _Hands:
 
     def rows(self, loop: For) -> list[tuple[list[Load], list[Load]]]:
         """Elements that an iteration adds to, with those that are the next one's: of arrays that are only added to."""
-        changed = effects(loop.body).writes
+        inside = effects(loop.body)
+        changed = inside.writes
+        if any(self.is_unclear(access.array) for access in inside.accesses):
+            return []
         places = dict.fromkeys(place for stmt in loop.body if (place := _target(stmt)) is not None)
         groups: list[tuple[str, Index, dict[int, list[Load]]]] = []
         for place in places:
@@ -92,6 +100,10 @@ class _Hands:
             for name, row, first in pairs
             if first + 1 in row and self.is_only_added_to(name, loop)
         ]
+
+    def is_unclear(self, array: Array) -> bool:
+        view = self.views.get(array.name)
+        return array.name in self.unclear or (view is not None and self.is_unclear(view.base))
 
     def is_only_added_to(self, name: str, loop: For) -> bool:
         there = (access.through(self.views) for access in effects(loop.body).accesses)

@@ -92,7 +92,7 @@ class _Hoist:
         return (carries and _computes(expr)) or _is_dear(expr)
 
     def is_steady(self, expr: Expr) -> bool:
-        """Does it read no memory, and no length but those of arguments, and never raise?"""
+        """Does it read no memory, and no length but those of arguments, and never raise where it is compiled?"""
         for part in subexpressions(expr):
             if isinstance(part, Load) or (isinstance(part, Dim) and part.array not in self.lasting):
                 return False

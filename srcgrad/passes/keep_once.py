@@ -19,7 +19,7 @@ from ..ir.nodes import AddTo, Alloc, Assign, Block, For, Function, If, Raise, St
 from ..ir.rename import rename_arrays
 from ..ir.walk import blocks, loads, rewrite_block, statements, variables
 from .effects import effects, names_of_its_own
-from .info import roots_of
+from .info import memory_of
 from .repeats import changed_by
 
 Place = tuple[tuple[Expr, ...], tuple[Expr, ...], Expr]  # lengths, index, value
@@ -30,7 +30,7 @@ def keep_once(function: Function) -> Function:
     if len(own) < 2:
         return function
     same: dict[str, Array] = {}
-    _find(function.body, own, same, roots_of(function))
+    _find(function.body, own, same, memory_of(function))
     if not same:
         return function
 
