@@ -14,6 +14,7 @@ from typing import Any
 from .backends.facts import Facts
 from .backends.kernels import Form
 from .backends.python import emit
+from .both_sweeps import both_sweeps
 from .errors import OptionError
 from .frontend.function import LIKE_THE_OUTPUT, Interpreted, interpret
 from .frontend.outside import Place
@@ -240,8 +241,7 @@ def generate(
     cotangents : ValueType or None
         The structure of v; None where it is left out.
     """
-    start = interpret(function, kind, types, cotangents, options)
-    program = run(start.function, passes_for(kind, options))
+    start, program = transformed(function, kind, types, cotangents, options)
     info = program.info
     written = frozenset(program.params[k].name for k in start.writes) if kind == "primal" else frozenset()
     late = bool(written) and compares_late(program, written)
@@ -258,10 +258,28 @@ def generate(
         results=info.extra["results"],
         outputs=start.outputs,
         captured=tuple(Capture(c.name, c.place, c.type) for c in start.captured),
-        globals=start.exceptions,
+        globals=dict(start.exceptions),
         writes=start.writes,
         assumed=start.assumed,
     )
+
+
+def transformed(
+    function: Callable[..., Any], kind: str, types: Any, cotangents: Any, options: Options
+) -> tuple[Interpreted, Function]:
+    """The function interpreted, and after all passes."""
+    steps = passes_for(kind, options)
+
+    def make(steps: tuple[Pass, ...]) -> tuple[Interpreted, Function]:
+        start = interpret(function, kind, types, cotangents, options)
+        return start, run(start.function, steps)
+
+    if kind == "primal":
+        return make(steps)
+    parting = next(k for k, step in enumerate(steps) if step in (keep, without_keep))
+    given = LIKE_THE_OUTPUT if kind == "forward" else cotangents
+    both = both_sweeps(function, types, given, (options, steps[:parting]), lambda: make(steps[:parting]))
+    return both.start, through(both.of_kind(kind), steps[parting:])
 
 
 def passes_for(kind: str, options: Options) -> tuple[Pass, ...]:
@@ -290,6 +308,12 @@ def run(program: Function, steps: tuple[Pass, ...], watch: Callable[[str, Functi
     program = check(program, after="frontend")
     if watch:
         watch("frontend", program)
+    return through(program, steps, watch)
+
+
+def through(
+    program: Function, steps: tuple[Pass, ...], watch: Callable[[str, Function], object] | None = None
+) -> Function:
     for step in map(everywhere, steps):
         program = check(step(program), after=step.__name__)
         if watch:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from srcgrad import grad
-from srcgrad.frontend.builder import Names
 from srcgrad.ir import affine
 from srcgrad.ir.expressions import FLOAT64, INT64, Array, Const, Dim, Load, Var
+from srcgrad.ir.names import Names
 from srcgrad.ir.nodes import AddTo, Alloc, Assign, Block, For, Function, Run, Store, Subscript, Swap, View
 from srcgrad.ir.walk import statements
 from srcgrad.passes.gather import gather

@@ -10,9 +10,9 @@ import pytest
 from support import assert_close
 
 from srcgrad import grad, pipeline
-from srcgrad.frontend.builder import Names
 from srcgrad.ir.affine import integer
 from srcgrad.ir.expressions import FLOAT64, INT64, Array, Const, Load, Var
+from srcgrad.ir.names import Names
 from srcgrad.ir.nodes import AddTo, For, Function, Run, Stmt, Subscript, View
 from srcgrad.passes.hand_over import hand_over
 from srcgrad.passes.info import Info

@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..frontend.builder import Names
 from ..ir.expressions import INT64, Array, Var
+from ..ir.names import Names
 from ..ir.nodes import Block, Function, Invoke, Stack, Stmt
 from ..ir.walk import blocks, statements, with_blocks
 

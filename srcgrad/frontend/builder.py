@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import keyword
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
@@ -11,10 +10,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .. import runtime
 from ..errors import SrcgradError, UnsupportedError, place
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Array, Axis, Call, Const, Dim, Expr, Load, Span, Var
+from ..ir.names import Names
 from ..ir.nodes import (
     AddTo,
     Alloc,
@@ -36,12 +35,6 @@ from ..ir.nodes import (
 from ..ir.walk import loads, subexpressions, variables
 from .values import ArrayValue, follows_order, run_of, whole
 
-RESERVED = (
-    frozenset(keyword.kwlist)
-    | frozenset(runtime.__all__)
-    | {"np", "special", "user", "prange", "range", "print", "len", "min", "max", "abs", "int", "float", "bool"}
-)
-
 
 class WrittenAfterAll(Exception):
     """An argument was taken for one that is never written: interpret again, knowing better."""
@@ -51,58 +44,6 @@ class WrittenAfterAll(Exception):
 
 
 PLAIN_HELP = "write it with NumPy expressions, loops and branches, or keep it out of the differentiated function"
-
-
-class Names:
-    """Names for generated code: the user's own, with a number where one is taken.
-
-    The index of a loop is used again by later loops, but never for anything else.
-    """
-
-    def __init__(self) -> None:
-        self.taken: set[str] = set(RESERVED)
-        self.indices: set[str] = set()
-        self.active: set[str] = set()  # indices of the loops around
-        self.users: set[str] = set()  # what the user calls other things
-
-    def fresh(self, wanted: str) -> str:
-        wanted = wanted.lstrip(".")
-        name, count = wanted, 0
-        while name in self.taken or f"{name}_b" in self.taken or (name.endswith("_b") and name[:-2] in self.taken):
-            count += 1
-            name = f"{wanted}_{count}"
-        self.taken.add(name)
-        return name
-
-    def index(self, wanted: str, around: frozenset[str] | None = None) -> str:
-        """A name for the index of a loop, until `release`."""
-        held = self.active if around is None else around
-        wanted = wanted.lstrip(".")
-        name, count = wanted, 0
-        while name in held or name in self.users or (name in self.taken and name not in self.indices):
-            count += 1
-            name = f"{wanted}_{count}"
-        self.taken.add(name)
-        self.indices.add(name)
-        if around is None:
-            self.active.add(name)
-        return name
-
-    def free_indices(self, count: int, around: frozenset[str]) -> tuple[Var, ...]:
-        """Names for the loops of a nest: those of other loops, but for the loops around it."""
-        names: list[str] = []
-        for letter in "ijklmnpq"[:count]:
-            names.append(self.index(letter, around | frozenset(names)))
-        return tuple(Var(name, INT64) for name in names)
-
-    def release(self, *names: str) -> None:
-        self.active -= set(names)
-
-    def save(self) -> tuple[set[str], ...]:
-        return set(self.taken), set(self.indices), set(self.active), set(self.users)
-
-    def restore(self, saved: tuple[set[str], ...]) -> None:
-        self.taken, self.indices, self.active, self.users = map(set, saved)
 
 
 REMEMBERED = (

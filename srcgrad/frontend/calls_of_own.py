@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from ..errors import SrcgradError
 from ..ir import affine
 from ..ir.expressions import INT64, Array, Var
+from ..ir.names import RESERVED
 from ..ir.nodes import Invoke
-from .builder import RESERVED
 from .instances import interpret_instance
 from .packing import Pack, starter
 from .recursion import ALIKE, Callees, InPlace, Instance, NotYetKnown, Summary, key_of

@@ -17,6 +17,7 @@ import numpy as np
 from ..errors import ArgumentError, OptionError, ShapeError, SrcgradError, UnsupportedError, place
 from ..ir import affine
 from ..ir.expressions import BOOL, Array, Call, Const, Dim, Expr, Load, Var, is_inexact
+from ..ir.names import RESERVED
 from ..ir.nodes import Alloc, Assign, For, Function, If, Library, OwnCopy, Raise, Stmt, Store
 from ..ir.walk import statements, written
 from ..passes.info import Info
@@ -24,7 +25,7 @@ from ..rules.device import RESERVED as RESERVED_ON_DEVICE
 from . import expressions
 from .arguments import parameter, type_of
 from .arithmetic import cast
-from .builder import RESERVED, WrittenAfterAll
+from .builder import WrittenAfterAll
 from .interpret import Interpreter
 from .outputs import (
     Group,
@@ -82,6 +83,8 @@ class Outside:
 class Interpreted:
     function: Function
     outputs: Any
+    cotangents: Any  # the types of v; None where it is left out
+    like_the_output: Any  # what they are if nothing is said about v
     captured: tuple[Outside, ...]
     exceptions: dict[str, Any]
     writes: tuple[int, ...]
@@ -189,7 +192,6 @@ class _Job:
         written = self.written_params()
         params = [*self.own, *(c.param for c in captured)]
         entry = self.entry(params, written)
-        name = self.name()
         extra: dict[str, Any] = {
             "own": tuple(self.own), "captured_params": tuple(c.param for c in captured),
             "output_structure": structure(outputs), "seed_checks": (), "seed_setup": (), "seed_params": (),
@@ -203,21 +205,17 @@ class _Job:
         results = result_leaves(outputs)
         if self.kind == "primal" and self.returns_nothing:
             results, extra["results"] = (), None
+        name = entry_name(self.function, self.kind)
         program = Function(name, tuple(params), (*entry, *build.prologue, *build.block), results, info)
         positions = tuple(k for k, p in enumerate(params[: len(self.own) + len(captured)]) if p.name in written)
         return Interpreted(
-            program, structure(outputs), tuple(Outside(c.name, c.place, self.type_of_param(c)) for c in captured),
+            program, structure(outputs), self.given, like_the_output(outputs),
+            tuple(Outside(c.name, c.place, self.type_of_param(c)) for c in captured),
             dict(self.interpreter.exceptions), positions, tuple(self.interpreter.assumed.values()),
             build.equal_lengths, bool(build.whole),
         )  # fmt: skip
 
     # ------------------------------------------------------------------------------------------ parameters
-
-    def name(self) -> str:
-        name = getattr(self.function, "__name__", "f")
-        name = name if name.isidentifier() and not keyword.iskeyword(name) else "function"
-        name = name if self.kind == "primal" else f"{name}_{self.kind}"
-        return f"{name}_" if name in RESERVED | RESERVED_ON_DEVICE else name  # `def solve(a, b)` calls ours
 
     def argument(self, name: str, kind: ValueType) -> Any:
         match kind:
@@ -392,8 +390,7 @@ class _Job:
     def seeds(self, outputs: Any, extra: dict[str, Any]) -> tuple[Any, ...] | None:
         flat = flat_outputs(outputs)
         if self.given is LIKE_THE_OUTPUT:
-            single = len(flat) == 1 and isinstance(outputs, ScalarOutput) and outputs.dtype.kind != "c"
-            self.given = None if single else structure(outputs)
+            self.given = like_the_output(outputs)
         if self.given is None:
             if (
                 len(flat) == 1
@@ -478,6 +475,20 @@ class _Job:
             body = (For(index, affine.ZERO, dim, affine.ONE, body, False),)
         setup += body
         return out
+
+
+def entry_name(function: Callable[..., Any], kind: str) -> str:
+    """The name of what is generated for a function."""
+    name = getattr(function, "__name__", "f")
+    name = name if name.isidentifier() and not keyword.iskeyword(name) else "function"
+    name = name if kind == "primal" else f"{name}_{kind}"
+    return f"{name}_" if name in RESERVED | RESERVED_ON_DEVICE else name  # `def solve(a, b)` calls ours
+
+
+def like_the_output(outputs: Any) -> Any:
+    """The types of a v that is like the output; None, for one real number: its v is 1."""
+    is_one_number = isinstance(outputs, ScalarOutput) and outputs.dtype.kind != "c"
+    return None if is_one_number else structure(outputs)
 
 
 # ------------------------------------------------------------------------------------------------------ structure

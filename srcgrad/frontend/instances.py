@@ -11,12 +11,13 @@ import numpy as np
 
 from ..errors import SrcgradError, UnsupportedError, place
 from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Var
+from ..ir.names import RESERVED
 from ..ir.nodes import Function, If, OwnCopy, Raise, Stmt
 from ..ir.walk import statements, written
 from ..passes.info import Info
 from .arguments import parameter
 from .arithmetic import cast
-from .builder import RESERVED, WrittenAfterAll
+from .builder import WrittenAfterAll
 from .outside import Place
 from .recursion import Instance, NotYetKnown, Summary
 from .types import ArrayType

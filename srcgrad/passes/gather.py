@@ -19,9 +19,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from ..frontend.builder import Names
 from ..ir import affine
 from ..ir.expressions import BOOL, Array, Call, Const, Expr, Load, Var
+from ..ir.names import Names
 from ..ir.nodes import AddTo, Assign, Block, Comment, For, Function, If, Stmt, Store, Swap
 from ..ir.walk import (
     blocks,

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..frontend.builder import Names
 from ..ir import affine
 from ..ir.expressions import Array, Expr, Var
+from ..ir.names import Names
 from ..ir.nodes import Alloc, For, Function, OwnCopy, Stmt, Store, Swap, View
 from ..ir.walk import statements
 

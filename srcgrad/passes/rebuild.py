@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ..frontend.builder import Names
 from ..ir import affine
 from ..ir.expressions import INT64, Array, Call, Expr, Load, Old, OldArray, Var
+from ..ir.names import Names
 from ..ir.nodes import AddTo, Alloc, Assign, Block, CopyTo, For, Invoke, Library, Stmt, Store
 from ..ir.walk import (
     children,

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ..frontend.builder import Names
 from ..ir.expressions import Call, Const, Expr, Var, is_inexact
+from ..ir.names import Names
 from ..ir.nodes import AddTo, Assign, Block, Function, Stmt, Store
 from ..ir.walk import (
     blocks,

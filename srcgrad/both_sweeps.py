@@ -1,0 +1,102 @@
+"""A function with both sweeps in it: what `backward`, `value_and_backward` and the halves of `vjp` are all made of.
+
+    forward sweep; reverse sweep       interpreted and reversed
+    → f_backward, f_forward, …         each the rest of the way, from `keep` on
+
+The first part of the way is gone once for all kinds that follow each other closely, as a pullback its forward half.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .assumptions import Assumption, assumptions
+from .frontend.arguments import type_of
+from .frontend.function import LIKE_THE_OUTPUT, Interpreted, entry_name
+from .ir.names import Names
+from .ir.nodes import Function
+from .passes.info import Info
+
+REMEMBERED = 4  # programs, those asked for last
+
+
+@dataclass(frozen=True, eq=False)
+class BothSweeps:
+    """The program of one function for arguments of one type, and what it was made for and from."""
+
+    function: Callable[..., Any]
+    types: Any
+    wanted: Any  # options, and passes that are left out
+    start: Interpreted
+    program: Function
+    assumed: tuple[Assumption, ...]
+
+    def serves(self, function: Callable[..., Any], types: Any, cotangents: Any, wanted: Any) -> bool:
+        if self.function is not function or self.types != types or self.wanted != wanted:
+            return False
+        taken = self.start.cotangents
+        if taken != (self.start.like_the_output if cotangents is LIKE_THE_OUTPUT else cotangents):
+            return False
+        return not self._is_outdated()
+
+    def _is_outdated(self) -> bool:
+        """Has anything changed that the function reads from outside?"""
+        try:
+            types = [type_of(outside.name, outside.place()) for outside in self.start.captured]
+        except Exception:  # it is gone, or can't be taken any more: interpreting says so at the user's line
+            return True
+        return types != [outside.type for outside in self.start.captured] or any(a.fails() for a in self.assumed)
+
+    def of_kind(self, kind: str) -> Function:
+        """The program, to be made into one of the kinds: what the passes note on that way stays with that one."""
+        own = _Own().function(self.program)
+        return replace(own, name=entry_name(self.function, kind), info=replace(own.info, kind=kind))
+
+
+_recent: deque[BothSweeps] = deque(maxlen=REMEMBERED)
+
+
+def both_sweeps(
+    function: Callable[..., Any],
+    types: Any,
+    cotangents: Any,
+    wanted: Any,
+    make: Callable[[], tuple[Interpreted, Function]],
+) -> BothSweeps:
+    """What was made lately for the same, or what `make` makes now: the function interpreted, and with both sweeps."""
+    for one in tuple(_recent):
+        if one.serves(function, types, cotangents, wanted):
+            return one
+    start, program = make()
+    made = BothSweeps(function, types, wanted, start, program, tuple(assumptions(start)))
+    _recent.append(made)
+    return made
+
+
+class _Own:
+    """A program with names and notes of its own, to which passes may add."""
+
+    def __init__(self) -> None:
+        self._names: dict[int, Names] = {}
+
+    def function(self, function: Function) -> Function:
+        info: Info = function.info
+        notes = {key: self._note(value) for key, value in info.extra.items()}
+        info = replace(info, names=self._names_like(info.names), unclean=dict(info.unclean), extra=notes)
+        return replace(function, info=info, callees=tuple(map(self.function, function.callees)))
+
+    def _note(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: self._note(item) for key, item in value.items()}
+        return self.function(value) if isinstance(value, Function) else value
+
+    def _names_like(self, names: Names) -> Names:
+        """Functions that share names go on sharing them."""
+        if id(names) not in self._names:
+            self._names[id(names)] = own = copy(names)
+            own.restore(names.save())
+        return self._names[id(names)]

@@ -1,0 +1,115 @@
+"""The way that all kinds of derivatives go together is gone once, and what comes of it is what each alone would be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from corpus import PROGRAMS, Program
+
+from srcgrad import both_sweeps, grad, pipeline
+
+KINDS = ("backward", "value_and_backward", "forward", "pullback")
+X = np.array([0.5, 1.5, -2.0])
+ONE_OF_A_FAMILY = list({program.family: program for program in PROGRAMS}.values())
+
+
+@pytest.fixture(autouse=True)
+def nothing_remembered() -> Iterator[None]:
+    both_sweeps._recent.clear()
+    yield
+    both_sweeps._recent.clear()
+
+
+@pytest.fixture
+def interpreted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The kinds for which the function was interpreted."""
+    kinds: list[str] = []
+    interpret = pipeline.interpret
+
+    def noting(function: Callable[..., Any], kind: str, *rest: Any) -> Any:
+        kinds.append(kind)
+        return interpret(function, kind, *rest)
+
+    monkeypatch.setattr(pipeline, "interpret", noting)
+    return kinds
+
+
+scale, shift, exponents = 2.0, np.ones(3), [2, 3]
+
+
+def powers(x):
+    total = np.zeros_like(x)
+    for p in exponents:
+        total += scale * (x + shift) ** p
+    return total
+
+
+def all_kinds(f: Any, x: np.ndarray, v: np.ndarray) -> list[np.ndarray]:
+    _, pullback = f.vjp(x)
+    return [f.backward(x, v), f.value_and_backward(x, v)[1], pullback(v)]
+
+
+@pytest.mark.parametrize("program", ONE_OF_A_FAMILY, ids=lambda program: program.family)
+def test_each_kind_is_what_it_is_alone(program: Program) -> None:
+    f = grad(program.function, jit=False, **program.options)
+    args, keywords = program.arguments(0, program.cases[0].dtypes[0])
+    together = [f.source(*args, kind=kind, **keywords) for kind in KINDS]
+    for kind, text in reversed(list(zip(KINDS, together, strict=True))):
+        both_sweeps._recent.clear()
+        assert f.source(*args, kind=kind, **keywords) == text
+
+
+def test_all_kinds_are_interpreted_once(interpreted: list[str]) -> None:
+    found = all_kinds(grad(powers, jit=False), X, np.ones(3))
+    for x_b in found:
+        np.testing.assert_allclose(x_b, 4 * (X + 1) + 6 * (X + 1) ** 2)
+    assert interpreted == ["forward"]
+
+
+def test_other_types_and_options_are_interpreted_anew(interpreted: list[str]) -> None:
+    f = grad(powers, jit=False)
+    f.backward(X, np.ones(3))
+    f.value_and_backward(X.astype(np.float32), np.ones(3, np.float32))
+    f.value_and_backward(X, np.ones(3, np.float32))
+    grad(powers, jit=False, boundscheck=False).value_and_backward(X, np.ones(3))
+    with pipeline.without("simplify"):
+        f.vjp(X)
+    assert len(interpreted) == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("exponents", [1, 2, 3], 2 + 4 * (X + 1) + 6 * (X + 1) ** 2),
+        ("shift", np.zeros(3, np.float32), 4 * X + 6 * X**2),
+        ("scale", np.ones(3), 2 * (X + 1) + 3 * (X + 1) ** 2),
+    ],
+)
+def test_what_changed_outside_is_seen(
+    name: str, value: Any, expected: np.ndarray, monkeypatch: pytest.MonkeyPatch, interpreted: list[str]
+) -> None:
+    f = grad(powers, jit=False)
+    f.backward(X, np.ones(3))
+    monkeypatch.setitem(globals(), name, value)
+    np.testing.assert_allclose(f.value_and_backward(X, np.ones(3))[1], expected)
+    assert len(interpreted) == 2
+
+
+def test_a_list_outside_that_changes_inside_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    changing = [2, 3]
+    monkeypatch.setitem(globals(), "exponents", changing)
+    f = grad(powers, jit=False)
+    f.backward(X, np.ones(3))
+    changing[1] = 1
+    np.testing.assert_allclose(f.value_and_backward(X, np.ones(3))[1], 4 * (X + 1) + 2)
+
+
+def test_what_is_gone_outside_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    f = grad(powers, jit=False)
+    f.backward(X, np.ones(3))
+    monkeypatch.delitem(globals(), "scale")
+    with pytest.raises(NameError, match="scale"):
+        f.value_and_backward(X, np.ones(3))
