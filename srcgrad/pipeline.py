@@ -66,6 +66,7 @@ from .passes.resolve_views import resolve_views
 from .passes.reverse import reverse
 from .passes.scalar_arrays import scalar_arrays
 from .passes.scale_once import scale_once
+from .passes.set_aside import set_aside
 from .passes.share import share
 from .passes.share_lookups import share_lookups
 from .passes.side_by_side import side_by_side
@@ -149,6 +150,7 @@ ON_ONE_THREAD: tuple[Pass, ...] = (
 )
 IN_VECTORS: tuple[Pass, ...] = (
     side_by_side,  # iterations around others go through them together, in vector registers
+    set_aside,  # so is what is added further ahead
     hand_over,  # what is added to neighbours goes on to the next iterations, and the loop vectorises
     to_the_next,  # what the next iteration reads waits for no memory
     few_columns,  # rows of up to four elements are no loops
