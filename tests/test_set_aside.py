@@ -115,6 +115,11 @@ def test_sums_are_set_aside(function: Callable[..., Any]) -> None:
     assert "] += aside" in sweep
 
 
+def test_the_next_element_is_handed_over() -> None:
+    sweep = grad(bent).source(np.ones((3, 9))).partition("# reverse sweep")[2]
+    assert sweep.count("] += aside") == 1 and sweep.count("+= handed") == 2  # in the strip, and at its end
+
+
 def test_pieces_have_strips_of_their_own() -> None:
     text = grad(steepness, parallel=True).source(np.ones((3, 9)))
     piece = text[text.index("# reverse") :] if "# reverse" in text else text
@@ -131,8 +136,8 @@ def what_is_read(x):
     return y
 
 
-def a_few_neighbours(x):
-    return x[0, 2:] - 2 * x[0, 1:-1] + x[0, :-2]
+def cheap_in_many_rows(x):
+    return x[0, 2:] - x[0, :-2] + x[1, 2:] - x[1, :-2] + x[2, 2:] - x[2, :-2]
 
 
 def along_columns(x):
@@ -148,7 +153,7 @@ def of_a_few(x):
     return y[2:] * y[:-2]
 
 
-@pytest.mark.parametrize("function", [what_is_read, a_few_neighbours, along_columns, of_a_few])
+@pytest.mark.parametrize("function", [what_is_read, cheap_in_many_rows, along_columns, of_a_few])
 def test_what_waits_for_what_it_adds_or_is_cheap_is_left(function: Callable[..., Any]) -> None:
     assert "+= aside" not in grad(function).source(np.ones((3, 9)))
     check_grad(grad(function, jit=False), RNG.normal(size=(3, 9)))

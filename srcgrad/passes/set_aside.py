@@ -10,7 +10,7 @@
                                                     x_b[j + 2] += aside[j - first]
 
 An element that is added to in one iteration and again two later is passed through memory, or through two registers of
-which LLVM follows only one (`hand_over`).
+which LLVM follows only one.  What goes to the very next one is left to `hand_over`, within each strip.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .effects import effects
 
 SHORT = 16  # iterations: so few make no vectors worth the while
 STRIP = 256  # iterations: what is set aside stays in the first cache
-EACH = 12  # additions that an iteration has to do for each strip but the first, so that vectors are worth it
+EACH = 12  # additions that an iteration has to do for each array of strips but the first, so that vectors are worth it
 
 
 def set_aside(function: Function) -> Function:
@@ -65,14 +65,14 @@ class _Aside:
 
     def by_strips(self, loop: For) -> For:
         rows = [row for row in self.rows.of(loop) if _is_far(row)] if _is_long(loop) and _is_along_rows(loop) else []
-        strips = sum(len(row) - 1 for row in rows)
+        strips = sum(len(_aside(row)) for row in rows)
         if not strips or _work(loop) < EACH * (strips - 1):
             return loop
         first, last = (Var(self.names.fresh(name), INT64) for name in ("first", "last"))
         behind: list[Stmt] = []
         inner = loop
         for row in rows:
-            for ahead in sorted(row)[1:]:
+            for ahead in _aside(row):
                 aside = self.strip_of(row[ahead][0])
                 inner, value = at_the_end(inner, row[ahead], self.names, "ahead")
                 at = (affine.sub(loop.index, first),)
@@ -101,6 +101,12 @@ def _is_along_rows(loop: For) -> bool:
     """Do neighbouring iterations write neighbouring elements?  What lies rows apart fills no vector register."""
     written = [access for access in effects(loop.body).accesses if access.writes]
     return not any(part is None or loop.index in variables(part) for access in written for part in access.index[:-1])
+
+
+def _aside(row: Row) -> list[int]:
+    """Which elements of a row are not added to at once: all but the first, and the next one, which is handed over."""
+    first, *others = sorted(row)
+    return others[1:] if others[0] == first + 1 else others
 
 
 def _work(loop: For) -> int:
