@@ -9,6 +9,7 @@ constants in generated code, looked at before each call.
 
 from __future__ import annotations
 
+from collections import deque
 from types import MethodType
 from typing import Any
 
@@ -41,13 +42,17 @@ def assumptions(generated: Any) -> list[Assumption]:
 
 
 def _may_change_inside(value: Any) -> bool:
-    return isinstance(value, (list, dict)) or (isinstance(value, tuple) and any(map(_may_change_inside, value)))
+    return isinstance(value, (list, dict, set, deque)) or (
+        isinstance(value, tuple) and any(map(_may_change_inside, value))
+    )
 
 
 def _picture(value: Any) -> Any:
     """What equals another picture only where f can't tell the values apart: 1 is not 1.0, and -0.0 not 0.0."""
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, deque)):
         return type(value), [_picture(item) for item in value]
+    if isinstance(value, (set, frozenset)):
+        return type(value), [_picture(item) for item in sorted(value, key=repr)]
     if isinstance(value, dict):
         return dict, [(_picture(key), _picture(item)) for key, item in value.items()]
     if isinstance(value, (int, float, complex, str, np.generic, np.dtype)):

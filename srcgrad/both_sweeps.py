@@ -8,10 +8,12 @@ The first part of the way is gone once for all kinds that follow each other clos
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
+from operator import is_
 from typing import Any
 
 from .assumptions import Assumption, assumptions
@@ -21,7 +23,7 @@ from .ir.names import Names
 from .ir.nodes import Function
 from .passes.info import Info
 
-REMEMBERED = 4  # programs, those asked for last
+REMEMBERED = 4  # programs, those made last
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +31,7 @@ class BothSweeps:
     """The program of one function for arguments of one type, and what it was made for and from."""
 
     function: Callable[..., Any]
+    code: tuple[Any, ...]
     types: Any
     wanted: Any  # options, and passes that are left out
     start: Interpreted
@@ -36,7 +39,7 @@ class BothSweeps:
     assumed: tuple[Assumption, ...]
 
     def serves(self, function: Callable[..., Any], types: Any, cotangents: Any, wanted: Any) -> bool:
-        if self.function is not function or self.types != types or self.wanted != wanted:
+        if not all(map(is_, self.code, _code(function))) or not _are_same(self.types, types) or self.wanted != wanted:
             return False
         taken = self.start.cotangents
         if taken != (self.start.like_the_output if cotangents is LIKE_THE_OUTPUT else cotangents):
@@ -57,10 +60,28 @@ class BothSweeps:
         return replace(own, name=entry_name(self.function, kind), info=replace(own.info, kind=kind))
 
 
-_recent: deque[BothSweeps] = deque(maxlen=REMEMBERED)
+class Memory:
+    """What one `grad` remembers: the last programs of all of them together are kept, and none longer than it lives."""
+
+    _recent: deque[weakref.ref[Memory]] = deque()
+
+    def __init__(self) -> None:
+        self.held: list[BothSweeps] = []
+
+    def find(self, function: Callable[..., Any], types: Any, cotangents: Any, wanted: Any) -> BothSweeps | None:
+        return next((one for one in tuple(self.held) if one.serves(function, types, cotangents, wanted)), None)
+
+    def add(self, made: BothSweeps) -> None:
+        self.held.append(made)
+        Memory._recent.append(weakref.ref(self))
+        while len(Memory._recent) > REMEMBERED:
+            oldest = Memory._recent.popleft()()
+            if oldest is not None:
+                del oldest.held[:1]
 
 
 def both_sweeps(
+    memory: Memory,
     function: Callable[..., Any],
     types: Any,
     cotangents: Any,
@@ -68,13 +89,22 @@ def both_sweeps(
     make: Callable[[], tuple[Interpreted, Function]],
 ) -> BothSweeps:
     """What was made lately for the same, or what `make` makes now: the function interpreted, and with both sweeps."""
-    for one in tuple(_recent):
-        if one.serves(function, types, cotangents, wanted):
-            return one
-    start, program = make()
-    made = BothSweeps(function, types, wanted, start, program, tuple(assumptions(start)))
-    _recent.append(made)
-    return made
+    found = memory.find(function, types, cotangents, wanted)
+    if found is None:
+        start, program = make()
+        found = BothSweeps(function, _code(function), types, wanted, start, program, tuple(assumptions(start)))
+        memory.add(found)
+    return found
+
+
+def _code(function: Callable[..., Any]) -> tuple[Any, ...]:
+    """What makes a function another one, although it is the same object."""
+    return tuple(getattr(function, name, None) for name in ("__code__", "__defaults__", "__kwdefaults__"))
+
+
+def _are_same(types: Any, others: Any) -> bool:
+    """`==` takes the name of a dtype for that dtype."""
+    return types == others and repr(types) == repr(others)
 
 
 class _Own:

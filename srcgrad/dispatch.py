@@ -21,6 +21,7 @@ from srcgrad import arguments, pipeline
 from srcgrad.assumptions import Assumption, assumptions
 from srcgrad.backends import cpu, cuda, plain
 from srcgrad.backends.direct import MOST, NOTHING, Direct, Outside
+from srcgrad.both_sweeps import Memory
 from srcgrad.errors import (
     ArgumentError,
     BroadcastError,
@@ -81,6 +82,7 @@ class Program:
     optional: frozenset[str] = frozenset()  # parameters that may be None: their default is
     jit: bool = True
     cache: bool = True
+    memory: Memory = field(default_factory=Memory)
 
     @no_search_for_garbage()
     def generate(self, kind: str, types: Types, cotangents: Any, stretch: bool = True, cut: bool = True) -> Any:
@@ -91,17 +93,17 @@ class Program:
             on_device = self.options.target == "cuda"
             self._refuse_place(types, cotangents)
             form = cuda.form() if on_device else None
-            return pipeline.generate(self.function, kind, types, cotangents, options, form)
+            return pipeline.generate(self.function, kind, types, cotangents, options, form, self.memory)
 
     def source(self, kind: str, types: Types, cotangents: Any, after: str | None) -> str:
         with self._blame(types, cotangents):
-            return pipeline.source(self.function, kind, types, cotangents, self.options, after)
+            return pipeline.source(self.function, kind, types, cotangents, self.options, after, self.memory)
 
     def ptx(self, kind: str, types: Types, cotangents: Any, cc: tuple[int, int]) -> dict[str, str]:
         with self._blame(types, cotangents):
             cotangents = pipeline.LIKE_THE_OUTPUT if cotangents is None else cotangents
             form = cuda.form(ptx=True)
-            generated = pipeline.generate(self.function, kind, types, cotangents, self.options, form)
+            generated = pipeline.generate(self.function, kind, types, cotangents, self.options, form, self.memory)
             return cuda.ptx(generated, cc, self.options)
 
     @contextmanager

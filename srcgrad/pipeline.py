@@ -14,7 +14,7 @@ from typing import Any
 from .backends.facts import Facts
 from .backends.kernels import Form
 from .backends.python import emit
-from .both_sweeps import both_sweeps
+from .both_sweeps import Memory, both_sweeps
 from .errors import OptionError
 from .frontend.function import LIKE_THE_OUTPUT, Interpreted, interpret
 from .frontend.outside import Place
@@ -231,7 +231,13 @@ class Generated:
 
 
 def generate(
-    function: Callable[..., Any], kind: str, types: Any, cotangents: Any, options: Options, form: Form | None = None
+    function: Callable[..., Any],
+    kind: str,
+    types: Any,
+    cotangents: Any,
+    options: Options,
+    form: Form | None = None,
+    memory: Memory | None = None,
 ) -> Generated:
     """The module of one kind for arguments of these types.
 
@@ -242,13 +248,16 @@ def generate(
         One per parameter of the function.
     cotangents : ValueType or None
         The structure of v; None where it is left out.
+    memory : Memory, optional
+        What was made for other kinds.
     """
-    start, program = transformed(function, kind, types, cotangents, options)
+    memory = memory or Memory()
+    start, program = transformed(function, kind, types, cotangents, options, memory)
     info = program.info
     written = frozenset(program.params[k].name for k in start.writes) if kind == "primal" else frozenset()
     late = bool(written) and compares_late(program, written)
     if late and (start.equal_lengths or start.whole_slices):  # once it has written, it can't be run again
-        return generate(function, kind, types, cotangents, replace(options, stretch=True, cut=True), form)
+        return generate(function, kind, types, cotangents, replace(options, stretch=True, cut=True), form, memory)
     text, facts = emit(program, form)
     return Generated(
         text=text,
@@ -267,7 +276,7 @@ def generate(
 
 
 def transformed(
-    function: Callable[..., Any], kind: str, types: Any, cotangents: Any, options: Options
+    function: Callable[..., Any], kind: str, types: Any, cotangents: Any, options: Options, memory: Memory
 ) -> tuple[Interpreted, Function]:
     """The function interpreted, and after all passes."""
     steps = passes_for(kind, options)
@@ -280,7 +289,7 @@ def transformed(
         return make(steps)
     parting = next(k for k, step in enumerate(steps) if step in (keep, without_keep))
     given = LIKE_THE_OUTPUT if kind == "forward" else cotangents
-    both = both_sweeps(function, types, given, (options, steps[:parting]), lambda: make(steps[:parting]))
+    both = both_sweeps(memory, function, types, given, (options, steps[:parting]), lambda: make(steps[:parting]))
     return both.start, through(both.of_kind(kind), steps[parting:])
 
 
@@ -324,13 +333,19 @@ def through(
 
 
 def source(
-    function: Callable[..., Any], kind: str, types: Any, cotangents: Any, options: Options, after: str | None = None
+    function: Callable[..., Any],
+    kind: str,
+    types: Any,
+    cotangents: Any,
+    options: Options,
+    after: str | None = None,
+    memory: Memory | None = None,
 ) -> str:
     """The generated module, or the program as it is after one of the passes (`"frontend"` comes first)."""
     cotangents = LIKE_THE_OUTPUT if cotangents is None else cotangents
     if after is None:
         form = Form() if options.target == "cuda" else None
-        return generate(function, kind, types, cotangents, options, form).text
+        return generate(function, kind, types, cotangents, options, form, memory).text
     steps = passes_for(kind, options)
     known = ["frontend", *(step.__name__ for step in steps)]
     if after not in known:

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import gc
+import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from corpus import PROGRAMS, Program
 
-from srcgrad import both_sweeps, grad, pipeline
+from srcgrad import grad, pipeline
+from srcgrad.both_sweeps import REMEMBERED
 
 KINDS = ("backward", "value_and_backward", "forward", "pullback")
 X = np.array([0.5, 1.5, -2.0])
 ONE_OF_A_FAMILY = list({program.family: program for program in PROGRAMS}.values())
-
-
-@pytest.fixture(autouse=True)
-def nothing_remembered() -> Iterator[None]:
-    both_sweeps._recent.clear()
-    yield
-    both_sweeps._recent.clear()
 
 
 @pytest.fixture
@@ -57,9 +53,8 @@ def test_each_kind_is_what_it_is_alone(program: Program) -> None:
     f = grad(program.function, jit=False, **program.options)
     args, keywords = program.arguments(0, program.cases[0].dtypes[0])
     together = [f.source(*args, kind=kind, **keywords) for kind in KINDS]
-    for kind, text in reversed(list(zip(KINDS, together, strict=True))):
-        both_sweeps._recent.clear()
-        assert f.source(*args, kind=kind, **keywords) == text
+    alone = [grad(program.function, jit=False, **program.options) for _ in KINDS]
+    assert together == [g.source(*args, kind=kind, **keywords) for g, kind in zip(alone, KINDS, strict=True)]
 
 
 def test_all_kinds_are_interpreted_once(interpreted: list[str]) -> None:
@@ -74,7 +69,7 @@ def test_other_types_and_options_are_interpreted_anew(interpreted: list[str]) ->
     f.backward(X, np.ones(3))
     f.value_and_backward(X.astype(np.float32), np.ones(3, np.float32))
     f.value_and_backward(X, np.ones(3, np.float32))
-    grad(powers, jit=False, boundscheck=False).value_and_backward(X, np.ones(3))
+    grad(powers, jit=False).value_and_backward(X, np.ones(3))  # another one
     with pipeline.without("simplify"):
         f.vjp(X)
     assert len(interpreted) == 5
@@ -113,3 +108,45 @@ def test_what_is_gone_outside_is_missed(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.delitem(globals(), "scale")
     with pytest.raises(NameError, match="scale"):
         f.value_and_backward(X, np.ones(3))
+
+
+def test_types_that_python_takes_for_equal_are_told_apart(interpreted: list[str]) -> None:
+    def of_kind(x, kind):
+        return np.sum(x) if isinstance(kind, str) else np.sum(x * x)
+
+    f = grad(of_kind, jit=False)
+    np.testing.assert_array_equal(f.backward(X, np.dtype("float64")), 2 * X)
+    np.testing.assert_array_equal(f.value_and_backward(X, "float64")[1], np.ones(3))
+    assert len(interpreted) == 2
+
+
+def test_code_that_is_replaced_is_seen() -> None:
+    def squares(x):
+        return x * x
+
+    def cubes(x):
+        return x * x * x
+
+    f = grad(squares, jit=False)
+    f.backward(X, np.ones(3))
+    squares.__code__ = cubes.__code__
+    np.testing.assert_allclose(f.value_and_backward(X, np.ones(3))[1], 3 * X * X)
+
+
+def test_a_few_are_remembered_and_none_longer_than_it_lives(interpreted: list[str]) -> None:
+    functions = [grad(powers, jit=False) for _ in range(REMEMBERED + 1)]
+    for f in functions:
+        f.backward(X, np.ones(3))
+    for f in reversed(functions):
+        f.value_and_backward(X, np.ones(3))
+    assert interpreted.count("value_and_backward") == 1
+
+    def scaled():
+        table = np.ones(3)
+        return weakref.ref(table), grad(lambda x: x * x * table, jit=False)
+
+    table, f = scaled()
+    f.backward(X, np.ones(3))
+    del f
+    gc.collect()
+    assert table() is None

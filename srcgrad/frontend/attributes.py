@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import inspect
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from ..rules import compositions
 from . import calls, records, special_methods
 from .numpy import complex_numbers, flat
 from .numpy.table import METHODS, TABLE
-from .outside import LIBRARIES, InObject
+from .outside import LIBRARIES, InObject, OfClass
 from .source import unwrap
 from .values import (
     NONE,
@@ -41,10 +42,9 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
             return build.refuse(f"{getattr(owner.value, '__name__', owner.value)!s} has no attribute {name!r}")
         if is_simple_object(owner.value) or records.is_made_here(owner.value):
             return of_object(interpreter, owner, name)
-        value = getattr(owner.value, name)
-        if inspect.ismodule(owner.value) and owner.value.__name__.split(".")[0] not in LIBRARIES:
-            return interpreter.outside(name, InObject(owner.value, name))
-        return constant(value)
+        if _is_lasting(owner.value, name):
+            return constant(getattr(owner.value, name))
+        return interpreter.outside(name, InObject(owner.value, name))
     if isinstance(owner, TupleValue):
         if hasattr(owner.kind, "_fields") and name in owner.kind._fields:
             return owner.items[owner.kind._fields.index(name)]
@@ -91,18 +91,32 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
     return build.refuse(f"the array attribute .{name} is not supported")
 
 
+def _is_lasting(owner: Any, name: str) -> bool:
+    """Is this attribute what it is for good: of a library, of an enumeration, of a value of Python's own?"""
+    if inspect.ismodule(owner):
+        return owner.__name__.split(".")[0] in LIBRARIES
+    if inspect.isfunction(owner):
+        return name not in vars(owner)
+    kind = owner if isinstance(owner, type) else type(owner)
+    return issubclass(kind, enum.Enum) or kind.__module__.split(".")[0] in ("builtins", "numba", *LIBRARIES)
+
+
 def of_object(interpreter: Interpreter, owner: Static, name: str) -> Any:
     """An attribute of an object, or of a class, from outside: what it holds is handed in, as globals are."""
     target = owner.value
     found = inspect.getattr_static(target, name)
     if isinstance(found, property) and not isinstance(target, type):
+        interpreter.outside(name, OfClass(target, name))
         return calls.call_function(interpreter, found.fget, [owner], {})
     if isinstance(found, (staticmethod, classmethod)) or isinstance(target, type):
         value = getattr(target, name)
+        if callable(value):
+            interpreter.outside(name, InObject(target, name))
         if inspect.ismethod(value):
             return Bound(value.__func__, (Static(value.__self__),))
         if callable(value):
             return Static(value)
     elif callable(found) and name not in vars(target) and inspect.isfunction(unwrap(found)):
+        interpreter.outside(name, OfClass(target, name))
         return Bound(unwrap(found), (owner,))
     return interpreter.outside(name, InObject(target, name))

@@ -22,6 +22,7 @@ from .carried import restore, save
 from .grid_loops import combinations, product
 from .numpy import complex_numbers, functions, reductions
 from .numpy.table import TABLE
+from .outside import HasAttribute
 from .values import (
     NONE,
     ArrayValue,
@@ -285,7 +286,10 @@ def type_of_value(interpreter: Interpreter, value: Any) -> Any:
 
 
 def has_attribute(interpreter: Interpreter, value: Any, name: Any) -> Any:
-    return constant(hasattr(sample_of(interpreter, value), operators.plain(name)))
+    text = operators.plain(name)
+    if isinstance(value, Static):
+        return interpreter.outside(text, HasAttribute(value.value, text))
+    return constant(hasattr(sample_of(interpreter, value), text))
 
 
 def is_callable(interpreter: Interpreter, value: Any) -> Any:
@@ -302,7 +306,7 @@ def is_iterable(interpreter: Interpreter, value: Any) -> Any:
 
 def get_attribute(interpreter: Interpreter, owner: Any, name: Any, *default: Any) -> Any:
     text = operators.plain(name)
-    if default and not hasattr(sample_of(interpreter, owner), text):
+    if default and not operators.plain(has_attribute(interpreter, owner, name)):
         return default[0]
     return attributes.attribute(interpreter, owner, text)
 

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import ast
 import builtins
+import importlib.util
 import inspect
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,7 +42,7 @@ from . import (
     recursion,
 )
 from .builder import Builder
-from .outside import LIBRARIES, InCell, InGroup, InScope, Place
+from .outside import LIBRARIES, InCell, InGroup, InObject, InScope, Place
 from .source import Source, read
 from .types import DictKind
 from .values import (
@@ -249,7 +251,8 @@ class Interpreter:
         base = self.frame.function.__globals__ if self.frame.function else {}
         exec(compile(module, "<import>", "exec"), {"__package__": base.get("__package__")}, namespace)
         for name, value in namespace.items():
-            self.env[name] = constant(value)
+            place = _origin(stmt, name, base.get("__package__"))
+            self.env[name] = constant(value) if place is None else self.outside(name, place)
 
     # -------------------------------------------------------------------------------------------- writing
 
@@ -318,3 +321,15 @@ def _holds_arrays(value: Any) -> bool:
     elif not isinstance(value, (tuple, list)):
         return isinstance(value, np.ndarray)
     return any(map(_holds_arrays, value))
+
+
+def _origin(stmt: ast.Import | ast.ImportFrom, name: str, package: str | None) -> InObject | None:
+    """Where `from module import name` finds what it imports; None where that is a module, or of a library."""
+    if isinstance(stmt, ast.Import):
+        return None
+    origin = importlib.util.resolve_name("." * stmt.level + (stmt.module or ""), package)
+    wanted = next(alias.name for alias in stmt.names if name in (alias.asname, alias.name))
+    module = sys.modules[origin]
+    if origin.split(".")[0] in LIBRARIES or inspect.ismodule(getattr(module, wanted)):
+        return None
+    return InObject(module, wanted)

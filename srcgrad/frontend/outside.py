@@ -86,6 +86,44 @@ class InObject:
 
 
 @dataclass(frozen=True, eq=False)
+class OfClass:
+    """What the class of an object has for a method or property."""
+
+    target: Any
+    name: str
+
+    def __call__(self) -> Any:
+        return getattr(type(self.target), self.name)
+
+    @property
+    def key(self) -> Any:
+        return id(self.target), self.name, "of its class"
+
+    @property
+    def holder(self) -> tuple[Any, str | None] | None:
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class HasAttribute:
+    """Whether an object has an attribute."""
+
+    target: Any
+    name: str
+
+    def __call__(self) -> Any:
+        return hasattr(self.target, self.name)
+
+    @property
+    def key(self) -> Any:
+        return id(self.target), self.name, "hasattr"
+
+    @property
+    def holder(self) -> tuple[Any, str | None] | None:
+        return None
+
+
+@dataclass(frozen=True, eq=False)
 class InGroup:
     """An item of a tuple, list or dict that is itself outside."""
 

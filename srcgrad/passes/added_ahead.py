@@ -110,11 +110,10 @@ def _elements_ahead(x: Index, y: Index, loop: For, changed: set[Var]) -> int | N
         gap = None if p is None or q is None else affine.difference(p, q)
         if gap is None or loads(p) or variables(p) & changed - {loop.index}:
             return None
-        count = dict(affine.affine(p)[0]).get(loop.index, 0)
         if loop.index not in variables(p):
             if gap:
                 return None
-        elif count != 1 or (out is not None and out != gap):
+        elif loop.index in variables(affine.sub(p, loop.index)) or (out is not None and out != gap):
             return None
         else:
             out = gap

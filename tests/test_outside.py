@@ -1,0 +1,177 @@
+"""What a function reads from outside is looked at before each call: what has changed since is seen."""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import sys
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from srcgrad import grad
+
+X = np.array([0.5, 1.5, 2.0])
+
+
+class Slotted:
+    __slots__ = ("n", "factor")
+
+
+@dataclass(slots=True)
+class Settings:
+    n: int
+    factor: float
+
+
+class Model:
+    def __init__(self) -> None:
+        self.n = 2
+
+    def act(self, x):
+        return x**2
+
+    @property
+    def power(self):
+        return self.n
+
+    @staticmethod
+    def plain(x):
+        return x**2
+
+    @classmethod
+    def of_class(cls, x):
+        return x**2
+
+
+class Cubic(Model):
+    def act(self, x):
+        return x**3
+
+
+def cube(x):
+    return x**3
+
+
+def with_factor(x):
+    return x**with_factor.n
+
+
+namespace, parsed = types.SimpleNamespace(n=2, factor=1.0, weights=np.ones(3)), argparse.Namespace(n=2, factor=1.0)
+slotted, settings, model, other = Slotted(), Settings(2, 1.0), Model(), Model()
+chosen, queue, tools = {2}, collections.deque([2, 5]), types.ModuleType("tools_of_test_outside")
+sys.modules[tools.__name__] = tools
+
+
+@pytest.fixture(autouse=True)
+def as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    for holder in (namespace, parsed, slotted, settings):
+        holder.n, holder.factor = 2, 1.0
+    namespace.weights = np.ones(3)
+    chosen.clear(), chosen.add(2)
+    queue.clear(), queue.extend([2, 5])
+    tools.square, with_factor.n, model.__class__ = lambda x: x**2, 2, Model
+
+
+def of_namespace(x):
+    return x**namespace.n * namespace.factor * namespace.weights
+
+
+def of_parsed(x):
+    return x**parsed.n * parsed.factor
+
+
+def of_slots(x):
+    return x**slotted.n * slotted.factor
+
+
+def of_settings(x):
+    return x**settings.n * settings.factor
+
+
+def of_method(x):
+    return model.act(x)
+
+
+def of_property(x):
+    return x**model.power
+
+
+def of_static_method(x):
+    return model.plain(x)
+
+
+def of_class_method(x):
+    return Model.of_class(x)
+
+
+def of_attribute_of_a_function(x):
+    return with_factor(x)
+
+
+def of_set(x):
+    return x**2 if 2 in chosen else x**3
+
+
+def of_queue(x):
+    return x ** queue[0]
+
+
+def of_import(x):
+    from tools_of_test_outside import square
+
+    return square(x)
+
+
+def of_what_is_there(x):
+    return x**3 if hasattr(other, "cubic") else x**2
+
+
+def of_what_may_be_there(x):
+    return x ** getattr(other, "power_of_one", 2)
+
+
+CASES: list[tuple[Callable[..., Any], Callable[[pytest.MonkeyPatch], object]]] = [
+    (of_namespace, lambda patch: setattr(namespace, "n", 3)),
+    (of_parsed, lambda patch: setattr(parsed, "n", 3)),
+    (of_slots, lambda patch: setattr(slotted, "n", 3)),
+    (of_settings, lambda patch: setattr(settings, "n", 3)),
+    (of_method, lambda patch: patch.setattr(Model, "act", lambda self, x: x**3)),
+    (of_method, lambda patch: setattr(model, "__class__", Cubic)),
+    (of_property, lambda patch: patch.setattr(Model, "power", property(lambda self: self.n + 1))),
+    (of_property, lambda patch: patch.setattr(model, "n", 3)),
+    (of_static_method, lambda patch: patch.setattr(Model, "plain", staticmethod(cube))),
+    (of_class_method, lambda patch: patch.setattr(Model, "of_class", classmethod(lambda cls, x: x**3))),
+    (of_attribute_of_a_function, lambda patch: setattr(with_factor, "n", 3)),
+    (of_set, lambda patch: chosen.discard(2)),
+    (of_queue, lambda patch: queue.__setitem__(0, 3)),
+    (of_import, lambda patch: setattr(tools, "square", cube)),
+    (of_what_is_there, lambda patch: patch.setattr(other, "cubic", True, raising=False)),
+    (of_what_may_be_there, lambda patch: patch.setattr(other, "power_of_one", 3, raising=False)),
+]
+
+
+@pytest.mark.parametrize(("function", "change"), CASES, ids=[f"{k}-{f.__name__}" for k, (f, _) in enumerate(CASES)])
+def test_a_change_is_seen(
+    function: Callable[..., Any], change: Callable[[pytest.MonkeyPatch], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    f, v = grad(function, jit=False), np.ones(3)
+    np.testing.assert_allclose(f.backward(X, v), 2 * X)
+    change(monkeypatch)
+    for x_b in (f.backward(X, v), f.value_and_backward(X, v)[1], f.vjp(X)[1](v)):
+        np.testing.assert_allclose(x_b, 3 * X**2)
+
+
+@pytest.mark.parametrize("function", [of_namespace, of_parsed, of_slots, of_settings])
+def test_floats_of_objects_are_handed_in(function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    f, v = grad(function), np.ones(3)
+    for factor in (1.0, 2.5, -1.0):
+        for holder in (namespace, parsed, slotted, settings):
+            holder.factor = factor
+        np.testing.assert_allclose(f.backward(X, v), 2 * X * factor)
+    namespace.weights = np.arange(3.0)
+    np.testing.assert_allclose(grad(of_namespace).backward(X, v), -2 * X * np.arange(3.0))
