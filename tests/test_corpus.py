@@ -154,18 +154,12 @@ def spoil(structure: Any) -> None:
 
 
 @pytest.mark.parametrize(("program", "position", "dtype"), EVERYTHING)
-def test_primal(program: Program, position: int, dtype: np.dtype) -> None:
-    check_primal(Trial(program, position, dtype, jit=False))
-
-
-@pytest.mark.parametrize(("program", "position", "dtype"), EVERYTHING)
-def test_gradient(program: Program, position: int, dtype: np.dtype) -> None:
-    check_gradient(Trial(program, position, dtype, jit=False))
-
-
-@pytest.mark.parametrize(("program", "position", "dtype"), EVERYTHING)
-def test_entries(program: Program, position: int, dtype: np.dtype) -> None:
-    check_entries(Trial(program, position, dtype, jit=False))
+def test_program(program: Program, position: int, dtype: np.dtype) -> None:
+    """All in one: what the kinds of derivatives have in common is generated once, in one process."""
+    trial = Trial(program, position, dtype, jit=False)
+    check_primal(trial)
+    check_gradient(trial)
+    check_entries(trial)
 
 
 @pytest.mark.parametrize(("program", "position", "dtype"), SAMPLE)

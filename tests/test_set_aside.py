@@ -70,12 +70,11 @@ FUNCTIONS = [central, five_apart, burgers, bent, steepness, by_turns, while_it_i
 SHAPES = [(1, 3), (2, 5), (3, 8), (4, 11), (1, 600)]
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    ("function", "shape"), [(f, shape) for f in FUNCTIONS for shape in SHAPES if f is not five_apart or shape[1] >= 5]
+)
 def test_is_what_it_was(function: Callable[..., Any], shape: tuple[int, int]) -> None:
     x = RNG.uniform(0.3, 0.9, shape)
-    if function is five_apart and shape[1] < 5:
-        pytest.skip("NumPy's slices would not fit together")
     f = grad(function, jit=False)
     check_grad(f, x)
     v = np.asarray(RNG.normal(size=np.shape(function(x))))[()]
