@@ -42,7 +42,7 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
             return build.refuse(f"{getattr(owner.value, '__name__', owner.value)!s} has no attribute {name!r}")
         if is_simple_object(owner.value) or records.is_made_here(owner.value):
             return of_object(interpreter, owner, name)
-        if _is_lasting(owner.value, name):
+        if is_lasting(owner.value) or (inspect.isfunction(owner.value) and name not in vars(owner.value)):
             return constant(getattr(owner.value, name))
         return interpreter.outside(name, InObject(owner.value, name))
     if isinstance(owner, TupleValue):
@@ -91,14 +91,14 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
     return build.refuse(f"the array attribute .{name} is not supported")
 
 
-def _is_lasting(owner: Any, name: str) -> bool:
-    """Is this attribute what it is for good: of a library, of an enumeration, of a value of Python's own?"""
+def is_lasting(owner: Any) -> bool:
+    """Are its attributes what they are for good: is it of a library, of an enumeration, a value of Python's own?"""
     if inspect.ismodule(owner):
         return owner.__name__.split(".")[0] in LIBRARIES
-    if inspect.isfunction(owner):
-        return name not in vars(owner)
     kind = owner if isinstance(owner, type) else type(owner)
-    return issubclass(kind, enum.Enum) or kind.__module__.split(".")[0] in ("builtins", "numba", *LIBRARIES)
+    return not inspect.isfunction(owner) and (
+        issubclass(kind, enum.Enum) or kind.__module__.split(".")[0] in ("builtins", "numba", *LIBRARIES)
+    )
 
 
 def of_object(interpreter: Interpreter, owner: Static, name: str) -> Any:

@@ -287,7 +287,7 @@ def type_of_value(interpreter: Interpreter, value: Any) -> Any:
 
 def has_attribute(interpreter: Interpreter, value: Any, name: Any) -> Any:
     text = operators.plain(name)
-    if isinstance(value, Static):
+    if isinstance(value, Static) and not attributes.is_lasting(value.value):
         return interpreter.outside(text, HasAttribute(value.value, text))
     return constant(hasattr(sample_of(interpreter, value), text))
 

@@ -97,7 +97,7 @@ class OfClass:
 
     @property
     def key(self) -> Any:
-        return id(self.target), self.name, "of its class"
+        return id(self.target), self.name, type(self)
 
     @property
     def holder(self) -> tuple[Any, str | None] | None:
@@ -105,22 +105,11 @@ class OfClass:
 
 
 @dataclass(frozen=True, eq=False)
-class HasAttribute:
+class HasAttribute(OfClass):
     """Whether an object has an attribute."""
-
-    target: Any
-    name: str
 
     def __call__(self) -> Any:
         return hasattr(self.target, self.name)
-
-    @property
-    def key(self) -> Any:
-        return id(self.target), self.name, "hasattr"
-
-    @property
-    def holder(self) -> tuple[Any, str | None] | None:
-        return None
 
 
 @dataclass(frozen=True, eq=False)
