@@ -36,6 +36,7 @@ from .outputs import (
     float_leaves,
     float_structure,
     is_float,
+    like_the_output,
     result_leaves,
     structure,
     type_leaves,
@@ -483,12 +484,6 @@ def entry_name(function: Callable[..., Any], kind: str) -> str:
     name = name if name.isidentifier() and not keyword.iskeyword(name) else "function"
     name = name if kind == "primal" else f"{name}_{kind}"
     return f"{name}_" if name in RESERVED | RESERVED_ON_DEVICE else name  # `def solve(a, b)` calls ours
-
-
-def like_the_output(outputs: Any) -> Any:
-    """The types of a v that is like the output; None, for one real number: its v is 1."""
-    is_one_number = isinstance(outputs, ScalarOutput) and outputs.dtype.kind != "c"
-    return None if is_one_number else structure(outputs)
 
 
 # ------------------------------------------------------------------------------------------------------ structure
