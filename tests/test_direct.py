@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import types
 
 import numpy as np
 import pytest
@@ -396,6 +397,72 @@ def test_a_cell_that_changes_is_seen():
         change(value)
         np.testing.assert_equal((f(x), f(x)), (x * value, x * value))
         np.testing.assert_equal(f.backward(x, x), x * value)
+
+
+class Model:
+    rate = 2.0
+
+    def __init__(self):
+        self.weights, self.power = np.array([1.0, 2.0]), 2
+
+    def act(self, x):
+        return self.weights * x**self.power * self.scale * self.rate
+
+    @property
+    def scale(self):
+        return self.rate + 1
+
+    @classmethod
+    def twice(cls, x):
+        return 2 * x
+
+
+def test_objects_need_no_python(monkeypatch):
+    model = Model()
+
+    def function(x):
+        return model.twice(model.act(x))
+
+    f, x, v = grad(function), np.array([1.0, 2.0]), np.ones(2)
+    changes = (
+        lambda: None,
+        lambda: setattr(model, "weights", np.array([3.0, 4.0])),
+        lambda: setattr(model, "rate", 5.0),
+        lambda: setattr(model, "power", 3),
+        lambda: monkeypatch.setattr(Model, "scale", property(lambda self: 7.0)),
+        lambda: setattr(model, "act", lambda x: x**2),
+        lambda: monkeypatch.setattr(Model, "twice", classmethod(lambda cls, x: x)),
+    )
+    for change in changes:
+        change()
+        slope = (function(x + 1e-20j) / 1e-20).imag  # complex step
+        for _ in range(2):
+            np.testing.assert_allclose(f.backward(x, v), slope, rtol=1e-12)
+        assert frames_of(lambda: f.backward(x, v)) == []
+
+
+def test_attributes_that_are_made_anew_are_not_leaked():
+    class Sized:
+        @property
+        def weight(self):
+            return 1.5
+
+    holder = Sized()
+    model = types.SimpleNamespace(weights=np.ones(2), holder=holder)
+    f, x = grad(lambda x: model.weights * x * holder.weight), np.ones(2)
+    for _ in range(2):
+        f.backward(x, x)
+    direct, before = f.backward, sys.getrefcount(model.weights)
+    for _ in range(100):
+        direct(x, x)
+    after = sys.getrefcount(model.weights)
+    assert after == before
+    del model.weights
+    for _ in range(3):
+        with pytest.raises(AttributeError, match="weights"):
+            direct(x, x)
+    model.weights = np.full(2, 3.0)
+    np.testing.assert_equal(direct(x, x), [4.5, 4.5])
 
 
 def test_what_may_change_inside_is_looked_at_by_python():

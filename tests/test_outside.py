@@ -142,6 +142,7 @@ CASES: list[tuple[Callable[..., Any], Callable[[pytest.MonkeyPatch], object]]] =
     (of_settings, lambda patch: setattr(settings, "n", 3)),
     (of_method, lambda patch: patch.setattr(Model, "act", lambda self, x: x**3)),
     (of_method, lambda patch: setattr(model, "__class__", Cubic)),
+    (of_method, lambda patch: patch.setattr(model, "act", cube, raising=False)),
     (of_property, lambda patch: patch.setattr(Model, "power", property(lambda self: self.n + 1))),
     (of_property, lambda patch: patch.setattr(model, "n", 3)),
     (of_static_method, lambda patch: patch.setattr(Model, "plain", staticmethod(cube))),

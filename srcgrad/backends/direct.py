@@ -27,7 +27,10 @@ MOST = 24  # arguments: Numba's C code has room for so many types on its stack, 
 
 
 class Outside(NamedTuple):
-    """What a call reads from outside, as compiled code can look at it: holders are dicts, or cells with name None."""
+    """What a call reads from outside, as compiled code can look at it.
+
+    Holders are dicts, cells with name None, and other objects with the name of an attribute.
+    """
 
     same: tuple[Any, ...] = ()  # holder, name, the object that it must be; and so on
     handed_in: tuple[Any, ...] = ()  # holder, name; and so on

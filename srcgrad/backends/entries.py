@@ -141,6 +141,7 @@ class _Guard:
         self.builder = builder = ir.IRBuilder(guard.append_basic_block("entry"))
         self.api = context.get_python_api(builder)
         self.otherwise = guard.append_basic_block("otherwise")
+        self.every = cgutils.alloca_once_value(builder, ir.Constant(guard.args[0].type, None))
         body = cgutils.pointer_add(builder, guard.args[0], _dynfunc._impl_info["offsetof_closure_body"])
         environment = ClosureBody(context, builder, ref=body, cast_ref=True).env
         held = self.api.list_getitem(context.get_env_body(builder, environment).consts, 0)
@@ -156,77 +157,88 @@ class _Guard:
         for i, value in enumerate(values):
             self.check_kind(i, value)
         self.check_assumptions()
-        for i in range(self.facts.handed_in):
-            values.append(self.look_up(self.held.handed_in, self.number(2 * i)))
-            self.check_captured(own + i, values[-1])
+        if self.facts.handed_in:
+            every = api.tuple_new(len(self.kinds))
+            builder.store(every, self.every)
+            for i, value in enumerate(values):
+                api.incref(value)
+                api.tuple_setitem(every, i, value)
+        for i in range(own, len(self.kinds)):
+            values.append(self.look_up(self.held.handed_in, self.number(2 * (i - own))))
+            api.tuple_setitem(every, i, values[-1])
+            self.check_captured(i, values[-1])
         for i in self.facts.written:
             if self.kinds[i].layout == "A":  # its own elements may share memory
                 self.go_on_if(cgutils.false_bit)
             for j in range(len(values)):
                 if j != i and not (j in self.facts.written and j < i) and isinstance(self.kinds[j], types.Array):
                     self.check_apart(i, j, values)
-        if own < len(values):
-            every = api.tuple_new(len(values))
-            for i, value in enumerate(values):
-                api.incref(value)
-                api.tuple_setitem(every, i, value)
-            result = builder.call(wrapper, [closure, every, keywords])
-            api.decref(every)
-        else:
-            result = builder.call(wrapper, [closure, args, keywords])
+        result = builder.call(wrapper, [closure, every if self.facts.handed_in else args, keywords])
         with builder.if_then(cgutils.is_not_null(builder, result), likely=True):
+            self.let_go()
             builder.ret(result)
         if self.facts.once:
+            self.let_go()
             builder.ret(result)
         else:
             matches = self.function("PyErr_ExceptionMatches", ir.IntType(32), 1)
             is_unexpected = builder.call(matches, [self.held.unexpected])
             with builder.if_then(cgutils.is_null(builder, is_unexpected)):
+                self.let_go()
                 builder.ret(result)
             api.err_clear()
             builder.branch(self.otherwise)
         builder.position_at_end(self.otherwise)
+        self.let_go()
         builder.ret(api.call(self.held.otherwise, args, keywords))
 
     def check_kind(self, i: int, value: Any) -> None:
         """The Python type of an argument, which says more than what it is in memory."""
-        of_its = cgutils.pointer_add(self.builder, value, TYPE_AT, value.type.as_pointer())
         expected = self.item(self.held.kinds, self.number(i))
-        self.go_on_if(self.builder.icmp_unsigned("==", self.builder.load(of_its), expected))
+        self.go_on_if(self.builder.icmp_unsigned("==", self.kind_of(value), expected))
 
     def check_assumptions(self) -> None:
-        """What the text was specialised to must be the very same objects."""
+        """What the text was specialised to must be the very same objects, or a method the same one of the same object.
+
+        (Python makes a method anew at each look.)
+        """
         builder = self.builder
         size = self.size(self.held.same)
         with cgutils.for_range_slice(builder, self.number(0), size, self.number(3)) as (i, _):
             found = self.look_up(self.held.same, i)
             expected = self.item(self.held.same, builder.add(i, self.number(2)))
-            self.go_on_if(builder.icmp_unsigned("==", found, expected))
+            is_same = cgutils.alloca_once_value(builder, builder.icmp_unsigned("==", found, expected))
+            method = self.api.get_c_object("PyMethod_Type")
+            of_both = [builder.icmp_unsigned("==", self.kind_of(one), method) for one in (found, expected)]
+            with builder.if_then(builder.and_(*of_both)):
+                parts = [self.function(f"PyMethod_{part}", found.type, 1) for part in ("Function", "Self")]
+                pairs = [[builder.call(part, [one]) for one in (found, expected)] for part in parts]
+                builder.store(builder.and_(*(builder.icmp_unsigned("==", *pair) for pair in pairs)), is_same)
+            self.api.decref(found)
+            self.go_on_if(builder.load(is_same))
 
     def look_up(self, places: Any, i: Any) -> Any:
-        """What stands under a name in a dict, or without a name in a cell; borrowed, for the time of a look.
-
-        (Nobody else runs while we look, and what the dict or the cell holds stays alive as long.)
-        """
+        """What stands under a name in a dict, or without a name in a cell, or what an object has for an attribute."""
         builder = self.builder
         holder, name = self.item(places, i), self.item(places, builder.add(i, self.number(1)))
-        is_cell = builder.icmp_unsigned("==", name, self.api.borrow_none())
-        in_cell, in_dict = self.guard.append_basic_block("in_cell"), self.guard.append_basic_block("in_dict")
-        found = self.guard.append_basic_block("found")
-        builder.cbranch(is_cell, in_cell, in_dict)
-        builder.position_at_end(in_cell)
-        from_cell = builder.call(self.function("PyCell_Get", holder.type, 1), [holder])
-        with builder.if_then(cgutils.is_not_null(builder, from_cell)):
-            self.api.decref(from_cell)
-        after_cell = builder.block
-        builder.branch(found)
-        builder.position_at_end(in_dict)
-        from_dict = self.api.dict_getitem(holder, name)
-        builder.branch(found)
-        builder.position_at_end(found)
-        value = builder.phi(holder.type)
-        value.add_incoming(from_cell, after_cell)
-        value.add_incoming(from_dict, in_dict)
+        slot = cgutils.alloca_once(builder, holder.type)
+        with builder.if_else(builder.icmp_unsigned("==", name, self.api.borrow_none())) as (in_cell, elsewhere):
+            with in_cell:
+                builder.store(builder.call(self.function("PyCell_Get", holder.type, 1), [holder]), slot)
+            with elsewhere:
+                is_dict = builder.icmp_unsigned("==", self.kind_of(holder), self.api.get_c_object("PyDict_Type"))
+                with builder.if_else(is_dict) as (in_dict, in_object):
+                    with in_dict:
+                        found = self.api.dict_getitem(holder, name)
+                        with builder.if_then(cgutils.is_not_null(builder, found)):
+                            self.api.incref(found)
+                        builder.store(found, slot)
+                    with in_object:
+                        found = self.api.object_getattr(holder, name)
+                        with builder.if_then(cgutils.is_null(builder, found)):
+                            self.api.err_clear()  # Python will raise it again
+                        builder.store(found, slot)
+        value = builder.load(slot)
         self.go_on_if(cgutils.is_not_null(builder, value))
         return value
 
@@ -265,10 +277,19 @@ class _Guard:
 
     # ----------------------------------------------------------------------------------------------------------
 
+    def let_go(self) -> None:
+        """Of the tuple of all arguments, if there is one."""
+        every = self.builder.load(self.every)
+        with self.builder.if_then(cgutils.is_not_null(self.builder, every)):
+            self.api.decref(every)
+
     def go_on_if(self, condition: Any) -> None:
         then = self.guard.append_basic_block("then")
         self.builder.cbranch(condition, then, self.otherwise)
         self.builder.position_at_end(then)
+
+    def kind_of(self, value: Any) -> Any:
+        return self.builder.load(cgutils.pointer_add(self.builder, value, TYPE_AT, value.type.as_pointer()))
 
     def number(self, value: int) -> Any:
         return self.context.get_constant(types.intp, value)

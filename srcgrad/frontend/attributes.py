@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import inspect
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..rules import compositions
 from . import calls, records, special_methods
 from .numpy import complex_numbers, flat
 from .numpy.table import METHODS, TABLE
-from .outside import LIBRARIES, InObject, OfClass
+from .outside import LIBRARIES, InObject
 from .source import unwrap
 from .values import (
     NONE,
@@ -106,7 +107,7 @@ def of_object(interpreter: Interpreter, owner: Static, name: str) -> Any:
     target = owner.value
     found = inspect.getattr_static(target, name)
     if isinstance(found, property) and not isinstance(target, type):
-        interpreter.outside(name, OfClass(target, name))
+        expect_of_class(interpreter, target, name)
         return calls.call_function(interpreter, found.fget, [owner], {})
     if isinstance(found, (staticmethod, classmethod)) or isinstance(target, type):
         value = getattr(target, name)
@@ -117,6 +118,15 @@ def of_object(interpreter: Interpreter, owner: Static, name: str) -> Any:
         if callable(value):
             return Static(value)
     elif callable(found) and name not in vars(target) and inspect.isfunction(unwrap(found)):
-        interpreter.outside(name, OfClass(target, name))
+        if isinstance(getattr(target, name), MethodType):
+            interpreter.outside(name, InObject(target, name))
+        else:  # bound in a way of its own, perhaps to another object at each look
+            expect_of_class(interpreter, target, name)
         return Bound(unwrap(found), (owner,))
     return interpreter.outside(name, InObject(target, name))
+
+
+def expect_of_class(interpreter: Interpreter, target: Any, name: str) -> None:
+    """The class of the object has to stay the same, and what that has under a name."""
+    interpreter.outside("__class__", InObject(target, "__class__"))
+    interpreter.outside(name, InObject(type(target), name))

@@ -3,8 +3,8 @@
     x * scale       InScope(globals, "scale")()  →  what the global is now
     x * model.k     InObject(model, "k")()
 
-Two looks at the same place have the same `key`.  Places that compiled code can look at (a dict with a name, or the
-cell of a closure) say so in `holder`.
+Two looks at the same place have the same `key`.  Places that compiled code can look at (a dict with a name, the cell
+of a closure, an object with the name of an attribute) say so in `holder`.
 """
 
 from __future__ import annotations
@@ -81,35 +81,29 @@ class InObject:
 
     @property
     def holder(self) -> tuple[Any, str | None] | None:
+        if type(self.target) is dict:  # compiled code would look for an item
+            return None
         is_plain = type(self.target) is ModuleType and self.name in vars(self.target)
-        return (vars(self.target), self.name) if is_plain else None
+        return vars(self.target) if is_plain else self.target, self.name
 
 
 @dataclass(frozen=True, eq=False)
-class OfClass:
-    """What the class of an object has for a method or property."""
+class HasAttribute:
+    """Whether an object has an attribute."""
 
     target: Any
     name: str
 
     def __call__(self) -> Any:
-        return getattr(type(self.target), self.name)
+        return hasattr(self.target, self.name)
 
     @property
     def key(self) -> Any:
-        return id(self.target), self.name, type(self)
+        return id(self.target), self.name, HasAttribute
 
     @property
     def holder(self) -> tuple[Any, str | None] | None:
         return None
-
-
-@dataclass(frozen=True, eq=False)
-class HasAttribute(OfClass):
-    """Whether an object has an attribute."""
-
-    def __call__(self) -> Any:
-        return hasattr(self.target, self.name)
 
 
 @dataclass(frozen=True, eq=False)
