@@ -45,7 +45,7 @@ SIZES = {
 WAYS = ("serial", "one thread", "two threads")
 BARS = {"one thread": 1 / 1.1, "two threads": 1.6}  # times as fast as the serial code
 RUNS, ROUNDS, SECONDS = 8, 25, 2.0  # of each run at most
-TWO_THREADS = {"NUMBA_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive"}  # one that waits leaves its core to others
+TWO_THREADS = {"NUMBA_NUM_THREADS": "2"}
 
 
 def main(arguments: list[str]) -> None:

@@ -53,7 +53,8 @@ class Lengths:
         loops = (stmt for stmt in statements(function.body) if isinstance(stmt, (For, While)))
         self.moving = self.indices.union(*(effects((loop,)).writes for loop in loops))
         self.made = Counter(p.name for p in function.params if isinstance(p, Array))
-        self.made.update(array.name for stmt in statements(function.body) for array in _made(stmt))
+        others = (stmt for stmt in statements(function.body) if not isinstance(stmt, OwnCopy))
+        self.made.update(array.name for stmt in others for array in _made(stmt))
 
     def of(self, array: Array) -> tuple[Expr, ...]:
         return tuple(d if self.is_known(d) else Dim(array.name, axis) for axis, d in enumerate(array.dims))

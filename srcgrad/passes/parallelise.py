@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Var, integer
+from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Load, Var, integer
 from ..ir.nodes import (
     AddTo,
     Alloc,
@@ -40,7 +40,6 @@ from ..ir.walk import (
     loads,
     map_expressions,
     rewrite_block,
-    statements,
     subexpressions,
     substitute,
     variables,
@@ -49,6 +48,7 @@ from ..ir.walk import (
 from ..rules.costs import additions
 from ..runtime.threads import WORTH
 from .effects import Effects, effects
+from .info import elementwise
 from .sharing import Shared, Sharing
 from .step_in_strips import Strips
 
@@ -75,7 +75,8 @@ class _Splitter:
         out: list[Stmt] = []
         for position, stmt in enumerate(block):
             rest = (block[position + 1 :], *later)
-            split = self.split(stmt, rest, around) if isinstance(stmt, For) and not stmt.ordered else None
+            loop = self.as_loop(stmt, around)
+            split = None if loop is None or loop.ordered else self.split(loop, rest, around)
             if isinstance(stmt, For) and stmt.adds_to and not around:
                 split = self.split_rows(stmt, stmt.adds_to, rest)
             strips = self.strips.by_strips(stmt, rest) if isinstance(stmt, For) and not split and not around else None
@@ -91,6 +92,18 @@ class _Splitter:
                 stmt = with_blocks(stmt, tuple(self.block(b, rest, around) for b in blocks(stmt)))
             out.append(stmt)
         return tuple(out)
+
+    def as_loop(self, stmt: Stmt, around: tuple[For | While, ...]) -> For | None:
+        """The statement as a loop that might be split: a copy is one."""
+        if isinstance(stmt, CopyTo) and stmt.target.ndim and stmt.target.dtype == stmt.source.dtype:
+            source, lengths, roots = stmt.source, self.strips.lengths, self.sharing.roots
+            dims, same = lengths.of(stmt.target), lengths.of(source)
+            is_apart = roots.get(source.name, source.name) != roots.get(stmt.target.name, stmt.target.name)
+            if is_apart and dims == same and all(map(lengths.stays, dims)):
+                names = frozenset(loop.index.name for loop in around if isinstance(loop, For))
+                value = lambda at: Load(source, at, checked=False)
+                stmt = elementwise(stmt.target, dims, value, self.names, names, stmt.span)
+        return stmt if isinstance(stmt, For) else None
 
     def loop(self, stmt: For | While, later: tuple[Block, ...], around: tuple[For | While, ...]) -> Stmt:
         """Loops that run many times may be too short to be worth as much as a call: then all is as it was."""
@@ -250,9 +263,7 @@ def _middle(loop: For) -> Expr:
 
 
 def _is_small(loop: For, work: Expr) -> bool:
-    """Is it known ahead that threads would not pay?  (What only copies is as fast as memory is.)"""
-    if all(isinstance(s, For) or (isinstance(s, Store) and additions(s.value) <= 1) for s in statements(loop.body)):
-        return True
+    """Is it known ahead that threads would not pay?"""
     whole = affine.normal(affine.mul(_length(loop), work))
     return isinstance(whole, Const) and whole.value < WORTH
 
