@@ -86,10 +86,14 @@ def _on_threads(loop: Parallel, shared: tuple[Var, ...], called: str, fresh: Cal
     size = " + ".join(f"{name}.size" for name in partial) or "0"
     is_known = isinstance(loop.reach, Const)
     least = max(1, 2 * loop.reach.value) if is_known else f"max(1, 2 * {reach})"  # type: ignore[attr-defined]
+    first = start if loop.step.value > 0 else f"{stop} + 1"  # type: ignore[attr-defined]
+    begins = [(array.name, first + (f" + {ahead}" if ahead else "")) for array, ahead in loop.rows]
+    rows = [f"rows_rise({name}, {begin}, {trips})" for name, begin in begins]
+    otherwise = f" if {' and '.join(rows)} else 1" if rows else ""
     lines = [
         f"def {called}({', '.join([start, stop, work, *([] if is_known else [reach]), *params])}):",
         f"    {trips} = trip_count({start}, {stop}, {loop.step.value})",  # type: ignore[attr-defined]
-        f"    {chunks} = parts_for({trips}, {work}, {size}, {least})",
+        f"    {chunks} = parts_for({trips}, {work}, {size}, {least}){otherwise}",
         f"    if {chunks} == 1:",
         f"        return {loop.name}({', '.join([start, stop, *params])})",
         f"    {errors} = np.zeros({pieces}, np.int64)",

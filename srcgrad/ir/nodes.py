@@ -365,8 +365,9 @@ class Parallel(Stmt):
 
     The last statement of `body` is the loop over a piece; what stands ahead of it is memory of each piece's own.  To
     `sums` and `partial` every piece adds in a copy of its own.  An iteration adds to elements of others up to `reach`
-    iterations away: pieces that are neighbours never run at one time.  `work`: what an iteration costs, in additions;
-    `uneven`: more of it for some than for others.
+    iterations away: pieces that are neighbours never run at one time.  Pieces are apart only if the elements of `rows`,
+    from as far ahead of an iteration on, rise.  `work`: what an iteration costs, in additions; `uneven`: more of it for
+    some than for others.
     """
 
     name: str
@@ -379,6 +380,7 @@ class Parallel(Stmt):
     sums: tuple[Var, ...] = ()
     partial: tuple[Array, ...] = ()
     reach: Expr = Const(0, INT64)  # noqa: RUF009 (it is frozen)
+    rows: tuple[tuple[Array, int], ...] = ()
     work: Expr = Const(1, INT64)  # noqa: RUF009 (it is frozen)
     uneven: bool = False
 

@@ -64,7 +64,7 @@ def parallelise(function: Function) -> Function:
 class _Splitter:
     def __init__(self, function: Function) -> None:
         self.name, self.names = function.name, function.info.names
-        self.sharing = Sharing(function)
+        self.sharing = Sharing(function, by_rows=True)
         self.strips = Strips(function)
         self.moved: set[str] = set()
         self.short: list[Expr] = []  # of the loops that are split within the one at hand
@@ -81,9 +81,9 @@ class _Splitter:
                 split = self.split_rows(stmt, stmt.adds_to, rest)
             strips = self.strips.by_strips(stmt, rest) if isinstance(stmt, For) and not split and not around else None
             if strips is not None:
-                *ahead, loop = strips
+                *ahead, over_strips = strips
                 out += ahead
-                split = self.split_strips(loop)
+                split = self.split_strips(over_strips)
             if split is not None:
                 stmt = split
             elif isinstance(stmt, (For, While)):
@@ -177,6 +177,7 @@ class _Splitter:
             sums=shared.sums,
             partial=shared.partial,
             reach=shared.reach,
+            rows=tuple((row.starts, row.ahead) for row in shared.rows),
             work=work,
             uneven=uneven,
             span=loop.span,

@@ -44,6 +44,7 @@ from ..ir.nodes import (
     leaves,
 )
 from ..ir.walk import blocks, expressions, loads, statements, subexpressions, variables, with_blocks, written
+from .compressed_rows import Rows, rows_of
 from .effects import Access, Effects, effects, is_dead, is_private, meet_in_one_iteration
 from .info import roots_of
 from .signs import Signs, extremes
@@ -67,7 +68,7 @@ class Shared:
     """What iterations share, and what each of the places that run them has of its own.
 
     `partial`: arrays into which all add.  `near`: memory into which neighbours add, which are at most `reach`
-    iterations apart.
+    iterations apart.  `rows`: of compressed matrices, which must be in order, or the iterations share more than that.
     """
 
     sums: tuple[Var, ...]
@@ -76,12 +77,14 @@ class Shared:
     reach: Expr
     scratch: tuple[Alloc, ...]
     stacks: tuple[NewStack, ...]
+    rows: tuple[Rows, ...] = ()
 
 
 class Sharing:
-    """Answers about the loops of one function."""
+    """Answers about the loops of one function; about compressed rows where the caller asks, `by_rows`, at run time."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, by_rows: bool = False) -> None:
+        self.by_rows = by_rows
         self.roots = roots_of(function)
         self.signs = Signs(function)
         self.uses: Counter[str] = Counter()
@@ -147,6 +150,7 @@ class Sharing:
         partial: dict[str, Array] = {}
         scratch: list[Alloc] = []
         near: set[str] = set()
+        rows: dict[Rows, None] = {}
         reach: Expr = affine.ZERO
         changed = inside.writes - {loop.index}
         for root, accesses in self.by_root(inside).items():
@@ -158,6 +162,8 @@ class Sharing:
                 if own is None:
                     return None
                 scratch += own
+            elif self.by_rows and (row := rows_of(root, loop, self.roots)):
+                rows[row] = None
             elif all(a.adds for a in accesses):
                 apart = self.reach(accesses, loop, changed)
                 if apart is not None:
@@ -169,7 +175,7 @@ class Sharing:
                     return None
             else:
                 return None
-        return Shared(sums, tuple(partial.values()), frozenset(near), reach, tuple(scratch), stacks)
+        return Shared(sums, tuple(partial.values()), frozenset(near), reach, tuple(scratch), stacks, tuple(rows))
 
     def by_root(self, inside: Effects) -> dict[str, list[Access]]:
         out: dict[str, list[Access]] = {}

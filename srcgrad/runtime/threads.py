@@ -127,6 +127,17 @@ def parts_for(trips: Any, work: Any, shared: Any, least: Any) -> Any:
     return min(threads, trips // least)
 
 
+@linked
+def rows_rise(starts: Any, first: Any, count: Any) -> Any:
+    """Does no row of a compressed matrix reach into another, of `count` from the first on?"""
+    if first < 0 or first + count >= starts.size or starts[first] < 0:
+        return False
+    for k in range(first, first + count):
+        if starts[k] > starts[k + 1]:
+            return False
+    return True
+
+
 def partial_sums(x: Any, count: Any) -> Any:
     """Room for `count` arrays like x: each thread clears its own, so that it is the one to fetch the memory."""
     return np.empty((count, *x.shape), x.dtype)
@@ -262,4 +273,13 @@ def _raise_first(errors):
     return raise_first
 
 
-__all__ = ["add_partial_sums", "attempt", "clear_part", "own_part", "partial_sums", "parts_for", "raise_first"]
+__all__ = [
+    "add_partial_sums",
+    "attempt",
+    "clear_part",
+    "own_part",
+    "partial_sums",
+    "parts_for",
+    "raise_first",
+    "rows_rise",
+]
