@@ -96,6 +96,7 @@ def test_pieces_that_take_turns(function, starts):
     expected = slope(function, args, ways)
     v = RNG.normal(size=expected.shape)
     for seed in range(3):
+        args = (*args[:3], args[3].astype((np.int64, np.int32)[seed % 2]))
         with pieces_at_once(seed) as counts:
             f = grad(function, wrt=("values", "x"), parallel=True, jit=False)
             np.testing.assert_allclose(f(*args), function(*args), rtol=1e-12)
@@ -107,9 +108,13 @@ def test_pieces_that_take_turns(function, starts):
 
 @pytest.mark.parametrize("function", BY_ROWS, ids=lambda f: f.__name__)
 def test_rows_have_no_copies(function):
-    source = grad(function, wrt=("values", "x"), parallel=True).source(*arguments([0, 2, 12]), kind="backward")
-    assert "rows_rise(starts, " in source
-    assert "partial_sums(values_b" not in source
+    *given, starts = arguments([0, 2, 12])
+    for dtype in (np.int64, np.int32):
+        f = grad(function, wrt=("values", "x"), parallel=True)
+        source = f.source(*given, starts.astype(dtype), kind="backward")
+        assert "rows_rise(starts, " in source
+        assert "partial_sums(values_b" not in source
+    assert "rows_rise" not in f.source(*given, starts.astype(np.uint32), kind="backward")
 
 
 def test_without_the_look_at_the_rows_a_race_would_show(monkeypatch):

@@ -35,6 +35,13 @@ class Model:
     def act(self, x):
         return x**2
 
+    def __call__(self, x):
+        return x**2
+
+    @grad
+    def differentiable(self, x):
+        return x**2
+
     @property
     def power(self):
         return self.n
@@ -97,6 +104,14 @@ def of_method(x):
     return model.act(x)
 
 
+def of_differentiable_method(x):
+    return model.differentiable(x)
+
+
+def of_call(x):
+    return model(x)
+
+
 def of_property(x):
     return x**model.power
 
@@ -143,6 +158,8 @@ CASES: list[tuple[Callable[..., Any], Callable[[pytest.MonkeyPatch], object]]] =
     (of_method, lambda patch: patch.setattr(Model, "act", lambda self, x: x**3)),
     (of_method, lambda patch: setattr(model, "__class__", Cubic)),
     (of_method, lambda patch: patch.setattr(model, "act", cube, raising=False)),
+    (of_differentiable_method, lambda patch: patch.setattr(model, "differentiable", cube, raising=False)),
+    (of_call, lambda patch: patch.setattr(Model, "__call__", lambda self, x: x**3)),
     (of_property, lambda patch: patch.setattr(Model, "power", property(lambda self: self.n + 1))),
     (of_property, lambda patch: patch.setattr(model, "n", 3)),
     (of_static_method, lambda patch: patch.setattr(Model, "plain", staticmethod(cube))),
@@ -165,6 +182,14 @@ def test_a_change_is_seen(
     change(monkeypatch)
     for x_b in (f.backward(X, v), f.value_and_backward(X, v)[1], f.vjp(X)[1](v)):
         np.testing.assert_allclose(x_b, 3 * X**2)
+
+
+def test_what_python_does_not_call_is_no_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    f, v = grad(of_call, jit=False), np.ones(3)
+    f.backward(X, v)
+    monkeypatch.setattr(model, "__call__", cube, raising=False)
+    np.testing.assert_allclose(f.backward(X, v), 2 * X)
+    np.testing.assert_allclose(grad(of_call, jit=False).backward(X, v), 2 * X)
 
 
 @pytest.mark.parametrize("function", [of_namespace, of_parsed, of_slots, of_settings])

@@ -162,10 +162,10 @@ class _Guard:
             builder.store(every, self.every)
             for i, value in enumerate(values):
                 api.incref(value)
-                api.tuple_setitem(every, i, value)
+                self.put(every, i, value)
         for i in range(own, len(self.kinds)):
             values.append(self.look_up(self.held.handed_in, self.number(2 * (i - own))))
-            api.tuple_setitem(every, i, values[-1])
+            self.put(every, i, values[-1])
             self.check_captured(i, values[-1])
         for i in self.facts.written:
             if self.kinds[i].layout == "A":  # its own elements may share memory
@@ -236,6 +236,11 @@ class _Guard:
                     with in_object:
                         found = self.api.object_getattr(holder, name)
                         with builder.if_then(cgutils.is_null(builder, found)):
+                            matches = self.function("PyErr_ExceptionMatches", ir.IntType(32), 1)
+                            is_error = builder.call(matches, [self.api.get_c_object("PyExc_Exception")])
+                            with builder.if_then(cgutils.is_null(builder, is_error)):  # Ctrl-C, say
+                                self.let_go()
+                                builder.ret(found)
                             self.api.err_clear()  # Python will raise it again
                         builder.store(found, slot)
         value = builder.load(slot)
@@ -302,6 +307,11 @@ class _Guard:
         """Of a tuple that is known to be long enough."""
         items = cgutils.pointer_add(self.builder, group, tuple.__basicsize__, group.type.as_pointer())
         return self.builder.load(self.builder.gep(items, [i]))
+
+    def put(self, group: Any, i: int, value: Any) -> None:
+        """Into a new tuple.  (Python's own function refuses where a property has found that tuple meanwhile.)"""
+        items = cgutils.pointer_add(self.builder, group, tuple.__basicsize__, group.type.as_pointer())
+        self.builder.store(value, self.builder.gep(items, [self.number(i)]))
 
     def size(self, group: Any) -> Any:
         word = self.context.get_value_type(types.intp).as_pointer()

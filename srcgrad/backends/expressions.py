@@ -6,12 +6,14 @@ Dtypes are spelled out where Numba would widen them.
 from __future__ import annotations
 
 import ast
+import itertools
 import math
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -258,15 +260,22 @@ def parsed(text: str) -> ast.expr:
 
 def _template(spelling: str, operands: list[ast.expr]) -> ast.expr:
     """The spelling with operands in the places of `{}`, `{0}`, `{1}` …"""
-    count = iter(range(len(operands)))
-    text = re.sub(r"\{(\d*)\}", lambda m: f"_{m.group(1) or next(count)}_", spelling)
-    return _Fill(operands).visit(ast.parse(text, mode="eval").body)
+    return _filled(_with_holes(spelling), operands)
 
 
-class _Fill(ast.NodeTransformer):
-    def __init__(self, operands: list[ast.expr]) -> None:
-        self.operands = operands
+@cache
+def _with_holes(spelling: str) -> ast.expr:
+    """An operand is the name `_0_`, `_1_` …"""
+    count = itertools.count()
+    return parsed(re.sub(r"\{(\d*)\}", lambda m: f"_{m.group(1) or next(count)}_", spelling))
 
-    def visit_Name(self, node: ast.Name) -> ast.expr:
+
+def _filled(node: Any, operands: list[ast.expr]) -> Any:
+    if isinstance(node, list):
+        return [_filled(part, operands) for part in node]
+    if isinstance(node, ast.Name):
         hole = re.fullmatch(r"_(\d+)_", node.id)
-        return self.operands[int(hole.group(1))] if hole else node
+        return operands[int(hole.group(1))] if hole else node
+    if isinstance(node, ast.AST):
+        return type(node)(**{name: _filled(part, operands) for name, part in ast.iter_fields(node)})
+    return node

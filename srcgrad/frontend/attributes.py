@@ -16,7 +16,7 @@ from ..rules import compositions
 from . import calls, records, special_methods
 from .numpy import complex_numbers, flat
 from .numpy.table import METHODS, TABLE
-from .outside import LIBRARIES, InObject
+from .outside import LIBRARIES, HasOfItsOwn, InObject
 from .source import unwrap
 from .values import (
     NONE,
@@ -105,7 +105,8 @@ def is_lasting(owner: Any) -> bool:
 def of_object(interpreter: Interpreter, owner: Static, name: str) -> Any:
     """An attribute of an object, or of a class, from outside: what it holds is handed in, as globals are."""
     target = owner.value
-    found = inspect.getattr_static(target, name)
+    of_class_alone = name == "__call__" and not isinstance(target, type)  # so Python looks for it
+    found = inspect.getattr_static(type(target) if of_class_alone else target, name, None)
     if isinstance(found, property) and not isinstance(target, type):
         expect_of_class(interpreter, target, name)
         return calls.call_function(interpreter, found.fget, [owner], {})
@@ -117,13 +118,22 @@ def of_object(interpreter: Interpreter, owner: Static, name: str) -> Any:
             return Bound(value.__func__, (Static(value.__self__),))
         if callable(value):
             return Static(value)
-    elif callable(found) and name not in vars(target) and inspect.isfunction(unwrap(found)):
-        if isinstance(getattr(target, name), MethodType):
-            interpreter.outside(name, InObject(target, name))
-        else:  # bound in a way of its own, perhaps to another object at each look
+    elif callable(found) and (of_class_alone or name not in vars(target)) and inspect.isfunction(unwrap(found)):
+        if of_class_alone:
             expect_of_class(interpreter, target, name)
+        elif _is_one_method(target, name):
+            interpreter.outside(name, InObject(target, name))
+        else:
+            expect_of_class(interpreter, target, name)
+            interpreter.outside(name, HasOfItsOwn(target, name))
         return Bound(unwrap(found), (owner,))
     return interpreter.outside(name, InObject(target, name))
+
+
+def _is_one_method(target: Any, name: str) -> bool:
+    """Is what the object has a method as Python makes it, with the same function at each look?"""
+    first, second = getattr(target, name), getattr(target, name)
+    return isinstance(first, MethodType) and isinstance(second, MethodType) and first.__func__ is second.__func__
 
 
 def expect_of_class(interpreter: Interpreter, target: Any, name: str) -> None:

@@ -44,7 +44,7 @@ class InScope:
 
     @property
     def holder(self) -> tuple[Any, str | None] | None:
-        return self.scope, self.name
+        return (self.scope, self.name) if type(self.scope) is dict else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,11 +99,19 @@ class HasAttribute:
 
     @property
     def key(self) -> Any:
-        return id(self.target), self.name, HasAttribute
+        return id(self.target), self.name, type(self)
 
     @property
     def holder(self) -> tuple[Any, str | None] | None:
         return None
+
+
+@dataclass(frozen=True, eq=False)
+class HasOfItsOwn(HasAttribute):
+    """Whether an object itself has an attribute, whatever its class has."""
+
+    def __call__(self) -> Any:
+        return self.name in vars(self.target)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ..ir import affine
-from ..ir.expressions import Array, Const, Expr, Load, Var
+from ..ir.expressions import INT64, Array, Call, Const, Expr, Load, Var
 from ..ir.nodes import Assign, Block, For
-from ..ir.walk import blocks, statements, with_blocks
+from ..ir.walk import blocks, statements, with_blocks, written
 from .effects import effects
 
 
@@ -58,7 +58,7 @@ def rows_of(root: str, loop: For, roots: Mapping[str, str]) -> Rows | None:
 
 def _row_loops(loop: For) -> Iterator[tuple[For, Rows]]:
     """The loops over rows, with what says where the rows begin."""
-    sets = Counter(stmt.var for stmt in statements(loop.body) if isinstance(stmt, Assign))
+    sets = Counter(target for stmt in statements(loop.body) if isinstance(target := written(stmt), Var))
     known: dict[Expr, Expr] = {}
     for stmt in loop.body:
         yield from _row_loops_in((stmt,), loop, known)
@@ -77,13 +77,22 @@ def _row_loops_in(block: Block, loop: For, known: Mapping[Expr, Expr]) -> Iterat
 
 
 def _row(inner: For, index: Var, known: Mapping[Expr, Expr]) -> Rows | None:
-    start, stop = known.get(inner.start, inner.start), known.get(inner.stop, inner.stop)
+    ends = map(_as_stored, (inner.start, inner.stop))
+    start, stop = (_as_stored(known.get(end, end)) for end in ends)
     if not (isinstance(start, Load) and isinstance(stop, Load) and start.array == stop.array and start.array.ndim == 1):
         return None
     ahead, to_next = affine.difference(start.index[0], index), affine.difference(stop.index[0], start.index[0])
     if ahead is None or to_next != 1 or not affine.same(inner.step, affine.ONE):
         return None
     return Rows(start.array, ahead)
+
+
+def _as_stored(expr: Expr) -> Expr:
+    """Without the cast to int64; of unsigned numbers it may change the order."""
+    match expr:
+        case Call(op="cast", args=(stored,)) if expr.dtype == INT64 and stored.dtype.kind == "i":
+            return stored
+    return expr
 
 
 def _without(block: Block, loops: list[For]) -> Block:
