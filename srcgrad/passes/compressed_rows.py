@@ -63,7 +63,7 @@ def _row_loops(loop: For) -> Iterator[tuple[For, Rows]]:
     for stmt in loop.body:
         yield from _row_loops_in((stmt,), loop, known)
         if isinstance(stmt, Assign) and sets[stmt.var] == 1:
-            known[stmt.var] = stmt.value
+            known[stmt.var] = _as_stored(stmt.value, known)
 
 
 def _row_loops_in(block: Block, loop: For, known: Mapping[Expr, Expr]) -> Iterator[tuple[For, Rows]]:
@@ -77,8 +77,7 @@ def _row_loops_in(block: Block, loop: For, known: Mapping[Expr, Expr]) -> Iterat
 
 
 def _row(inner: For, index: Var, known: Mapping[Expr, Expr]) -> Rows | None:
-    ends = map(_as_stored, (inner.start, inner.stop))
-    start, stop = (_as_stored(known.get(end, end)) for end in ends)
+    start, stop = (_as_stored(end, known) for end in (inner.start, inner.stop))
     if not (isinstance(start, Load) and isinstance(stop, Load) and start.array == stop.array and start.array.ndim == 1):
         return None
     ahead, to_next = affine.difference(start.index[0], index), affine.difference(stop.index[0], start.index[0])
@@ -87,12 +86,12 @@ def _row(inner: For, index: Var, known: Mapping[Expr, Expr]) -> Rows | None:
     return Rows(start.array, ahead)
 
 
-def _as_stored(expr: Expr) -> Expr:
-    """Without the cast to int64; of unsigned numbers it may change the order."""
+def _as_stored(expr: Expr, known: Mapping[Expr, Expr]) -> Expr:
+    """What a variable is known to be, without the cast to int64; of unsigned numbers that may change the order."""
     match expr:
         case Call(op="cast", args=(stored,)) if expr.dtype == INT64 and stored.dtype.kind == "i":
-            return stored
-    return expr
+            return _as_stored(stored, known)
+    return known.get(expr, expr)
 
 
 def _without(block: Block, loops: list[For]) -> Block:
