@@ -136,9 +136,29 @@ def test_compiled():
     values, x = RNG.normal(size=in_order[-1]), RNG.normal(size=1_000)
     columns, v = RNG.integers(0, 1_000, values.size), RNG.normal(size=rows)
     f, serial = (grad(product, wrt=("values", "x"), parallel=parallel) for parallel in (True, False))
+    before = numba.get_num_threads()
     for given in starts.values():
         expected = serial.backward(values, x, columns, given, v)
         for count in (1, 2):
             numba.set_num_threads(count)
             for found, wanted in zip(f.backward(values, x, columns, given, v), expected, strict=True):
                 np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-11)
+        numba.set_num_threads(before)
+
+
+def test_what_is_kept_of_a_state_is_copied_on_threads():
+    def steps(u, rate, count):
+        for _ in range(count):
+            u[1:-1, 1:-1] += rate * (u[2:, 1:-1] + u[:-2, 1:-1])
+        return u
+
+    u, v = RNG.normal(size=(6, 5)), RNG.normal(size=(6, 5))
+    expected = grad(steps, jit=False).backward(u, 0.1, 3, v)
+    f = grad(steps, parallel=True, jit=False)
+    threaded = f.source(u, 0.1, 3, kind="backward").split("    else:\n", 1)[1].split("# reverse sweep")[0]
+    assert "copy_to(" not in threaded and "_on_threads(" in threaded
+    with pieces_at_once() as counts:
+        found = grad(steps, parallel=True, jit=False).backward(u, 0.1, 3, v)
+    assert max(counts) > 1
+    for got, want in zip(found, expected, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-12)

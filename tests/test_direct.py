@@ -3,6 +3,7 @@
 import copy
 import cProfile
 import inspect
+import linecache
 import pickle
 import subprocess
 import sys
@@ -439,6 +440,20 @@ def test_objects_need_no_python(monkeypatch):
         for _ in range(2):
             np.testing.assert_allclose(f.backward(x, v), slope, rtol=1e-12)
         assert frames_of(lambda: f.backward(x, v)) == []
+
+
+def test_globals_in_a_subclass_of_dict():
+    class Space(dict):
+        weight = 2.0
+
+    source = "def function(x):\n    return weight * x\n"
+    linecache.cache["<space>"] = (len(source), None, source.splitlines(True), "<space>")
+    space = Space(weight=3.0)
+    exec(compile(source, "<space>", "exec"), space)
+    f, x = grad(space["function"]), np.ones(2)
+    for weight in (3.0, 3.0, 3.0, 5.0):
+        space["weight"] = weight
+        np.testing.assert_equal(f.backward(x, x), weight * x)
 
 
 def test_attributes_that_are_made_anew_are_not_leaked():
