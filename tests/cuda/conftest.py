@@ -1,40 +1,66 @@
 """Tests that need a GPU, or the simulator of one (NUMBA_ENABLE_CUDASIM=1, see tests/test_cuda.py): else none."""
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from numba import cuda
 from numba.core import config
 
-
-class OneAtATime(dict):
-    """Whoever finds nothing is the one to put it there; others wait for that."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-
-    def get(self, key: Any, default: Any = None) -> Any:
-        self.lock.acquire()
-        found = super().get(key)
-        if found is not None:
-            self.lock.release()
-        return found
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        super().__setitem__(key, value)
-        self.lock.release()
-
+collect_ignore_glob = [] if config.ENABLE_CUDASIM or cuda.is_available() else ["*.py"]
 
 if config.ENABLE_CUDASIM:
-    from numba.cuda.simulator.kernelapi import FakeCUDAShared
+    from numba.cuda.simulator import kernel
 
-    # The simulator looks whether shared memory is there, and then makes it: two threads at one moment get one each.
-    make = FakeCUDAShared.__init__
+    class InTurn(kernel.BlockThread):
+        """A thread of a block, which runs when it is told to, up to the next barrier or its end."""
 
-    def make_safely(self: Any, *args: Any) -> None:
-        make(self, *args)
-        self._allocations = OneAtATime()
+        def __init__(self, work: Callable[[], None], block: "Block", grid_point: Any, point: Any) -> None:
+            super().__init__(work, block, grid_point, point, False)
+            self.go, self.stopped, self.finished = threading.Semaphore(0), threading.Semaphore(0), False
 
-    FakeCUDAShared.__init__ = make_safely
+        def run(self) -> None:
+            super().run()
+            self.finished = True
+            self.stopped.release()
 
-collect_ignore_glob = [] if config.ENABLE_CUDASIM or cuda.is_available() else ["*.py"]
+        def syncthreads(self) -> None:
+            self.stopped.release()
+            self.go.acquire()
+            if self.abort:
+                raise SystemExit
+
+        def next_stretch(self) -> None:
+            if self.ident is None:
+                self.start()
+            else:
+                self.go.release()
+            self.stopped.acquire()
+
+    class Block(kernel.BlockManager):
+        """Threads that take turns, where the simulator's own race each other and poll: half the time of the tests.
+
+        They go forwards from one barrier to the next and backwards from there to the one after it, so that a barrier
+        that is missing shows, and shows every time.
+        """
+
+        def run(self, grid_point: Any, *args: Any) -> None:
+            def work() -> None:
+                self._f(*args)
+
+            alive = [InTurn(work, self, grid_point, point) for point in np.ndindex(*self._block_dim)]
+            while alive:
+                for thread in alive:
+                    thread.next_stretch()
+                    if thread.exception:
+                        self.abandon(alive)
+                        raise thread.exception[0].with_traceback(thread.exception[1])
+                alive = [thread for thread in reversed(alive) if not thread.finished]
+
+        def abandon(self, threads: list[InTurn]) -> None:
+            for thread in threads:
+                thread.abort = True
+                thread.go.release()
+
+    kernel.BlockManager = Block
