@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from .expressions import Array, Expr
 from .nodes import Stmt
+from .walk import remembered
+
+NOT_LOOKED_INTO = ("span", "label", "dtype")
 
 
 def rename_arrays(stmt: Stmt, names: dict[str, Array]) -> Stmt:
@@ -20,10 +24,12 @@ def _rename(value: Any, names: dict[str, Array]) -> Any:
     if isinstance(value, tuple):
         new = tuple(_rename(item, names) for item in value)
         return value if all(a is b for a, b in zip(new, value, strict=False)) else new
-    if (is_dataclass(value) and isinstance(value, (Expr, Stmt))) or _is_how(value):
+    if isinstance(value, (Expr, Stmt)) and _handles(value).isdisjoint(names):
+        return value
+    if is_dataclass(value) and not isinstance(value, type):
         changes = {}
         for item in fields(value):
-            if item.name not in ("span", "label", "dtype"):
+            if item.name not in NOT_LOOKED_INTO:
                 old = getattr(value, item.name)
                 new = _rename(old, names)
                 if new is not old:
@@ -32,5 +38,20 @@ def _rename(value: Any, names: dict[str, Array]) -> Any:
     return value
 
 
-def _is_how(value: Any) -> bool:
-    return is_dataclass(value) and type(value).__module__ == Array.__module__ and not isinstance(value, type)
+@remembered
+def _handles(node: Expr | Stmt) -> frozenset[str]:
+    """The names of the handles in a node."""
+    parts = [getattr(node, item.name) for item in fields(node) if item.name not in NOT_LOOKED_INTO]  # type: ignore[arg-type]
+    return frozenset(_names(parts))
+
+
+def _names(values: Iterable[Any]) -> Iterator[str]:
+    for value in values:
+        if isinstance(value, Array):
+            yield value.name
+        elif isinstance(value, (Expr, Stmt)):
+            yield from _handles(value)
+        elif isinstance(value, tuple):
+            yield from _names(value)
+        elif is_dataclass(value) and not isinstance(value, type):
+            yield from _names(getattr(value, item.name) for item in fields(value))

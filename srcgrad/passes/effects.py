@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 
 from ..ir import affine
@@ -151,7 +152,7 @@ def effects(block: Iterable[Stmt]) -> Effects:
 
 @remembered
 def _of_one(stmt: Stmt) -> Effects:
-    return _together((stmt,))
+    return _settled(copy(_raw(stmt)))
 
 
 @remembered
@@ -176,9 +177,13 @@ def _together(stmts: tuple[Stmt, ...]) -> Effects:
     out = Effects()
     for stmt in stmts:
         out.take(_raw(stmt))
-    out.sums -= out.plain
+    return _settled(out)
+
+
+def _settled(out: Effects) -> Effects:
+    out.sums = out.sums - out.plain
     out.ours = out.sums - out.strict
-    out.indices -= out.otherwise
+    out.indices = out.indices - out.otherwise
     return out
 
 

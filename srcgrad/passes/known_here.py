@@ -5,7 +5,7 @@ if i >= 1:      →   i - 1 >= 0 is a fact in the branch, for as long as i is wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -61,11 +61,30 @@ class Scope:
     facts: list[tuple[tuple[Expr, ...], Expr]] = field(default_factory=list)  # where those are >= 1, this is >= 0
     shapes: dict[str, tuple[Expr, ...]] = field(default_factory=dict)  # as long as they are what they were when made
     equal: Equal = field(default_factory=Equal)
+    spoken_of: set[Var] = field(default_factory=set)  # variables that something was ever said by, here or in a copy
+
+    def __post_init__(self) -> None:
+        for dims in self.shapes.values():
+            self.spoken_of.update(*map(variables, dims))
 
     def copy(self, **changes: Any) -> Scope:
         own: dict[str, Any] = {"values": dict(self.values), "facts": list(self.facts), "shapes": dict(self.shapes)}
         own["equal"] = self.equal.copy()
         return replace(self, **(own | changes))
+
+    def is_now(self, var: Var, value: Expr) -> None:
+        self.values[var] = value
+        self.spoken_of.add(var)
+        self.spoken_of |= variables(value)
+
+    def has_shape(self, array: str, dims: tuple[Expr, ...]) -> None:
+        self.shapes[array] = dims
+        self.spoken_of.update(*map(variables, dims))
+
+    def hold(self, facts: Iterable[tuple[tuple[Expr, ...], Expr]]) -> None:
+        for conditions, known in facts:
+            self.facts.append((conditions, known))
+            self.spoken_of.update(variables(known), *map(variables, conditions))
 
     def forget_arrays(self, stmt: Stmt) -> None:
         """What is made inside a statement has another shape after it, perhaps."""
@@ -88,7 +107,7 @@ class Scope:
 
     def forget(self, names: frozenset[Var] | set[Var]) -> None:
         """These variables have new values."""
-        if not names:
+        if self.spoken_of.isdisjoint(names):
             return
         for var in [v for v, value in self.values.items() if v in names or not names.isdisjoint(variables(value))]:
             del self.values[var]

@@ -90,8 +90,9 @@ def _naturals(function: Function, shapes: dict[str, tuple[Expr, ...]]) -> tuple[
     found = {v.name for s in statements(function.body) for v in made_by(s) if v.dtype == INT64}
     found |= {s.array.name for s in statements(function.body) if isinstance(s, Alloc) and s.array.dtype == INT64}
     found -= {p.name for p in function.params}
+    lengths = Lengths(function)
     while True:
-        learner = _Prover(False, found, Lengths(function), learning=True)
+        learner = _Prover(False, found, lengths, learning=True)
         learner.block(function.body, Scope(shapes=shapes))
         if not learner.refuted & found:
             made = {s.array.name for s in statements(function.body) if isinstance(s, Alloc) and s.fill is None}
@@ -140,18 +141,20 @@ class _Prover:
         match stmt:
             case Assign(var=var, value=value) if var.dtype == INT64:
                 if var not in variables(value) and all(x.array.name in self.contents for x in loads(value)):
-                    scope.values[var] = value
+                    scope.is_now(var, value)
             case Alloc(array=array, dims=dims) | Pop(target=Array() as array, dims=dims):
-                scope.shapes[array.name] = dims
+                scope.has_shape(array.name, dims)
             case Grow(array=array):
                 scope.shapes.pop(array.name, None)
             case Invoke(outs=outs):
-                scope.shapes |= {out.name: out.dims for out in outs if isinstance(out, Array)}
+                for out in outs:
+                    if isinstance(out, Array):
+                        scope.has_shape(out.name, out.dims)
             case View(array=array, base=base, how=how):
                 lengths = view_dims(how, scope.shapes.get(base.name))
                 scope.shapes.pop(array.name, None)
                 if lengths is not None:
-                    scope.shapes[array.name] = lengths
+                    scope.has_shape(array.name, lengths)
         return [stmt]
 
     def loop(self, stmt: For, scope: Scope) -> list[Stmt]:
@@ -165,20 +168,19 @@ class _Prover:
         out: list[Stmt] = []
         if loop.guards:
             out.append(_guard(loop, stmt))
-            for conditions, lead, _ in loop.guards:
-                scope.facts.append((conditions, lead))
+            scope.hold((conditions, lead) for conditions, lead, _ in loop.guards)
         return [*out, replace(stmt, body=body)]
 
     def branch(self, stmt: If, scope: Scope) -> Stmt:
         parts = []
         for number, body in enumerate((stmt.then, stmt.orelse)):
             inner = scope.copy(ahead=len(scope.loops))
-            inner.facts += [((), e) for e in known_of(stmt.condition, number == 0)]
+            inner.hold(((), e) for e in known_of(stmt.condition, number == 0))
             parts.append(self.block(body, inner))
         scope.forget(changed_by(stmt))
         scope.forget_arrays(stmt)
         if stmt.then and isinstance(stmt.then[-1], Raise):
-            scope.facts += known_where(stmt.condition)
+            scope.hold(known_where(stmt.condition))
         return replace(stmt, then=parts[0], orelse=parts[1])
 
     # ---------------------------------------------------------------------------------------------- accesses
@@ -188,7 +190,7 @@ class _Prover:
         if self.learning:
             self.learn(stmt, scope)
             return stmt
-        mark = lambda expr: self.marked(expr, scope)
+        mark = lambda expr: self.marked(expr, scope) if loads(expr) else expr
         match stmt:
             case View():
                 return stmt
@@ -277,7 +279,7 @@ class _Prover:
                         return False
                 return True
         here = scope.copy() if given else scope
-        here.facts += (((), e) for e in given)
+        here.hold(((), e) for e in given)
         if not self.is_natural(index, here):
             return False
         lead = affine.sub(affine.sub(dim, affine.ONE), index)
@@ -358,7 +360,7 @@ class _Prover:
         wanted = tuple(c for c in wanted if not affine.same(c, affine.add(index, affine.ONE)))
         if all(g[:2] != (wanted, lead) for g in loop.guards):
             loop.guards.append((wanted, lead, _violation(wanted, index, dim)))
-        scope.facts.append((wanted, lead))
+        scope.hold([(wanted, lead)])
         return True
 
 

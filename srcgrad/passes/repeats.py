@@ -18,7 +18,6 @@ from ..ir.walk import (
     loads,
     map_expressions,
     remembered,
-    rewrite,
     statements,
     subexpressions,
     substitute,
@@ -87,7 +86,7 @@ def _with(stmt: Stmt, same: dict[Var, Expr]) -> Stmt:
     inner = blocks(stmt)
     if inner:
         stmt = with_blocks(stmt, tuple(tuple(_with(s, same) for s in b) for b in inner))
-    return map_expressions(stmt, lambda e: rewrite(substitute(e, same), lambda n: n))
+    return map_expressions(stmt, lambda e: e if variables(e).isdisjoint(same) else substitute(e, same))
 
 
 def _targets(stmt: Stmt) -> tuple[Var | Array, ...]:

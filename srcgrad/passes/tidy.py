@@ -372,7 +372,6 @@ def _settled(expr: Expr) -> Expr:
 
 
 def _inlined(function: Function) -> Block:
-    info: Info = function.info
     roots = roots_of(function)
     uses: dict[Var, int] = {}
     makes: dict[Var, int] = {}
@@ -390,7 +389,6 @@ def _inlined(function: Function) -> Block:
             uses[var] = uses.get(var, 0) + 2
     params = {p for p in function.params if isinstance(p, Var)}
     once = {v for v in made_for if uses.get(v) == 1 and makes.get(v) == 1 and v not in params}
-    _ = info
     return _inline_block(function.body, once, roots)
 
 
