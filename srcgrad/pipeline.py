@@ -19,7 +19,7 @@ from .errors import OptionError
 from .frontend.function import LIKE_THE_OUTPUT, Interpreted, interpret
 from .frontend.outside import Place
 from .frontend.types import ValueType
-from .ir.check import check
+from .ir.check import check, check_types
 from .ir.nodes import Function
 from .ir.show import show
 from .passes.add_apart import add_apart
@@ -258,7 +258,7 @@ def generate(
     late = bool(written) and compares_late(program, written)
     if late and (start.equal_lengths or start.whole_slices):  # once it has written, it can't be run again
         return generate(function, kind, types, cotangents, replace(options, stretch=True, cut=True), form, memory)
-    text, facts = emit(program, form)
+    text, facts = emit(check_types(program), form)
     return Generated(
         text=text,
         facts=replace(facts, handed_in=len(start.captured), written=frozenset(start.writes), once=late),

@@ -13,14 +13,15 @@ for i in range(n - 1, -1, -1):  LLVM is kept from seeing through i: it lifts the
 from __future__ import annotations
 
 import operator
+from functools import cache
 from typing import Any
 
 from llvmlite.ir import FunctionType
 from numba.core import cgutils, ir, types
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.ir_utils import find_const, guard
-from numba.core.typed_passes import BaseNativeLowering, NativeLowering
-from numba.core.untyped_passes import IRProcessing
+from numba.core.typed_passes import BaseNativeLowering, NativeLowering, NopythonRewrites, PreLowerStripPhis
+from numba.core.untyped_passes import InlineClosureLikes, IRProcessing, ReconstructSSA
 from numba.np.arrayobj import load_item, make_array, populate_array, store_item
 
 from srcgrad.backends.loop_wishes import LoopLower
@@ -29,6 +30,12 @@ from srcgrad.runtime.allocations import copied
 from srcgrad.runtime.linked import ToBeLinked, lowered_by
 
 FIELDS = {"shape": "shape", "size": "nitems"}  # attributes that are parts of what describes an array
+NOTHING_TO_DO = {  # a fifth of the time to compile a long text, and generated text has none of what they are for:
+    InlineClosureLikes,  # closures and comprehensions
+    NopythonRewrites,  # whole-array arithmetic
+    ReconstructSSA,  # names that are of one type here and of another there (`check_types` in ir/check.py)
+    PreLowerStripPhis,  # … and what ReconstructSSA leaves
+}
 LARGEST_POWER = 64  # that is written out as products
 REORDER = ("reassoc", "nsz", "contract")
 
@@ -44,6 +51,9 @@ class FactLower(LoopLower):
     def pre_lower(self) -> None:
         super().pre_lower()
         self._waiting = _waiting_on_the_stack(self.func_ir.blocks)
+        self._scopes = cache(self._scopes_of)
+        self._memory = dict(self._facts.memory)
+        self._all_memory = frozenset(self._memory.values())
 
     def _name(self, array: Any) -> str:
         """The array as the text calls it, even if it waits on Python's stack while a condition branches."""
@@ -148,18 +158,17 @@ class FactLower(LoopLower):
     def _mark(self, access: Any, array: Any) -> None:
         """Say of an access which memory it can't touch: LLVM then needs no checks at run time."""
         self._mark_apart(access)
-        memory = dict(self._facts.memory)
-        own = memory.get(self._name(array))
-        others = sorted(set(memory.values()) - {own})
+        own = self._memory.get(self._name(array))
+        others = self._all_memory - {own}
         if own is not None and others:
-            access.set_metadata("alias.scope", self._scopes((own,)))
-            access.set_metadata("noalias", self._scopes(tuple(others)))
+            access.set_metadata("alias.scope", self._scopes(frozenset((own,))))
+            access.set_metadata("noalias", self._scopes(others))
 
-    def _scopes(self, names: tuple[str, ...]) -> Any:
+    def _scopes_of(self, names: frozenset[str]) -> Any:
         module = self.module
         domain = module.add_metadata([f"srcgrad {self.fndesc.mangled_name}"])
         return module.add_metadata(
-            [module.add_metadata([f"{self.fndesc.mangled_name} {name}", domain]) for name in names]
+            [module.add_metadata([f"{self.fndesc.mangled_name} {name}", domain]) for name in sorted(names)]
         )
 
     def lower_assign(self, ty: Any, inst: Any) -> Any:
@@ -265,4 +274,5 @@ class LowerPiece(ToBeLinked, LowerWithFacts):
 def with_facts(passes: PassManager, lowering: type = LowerWithFacts) -> PassManager:
     """Numba's nopython pipeline, with our own lowering, and intrinsics in the places of functions."""
     passes.add_pass_after(PutStandIns, IRProcessing)
+    passes.passes = [item for item in passes.passes if item[0] not in NOTHING_TO_DO]
     return lowered_by(lowering, NativeLowering, passes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from .expressions import BOOL, Array, Axis, Call, Cotangent, Expr, Load, Old, OldArray, Var
 from .nodes import (
@@ -26,7 +27,7 @@ from .nodes import (
     leaves,
 )
 from .show import _lines, text
-from .walk import arrays_read, blocks, expressions, remembered, statements, subexpressions, written
+from .walk import arrays_read, blocks, expressions, mentioned, remembered, statements, subexpressions, written
 
 # The nodes that a pass takes away: after it they are an error.
 GONE_AFTER: dict[str, tuple[type, ...]] = {
@@ -63,6 +64,23 @@ def check(function: Function, after: str) -> Function:
     for callee in function.callees:
         check(callee, after)
     return function
+
+
+def check_types(function: Function) -> Function:
+    """The function itself, if each name is of one type throughout: Numba is told to rely on it."""
+    for part in (function, *function.callees):
+        types: dict[str, tuple[Any, ...]] = {}
+        for item in (*part.params, *(item for stmt in statements(part.body) for item in _typed(stmt))):
+            kind = (item.dtype, item.ndim) if isinstance(item, Array) else (item.dtype,)
+            if types.setdefault(item.name, kind) != kind:
+                raise BrokenIR(f"{item.name} in {part.name} is of two types: {types[item.name]} and {kind}")
+    return function
+
+
+@remembered
+def _typed(stmt: Stmt) -> tuple[Var | Array, ...]:
+    """The names in a statement, with their types."""
+    return (*_bound(stmt), *arrays_read(stmt), *mentioned(stmt))
 
 
 def _refuse(outer: Stmt, bound: set[str], illegal: frozenset[type], after: str) -> None:

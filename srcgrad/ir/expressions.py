@@ -92,9 +92,11 @@ def hashed_once(kind: Kind) -> Kind:
 
     def hash_of(self: Any) -> int:
         held: dict[str, int] = self.__dict__
-        if "hashed" not in held:
-            held["hashed"] = walk(self)
-        return held["hashed"]
+        try:
+            return held["hashed"]
+        except KeyError:
+            held["hashed"] = found = walk(self)
+            return found
 
     kind.__hash__ = hash_of  # type: ignore
     return kind

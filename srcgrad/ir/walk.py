@@ -134,9 +134,11 @@ def remembered(ask: Callable[[Any], Answer]) -> Callable[[Any], Answer]:
 
     def answer(node: Any) -> Answer:
         held: dict[str, Any] = node.__dict__
-        if name not in held:
-            held[name] = ask(node)
-        return held[name]
+        try:
+            return held[name]
+        except KeyError:
+            held[name] = found = ask(node)
+            return found
 
     return answer
 

@@ -123,10 +123,10 @@ class Effects:
 
     def take(self, other: Effects) -> None:
         """Add what another statement does."""
+        own, theirs = self.__dict__, other.__dict__
         for name in UNITED:
-            theirs = getattr(other, name)
-            if theirs:
-                getattr(self, name).update(theirs)
+            if theirs[name]:
+                own[name].update(theirs[name])
         self.accesses += other.accesses
         self.is_visible |= other.is_visible
 

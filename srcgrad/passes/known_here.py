@@ -63,9 +63,12 @@ class Scope:
     equal: Equal = field(default_factory=Equal)
     spoken_of: set[Var] = field(default_factory=set)  # variables that something was ever said by, here or in a copy
 
-    def __post_init__(self) -> None:
-        for dims in self.shapes.values():
-            self.spoken_of.update(*map(variables, dims))
+    @staticmethod
+    def at_entry(shapes: dict[str, tuple[Expr, ...]]) -> Scope:
+        out = Scope()
+        for array, dims in shapes.items():
+            out.has_shape(array, dims)
+        return out
 
     def copy(self, **changes: Any) -> Scope:
         own: dict[str, Any] = {"values": dict(self.values), "facts": list(self.facts), "shapes": dict(self.shapes)}

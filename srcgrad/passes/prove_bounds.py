@@ -79,7 +79,7 @@ def prove_bounds(function: Function, quiet: frozenset[str] = frozenset()) -> Fun
     naturals, contents = _naturals(function, shapes)
     prover = _Prover(info.boundscheck, naturals, Lengths(function), quiet=quiet)
     prover.contents = contents
-    return replace(function, body=prover.block(function.body, Scope(shapes=shapes)))
+    return replace(function, body=prover.block(function.body, Scope.at_entry(shapes)))
 
 
 def _naturals(function: Function, shapes: dict[str, tuple[Expr, ...]]) -> tuple[set[str], dict[str, Expr]]:
@@ -93,7 +93,7 @@ def _naturals(function: Function, shapes: dict[str, tuple[Expr, ...]]) -> tuple[
     lengths = Lengths(function)
     while True:
         learner = _Prover(False, found, lengths, learning=True)
-        learner.block(function.body, Scope(shapes=shapes))
+        learner.block(function.body, Scope.at_entry(shapes))
         if not learner.refuted & found:
             made = {s.array.name for s in statements(function.body) if isinstance(s, Alloc) and s.fill is None}
             return found, {k: v for k, v in learner.contents.items() if k in made and isinstance(v, Call)}

@@ -46,6 +46,34 @@ def copied(context: Any, builder: Any, kind: types.Array, value: Any) -> Any:
     return target._getvalue()
 
 
+@intrinsic
+def with_rows(typing_context, array, rows):
+    """An array that is contiguous by rows, as it is where it has so many; else its contents in a longer one."""
+    if not (isinstance(array, types.Array) and array.layout == "C"):
+        raise TypingError(f"rows can't be added to {array}")
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        present = make_array(array)(context, builder, args[0])
+        wanted = context.cast(builder, args[1], rows, types.intp)
+        count, *others = cgutils.unpack_tuple(builder, present.shape, array.ndim)
+        with builder.if_else(builder.icmp_signed(">", wanted, count), likely=False) as (longer, enough):
+            with longer:
+                twice = builder.add(count, count)
+                length = builder.select(builder.icmp_signed(">", wanted, twice), wanted, twice)
+                grown = empty(context, builder, array, [length, *others])
+                cgutils.raw_memcpy(builder, grown.data, present.data, present.nitems, present.itemsize)
+                new, ended_longer = grown._getvalue(), builder.block
+            with enough:
+                context.nrt.incref(builder, array, args[0])
+                ended_enough = builder.block
+        result = builder.phi(args[0].type)
+        result.add_incoming(new, ended_longer)
+        result.add_incoming(args[0], ended_enough)
+        return result
+
+    return array(array, rows), generate
+
+
 STAND_INS |= {np.empty: _maker(is_cleared=False), np.zeros: _maker(is_cleared=True)}
 
-__all__ = ["STAND_INS", "copied"]
+__all__ = ["STAND_INS", "copied", "with_rows"]

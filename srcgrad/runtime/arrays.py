@@ -9,6 +9,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
+from srcgrad.runtime import allocations
 from srcgrad.runtime.allocations import STAND_INS
 from srcgrad.runtime.linked import linked, overload
 
@@ -136,14 +137,16 @@ def _absorb(x_b, out_b):
     return _made("absorb", f"def absorb(x_b, out_b):\n    if x_b.shape != out_b.shape:\n{body}\n")
 
 
-@linked
 def with_rows(array: Any, rows: Any) -> Any:
-    """The array, or where it has fewer rows than this, a longer one that begins with it."""
+    """The array, or where it has fewer rows than this, a longer one that begins with it.  (Compiled: `allocations`.)"""
     if rows <= array.shape[0]:
         return array
     out = np.empty((max(rows, 2 * array.shape[0]),) + array.shape[1:], array.dtype)
     copy_to(out[: array.shape[0]], array)
     return out
+
+
+STAND_INS[with_rows] = allocations.with_rows
 
 
 def push(buffer: Any, top: Any, *values: Any) -> Any:
