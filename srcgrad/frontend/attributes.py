@@ -13,7 +13,7 @@ from ..arguments import is_simple_object
 from ..ir import affine
 from ..ir.expressions import Expr
 from ..rules import compositions
-from . import calls, records, special_methods
+from . import calls, inheritance, records, special_methods
 from .numpy import complex_numbers, flat
 from .numpy.table import METHODS, TABLE
 from .outside import LIBRARIES, HasOfItsOwn, InObject
@@ -57,6 +57,8 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
         return Method(owner, name)
     if isinstance(owner, (Items, RandomSource)):
         return Method(owner, name)
+    if isinstance(owner, inheritance.Super):
+        return inheritance.attribute(interpreter, owner, name)
     if isinstance(owner, Slice) and name in ("start", "stop", "step"):
         part = getattr(owner, name)
         return NONE if part is None else part

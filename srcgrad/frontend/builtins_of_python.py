@@ -16,7 +16,7 @@ from ..ir.expressions import BOOL, FLOAT64, INT64, Call, Const, Expr
 from ..rules import compositions
 from ..rules.compositions import python
 from ..rules.names import MATH
-from . import attributes, calls, expressions, growing_lists, lists, operators, records, special_methods
+from . import attributes, calls, expressions, growing_lists, inheritance, lists, operators, records, special_methods
 from .arithmetic import cast, elementwise
 from .carried import restore, save
 from .grid_loops import combinations, product
@@ -464,7 +464,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     dict: make_dict,
     any: any_or_all(True), all: any_or_all(False), map: mapped, sorted: in_order,
     type: type_of_value, hasattr: has_attribute, getattr: get_attribute,
-    callable: is_callable, str: as_text, np.isscalar: is_scalar, np.iterable: is_iterable,
+    super: inheritance.super_of, callable: is_callable, str: as_text, np.isscalar: is_scalar, np.iterable: is_iterable,
     math.hypot: length_of_vector, itertools.product: product, itertools.combinations: combinations,
     compositions.registry.constant_integer: static_integer,
 }  # fmt: skip

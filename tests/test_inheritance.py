@@ -1,0 +1,209 @@
+"""`super()`: methods, properties and constructors of classes further up, of objects from outside and made here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from support import assert_close, directional, inner, random_like, subject
+
+from srcgrad import grad
+from srcgrad.errors import SrcgradError
+
+X = np.array([0.3, -0.7, 1.1])
+
+
+class Layer:
+    rate = 0.5
+
+    def __init__(self, w: Any) -> None:
+        self.w = w
+
+    def __call__(self, x: Any) -> Any:
+        return np.tanh(self.w * x)
+
+    @property
+    def norm(self) -> Any:
+        return np.sum(self.w**2)
+
+    @staticmethod
+    def bent(x: Any) -> Any:
+        return np.sin(x)
+
+    @classmethod
+    def scaled(cls, x: Any) -> Any:
+        return cls.rate * x
+
+
+class Scaled(Layer):
+    rate = 2.0
+
+    def __init__(self, w: Any, scale: Any = 3.0) -> None:
+        super().__init__(w)
+        self.scale = scale
+
+    def __call__(self, x: Any) -> Any:
+        return self.scale * super().__call__(x) * super().norm
+
+    @property
+    def norm(self) -> Any:
+        return super().norm + super().rate
+
+    @classmethod
+    def scaled(cls, x: Any) -> Any:
+        return super().scaled(x) + x**2
+
+
+class Left(Layer):
+    def __call__(self, x: Any) -> Any:
+        return 2.0 * super().__call__(x)
+
+
+class Right(Layer):
+    def __call__(self, x: Any) -> Any:
+        return super().__call__(x) ** 2
+
+
+class Both(Left, Right):
+    def __call__(self, x: Any) -> Any:
+        return super().__call__(x) + super().bent(x) + super(Left, self).__call__(x)
+
+
+class Plain:
+    def __init__(self, w: Any) -> None:
+        super().__init__()
+        self.w = w
+
+
+@dataclass
+class Point:
+    x: Any
+    y: Any
+
+    def size(self) -> Any:
+        return np.hypot(self.x, self.y)
+
+
+@dataclass
+class Weighed(Point):
+    w: Any = 2.0
+
+    def size(self) -> Any:
+        return self.w * super().size()
+
+
+MODEL, BOTH = Scaled(np.array([0.4, 1.3, -0.2])), Both(0.7)
+
+
+def method(x):
+    return MODEL(x)
+
+
+def property_above(x):
+    return MODEL.norm * x
+
+
+def class_method(x):
+    return MODEL.scaled(x)
+
+
+def order_of_resolution(x):
+    return BOTH(x)
+
+
+def made_here(x):
+    model = Scaled(x, x[0])
+    return model(x) + Plain(x).w
+
+
+def dataclass_made_here(x):
+    return Weighed(x, x**2, 3.0).size()
+
+
+def in_a_loop(x):
+    for model in (MODEL, BOTH):
+        x = model(x)
+    return x
+
+
+PROGRAMS = (method, property_above, class_method, order_of_resolution, made_here, dataclass_made_here, in_a_loop)
+
+
+def check(f: Any, **options: Any) -> None:
+    plain = subject(f, (X,), {})
+    y, rng = f(X), np.random.default_rng(3)
+    direction, v = random_like(rng, (X,)), random_like(rng, y)
+    slope, error = directional(plain, direction, v)
+    derived = grad(f, **options)
+    assert_close(derived(X), y, 1e-13, "value")
+    for _ in range(2):
+        assert abs(inner((derived.backward(X, v),), direction) - slope) <= 1e-8 + 10 * error
+
+
+@pytest.mark.parametrize("f", PROGRAMS)
+def test_program(f: Any) -> None:
+    check(f, jit=False)
+
+
+@pytest.mark.parametrize("f", [method, order_of_resolution, made_here])
+def test_compiled(f: Any) -> None:
+    check(f)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_a_method_further_up_that_changes_is_seen(jit: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    f = grad(order_of_resolution, jit=jit)
+    for _ in range(2):
+        f.backward(X, np.ones(3))
+    monkeypatch.setattr(Right, "__call__", lambda self, x: self.w * x)
+    assert_close(f.backward(X, np.ones(3)), 3 * 0.7 + np.cos(X), 1e-13, "after the change")
+    monkeypatch.delattr(Left, "__call__")
+    assert_close(f.backward(X, np.ones(3)), 2 * 0.7 + np.cos(X), 1e-13, "a class between has it no more")
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_another_class_of_the_object_is_seen(jit: bool) -> None:
+    model = Both(0.7)
+
+    def f(x):
+        return model(x)
+
+    derived = grad(f, jit=jit)
+    first = derived.backward(X, np.ones(3))
+    model.__class__ = Left  # type: ignore[assignment]
+    second = derived.backward(X, np.ones(3))
+    assert_close(second, 2 * 0.7 * (1 - np.tanh(0.7 * X) ** 2), 1e-13, "of the other class")
+    assert not np.allclose(first, second)
+
+
+class Wrong(Layer):
+    def nothing(self, x: Any) -> Any:
+        return super().nobody(x)
+
+    def inside(self, x: Any) -> Any:
+        def part(y: Any) -> Any:
+            return super().__call__(y)
+
+        return part(x)
+
+
+def test_what_is_not_there_is_refused() -> None:
+    wrong = Wrong(1.0)
+
+    def missing(x):
+        return wrong.nothing(x)
+
+    def nested(x):
+        return wrong.inside(x)
+
+    def outside(x):
+        return super().act(x)
+
+    with pytest.raises(SrcgradError, match="has no attribute 'nobody'"):
+        grad(missing, jit=False).backward(X, X)
+    with pytest.raises(SrcgradError, match="a class and an object of it|in a method of a class"):
+        grad(nested, jit=False).backward(X, X)
+    with pytest.raises(SrcgradError, match="in a method of a class"):
+        grad(outside, jit=False).backward(X, X)
