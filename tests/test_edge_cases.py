@@ -7,6 +7,7 @@ the generated source is the same text that is compiled; a sample of each table r
 from __future__ import annotations
 
 import collections
+import importlib
 import inspect
 import math
 import runpy
@@ -875,6 +876,52 @@ def test_no_source() -> None:
     for function in (namespace["made"], len, math.sin, np.add):
         with fails(SourceError, "source|Python"):
             grad(function, jit=False).backward(1.0)
+
+
+def test_source_that_is_not_where_it_should_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Never the text of another function: of the module that runs the code, or of a file that has changed."""
+    module = tmp_path / "a_module_that_makes_code.py"
+    made = "\n\ndef mine(x):\n    return x * x\n"
+    module.write_text(
+        f"TEXT = {made!r}\n\ndef other(x):\n    return 1000.0 * x\n\nexec(compile(TEXT, 'made.py', 'exec'))\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    names = importlib.import_module(module.stem)
+    assert grad(names.other, jit=False).backward(3.0) == 1000.0
+    with fails(SourceError, "source of mine can't be read"):
+        grad(names.mine, jit=False).backward(3.0)
+    module.write_text(module.read_text().replace("def other", "def another"))
+    with fails(SourceError, "source of other is not where it was, in line 3 of .*a_module_that_makes_code.py"):
+        grad(names.other, jit=False).backward(3.0)
+
+
+def wound_up(x, q):
+    k, s = q[0], 0.0
+    for i in range(len(x)):
+        k = q[i] + k
+        s += x[i] * k
+    k = q[1]
+    return s * k
+
+
+def wound_down(x, q):
+    k, s = q[0], 0.0
+    for i in range(len(x)):
+        k -= q[i]
+        s += x[i] * k
+    return s
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "int32", "uint32", "uint64"])
+def test_small_integers_wrap_around_as_numpys_do(kind: str, jit: bool) -> None:
+    x, last = np.linspace(0.5, 1.5, 5), np.iinfo(kind).max
+    q = np.array([last - 5, 100, 50, 7, 9], kind)
+    for f in (wound_up, wound_down):
+        with np.errstate(over="ignore"):
+            derived, want = grad(f, wrt="x", jit=jit), f(x, q)
+            np.testing.assert_allclose(derived(x, q), want, rtol=1e-13)
+            np.testing.assert_allclose(derived.backward(x, q) @ x, want, rtol=1e-12)  # f is linear in x
 
 
 def test_max_of_nothing() -> None:

@@ -128,7 +128,19 @@ def looking_back(x: Any) -> Any:
     return np.sum(np.array(ys) ** 2)
 
 
+def only_cotangents_are_needed(x: Any) -> Any:
+    kept, total = [], 0.0
+    while total < 60.0:
+        kept.append(x * total)
+        total += 1.0 + 0.1 * x[0]
+    s = 0.0
+    for row in kept:
+        s += row.sum()
+    return s
+
+
 PROGRAMS = [
+    only_cotangents_are_needed,
     looking_back,
     numbers_until,
     a_stack,
@@ -151,7 +163,10 @@ def test_adaptive_steps() -> None:
     check(adaptive_steps, X, 1e-5)
 
 
-@pytest.mark.parametrize(("f", "more"), [(adaptive_steps, (1e-4,)), (with_loops_inside, ()), (a_stack_of_arrays, ())])
+@pytest.mark.parametrize(
+    ("f", "more"),
+    [(adaptive_steps, (1e-4,)), (with_loops_inside, ()), (a_stack_of_arrays, ()), (only_cotangents_are_needed, ())],
+)
 def test_compiled(f: Any, more: Any) -> None:
     check(f, X, *more, jit=True)
 

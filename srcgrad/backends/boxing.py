@@ -238,4 +238,4 @@ class EntryCompiler(CompilerBase):
     def define_pipelines(self) -> list[PassManager]:
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
         passes.add_pass_after(PromiseResult, NopythonTypeInference)
-        return [with_facts(passes, LowerEntry)]
+        return [with_facts(passes, self.state.metadata[FACTS], LowerEntry)]

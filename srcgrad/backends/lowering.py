@@ -24,18 +24,18 @@ from numba.core.typed_passes import BaseNativeLowering, NativeLowering, Nopython
 from numba.core.untyped_passes import InlineClosureLikes, IRProcessing, ReconstructSSA
 from numba.np.arrayobj import load_item, make_array, populate_array, store_item
 
+from srcgrad.backends.facts import Facts
 from srcgrad.backends.loop_wishes import LoopLower
 from srcgrad.backends.stand_ins import PutStandIns
 from srcgrad.runtime.allocations import copied
 from srcgrad.runtime.linked import ToBeLinked, lowered_by
 
 FIELDS = {"shape": "shape", "size": "nitems"}  # attributes that are parts of what describes an array
-NOTHING_TO_DO = {  # a fifth of the time to compile a long text, and generated text has none of what they are for:
-    InlineClosureLikes,  # closures and comprehensions
-    NopythonRewrites,  # whole-array arithmetic
-    ReconstructSSA,  # names that are of one type here and of another there (`check_types` in ir/check.py)
-    PreLowerStripPhis,  # … and what ReconstructSSA leaves
-}
+# A fifth of the time to compile a long text, and generated text has none of what they are for: closures and
+# comprehensions, whole-array arithmetic;
+NOTHING_TO_DO = {InlineClosureLikes, NopythonRewrites}
+# names that are of one type here and of another there (`check_types` in ir/check.py), and what that pass leaves.
+ONE_TYPE_EACH = {ReconstructSSA, PreLowerStripPhis}
 LARGEST_POWER = 64  # that is written out as products
 REORDER = ("reassoc", "nsz", "contract")
 
@@ -271,8 +271,9 @@ class LowerPiece(ToBeLinked, LowerWithFacts):
     _name = "srcgrad_lower_piece"
 
 
-def with_facts(passes: PassManager, lowering: type = LowerWithFacts) -> PassManager:
+def with_facts(passes: PassManager, facts: Facts, lowering: type = LowerWithFacts) -> PassManager:
     """Numba's nopython pipeline, with our own lowering, and intrinsics in the places of functions."""
     passes.add_pass_after(PutStandIns, IRProcessing)
-    passes.passes = [item for item in passes.passes if item[0] not in NOTHING_TO_DO]
+    left_out = NOTHING_TO_DO if facts.replaced else NOTHING_TO_DO | ONE_TYPE_EACH
+    passes.passes = [item for item in passes.passes if item[0] not in left_out]
     return lowered_by(lowering, NativeLowering, passes)

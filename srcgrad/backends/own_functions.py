@@ -103,6 +103,6 @@ def _compiler_with(facts: Any, lowering: type) -> type[CompilerBase]:
             self.state.metadata[FACTS] = facts
 
         def define_pipelines(self) -> list[PassManager]:
-            return [with_facts(DefaultPassBuilder.define_nopython_pipeline(self.state), lowering)]
+            return [with_facts(DefaultPassBuilder.define_nopython_pipeline(self.state), facts, lowering)]
 
     return OwnCompiler

@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from ..ir import affine
-from ..ir.expressions import Array, Call, Expr, Load, Var
+from ..ir.expressions import INT64, Array, Call, Expr, Load, Var
 from ..ir.nodes import (
     Absorb,
     AddTo,
@@ -78,8 +78,13 @@ def emit(function: Function, form: Form | None = None) -> tuple[str, Facts]:
     text = "\n".join([*lines, "", "", text])
     pieces = frozenset(part.name for part in parts[len(callees) : -1] if isinstance(part, Function))
     signatures = tuple((kernel.name, kernel.signature) for kernel in kernels)
+    every = (stmt for part in (function, *function.callees) for stmt in statements(part.body))
     return text, replace(
-        facts_about(definitions, text, function), pieces=pieces, kernels=signatures, brief=longest_brief(function)
+        facts_about(definitions, text, function),
+        pieces=pieces,
+        kernels=signatures,
+        brief=longest_brief(function),
+        replaced=any(isinstance(stmt, OwnCopy) for stmt in every),
     )
 
 
@@ -191,6 +196,8 @@ def _statement(stmt: Stmt) -> list[ast.stmt]:
             return [_assign(named(var.name), operand(value))]
         case Store(array=array, index=index, value=value):
             return [_assign(operand(Load(array, index)), operand(value))]
+        case AddTo(target=Var(dtype=dtype) as target, value=value) if dtype.kind in "iu" and dtype != INT64:
+            return [_assign(target_of(target), operand(Call("add", (target, value), dtype)))]  # Numba would widen it
         case AddTo(target=Var() as target, value=Call(op="neg", args=(value,)), reorder=True):
             return [ast.AugAssign(target_of(target), ast.Sub(), summand(value))]
         case AddTo(target=target, value=Call(op="neg", args=(value,))):

@@ -7,6 +7,7 @@ import dis
 import inspect
 import linecache
 import re
+import sys
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -77,17 +78,26 @@ def read(function: Callable[..., Any]) -> Source:
     except SyntaxError as problem:
         raise SourceError(f"the source of {name} can't be parsed: {problem}") from None
     node = tree.body[0]
+    if getattr(node, "name", None) != function.__code__.co_name:
+        raise SourceError(
+            f"the source of {name} is not where it was, in line {start} of {file}",
+            help=("if the file has changed since it was read, import it again",),
+        )
     if not isinstance(node, ast.FunctionDef):
         raise SourceError(f"{name} is not a plain function: srcgrad differentiates `def` functions and lambdas")
     return Source(node, file, start, column, name)
 
 
 def _bare(function: Any) -> FunctionType:
-    """The function without what a decorator says that it wraps.
+    """The function without what a decorator says that it wraps, in the module whose file its text is in.
 
     (Of its code alone, `inspect` looks for the module among all there are, by their files: a twentieth of a second.)
     """
-    return FunctionType(function.__code__, function.__globals__, closure=function.__closure__)
+    bare = FunctionType(function.__code__, function.__globals__, closure=function.__closure__)
+    module = sys.modules.get(bare.__module__)
+    if getattr(module, "__file__", None) != function.__code__.co_filename:
+        bare.__module__ = None  # type: ignore[assignment]
+    return bare
 
 
 def _lambda(function: Callable[..., Any], text: str, file: str, start: int) -> Source:

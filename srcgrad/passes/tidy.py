@@ -250,7 +250,7 @@ def _is_effective(stmt: Stmt, live: set[str], roots: dict[str, str]) -> bool:
             return True
         case View(array=array):
             return array.name in live or f"{array.name}.shape" in live
-        case Alloc(array=array) if f"{array.name}.shape" in live:
+        case Alloc(array=array) | Grow(array=array) if f"{array.name}.shape" in live:
             return True
         case For() | If():
             return any(_is_effective(s, live, roots) for block in blocks(stmt) for s in block)
@@ -274,7 +274,7 @@ def _mark(block: Block, live: set[str], roots: dict[str, str]) -> None:
         live.update([roots.get(name, name) for name in arrays])
         target = written(stmt)
         for item in target if isinstance(target, tuple) else (target,):
-            if isinstance(item, Array) and not isinstance(stmt, (Alloc, OwnCopy)):
+            if isinstance(item, Array) and not isinstance(stmt, (Alloc, Grow, OwnCopy)):
                 live.add(item.name)
                 live.add(roots.get(item.name, item.name))
         for inner in blocks(stmt):

@@ -21,9 +21,13 @@ if config.ENABLE_CUDASIM:
             self.go, self.stopped, self.finished = threading.Semaphore(0), threading.Semaphore(0), False
 
         def run(self) -> None:
-            super().run()
-            self.finished = True
-            self.stopped.release()
+            try:
+                super().run()
+            except BaseException as problem:  # one that the simulator does not hand on, or fails to
+                self.exception = problem, problem.__traceback__
+            finally:
+                self.finished = True
+                self.stopped.release()
 
         def syncthreads(self) -> None:
             self.stopped.release()
@@ -41,15 +45,21 @@ if config.ENABLE_CUDASIM:
     class Block(kernel.BlockManager):
         """Threads that take turns, where the simulator's own race each other and poll: half the time of the tests.
 
-        They go forwards from one barrier to the next and backwards from there to the one after it, so that a barrier
-        that is missing shows, and shows every time.
+        They go forwards from one barrier to the next and backwards from there to the one after it, in the next block
+        the other way round: in one of the two, a thread reads ahead of another that no barrier makes it wait for.
         """
+
+        turned = False
 
         def run(self, grid_point: Any, *args: Any) -> None:
             def work() -> None:
                 self._f(*args)
 
             alive = [InTurn(work, self, grid_point, point) for point in np.ndindex(*self._block_dim)]
+            for memory in kernel._get_kernel_context().shared._allocations.values():  # what another block has left
+                memory.view(np.uint8)[...] = 0xFF  # nan
+            Block.turned = not Block.turned
+            alive = alive[::-1] if Block.turned else alive
             while alive:
                 for thread in alive:
                     thread.next_stretch()

@@ -148,6 +148,9 @@ def cumulative_trapezoid(y, x=None, dx=1.0, axis=-1, initial=None):
     return np.concatenate([np.zeros_like(y[part(axis, slice(0, 1))], dtype=result.dtype), result], axis)
 
 
+IN_DOUBLE = tuple(map(int, scipy.__version__.split(".")[:2])) < (1, 18)  # SciPy's widths of intervals, whatever x is
+
+
 @means(scipy.integrate.simpson)
 def simpson(y, x=None, *, dx=1.0, axis=-1):
     y = np.asarray(y)
@@ -158,7 +161,9 @@ def simpson(y, x=None, *, dx=1.0, axis=-1):
         gaps, far, near = None, dx, dx
     else:
         x = np.asarray(x)
-        gaps = np.diff(x if x.ndim == 1 else np.moveaxis(x, axis, -1)).astype(np.float64)
+        gaps = np.diff(x if x.ndim == 1 else np.moveaxis(x, axis, -1)).astype(
+            np.float64 if IN_DOUBLE else kind_of(y, x)
+        )
         far, near = gaps[..., n - 3], gaps[..., n - 2]
     result = simpson_pairs(y, gaps, dx, n - 1 + n % 2)
     if n == 2:
@@ -166,6 +171,10 @@ def simpson(y, x=None, *, dx=1.0, axis=-1):
     elif n % 2 == 0:  # the last interval, by Cartwright's correction
         result = result + last_interval(y[..., n - 3], y[..., n - 2], y[..., n - 1], gaps, far, near)
     return result
+
+
+def kind_of(y, x):
+    return np.result_type(y.dtype, x.dtype, np.float32)
 
 
 def simpson_pairs(y, gaps, dx, n):
