@@ -225,7 +225,8 @@ def _names_read(value: Any, roots: dict[str, str]) -> set[str]:
 @remembered
 def _reads(stmt: Stmt) -> tuple[set[str], set[str]]:
     """The names that a statement itself reads, and which of them are arrays."""
-    found = [_names_in(value) for value in (*expressions(stmt), *arrays_read(stmt))]
+    arrays_too = () if isinstance(stmt, Grow) else arrays_read(stmt)  # what it only hands on to itself is nobody's yet
+    found = [_names_in(value) for value in (*expressions(stmt), *arrays_too)]
     if isinstance(stmt, Print):
         found += (_names_in(part) for part in stmt.parts if isinstance(part, (Expr, Array)))
     names, arrays = (set[str]().union(*parts) for parts in zip(*found, strict=True)) if found else (set(), set())
