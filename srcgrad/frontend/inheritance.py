@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError
 from ..rules.compositions.python import nothing_to_make
-from . import calls
+from . import records
 from .outside import InObject
-from .source import unwrap
 from .types import RecordKind
 from .values import Bound, Static, TupleValue
 
@@ -72,16 +71,10 @@ def attribute(interpreter: Interpreter, parent: Super, name: str) -> Any:
     if holder is object and name == "__init__":
         return Bound(nothing_to_make, (owner,))
     _expect(interpreter, parent, holder, name)
-    if isinstance(found, property):
-        return calls.call_function(interpreter, found.fget, [owner], {})
-    if isinstance(found, staticmethod):
-        return Static(found.__func__)
-    if isinstance(found, classmethod):
-        return Bound(found.__func__, (Static(cls),))
-    if callable(found) and inspect.isfunction(unwrap(found)):
-        is_class = isinstance(owner, Static) and owner.value is cls
-        return Static(found) if is_class else Bound(unwrap(found), (owner,))
-    return interpreter.outside(name, InObject(holder, name))
+    if isinstance(owner, Static) and owner.value is cls and inspect.isfunction(found):
+        return Static(found)  # of a class, not of an object
+    made = records.made_for(interpreter, owner, cls, found)
+    return interpreter.outside(name, InObject(holder, name)) if made is None else made
 
 
 def _expect(interpreter: Interpreter, parent: Super, holder: type, name: str) -> None:

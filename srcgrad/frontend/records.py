@@ -142,6 +142,14 @@ def attribute(interpreter: Interpreter, owner: TupleValue, name: str) -> Any:
 def of_class(interpreter: Interpreter, owner: TupleValue, cls: type, name: str) -> Any:
     """An attribute that the class of an object has: a property's value, a method, a constant."""
     found = inspect.getattr_static(cls, name, None)
+    if found is None:
+        interpreter.build.refuse(f"{cls.__name__} has no attribute {name!r}", error=ArgumentError)
+    made = made_for(interpreter, owner, cls, found)
+    return interpreter.outside(name, InObject(cls, name)) if made is None else made
+
+
+def made_for(interpreter: Interpreter, owner: Any, cls: type, found: Any) -> Any | None:
+    """What a property or a method that stands in a class is for an object of `cls`; None where it is neither."""
     if isinstance(found, property):
         return calls.call_function(interpreter, found.fget, [owner], {})
     if isinstance(found, staticmethod):
@@ -149,11 +157,7 @@ def of_class(interpreter: Interpreter, owner: TupleValue, cls: type, name: str) 
     if isinstance(found, classmethod):
         return Bound(found.__func__, (Static(cls),))
     plain = calls.unwrap(found) if callable(found) else found
-    if inspect.isfunction(plain):
-        return Bound(plain, (owner,))
-    if found is None:
-        interpreter.build.refuse(f"{cls.__name__} has no attribute {name!r}", error=ArgumentError)
-    return interpreter.outside(name, InObject(cls, name))
+    return Bound(plain, (owner,)) if inspect.isfunction(plain) else None
 
 
 def is_made_here(cls: Any) -> bool:
