@@ -30,6 +30,7 @@ from srcgrad.backends.brief import ALWAYS
 from srcgrad.backends.direct import Direct, Outside, stub
 from srcgrad.backends.facts import Facts
 from srcgrad.backends.own_functions import can_be_kept, compile_own, room_for
+from srcgrad.backends.resolved import calls_resolved_once
 from srcgrad.garbage import no_search_for_garbage
 from srcgrad.runtime import threads
 
@@ -57,7 +58,7 @@ def compile_entry(generated: Any, arguments: tuple[types.Type, ...], options: An
     inner = CPUDispatcher(entry, targetoptions=flags, pipeline_class=EntryCompiler)
     if cache and portable:
         inner._cache = CheckedCache(module, generated.entry)
-    with room_for(module, generated.entry):
+    with calls_resolved_once(), room_for(module, generated.entry):
         inner.compile(typing.signature(Promised(generated.results, generated.facts), *arguments))
     _keep_alive.append(inner)
     result = inner.overloads[arguments]

@@ -36,6 +36,7 @@ from ..ir.nodes import (
     Push,
     Raise,
     Seal,
+    Stack,
     Stmt,
     Store,
     Unseal,
@@ -51,7 +52,6 @@ from .signs import Signs, extremes
 
 # What may run in any order.
 SIMPLE = (AddTo, Alloc, Assign, Comment, CopyTo, For, If, Library, Pop, Push, Raise, Store, View, While)
-ON_A_STACK = (NewStack, Pop, Push, Seal, Unseal)
 FARTHEST = 64  # iterations that neighbours may be apart
 
 
@@ -97,8 +97,7 @@ class Sharing:
             self.makes.update(v for v in (target if isinstance(target, tuple) else (target,)) if isinstance(v, Var))
             if isinstance(stmt, Alloc):
                 self.made.setdefault(stmt.array.name, []).append(stmt)
-            used = stmt.tapes if isinstance(stmt, Invoke) else (stmt.stack,) if isinstance(stmt, ON_A_STACK) else ()
-            for stack in used:
+            for stack in stacks_of(stmt):
                 self.stacks.setdefault(stack.name, []).append(stmt)
         self.results: set[str] = set()
         for leaf in leaves(function.results):
@@ -275,4 +274,11 @@ def _ranges(loop: For, changed: set[Var]) -> dict[Var, tuple[Expr, Expr]]:
     return out
 
 
-__all__ = ["SIMPLE", "Shared", "Sharing", "touched"]
+def stacks_of(stmt: Stmt) -> tuple[Stack, ...]:
+    """The stacks that a statement itself has to do with."""
+    if isinstance(stmt, Invoke):
+        return stmt.tapes
+    return (stmt.stack,) if isinstance(stmt, (NewStack, Pop, Push, Seal, Unseal)) else ()
+
+
+__all__ = ["SIMPLE", "Shared", "Sharing", "stacks_of", "touched"]

@@ -35,6 +35,7 @@ from ..ir.nodes import (
     For,
     Function,
     If,
+    NewStack,
     Parallel,
     Pop,
     Push,
@@ -50,6 +51,7 @@ from ..ir.walk import (
     loads,
     map_expressions,
     rebuild,
+    rewrite_block,
     statements,
     subexpressions,
     variables,
@@ -60,10 +62,11 @@ from .groups import Group, depth_of, nests
 from .jam import jammed
 from .own_rows import Loops, OwnRows
 from .rounds import Rounds
-from .sharing import Sharing
+from .sharing import Sharing, stacks_of
+from .unread_lanes import without_unread
 from .varying import Differs, Varying, moves_along
 
-WIDTH = 8  # iterations: numbers of float64 fill a register of 512 bits, or two of 256
+WIDTH = 8  # iterations, a power of two: numbers of float64 fill a register of 512 bits, or two of 256
 ROOM = 1 << 24  # bytes of scratch: beyond it, memory is what takes the time
 LONG = 512  # iterations of a loop that LLVM can vectorise too: eight times as much memory leaves the first cache
 WORTH = 2  # at least every second of them has to be busy in rounds of `while` loops
@@ -71,7 +74,14 @@ SIMPLE = (AddTo, Assign, Comment, For, If, Pop, Push, Raise, Store, While)
 
 
 def side_by_side(function: Function) -> Function:
-    return replace(function, body=_SideBySide(function).block(function.body, (), ()))
+    body = _SideBySide(function).block(function.body, (), ())
+    return replace(function, body=_without_unused_stacks(body))
+
+
+def _without_unused_stacks(body: Block) -> Block:
+    used = {stack for stmt in statements(body) if not isinstance(stmt, NewStack) for stack in stacks_of(stmt)}
+    is_used = lambda stmt: not isinstance(stmt, NewStack) or stmt.stack in used
+    return rewrite_block(body, lambda stmt: (stmt,) if is_used(stmt) else ())
 
 
 class _SideBySide:
@@ -178,6 +188,10 @@ class _Together:
         self.numbers = set(apart := self.numbers_apart([group for group, _ in found]))
         for var in apart:
             self.wide[var.name] = Array(self.names.fresh(f"{var.name}_lanes"), var.dtype, (integer(WIDTH),))
+        together = (*self.rows.copies(self.lane), *self.expanded(body), *self.rows.copies_back(self.lane))
+        numbers = frozenset(self.wide[var.name].name for var in apart)
+        together, needed = without_unread(together, self.lane, numbers)
+        self.wide = {name: wide for name, wide in self.wide.items() if wide.name not in numbers - needed}
         memory, fits = self.memory()
         first = Var(self.names.fresh("first"), INT64)
         start, stop = self.loop.start, self.loop.stop
@@ -185,7 +199,6 @@ class _Together:
         whole = affine.mul(integer(WIDTH), affine.floordiv(count, WIDTH))
         if fits is not None:
             whole = select(fits, whole, affine.ZERO)
-        together = (*self.rows.copies(self.lane), *self.expanded(body), *self.rows.copies_back(self.lane))
         return memory, (
             Comment(f"{WIDTH} iterations side by side"),
             Assign(first, affine.add(start, whole)),
@@ -208,7 +221,8 @@ class _Together:
         tallies = Assign(self.rounds.done, affine.ZERO), Assign(self.rounds.offered, affine.ZERO)
         body = (*together, AddTo(index, integer(WIDTH)))
         strips = While(Var(self.names.fresh("strips"), INT64), condition, body)
-        return (*tallies, Assign(index, self.loop.start), strips, replace(self.loop, start=index))
+        rest = replace(self.loop, start=index, body=self.rounds.one_by_one(self.loop.body))
+        return (*tallies, Assign(index, self.loop.start), strips, rest)
 
     # ---------------------------------------------------------------------------------------------------------- groups
 
