@@ -259,9 +259,10 @@ def generate(
     if late and (start.equal_lengths or start.whole_slices):  # once it has written, it can't be run again
         return generate(function, kind, types, cotangents, replace(options, stretch=True, cut=True), form, memory)
     text, facts = emit(check_types(program), form)
+    writes = () if kind == "pullback" else start.writes  # whose arguments are what was kept, and v
     return Generated(
         text=text,
-        facts=replace(facts, handed_in=len(start.captured), written=frozenset(start.writes), once=late),
+        facts=replace(facts, handed_in=len(start.captured), written=frozenset(writes), once=late),
         equal_lengths=start.equal_lengths,
         whole_slices=start.whole_slices,
         entry=program.name,

@@ -150,3 +150,17 @@ def test_a_few_are_remembered_and_none_longer_than_it_lives(interpreted: list[st
     del f
     gc.collect()
     assert table() is None
+
+
+def sines_in_place(x, steps):
+    for _ in range(steps):
+        x[...] = np.sin(x)
+    return x
+
+
+def test_a_pullback_of_what_writes_its_argument() -> None:
+    """Its own arguments are what was kept, and v: none of them is the one that f writes."""
+    x = np.array([0.5, 1.5, 1.0])
+    y, pullback = grad(sines_in_place).vjp(x.copy(), 2)
+    np.testing.assert_allclose(y, np.sin(np.sin(x)), rtol=1e-15)
+    np.testing.assert_allclose(pullback(np.ones(3)), np.cos(np.sin(x)) * np.cos(x), rtol=1e-14)

@@ -60,7 +60,24 @@ def from_the_end_of_a_part_of_a_row(x):
     return s
 
 
+def from_the_last_to_the_last(x):
+    a, b = np.sin(x), np.empty(x.size)
+    for i in range(-1, x.size):
+        b[i] = 2.0 * a[i] + 1.0
+    return np.sum(b**3)
+
+
+def round_a_ring(x):
+    n = x.size
+    y = np.empty(n)
+    for i in range(n):
+        y[i] = x[(i + 1) % n] * x[(i - 1) % n]
+    return np.sum(y * x)
+
+
 FUNCTIONS = [
+    from_the_last_to_the_last,
+    round_a_ring,
     in_leaps,
     there_and_back,
     from_the_end_of_a_view,
@@ -76,6 +93,32 @@ def test_value_and_gradient(function: Callable[..., Any]) -> None:
     value, _ = f.value_and_backward(x, 1.0)
     assert_close((f(x), value), (function(x), function(x)), 1e-13, "value")
     check_grad(f, x)
+
+
+def remainders(x, steps):
+    y = 2.0 * x
+    n = y.size
+    for i in range(steps):
+        y[i % n] = np.sin(y[(i + 1) % n]) + 3.0
+    return y
+
+
+def kept_remainders(x, steps):
+    places, s = np.arange(steps), 0.0
+    for i in range(steps):
+        s += x[places[i] % x.size]
+    return s
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("function", [remainders, kept_remainders])
+def test_a_remainder_by_the_length_of_an_empty_array(function: Callable[..., Any], jit: bool) -> None:
+    f, none = grad(function, jit=jit), np.zeros(0)
+    v = none if function is remainders else 1.0
+    for call in (lambda: f(none, 3), lambda: f.backward(none, 3, v)):
+        with pytest.raises((IndexError, ZeroDivisionError)):
+            call()
+    check_grad(f, RNG.uniform(0.3, 1.2, 2), 3)
 
 
 def of_a_copy_that_is_a_view(x, k):

@@ -287,6 +287,25 @@ def test_enumerate_from_an_argument() -> None:
             np.testing.assert_allclose(f.backward(X, first), [2 * first * X[0], 2 * (first + 1) * X[1], 0, 0])
 
 
+def exchanged_then_rebound(x, steps):
+    y = np.zeros(x.size)
+    for _ in range(steps):
+        x, y = y, x
+    while steps > 0:
+        y = 2.0 * y
+        steps -= 1
+    return y.sum()
+
+
+def test_what_is_rebound_after_an_exchange_is_not_the_argument() -> None:
+    for jit in (False, True):
+        f, x = grad(exchanged_then_rebound, wrt="x", jit=jit), X.copy()
+        assert f(x, 1) == pytest.approx(exchanged_then_rebound(X, 1))
+        np.testing.assert_array_equal(x, X)
+        check_grad(f, X, 1)
+        check_grad(f, X, 2)
+
+
 def changes(x, i):
     x[i] *= 2
     return x[i]

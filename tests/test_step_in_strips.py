@@ -79,12 +79,31 @@ def rate_that_goes_on(x, steps):
     return y
 
 
+def copied_in_each_step(x, rates):
+    v = x.copy()
+    for i in range(len(rates)):
+        w = v.copy()
+        v = v * rates[i] + w
+    return v
+
+
+def from_the_last_element(x, steps):
+    """y[-1] and y[n - 1] are one element, which every step changes twice."""
+    y = x.copy()
+    for t in range(steps):
+        for i in range(-1, y.size):
+            y[i] = 0.5 * y[i] * y[i] + t
+    return y
+
+
 X, NOISE = np.linspace(0.5, 1.5, 7), np.linspace(-1, 1, 21).reshape(3, 7)
 OWN = (
     (decay, (X, np.array([0.5, 1.2, 0.9])), True),
     (paths, (X, NOISE, 0.05), True),
     (momentum, (X, X[::-1].copy(), 4), True),
+    (copied_in_each_step, (X, np.array([0.5, 1.2, 0.9])), True),
     (all_meet, (X, 3), False),
+    (from_the_last_element, (X, 3), False),
     (neighbours_meet, (X, 3), False),
     (last_value_is_wanted, (X, 3), None),
     (rate_that_goes_on, (X, 3), None),

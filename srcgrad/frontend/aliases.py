@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..ir.expressions import Array, Dim
-from ..ir.nodes import Alloc
+from ..ir.nodes import Alloc, Stmt, Swap
+from ..ir.walk import statements
 from .values import (
     ArrayValue,
     Items,
@@ -39,8 +40,18 @@ def is_private(interpreter: Interpreter, name: str, value: ArrayValue) -> bool:
         return False
     if any(isinstance(dim, Dim) and dim.array == handle.name for dim in handle.dims) or handle.name in build.twins:
         return False
-    made = any(isinstance(s, Alloc) and s.array == handle for s in build.block)
-    return made and not is_known_elsewhere(interpreter, name, handle.name)
+    block = tuple(build.block)
+    made = {s.array.name for s in block if isinstance(s, Alloc)}
+    return _exchanged(handle.name, block) <= made and not is_known_elsewhere(interpreter, name, handle.name)
+
+
+def _exchanged(name: str, block: tuple[Stmt, ...]) -> set[str]:
+    """The handle, and those that it may have changed places with: it stands for the memory of any of them."""
+    swaps = [{s.left.name, s.right.name} for s in statements(block) if isinstance(s, Swap)]
+    found = {name}
+    while more := set().union(*(pair for pair in swaps if pair & found)) - found:
+        found |= more
+    return found
 
 
 def note_twins(interpreter: Interpreter, name: str, own: Array, value: ArrayValue) -> None:

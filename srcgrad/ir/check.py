@@ -186,7 +186,7 @@ def _mistyped(stmt: Stmt) -> str | None:
             if condition.dtype != BOOL:
                 return "the condition is not a bool"
         case For(index=index, body=body):
-            if any(isinstance(inner, (Assign, AddTo)) and written(inner) == index for inner in body):
+            if any(index.name in _mentions(inner).bound for inner in body):
                 return f"the index {index.name} is written in its own loop"
     return None
 

@@ -314,8 +314,8 @@ class _Prover:
                 return None if variables(extreme) & loop.changed else extreme
             case Var() if term in scope.values:
                 return scope.values[term]
-            case Call(op="mod", args=(_, y)) if affine.is_at_least(y, 0):  # where y is 0 there is nothing to index
-                return affine.ZERO if low else affine.sub(y, affine.ONE)
+            case Call(op="mod", args=(_, y)) if affine.is_at_least(y, 0):  # compiled, x % 0 is 0
+                return affine.ZERO if low else affine.sub(y, affine.ONE) if self.is_positive(y, scope) else None
             case Load(array=Array(name=name)) if name in self.contents:
                 return self.bound(self.contents[name], low, loops, scope)
             case Call(op="minimum", args=(x, y)) if not low:
@@ -323,6 +323,12 @@ class _Prover:
             case Call(op="maximum", args=(x, y)) if low:
                 return x if isinstance(y, Const) else y
         return None
+
+    def is_positive(self, expr: Expr, scope: Scope) -> bool:
+        """Provably >= 1 here: in a loop that makes so many trips it is."""
+        trips = (loop.trips for loop in scope.loops if not variables(loop.trips) & loop.changed)
+        known = lambda e: scope.equal.named(affine.normal(substitute(e, scope.values)))
+        return any(self.is_natural_sum(affine.sub(known(expr), known(least))) for least in (affine.ONE, *trips))
 
     def is_checked_ahead(self, index: Expr, dim: Expr, scope: Scope, given: tuple[Expr, ...]) -> bool:
         """Have `index < dim` checked ahead of the outermost loop where that can be told exactly."""

@@ -21,6 +21,7 @@ from ..ir.walk import blocks, loads, statements, variables, with_blocks
 from .effects import SIMPLE, Effects, effects, is_dead, is_private
 from .info import elementwise, roots_of
 from .lengths import Lengths
+from .signs import Signs
 
 STRIP = 1024  # elements: a few arrays of so many are at home in the first cache
 
@@ -34,6 +35,7 @@ class Strips:
 
     def __init__(self, function: Function) -> None:
         self.names, self.roots, self.lengths = function.info.names, roots_of(function), Lengths(function)
+        self.signs = Signs(function)
         self.results = {var for leaf in leaves(function.results) if isinstance(leaf, Expr) for var in variables(leaf)}
 
     def block(self, block: Block, later: tuple[Block, ...]) -> Block:
@@ -49,7 +51,7 @@ class Strips:
 
     def by_strips(self, steps: For, later: tuple[Block, ...]) -> Block | None:
         """The loop over strips, and ahead of it what it needs; None where a step is not all by element."""
-        body = tuple(self.as_loop(stmt) for stmt in steps.body)
+        body = tuple(self.as_loop(stmt, steps) for stmt in steps.body)
         loops = [stmt for stmt in body if isinstance(stmt, For)]
         steps = replace(steps, body=body)
         seen = effects((steps,))
@@ -71,10 +73,10 @@ class Strips:
         strip = (end, replace(steps, body=parts, **bounds))  # type: ignore[arg-type]
         return (*ahead, For(first, loops[0].start, loops[0].stop, length, strip, span=steps.span))
 
-    def as_loop(self, stmt: Stmt) -> Stmt:
+    def as_loop(self, stmt: Stmt, steps: For) -> Stmt:
         if isinstance(stmt, CopyTo) and stmt.target.ndim == 1 and stmt.target.dtype == stmt.source.dtype:
-            source, dims = stmt.source, self.lengths.of(stmt.target)
-            return elementwise(stmt.target, dims, lambda i: Load(source, i, checked=False), self.names, frozenset())
+            source, dims, around = stmt.source, self.lengths.of(stmt.target), frozenset({steps.index.name})
+            return elementwise(stmt.target, dims, lambda i: Load(source, i, checked=False), self.names, around)
         return stmt
 
     def is_simple(self, steps: For, loops: list[For], seen: Effects) -> bool:
@@ -83,6 +85,7 @@ class Strips:
         few = affine.difference(stop, start)
         return (
             (few is None or few > STRIP)
+            and self.signs.is_natural(start)  # y[-1] and y[n - 1] are one element
             and all(isinstance(stmt, (For, Assign, View, Comment)) for stmt in steps.body)
             and all(isinstance(stmt, SIMPLE) for loop in loops for stmt in statements(loop.body))
             and not any(loads(bound) or variables(bound) & seen.writes for bound in (start, stop))

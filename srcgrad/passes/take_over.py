@@ -9,16 +9,19 @@ for i in range(n): x_b[i] = 2.0 * y_b[i]     for i in range(n): x_b[i] = 2.0 * x
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from ..ir.expressions import Array, Dim, Load, Var
 from ..ir.nodes import AddTo, Alloc, Assign, Block, For, Function, Stmt, Store, leaves
 from ..ir.rename import rename_arrays
 from ..ir.walk import expressions, rewrite_block, statements, subexpressions
 from .effects import effects, names_used
+from .signs import Signs
 
 
 def take_over(function: Function) -> Function:
-    while (pair := _pair(function)) is not None:
+    signs = Signs(function)
+    while (pair := _pair(function, signs)) is not None:
         old, new = pair
         body = (s for s in function.body if not (isinstance(s, Alloc) and s.array == new))
         renamed = (rename_arrays(stmt, {old.name: new}) for stmt in body)
@@ -26,7 +29,7 @@ def take_over(function: Function) -> Function:
     return function
 
 
-def _pair(function: Function) -> tuple[Array, Array] | None:
+def _pair(function: Function, signs: Signs) -> tuple[Array, Array] | None:
     """An array that is not needed any more where another one is made of it."""
     made = [stmt.array.name for stmt in statements(function.body) if isinstance(stmt, Alloc)]
     allocs = {s.array.name: s for s in function.body if isinstance(s, Alloc) and made.count(s.array.name) == 1}
@@ -47,25 +50,28 @@ def _pair(function: Function) -> tuple[Array, Array] | None:
             if old is None or other in views | asked | handed or any(other in names for names in touched[at + 1 :]):
                 continue
             same = (old.dims, old.array.dtype) == (alloc.dims, alloc.array.dtype)
-            if same and _is_by_element(function.body[at], alloc.array, old.array):
+            if same and _is_by_element(function.body[at], alloc.array, old.array, signs):
                 return old.array, alloc.array
     return None
 
 
-def _is_by_element(stmt: Stmt, new: Array, old: Array) -> bool:
-    """Does each iteration of a nest touch one element of both, the old one no more after the new one?"""
-    indices: list[Var] = []
+def _is_by_element(stmt: Stmt, new: Array, old: Array, signs: Signs) -> bool:
+    """Has each iteration of a nest an element of both to itself, and is the old one not touched after the new one?"""
+    loops: dict[Var, For] = {}
     inner: Block = (stmt,)
     while len(inner) == 1 and isinstance(inner[0], For):
-        indices.append(inner[0].index)
+        loops[inner[0].index] = inner[0]
         inner = inner[0].body
     if not all(isinstance(s, (Assign, Store, AddTo)) for s in inner):
         return False
     seen = [effects((s,)) for s in inner]
-    if any(index in part.writes for part in seen for index in indices):
+    if any(index in part.writes for part in seen for index in loops):
         return False
     places = {a.index for part in seen for a in part.accesses if a.array.name in (new.name, old.name)}
-    if len(places) != 1 or len(indices) != new.ndim or set(*places) != set(indices):
+    if len(places) != 1 or len(loops) != new.ndim or set(*places) != set(loops):
+        return False
+    place: tuple[Any, ...] = next(iter(places))
+    if not all(signs.is_apart(at, new, axis, loops[at]) for axis, at in enumerate(place)):
         return False
     first = next(k for k, part in enumerate(seen) if new.name in part.names())
     reads_new = isinstance(inner[first], AddTo) or any(load.array == new for load in _loads(inner[first]))
