@@ -197,3 +197,18 @@ def test_empty_complex_matrices() -> None:
 def test_transposed_systems_of_complex_numbers_as_scipy_has_them() -> None:
     with pytest.raises(NotImplementedError):
         plain(lambda z: scipy.linalg.solve(z, z[0], transposed=True))(np.eye(2) * 1j)
+
+
+@pytest.mark.parametrize("text", ["a -> np.linalg.inv(a)", "a -> np.linalg.det(a)", "a -> np.linalg.slogdet(a)[1]"])
+def test_compiled_as_in_numpy(text: str) -> None:
+    """What is singular, not finite, empty or complex; rows that change places turn the sign."""
+    f = from_arrow(text)
+    g = grad(f)
+    turned = np.array([[0.0, 2.0, 1.0], [3.0, 0.5, 0.0], [1.0, 0.0, -4.0]])
+    for a in (turned, turned.astype(np.float32), turned + 0.5j * turned.T, np.full((2, 2), np.nan), np.zeros((0, 0))):
+        np.testing.assert_allclose(g(a), f(a), rtol=1e-6)
+    if "inv" in text:
+        with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
+            g(np.ones((3, 3)))
+    else:
+        assert g(np.zeros((2, 2))) == f(np.zeros((2, 2)))

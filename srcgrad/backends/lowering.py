@@ -26,9 +26,9 @@ from numba.np.arrayobj import load_item, make_array, populate_array, store_item
 
 from srcgrad.backends.facts import Facts
 from srcgrad.backends.loop_wishes import LoopLower
-from srcgrad.backends.stand_ins import PutStandIns
 from srcgrad.runtime.allocations import copied
 from srcgrad.runtime.linked import ToBeLinked, lowered_by
+from srcgrad.runtime.stand_ins import PutStandIns
 
 FIELDS = {"shape": "shape", "size": "nitems"}  # attributes that are parts of what describes an array
 # A fifth of the time to compile a long text, and generated text has none of what they are for: closures and

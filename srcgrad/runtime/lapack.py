@@ -27,10 +27,13 @@ def _external(module: str, routine: str, letter: str, count: int) -> Any:
 
 
 _GETRF = {dtype: _external("lapack", "getrf", letter, 6) for dtype, letter in LETTERS.items()}
+_GETRI = {dtype: _external("lapack", "getri", letter, 7) for dtype, letter in LETTERS.items()}
 _GETRS = {dtype: _external("lapack", "getrs", letter, 9) for dtype, letter in LETTERS.items()}
 _GEMM = {dtype: _external("blas", "gemm", letter, 13) for dtype, letter in LETTERS.items()}
 _TRSM = {dtype: _external("blas", "trsm", letter, 11) for dtype, letter in LETTERS.items()}
 _INTEGER = np.dtype(ctypes.c_int)
+BLOCK = 32  # columns that LAPACK works on at a time
+_L, _N, _R, _T, _U = b"LNRTU"  # numbers: Numba takes a fifth of a second to compile `ord`
 
 
 @linked
@@ -52,6 +55,19 @@ def solve_factorised(x: Any, lu: Any, pivots: Any, b: Any, transposed: Any) -> N
     """x such that a @ x = b (or a.T @ x = b)"""
     (getrs,) = get_lapack_funcs(("getrs",), (lu,))
     x[...] = getrs(lu.T, pivots - 1, b, trans=0 if transposed else 1)[0]
+
+
+def inverse(a: Any) -> Any:
+    return np.linalg.inv(a)
+
+
+def determinant(a: Any) -> Any:
+    return np.linalg.det(a)
+
+
+def sign_and_logarithm(a: Any) -> Any:
+    """Of the determinant."""
+    return np.linalg.slogdet(a)
 
 
 def solve_triangle(x: Any, a: Any, lower: Any, transposed: Any, unit: Any) -> None:
@@ -78,7 +94,7 @@ def _product(x, y, turn_x, turn_y):  # no types: Numba compares signatures
             out[:] = 0
             return out
         how = np.empty(2, np.uint8)
-        how[0], how[1] = ord("T") if turn_y else ord("N"), ord("T") if turn_x else ord("N")
+        how[0], how[1] = _T if turn_y else _N, _T if turn_x else _N
         numbers = np.empty(5, _INTEGER)
         numbers[0], numbers[1], numbers[2], numbers[3], numbers[4] = columns, rows, along, y.shape[1], x.shape[1]
         factors = np.empty(2, x.dtype)
@@ -167,7 +183,7 @@ def _solve_factorised(x, lu, pivots, b, transposed):
         n = b.shape[0]
         columns = turned(b)
         how = np.empty(1, np.uint8)
-        how[0] = ord("N") if transposed else ord("T")
+        how[0] = _N if transposed else _T
         numbers = np.empty(4, _INTEGER)
         numbers[0], numbers[1], numbers[2], numbers[3] = n, b.shape[1], max(1, n), 0
         order, count, leading, info = numbers[:1], numbers[1:2], numbers[2:3], numbers[3:]
@@ -184,6 +200,57 @@ def _solve_factorised(x, lu, pivots, b, transposed):
     return solve_factorised
 
 
+@overload(inverse)
+def _inverse(a):
+    getri = _GETRI[a.dtype]
+
+    def inverse(a):
+        n = a.shape[0]
+        out, pivots = np.empty((n, n), a.dtype), np.empty(n, _INTEGER)
+        if factorise(out, pivots, a) > 0:
+            raise np.linalg.LinAlgError("Singular matrix")
+        room = np.empty(BLOCK * n, a.dtype)
+        numbers = np.empty(3, _INTEGER)
+        numbers[0], numbers[1], numbers[2] = n, room.size, 0
+        order, length, info = numbers[:1], numbers[1:2], numbers[2:]
+        getri(order.ctypes, out.ctypes, order.ctypes, pivots.ctypes, room.ctypes, length.ctypes, info.ctypes)
+        _needed_until_here(pivots)
+        _needed_until_here(room)
+        _needed_until_here(numbers)
+        return out
+
+    return inverse
+
+
+@overload(determinant)
+def _determinant(a):
+    def determinant(a):
+        lu, pivots = np.empty(a.shape, a.dtype), np.empty(a.shape[0], _INTEGER)
+        factorise(lu, pivots, a)
+        out = lu[0, 0] if pivots[0] == 1 else -lu[0, 0]
+        for k in range(1, a.shape[0]):
+            out *= lu[k, k] if pivots[k] == k + 1 else -lu[k, k]
+        return out
+
+    return determinant
+
+
+@overload(sign_and_logarithm)
+def _sign_and_logarithm(a):
+    def sign_and_logarithm(a):
+        lu, pivots = np.empty(a.shape, a.dtype), np.empty(a.shape[0], _INTEGER)
+        if factorise(lu, pivots, a) > 0:
+            return lu.dtype.type(0), -np.inf
+        sign, logarithm = lu.dtype.type(1), 0.0
+        for k in range(a.shape[0]):
+            size = abs(lu[k, k])
+            logarithm += np.log(size)
+            sign *= lu[k, k] / size if pivots[k] == k + 1 else -lu[k, k] / size
+        return sign, logarithm
+
+    return sign_and_logarithm
+
+
 @overload(solve_triangle)
 def _solve_triangle(x, a, lower, transposed, unit):
     trsm = _TRSM[a.dtype]
@@ -192,10 +259,10 @@ def _solve_triangle(x, a, lower, transposed, unit):
         if x.size == 0:
             return
         how = np.empty(4, np.uint8)
-        how[0] = ord("R")
-        how[1] = ord("U") if lower else ord("L")
-        how[2] = ord("T") if transposed else ord("N")
-        how[3] = ord("U") if unit else ord("N")
+        how[0] = _R
+        how[1] = _U if lower else _L
+        how[2] = _T if transposed else _N
+        how[3] = _U if unit else _N
         numbers = np.empty(2, _INTEGER)
         numbers[0], numbers[1] = x.shape[1], x.shape[0]
         columns, order, one = numbers[:1], numbers[1:], np.empty(1, a.dtype)

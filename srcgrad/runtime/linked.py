@@ -18,6 +18,9 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.typed_passes import BaseNativeLowering, NativeLowering, NativeParforLowering
+from numba.core.untyped_passes import IRProcessing
+
+from srcgrad.runtime.stand_ins import PutStandIns
 
 
 class LinkedLibrary(JITCodeLibrary):
@@ -39,7 +42,7 @@ class ToBeLinked(BaseNativeLowering):
 
     def run_pass(self, state: Any) -> bool:
         state.library = LinkedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
-        state.flags.no_compile = True
+        state.flags.no_compile = state.flags.no_cfunc_wrapper = True
         super().run_pass(state)
         lowered = state["cr"]
         described, module = lowered.fndesc, lowered.fndesc.lookup_module()
@@ -83,7 +86,9 @@ class LinkedCompiler(CompilerBase):
     """Numba's nopython pipeline, without an executable function at its end."""
 
     def define_pipelines(self) -> list[PassManager]:
-        return [lowered_by(LowerToBeLinked, NativeLowering, DefaultPassBuilder.define_nopython_pipeline(self.state))]
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.add_pass_after(PutStandIns, IRProcessing)
+        return [lowered_by(LowerToBeLinked, NativeLowering, passes)]
 
 
 class LoopsCompiler(CompilerBase):

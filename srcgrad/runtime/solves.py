@@ -13,8 +13,11 @@ from srcgrad.runtime.lapack import (
     add_to,
     conjugated,
     copy_to,
+    determinant,
     factorise,
+    inverse,
     product,
+    sign_and_logarithm,
     solve_factorised,
     solve_triangle,
     times_columns,
@@ -120,7 +123,7 @@ def triangular_to_matrix(a_b: Any, a: Any, x: Any, x_b: Any, lower: Any, transpo
 @on_stacks("MM")
 def inv(out: Any, a: Any) -> None:
     if a.size:
-        copy_to(out, np.linalg.inv(a))
+        copy_to(out, inverse(a))
 
 
 @on_stacks("MMM")
@@ -130,15 +133,14 @@ def inv_adjoint(a_b: Any, out: Any, out_b: Any) -> None:
 
 @on_stacks("SM")
 def det(out: Any, a: Any) -> None:
-    out[0] = np.linalg.det(a) if a.size else 1.0
+    out[0] = determinant(a) if a.size else 1.0
 
 
 @on_stacks("SSM")
 def slogdet(logarithm: Any, sign: Any, a: Any) -> None:
     sign[0], logarithm[0] = 1.0, 0.0
     if a.size:
-        found = np.linalg.slogdet(a)
-        sign[0], logarithm[0] = found[0], found[1]
+        sign[0], logarithm[0] = sign_and_logarithm(a)
 
 
 @on_stacks("MMSS")
@@ -146,7 +148,7 @@ def det_adjoint(a_b: Any, a: Any, out: Any, out_b: Any) -> None:
     """out_b times the cofactors of `a`, which a singular matrix has too"""
     if a.size and out_b[0] != 0:
         if out[0] != 0:
-            add_to(a_b, np.linalg.inv(a).T, out_b[0] * out[0])
+            add_to(a_b, inverse(a).T, out_b[0] * out[0])
         else:
             add_to(a_b, _cofactors(a), out_b[0])
 
@@ -155,7 +157,7 @@ def det_adjoint(a_b: Any, a: Any, out: Any, out_b: Any) -> None:
 def slogdet_adjoint(a_b: Any, a: Any, sign: Any, logarithm_b: Any) -> None:
     if a.size and logarithm_b[0] != 0:
         if sign[0] != 0:
-            add_to(a_b, np.linalg.inv(a).T, logarithm_b[0])
+            add_to(a_b, inverse(a).T, logarithm_b[0])
         else:  # the slope diverges wherever the determinant has one
             slopes = _cofactors(a)
             for i in range(a.shape[0]):
@@ -170,7 +172,7 @@ def slogdet_sign_adjoint(a_b: Any, a: Any, sign: Any, sign_b: Any) -> None:
         along = sign_b[0] * sign[0]
         turning = (along - conjugated(along)) / 2
         if turning != 0:
-            add_to(a_b, np.linalg.inv(a).T, turning)
+            add_to(a_b, inverse(a).T, turning)
 
 
 @linked
@@ -181,7 +183,7 @@ def _cofactors(a: Any) -> Any:
         for j in range(s.size):
             if i != j:
                 products[i] *= s[j]
-    orientation = np.linalg.det(u) * np.linalg.det(vt)  # of absolute value 1
+    orientation = determinant(u) * determinant(vt)  # of absolute value 1
     scaled = times_columns(np.ascontiguousarray(conjugated(u)), products)
     add_to(scaled, scaled, orientation - 1)
     return product(scaled, np.ascontiguousarray(conjugated(vt)), False, False)

@@ -10,9 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba.extending import overload
 
-from srcgrad.runtime.linked import linked
+from srcgrad.runtime.linked import linked, overload
 
 AXES = {"M": 2, "V": 1, "S": 0}  # matrices, vectors, numbers; what is the same for all is "_"
 
