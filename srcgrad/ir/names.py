@@ -29,7 +29,7 @@ class Names:
     def fresh(self, wanted: str) -> str:
         wanted = wanted.lstrip(".")
         name, count = wanted, 0
-        while name in self.taken or f"{name}_b" in self.taken or (name.endswith("_b") and name[:-2] in self.taken):
+        while name in self.taken or f"{name}_b" in self.taken or self.is_cotangent(name):
             count += 1
             name = f"{wanted}_{count}"
         self.taken.add(name)
@@ -40,7 +40,7 @@ class Names:
         held = self.active if around is None else around
         wanted = wanted.lstrip(".")
         name, count = wanted, 0
-        while name in held or name in self.users or (name in self.taken and name not in self.indices):
+        while name in held or name in self.users or self.is_of_another_kind(name) or self.is_cotangent(name):
             count += 1
             name = f"{wanted}_{count}"
         self.taken.add(name)
@@ -48,6 +48,13 @@ class Names:
         if around is None:
             self.active.add(name)
         return name
+
+    def is_of_another_kind(self, name: str) -> bool:
+        return name in self.taken and name not in self.indices
+
+    def is_cotangent(self, name: str) -> bool:
+        """Is it what the cotangent of something is called, or would be?"""
+        return name.endswith("_b") and name[:-2] in self.taken
 
     def free_indices(self, count: int, around: frozenset[str]) -> tuple[Var, ...]:
         """Names for the loops of a nest: those of other loops, but for the loops around it."""
