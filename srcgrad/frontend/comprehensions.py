@@ -15,8 +15,9 @@ from ..ir import affine
 from ..ir.expressions import INT64, Call, Const, Expr, Var
 from ..ir.nodes import Assign, For, Stmt, Store
 from ..ir.walk import statements, variables
-from . import assignment, binding, calls, expressions, identities, lists, operators
+from . import assignment, binding, calls, common_lengths, expressions, identities, lists, operators
 from .carried import restore, save
+from .control import note_range
 from .grid_loops import known_tuples
 from .values import (
     ArrayValue,
@@ -33,6 +34,7 @@ from .values import (
 )
 
 if TYPE_CHECKING:
+    from .builder import Builder
     from .interpret import Interpreter
 
 
@@ -169,8 +171,9 @@ def _looped(interpreter: Interpreter, node: Any, rng: Range, item: Callable[[Exp
     name = "i" if isinstance(item(affine.ZERO), ArrayValue) else wanted
 
     def element(index: Var, block: list[Stmt]) -> Any:
-        at = affine.add(start, affine.mul(step, index))
-        assignment.assign(interpreter, target, item(build.capture(at, wanted)), len(block))
+        at = build.capture(affine.add(start, affine.mul(step, index)), wanted)
+        note_range(build, at, Range(start, stop, step))
+        assignment.assign(interpreter, target, item(at), len(block))
         return expressions.evaluate(interpreter, node.elt)
 
     return filled(interpreter, name, count, element)
@@ -206,8 +209,9 @@ def filled(interpreter: Interpreter, name: str, count: Expr, element: Callable[[
     interpreter.env.update(saved)
     dims = value.dims if isinstance(value, ArrayValue) else ()
     inside = {s.var for s in statements(tuple(block)) if isinstance(s, Assign)} | {index}
-    if any(variables(dim) & inside for dim in dims):
-        return build.refuse("the items of this comprehension differ in shape", "write the loop")
+    if isinstance(value, ArrayValue) and any(variables(dim) & inside for dim in dims):
+        value = _of_one_shape(build, value, block, index)
+        dims = value.dims
     out = build.allocate("t", value.dtype, (count, *dims))
     with build.nested(block):
         if isinstance(value, Scalar):
@@ -215,7 +219,19 @@ def filled(interpreter: Interpreter, name: str, count: Expr, element: Callable[[
         else:
             build.each(dims, lambda i: Store(out, (index, *i), value.at(i)))
     build.names.release(index.name)
-    build.lower.pop(index, None)
+    for known in (build.lower, build.upper):
+        known.pop(index, None)
     build.emit(For(index, affine.ZERO, count, affine.ONE, tuple(block)))
     lists.note_held(interpreter, out, value)
     return Items(out, count, count, row.weak, row.inner, object())
+
+
+def _of_one_shape(build: Builder, value: ArrayValue, block: list[Stmt], index: Var) -> ArrayValue:
+    """The item of an iteration, in the shape that the first one has."""
+    dims = common_lengths.known_ahead(build, value.dims, block, index, affine.ZERO)
+    if dims is None:
+        return build.refuse("the items of this comprehension differ in shape", "write the loop")
+    dims = tuple(build.pin(dim) for dim in dims)
+    build.lower |= {dim: 0 for dim in dims if isinstance(dim, Var)}
+    with build.nested(block):
+        return common_lengths.with_lengths(build, value, dims)

@@ -37,6 +37,7 @@ from .values import (
 )
 
 if TYPE_CHECKING:
+    from .builder import Builder
     from .interpret import Interpreter
 
 
@@ -139,13 +140,7 @@ def unrolled(interpreter: Interpreter, node: ast.For, items: list[Any]) -> None:
 def _for(interpreter: Interpreter, node: ast.For, rng: Range, item: Callable[[Var], Any], names: list[str]) -> Stmt:
     build = interpreter.build
     index = node.index = loop_index(interpreter, node, names)  # type: ignore[attr-defined]
-    is_upward = isinstance(rng.step, Const) and rng.step.value > 0
-    if is_upward and build.is_at_least(rng.start, 0):
-        build.lower[index] = rng.start.value if isinstance(rng.start, Const) else 0
-    elif is_constant(rng.step) and isinstance(rng.stop, Const) and not is_upward:
-        build.lower[index] = rng.stop.value + 1
-    if is_constant(rng.step):
-        build.upper[index] = affine.sub(rng.stop, affine.ONE) if is_upward else rng.start
+    note_range(build, index, rng)
     block: list[Stmt] = []
     with build.nested(block):
         settle(interpreter, names)
@@ -156,6 +151,17 @@ def _for(interpreter: Interpreter, node: ast.For, rng: Range, item: Callable[[Va
     for known in (build.lower, build.upper):
         known.pop(index, None)  # another loop may have an index of this name
     return For(index, rng.start, rng.stop, rng.step, tuple(block))
+
+
+def note_range(build: Builder, index: Expr, rng: Range) -> None:
+    """The least and the greatest value of what runs over a range."""
+    is_upward = isinstance(rng.step, Const) and rng.step.value > 0
+    if is_upward and build.is_at_least(rng.start, 0):
+        build.lower[index] = rng.start.value if isinstance(rng.start, Const) else 0
+    elif is_constant(rng.step) and isinstance(rng.stop, Const) and not is_upward:
+        build.lower[index] = rng.stop.value + 1
+    if is_constant(rng.step):
+        build.upper[index] = affine.sub(rng.stop, affine.ONE) if is_upward else rng.start
 
 
 def loop_index(interpreter: Interpreter, node: ast.For, names: list[str]) -> Var:

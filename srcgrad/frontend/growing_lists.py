@@ -14,6 +14,7 @@ from ..ir import affine
 from ..ir.expressions import INT64, Array, Call, Const, Dim, Expr, Var
 from ..ir.nodes import Alloc, Assign, Grow
 from ..ir.walk import statements, variables
+from . import common_lengths
 from .lists import ITS_ITEMS, Grows, Row, common_row, fill, length_of, most_of, row_of_list, with_room
 from .values import Items, Range, Scalar, TupleValue
 
@@ -123,11 +124,21 @@ def close(
         interpreter.build.refuse(f"{name} gets shorter in a loop, which is not supported")
     if growth is None or not affine.same(growth.each, each):
         row = common_row(interpreter, [*row_of_list(interpreter, entry), *row_of_list(interpreter, end)])
-        if any(variables(dim) & inside for dim in row.dims):
-            interpreter.build.refuse(f"the shape of the items of {name} is only known inside the loop", ITS_ITEMS)
-        raise Grows(end.identity, row, each)
+        raise Grows(end.identity, _row_ahead(interpreter, name, row, inside, loop), each)
     if each == added and affine.same(length_of(end), most_of(end)):
         loop.steady.add(end.identity)
+
+
+def _row_ahead(interpreter: Interpreter, name: str, row: Row, inside: set[Any], loop: Inside) -> Row:
+    """What the items have in common, as it is known ahead of the loop."""
+    build = interpreter.build
+    if not any(variables(dim) & inside for dim in row.dims):
+        return row
+    assert loop.over is not None
+    dims = common_lengths.known_ahead(build, row.dims, build.block, loop.index, loop.over.start)
+    if dims is None or row.inner is not None:
+        build.refuse(f"the shape of the items of {name} is only known inside the loop", ITS_ITEMS)
+    return replace(row, dims=dims)
 
 
 def _at_most(count: Expr, loop: Inside) -> Expr:

@@ -22,7 +22,7 @@ from ..errors import place as error_place
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Array, Axis, Call, Const, Expr, Load
 from ..ir.nodes import Grow, If, Raise, Store
-from . import binding, expressions, identities, operators
+from . import binding, common_lengths, expressions, identities, operators
 from .aliases import arrays_of, is_known_elsewhere, note_twins
 from .arithmetic import cast
 from .values import NONE, ArrayValue, Indexed, Items, Scalar, TupleValue, axes, constant, new_list, static_int, whole
@@ -261,6 +261,7 @@ class Grows(Exception):
 
 def appended(interpreter: Interpreter, owner: Items, item: Any) -> Items:
     rows = owner.rows
+    item = _fitted(interpreter, owner, item)
     row = common_row(interpreter, [*row_of_list(interpreter, owner), row_of(interpreter, item)])
     if owner.has_room:
         if row.dtype != rows.dtype or row.weak != owner.weak:
@@ -275,6 +276,16 @@ def appended(interpreter: Interpreter, owner: Items, item: Any) -> Items:
         put(interpreter, rows, owner.length, item)
     more, most = affine.add(owner.length, affine.ONE), affine.add(owner.most, affine.ONE)
     return replace(owner, rows=rows, length=more, most=most, weak=row.weak)
+
+
+def _fitted(interpreter: Interpreter, owner: Items, item: Any) -> Any:
+    """An array as long as those that are in the list."""
+    dims = owner.rows.dims[1:]
+    if not isinstance(item, ArrayValue) or item.ndim != len(dims) or owner.inner is not None:
+        return item
+    if any(affine.difference(x, y) for x, y in zip(item.dims, dims, strict=True)):
+        return item  # said where rows are compared
+    return common_lengths.with_lengths(interpreter.build, item, dims)
 
 
 def store(interpreter: Interpreter, owner: Items, index: Any, value: Any, op: str | None) -> None:

@@ -6,17 +6,18 @@ a, b = np.split(x, 2) →   two views of x
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
 
-from ...errors import ArgumentError, ShapeError
+from ...errors import ArgumentError, ShapeError, place
 from ...ir import affine
-from ...ir.expressions import BOOL, INT64, Axis, Call, Const, Expr
+from ...ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Var
 from ...ir.nodes import If, Raise
-from ...ir.walk import is_constant
+from ...ir.walk import is_constant, substitute
 from ...rules.compositions.shapes import copy_part
 from ..arithmetic import cast, cast_value
 from ..builder import Builder
@@ -210,18 +211,70 @@ def joined(
     build: Builder, parts: Sequence[Any], axis: int | None, dtype: Any = None, out: Any = None, casting: Any = None
 ) -> Any:
     """np.concatenate of arrays that are ready for it."""
-    wanted = dtype_or_none(build, dtype)
-    if wanted is not None:
-        common = creation.common_dtype(parts)
-        rule_of_casting: Any = "same_kind" if absent(casting) else casting.value
-        if not np.can_cast(common, wanted, rule_of_casting):
-            build.refuse(
-                f"Cannot cast array data from {common!r} to {wanted!r} according to the rule {rule_of_casting!r}",
-                error=ArgumentError,
-            )
-        parts = [cast_value(part, wanted) for part in parts]
+    parts = _cast_parts(build, parts, dtype, casting)
     number = Static(None) if axis is None else Scalar(affine.integer(axis), True)
     return also_into(build, out, shapes.concatenate(build, parts, number))
+
+
+def _cast_parts(build: Builder, parts: Sequence[Any], dtype: Any, casting: Any) -> Sequence[Any]:
+    wanted = dtype_or_none(build, dtype)
+    if wanted is None:
+        return parts
+    common = creation.common_dtype(parts)
+    rule_of_casting: Any = "same_kind" if absent(casting) else casting.value
+    if not np.can_cast(common, wanted, rule_of_casting):
+        build.refuse(
+            f"Cannot cast array data from {common!r} to {wanted!r} according to the rule {rule_of_casting!r}",
+            error=ArgumentError,
+        )
+    return [cast_value(part, wanted) for part in parts]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of an array, as many as there are at run time: `part` is the one with the number in `index`."""
+
+    count: Expr
+    part: ArrayValue
+    index: Var
+
+    @property
+    def array(self) -> ArrayValue:
+        shift = {k: Axis(k + 1) for k in range(self.part.ndim)}
+        return ArrayValue((self.count, *self.part.dims), substitute(self.part.element, shift | {self.index: Axis(0)}))
+
+
+def rows_of(arrays: Any) -> Rows | None:
+    if not isinstance(arrays, ArrayValue) or not arrays.ndim or isinstance(arrays.dims[0], Const):
+        return None
+    index = Var(".row", INT64)
+    inner = [index, *(Axis(k) for k in range(arrays.ndim - 1))]
+    return Rows(arrays.dims[0], remap(arrays, arrays.dims[1:], inner), index)
+
+
+def rows_joined(build: Builder, rows: Rows, axis: int, dtype: Any = None, casting: Any = None) -> ArrayValue:
+    """np.concatenate of rows.
+
+    m rows of (n, k), along axis 1   →   (m, n, k)   →   (n, m, k)   →   (n, m * k)
+    """
+    if not rows.part.ndim:
+        build.refuse("zero-dimensional arrays cannot be concatenated", error=ArgumentError)
+    axis = axis_in(build, Scalar(affine.integer(axis)), rows.part.ndim)
+    _check_any(build, rows.count)
+    array = _cast_parts(build, [rows.array], dtype, casting)[0]
+    copy = build.materialize(shapes.moveaxis(build, array, 0, axis), copy=True)
+    build.uncertain.discard(copy.name)  # in C order, as we have it
+    length = build.pin(affine.mul(copy.dims[axis], copy.dims[axis + 1]))
+    out = shapes.reshaped(build, whole(copy), (*copy.dims[:axis], length, *copy.dims[axis + 2 :]))
+    if not follows_order(array.element, build.is_in_order):
+        build.uncertain.add(copy.name)
+    return out
+
+
+def _check_any(build: Builder, count: Expr) -> None:
+    if not build.is_at_least(count, 1):
+        message = "need at least one array to concatenate" + place(build.span)
+        build.emit(If(Call("lt", (count, affine.ONE), BOOL), (Raise("ValueError", message),)))
 
 
 @rule(np.concatenate)
@@ -229,13 +282,12 @@ def concatenate(
     build: Builder, arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = None
 ) -> Any:
     number = axis if isinstance(axis, int) else None if absent(axis) else axis_number(build, axis)
-    if isinstance(arrays, ArrayValue) and arrays.ndim > 1:
-        if number == 0 and absent(out) and absent(dtype):
-            rows = affine.mul(arrays.dims[0], arrays.dims[1])
-            return shapes.reshaped(build, shapes.copied(build, arrays), (build.pin(rows), *arrays.dims[2:]))
-        return build.refuse("np.concatenate of the rows of an array is supported along axis 0")
-    parts = [as_array(build, item) for item in items_of(build, arrays)]
-    return joined(build, parts, number, dtype, out, casting)
+    if number is None and isinstance(arrays, ArrayValue):
+        arrays, number = TupleValue((shapes.ravel(build, arrays),)), 0
+    rows = rows_of(arrays)
+    if rows is not None:
+        return also_into(build, out, rows_joined(build, rows, number or 0, dtype, casting))
+    return joined(build, _parts(build, arrays), number, dtype, out, casting)
 
 
 @rule(np.stack)
@@ -250,34 +302,52 @@ def stack(
     return also_into(build, out, creation.stack(build, parts, number, dtype_or_none(build, dtype)))
 
 
-def rows_of(build: Builder, arrays: Any, ndim: int) -> list[ArrayValue]:
-    """The arrays that a stacking function is handed; the rows of one array count as such."""
+def _parts(build: Builder, arrays: Any) -> list[ArrayValue]:
+    """The arrays that a joining function is handed; the rows of one array count as such."""
     if isinstance(arrays, ArrayValue) and arrays.ndim and isinstance(arrays.dims[0], Const):
         picks = [Scalar(affine.integer(k)) for k in range(arrays.dims[0].value)]
         arrays = TupleValue(tuple(indexing.subscript(build, arrays, [pick]) for pick in picks))
-    return [at_least(as_array(build, item), ndim) for item in items_of(build, arrays)]
+    return [as_array(build, item) for item in items_of(build, arrays)]
+
+
+def _stacked(
+    build: Builder,
+    arrays: Any,
+    prepared: Callable[[ArrayValue], ArrayValue],
+    axis: Callable[[ArrayValue], int],
+    dtype: Any = None,
+    casting: Any = None,
+) -> Any:
+    """Arrays joined along an axis, each of them prepared for it."""
+    rows = rows_of(arrays)
+    if rows is not None:
+        rows = replace(rows, part=prepared(rows.part))
+        return rows_joined(build, rows, axis(rows.part), dtype, casting)
+    parts = [prepared(part) for part in _parts(build, arrays)]
+    return joined(build, parts, axis(parts[0]), dtype, None, casting)
 
 
 @rule(np.vstack, getattr(np, "row_stack", np.vstack))  # row_stack: until NumPy 2.5
 def vstack(build: Builder, tup: Any, *, dtype: Any = None, casting: Any = None) -> Any:
-    return joined(build, rows_of(build, tup, 2), 0, dtype, None, casting)
+    return _stacked(build, tup, lambda part: at_least(part, 2), lambda part: 0, dtype, casting)
 
 
 @rule(np.hstack)
 def hstack(build: Builder, tup: Any, *, dtype: Any = None, casting: Any = None) -> Any:
-    parts = rows_of(build, tup, 1)
-    return joined(build, parts, 0 if parts[0].ndim == 1 else 1, dtype, None, casting)
+    return _stacked(build, tup, lambda part: at_least(part, 1), lambda part: min(part.ndim - 1, 1), dtype, casting)
 
 
 @rule(np.dstack)
 def dstack(build: Builder, tup: Any) -> Any:
-    return joined(build, rows_of(build, tup, 3), 2)
+    return _stacked(build, tup, lambda part: at_least(part, 3), lambda part: 2)
 
 
 @rule(np.column_stack)
 def column_stack(build: Builder, tup: Any) -> Any:
-    parts = rows_of(build, tup, 0)
-    return joined(build, [with_axes(at_least(p, 1), (1,)) if p.ndim < 2 else p for p in parts], 1)
+    def as_columns(part: ArrayValue) -> ArrayValue:
+        return with_axes(at_least(part, 1), (1,)) if part.ndim < 2 else part
+
+    return _stacked(build, tup, as_columns, lambda part: 1)
 
 
 @rule(np.block)

@@ -1,0 +1,92 @@
+"""Lengths of the items of a list, which an iteration computes: what they are in the first one, for all of them.
+
+                                            n_1 = minimum(k, n); t = empty((m, n_1))
+[x[i : i + k] for i in range(m)]     →      for i in range(m):
+                                                if minimum(i + k, n) - i != n_1: raise …
+                                                t[i] = …
+
+Whether the others have the same is seen at run time, unless it is known to be so, or not to be so.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..errors import place
+from ..ir import affine
+from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Load, Var
+from ..ir.nodes import Assign, If, Raise, Stmt, View
+from ..ir.walk import rewrite, statements, subexpressions, substitute, variables, written
+from .values import ArrayValue
+
+if TYPE_CHECKING:
+    from .builder import Builder
+
+Lengths = tuple[Expr, ...]
+NEVER_FAIL = frozenset("add sub mul neg maximum minimum select lt le gt ge eq ne and or not cast".split())
+FOLDED: dict[str, Any] = {"add": affine.add, "sub": affine.sub, "mul": affine.mul}
+FOLDED |= {"maximum": affine.maximum, "minimum": affine.minimum}
+
+
+def known_ahead(build: Builder, dims: Lengths, block: list[Stmt], index: Var | None, start: Expr) -> Lengths | None:
+    """The lengths in the iteration in which the index is `start`, as they can be computed ahead of the block.
+
+    None where more than arithmetic leads to them, or where each iteration has another one.
+    """
+    found = [_in_terms_of(build, dim, block) for dim in dims]
+    known = [dim for dim in found if dim is not None]
+    if len(known) < len(dims) or any(term == index for dim in known for term, _ in affine.affine(dim)[0]):
+        return None
+    return tuple(_folded(substitute(dim, {index: start})) for dim in known)
+
+
+def with_lengths(build: Builder, value: ArrayValue, dims: Lengths) -> ArrayValue:
+    """The array, which has these lengths, or it is an error."""
+    for now, first in zip(value.dims, dims, strict=True):
+        if not affine.same(now, first):
+            now = build.pin(now)
+            message = "the items of this list have lengths {} and {}: they have to be alike" + place(build.span)
+            build.emit(If(Call("ne", (now, first), BOOL), (Raise("RuntimeShapeError", message, (first, now)),)))
+    return ArrayValue(dims, value.element)
+
+
+def _in_terms_of(build: Builder, dim: Expr, block: list[Stmt]) -> Expr | None:
+    """A length that a block computes, in terms of what was there ahead of the block."""
+    targets = _targets(block)
+    given = {s.var: s.value for s in block if isinstance(s, Assign) and targets.count(s.var) == 1}
+    while variables(dim) & given.keys():
+        dim = substitute(dim, given)
+    made = {target.name for target in targets if isinstance(target, Array)}
+    if variables(dim) & (build.mutable | set(targets)) or not all(_never_fails(e, made) for e in subexpressions(dim)):
+        return None
+    return _folded(dim)
+
+
+def _targets(block: list[Stmt]) -> list[Any]:
+    """What the statements set, as often as they do."""
+    out: list[Any] = []
+    for stmt in statements(tuple(block)):
+        target = stmt.array if isinstance(stmt, View) else written(stmt)
+        out += target if isinstance(target, tuple) else (target,)
+    return out
+
+
+def _never_fails(expr: Expr, made: set[str]) -> bool:
+    """Can it be computed even if no iteration runs?  `made`: the arrays that there are not, then."""
+    match expr:
+        case Dim(array=name):
+            return name not in made
+        case Call(op="floordiv" | "mod", args=(_, Const(value=divisor))):
+            return bool(divisor)
+        case Call(op=op):
+            return op in NEVER_FAIL
+    return not isinstance(expr, Load)
+
+
+def _folded(expr: Expr) -> Expr:
+    def fold(node: Expr) -> Expr:
+        if isinstance(node, Call) and node.dtype == INT64 and node.op in FOLDED:
+            return FOLDED[node.op](*node.args)
+        return node
+
+    return rewrite(expr, fold)
