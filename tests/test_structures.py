@@ -223,6 +223,26 @@ def item_written_later(x):
     return sum(ys).sum()
 
 
+def row_in_a_tuple_written_later(x):
+    m, s = x[:, None] * x, 0.0
+    state = (x * 1.0, 1.0)
+    for i in range(1, len(x)):
+        m[i - 1] += 1.0
+        s += np.sum(state[0] * m[i]) * state[1]
+        state = (m[i], 2.0)
+    return s
+
+
+def row_in_a_list_written_later(x):
+    m, s = x[:, None] * x, 0.0
+    state = [x * 1.0, 1.0]
+    for i in range(1, len(x)):
+        m[i - 1] += 1.0
+        s += np.sum(state[0] * m[i])
+        state[0] = m[i]
+    return s
+
+
 def catches(x):
     try:
         return 1.0 / x[0]
@@ -248,6 +268,8 @@ def changes_an_argument(x, d):
         (list_of_unknown_length, "a list whose length is only known at run time"),
         (list_of_mixed_shapes, "of one shape"),
         (item_written_later, "may or may not be the array that was written"),
+        (row_in_a_tuple_written_later, "may or may not be the array that was written"),
+        (row_in_a_list_written_later, "may or may not be the array that was written"),
         (catches, "`except`"),
         (changes_a_global, "COUNT is global and assigned to"),
     ],

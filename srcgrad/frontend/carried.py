@@ -12,7 +12,7 @@ memory, or, where names only change places (`u, un = un, u`), the two swap.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -217,10 +217,12 @@ def _try_loop(
     before, heads = identities.held(interpreter), _enter_lists(interpreter, attempt, trips)
     for name in names:
         entries.setdefault(name, env.get(name, UNDEFINED))
+    known = {attempt.lists[identity]: head for identity, head in heads.items()} | entries
+    parts = {part: value for name, entry in known.items() for part, value in _parts(name, entry)} | entries
     for name, other in sorted(attempt.twins):
-        own = _handle_of(entries.get(name))
+        own = _handle_of(parts.get(name))
         if own is not None:
-            partner = _handle_of(entries.get(other)) if other in entries else None
+            partner = _handle_of(parts.get(other)) if other in parts else None
             build.twin(own, partner if partner is not None else Array(other, own.dtype, ()))
     build.stale |= attempt.stale
     outer_close = interpreter.__dict__.get("close_loop")
@@ -274,6 +276,14 @@ def _enter_lists(interpreter: Interpreter, attempt: Attempt, trips: Expr | None)
         identities.change(interpreter, identity, value)
     now = identities.held(interpreter)
     return {identity: now[identity] for identity in attempt.lists if identity in now}
+
+
+def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """A value, and those that it is made of, under the names that they have at the head of a loop."""
+    yield name, value
+    if isinstance(value, TupleValue):
+        for k, item in enumerate(value.items):
+            yield from _parts(f"{name}_{k}", item)
 
 
 def _handle_of(value: Any) -> Array | None:
