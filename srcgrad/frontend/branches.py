@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..ir.expressions import BOOL, INT64, Array, Const, Expr, Var
 from ..ir.nodes import Alloc, Assign, CopyTo, If, Stmt, Store, Swap
 from ..ir.rename import rename_arrays
 from ..ir.walk import statements, variables
-from . import expressions, growing_lists, identities, operators
+from . import expressions, growing_lists, identities, operators, optional
 from .aliases import mind_merged_aliases, note_twins, roots_of_value
 from .arithmetic import cast
 from .carried import bound_flag, join_scalars
@@ -50,8 +51,14 @@ def branch(interpreter: Interpreter, node: ast.If, then: Callable[[], Any] | Non
     condition = operators.truth(interpreter, test)
     live_out = node.live_out  # type: ignore[attr-defined]
     names = sorted(live_out & assigned([*node.body, *node.orelse]))
-    run_then = then or (lambda: interpreter.block(node.body))
-    return choose(interpreter, condition, run_then, lambda: interpreter.block(node.orelse), names, live_out)
+
+    def side(run: Callable[[], Any], holds: bool) -> Any:
+        with optional.known_there(interpreter, [node.test], holds):
+            return run()
+
+    run_then = partial(side, then or (lambda: interpreter.block(node.body)), True)
+    run_else = partial(side, lambda: interpreter.block(node.orelse), False)
+    return choose(interpreter, condition, run_then, run_else, names, live_out)
 
 
 def choose(
@@ -148,6 +155,8 @@ def merge(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tup
     a, b = x[1], y[1]
     if a is UNDEFINED or b is UNDEFINED:
         a, b = (a if b is UNDEFINED else b,) * 2 if not isinstance(a if b is UNDEFINED else b, ArrayValue) else (a, b)
+    if not name.startswith(".") and optional.joins(a, b) and a != b:
+        a, b = optional.as_optional(a, b), optional.as_optional(b, a)
     match a, b:
         case Scalar(), Scalar():
             dtype, weak = join_scalars(a, b)

@@ -25,6 +25,7 @@ from . import (
     lists,
     named_tuples,
     operators,
+    optional,
     parameters,
     records,
     recursion,
@@ -77,10 +78,11 @@ PLAIN_CLASSES = (np.finfo, np.iinfo, np.dtype)  # evaluated when the function is
 
 def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
     function = expressions.evaluate(interpreter, node.func)
-    args = expressions.sequence(interpreter, node.args)
+    is_users = isinstance(function, Closure) or (isinstance(function, Static) and _is_users(function.value))
+    args = expressions.sequence(interpreter, node.args, may_be_none=is_users)
     kwargs: dict[str, Any] = {}
     for keyword in node.keywords:
-        value = expressions.evaluate(interpreter, keyword.value)
+        value = optional.as_it_is(interpreter, keyword.value, is_users)
         if keyword.arg is not None:
             kwargs[keyword.arg] = value
         elif records.is_dict(value):

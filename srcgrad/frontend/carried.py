@@ -23,7 +23,7 @@ from ..ir import affine
 from ..ir.expressions import BOOL, Array, Call, Const, Expr, Var, is_inexact
 from ..ir.nodes import AddTo, Alloc, Assign, If, Raise, Stmt
 from ..ir.walk import statements, variables
-from . import binding, growing_lists, identities, lists, resized
+from . import binding, growing_lists, identities, lists, optional, resized
 from .aliases import Aliased, is_private, mind_aliases, note_twins, roots_of_value
 from .arithmetic import cast, cast_value
 from .growing_lists import Growth
@@ -75,6 +75,7 @@ class Attempt:
     unbound: set[str] = field(default_factory=set)  # names without a value ahead of the loop
     twins: set[tuple[str, str]] = field(default_factory=set)  # a rebound name, and a name or memory that it may be
     stale: dict[str, Any] = field(default_factory=dict)  # what an iteration leaves stale for the next
+    optional: dict[str, Any] = field(default_factory=dict)  # names that are None at times, with what they are else
     lists: dict[object, str] = field(default_factory=dict)  # lists that may change in place, with a name for each
     growth: dict[object, Growth] = field(default_factory=dict)  # of lists that change their lengths
     other_lists: set[str] = field(default_factory=set)  # names that are other lists at the end than at the beginning
@@ -156,6 +157,12 @@ def repeat(
             known = attempt.growth.get(found.identity)
             each = found.each if found.each is not None else known.each if known else affine.ONE
             attempt.growth[found.identity] = growing_lists.Growth(found.row, each)
+        except _Optional as found:
+            if found.name in attempt.optional:
+                raise
+            attempt.optional[found.name] = found.value
+            attempt.types |= found.types
+            attempt.rebound |= found.shapes
         except _OtherList as found:
             attempt.other_lists.add(found.name)
         except _Rebound as found:
@@ -185,6 +192,27 @@ class _OtherList(Exception):
         self.name = name
 
 
+class _Optional(Exception):
+    """A name is None at one end of the loop, and a value at the other."""
+
+    def __init__(self, interpreter: Interpreter, name: str, value: Any) -> None:
+        self.name, self.value = name, value
+        self.types: dict[str, tuple[np.dtype, bool]] = {}
+        self.shapes: dict[str, Any] = {}
+        self.note(interpreter, name, optional.as_optional(value, value))
+
+    def note(self, interpreter: Interpreter, name: str, value: Any) -> None:
+        """What numbers and arrays there are in the value: their places are made ahead of the loop."""
+        match value:
+            case TupleValue(items=items):
+                for k, item in enumerate(items):
+                    self.note(interpreter, f"{name}_{k}", item)
+            case Scalar():
+                self.types[name] = value.dtype, value.weak
+            case ArrayValue():
+                self.shapes[name] = value.dtype, shape_known_ahead(interpreter, self.name, value)
+
+
 class _Rebound(Exception):
     def __init__(self, dims: dict[str, Any], swapped: set[str], resized: dict[str, resized.Growth]) -> None:
         self.dims, self.swapped, self.resized = dims, swapped, resized
@@ -205,6 +233,8 @@ def _try_loop(
     interpreter.wanted = node.live_in_body | node.live_out  # type: ignore[attr-defined]
     for name in names:
         value = env.get(name, UNDEFINED)
+        if name in attempt.optional and value is not UNDEFINED:
+            value = optional.as_optional(value, attempt.optional[name])
         identity = getattr(value, "identity", None)
         if identity is not None and name not in attempt.other_lists:
             attempt.lists.setdefault(identity, name)
@@ -380,6 +410,10 @@ def _close(
     def compare(name: str, entry: Any, end: Any) -> None:
         if end is UNDEFINED or end is entry:
             return
+        if optional.is_optional(entry) and optional.joins(entry, end):
+            end = optional.as_optional(end, entry)
+        elif name in names and optional.joins(entry, end):
+            raise _Optional(interpreter, name, end if optional.is_none(entry) else entry)
         match entry, end:
             case Scalar(expr=Var() as var), Scalar():
                 joined, weak = join_scalars(entry, end)
@@ -426,6 +460,11 @@ def _close(
                 build.refuse(
                     f"{name} is a list of another length at the end of the loop than at its beginning",
                     "append to one list, or write to an array that is allocated ahead of the loop",
+                )
+            case _ if optional.is_none(entry) or optional.is_none(end):
+                build.refuse(
+                    f"{name} is None at one end of the loop and something else than a number or an array at the other",
+                    "give it a value of that kind ahead of the loop: an empty list where it becomes a list",
                 )
             case _:
                 build.refuse(f"{name.lstrip('.')} is of another kind at the end of the loop than at its beginning")

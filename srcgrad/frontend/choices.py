@@ -8,12 +8,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..ir.expressions import BOOL, Call, Expr
 from ..ir.nodes import Stmt
 from ..ir.walk import loads
-from . import binding, expressions, identities, operators
+from . import binding, expressions, identities, operators, optional
 from .arithmetic import cast
 from .carried import join_scalars, restore, save
 from .recursion import NotYetKnown
@@ -38,7 +39,7 @@ def boolean(interpreter: Interpreter, is_and: bool, nodes: list[ast.expr]) -> An
         return choose_value(interpreter, operators.truth(interpreter, first), nodes, first, is_and)
     saved, lists_before = save(interpreter), identities.held(interpreter)
     try:
-        with interpreter.build.nested(rest):
+        with interpreter.build.nested(rest), optional.known_there(interpreter, nodes[:1], is_and):
             other = boolean(interpreter, is_and, nodes[1:])
     except NotYetKnown:
         return first
@@ -57,7 +58,11 @@ def _has_items(interpreter: Interpreter, value: Items, is_and: bool) -> Scalar:
 
 
 def choose_value(interpreter: Interpreter, condition: Expr, nodes: list[ast.expr], first: Any, is_and: bool) -> Any:
-    later = lambda: boolean(interpreter, is_and, nodes[1:])
+
+    def later() -> Any:
+        with optional.known_there(interpreter, nodes[:1], is_and):
+            return boolean(interpreter, is_and, nodes[1:])
+
     names = _named_in(nodes[1:])
     if is_and:
         return _either(interpreter, condition, later, lambda: first, names)
@@ -100,6 +105,9 @@ def _either(
 
 
 def comparison(interpreter: Interpreter, node: ast.Compare) -> Any:
+    asked = optional.asked(interpreter, node)
+    if asked is not None:
+        return asked
     operands = [node.left, *node.comparators]
     if len(node.ops) == 1 or all(_is_simple(o) for o in operands[2:]):
         values = expressions.evaluate_all(interpreter, operands)
@@ -143,18 +151,22 @@ def conditional(interpreter: Interpreter, node: ast.IfExp) -> Any:
     if known is not None:
         return expressions.evaluate(interpreter, node.body if known else node.orelse)
     condition = operators.truth(interpreter, test)
-    then_side = lambda: expressions.evaluate(interpreter, node.body)
-    else_side = lambda: expressions.evaluate(interpreter, node.orelse)
+
+    def side(part: ast.expr, holds: bool) -> Any:
+        with optional.known_there(interpreter, [node.test], holds):
+            return expressions.evaluate(interpreter, part)
+
+    then_side, else_side = partial(side, node.body, True), partial(side, node.orelse, False)
     names = _named_in([node.body, node.orelse])
     if names:
         return _either(interpreter, condition, then_side, else_side, names)
     sides: list[tuple[list[Stmt], Any]] = []
     saved, lists_before = save(interpreter), identities.held(interpreter)
     with suppress(NotYetKnown):
-        for side in (node.body, node.orelse):
+        for evaluate_side in (then_side, else_side):
             block: list[Stmt] = []
             with interpreter.build.nested(block):
-                sides.append((block, expressions.evaluate(interpreter, side)))
+                sides.append((block, evaluate_side()))
         (then, x), (orelse, y) = sides
         plain_numbers = isinstance(x, Scalar) and isinstance(y, Scalar) and not (loads(x.expr) or loads(y.expr))
         changes = identities.held(interpreter) != lists_before

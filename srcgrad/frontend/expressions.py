@@ -12,7 +12,7 @@ from ..ir import affine
 from ..ir.expressions import INT64, Axis, Const, Expr, Var
 from ..ir.nodes import Alloc, Stmt
 from ..ir.walk import loads, statements, variables, written
-from . import attributes, binding, calls, choices, lists, operators, records, special_methods
+from . import attributes, binding, calls, choices, lists, operators, optional, records, special_methods
 from .arithmetic import cast
 from .builder import Builder
 from .comprehensions import comprehension
@@ -124,14 +124,14 @@ def none_as_absent(value: Any) -> Any:
     return None if isinstance(value, Static) and value.value is None else value
 
 
-def evaluate_all(interpreter: Interpreter, nodes: list[ast.expr]) -> list[Any]:
+def evaluate_all(interpreter: Interpreter, nodes: list[ast.expr], may_be_none: bool = False) -> list[Any]:
     """Operands from left to right.  An array expression is read late, so one that a later operand's statements write
     to is put into memory before them."""
     build = interpreter.build
     values: list[Any] = []
     for node in nodes:
         mark = len(build.block)
-        value = evaluate(interpreter, node)
+        value = optional.as_it_is(interpreter, node, may_be_none)
         if len(build.block) > mark and values:
             changed = _changed(build, build.block[mark:])
             if changed:
@@ -190,18 +190,20 @@ def display(interpreter: Interpreter, nodes: list[ast.expr], kind: type) -> Tupl
     return new_list(known) if kind is list else TupleValue(known)
 
 
-def sequence(interpreter: Interpreter, nodes: list[ast.expr]) -> list[Any]:
+def sequence(interpreter: Interpreter, nodes: list[ast.expr], may_be_none: bool = False) -> list[Any]:
     """The arguments of a call, with stars unpacked; several whose number is not known are an `Unpacked`."""
     out: list[Any] = []
-    for value, items in _parts(interpreter, nodes):
+    for value, items in _parts(interpreter, nodes, may_be_none):
         out.extend([Unpacked(value)] if items is None else items)
     return out
 
 
-def _parts(interpreter: Interpreter, nodes: list[ast.expr]) -> list[tuple[Any, list[Any] | None]]:
+def _parts(
+    interpreter: Interpreter, nodes: list[ast.expr], may_be_none: bool = False
+) -> list[tuple[Any, list[Any] | None]]:
     """What stands at each place, and which items that are; None for a star with a number that is not known."""
     plain = [node.value if isinstance(node, ast.Starred) else node for node in nodes]
-    values = evaluate_all(interpreter, plain)
+    values = evaluate_all(interpreter, plain, may_be_none)
     stars = [isinstance(node, ast.Starred) for node in nodes]
     return [(v, known_items(interpreter, v) if s else [v]) for v, s in zip(values, stars, strict=True)]
 

@@ -46,6 +46,8 @@ class _Flow:
         for position, stmt in enumerate(body):
             rest = body[position + 1 :]
             match stmt:
+                case ast.Assign(value=ast.IfExp() as value) if _gives_none(value):
+                    out += self.block([_as_branches(stmt, value)])
                 case ast.Return():
                     out.append(_assign(RESULT, stmt.value or ast.copy_location(ast.Constant(None), stmt), stmt))
                     return out + self.mark_return(stmt)
@@ -157,6 +159,16 @@ def _otherwise(stmt: ast.For | ast.While, stopped: str | None) -> Statements:
     if not stmt.orelse or stopped is None:
         return stmt.orelse
     return [ast.copy_location(ast.If(_not_any([stopped], stmt), stmt.orelse, []), stmt)]
+
+
+def _gives_none(value: ast.IfExp) -> bool:
+    return any(isinstance(side, ast.Constant) and side.value is None for side in (value.body, value.orelse))
+
+
+def _as_branches(stmt: ast.Assign, value: ast.IfExp) -> ast.stmt:
+    """x = a if c else None   →   if c: x = a; else: x = None   (a name may be None by the path, an expression not)"""
+    then, orelse = (ast.copy_location(ast.Assign(stmt.targets, side), stmt) for side in (value.body, value.orelse))
+    return ast.copy_location(ast.If(value.test, [then], [orelse]), stmt)
 
 
 def _finishing(body: Sequence[ast.stmt], final: Sequence[ast.stmt], is_in_loop: bool = False) -> Statements:

@@ -37,6 +37,7 @@ from . import (
     identities,
     lists,
     liveness,
+    optional,
     parameters,
     records,
     recursion,
@@ -173,7 +174,7 @@ class Interpreter:
                 pass
             case ast.Assign(targets=targets, value=value):
                 mark = len(self.build.block)
-                result = expressions.evaluate(self, value)
+                result = optional.as_it_is(self, value, all(map(_is_users_name, targets)))
                 for target in targets:
                     assignment.assign(self, target, result, mark)
                     if isinstance(target, ast.Name):
@@ -268,7 +269,7 @@ class Interpreter:
                     f"{name.lstrip('.')} may not be defined here", "assign it ahead of the branch or loop"
                 )
             carried.check_bound(self, name)
-            return value
+            return optional.used(self, name, value) if optional.is_optional(value) else value
         while frame.function is None and frame.parent is not None:
             frame = frame.parent
         function = frame.function
@@ -313,6 +314,10 @@ class Interpreter:
         value: Any = whole(param) if isinstance(param, Array) else Scalar(param, getattr(kind, "weak", False))
         self.captured[place.key] = (Captured(name, place, param), value)
         return value
+
+
+def _is_users_name(target: ast.expr) -> bool:
+    return isinstance(target, ast.Name) and not target.id.startswith(".")
 
 
 def _holds_arrays(value: Any) -> bool:

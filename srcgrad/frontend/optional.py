@@ -1,0 +1,130 @@
+"""Names that are None or a value, by the path taken: a flag, and a value that counts where the flag is set.
+
+prev = None                              prev_0 = False; prev_1 = 0.0
+for v in x:                              for i in range(n):
+    if prev is not None:          →          if prev_0:
+        s += (v - prev) ** 2                     s += (x[i] - prev_1) ** 2
+    prev = v                                 prev_0 = True; prev_1 = x[i]
+
+To use what may be None is an error at run time where it is None, as in Python.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ..errors import place
+from ..ir.expressions import BOOL, Call
+from ..ir.nodes import If, Raise
+from . import expressions
+from .values import NONE, UNDEFINED, ArrayValue, Scalar, TupleValue, constant
+
+if TYPE_CHECKING:
+    from .interpret import Interpreter
+
+OPTIONAL = "optional"  # the kind of a pair of a flag and a value
+
+
+def is_optional(value: Any) -> bool:
+    return isinstance(value, TupleValue) and value.kind is OPTIONAL
+
+
+def is_none(value: Any) -> bool:
+    return value == NONE
+
+
+def can_be_optional(value: Any) -> bool:
+    """Is it of a kind that is kept beside a flag: numbers, arrays, and tuples of them?"""
+    if isinstance(value, TupleValue):
+        is_plain = value.kind is OPTIONAL or (isinstance(value.kind, type) and issubclass(value.kind, tuple))
+        return is_plain and all(map(can_be_optional, value.items))
+    return isinstance(value, (Scalar, ArrayValue)) or value is UNDEFINED
+
+
+def joins(x: Any, y: Any) -> bool:
+    """Is one of these None, or maybe None, where the other is something else?"""
+    others = [value for value in (x, y) if not is_none(value)]
+    if not others or x is UNDEFINED or y is UNDEFINED or not all(map(can_be_optional, others)):
+        return False
+    return len(others) == 1 or is_optional(x) or is_optional(y)
+
+
+def as_optional(value: Any, like: Any) -> TupleValue:
+    """The value beside its flag; for None, a place for what `like` is."""
+    if is_optional(value):
+        return value
+    if is_none(value):
+        return TupleValue((constant(False), _place(like.items[1] if is_optional(like) else like)), OPTIONAL)
+    return TupleValue((constant(True), value), OPTIONAL)
+
+
+def _place(value: Any) -> Any:
+    """Where a value of this kind will be, with nothing in it."""
+    if isinstance(value, TupleValue):
+        return TupleValue(tuple(map(_place, value.items)), value.kind)
+    return UNDEFINED
+
+
+def used(interpreter: Interpreter, name: str, value: TupleValue) -> Any:
+    """The value of a name that must not be None here."""
+    flag, held = value.items
+    if not (flag.is_constant and flag.value):
+        message = f"{name} is None here, and only `is None` can be asked of it" + place(interpreter.build.span)
+        interpreter.build.emit(If(Call("not", (flag.expr,), BOOL), (Raise("TypeError", message),)))
+    return held
+
+
+def as_it_is(interpreter: Interpreter, node: ast.expr, may_be_none: bool) -> Any:
+    """The value of an expression, which may be None if it is a name: for another name, or a parameter."""
+    if may_be_none and isinstance(node, ast.Name) and is_optional(value := interpreter.frame.bound(node.id)):
+        return value
+    return expressions.evaluate(interpreter, node)
+
+
+def asked(interpreter: Interpreter, node: ast.Compare) -> Scalar | None:
+    """name is None, name is not None: of a name that may be None."""
+    name = _name_asked_for(node)
+    value = interpreter.frame.bound(name) if name else None
+    if value is None or not is_optional(value):
+        return None
+    flag = value.items[0]
+    if isinstance(node.ops[0], ast.IsNot) or flag.is_constant:
+        return flag if isinstance(node.ops[0], ast.IsNot) else constant(not flag.value)
+    return Scalar(Call("not", (flag.expr,), BOOL), weak=True)
+
+
+def _name_asked_for(node: ast.expr) -> str | None:
+    match node:
+        case ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=None)]):
+            return name
+    return None
+
+
+def names_with_values(test: ast.expr, holds: bool) -> set[str]:
+    """The names that are not None where a test holds, or where it does not."""
+    match test:
+        case ast.Compare(ops=[op]) if (name := _name_asked_for(test)) is not None:
+            return {name} if isinstance(op, ast.IsNot) == holds else set()
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return names_with_values(operand, not holds)
+        case ast.BoolOp(op=op, values=values) if isinstance(op, ast.And) == holds:
+            return set().union(*(names_with_values(value, holds) for value in values))
+    return set()
+
+
+@contextmanager
+def known_there(interpreter: Interpreter, tests: list[ast.expr], holds: bool) -> Iterator[None]:
+    """Where all of these tests hold, or none: the names that are not None then are what they are."""
+    env = interpreter.env
+    names = set().union(*(names_with_values(test, holds) for test in tests))
+    held = {name: env[name] for name in sorted(names) if is_optional(env.get(name))}
+    for name, value in held.items():
+        env[name] = TupleValue((constant(True), value.items[1]), OPTIONAL)
+    seen = {name: env[name] for name in held}
+    yield
+    for name, value in held.items():
+        if env.get(name) is seen[name]:
+            env[name] = value
