@@ -125,6 +125,62 @@ def test_items_that_turn_out_to_differ(function: Callable[..., Any], jit: bool) 
         f(X, 2)
 
 
+def view_of_windows(x, k):
+    return np.lib.stride_tricks.sliding_window_view(x, k) @ np.arange(1.0, k + 1)
+
+
+def along_an_axis(m, k):
+    return np.lib.stride_tricks.sliding_window_view(m, k, axis=1) ** 2
+
+
+def along_both(m, k):
+    return np.lib.stride_tricks.sliding_window_view(m, (k, 3)).sum((2, 3)) ** 2
+
+
+def along_named_axes(m, k):
+    windows = np.lib.stride_tricks.sliding_window_view(m, (k, 3), axis=(1, 0))
+    return windows * windows[0, 0]
+
+
+def twice_along_one(x, k):
+    return np.lib.stride_tricks.sliding_window_view(x, (k, 2), axis=(0, 0)) ** 2
+
+
+VIEWS = [(view_of_windows, X), (along_an_axis, M), (along_both, M), (along_named_axes, M), (twice_along_one, X)]
+
+
+@pytest.mark.parametrize("function, argument", VIEWS)
+def test_sliding_window_view(function: Callable[..., Any], argument: np.ndarray) -> None:
+    f = grad(function, jit=False)
+    for k in (1, 2, 3):
+        check_grad(f, argument, k)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_windows_that_do_not_fit(jit: bool) -> None:
+    f = grad(view_of_windows, jit=jit)
+    check_grad(f, X, 5)
+    for k, text in ((6, "cannot be larger"), (-1, "negative")):
+        with pytest.raises(ValueError, match=text):
+            view_of_windows(X, k)
+        with pytest.raises(ValueError, match=text):
+            f(X, k)
+
+
+def written_behind_the_windows(x):
+    x = x.copy()
+    windows = np.lib.stride_tricks.sliding_window_view(x, 2)
+    x[0] = 3.0
+    return windows * 2.0
+
+
+def test_windows_of_what_is_written_are_right_or_refused() -> None:
+    try:
+        check_grad(grad(written_behind_the_windows, jit=False), X)
+    except UnsupportedError as problem:
+        assert "may or may not be the array" in str(problem)
+
+
 # ------------------------------------------------------------------------------------------------------- joined
 
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, ValueArgumentError, place
 from ..ir import affine
 from ..ir.expressions import BOOL, FLOAT64, INT64, Call, Const, Expr
+from ..ir.nodes import If, Raise
 from ..rules import compositions
 from ..rules.compositions import python
 from ..rules.names import MATH
@@ -404,7 +405,9 @@ def indexed(interpreter: Interpreter, value: Any) -> Indexed | None:
     return None
 
 
-def zipped(interpreter: Interpreter, *values: Any) -> Any:
+def zipped(interpreter: Interpreter, *values: Any, strict: Any = None) -> Any:
+    if strict is not None and len(values) > 1 and _is_set(interpreter, strict, "strict"):
+        check_as_long(interpreter, list(values))
     several = [indexed(interpreter, value) for value in values]
     known = [len(expressions.items_of(interpreter, v)) for v, s in zip(values, several, strict=True) if s is None]
     if not any(several) or (known and all(isinstance(s.count, Const) for s in several if s is not None)):
@@ -422,6 +425,28 @@ def zipped(interpreter: Interpreter, *values: Any) -> Any:
     item = lambda i: TupleValue(tuple(s.item(i) for s in several))  # type: ignore[union-attr]
     held = tuple(array for s in several for array in s.held)  # type: ignore[union-attr]
     return Indexed(interpreter.build.pin(count), item, held)
+
+
+def _is_set(interpreter: Interpreter, value: Any, name: str) -> bool:
+    known = operators.static_truth(value)
+    if known is None:
+        interpreter.build.refuse(f"{name}= must be known when the function is compiled")
+    return known
+
+
+def check_as_long(interpreter: Interpreter, values: list[Any]) -> None:
+    """zip(..., strict=True): each is as long as the first."""
+    build = interpreter.build
+    first, *others = [cast(length(interpreter, value).expr, INT64) for value in values]
+    for number, other in enumerate(others, 2):
+        for op, word in (("lt", "shorter"), ("gt", "longer")):
+            message = f"zip() argument {number} is {word} than argument 1"
+            gap = affine.difference(other, first)
+            if gap is None:
+                error = Raise("ValueError", message + place(build.span))
+                build.emit(If(Call(op, (other, first), BOOL), (error,)))
+            elif gap < 0 if op == "lt" else gap > 0:
+                build.refuse(message, error=ValueArgumentError)
 
 
 def turned(interpreter: Interpreter, value: Any) -> Any:

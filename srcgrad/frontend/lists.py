@@ -25,7 +25,20 @@ from ..ir.nodes import Grow, If, Raise, Store
 from . import binding, common_lengths, expressions, identities, operators
 from .aliases import arrays_of, is_known_elsewhere, note_twins
 from .arithmetic import cast
-from .values import NONE, ArrayValue, Indexed, Items, Scalar, TupleValue, axes, constant, new_list, static_int, whole
+from .values import (
+    NONE,
+    ArrayValue,
+    Indexed,
+    Items,
+    Range,
+    Scalar,
+    TupleValue,
+    axes,
+    constant,
+    new_list,
+    static_int,
+    whole,
+)
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -398,6 +411,12 @@ def _check_length(interpreter: Interpreter, op: str, held: ArrayValue | Items, w
 def repeated(interpreter: Interpreter, value: TupleValue, count: Scalar) -> Items:
     """[0.0] * n"""
     build = interpreter.build
+    if NONE in value.items:
+        build.refuse(
+            "a list of None of a length that is only known at run time",
+            "allocate an array, of one number or one array for each item:  ys = np.empty((n, ...))",
+            "or start with an empty list, and append",
+        )
     row = common_row(interpreter, row_of_list(interpreter, value))
     size = len(value.items)
     times = build.pin(affine.maximum(build.pin(cast(count.expr, INT64)), affine.ZERO))
@@ -460,6 +479,10 @@ def as_values(interpreter: Interpreter, value: Any) -> Any:
 
 def copied(interpreter: Interpreter, value: Any) -> Any:
     """list(xs)"""
+    if isinstance(value, Range) and expressions.known_range(value) is None:
+        from .builtins_of_python import indexed
+
+        value = indexed(interpreter, value)
     if isinstance(value, Indexed) and not isinstance(value.count, Const):
         from .comprehensions import collected
 

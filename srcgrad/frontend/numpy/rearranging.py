@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ArgumentError, ShapeError, place
+from ...errors import ArgumentError, ShapeError, ValueArgumentError, place
 from ...ir import affine
 from ...ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Var
 from ...ir.nodes import If, Raise
@@ -21,10 +21,10 @@ from ...ir.walk import is_constant, substitute
 from ...rules.compositions.shapes import copy_part
 from ..arithmetic import cast, cast_value
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, remap, static_int, whole
+from ..values import ArrayValue, Items, Scalar, Static, TupleValue, follows_order, remap, static_int, whole
 from . import creation, indexing, shapes
 from .axes import at_least, axis_in, moveaxis, with_axes
-from .table import absent, also_into, as_array, axis_number, dtype_or_none, items_of, rule
+from .table import absent, also_into, as_array, axis_number, dtype_or_none, flag, items_of, rule
 
 # ------------------------------------------------------------------------------------------------------- rolling
 
@@ -348,6 +348,59 @@ def column_stack(build: Builder, tup: Any) -> Any:
         return with_axes(at_least(part, 1), (1,)) if part.ndim < 2 else part
 
     return _stacked(build, tup, as_columns, lambda part: 1)
+
+
+# --------------------------------------------------------------------------------------------------------- others
+
+
+@rule(np.lib.stride_tricks.sliding_window_view)
+def sliding_window_view(
+    build: Builder, x: Any, window_shape: Any, axis: Any = None, *, subok: Any = None, writeable: Any = None
+) -> Any:
+    """Windows over the axes, at the end of the result: x[i + k] at (i, k)."""
+    value = as_array(build, x)
+    if any(option is not None and flag(option) for option in (subok, writeable)):
+        build.refuse("windows that can be written to, or that are of a subclass", "copy them, and write to the copy")
+    sizes = creation.shape_of(build, window_shape)
+    numbers = range(value.ndim) if absent(axis) else _named_axes(build, axis, value.ndim)
+    if len(numbers) != len(sizes):
+        build.refuse("window_shape must have as many lengths as there are axes to window", error=ShapeError)
+    lengths, index = list(value.dims), list[Expr](Axis(k) for k in range(value.ndim))
+    for place_of_window, (number, size) in enumerate(zip(numbers, sizes, strict=True), value.ndim):
+        _check_window(build, lengths[number], size)
+        lengths[number] = build.pin(affine.add(affine.sub(lengths[number], size), affine.ONE))
+        index[number] = affine.add(index[number], Axis(place_of_window))
+        build.lower |= {lengths[number]: 0} if isinstance(lengths[number], Var) else {}
+    return remap(value, (*lengths, *sizes), index)
+
+
+def _named_axes(build: Builder, axis: Any, ndim: int) -> list[int]:
+    return [axis_in(build, item, ndim) for item in (axis.items if isinstance(axis, TupleValue) else (axis,))]
+
+
+def _check_window(build: Builder, length: Expr, size: Expr) -> None:
+    room = affine.sub(length, size)
+    for bound, message in (
+        (room, "window shape cannot be larger than input array shape"),
+        (size, "window_shape cannot contain negative values"),
+    ):
+        if isinstance(bound, Const) and bound.value < 0:
+            build.refuse(message, error=ValueArgumentError)
+        if not build.is_at_least(bound, 0):
+            error = Raise("ValueError", message + place(build.span))
+            build.emit(If(Call("lt", (bound, affine.ZERO), BOOL), (error,)))
+
+
+@rule(method="tolist")
+def tolist(build: Builder, a: Any) -> Any:
+    """x.tolist(): a list of Python's numbers, or of lists of them."""
+    wide = {"f": np.float64, "c": np.complex128, "i": np.int64, "u": np.int64, "b": np.bool_}[a.dtype.kind]
+    if isinstance(a, Scalar) or not a.ndim:
+        return Scalar(cast(a.expr if isinstance(a, Scalar) else a.element, np.dtype(wide)), weak=True)
+    if a.ndim > 2:
+        build.refuse("x.tolist() of an array of more than two axes", "run over the array itself")
+    rows = build.materialize(cast_value(a, np.dtype(wide)), "items", copy=True)
+    return Items(rows, rows.dims[0], rows.dims[0], True, Items if a.ndim > 1 else None, object())
 
 
 @rule(np.block)

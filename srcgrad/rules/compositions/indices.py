@@ -12,6 +12,13 @@ def flatnonzero(a):
     return np.nonzero(np.ravel(a))[0]
 
 
+@means(np.isin)
+def isin(element, test_elements, assume_unique=False, invert=False, *, kind=None):
+    element, wanted = np.asarray(element), np.ravel(test_elements)
+    found = np.any(element[..., None] == wanted, axis=-1)
+    return ~found if invert else found
+
+
 @means(np.argwhere)
 def argwhere(a):
     return np.stack(np.nonzero(a), axis=-1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import operator
 
 import numpy as np
 
@@ -31,8 +32,39 @@ def reduced(function, items, *start):
     return out
 
 
+@python_means(operator.add)
 def plus(x, y):
     return x + y
+
+
+@python_means(operator.sub)
+def minus(x, y):
+    return x - y
+
+
+@python_means(operator.mul)
+def times(x, y):
+    return x * y
+
+
+@python_means(operator.truediv)
+def divided(x, y):
+    return x / y
+
+
+@python_means(operator.pow)
+def to_the_power(x, y):
+    return x**y
+
+
+@python_means(operator.matmul)
+def matrix_product(x, y):
+    return x @ y
+
+
+@python_means(operator.neg)
+def negative(x):
+    return -x
 
 
 def nothing_to_make(self):

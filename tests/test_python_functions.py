@@ -1,0 +1,174 @@
+"""Functions of Python's own over what is only known at run time: zip, sorted, min, operator, tolist."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from srcgrad import UnsupportedError, grad
+from srcgrad.testing import check_grad
+
+X = np.array([0.5, 1.2, 1.7, 0.3, 0.9])
+M = X[:, None] * X[1:] + 1.0
+
+
+def strictly(x, y):
+    return sum(a * b for a, b in zip(x, y, strict=True))
+
+
+def not_strictly(x, y):
+    s = 0.0
+    for a, b in zip(x, y, strict=False):
+        s += a * b
+    return s
+
+
+def strictly_beside_a_tuple(x):
+    s = 0.0
+    for a, b in zip(x, (1.0, 2.0, 3.0), strict=True):
+        s += a * b
+    return s
+
+
+def strictly_tuples(x):
+    return sum(a * b for a, b in zip((x[0], x[1]), (1.0, 2.0, 3.0), strict=True))
+
+
+def test_zip_as_long_as_each_other() -> None:
+    check_grad(grad(strictly, jit=False), X, X + 1.0)
+    check_grad(grad(not_strictly, jit=False), X, X[:3] + 1.0)
+    check_grad(grad(strictly_beside_a_tuple, jit=False), X[:3])
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_zip_of_other_lengths(jit: bool) -> None:
+    f = grad(strictly, jit=jit)
+    for y, word in ((X[:3], "shorter"), (np.ones(7), "longer")):
+        with pytest.raises(ValueError, match=f"zip\\(\\) argument 2 is {word} than argument 1"):
+            f(X, y)
+    check_grad(f, X, X)
+
+
+def test_zip_of_lengths_known_to_differ() -> None:
+    with pytest.raises(ValueError, match="argument 2 is longer than argument 1"):
+        grad(strictly_tuples, jit=False)(X)
+    with pytest.raises(ValueError, match="argument 2 is shorter than argument 1"):
+        grad(strictly_beside_a_tuple, jit=False)(X)
+
+
+def by_what_they_index(x):
+    order = sorted(range(len(x)), key=lambda i: x[i])
+    return np.array([x[i] * k for k, i in enumerate(order)])
+
+
+def from_the_greatest(x):
+    return np.array([x[i] * k for k, i in enumerate(sorted(range(len(x)), key=lambda i: x[i], reverse=True))])
+
+
+def at_the_least(x):
+    return x[min(range(len(x)), key=lambda i: x[i])] * 2.0
+
+
+def at_the_greatest(x):
+    return x[max(range(1, len(x), 2), key=lambda i: x[i] ** 2)] * x
+
+
+def numbers_of_a_range(x):
+    ks = list(range(len(x)))
+    ks[0] = 3
+    return sum(x[k] * k for k in ks)
+
+
+def multiplied(x):
+    return functools.reduce(operator.mul, x)
+
+
+def of_operators(x):
+    return operator.truediv(operator.add(x, 1.0), operator.sub(operator.neg(x), operator.pow(x, 2)))
+
+
+def added_arrays(x):
+    return functools.reduce(operator.add, [x * i for i in range(len(x))])
+
+
+def matrix_product(x):
+    return operator.matmul(x, x[:, None] * x)
+
+
+def of_a_list_of_numbers(x):
+    s = sum(x.tolist()) ** 2
+    for k, v in enumerate(x.tolist()):
+        s += v * v * k
+    return s
+
+
+def number_of_an_array(x):
+    return x[0].tolist() * x.sum().tolist()
+
+
+def of_a_copy(x):
+    numbers = x.tolist()
+    x = x * 2.0
+    numbers[0] = 5.0 * x[1]
+    return x * sum(numbers)
+
+
+def where_they_are_among(x):
+    return np.where(np.isin(np.arange(len(x)), [1, 2]), x, x**2)
+
+
+def where_they_are_not_among(x):
+    return np.where(np.isin(np.arange(len(x)).reshape(1, -1), (0, 3), invert=True), x, x**2)
+
+
+# fmt: off
+FUNCTIONS = [
+    by_what_they_index, from_the_greatest, at_the_least, at_the_greatest, numbers_of_a_range, multiplied, of_operators,
+    added_arrays, matrix_product, of_a_list_of_numbers, number_of_an_array, of_a_copy, where_they_are_among,
+    where_they_are_not_among,
+]
+# fmt: on
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_functions_of_python(function: Callable[..., Any]) -> None:
+    check_grad(grad(function, jit=False), X)
+
+
+@pytest.mark.parametrize("function", [by_what_they_index, at_the_least, multiplied, of_a_list_of_numbers])
+def test_functions_of_python_compiled(function: Callable[..., Any]) -> None:
+    check_grad(grad(function), X)
+
+
+def of_lists_of_numbers(m):
+    s = 0.0
+    for row in m.tolist():
+        s += sum(row) * row[0]
+    return s
+
+
+def test_lists_of_the_rows_of_an_array() -> None:
+    check_grad(grad(of_lists_of_numbers, jit=False), M)
+
+
+def test_numbers_of_python_are_in_double_precision() -> None:
+    x = X.astype(np.float32)
+    found, wanted = grad(of_a_list_of_numbers, jit=False)(x), of_a_list_of_numbers(x)
+    assert abs(found - wanted) < 1e-12 and np.asarray(found).dtype == np.asarray(wanted).dtype
+
+
+def list_of_none(x):
+    ys = [None] * len(x)
+    for i in range(len(x)):
+        ys[i] = x[i] ** 2
+    return np.array(ys)
+
+
+def test_a_list_of_none_says_what_to_write() -> None:
+    with pytest.raises(UnsupportedError, match=r"np\.empty\(\(n, \.\.\.\)\)"):
+        grad(list_of_none, jit=False)(X)
