@@ -32,6 +32,7 @@ from srcgrad.binding import (
 )
 from srcgrad.dispatch import LENGTHS_DIFFER, Call, Forward, Lanes, Program, Stage, leaf_names, pattern_of
 from srcgrad.errors import ArgumentError, CompiledError, OptionError, SrcgradError
+from srcgrad.frontend.function import NEEDS_V
 from srcgrad.pickled import reduced
 from srcgrad.pipeline import Options
 from srcgrad.pullback import Pullback
@@ -410,9 +411,26 @@ class GradFunction:
         stage, leaves = self._stage(kind, plan, plan.arrange(args, kwargs))
         if failed is not None and stage.once:
             raise failed
+        if plan.last_default is not None and not plan.may_end_in_v and lanes is not self._primal:
+            return self._call_without_v(stage, plan, args, kwargs, leaves, lanes)
         if plan.is_plain and not kwargs:
             self._remember(stage, plan, args, lanes)
         return stage.call(*leaves)
+
+    def _call_without_v(
+        self, stage: Stage, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any], lanes: Lanes
+    ) -> Any:
+        """A call whose last positional argument may have been meant to be v, but went to a parameter with a default."""
+        try:
+            result = stage.call(*leaves)
+        except ArgumentError as error:
+            if not error.message.startswith(NEEDS_V):
+                raise
+            where = f"the last positional argument went to {plan.last_default}, which has a default"
+            raise ArgumentError(error.message, because=where, help=("name v:  v=...",)) from None
+        if plan.is_plain and not kwargs:  # a shorter way has no such error to tell
+            self._remember(stage, plan, args, lanes)
+        return result
 
     def _lanes(self, name: str, method: Call) -> Lanes:
         """For one way to call f; what finds machine code without Python takes the place of the method."""

@@ -47,6 +47,7 @@ class Plan:
     names: tuple[str, ...]
     may_end_in_v: bool
     is_plain: bool  # the values are the positional arguments as they stand
+    last_default: str | None  # the parameter with a default that the last positional argument went to
 
     def arrange(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any]:
         every = (*args, *kwargs.values(), *self.defaults)
@@ -66,12 +67,14 @@ def make_plan(
     place = {name: count + len(keywords) + i for i, name in enumerate(missing)}
     order = tuple(bound.get(name, place.get(name, -1)) for name in names)
     with_v = len(names) > len(parameters)
+    last = next((name for name in parameters if bound.get(name) == count - 1), None)
     return Plan(
         order,
         tuple(parameters[name].default for name in missing),
         (*parameters, COTANGENT),
         may_end_in_v=with_v,
         is_plain=order == tuple(range(count)),
+        last_default=last if last and parameters[last].default is not inspect.Parameter.empty else None,
     )
 
 

@@ -113,6 +113,27 @@ def test_keywords_and_other_counts_go_through_python():
         np.testing.assert_equal(total.backward(x, 2.0), [2.0, 2.0])
 
 
+def scaled(x, scale=2.0):
+    return x * scale
+
+
+def test_an_argument_that_went_to_a_default():
+    f, x = grad(scaled, jit=False), np.array([1.0, 2.0])
+    for _ in range(2):
+        with pytest.raises(srcgrad.ArgumentError, match="v is needed") as error:
+            f.backward(x, x)
+        assert "the last positional argument went to scale, which has a default" in str(error.value)
+        assert "v=..." in str(error.value)
+    assert f.backward(x, v=x)[0].tolist() == [2.0, 4.0]
+    with pytest.raises(srcgrad.ArgumentError, match="v is needed") as error:
+        f.backward(x)
+    assert "went to" not in str(error.value)
+    total = grad(lambda x, scale=2.0: (x * scale).sum(), jit=False)
+    for _ in range(2):
+        dx, dscale = total.backward(x, 3.0)
+        assert dx.tolist() == [3.0, 3.0] and dscale == 3.0
+
+
 def test_lengths_that_differ():
     f, x = grad(product), np.array([1.0, 2.0])
     f.backward(x, x, x)

@@ -61,11 +61,12 @@ class MissingCotangent(ArgumentError):
         return ArgumentError(_needs_cotangent(function, outputs, shapes), help=(LIKE_ONES,))
 
 
+NEEDS_V = "v is needed"
 LIKE_ONES = "pass v of that shape, e.g. ones:  f.backward(x, np.ones_like(y))"
 
 
 def _needs_cotangent(function: str, outputs: Any, shapes: dict[str, tuple[int, ...]] | None) -> str:
-    return f"v is needed: the output of {function} is {describe_output(outputs, shapes)}"
+    return f"{NEEDS_V}: the output of {function} is {describe_output(outputs, shapes)}"
 
 
 LIKE_THE_OUTPUT = object()  # in place of v's types, where only the text is wanted
