@@ -169,6 +169,27 @@ def list_of_none(x):
     return np.array(ys)
 
 
+def table_of_lists(x):
+    table = [[0.0] * 3 for _ in range(len(x))]
+    for i in range(len(x)):
+        for j in range(3):
+            table[i][j] = x[i] * j
+    return table[-1][-1]
+
+
+def table_of_longer_lists(x):
+    table = [[0.0] * len(x) for _ in range(len(x))]
+    for i in range(1, len(x)):
+        table[i][0] += x[i] + table[i - 1][0]
+    return table[-1][0]
+
+
+@pytest.mark.parametrize("function", [table_of_lists, table_of_longer_lists])
+def test_a_table_of_lists_says_what_to_write(function: Callable[..., Any]) -> None:
+    with pytest.raises(UnsupportedError, match=r"a list in a list is changed(.|\n)*np\.zeros\(\(n, m\)\)"):
+        grad(function, jit=False)(X)
+
+
 def test_a_list_of_none_says_what_to_write() -> None:
     with pytest.raises(UnsupportedError, match=r"np\.empty\(\(n, \.\.\.\)\)"):
         grad(list_of_none, jit=False)(X)

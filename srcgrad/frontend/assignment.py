@@ -99,6 +99,8 @@ def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any
         key = records.key_of(interpreter, expressions.evaluate(interpreter, items))
         _put(interpreter, owner, key, records.item(interpreter, owner, constant(key)) if op else None, value, op)
         return
+    if identities.is_list(owner) and owner.identity is None:
+        _refuse_table(interpreter, base)
     if isinstance(owner, TupleValue) and owner.kind is list:
         _store_item(interpreter, owner, items, value, op, base.id if isinstance(base, ast.Name) else "t")
         return
@@ -121,6 +123,17 @@ def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any
         if indexing.masked_write(interpreter.build, owner, index[0], value, op):
             return
     _update(interpreter, indexing.subscript(interpreter.build, owner, index), value, op)
+
+
+def _refuse_table(interpreter: Interpreter, base: ast.expr) -> None:
+    """ys[i][j] = y, where ys is a list of lists whose length is only known at run time."""
+    match base:
+        case ast.Subscript(value=ast.Name(id=name)) if isinstance(interpreter.frame.bound(name), Items):
+            interpreter.at(base)
+            interpreter.build.refuse(
+                "a list in a list is changed, where how many there are is only known at run time",
+                f"use an array:  {name} = np.zeros((n, m)), and {name}[i, j] = y",
+            )
 
 
 def _update(interpreter: Interpreter, target: ArrayValue, value: Any, op: str | None) -> None:
