@@ -17,6 +17,23 @@ Names = frozenset[str]
 def annotate(body: Sequence[ast.stmt], results: Iterable[str]) -> None:
     """Give every compound statement `live_out`, loops `live_in_body` too, in place."""
     _block(body, frozenset(results))
+    functions = [part for stmt in body for part in ast.walk(stmt) if isinstance(part, (ast.FunctionDef, ast.Lambda))]
+    for stmt in body if functions else ():
+        for part in ast.walk(stmt):
+            if isinstance(part, (ast.If, ast.For, ast.While)) and hasattr(part, "live_out"):
+                part.live_out |= _read_by_earlier(functions, part)
+
+
+def _read_by_earlier(functions: list[ast.FunctionDef | ast.Lambda], stmt: ast.stmt) -> Names:
+    """What functions defined ahead of a statement read when they are called: in it, or after it."""
+    ahead = (function for function in functions if function.lineno < stmt.lineno)
+    return frozenset().union(*(_free_names(function) for function in ahead))
+
+
+def _free_names(function: ast.FunctionDef | ast.Lambda) -> Names:
+    body = function.body if isinstance(function.body, list) else [function.body]
+    own = {arg.arg for arg in ast.walk(function.args) if isinstance(arg, ast.arg)}
+    return _reads(*body) - own - _binds(function)
 
 
 def assigned(body: Sequence[ast.stmt]) -> Names:
