@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..ir.expressions import Array, Dim
 from ..ir.nodes import Alloc, Stmt, Swap
 from ..ir.walk import statements
+from . import identities
 from .values import (
     ArrayValue,
     Items,
@@ -69,7 +70,7 @@ def note_twins(interpreter: Interpreter, name: str, own: Array, value: ArrayValu
 def is_known_elsewhere(interpreter: Interpreter, name: str, root: str) -> bool:
     """Does another name that is still wanted stand for this memory?"""
     build = interpreter.build
-    for frame in interpreter.frames:
+    for frame in identities.frames_of(interpreter):
         for other, held in frame.env.items():
             here = frame is interpreter.frame
             hidden = other.startswith(HELD)  # what a loop runs over is wanted until its end
@@ -111,7 +112,7 @@ def mind_aliases(interpreter: Interpreter, arrays: list[tuple[str, Array, ArrayV
             others = {n for n, _ in plain}
             if any(
                 root in roots_of_value(build, value)
-                for frame in interpreter.frames
+                for frame in identities.frames_of(interpreter)
                 for other, value in frame.env.items()
                 if not (frame is interpreter.frame and (other in others or not is_wanted(interpreter, other)))
             ):

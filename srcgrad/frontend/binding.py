@@ -12,6 +12,7 @@ from ..ir.walk import blocks, map_expressions, statements, substitute, variables
 from . import (
     carried,
     flow,
+    identities,
 )
 from .values import (
     ArrayValue,
@@ -152,7 +153,7 @@ def _is_fresh(interpreter: Interpreter, var: Var, mark: int) -> bool:
 def names_of(interpreter: Interpreter, var: Var) -> list[str]:
     """The user's names that stand for this variable, in any call that is being interpreted."""
     out = []
-    for frame in interpreter.frames:
+    for frame in identities.frames_of(interpreter):
         for name, value in frame.env.items():
             if any(isinstance(v, Scalar) and v.expr == var for v in _flat(value)):
                 out.append(name)

@@ -509,7 +509,10 @@ def _close(
     exchange(interpreter, arrays, open_heads, attempt.swapped, attempt.resized)
     known = {root for name in names for root in roots_of_value(build, entries.get(name))}
     known |= {
-        root for frame in interpreter.frames for value in frame.env.values() for root in roots_of_value(build, value)
+        root
+        for frame in identities.frames_of(interpreter)
+        for value in frame.env.values()
+        for root in roots_of_value(build, value)
     }
     anew = {root for name in attempt.rebound for root in roots_of_value(build, entries.get(name))}  # in each iteration
     anew |= {build.root(stmt.array) for stmt in statements(tuple(build.block)) if isinstance(stmt, Alloc)}

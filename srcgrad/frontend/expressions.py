@@ -21,7 +21,6 @@ from .numpy import flat, grids, indexing
 from .recursion import NotYetKnown
 from .values import (
     ArrayValue,
-    Closure,
     Flat,
     Grid,
     Indexed,
@@ -92,7 +91,9 @@ def evaluate(interpreter: Interpreter, node: ast.expr) -> Any:
             bounds = [None if p is None else none_as_absent(evaluate(interpreter, p)) for p in (lower, upper, step)]
             return Slice(*bounds)
         case ast.Lambda():
-            return Closure(node, defaults(interpreter, node.args), interpreter.frame)
+            from .definitions import closure
+
+            return closure(interpreter, node)
         case ast.NamedExpr(target=target, value=value):
             mark = len(interpreter.build.block)
             binding.bind(interpreter, target.id, evaluate(interpreter, value), mark)

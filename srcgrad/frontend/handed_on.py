@@ -11,7 +11,7 @@ from ..ir import affine
 from ..ir.expressions import BOOL, Array, Call, Expr, Var
 from ..ir.nodes import Assign, CopyTo, If, Raise, Store, Swap
 from ..ir.walk import statements, variables
-from . import resized
+from . import identities, resized
 from .aliases import arrays_of, note_twins, value_leaves
 from .arithmetic import cast
 from .values import (
@@ -57,8 +57,14 @@ def permuted(interpreter: Interpreter, names: list[str], entries: dict[str, Any]
         return set()
     for n in group:
         handle = starts[n]
-        others = [m for frame in interpreter.frames for m, v in frame.env.items() for leaf in value_leaves(v)
-                  if isinstance(leaf, ArrayValue) and m not in group and handle in arrays_of(leaf)]  # fmt: skip
+        others = [
+            leaf
+            for frame in identities.frames_of(interpreter)
+            for m, value in frame.env.items()
+            for leaf in value_leaves(value)
+            if isinstance(leaf, ArrayValue) and handle in arrays_of(leaf)
+            if not (frame is interpreter.frame and m in group)
+        ]
         views = [a for a, root in build.roots.items() if root == handle.name and a != handle.name]
         fits = all(map(affine.same, starts[n].dims, ends[n].dims)) and handle.name in build.contiguous
         fits = fits and starts[n].dtype == ends[n].dtype

@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from .values import Items, TupleValue
+from .values import Bound, Closure, Items, Method, TupleValue
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
 
 
 def frames_of(interpreter: Interpreter) -> Iterator[Any]:
-    """The frames of all calls under way, and those that their functions were defined in."""
+    """The frames of all calls under way, and those that the functions that can be called were defined in."""
     seen: set[int] = set()
-    for frame in interpreter.frames:
+    waiting = list(interpreter.frames)
+    for frame in waiting:
         inner: Any = frame
         while inner is not None and id(inner) not in seen:
             seen.add(id(inner))
+            waiting += _scopes(inner.env.values())
             yield inner
             inner = inner.parent
+
+
+def _scopes(values: Iterable[Any]) -> Iterator[Any]:
+    """The scopes of functions that are held: a call may have ended, and a function of its goes on with its lists."""
+    for value in values:
+        match value:
+            case Closure(frame=frame):
+                yield frame
+            case Method(owner=owner):
+                yield from _scopes((owner,))
+            case TupleValue(items=items):
+                yield from _scopes(items)
+            case Bound(function=function, args=args, kwargs=kwargs):
+                yield from _scopes((function, *args, *(item for _, item in kwargs)))
 
 
 def held(interpreter: Interpreter) -> dict[object, Any]:

@@ -31,6 +31,7 @@ from . import (
     carried,
     contexts,
     control,
+    definitions,
     exceptions,
     expressions,
     flow,
@@ -49,7 +50,6 @@ from .types import DictKind
 from .values import (
     NONE,
     UNDEFINED,
-    Closure,
     Scalar,
     Static,
     TupleValue,
@@ -196,8 +196,7 @@ class Interpreter:
             case ast.While():
                 control.while_loop(self, stmt)
             case ast.FunctionDef():
-                defaults = expressions.defaults(self, stmt.args)
-                self.env[stmt.name] = Closure(stmt, defaults, self.frame)
+                definitions.define(self, stmt)
             case ast.Raise():
                 exceptions.raise_error(self, stmt)
                 return True

@@ -1,0 +1,311 @@
+"""Functions inside of the function: decorators are called, defaults computed once, names are those of their scope."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+
+from srcgrad import UnsupportedError, grad
+from srcgrad.testing import check_grad
+
+X = np.array([0.51, 1.2, -0.3, 0.7])
+
+
+def thrice(function):
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        return 3 * function(*args, **kwargs)
+
+    return wrapper
+
+
+def times(factor):
+    return lambda function: lambda t: factor * function(t)
+
+
+class Squared:
+    def __init__(self, function):
+        self.function = function
+
+    def __call__(self, t):
+        return self.function(t) ** 2
+
+
+def decorated(x):
+    @thrice
+    def h(t):
+        return t**2
+
+    return h(x)
+
+
+def decorated_twice(x):
+    @times(x[1])
+    @thrice
+    def h(t):
+        return t**2
+
+    return h(x)
+
+
+def decorated_by_a_class(x):
+    @Squared
+    def h(t):
+        return np.sin(t)
+
+    return h(x)
+
+
+def decorated_by_a_partial(x):
+    @functools.partial(lambda factor, function: lambda t: factor * function(t), 4.0)
+    def h(t):
+        return t**2
+
+    return h(x)
+
+
+def decorated_in_a_loop(x):
+    s = 0.0
+    for i in range(len(x)):
+        if x[i] > 0:
+
+            @times(x[i])
+            def h(t, c=2.0 * x[i]):
+                return t**2 * c
+
+            s += h(x[i])
+    return s
+
+
+def decorated_and_recursive(x):
+    @thrice
+    def power(n, t):
+        return t if n == 0 else t * power(n - 1, t)
+
+    return power(3, x)
+
+
+def decorated_to_no_effect(x):
+    @numba.njit(cache=True)
+    def a(t):
+        return t**2
+
+    @functools.lru_cache(maxsize=8)
+    def b(t):
+        return t**3
+
+    @functools.cache
+    def c(t):
+        return t**4
+
+    @grad(wrt="t")
+    def d(t):
+        return t**5
+
+    @staticmethod
+    def e(t):
+        return 2.0 * t
+
+    return a(x) + b(x[0]) + c(x[1]) + d(x) + e(x)
+
+
+def default_list(x):
+    def running(v, seen=[]):  # noqa: B006
+        seen.append(v)
+        return sum(seen)
+
+    return running(x[0]) + running(x[1]) * running(x[2])
+
+
+def default_list_in_a_loop(x):
+    def running(v, *, seen=[]):  # noqa: B006
+        seen.append(v)
+        return sum(seen)
+
+    s = 0.0
+    for i in range(len(x)):
+        if x[i] > 0:
+            s += running(x[i]) * i
+    return s
+
+
+def default_dict(x):
+    def running(v, state={"n": 0.0}):  # noqa: B006
+        state["n"] += v
+        return state["n"]
+
+    s = 0.0
+    for i in range(len(x)):
+        s += running(x[i]) * i
+    return s
+
+
+def default_array(x):
+    def running(v, memory=np.zeros(2)):  # noqa: B008
+        memory += v
+        return memory.sum()
+
+    return running(x[0]) * running(x[1])
+
+
+def default_of_an_array_that_is_written(x):
+    w = x * 2
+
+    def h(v, w=w):
+        w[0] = v
+        return w.sum()
+
+    s = 0.0
+    for i in range(3):
+        s += h(s + x[i])
+    return s + w.sum()
+
+
+def default_of_a_number_that_goes_on(x):
+    c, s = x[0], 0.0
+    for _ in range(3):
+
+        def h(t, c=c):
+            return t * c
+
+        c = c + 1
+        s += h(c)
+    return s
+
+
+def default_of_a_number_ahead_of_the_loop(x):
+    c, s = x[0] * 2, 0.0
+    h = lambda t, c=c: t * c
+    for _ in range(3):
+        c = c + 1
+        s += h(c)
+    return s
+
+
+def default_of_an_array_ahead_of_the_loop(x):
+    w, s = x * 2, 0.0
+
+    def h(t, w=w):
+        return t * w.sum()
+
+    for _ in range(3):
+        w = w + 1
+        s += h(w[0])
+    return s
+
+
+def default_of_arrays_that_change_places(x):
+    u, un, s = x * 1, x * 2, 0.0
+
+    def h(t, u=u):
+        return t * u.sum()
+
+    for _ in range(3):
+        u, un = un, u
+        s += h(u[0])
+    return s
+
+
+def number_of_a_call_that_has_ended(x):
+    def make(c):
+        return lambda t: t * c
+
+    c, s = x[0] * 2, 0.0
+    h = make(c)
+    for _ in range(3):
+        c = c + 1
+        s += h(c)
+    return s
+
+
+def array_of_a_call_that_has_ended(x):
+    def make(w):
+        return lambda t: t * w.sum()
+
+    w, s = x * 2, 0.0
+    h = make(w)
+    for _ in range(3):
+        w = w + 1
+        s += h(w[0])
+    return s
+
+
+def list_of_a_call_that_has_ended(x):
+    def make():
+        seen = []
+
+        def running(v):
+            seen.append(v)
+            return sum(seen)
+
+        return running
+
+    running, s = make(), 0.0
+    for i in range(3):
+        s += running(x[i])
+    return s + running(x[0])
+
+
+RIGHT = [
+    decorated, decorated_twice, decorated_by_a_class, decorated_by_a_partial, decorated_in_a_loop,
+    decorated_and_recursive, decorated_to_no_effect,
+    default_list, default_list_in_a_loop, default_dict, default_array, default_of_an_array_that_is_written,
+    default_of_a_number_that_goes_on, default_of_a_number_ahead_of_the_loop, default_of_an_array_ahead_of_the_loop,
+    default_of_arrays_that_change_places,
+    number_of_a_call_that_has_ended, array_of_a_call_that_has_ended, list_of_a_call_that_has_ended,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", RIGHT, ids=lambda f: f.__name__)
+def test_as_in_python(function: Callable[..., Any]) -> None:
+    f = grad(function, jit=False)
+    np.testing.assert_allclose(f(X), function(X), rtol=1e-15)
+    check_grad(f, X)
+
+
+def test_compiled() -> None:
+    for function in (decorated_in_a_loop, default_list_in_a_loop):
+        f = grad(function)
+        np.testing.assert_allclose(f(X), function(X), rtol=1e-14)
+        check_grad(f, X)
+
+
+def vectorized_by_numba(x):
+    @numba.vectorize
+    def h(t):
+        return t**2
+
+    return h(x)
+
+
+def marked(function):
+    function.is_marked = True
+    return function
+
+
+def with_an_attribute(x):
+    @marked
+    def h(t):
+        return t**2
+
+    return h(x)
+
+
+def default_of_a_recursion(x):
+    def collect(n, seen=[]):  # noqa: B006
+        seen.append(x[0] * n)
+        return sum(seen) if n <= 0 else collect(n - 1)
+
+    return collect(int(x[1] * 3))
+
+
+@pytest.mark.parametrize("function", [vectorized_by_numba, with_an_attribute, default_of_a_recursion])
+def test_refused(function: Callable[..., Any]) -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        grad(function, jit=False)(X)
+    assert "test_definitions.py" in str(caught.value) and "^" in str(caught.value)
