@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from support import from_arrow, from_text
 
 import srcgrad
 from srcgrad import grad
+from srcgrad.testing import check_grad
 
 X = np.arange(12.0).reshape(3, 4) + 1.0
 
@@ -143,3 +145,28 @@ def test_whole_numbers_are_rounded_as_numpy_rounds(text: str) -> None:
     f = from_arrow(text)
     args = (X[0], np.array([-3, 2, 0]))
     np.testing.assert_allclose(grad(f, jit=False)(*args), f(*args))
+
+
+def lengths_in_a_circle(x, y, a, n, m):
+    u, w, s = x.copy(), np.empty(n), 0.3
+    w[:] = y
+    b = np.zeros((n, n))
+    for t in range(m):
+        for j in range(t, n):
+            for k in range(j + 1, n, 2):
+                if a[k - 1, k] > 0.3:
+                    s = s * 0.5 + w[:k] @ x[:k]
+                    if k != j:
+                        u[:] += np.sin(u * x)
+                    a[k, j - 1] = np.sin(a[(j + 1) % n, j + 1]) * np.tanh(u[j])
+                b = np.sin(a * b + s)
+    return (b * b).sum() + (u * w).sum()
+
+
+def test_rebound_in_nested_loops() -> None:
+    """One loop hands the length of b to the next and gets it back: it is the same length."""
+    random = np.random.default_rng(0)
+    args = (random.normal(size=4), random.normal(size=4), random.normal(size=(4, 4)), 4, 2)
+    f = grad(lengths_in_a_circle, wrt=("x", "y", "a"), jit=False)
+    np.testing.assert_allclose(f(*copy.deepcopy(args)), lengths_in_a_circle(*copy.deepcopy(args)), rtol=1e-13)
+    check_grad(f, *args)

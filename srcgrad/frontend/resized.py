@@ -96,7 +96,7 @@ def changing(interpreter: Interpreter, first: ArrayValue, then: ArrayValue, inde
         for var in target if isinstance(target, tuple) else (target,):
             setters.setdefault(var, []).append(stmt)
 
-    def changes(x: Expr, y: Expr) -> bool:
+    def changes(x: Expr, y: Expr, followed: frozenset[Var] = frozenset()) -> bool:
         gap = affine.difference(x, y)
         if gap is not None:
             return gap != 0
@@ -106,10 +106,12 @@ def changing(interpreter: Interpreter, first: ArrayValue, then: ArrayValue, inde
         if not inside:
             return bool(_lengths(x) & _lengths(y))
         var = inside[0]
+        if var in followed:  # round a circle of names: the same length again, unless something is added on the way
+            return y != var
         for stmt in setters[var]:
             match stmt:
                 case Assign(value=value) if var not in variables(value):
-                    if changes(x, substitute(y, {var: value})):
+                    if changes(x, substitute(y, {var: value}), followed | {var}):
                         return True
                 case Invoke():
                     pass  # the length of what a function returns
