@@ -129,6 +129,8 @@ def _few_enough(interpreter: Interpreter, function: Any, args: list[Any]) -> lis
 def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """A call of a Python object that is known: NumPy's, Python's, or the user's function."""
     build = interpreter.build
+    if type(target).__hash__ is None:  # it is no key of a table: poly1d, and its like
+        build.refuse(f"an object of the class {name_of(type(target))} can't be called here", "write what it computes")
     if isinstance(target, UserRule):
         return call_rule(interpreter, target, args, kwargs)
     if random_numbers.is_drawing(target):
@@ -240,6 +242,7 @@ def name_of(target: Any) -> str:
 
 def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Not ours: evaluated now where everything is known, else refused with the nearest name that we have."""
+    refuse_masked(interpreter, target)
     given = (*args, *kwargs.values())
     values = [operators.plain(v) for v in given]
     if all(map(is_known, given)) and callable(target):
@@ -264,6 +267,15 @@ def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict
     )
 
 
+def refuse_masked(interpreter: Interpreter, target: Any) -> None:
+    _, _, name = name_of(target).partition("np.ma.")
+    if name:
+        interpreter.build.refuse(
+            f"np.ma.{name.rpartition('.')[2]} is not supported: srcgrad has no masked arrays",
+            "choose by a condition instead:  np.where(x < 0, 0.0, x).sum()",
+        )
+
+
 def is_known(value: Any) -> bool:
     """Is it a Python object now, with nothing in it that is known at run time only?"""
     match value:
@@ -278,6 +290,8 @@ def handed_in(interpreter: Interpreter, name: str, key: Any, made: Any) -> Any:
     """What was computed ahead of time: numbers stand in the program, arrays of NumPy's are handed in at every call."""
     if isinstance(made, tuple):
         return TupleValue(tuple(handed_in(interpreter, name, (key, k), item) for k, item in enumerate(made)))
+    if isinstance(made, np.ndarray) and type(made) is not np.ndarray:
+        interpreter.build.refuse(f"{name} makes a {type(made).__name__}, not a plain array", "np.asarray, or np.array")
     if isinstance(made, np.ndarray) and made.dtype in SUPPORTED and name.startswith("np."):
         if key not in interpreter.captured:
             interpreter.hand_in("made", Fixed(key, made))
@@ -307,7 +321,8 @@ def external(interpreter: Interpreter, target: Any, name: str, args: list[Any]) 
         sample = target(*samples)
     except Exception:
         return None
-    if not isinstance(sample, (np.ndarray, np.generic)) or sample.dtype not in SUPPORTED:
+    is_plain = type(sample) is np.ndarray or isinstance(sample, np.generic)  # and no matrix, masked array, records
+    if not is_plain or sample.dtype not in SUPPORTED:
         return None
     fresh = build.names.fresh("t")
     if isinstance(sample, np.generic):

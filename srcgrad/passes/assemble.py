@@ -18,6 +18,7 @@ from ..ir.nodes import (
     Block,
     Comment,
     CopyTo,
+    External,
     Function,
     Grow,
     If,
@@ -173,6 +174,9 @@ def _shared_roots(function: Function, forward: Block) -> dict[str, Any]:
     for leaf in leaves(function.info.outputs):
         if isinstance(leaf, Array):
             outside.add(roots.get(leaf.name, leaf.name))
+    for stmt in statements(forward):
+        if isinstance(stmt, External) and any(isinstance(arg, Array) for arg in stmt.args):
+            outside.add(stmt.out.name)  # it may be a view of what it was given
     roots["*"] = outside
     return roots
 
@@ -211,7 +215,7 @@ def _makes(stmt: Stmt) -> list[Any]:
         return list(stmt.outs)
     target = written(stmt)
     items = list(target) if isinstance(target, tuple) else [target] if target is not None else []
-    return [i for i in items if isinstance(i, Var) or isinstance(stmt, (Alloc, Pop, Seal))]
+    return [i for i in items if isinstance(i, Var) or isinstance(stmt, (Alloc, External, Pop, Seal))]
 
 
 def reads_of(stmt: Stmt) -> set[str]:

@@ -1,0 +1,83 @@
+"""NumPy's functions without a rule: they run as they are where no derivative goes, and what they make is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from srcgrad import UnsupportedError, grad
+from srcgrad.testing import check_grad
+
+X = np.array([0.51, 1.2, -0.3, 0.7, 0.9])
+
+
+def straight(x):
+    return (x * np.hamming(len(x))) ** 2
+
+
+def in_a_loop(x):
+    w = np.hamming(len(x))
+    y = x * 1.0
+    for _ in range(3):
+        y = np.sin(y * w)
+    return y
+
+
+def in_a_branch(x):
+    w = np.hamming(len(x))
+    return x * w * x if x[0] > 0 else x * 2
+
+
+def by_element(x):
+    w = np.hamming(len(x))
+    return np.sin(x * w[1]) * w.sum()
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("function", [straight, in_a_loop, in_a_branch, by_element])
+def test_what_they_make_is_kept(function: Callable[..., Any], jit: bool) -> None:
+    f = grad(function, jit=jit)
+    y, v = function(X), np.linspace(1.0, 2.0, len(X))
+    expected = f.backward(X, v)
+    again, pullback = f.vjp(X)
+    for found in (pullback(v), pullback(v), f.value_and_backward(X, v)[1]):
+        np.testing.assert_allclose(found, expected, rtol=1e-14)
+    np.testing.assert_allclose(again, y, rtol=1e-14)
+    check_grad(f, X)
+
+
+def by_a_view(x, w):
+    return x * np.asarray_chkfinite(w) * x
+
+
+def test_a_pullback_keeps_its_own() -> None:
+    w = np.arange(5.0)
+    _, pullback = grad(by_a_view, wrt="x", jit=False).vjp(X, w)
+    w[:] = 100.0
+    np.testing.assert_allclose(pullback(np.ones(5)), 2 * X * np.arange(5.0))
+
+
+POLYNOMIAL = np.poly1d([1.0, 2.0])
+
+REFUSED: dict[str, Callable[..., Any]] = {
+    "np.ma.masked_where": lambda x, k: np.ma.masked_where(x < 0, x).sum(),
+    "np.ma.masked_invalid": lambda x, k: (x * np.ma.masked_invalid(k)).sum(),
+    "np.ma.log": lambda x, k: np.ma.log(k).sum() * x,
+    "np.ma.array": lambda x, k: x * np.ma.array([1.0, 2.0], mask=[0, 1]).sum(),
+    "np.ma.MaskedArray": lambda x, k: np.ma.MaskedArray(x).sum(),
+    "np.asmatrix": lambda x, k: x * np.asmatrix(k).sum(),
+    "np.asmatrix makes a matrix": lambda x, k: x * np.asmatrix([1.0, 2.0]).sum(),
+    "np.rec.array": lambda x, k: x * np.rec.array(k).sum(),
+    "np.poly1d": lambda x, k: POLYNOMIAL(x),
+}
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_is_no_plain_array_is_refused(what: str, jit: bool) -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        grad(REFUSED[what], wrt="x", jit=jit)(X, X * 2)
+    assert what in str(caught.value) and "test_without_rules.py" in str(caught.value) and "^" in str(caught.value)
