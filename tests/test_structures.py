@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import pickle
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 from srcgrad import grad
 from srcgrad.errors import ArgumentError, ShapeError, UnsupportedError
+from srcgrad.testing import check_grad
 
 X = np.array([1.0, 2.0, 3.0])
 
@@ -283,3 +285,42 @@ def test_refused(function: Any, text: str) -> None:
 def test_arguments_do_not_change() -> None:
     with pytest.raises(UnsupportedError, match="comes from outside"):
         grad(changes_an_argument, jit=False).backward(X, {"x": X}, X)
+
+
+@dataclass(frozen=True)
+class Spring:
+    mass: float
+    length: float = 2.0
+    count: int = 1
+
+    def energy(self, x):
+        return self.mass * (x - self.length) ** 2 * self.count
+
+
+stiff = Spring(3.0)
+
+
+def with_other_fields(x):
+    spring = Spring(x[0], count=2)
+    longer = replace(spring, length=x[1] * x[2])
+    return longer.energy(x[0]) + spring.energy(x[1]) + replace(stiff, mass=x[2]).energy(x[1])
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_replaced_fields(jit: bool) -> None:
+    f = grad(with_other_fields, jit=jit)
+    assert f(X) == pytest.approx(with_other_fields(X))
+    check_grad(f, X)
+
+
+def copied_values(x):
+    return copy.deepcopy([x, 2.0])[0]
+
+
+@pytest.mark.parametrize(
+    "function", [lambda x: replace(x, mass=1.0), lambda x: replace(Spring(x[0]), weight=1.0), copied_values]
+)
+def test_errors_of_the_library_are_at_the_line_of_the_call(function: Any) -> None:
+    with pytest.raises((UnsupportedError, TypeError)) as caught:
+        grad(function, jit=False)(X)
+    assert "test_structures.py" in str(caught.value) and "^" in str(caught.value)

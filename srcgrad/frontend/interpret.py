@@ -160,7 +160,7 @@ class Interpreter:
 
     def at(self, node: ast.AST) -> None:
         """Errors and statements from here on belong to this place in the user's file."""
-        if self.frame.is_composition:
+        if self.frame.is_composition or self.frame.source.is_of_python:
             return
         span = self.frame.source.span(node)
         if span is not None:

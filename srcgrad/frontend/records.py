@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError
-from . import binding, calls, expressions, identities, lists, operators, special_methods
+from . import attributes, binding, calls, expressions, identities, lists, operators, special_methods
 from .outside import InObject
 from .types import DictKind, RecordKind
 from .values import NONE, Bound, Static, TupleValue, constant, new_dict
@@ -188,6 +188,19 @@ def construct(interpreter: Interpreter, cls: type, args: list[Any], kwargs: dict
         return env[name]
     finally:
         env.pop(name, None)
+
+
+def replaced(interpreter: Interpreter, owner: Any, /, **changes: Any) -> Any:
+    """dataclasses.replace(point, x=x): the class is called with what changes, and what the object has of the rest."""
+    cls = owner.kind.cls if is_record(owner) else type(owner.value) if isinstance(owner, Static) else None
+    if cls is None or not dataclasses.is_dataclass(cls):
+        interpreter.build.refuse("dataclasses.replace takes an object of a dataclass", error=ArgumentError)
+    given = {
+        field.name: attributes.attribute(interpreter, owner, field.name)
+        for field in dataclasses.fields(cls)
+        if field.init and field.name not in changes
+    }
+    return construct(interpreter, cls, [], given | changes)
 
 
 def _written(cls: type) -> Any:

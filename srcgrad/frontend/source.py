@@ -6,8 +6,10 @@ import ast
 import dis
 import inspect
 import linecache
+import os
 import re
 import sys
+import sysconfig
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,6 +42,14 @@ class Source:
             self.column + (located.end_col_offset or 0),
             self.name,
         )
+
+    @property
+    def is_of_python(self) -> bool:
+        """Is it of Python's own library?  What happens in it happens at the line of the user's call."""
+        return self.file.startswith(LIBRARY) and "site-packages" not in self.file
+
+
+LIBRARY = sysconfig.get_path("stdlib") + os.sep
 
 
 def unwrap(function: Any) -> Any:
