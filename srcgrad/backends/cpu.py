@@ -33,6 +33,7 @@ from srcgrad.backends.own_functions import can_be_kept, compile_own, room_for
 from srcgrad.backends.resolved import calls_resolved_once
 from srcgrad.garbage import no_search_for_garbage
 from srcgrad.runtime import threads
+from srcgrad.runtime.errors import Told
 
 LOCK = global_compiler_lock  # one lock for all: Numba's own, so that two locks can't be taken in two orders
 
@@ -102,6 +103,8 @@ def _is_portable(generated: Any) -> bool:
 def _is_importable(obj: Any) -> bool:
     if isinstance(obj, ModuleType):
         return True
+    if isinstance(obj, type) and issubclass(obj, Told):
+        return _is_importable(obj.error)
     module, name = _full_name(obj)
     if module in (None, "__main__") or name is None or module not in sys.modules:
         return False
@@ -112,6 +115,7 @@ def _is_importable(obj: Any) -> bool:
 
 
 def _full_name(obj: Any) -> tuple[str | None, str | None]:
+    obj = obj.error if isinstance(obj, type) and issubclass(obj, Told) else obj
     return getattr(obj, "__module__", None), getattr(obj, "__qualname__", None)
 
 

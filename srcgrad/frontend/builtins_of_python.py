@@ -18,7 +18,18 @@ from ..ir.nodes import If, Raise
 from ..rules import compositions
 from ..rules.compositions import python
 from ..rules.names import MATH
-from . import attributes, calls, expressions, growing_lists, inheritance, lists, operators, records, special_methods
+from . import (
+    attributes,
+    calls,
+    expressions,
+    growing_lists,
+    inheritance,
+    lists,
+    operators,
+    records,
+    special_methods,
+    texts,
+)
 from .arithmetic import cast, elementwise
 from .carried import restore, save
 from .grid_loops import combinations, product
@@ -37,7 +48,6 @@ from .values import (
     Scalar,
     Slice,
     Static,
-    Template,
     TupleValue,
     Unpacked,
     constant,
@@ -314,8 +324,7 @@ def get_attribute(interpreter: Interpreter, owner: Any, name: Any, *default: Any
 
 
 def as_text(interpreter: Interpreter, value: Any = None) -> Any:
-    known = operators.plain(value) if value is not None else ""
-    return Static(Template("{}") if isinstance(known, (Scalar, ArrayValue)) else str(known))
+    return Static(texts.piece(interpreter, value) if value is not None else "")
 
 
 def length_of_vector(interpreter: Interpreter, *values: Any) -> Any:

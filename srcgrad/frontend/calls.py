@@ -30,6 +30,7 @@ from . import (
     records,
     recursion,
     special_methods,
+    texts,
 )
 from .arguments import SUPPORTED
 from .arithmetic import elementwise
@@ -180,7 +181,7 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
     if target is functools.partial:
         return Bound(args[0], tuple(args[1:]), tuple(kwargs.items()))
     if isinstance(getattr(target, "__self__", None), str) and target.__name__ == "format":
-        return Static(_formatted(target, args, kwargs))
+        return Static(texts.format_text(interpreter, target.__self__, args, kwargs))
     if isinstance(target, type) and issubclass(target, tuple) and hasattr(target, "_fields"):
         return named_tuples.construct(interpreter, target, args, kwargs)
     if records.is_made_here(target):
@@ -195,15 +196,6 @@ def of_python(interpreter: Interpreter, target: Any, args: list[Any], kwargs: di
     if args and not kwargs and all(isinstance(value, Scalar) and value.is_constant for value in args):
         return unknown(interpreter, target, args, kwargs)
     return call_function(interpreter, compositions.PYTHON[target], args, kwargs)
-
-
-def _formatted(target: Any, args: list[Any], kwargs: dict[str, Any]) -> str:
-    """text.format(...): where a number is only known at run time, the template."""
-    values = [operators.plain(value) for value in args]
-    named = {name: operators.plain(value) for name, value in kwargs.items()}
-    if any(isinstance(value, (Scalar, ArrayValue)) for value in (*values, *named.values())):
-        return str(target.__self__)
-    return str(target(*values, **named))
 
 
 def _is_users(target: Any) -> bool:

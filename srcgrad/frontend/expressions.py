@@ -29,7 +29,6 @@ from .values import (
     Scalar,
     Slice,
     Static,
-    Template,
     TupleValue,
     Unpacked,
     constant,
@@ -99,10 +98,9 @@ def evaluate(interpreter: Interpreter, node: ast.expr) -> Any:
             binding.bind(interpreter, target.id, evaluate(interpreter, value), mark)
             return interpreter.env[target.id]
         case ast.JoinedStr():
-            from .exceptions import message_of
+            from .texts import joined
 
-            text, numbers = message_of(interpreter, node)
-            return Static(Template(text) if numbers or "{array}" in text else text)
+            return Static(joined(interpreter, node))
     word = EXPRESSION_WORDS.get(type(node), f"a {type(node).__name__.lower()} expression")
     return interpreter.build.refuse(f"{word} is not supported in a differentiated function")
 

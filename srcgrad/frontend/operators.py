@@ -53,6 +53,8 @@ def binary(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
         return special
     if op == "matmul":
         return products.matrix_product(build, x, y, name="@")
+    if op == "mod" and isinstance(x, Static) and isinstance(x.value, str):
+        return _text_arithmetic(interpreter, op, x, y)
     if isinstance(x, (TupleValue, Items)) or isinstance(y, (TupleValue, Items)):
         return _tuple_arithmetic(interpreter, op, x, y)
     if isinstance(x, Static) and isinstance(y, Static):
@@ -80,12 +82,13 @@ def binary(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
 
 def _text_arithmetic(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
     """ "-" * 10, "n = %d" % n: of numbers that are only known at run time, a message shows the place."""
-    values = [plain(value) for value in (x, y)]
+    from . import texts
+
+    if op == "mod" and not texts.is_known((x, y)):
+        return Static(texts.percent(interpreter, x.value, y))
     try:
-        return constant(PYTHON_OPERATORS[op](*values))
+        return constant(PYTHON_OPERATORS[op](plain(x), plain(y)))
     except Exception as problem:
-        if op == "mod":
-            return Static(x.value)
         return interpreter.build.refuse(str(problem), error=ArgumentError)
 
 

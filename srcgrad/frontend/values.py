@@ -6,6 +6,7 @@ x * w[:, None]   →   ArrayValue(dims=(n, m), element=mul(x[#0, #1], w[#0]))   
 from __future__ import annotations
 
 import ast
+import string
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -333,10 +334,34 @@ def static_int(value: Any) -> int | None:
 
 
 class Template(str):
-    """A text in which numbers stand that are only known at run time: good for messages, and not to decide by."""
+    """A text with fields for numbers that are only known at run time: good for messages, and not to decide by.
 
-    def __add__(self, other: str) -> Template:
-        return Template(str(self) + str(other))
+    It is what `str.format` takes, so braces of the text itself are doubled.
+    """
 
-    def __radd__(self, other: str) -> Template:
-        return Template(str(other) + str(self))
+    values: tuple[Scalar, ...]
+
+    def __new__(cls, text: str, values: tuple[Scalar, ...] = ()) -> Template:
+        self = super().__new__(cls, text)
+        self.values = values
+        return self
+
+    @staticmethod
+    def of(pieces: Sequence[str]) -> str:
+        """The pieces in one; a plain text where all of them are."""
+        if not any(isinstance(piece, Template) for piece in pieces):
+            return "".join(pieces)
+        text = "".join(str(p) if isinstance(p, Template) else p.replace("{", "{{").replace("}", "}}") for p in pieces)
+        return Template(text, tuple(value for p in pieces if isinstance(p, Template) for value in p.values))
+
+    @property
+    def bare(self) -> str:
+        """The text with {} in the place of numbers."""
+        parts = string.Formatter().parse(self)
+        return "".join(text + ("{}" if field is not None else "") for text, field, _, _ in parts)
+
+    def __add__(self, other: str) -> str:
+        return Template.of([self, other])
+
+    def __radd__(self, other: str) -> str:
+        return Template.of([other, self])

@@ -1,6 +1,19 @@
-"""The errors that generated code raises: `raise BroadcastError("shapes ({},) and ({},) do not broadcast", n, m)`."""
+"""The errors that generated code raises: `raise BroadcastError("shapes ({},) and ({},) do not broadcast", n, m)`.
+
+raise ToldValueError("np.float64 int|s {:.3f} for {}", s, n)      →      ValueError("s 1.800 for 4")
+
+To put a text together in compiled code takes long to compile, so that is done by the class that is raised: what it
+makes is an error of the user's own class.  (The bar is `APART`, which no text has in it.)
+"""
 
 from __future__ import annotations
+
+import builtins
+import string
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
 
 from srcgrad.errors import (
     BoundsError,
@@ -21,3 +34,79 @@ __all__ = [
     "RuntimeShapeError",
     "ShortAxisError",
 ]
+
+APART, NAMED, NUMBERS, NOTHING = "\x1f", "\x1e", "\x1d", "\x1c"  # marks between, and in the place of, arguments
+
+
+class Told(Exception):
+    """What makes an error of `error`, from the kinds of numbers, texts with fields for them, and the numbers."""
+
+    error: type[BaseException] = Exception
+
+    def __new__(cls, message: str, *numbers: Any) -> Any:
+        kinds, *parts = message.split(APART)
+        values = iter([_as(kind, number) for kind, number in zip(kinds.split(), numbers, strict=False)])
+        given: list[Any] = []
+        named: dict[str, Any] = {}
+        for part in parts:
+            name, mark, text = part.rpartition(NAMED)
+            if mark:
+                named[name] = _argument(text, values)
+            else:
+                given.append(_argument(text, values))
+        return cls.error(*given, **named)
+
+
+def as_told(error: type[BaseException]) -> type[Told]:
+    """The one class that makes errors of this class."""
+    if error not in _told:
+        _told[error] = type(f"Told{error.__name__}", (Told,), {"error": error, "__module__": __name__})
+    return _told[error]
+
+
+_told: dict[type[BaseException], type[Told]] = {}
+
+
+def __getattr__(name: str) -> Any:
+    """The classes for errors of Python's own, for machine code from the disk."""
+    error = getattr(builtins, name.removeprefix("Told"), None) if name.startswith("Told") else None
+    if error is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return as_told(error)
+
+
+def _argument(text: str, values: Iterator[Any]) -> Any:
+    if text == NOTHING:
+        return None
+    if not text.startswith(NUMBERS):
+        return _filled(text, values)
+    count = text[len(NUMBERS) :]
+    return tuple(next(values, None) for _ in range(int(count))) if count else next(values, None)
+
+
+def _filled(text: str, values: Iterator[Any]) -> str:
+    fields = sum(field is not None for _, field, _, _ in string.Formatter().parse(text))
+    return text.format(*(_Shown(next(values, "?")) for _ in range(fields)))
+
+
+class _Shown:
+    """A number as a field of a text shows it; where the text was formatted by %, by % again."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __format__(self, how: str) -> str:
+        if self.value == "?":  # kernels tell integers only
+            return "?"
+        return how[1:] % (self.value,) if how.startswith("%%") else format(self.value, how)
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+def _as(kind: str, number: Any) -> Any:
+    own, _, name = kind.partition("np.")
+    return getattr(builtins, own)(number) if own else np.dtype(name).type(number)

@@ -1,0 +1,113 @@
+"""Exceptions that the user raises: of the same class, with the same arguments and the same text as in Python.
+
+PYTEST_DONT_REWRITE: it would put words of its own into the messages of `assert`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from srcgrad import grad
+
+X = np.array([0.51, 1.2, -0.3, 0.7])
+
+
+class Failure(Exception):
+    pass
+
+
+class CodedFailure(Exception):
+    def __init__(self, code, message):
+        super().__init__(f"{code}: {message}")
+        self.code = code
+
+
+def formatted(x):
+    if x[0] > 0:
+        raise ValueError(f"s {x.sum():.3f} for {len(x)}")
+    return x.sum()
+
+
+def asserted(x):
+    assert x[0] < 0, f"got {x.sum()}"
+    return x.sum()
+
+
+def asserted_with_a_number(x):
+    assert x[0] < 0, x.sum()
+    return x.sum()
+
+
+def by_percent(x):
+    if x[0] > 0:
+        raise ValueError("v %.2f and %d%%, %s" % (x[0], len(x), x[1]))  # noqa: UP031
+    return x.sum()
+
+
+def by_format(x):
+    if x[0] > 0:
+        raise ValueError("{:.2f} {b!r} {{}} {}".format(x[0], len(x), b=x[1]))  # noqa: UP032
+    return x.sum()
+
+
+def with_a_shape(x):
+    if x[0] > 0:
+        raise ValueError("shape " + str(x.shape))
+    return x.sum()
+
+
+def with_arguments(x):
+    if x[0] > 0:
+        raise Failure("bad", 3)
+    return x.sum()
+
+
+def with_numbers(x):
+    if x[0] > 0:
+        raise Failure(x[0], len(x), None, x.shape)
+    return x.sum()
+
+
+def with_a_constructor(x):
+    if x[0] > 0:
+        raise CodedFailure(3, message=f"bad {x[0]}")
+    return x.sum()
+
+
+def ahead_of_time(x):
+    text = f"{{s}} {x.sum()!r:>20} {x.shape} {3}"
+    x = x * 2
+    if x[0] > 0:
+        raise ValueError(text + " {end}")
+    return x.sum()
+
+
+def in_a_loop(x):
+    for i in range(len(x)):
+        if x[i] > 1:
+            raise ValueError(f"at {i}: {x[i]:.2e} {x[i] > 0} {i / 2} {float(x[i])!r}")
+    return x.sum()
+
+
+MESSAGES = [
+    formatted, asserted, asserted_with_a_number, by_percent, by_format, with_a_shape, with_arguments, with_numbers,
+    with_a_constructor, ahead_of_time, in_a_loop,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("function", MESSAGES, ids=lambda f: f.__name__)
+def test_as_in_python(function: Callable[..., Any], dtype: Any, jit: bool) -> None:
+    x = X.astype(dtype)
+    with pytest.raises(Exception) as expected:  # noqa: B017, PT011
+        function(x)
+    with pytest.raises(type(expected.value)) as caught:
+        grad(function, jit=jit).backward(x)
+    assert type(caught.value) is type(expected.value)
+    assert repr(caught.value) == repr(expected.value) and str(caught.value) == str(expected.value)
+    assert vars(caught.value) == vars(expected.value)
