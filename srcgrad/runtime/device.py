@@ -106,7 +106,7 @@ class Pool:
             strides.append(size)
             size *= int(length)
         nowhere = driver.MemoryPointer(None, driver.binding.CUdeviceptr(0), 0) if size else None
-        first = DeviceNDArray(shape, tuple(reversed(strides)), dtype, gpu_data=nowhere)
+        first = DeviceNDArray(tuple(map(int, shape)), tuple(reversed(strides)), dtype, gpu_data=nowhere)
         first._numba_type_  # noqa: B018 (it is remembered)
         return dict(first.__dict__), DeviceNDArray, size, driver
 
@@ -249,7 +249,8 @@ class Launch:
     """A kernel for ranges of these lengths, innermost last, along which threads of one block lie."""
 
     def __init__(self, kernel: Kernel, lengths: tuple[int, ...]) -> None:
-        self.kernel, self.lengths = kernel, lengths
+        self.kernel, self.lengths = kernel, tuple(map(int, lengths))  # CUDA takes no integers of NumPy's
+        lengths = self.lengths
         self.is_idle = any(length <= 0 for length in lengths)
         self.block: tuple[int, ...] = (LANES, THREADS // LANES)
         self.grid: tuple[int, ...]
