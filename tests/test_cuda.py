@@ -51,3 +51,37 @@ def simulated(files: list[str], share: int) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
     )
+
+
+# ------------------------------------------------------------------------------------------ the script for a machine
+
+WATCHES = """#!/usr/bin/env bash
+while [ "${1:0:2}" = -- ]; do shift 2; done
+case "$*" in *pytest*) exec "$@" --collect-only ;; *) exec "$@" ;; esac
+"""
+REFUSES = """#!/usr/bin/env bash
+echo '========= Error: Device not supported. Please refer to the "Supported Devices" section'
+"""
+
+
+@pytest.mark.parametrize("sanitizer, outcome", [(WATCHES, "memcheck: passed"), (REFUSES, "memcheck: left out")])
+def test_the_sanitizer_is_given_what_it_can_run(sanitizer: str, outcome: str, tmp_path: Path) -> None:
+    script = tmp_path / "compute-sanitizer"
+    script.write_text(sanitizer)
+    script.chmod(0o755)
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},
+        "NUMBA_ENABLE_CUDASIM": "1",
+        "PYTHON": sys.executable,
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "LOGS": str(tmp_path),
+    }
+    command = ["bash", str(FOLDER.parent.parent / "benchmarks" / "cuda" / "run_all.sh"), "memcheck"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert outcome in done.stdout and done.returncode == 0, done.stdout + done.stderr
+
+
+def test_nobody_to_measure() -> None:
+    from benchmarks.cuda.measure import measure
+
+    assert measure({}) == {}

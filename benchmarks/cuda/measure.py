@@ -152,6 +152,8 @@ def disagreeing(
 
 
 def measure(contestants: dict[str, Asked]) -> dict[str, Timing]:
+    if not contestants:
+        return {}
     loops = {name: _loops(asked) for name, asked in contestants.items()}
     samples: dict[str, list[float]] = {name: [] for name in contestants}
     order = list(contestants)

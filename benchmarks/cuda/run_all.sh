@@ -50,6 +50,13 @@ report() {
     exit 0
 }
 
+# On virtualised hosts it may refuse the device.
+can_watch() { # TOOL
+    local trivial='from numba import cuda; cuda.jit(lambda x: None)[1, 1](cuda.device_array(1)); cuda.synchronize()'
+    timeout --kill-after=20 120 compute-sanitizer --tool "$1" "$PYTHON" -c "$trivial" > "$logs/$1_probe.log" 2>&1 < /dev/null \
+        && ! grep -qiE 'not supported|unable to|no attachable process' "$logs/$1_probe.log"
+}
+
 # compute-sanitizer watches one process; each kernel takes it a hundred times as long: the benchmarks' programs on a few
 # elements, and a part of the corpus.
 sanitize() { # TOOL
@@ -57,10 +64,14 @@ sanitize() { # TOOL
         left_out "$1" 'there is no compute-sanitizer here (it comes with the CUDA toolkit)'
         return
     fi
+    if ! can_watch "$1"; then
+        left_out "$1" "compute-sanitizer cannot watch this device, see $logs/$1_probe.log"
+        return
+    fi
     local files=(tests/cuda/test_cuda_benchmarks.py)
     [ ! -e tests/cuda/test_cuda_corpus.py ] || files+=(tests/cuda/test_cuda_corpus.py)
     SRCGRAD_SHARE=${SRCGRAD_SHARE:-0/12} run "$1" compute-sanitizer --tool "$1" --error-exitcode 9 --print-limit 20 \
-        "$PYTHON" -m pytest -q -p no:xdist -p no:cacheprovider "${files[@]}"
+        "$PYTHON" -m pytest -q -n 0 -p no:cacheprovider "${files[@]}"
 }
 
 if [ -n "${PYTHON:-}" ]; then
