@@ -96,14 +96,16 @@ class Entry:
         self.writes = generated.writes if kind == "primal" else ()
         self.is_forward = kind == "forward"
         self.lock = Lock()  # kernels remember for what they were launched
+        self.rows: int | None = None  # that its threads keep, where one has once kept more than there was room for
 
     def __call__(self, *values: Any) -> Any:
-        from srcgrad.runtime.device import MoreRows, check_watched, running
+        from srcgrad.runtime.device import FIRST_ROWS, MoreRows, check_watched, running
 
         stays = any(is_on_device(value) for value in values)
         while True:
             given = values if stays else [send(value) for value in values]
             running.ours = not stays
+            running.rows = self.rows or FIRST_ROWS
             running.watched.clear()
             try:
                 with self.lock, np.errstate(all="ignore"):
@@ -111,7 +113,7 @@ class Entry:
                 check_watched()
                 break
             except MoreRows:
-                continue
+                self.rows = running.rows
         if stays:
             return kept_on_device(self.results, iter(leaves), self.is_forward)
         for k in self.writes:

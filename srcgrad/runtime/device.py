@@ -12,6 +12,7 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ THREADS = 8 if SIMULATED else 256  # of a block; in the simulator each is one of
 LANES = 8 if SIMULATED else 32  # threads that run a row together: a warp
 MOST_BLOCKS = 3 if SIMULATED else 1 << 20  # of a launch: what more there is to do is done by the same threads
 MOST_RESIDENT = 2 if SIMULATED else 2112  # blocks of threads with memory or sums of their own: 16 on a processor
+MOST_OWN = 1 << 30  # bytes of one array of which each thread has a part: fewer threads run where each needs much
 MOST_SHARED = 24 << 10  # bytes of a block's own sums: eight blocks then fit on a processor
 FIRST_ROWS = 64  # of what threads keep where nobody knows ahead how much that is
 
@@ -42,7 +44,7 @@ class Running(threading.local):
     pointer: int = 0  # the same as CUDA knows it
     keeper: Any = None  # whatever has to live as long as the stream is used
     ours: bool = False  # the arguments are copies that were made for this call
-    rows: int = FIRST_ROWS
+    rows: int = FIRST_ROWS  # of what threads of this program keep
     watched: list[tuple[Any, str]] = field(default_factory=list)  # what library routines report, and what that means
 
 
@@ -250,16 +252,15 @@ class Launch:
 
     def __init__(self, kernel: Kernel, lengths: tuple[int, ...]) -> None:
         self.kernel, self.lengths = kernel, tuple(map(int, lengths))  # CUDA takes no integers of NumPy's
-        lengths = self.lengths
-        self.is_idle = any(length <= 0 for length in lengths)
-        self.block: tuple[int, ...] = (LANES, THREADS // LANES)
-        self.grid: tuple[int, ...]
-        if kernel.by_rows:
-            self.grid = (max(1, min(-(-lengths[0] // self.block[1]), MOST_RESIDENT)), 1)
-            self.configure(0)
-            return
+        self.is_idle = any(length <= 0 for length in self.lengths)
+        self.block = (LANES, THREADS // LANES) if kernel.by_rows else self._block()
+        own = kernel.by_rows or kernel.sums or kernel.shared
+        self.grid = self._grid(MOST_RESIDENT if own else (1 << 31) - 1)
+        self.configure(0)
+
+    def _block(self) -> tuple[int, ...]:
         block, left = [], THREADS
-        for axis, length in enumerate(reversed(lengths)):
+        for axis, length in enumerate(reversed(self.lengths)):
             wide = 1
             while wide < min(length, left, 64 if axis == 2 else left):
                 wide *= 2
@@ -267,11 +268,12 @@ class Launch:
             left //= wide
         if block:
             block[0] *= left  # sums count on the number of threads of a block
-        self.block = tuple(block) or (1,)
-        self.grid = self._grid(MOST_RESIDENT if kernel.sums or kernel.shared else (1 << 31) - 1)
-        self.configure(0)
+        return tuple(block) or (1,)
 
     def _grid(self, most: int) -> tuple[int, ...]:
+        """So many blocks at most."""
+        if self.kernel.by_rows:
+            return max(1, min(-(-self.lengths[0] // self.block[1]), most)), 1
         grid = []
         for axis, (length, wide) in enumerate(zip(reversed(self.lengths), self.block, strict=False)):
             limit = most if axis == 0 else min(most, 65535)
@@ -280,12 +282,14 @@ class Launch:
             most = max(1, most // blocks)
         return tuple(grid) or (1,)
 
-    def resident(self) -> Launch:
-        """The same by as many threads as run at one time: for those that have memory of their own."""
-        if self.grid[0] > MOST_RESIDENT:
-            self.grid = (MOST_RESIDENT, *self.grid[1:])
+    def owners(self, size: int) -> int:
+        """How many threads, or rows, have so many bytes of their own: as many as run at one time, if there is room."""
+        in_block = self.block[1] if self.kernel.by_rows else prod(self.block)
+        most = max(1, min(MOST_RESIDENT, MOST_OWN // max(1, size * in_block)))
+        if self.blocks > most:  # (never back to more of them: another array of the same launch has room for these)
+            self.grid = self._grid(most)
             self.configure(0)
-        return self
+        return self.blocks * in_block
 
     def configure(self, shared_bytes: int) -> None:
         self.shared_bytes = shared_bytes
@@ -300,11 +304,7 @@ class Launch:
 
     @property
     def blocks(self) -> int:
-        return int(np.prod(self.grid))
-
-    @property
-    def threads(self) -> int:
-        return self.blocks * int(np.prod(self.block))
+        return prod(self.grid)
 
     def __call__(self, *args: Any, **starts: Any) -> Any:
         if self.kernel.shared and not self.is_idle:
@@ -341,14 +341,13 @@ def kernel(*function: Callable[..., Any], block_sums: tuple[str, ...] = (), by_r
 
 def scratch(launch: Launch, dims: tuple[int, ...], dtype: Any) -> Any:
     """An array for each thread of a launch: neighbours in a warp lie beside each other; or for each row."""
-    if launch.kernel.by_rows:
-        return empty((launch.grid[0] * launch.block[1], *dims), dtype)
-    return empty((*dims, launch.resident().threads), dtype)
+    owners = launch.owners(prod(map(int, dims)) * np.dtype(dtype).itemsize)
+    return empty((owners, *dims) if launch.kernel.by_rows else (*dims, owners), dtype)
 
 
 def stack(launch: Launch, dtype: Any) -> Any:
     """Room for what each thread keeps."""
-    return empty((running.rows, launch.resident().threads), dtype)
+    return scratch(launch, (running.rows,), dtype)
 
 
 # ---------------------------------------------------------------------------------------------------------- status
