@@ -99,14 +99,12 @@ class Entry:
         self.rows: int | None = None  # that its threads keep, where one has once kept more than there was room for
 
     def __call__(self, *values: Any) -> Any:
-        from srcgrad.runtime.device import FIRST_ROWS, MoreRows, check_watched, running
+        from srcgrad.runtime.device import FIRST_ROWS, MoreRows, begin, check_watched, running
 
         stays = any(is_on_device(value) for value in values)
         while True:
             given = values if stays else [send(value) for value in values]
-            running.ours = not stays
-            running.rows = self.rows or FIRST_ROWS
-            running.watched.clear()
+            begin(not stays, self.rows or FIRST_ROWS)
             try:
                 with self.lock, np.errstate(all="ignore"):
                     leaves = list(flat_results(self.host(*given)))

@@ -153,8 +153,8 @@ class _Writer:
         body = (*_lines([self.new_cell(var) for var in self.unset]), *body)
         if not self.needs_status:
             return body
-        table = "".join(f"({e.error}, {e.message!r}), " for e in self.errors)
-        return (Lines("status = new_status()"), *body, Lines(f"finish(status, ({table}))"))
+        table = "".join(f"({e.error}, {e.message!r}, {len(e.values)}), " for e in self.errors)
+        return (Lines(f"status = new_status(({table}))"), *body, Lines("finish(status)"))
 
     def new_cell(self, var: Var) -> str:
         return f"{self.cell(var)} = cell(np.{var.dtype.name})"

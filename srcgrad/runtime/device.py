@@ -29,6 +29,7 @@ MOST_BLOCKS = 3 if SIMULATED else 1 << 20  # of a launch: what more there is to 
 MOST_RESIDENT = 2 if SIMULATED else 2112  # blocks of threads with memory or sums of their own: 16 on a processor
 MOST_OWN = 1 << 30  # bytes of one array of which each thread has a part: fewer threads run where each needs much
 MOST_SHARED = 24 << 10  # bytes of a block's own sums: eight blocks then fit on a processor
+BETWEEN_LOOKS = 64  # numbers that are fetched before the host looks whether a kernel has reported an error
 FIRST_ROWS = 64  # of what threads keep where nobody knows ahead how much that is
 
 
@@ -45,10 +46,20 @@ class Running(threading.local):
     keeper: Any = None  # whatever has to live as long as the stream is used
     ours: bool = False  # the arguments are copies that were made for this call
     rows: int = FIRST_ROWS  # of what threads of this program keep
+    status: Any = None  # what kernels report, and what that means
+    errors: tuple[tuple[type[Exception], str, int], ...] = ()
+    fetched: int = 0  # numbers, by this call
     watched: list[tuple[Any, str]] = field(default_factory=list)  # what library routines report, and what that means
 
 
 running = Running()
+
+
+def begin(ours: bool, rows: int) -> None:
+    """A call begins."""
+    running.ours, running.rows = ours, rows
+    running.status, running.errors, running.fetched = None, (), 0
+    running.watched.clear()
 
 
 def check_watched() -> None:
@@ -189,7 +200,13 @@ def put(value: Any, dtype: Any) -> Any:
 
 
 def fetch(place: Any) -> Any:
-    """A number of the device's, once all that was launched before is done."""
+    """A number of the device's, once all that was launched before is done.
+
+    A loop that goes on by such numbers may never end once a kernel has stopped at an error: so that is looked at.
+    """
+    running.fetched += 1
+    if running.status is not None and running.fetched % BETWEEN_LOOKS == 0:
+        finish(running.status)
     return place.copy_to_host(stream=running.stream)[0]
 
 
@@ -353,17 +370,22 @@ def stack(launch: Launch, dtype: Any) -> Any:
 # ---------------------------------------------------------------------------------------------------------- status
 
 
-def new_status() -> Any:
-    """What kernels report: the number of an error, how many rows they had need of, and the numbers of the error."""
-    return zeros((8,), np.int64)
+def new_status(errors: tuple[tuple[type[Exception], str, int], ...]) -> Any:
+    """What kernels report: the number of an error, how many rows they had need of, and the numbers of the error.
+
+    Of each error: its kind, its message, and how many numbers belong to that.
+    """
+    running.errors = errors
+    running.status = zeros((2 + max([count for _, _, count in errors], default=0),), np.int64)
+    return running.status
 
 
-def finish(status: Any, errors: tuple[tuple[type[Exception], str], ...]) -> None:
+def finish(status: Any) -> None:
     """Raise what a kernel reported."""
     code, rows, *numbers = status.copy_to_host(stream=running.stream).tolist()
     if code:
-        error, message = errors[code - 1]
-        raise error(message, *numbers) if issubclass(error, CompiledError) else error(message)
+        error, message, count = running.errors[code - 1]
+        raise error(message, *numbers[:count]) if issubclass(error, CompiledError) else error(message)
     if rows:
         running.rows = max(2 * running.rows, 1 << int(rows).bit_length())
         raise MoreRows

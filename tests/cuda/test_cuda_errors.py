@@ -241,3 +241,31 @@ def test_threads_may_call_one_function_at_one_time():
     with ThreadPoolExecutor(3) as pool:
         found = list(pool.map(f.backward, arrays))
     assert [a.tolist() for a in found] == [(2 * x).tolist() for x in arrays]
+
+
+def test_an_error_ends_a_loop_that_goes_on_by_numbers_of_the_device():
+    def f(x, k):
+        y = x.copy()
+        while y[7] > 0.1:  # a thread that stops at an error halves nothing
+            for i in range(len(y)):
+                y[i] = y[i] * x[k[i]]
+        return y
+
+    x, k = np.full(20, 0.5), np.arange(20)
+    np.testing.assert_allclose(grad(f, wrt="x", target="cuda")(x, k), grad(f, wrt="x", jit=False)(x, k))
+    k[7] = 21
+    error = alike(f, x, k, entry="__call__")
+    assert isinstance(error, IndexError) and "index 21 is out of bounds for axis 0 with size 20" in str(error)
+
+
+def test_an_error_with_many_numbers():
+    def f(x, n):
+        out = np.zeros(len(x))
+        for i in range(len(x)):
+            if x[i] > 1.5:
+                raise ValueError(f"at {i}: {n} {n + 1} {n + 2} {n + 3} {n + 4} {n + 5} {n + 6}")
+            out[i] = x[i] ** 2
+        return out
+
+    error = raised(grad(f, wrt="x", target="cuda"), X, 3, entry="__call__")
+    assert isinstance(error, ValueError) and str(error).startswith("at")
