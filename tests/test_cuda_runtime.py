@@ -302,6 +302,81 @@ def test_a_stream_is_for_its_block(monkeypatch):
     assert (running.stream, running.pointer, running.keeper) == (0, 0, None)
 
 
+class Stream:
+    """In the place of Numba's; `done` is what was asked of all of them."""
+
+    def __init__(self, address, done):
+        self.address, self.done = address, done
+
+    def __cuda_stream__(self):
+        return 0, self.address
+
+    def synchronize(self):
+        self.done.append(("synchronize", self.address))
+
+
+class Event:
+    def __init__(self, done):
+        self.done = done
+
+    def record(self, stream):
+        self.done.append(("record", stream and stream.address))
+
+    def wait(self, stream):
+        self.done.append(("wait", stream and stream.address))
+
+
+class Made:
+    """An array that was made on a stream, and is copied on any."""
+
+    def __init__(self, stream):
+        self.stream = stream
+
+    def copy_to_host(self, stream):
+        return np.array([stream and stream.address])
+
+
+@compiles
+def test_arrays_of_other_streams_are_waited_for_and_kept_waiting(monkeypatch):
+    from numba import cuda
+
+    from srcgrad.runtime import device_streams
+    from srcgrad.runtime.device import running
+
+    done = []
+    ours, theirs = Stream(70, done), Stream(80, done)
+    monkeypatch.setattr(cuda, "event", lambda timing: Event(done))
+
+    def order(stream, *values):
+        done.clear()
+        running.stream, running.pointer = stream, stream and stream.address
+        others = device_streams.other_streams(values)
+        device_streams.wait_for(others)
+        device_streams.let_wait(others)
+        running.stream = running.pointer = 0
+        return list(done)
+
+    there_and_back = [("record", 80), ("wait", 70), ("record", 70), ("wait", 80)]
+    assert order(ours, Made(theirs), 2.0, Made(ours), Made(Stream(80, done))) == there_and_back
+    assert order(ours, Made(0)) == [("record", 0), ("wait", 70), ("record", 70), ("wait", 0)]
+    assert order(0, Made(theirs)) == [("record", 80), ("wait", 0), ("record", 0), ("wait", 80)]
+    assert (
+        order(ours, Made(ours), Made(Stream(70, done))) == order(0, Made(0), 1) == order(0, Made(Stream(1, done))) == []
+    )
+
+
+@compiles
+def test_what_the_host_reads_is_there(monkeypatch):
+    from srcgrad.runtime.device import fetch, running
+
+    done = []
+    assert fetch(Made(None)) == 0 and not done
+    monkeypatch.setattr(running, "stream", Stream(70, done))
+    monkeypatch.setattr(running, "pointer", 70)
+    assert fetch(Made(None)) == 70
+    assert done == [("synchronize", 70)]
+
+
 def test_importing_streams_does_not_import_cuda():
     code = "import sys, srcgrad.cuda; sys.exit('numba.cuda' in sys.modules)"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

@@ -99,9 +99,25 @@ class Entry:
         self.rows: int | None = None  # that its threads keep, where one has once kept more than there was room for
 
     def __call__(self, *values: Any) -> Any:
-        from srcgrad.runtime.device import FIRST_ROWS, MoreRows, begin, check_watched, running
+        from srcgrad.runtime.device_streams import let_wait, other_streams, wait_for
 
         stays = any(is_on_device(value) for value in values)
+        others = other_streams(values) if stays else ()
+        wait_for(others)
+        try:
+            given, leaves = self.run(values, stays)
+        finally:
+            let_wait(others)
+        if stays:
+            return kept_on_device(self.results, iter(leaves), self.is_forward)
+        for k in self.writes:
+            values[k][...] = back(given[k], None)
+        return rebuild(self.results, map(back, leaves, self.kinds))
+
+    def run(self, values: tuple[Any, ...], stays: bool) -> tuple[Sequence[Any], list[Any]]:
+        """What the host's part was given, and what it has made of that."""
+        from srcgrad.runtime.device import FIRST_ROWS, MoreRows, begin, check_watched, running
+
         while True:
             given = values if stays else [send(value) for value in values]
             begin(not stays, self.rows or FIRST_ROWS)
@@ -109,14 +125,9 @@ class Entry:
                 with self.lock, np.errstate(all="ignore"):
                     leaves = list(flat_results(self.host(*given)))
                 check_watched()
-                break
+                return given, leaves
             except MoreRows:
                 self.rows = running.rows
-        if stays:
-            return kept_on_device(self.results, iter(leaves), self.is_forward)
-        for k in self.writes:
-            values[k][...] = back(given[k], None)
-        return rebuild(self.results, map(back, leaves, self.kinds))
 
 
 def load(generated: Any, options: Any, cache: bool) -> ModuleType:
@@ -207,13 +218,13 @@ def send(value: Any) -> Any:
 
 def back(value: Any, kind: Any) -> Any:
     """A result as NumPy has it."""
-    from srcgrad.runtime.device import own, running
+    from srcgrad.runtime.device import own, to_host
 
     if not is_on_device(value):
         return value
     if not value.size:
         return np.empty(value.shape, value.dtype)
-    array = own(value, False).copy_to_host(stream=running.stream)
+    array = to_host(own(value, False))
     return array[0] if isinstance(kind, ScalarType) else array
 
 

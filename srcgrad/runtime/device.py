@@ -29,6 +29,7 @@ MOST_BLOCKS = 3 if SIMULATED else 1 << 20  # of a launch: what more there is to 
 MOST_RESIDENT = 2 if SIMULATED else 2112  # blocks of threads with memory or sums of their own: 16 on a processor
 MOST_OWN = 1 << 30  # bytes of one array of which each thread has a part: fewer threads run where each needs much
 MOST_SHARED = 24 << 10  # bytes of a block's own sums: eight blocks then fit on a processor
+LEGACY = 1  # the default stream, as other libraries number it
 BETWEEN_LOOKS = 64  # numbers that are fetched before the host looks whether a kernel has reported an error
 FIRST_ROWS = 64  # of what threads keep where nobody knows ahead how much that is
 
@@ -66,7 +67,7 @@ def check_watched() -> None:
     """Raise what a library routine reported: one wait at the end of a call, instead of one behind each routine."""
     watched, running.watched = running.watched, []
     for info, message in watched:
-        if (info.copy_to_host(stream=running.stream) > 0).any():
+        if (to_host(info) > 0).any():
             raise np.linalg.LinAlgError(message)
 
 
@@ -185,6 +186,14 @@ def copy_into(out: Any, array: Any) -> None:
     copy_elements(out, array)
 
 
+def to_host(array: Any) -> Any:
+    """A copy, which is there when this returns: on a stream of the user's Numba would not wait for it."""
+    out = array.copy_to_host(stream=running.stream)
+    if running.pointer:
+        running.stream.synchronize()
+    return out
+
+
 def cell(dtype: Any) -> Any:
     """Room for one number."""
     return empty((1,), dtype)
@@ -207,7 +216,7 @@ def fetch(place: Any) -> Any:
     running.fetched += 1
     if running.status is not None and running.fetched % BETWEEN_LOOKS == 0:
         finish(running.status)
-    return place.copy_to_host(stream=running.stream)[0]
+    return to_host(place)[0]
 
 
 # --------------------------------------------------------------------------------------------------------- kernels
@@ -382,7 +391,7 @@ def new_status(errors: tuple[tuple[type[Exception], str, int], ...]) -> Any:
 
 def finish(status: Any) -> None:
     """Raise what a kernel reported."""
-    code, rows, *numbers = status.copy_to_host(stream=running.stream).tolist()
+    code, rows, *numbers = to_host(status).tolist()
     if code:
         error, message, count = running.errors[code - 1]
         raise error(message, *numbers[:count]) if issubclass(error, CompiledError) else error(message)

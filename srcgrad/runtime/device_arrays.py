@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba import cuda
 
-from srcgrad.runtime.device import SIMULATED, empty, running, zeros
+from srcgrad.runtime.device import LEGACY, SIMULATED, empty, running, zeros
 
 
 def subscript(base: Any, *items: Any) -> Any:
@@ -146,9 +146,6 @@ def of_dlpack(value: Any) -> Any:
         return empty(shape, dtype)
     strides = tuple(dtype.itemsize * s for s in (view.strides or in_order(shape)))
     return handle(view, view.ptr, shape, strides, dtype)
-
-
-LEGACY = 1  # the default stream, as DLPack numbers it
 
 
 def of_interface(value: Any, described: dict[str, Any]) -> Any:
