@@ -51,7 +51,7 @@ def flatten(value: Any, name: str, leaves: list[Any]) -> Pattern:
         leaves.append(value.view(np.ndarray))
         return np.ndarray
     if is_device_array(value):
-        leaves.append(device_array(value))
+        leaves.append(device_array(value, name))
         return OnDevice
     if not isinstance(value, np.generic):
         for plain in (int, float, complex):  # an IntEnum is an int
@@ -85,8 +85,9 @@ def is_device_array(value: Any) -> bool:
     return ask is not None and not isinstance(value, np.ndarray) and ask()[0] == CUDA
 
 
-def device_array(value: Any) -> Any:
+def device_array(value: Any, name: str) -> Any:
     """An array of anybody's as Numba's, without a copy."""
+    refuse_other_device(value, name)
     if getattr(value, "__cuda_ndarray__", False):
         return value
     from srcgrad.runtime.device_arrays import of_dlpack, of_interface
@@ -95,6 +96,20 @@ def device_array(value: Any) -> Any:
     if described is None or (described.get("stream") is None and hasattr(value, "__dlpack__")):
         return of_dlpack(value)  # this way our stream waits for whatever the other library still does to it
     return of_interface(value, described)
+
+
+def refuse_other_device(value: Any, name: str) -> None:
+    """Kernels run on the current GPU, and read the memory of that one."""
+    from srcgrad.runtime.device_arrays import current_device, device_count, device_of
+
+    if device_count() < 2:
+        return
+    current, device = current_device(), device_of(value)
+    if device not in (None, current):
+        raise ArgumentError(
+            f"argument {name} lies on GPU {device}, and GPU {current} is the current one",
+            help=(f"call the function where that is the current one:  with numba.cuda.gpus[{device}]:",),
+        )
 
 
 def _holds_structure(value: list[Any]) -> bool:

@@ -258,6 +258,34 @@ def test_memory_is_held_as_long_as_anybody_has_a_part_of_it(monkeypatch):
     assert memory.given_back == [8192, 4096]
 
 
+# ------------------------------------------------------------------------------------------------- several devices
+
+
+class OnDevice:
+    """An array of a library that has DLPack."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def __dlpack_device__(self):
+        return 2, self.number
+
+
+def test_an_array_on_another_gpu_is_refused(monkeypatch):
+    from srcgrad.arguments import refuse_other_device
+    from srcgrad.runtime import device_arrays
+
+    monkeypatch.setattr(device_arrays, "current_device", lambda: 0)
+    monkeypatch.setattr(device_arrays, "device_count", lambda: 1)
+    refuse_other_device(OnDevice(1), "x")  # (is not even asked)
+    monkeypatch.setattr(device_arrays, "device_count", lambda: 2)
+    refuse_other_device(OnDevice(0), "x")
+    with pytest.raises(ArgumentError, match="argument x lies on GPU 1, and GPU 0 is the current one"):
+        refuse_other_device(OnDevice(1), "x")
+    with pytest.raises(ArgumentError, match=r"argument w\[1\] lies on GPU 1"):
+        grad(lambda w: w[0] * w[1], target="cuda")((1.0, OnDevice(1)))
+
+
 # --------------------------------------------------------------------------------------------------------- streams
 
 

@@ -6,6 +6,7 @@ t = subscript(x, (1, n - 2), None, (9, 5, -2))       x[1 : n - 1, None, 9::-2][.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -135,6 +136,28 @@ def absorb(array_b: Any, out_b: Any) -> None:
 # ---------------------------------------------------------------------------------------------- other libraries
 
 
+@cache
+def device_count() -> int:
+    """How many GPUs there are; none where nobody can tell, which is said when something is to run."""
+    return 1 if SIMULATED else len(cuda.gpus) if cuda.is_available() else 0
+
+
+def current_device() -> int:
+    return cuda.get_current_device().id
+
+
+def device_of(value: Any) -> int | None:
+    """The number of the GPU that an array lies on; None where it has no elements."""
+    ask = getattr(value, "__dlpack_device__", None)
+    if ask is not None:
+        return int(ask()[1])
+    from numba.cuda.cudadrv.driver import binding, driver
+
+    where = value.__cuda_array_interface__["data"][0]
+    ordinal = binding.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+    return int(driver.cuPointerGetAttribute(ordinal, binding.CUdeviceptr(where))) if where else None
+
+
 def of_dlpack(value: Any) -> Any:
     """What another library has on the device, by way of DLPack: our stream waits for what its own still does to it."""
     from cuda.core.utils import StridedMemoryView
@@ -156,6 +179,6 @@ def of_interface(value: Any, described: dict[str, Any]) -> Any:
 
 
 __all__ = [
-    "absorb", "address", "conform", "conform_zeros", "handle", "in_order", "of_dlpack", "of_interface", "part",
-    "reshaped", "spread", "subscript", "transposed",
+    "absorb", "address", "conform", "conform_zeros", "current_device", "device_count", "device_of", "handle",
+    "in_order", "of_dlpack", "of_interface", "part", "reshaped", "spread", "subscript", "transposed",
 ]  # fmt: skip
