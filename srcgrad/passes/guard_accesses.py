@@ -3,7 +3,8 @@
     y = x[k]        →      if k < -n or k >= n: raise BoundsError(...)
                            y = x[k if k >= 0 else k + n]
 
-What only one side of a choice reads is only checked where that side is taken.
+What only one side of a choice reads is only checked where that side is taken.  Of x[k[i]] first k[i] is checked, and
+the check of the other reads it as it is read later: no check reads outside.
 """
 
 from __future__ import annotations
@@ -99,14 +100,12 @@ def guard_accesses(function: Function) -> Function:
             places.append((None, Load(stmt.array, stmt.index, stmt.checked, stmt.natural)))
         elif isinstance(stmt, AddTo) and isinstance(stmt.target, Load):
             places.append((None, stmt.target))
-        if isinstance(stmt, View) and isinstance(stmt.how, Subscript):
-            picks, span = _picks(stmt.base, stmt.how, known), stmt.span
-            checks = [check for at, dim, axis in picks for check in _checks_of(None, at, dim, axis, False, known, span)]
-            items = iter([_natural(at, dim, known) for at, dim, _ in picks])
-            how = tuple(Pick(next(items)) if isinstance(item, Pick) else item for item in stmt.how.items)
-            return (*checks, replace(stmt, how=Subscript(how)))
-        checks = [check for under, load in places if load.checked for check in _checks(under, load, known, stmt.span)]
-        return (*dict.fromkeys(checks), _inside(stmt, known))
+        checks = _all_checks(places, known, stmt.span)
+        inside = _inside(stmt, known)
+        if isinstance(inside, View) and isinstance(inside.how, Subscript):
+            picked, inside = _picked(inside, inside.how, known)
+            checks = (*checks, *picked)
+        return (*dict.fromkeys(checks), inside)
 
     return replace(function, body=block(function.body))
 
@@ -115,9 +114,9 @@ def _guarded(expr: Expr, under: Expr | None) -> Iterator[Guarded]:
     """The elements that an expression reads, each with the condition under which it does."""
     match expr:
         case Load():
-            yield under, expr
             for part in expr.index:
                 yield from _guarded(part, under)
+            yield under, expr
         case Call(op="select", args=(condition, x, y)):
             yield from _guarded(condition, under)
             yield from _guarded(x, _and(under, condition))
@@ -134,15 +133,24 @@ def _and(x: Expr | None, y: Expr) -> Expr:
     return y if x is None else Call("and", (x, y), BOOL)
 
 
-def _picks(base: Array, how: Subscript, known: _Known) -> list[tuple[Expr, Expr, int]]:
-    """The indices that a view picks, each with the length of its axis and the number of that."""
+def _picked(view: View, how: Subscript, known: _Known) -> tuple[Block, View]:
+    """The checks of the indices that a view picks, and the view with those that are not negative."""
     axes = [item for item in how.items if not isinstance(item, NewAxis)]
-    found = zip(axes, known.of(base), strict=True)
-    return [(item.index, dim, axis) for axis, (item, dim) in enumerate(found) if isinstance(item, Pick)]
+    found = zip(axes, known.of(view.base), strict=True)
+    picks = [(item.index, dim, axis) for axis, (item, dim) in enumerate(found) if isinstance(item, Pick)]
+    checks = [c for at, dim, axis in picks for c in _checks_of(None, at, dim, axis, False, known, view.span)]
+    natural = iter([_natural(at, dim, known) for at, dim, _ in picks])
+    items = tuple(Pick(next(natural)) if isinstance(item, Pick) else item for item in how.items)
+    return tuple(checks), replace(view, how=Subscript(items))
+
+
+def _all_checks(places: list[Guarded], known: _Known, span: Span | None) -> Block:
+    return tuple(check for under, load in places if load.checked for check in _checks(under, load, known, span))
 
 
 def _checks(under: Expr | None, load: Load, known: _Known, span: Span | None) -> Block:
-    parts = zip(load.index, known.of(load.array), strict=True)
+    under = None if under is None else _within(under, known)
+    parts = zip((_within(part, known) for part in load.index), known.of(load.array), strict=True)
     checks = (_checks_of(under, part, dim, axis, load.natural, known, span) for axis, (part, dim) in enumerate(parts))
     return tuple(check for found in checks for check in found)
 
@@ -165,12 +173,16 @@ def _checks_of(
 
 def _inside(stmt: Stmt, known: _Known) -> Stmt:
     """The statement with indices that are inside and not negative."""
-    wrap = lambda node: _wrapped(node, known) if isinstance(node, Load) else node
-    stmt = map_expressions(stmt, lambda expr: rewrite(expr, wrap))
+    stmt = map_expressions(stmt, lambda expr: _within(expr, known))
     if isinstance(stmt, Store):
         own = _wrapped(Load(stmt.array, stmt.index, stmt.checked, stmt.natural), known)
         return replace(stmt, index=own.index, checked=False)
     return stmt
+
+
+def _within(expr: Expr, known: _Known) -> Expr:
+    """The expression, reading inside."""
+    return rewrite(expr, lambda node: _wrapped(node, known) if isinstance(node, Load) else node)
 
 
 def _wrapped(load: Load, known: _Known) -> Load:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numba import cuda
+from numba.core import config
 
 from srcgrad import grad
 from srcgrad.errors import ArgumentError, OverlapError, SrcgradError, UnsupportedError
@@ -269,3 +270,63 @@ def test_an_error_with_many_numbers():
 
     error = raised(grad(f, wrt="x", target="cuda"), X, 3, entry="__call__")
     assert isinstance(error, ValueError) and str(error).startswith("at")
+
+
+class Watched(np.ndarray):
+    """Elements that are read one by one by indices that are inside, and not negative."""
+
+    def __getitem__(self, index):
+        assert not isinstance(index, (int, np.integer)) or 0 <= index < len(self), f"read at {index}"
+        return super().__getitem__(index)
+
+
+def looked_up_twice(x, k):
+    return x[k[k]]
+
+
+def looked_up_in_a_choice(x, k):
+    out = np.zeros(len(k))
+    for i in range(len(k)):
+        out[i] = x[k[k[i]]] if k[k[i]] < 3 else 0.5 * x[k[i]]
+    return out
+
+
+def added_up_twice(x, k):
+    out = np.zeros(5)
+    for i in range(len(k)):
+        out[k[k[i]]] += x[i] ** 2
+    return out
+
+
+def rows_looked_up(x, k):
+    s = 0.0
+    for i in range(3):
+        row = np.reshape(x, (5, 1))[k[k[i]]]
+        s += np.sum(row * row)
+    return s
+
+
+@pytest.mark.parametrize("f", [looked_up_twice, looked_up_in_a_choice, added_up_twice, rows_looked_up])
+@pytest.mark.parametrize("k, fails", [([4, -5, -1, 2, 3], False), ([0, 2, 5, 1, 1], True), ([0, -6, 1, 1, 1], True)])
+def test_an_index_that_is_looked_up_is_checked_before_it_is_used(f, k, fails, monkeypatch):
+    """No check reads outside either: on a GPU that is an illegal access, or a number that belongs to nobody."""
+    from srcgrad.backends import cuda as backend
+
+    send = backend.send
+
+    def watched(value):
+        out = send(value)
+        if isinstance(value, np.ndarray) and value.dtype == np.int64:
+            out._ary = out._ary.view(Watched)
+        return out
+
+    if config.ENABLE_CUDASIM:
+        monkeypatch.setattr(backend, "send", watched)
+    x, k = X[:5], np.array(k)
+    v = 1.0 if f is rows_looked_up else np.linspace(1.0, 2.0, 5)
+    if fails:
+        assert isinstance(alike(lambda x, k: f(x, k), x, k, v), IndexError)
+    else:
+        g, plain = grad(f, wrt="x", target="cuda"), grad(f, wrt="x", jit=False)
+        np.testing.assert_allclose(g(x, k), plain(x, k))
+        np.testing.assert_allclose(g.backward(x, k, v), plain.backward(x, k, v))
