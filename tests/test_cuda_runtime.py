@@ -66,7 +66,14 @@ def smoothed(u, rate):
     return np.sum(u**2)
 
 
+@grad(target="cuda")
+def extremes(x, k):
+    y = np.max(x) * x if np.any(x > 0.5) and np.all(k < 9) else np.min(x) * x
+    return np.max(k) * y * (np.max(k.astype(np.int8)) + np.max(k > 1))
+
+
 PROGRAMS = [
+    (extremes, (np.ones(3), np.arange(3))),
     (wave, (np.ones((3, 4)), np.ones((4, 2)))),
     (until, (np.ones(3), 4)),
     (smoothed, (np.ones(5), 0.1)),
@@ -142,6 +149,9 @@ def test_kernels_of_the_runtime_compile(monkeypatch):
     stack, other, row, pivots = array(2, 3, 3), array(2, 3, 3), array(2), array(2, 3, dtype=np.int32)
     kernels.add_up(0.0, array(5))
     kernels.add_up(array(1), array(5))
+    joined = ("maximum", np.float32), ("minimum", np.int8), ("minimum", np.bool_), ("or", np.bool_), ("and", np.bool_)
+    for op, dtype in joined:
+        kernels.join(array(1, dtype=dtype), array(5, dtype=dtype), op)
     kernels.set_number(array(1), 2.0)
     kernels.set_range(array(3, dtype=np.int64), 1 << 40, 72)
     kernels.copy_elements(stack, array(2, 3, 3, turned=True))
@@ -160,7 +170,7 @@ def test_kernels_of_the_runtime_compile(monkeypatch):
     kernels.logarithms_of_determinants(row, row, stack, pivots)
     monkeypatch.setattr(kernels, "empty", lambda shape, dtype: array(*shape, dtype=dtype))
     kernels.set_positions(array(7, dtype=np.int64), array(40, dtype=np.bool_))
-    assert len(done) == 21
+    assert len(done) == 26
 
 
 def test_only_a_function_for_a_gpu_has_ptx():

@@ -76,9 +76,14 @@ def roots(a, start):
     return out
 
 
+def peaks(x, y):
+    return np.max(x * y) * y
+
+
 @pytest.mark.parametrize(
     ("function", "args"),
     [
+        (peaks, (np.ones(3), np.ones(3))),
         (waves, (np.ones(3), 2.0, np.ones(3))),
         (energy, (np.ones(3), np.ones(3))),
         (roots, (np.ones(3), 1.5)),
@@ -87,7 +92,7 @@ def roots(a, start):
     ids=lambda part: getattr(part, "__name__", ""),
 )
 def test_kernels(function: Callable[..., Any], args: tuple, golden: Callable[[str, str], None]) -> None:
-    """One for each element, sums, a loop in each thread that keeps what it overwrites, and a stencil in a loop."""
+    """Extremes, elements, sums, a loop in each thread that keeps what it overwrites, and a stencil in a loop."""
     text = grad(function, target="cuda").source(*args, kind="value_and_backward")
     golden(f"cuda.{function.__name__}.txt", without_folders(text))
 

@@ -12,6 +12,7 @@ from ..ir.expressions import Array, Const, Var
 from ..ir.nodes import AtomicAdd, Kernel
 from ..ir.walk import statements
 from .expressions import expression_text
+from .kernel_text import chosen
 
 
 def shared_arrays(kernel: Kernel) -> tuple[Array, ...]:
@@ -89,14 +90,16 @@ def _folded(name: str, half: int) -> Iterator[str]:
     yield "    half >>= 1"
 
 
-def by_halves(var: Var, shared: str, part: str, threads: int) -> Iterator[str]:
+def by_halves(var: Var, shared: str, part: str, threads: int, op: str) -> Iterator[str]:
+    own, other = f"{shared}[member]", f"{shared}[member + half]"
+    joined = f"{own} += {other}" if op == "add" else f"{own} = {chosen(op, var.dtype, own, other)}"
     yield f"{shared} = cuda.shared.array({threads}, np.{var.dtype.name})"
     yield f"{shared}[member] = {var.name}"
     yield f"half = {threads // 2}"
     yield "while half > 0:"
     yield "    cuda.syncthreads()"
     yield "    if member < half:"
-    yield f"        {shared}[member] += {shared}[member + half]"
+    yield f"        {joined}"
     yield "    half >>= 1"
     yield "if member == 0:"
     yield f"    {part} = {shared}[0]"

@@ -86,12 +86,15 @@ class Definition:
     body: Block
     shared: tuple[str, ...] = ()  # arrays of which a block has sums of its own
     by_rows: bool = False
+    extremes: tuple[tuple[Var, str], ...] = ()  # which of them are not sums, and what instead
 
     @property
     def decorator(self) -> str:
         given = ["by_rows=True"] if self.by_rows else []
         given += [f"block_sums={self.shared!r}"] if self.shared else []
-        given += [f"{var.name}=np.{var.dtype.name}" for var in self.sums]
+        ops = dict(self.extremes)
+        kinds = [(var, f"np.{var.dtype.name}") for var in self.sums]
+        given += [f"{var.name}=({kind}, {ops[var]!r})" if var in ops else f"{var.name}={kind}" for var, kind in kinds]
         return f"kernel({', '.join(given)})" if given else "kernel"
 
 
@@ -228,8 +231,9 @@ class _Writer:
         self.needs_status |= reports
         given += ["status"] * reports
         params = [*given, *(self.of(var, "parts") for var in kernel.sums)]
-        ahead = [f"{var.name} = {self.cell(var)}[0]" for var in kernel.reads if var not in kernel.sums]
-        ahead += [f"{var.name} = {zero(var)}" for var in kernel.sums]
+        added = [var for var in kernel.sums if var not in dict(kernel.extremes)]
+        ahead = [f"{var.name} = {self.cell(var)}[0]" for var in kernel.reads if var not in added]
+        ahead += [f"{var.name} = {zero(var)}" for var in added]
         ahead += [f"{stack.top} = 0" for stack in kernel.stacks]
         if kernel.by_rows:
             ahead += ["lane = cuda.threadIdx.x", "row = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y"]
@@ -246,9 +250,9 @@ class _Writer:
         names = tuple(array.name for array in shared)
         places = {name: var for (var, _), name in self.known.items()}
         signature = self.signatures.of(kernel, params, places)
-        self.kernels.append(
-            Definition(kernel.name, tuple(params), signature, kernel.sums, whole, names, kernel.by_rows)
-        )
+        name, sums, extremes = kernel.name, kernel.sums, kernel.extremes
+        made = Definition(name, tuple(params), signature, sums, whole, names, kernel.by_rows, extremes)
+        self.kernels.append(made)
         return given
 
     def over_the_grid(self, kernel: Kernel, on_grid: tuple[For, ...], body: Block) -> Block:
@@ -298,10 +302,13 @@ class _Writer:
         if len(on_grid) > 1:
             block += " + cuda.gridDim.x * (cuda.blockIdx.y + cuda.gridDim.y * cuda.blockIdx.z)"
         lines: list[str] = []
+        ops = dict(kernel.extremes)
         for var in kernel.sums:
-            write = by_shuffles if self.form.shuffles else by_halves
-            part = f"{self.of(var, 'parts')}[{block}]"
-            lines += write(var, self.of(var, "shared"), part, self.form.threads)
+            shared, part = self.of(var, "shared"), f"{self.of(var, 'parts')}[{block}]"
+            if var in ops or not self.form.shuffles:
+                lines += by_halves(var, shared, part, self.form.threads, ops.get(var, "add"))
+            else:
+                lines += by_shuffles(var, shared, part, self.form.threads)
         return lines
 
     def together(self, loop: Lanes) -> Block:

@@ -390,7 +390,8 @@ class Kernel(Stmt):
     """The body for every index of `axes` (loops without their bodies, outermost first), by threads of a GPU.
 
     Without axes one thread runs the body, and sets `sets`.  `reads` are scalars that lie on the device.  To `sums`
-    every thread adds in a variable of its own.  Of `scratch` and of `stacks` every thread has its own.
+    every thread adds in a variable of its own; `extremes` are those of them of which the greatest, the least or the
+    like is wanted instead, with the primitive.  Of `scratch` and of `stacks` every thread has its own.
 
     `by_rows`: the threads of a warp run each iteration together, see `Lanes`.
     """
@@ -401,6 +402,7 @@ class Kernel(Stmt):
     reads: tuple[Var, ...] = ()
     sets: tuple[Var, ...] = ()
     sums: tuple[Var, ...] = ()
+    extremes: tuple[tuple[Var, str], ...] = ()
     scratch: tuple[Alloc, ...] = ()
     stacks: tuple[Stack, ...] = ()
     by_rows: bool = False

@@ -52,6 +52,7 @@ from ..ir.walk import (
     written,
 )
 from ..rules.device import LIBRARY
+from .effects import is_dead
 from .info import elementwise
 from .lengths import Lengths
 from .sharing import Shared, Sharing
@@ -167,6 +168,7 @@ class _Kernels:
         self.sharing = Sharing(function)
         self.indices = frozenset(s.index.name for s in statements(function.body) if isinstance(s, For))
         self.moved: set[str] = set()
+        self.host_launches = True  # at this place; loops of nothing but extremes are for one thread
         self.count = 0
 
     def block(self, block: Block, later: tuple[Block, ...]) -> Block:
@@ -175,10 +177,14 @@ class _Kernels:
         for position, stmt in enumerate(block):
             rest = (block[position + 1 :], *later)
             launched = self.launched(stmt, rest) if isinstance(stmt, For) and not stmt.ordered else None
+            if launched is None and isinstance(stmt, For) and self.host_launches:
+                launched = self.extreme(stmt, rest)
             if launched is not None:
                 stmt = launched
             elif isinstance(stmt, (For, While)):
+                before, self.host_launches = self.host_launches, any(map(_is_independent, statements(stmt.body)))
                 stmt = with_blocks(stmt, (self.block(stmt.body, ((stmt,), *rest)),))
+                self.host_launches = before
             elif blocks(stmt):
                 stmt = with_blocks(stmt, tuple(self.block(b, rest) for b in blocks(stmt)))
             out.append(stmt)
@@ -216,6 +222,28 @@ class _Kernels:
         by_rows = replace(by_threads, name=name, body=rows.body, scratch=made, by_rows=True)
         wide = Call("ge", (rows.width, affine.integer(WIDE_ROWS)), BOOL)
         return If(wide, (by_rows,), (by_threads,), span=loop.span)
+
+    def extreme(self, loop: For, later: tuple[Block, ...]) -> Kernel | None:
+        """The kernel of a nest that finds the greatest or the least of some numbers, or whether any or all are true."""
+        axes = [loop]
+        while len(inside := _without_comments(axes[-1].body)) == 1 and isinstance(inside[0], For):
+            axes.append(inside[0])
+        found, indices = _extreme(axes[-1]), {axis.index for axis in axes}
+        bounds = [bound for axis in axes for bound in (axis.start, axis.stop)]
+        fixed = not any(variables(bound) & (indices | {found[0]} if found else indices) for bound in bounds)
+        dead = all(is_dead(index, later, index.name in self.sharing.results) for index in indices)
+        steady = all(isinstance(axis.step, Const) for axis in axes) and fixed and not any(map(loads, bounds))
+        if found is None or not (steady and dead):
+            return None
+        self.count += 1
+        return Kernel(
+            name=self.names.fresh(f"{self.name}_{'_'.join(axis.index.name for axis in axes)}"),
+            axes=tuple(replace(axis, body=()) for axis in axes),
+            body=axes[-1].body,
+            sums=(found[0],),
+            extremes=(found,),
+            span=loop.span,
+        )
 
     def rows(
         self, loop: For, shared: Shared, body: Block, colliding: set[str], later: tuple[Block, ...]
@@ -268,7 +296,7 @@ class _Kernels:
         shared = self.sharing.of(loop, later)
         if shared is None:
             return None
-        inside = tuple(s for s in loop.body if not isinstance(s, Comment))
+        inside = _without_comments(loop.body)
         if len(inside) == 1 and isinstance(inside[0], For) and not (shared.scratch or shared.stacks):
             inner = inside[0]
             bounds = (inner.start, inner.stop)
@@ -322,14 +350,25 @@ class _Rows:
     width: Expr
 
 
+IDEMPOTENT = ("maximum", "minimum", "or", "and")  # however often, and in whatever order
+
+
 def _extreme(loop: For) -> tuple[Var, str] | None:
-    """Does a loop do nothing but find the greatest or the least of some numbers?"""
-    match tuple(s for s in loop.body if not isinstance(s, Comment)):
-        case (Assign(var=var, value=Call(op="maximum" | "minimum" as op, args=(x, y))),):
+    """Does a loop do nothing but find the greatest or the least of some numbers, or whether any or all are true?"""
+    match _without_comments(loop.body):
+        case (Assign(var=var, value=Call(op=op, args=(x, y)) as value),) if op in IDEMPOTENT:
             other = y if x == var else x if y == var else None
-            if other is not None and var not in variables(other):
+            if other is not None and var not in variables(other) and value.dtype == other.dtype == var.dtype:
                 return var, op
     return None
+
+
+def _without_comments(block: Block) -> Block:
+    return tuple(s for s in block if not isinstance(s, Comment))
+
+
+def _is_independent(stmt: Stmt) -> bool:
+    return isinstance(stmt, For) and not stmt.ordered
 
 
 def _is_of_own_numbers(stmt: Stmt) -> bool:

@@ -173,11 +173,12 @@ class _Residency:
 
     def on_the_host(self, stmt: Stmt, later: tuple[Block, ...]) -> Block:
         if isinstance(stmt, Kernel):
+            put = self.put(var for var, _ in stmt.extremes if var in self.on_host)  # every thread begins there
             ahead, axes = self.known(stmt.axes, stmt.span)
             used = {v for v in set().union(*map(_mentioned, stmt.body)) if not is_private(v, stmt.body)}
             reads = tuple(sorted(self.lies(used | set(stmt.sums)), key=_by_name))
             self.on_host -= set(stmt.sums)
-            return (*ahead, replace(stmt, axes=axes, reads=reads))
+            return (*put, *ahead, replace(stmt, axes=axes, reads=reads))
         inner = blocks(stmt)
         if not inner:
             ahead, alone = self.decided(stmt)

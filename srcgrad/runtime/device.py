@@ -241,7 +241,9 @@ class Kernel:
     def __init__(
         self, function: Callable[..., Any], sums: dict[str, Any], shared: tuple[str, ...] = (), by_rows: bool = False
     ) -> None:
-        self.function, self.sums, self.by_rows = function, sums, by_rows
+        self.function, self.by_rows = function, by_rows
+        self.sums = {name: kind[0] if isinstance(kind, tuple) else kind for name, kind in sums.items()}
+        self.extremes = {name: kind[1] for name, kind in sums.items() if isinstance(kind, tuple)}
         names = function.__code__.co_varnames
         self.shared = [names.index(name) for name in shared]  # arguments of which blocks have sums of their own
         self.fastmath = False
@@ -345,9 +347,13 @@ class Launch:
             return cells[0] if len(cells) == 1 else cells
         parts = [empty((self.blocks,), dtype) for dtype in self.kernel.sums.values()]
         self.configured(*args, *parts)
-        from srcgrad.runtime.device_kernels import add_up
+        from srcgrad.runtime.device_kernels import add_up, join
 
-        cells = [add_up(start, part) for start, part in zip(starts.values(), parts, strict=True)]
+        ops = [self.kernel.extremes.get(name) for name in starts]
+        cells = [
+            join(start, part, op) if op else add_up(start, part)
+            for start, part, op in zip(starts.values(), parts, ops, strict=True)
+        ]
         return cells[0] if len(cells) == 1 else cells
 
 
@@ -356,7 +362,7 @@ def _started(start: Any, dtype: Any) -> Any:
 
 
 def kernel(*function: Callable[..., Any], block_sums: tuple[str, ...] = (), by_rows: bool = False, **sums: Any) -> Any:
-    """`@kernel`, or `@kernel(s=np.float64)` for one whose threads add up s.
+    """`@kernel`, or `@kernel(s=np.float64)` for one whose threads add up s, `(np.float64, 'maximum')` for the greatest.
 
     `block_sums`: arguments that many threads add to.  `by_rows`: a warp runs each iteration.
     """

@@ -47,6 +47,52 @@ def _adder(dtype: str, from_cell: bool) -> Any:
     return cuda.jit(add_parts)
 
 
+JOINED = {
+    "maximum": "x if y < x or x != x else y",  # nan is the greatest, and the least
+    "minimum": "x if x < y or x != x else y",
+    "or": "x or y",
+    "and": "x and y",
+}
+
+
+def join(out: Any, parts: Any, op: str) -> Any:
+    """out = the greatest of the parts, or the like; each of them has been joined with what was there before."""
+    on_grid(_joiner(parts.dtype.name, op), 1, THREADS)(parts, out)
+    return out
+
+
+@cache
+def _joiner(dtype: str, op: str) -> Any:
+    """Written out for each of them: without a driver Numba compiles no kernel that calls a function."""
+    text = JOINING.format(threads=THREADS, half=THREADS // 2, dtype=dtype, joined=JOINED[op])
+    made: dict[str, Any] = {"cuda": cuda, "np": np}
+    exec(text, made)
+    return cuda.jit(made["join_parts"])
+
+
+JOINING = """
+def join_parts(parts, out):
+    shared = cuda.shared.array({threads}, np.{dtype})
+    member = cuda.threadIdx.x
+    x = parts[0]
+    k = member
+    while k < parts.shape[0]:
+        y = parts[k]
+        x = {joined}
+        k += {threads}
+    shared[member] = x
+    half = {half}
+    while half > 0:
+        cuda.syncthreads()
+        if member < half:
+            x, y = shared[member], shared[member + half]
+            shared[member] = {joined}
+        half >>= 1
+    if member == 0:
+        out[0] = shared[0]
+"""
+
+
 def copy_elements(out: Any, array: Any) -> None:
     """out[...] = array, of any strides."""
     _launch(_by_elements(f"copy_{out.ndim}", out.ndim, (), "out[{i}] = x[{i}]"), out, array)
@@ -230,6 +276,6 @@ def _by_elements(name: str, ndim: int, more: tuple[str, ...], body: str) -> Any:
 
 __all__ = [
     "add_over_stretched", "add_scaled", "add_symmetric_part", "add_triangle", "add_turned", "add_up", "copy_elements",
-    "determinants", "keep_lower", "logarithms_of_determinants", "mirror_lower", "note_zeros", "set_identity",
+    "determinants", "join", "keep_lower", "logarithms_of_determinants", "mirror_lower", "note_zeros", "set_identity",
     "set_number", "set_positions", "set_range",
 ]  # fmt: skip

@@ -1,0 +1,115 @@
+"""The greatest, the least, any and all: a number of each thread's, then of each block's, then of all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from srcgrad import grad
+from srcgrad.runtime import device
+
+GRID = device.THREADS * device.MOST_RESIDENT
+LENGTHS = (1, device.THREADS - 1, GRID, 3 * GRID + 5)
+
+
+def greatest(x):
+    return np.max(x * 2.0) * np.sum(x)
+
+
+def least_of_squares(x):
+    return np.min(x * x) + np.max(x)
+
+
+def any_above(x):
+    return np.sum(x) * 2.0 if np.any(x > 0.9) else np.sum(x) * 3.0
+
+
+def all_above(x):
+    return np.sum(x) * 2.0 if np.all(x > -0.9) else np.sum(x) * 3.0
+
+
+def found_in_a_loop(x):
+    found = False
+    for i in range(len(x) - 1, -1, -1):
+        found = found or x[i] > 0.9
+    return x * 2.0 if found else x * 3.0
+
+
+def halved_until_small(x):
+    y, steps = x * 1.0, 0
+    while np.max(np.abs(y)) > 0.1:
+        y = y * 0.5
+        steps += 1
+    return y * steps
+
+
+@pytest.mark.parametrize("f", [greatest, least_of_squares, any_above, all_above, found_in_a_loop, halved_until_small])
+@pytest.mark.parametrize("n", LENGTHS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_of_any_length(f: Callable[..., Any], n: int, dtype: type) -> None:
+    g, plain = grad(f, target="cuda"), grad(f, jit=False)
+    assert any(f"'{op}'))" in g.source(np.ones(3, dtype), kind="primal") for op in ("maximum", "or", "and"))
+    for seed in range(2):
+        x = np.random.default_rng(seed).uniform(-1.0, 1.0, n).astype(dtype)
+        y = plain(x)
+        v = np.ones_like(y) if np.ndim(y) else 1.0
+        tolerance = 1e-12 if dtype is np.float64 else 2e-5
+        np.testing.assert_allclose(g(x), y, rtol=tolerance, atol=tolerance)
+        np.testing.assert_allclose(g.backward(x, v), plain.backward(x, v), rtol=tolerance, atol=tolerance)
+        np.testing.assert_allclose(g.vjp(x)[1](v), plain.backward(x, v), rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("place", [0, 1, device.THREADS + 1, GRID + 2, 2 * GRID - 1])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_one_that_is_unlike_the_others(place: int, value: float) -> None:
+    x = np.linspace(-1.0, 1.0, 2 * GRID)
+    x[place] = value
+    f = grad(lambda x, w: (np.max(x) * w, np.min(x) * w), target="cuda")
+    np.testing.assert_array_equal(f(x, np.ones(1)), [[np.max(x)], [np.min(x)]])
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.int8, np.uint8, np.bool_])
+def test_of_integers(dtype: type) -> None:
+    f = grad(lambda k, w: w * np.max(k) + 1000.0 * w * np.min(k), wrt="w", target="cuda")
+    for seed in range(3):
+        k = np.random.default_rng(seed).integers(1 if dtype is np.bool_ else 3, 120, 2 * GRID + 1).astype(dtype)
+        w = np.linspace(1.0, 2.0, 3)
+        np.testing.assert_allclose(f(k, w), w * float(np.max(k)) + 1000.0 * w * float(np.min(k)))
+
+
+def test_of_a_matrix() -> None:
+    f, plain = (grad(lambda a: np.max(a * a) * a, **options) for options in ({"target": "cuda"}, {"jit": False}))
+    assert "'maximum'))\ndef" in f.source(np.ones((2, 2)), kind="primal")
+    for shape in ((1, 1), (5, 3), (3, 2 * GRID), (GRID + 1, 2)):
+        a = np.random.default_rng(1).normal(size=shape)
+        np.testing.assert_allclose(f(a), plain(a))
+        np.testing.assert_allclose(f.backward(a, a), plain.backward(a, a))
+
+
+def test_of_nothing() -> None:
+    empty = np.zeros(0)
+    f = grad(lambda x, w: w * 2.0 if np.any(x > 0.0) else w * 3.0, wrt="w", target="cuda")
+    np.testing.assert_array_equal(f(empty, np.ones(2)), [3.0, 3.0])
+    f = grad(lambda x, w: w * 2.0 if np.all(x > 0.0) else w * 3.0, wrt="w", target="cuda")
+    np.testing.assert_array_equal(f(empty, np.ones(2)), [2.0, 2.0])
+    with pytest.raises(ValueError, match="zero-size array"):
+        grad(lambda x, w: np.max(x) * w, wrt="w", target="cuda")(empty, np.ones(2))
+
+
+def test_a_few_numbers_of_each_step_are_for_one_thread() -> None:
+    """The host would launch two kernels for every step."""
+
+    def f(x):
+        total = 0.0
+        for t in range(x.shape[0]):
+            top = x[t, 0]
+            for j in range(x.shape[1]):
+                top = np.maximum(top, x[t, j])
+            total = 0.5 * total + np.sin(top) * total
+        return x * total
+
+    text = grad(f, target="cuda").source(np.ones((3, 2)), kind="primal")
+    assert "by_one(" in text and "'maximum')" not in text
