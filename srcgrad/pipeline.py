@@ -48,6 +48,7 @@ from .passes.interchange import interchange
 from .passes.keep import keep, without_keep
 from .passes.keep_in_rows import keep_in_rows
 from .passes.keep_once import keep_once
+from .passes.keep_threads import keep_threads
 from .passes.last_step import last_step
 from .passes.last_taken import last_taken
 from .passes.late_checks import compares_late
@@ -166,6 +167,7 @@ ON_A_GPU: tuple[Pass, ...] = (
     resolve_views,  # a kernel has no handles on parts of arrays
     scalar_arrays,  # sums and means that keep their axes
     add_apart,  # so do those without axes
+    keep_threads,  # before fuse and store_once: a number of each column's, instead of a kernel for each row
     gather,  # instead of gather_rows: nobody adds to an element of another thread's, where that can be had
     alternate,  # sweeps over a grid copy and clear nothing on the way
     first_touch,

@@ -21,7 +21,7 @@ PARTS = {
     **{f"corpus-{share}": (["test_cuda_corpus.py"], share, 45) for share in range(SHARES)},
     "programs": (["test_cuda_programs.py", "test_cuda_library.py"], 0, 80),
     "generated": (["test_cuda_properties.py", "test_cuda_errors.py", "test_cuda_simulator.py"], 0, 20),
-    "launches": (["test_cuda_launches.py", "test_cuda_extremes.py"], 0, 80),
+    "launches": (["test_cuda_launches.py", "test_cuda_extremes.py", "test_cuda_columns.py"], 0, 110),
     "benchmarks": (["test_cuda_benchmarks.py", "test_cuda_examples.py", "test_cuda_sweeps.py"], 0, 60),
 }
 

@@ -37,10 +37,10 @@ SAFE = CHEAP | {"maximum", "minimum"}  # what never raises, whatever the operand
 
 
 def interchange(function: Function) -> Function:
-    return replace(function, body=_Mover(function).block(function.body))
+    return replace(function, body=Mover(function).block(function.body))
 
 
-class _Mover:
+class Mover:
     def __init__(self, function: Function) -> None:
         self.roots, self.signs = roots_of(function), Signs(function)
         made = [s for s in statements(function.body) if isinstance(s, View)]
@@ -96,6 +96,17 @@ class _Mover:
                 return False
             around.add(other.index)
         return self.scalars_allow(inside, body) and self.memory_allows(inside, loop, changed - {loop.index})
+
+    def can_turn(self, loop: For, nest: list[For], body: Block) -> bool:
+        """May it go to the inside of loops right within it, whose iterations stay apart?"""
+        inside = effects(body)
+        indices = {loop.index, *(other.index for other in nest)}
+        changed = inside.writes | indices
+        apart = len(indices) == len(nest) + 1 and not indices & inside.writes and _is_plain(body)
+        known = all(_is_known_ahead(other, changed) for other in (loop, *nest))
+        if not (apart and known and self.scalars_allow(inside, body)):
+            return False
+        return all(self.memory_allows(inside, other, changed - {other.index}) for other in nest)
 
     def scalars_allow(self, inside: Effects, body: Block) -> bool:
         return all(var in inside.ours or (is_private(var, body) and is_set(var, body)) for var in inside.writes)
@@ -194,4 +205,4 @@ def _runs_less_often_than(loop: For, times: int) -> bool:
     return trips is not None and abs(trips) < times
 
 
-__all__ = ["interchange"]
+__all__ = ["Mover", "interchange"]
