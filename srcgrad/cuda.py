@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from srcgrad.errors import ArgumentError
-
 
 @contextmanager
 def stream(stream: Any) -> Iterator[None]:
@@ -35,8 +33,9 @@ def stream(stream: Any) -> Iterator[None]:
     from numba import cuda
 
     from srcgrad.runtime.device import SIMULATED, running
+    from srcgrad.runtime.device_streams import pointer_of
 
-    pointer = 0 if SIMULATED else address(stream)  # the simulator has one stream
+    pointer = 0 if SIMULATED else pointer_of(stream)  # the simulator has one stream
     before = running.stream, running.pointer, running.keeper
     running.stream = cuda.external_stream(pointer) if pointer else 0
     running.pointer, running.keeper = pointer, stream
@@ -44,23 +43,6 @@ def stream(stream: Any) -> Iterator[None]:
         yield
     finally:
         running.stream, running.pointer, running.keeper = before
-
-
-def address(stream: Any) -> int:
-    """Where CUDA has it."""
-    if isinstance(stream, int) and not isinstance(stream, bool):
-        return stream
-    described = getattr(stream, "__cuda_stream__", None)
-    if described is not None:
-        return int((described() if callable(described) else described)[1])
-    for name in ("ptr", "cuda_stream", "handle"):  # CuPy, PyTorch, Numba
-        found = getattr(stream, name, None)
-        if found is not None:
-            return int(getattr(found, "value", found) or 0)
-    raise ArgumentError(
-        f"argument stream is a {type(stream).__name__}, not a CUDA stream",
-        help=("pass a stream of Numba, CuPy or PyTorch, or the address of one",),
-    )
 
 
 __all__ = ["stream"]

@@ -30,7 +30,9 @@ def calls_resolved_once() -> Iterator[None]:
         except TypeError:  # the type of a slice that is a constant has no hash
             return resolve(function, arguments, keywords)
         if found is None:
-            found = known[key] = resolve(function, arguments, keywords)
+            found = resolve(function, arguments, keywords)
+            if not _is_inlined(context, function, found):
+                known[key] = found
         return found
 
     context.resolve_function_type = resolve_once
@@ -39,6 +41,12 @@ def calls_resolved_once() -> Iterator[None]:
     finally:
         if "resolve_function_type" in vars(context):
             del context.resolve_function_type
+
+
+def _is_inlined(context: Any, function: Any, signature: Any) -> bool:
+    """Is its text put in the place of each call?  Numba makes that anew every time it is asked."""
+    kind = function if isinstance(function, types.Function) else context._lookup_global(function)
+    return any(signature.args in getattr(each, "_inline_overloads", ()) for each in getattr(kind, "templates", ()))
 
 
 __all__ = ["calls_resolved_once"]

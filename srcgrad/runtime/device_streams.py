@@ -13,7 +13,7 @@ from typing import Any
 
 from numba import cuda
 
-from srcgrad.cuda import address
+from srcgrad.errors import ArgumentError
 from srcgrad.runtime.device import LEGACY, SIMULATED, running
 
 
@@ -23,7 +23,7 @@ def other_streams(values: Iterable[Any]) -> tuple[Any, ...]:
     streams = [value.stream for value in values if getattr(value, "stream", ours) is not ours]
     if not streams or SIMULATED:
         return ()
-    found = {address(stream or 0) or LEGACY: stream for stream in streams}
+    found = {pointer_of(stream or 0) or LEGACY: stream for stream in streams}
     found.pop(running.pointer or LEGACY, None)
     return tuple(found.values())
 
@@ -46,4 +46,21 @@ def _after(first: Any, second: Any) -> None:
     event.wait(second)
 
 
-__all__ = ["let_wait", "other_streams", "wait_for"]
+def pointer_of(stream: Any) -> int:
+    """Where CUDA has it."""
+    if isinstance(stream, int) and not isinstance(stream, bool):
+        return stream
+    described = getattr(stream, "__cuda_stream__", None)
+    if described is not None:
+        return int((described() if callable(described) else described)[1])
+    for name in ("ptr", "cuda_stream", "handle"):  # CuPy, PyTorch, Numba
+        found = getattr(stream, name, None)
+        if found is not None:
+            return int(getattr(found, "value", found) or 0)
+    raise ArgumentError(
+        f"argument stream is a {type(stream).__name__}, not a CUDA stream",
+        help=("pass a stream of Numba, CuPy or PyTorch, or the address of one",),
+    )
+
+
+__all__ = ["let_wait", "other_streams", "pointer_of", "wait_for"]
