@@ -32,6 +32,31 @@ def formatted(x):
     return x.sum()
 
 
+def made_ahead(x):
+    error = ValueError("s", len(x))
+    if x[0] > 0:
+        raise error
+    return x.sum()
+
+
+def other_class_of_this_name():
+    class Failure(Exception):
+        pass
+
+    return Failure
+
+
+OtherFailure = other_class_of_this_name()
+
+
+def two_of_one_name(x):
+    if x[0] > 5:
+        raise Failure("one")
+    if x[0] > 0:
+        raise OtherFailure("two")
+    return x.sum()
+
+
 def asserted(x):
     assert x[0] < 0, f"got {x.sum()}"
     return x.sum()
@@ -94,7 +119,8 @@ def in_a_loop(x):
 
 
 MESSAGES = [
-    formatted, asserted, asserted_with_a_number, by_percent, by_format, with_a_shape, with_arguments, with_numbers,
+    formatted, made_ahead, two_of_one_name, asserted, asserted_with_a_number, by_percent, by_format, with_a_shape,
+    with_arguments, with_numbers,
     with_a_constructor, ahead_of_time, in_a_loop,
 ]  # fmt: skip
 
@@ -111,3 +137,15 @@ def test_as_in_python(function: Callable[..., Any], dtype: Any, jit: bool) -> No
     assert type(caught.value) is type(expected.value)
     assert repr(caught.value) == repr(expected.value) and str(caught.value) == str(expected.value)
     assert vars(caught.value) == vars(expected.value)
+
+
+def test_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """Compiled code prints numbers as they are, and a space between each two things."""
+
+    def told(x):
+        s = x.sum()
+        print(f"sum {s:.3f} of {len(x)} numbers", s)
+        return s
+
+    assert grad(told, jit=False)(np.array([0.5, 1.0])) == 1.5
+    assert capsys.readouterr().out == "sum 1.5 of 2 numbers 1.5\n"

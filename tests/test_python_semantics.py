@@ -390,7 +390,48 @@ def rows_that_are_written(x, n):
     return a.sum()
 
 
+def one_of_two_lists(x, n):
+    a, b = [x[0], x[1]], [x[1] * 2, x[2]]
+    r = a if n > 0 else b
+    a[0] = x[2] * 3
+    return r[0] * r[1]
+
+
+def one_of_two_lists_that_grow(x, n):
+    a, b = [], []
+    for i in range(len(x)):
+        a.append(x[i])
+        b.append(2 * x[i])
+    if n > 0:
+        r = a
+    else:
+        r = b
+    a.append(x[0])
+    return np.sum(np.array(r))
+
+
+def appended(a, n):
+    if n > 0:
+        a = [a[0], a[0]]
+    a.append(a[0] * 3)
+    return a
+
+
+def list_of_the_caller(x, n):
+    ys = [x[0], x[1]]
+    zs = appended(ys, n)
+    return sum(ys) * zs[0]
+
+
+def one_of_two_objects(x, n):
+    p, q = Doubled(x[0]), Doubled(x[1])
+    r = p if n > 0 else q
+    p._a = x[2]
+    return r.a * x[0]
+
+
 REFUSED = [
+    one_of_two_lists, one_of_two_lists_that_grow, list_of_the_caller, one_of_two_objects,
     history_of_one_array, rows_that_are_written,
     named_in_a_comprehension, set_through_a_property, text_of_a_number, text_of_a_number_as_a_key, compared_twice,
     added_to_what_has_changed, index_changes_the_value, objects_without_order, sum_of_objects, loop_over_an_object,

@@ -21,6 +21,7 @@ from ..rules.user import UserRule
 from . import (
     attributes,
     binding,
+    exceptions,
     expressions,
     lists,
     named_tuples,
@@ -187,7 +188,7 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
     if records.is_made_here(target):
         return records.construct(interpreter, target, args, kwargs)
     if isinstance(target, type) and issubclass(target, BaseException):
-        return Static(target)
+        return Static(exceptions.Made(target, tuple(args), tuple(kwargs.items())))
     return unknown(interpreter, target, args, kwargs)
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import builtins
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError, UnsupportedError, ValueArgumentError
 from ..ir.expressions import BOOL, Call
+from ..ir.names import RESERVED
 from ..ir.nodes import If, Print, Raise, Stmt
 from ..runtime.errors import APART, NAMED, NOTHING, NUMBERS, as_told
 from . import expressions, operators, texts
@@ -22,26 +24,32 @@ if TYPE_CHECKING:
     from .interpret import Interpreter
 
 
+@dataclass(frozen=True)
+class Made:
+    """An exception: its class, and what that was called with."""
+
+    error: type[BaseException]
+    given: tuple[Any, ...] = ()
+    named: tuple[tuple[str, Any], ...] = ()
+
+
 def raise_error(interpreter: Interpreter, node: ast.Raise) -> None:
     build = interpreter.build
     if node.exc is None:
         build.refuse("a bare raise is not supported in a differentiated function")
-    call = node.exc
-    kind = expressions.evaluate(interpreter, call.func if isinstance(call, ast.Call) else call)
-    if not isinstance(kind, Static) or not isinstance(kind.value, type) or not issubclass(kind.value, BaseException):
+    value = expressions.evaluate(interpreter, node.exc)
+    made = value.value if isinstance(value, Static) else None
+    if isinstance(made, type) and issubclass(made, BaseException):
+        made = Made(made)
+    if not isinstance(made, Made):
         build.refuse("only exception classes, called with a message, can be raised")
-    parts = call.args if isinstance(call, ast.Call) else []
-    named = call.keywords if isinstance(call, ast.Call) else []
-    if any(part.arg is None for part in named):
-        build.refuse("** among the arguments of an exception is not supported")
-    given = [expressions.evaluate(interpreter, part) for part in parts]
-    refused = next((own for theirs, own in REFUSED.items() if issubclass(kind.value, theirs)), None)
+    refused = next((own for theirs, own in REFUSED.items() if issubclass(made.error, theirs)), None)
     if interpreter.frame.is_composition:
-        message, *help = [texts.piece(interpreter, value) for value in given] or [""]
+        message, *help = [texts.piece(interpreter, value) for value in made.given] or [""]
         if refused is not None and not isinstance(message, texts.Template) and _is_certain(interpreter):
             build.refuse(message, *help, error=refused)
-        given = [Static(texts.Template.of([message, *help]))]
-    _raise(interpreter, kind.value, given, {part.arg: expressions.evaluate(interpreter, part.value) for part in named})
+        made = replace(made, given=(Static(texts.Template.of([message, *help])),))
+    _raise(interpreter, made)
 
 
 # What a composition raises whatever the data is known when the function is read: a message, and what helps.
@@ -54,27 +62,34 @@ def _is_certain(interpreter: Interpreter) -> bool:
     return bool(depths) and interpreter.build.depth == depths[0]
 
 
-def _raise(
-    interpreter: Interpreter, error: type[BaseException], given: list[Any], named: dict[str | None, Any]
-) -> None:
-    """raise error(*given, **named): a constant text alone is raised as it is, the rest is put together when raised."""
-    is_plain = not named and len(given) < 2 and all(isinstance(v, Static) and type(v.value) is str for v in given)
-    if is_plain:
-        if getattr(builtins, error.__name__, None) is not error:
-            interpreter.exceptions[error.__name__] = error
-        interpreter.build.emit(Raise(error.__name__, given[0].value if given else ""))
+def _raise(interpreter: Interpreter, made: Made) -> None:
+    """A constant text alone is raised as it is, the rest is put together when raised."""
+    given = made.given
+    is_text = all(isinstance(v, Static) and type(v.value) is str for v in given)
+    if is_text and not made.named and len(given) < 2:
+        interpreter.build.emit(Raise(_name_of(interpreter, made.error), given[0].value if given else ""))
         return
     pieces: list[str] = []
     values: list[Scalar] = []
-    for name, value in [*((None, v) for v in given), *named.items()]:
+    for name, value in [*((None, v) for v in given), *made.named]:
         text, numbers = _argument(interpreter, value)
         pieces.append(f"{name}{NAMED}{text}" if name else text)
         values += numbers
     kinds = " ".join(kind_of(v) for v in values)
-    told = as_told(error)
-    interpreter.exceptions[told.__name__] = told
     message = APART.join([kinds, *pieces])
-    interpreter.build.emit(Raise(told.__name__, message, tuple(v.expr for v in values)))
+    interpreter.build.emit(Raise(_name_of(interpreter, as_told(made.error)), message, tuple(v.expr for v in values)))
+
+
+def _name_of(interpreter: Interpreter, error: type[BaseException]) -> str:
+    """What generated code calls it: other classes may have its name."""
+    name = error.__name__
+    if getattr(builtins, name, None) is error:
+        return name
+    names = (name, *(f"{name}_{k}" for k in range(1, 10_000)))
+    known = interpreter.exceptions
+    free = next(n for n in names if known.get(n, error) is error and n not in RESERVED and not hasattr(builtins, n))
+    known[free] = error
+    return free
 
 
 def kind_of(value: Scalar) -> str:
@@ -107,8 +122,8 @@ def assertion(interpreter: Interpreter, node: ast.Assert) -> None:
     condition = operators.truth(interpreter, test) if known is None else None
     block: list[Stmt] = []
     with interpreter.build.nested(block):
-        given = [expressions.evaluate(interpreter, node.msg)] if node.msg is not None else []
-        _raise(interpreter, AssertionError, given, {})
+        given = (expressions.evaluate(interpreter, node.msg),) if node.msg is not None else ()
+        _raise(interpreter, Made(AssertionError, given))
     if condition is None:
         interpreter.build.block.extend(block)
     else:
@@ -123,8 +138,10 @@ def print_values(interpreter: Interpreter, values: list[Any]) -> None:
                 parts.append(expr)
             case ArrayValue():
                 parts.append(interpreter.build.stored(value))
+            case Static(value=texts.Template() as text):
+                parts += texts.apart(text)
             case Static(value=text):
-                parts.append(text.bare if isinstance(text, texts.Template) else str(text))
+                parts.append(str(text))
             case _:
                 interpreter.build.refuse("print takes numbers, arrays and strings here")
     interpreter.build.emit(Print(tuple(parts)))

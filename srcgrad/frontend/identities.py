@@ -101,15 +101,30 @@ def name_of(interpreter: Interpreter, identity: object) -> str:
 
 
 def holders(env: dict[str, Any], identity: object) -> int:
-    """How many names stand for a list."""
-    return sum(getattr(value, "identity", None) is identity for value in env.values())
+    """How many names stand for a list, or for something that has it as an item."""
+    return sum(_has(value, identity) for value in env.values())
+
+
+def _has(value: Any, identity: object) -> bool:
+    if getattr(value, "identity", None) is identity:
+        return True
+    return isinstance(value, TupleValue) and any(_has(item, identity) for item in value.items)
 
 
 def identity_of_either(interpreter: Interpreter, name: str, x: Any, y: Any) -> object | None:
     """The identity of a list that is one of two by the path taken: None if it can't be told who else holds it."""
     if x.identity is y.identity:
         return x.identity
-    if x.identity is None or y.identity is None:
-        return None
-    alone = all(holders(env, value.identity) <= 1 for env in interpreter.branch_envs for value in (x, y))
-    return object() if alone else None
+    both = [value.identity for value in (x, y) if value.identity is not None]
+    if len(both) == 2 and not any(_is_held_by_others(interpreter, identity) for identity in both):
+        return object()
+    interpreter.one_of_several.update(both)
+    return None
+
+
+def _is_held_by_others(interpreter: Interpreter, identity: object) -> bool:
+    """At the end of a branch: by more than the one name that both sides have in common."""
+    others = (frame.env for frame in frames_of(interpreter) if frame is not interpreter.frame)
+    return any(holders(env, identity) > 1 for env in interpreter.branch_envs) or any(
+        holders(env, identity) for env in others
+    )

@@ -102,6 +102,7 @@ class Interpreter:
         self.early_reads: list[str] = []  # of items that a list only has if a loop makes it longer
         self.list_heads: list[dict[object, Any]] = []  # the lists that were there ahead of each loop around
         self.branch_envs: tuple[dict[str, Any], ...] = ()
+        self.one_of_several: set[object] = set()  # lists that a name stands for on one path, and others hold as well
         self.wanted: frozenset[str] | None = None  # names of the current call that are still read; None: not known
 
     @property

@@ -68,7 +68,7 @@ def method(
 
 def check_own(interpreter: Interpreter, owner: TupleValue | Items, what: str) -> None:
     """Only a list of which all names are known can change."""
-    if owner.identity is None:
+    if owner.identity is None or owner.identity in interpreter.one_of_several:
         interpreter.build.refuse(
             f"{what} changes a list that comes from outside, or that is one of several by the path taken",
             "change a copy:  ys = list(ys)",
@@ -305,6 +305,8 @@ def store(interpreter: Interpreter, owner: Items, index: Any, value: Any, op: st
     """ys[i] = value.  A list of integers that gets a float becomes a list of floats."""
     from .numpy import indexing
 
+    if owner.identity in interpreter.one_of_several:
+        check_own(interpreter, owner, "assigning to an item")
     if op is not None:
         value = operators.binary(interpreter, op, subscripted(interpreter, owner, index), value)
     row = common_row(interpreter, [*row_of_list(interpreter, owner), row_of(interpreter, value)])

@@ -55,6 +55,18 @@ def piece(interpreter: Interpreter, value: Any, conversion: str = "", spec: str 
     return Template(f"{{{{{what}}}}}")
 
 
+def apart(text: Template) -> list[Any]:
+    """Its texts and its numbers, for a print that puts a space between each two of them."""
+    out: list[Any] = []
+    values = iter(text.values)
+    for literal, field, _, _ in string.Formatter().parse(text):
+        between = literal.removeprefix(" ") if out else literal
+        between = between.removesuffix(" ") if field is not None else between
+        out += [between] if between else []
+        out += [next(values).expr] if field is not None else []
+    return out
+
+
 def known(value: Any) -> Any:
     """The Python object that a value is, where it is known."""
     if isinstance(value, Scalar):

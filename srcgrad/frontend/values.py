@@ -6,7 +6,6 @@ x * w[:, None]   →   ArrayValue(dims=(n, m), element=mul(x[#0, #1], w[#0]))   
 from __future__ import annotations
 
 import ast
-import string
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -353,12 +352,6 @@ class Template(str):
             return "".join(pieces)
         text = "".join(str(p) if isinstance(p, Template) else p.replace("{", "{{").replace("}", "}}") for p in pieces)
         return Template(text, tuple(value for p in pieces if isinstance(p, Template) for value in p.values))
-
-    @property
-    def bare(self) -> str:
-        """The text with {} in the place of numbers."""
-        parts = string.Formatter().parse(self)
-        return "".join(text + ("{}" if field is not None else "") for text, field, _, _ in parts)
 
     def __add__(self, other: str) -> str:
         return Template.of([self, other])
