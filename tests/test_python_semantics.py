@@ -390,6 +390,66 @@ def rows_that_are_written(x, n):
     return a.sum()
 
 
+def lists_that_trade_places(x):
+    a, b = [x[0], x[1]], [x[2], x[1] * 2]
+    for i in range(3):
+        a, b = b, a
+        a[0] = a[0] * x[i]
+    return a[0] + 2 * b[0] + a[1]
+
+
+def objects_that_trade_places(x):
+    a, b = Doubled(x[0]), Doubled(x[1])
+    for i in range(3):
+        a, b = b, a
+        a._a = a._a * x[i]
+    return a.a + 2 * b.a
+
+
+def list_before_this_one(x):
+    before, now = [0.0, 1.0], [x[0], x[1]]
+    for i in range(3):
+        before = now
+        now = [before[0] * x[i], before[1] + x[2]]
+    return before[0] * now[1]
+
+
+def changed_and_then_rebound(x):
+    now = [x[0], x[1]]
+    for i in range(3):
+        now[0] = now[0] * x[i]
+        new = [now[0] + 1.0, now[1]]
+        now = new
+    return now[0]
+
+
+@pytest.mark.parametrize("function", [
+    lists_that_trade_places, objects_that_trade_places, list_before_this_one, changed_and_then_rebound,
+])  # fmt: skip
+def test_lists_that_are_others_in_the_next_iteration(function: Callable[..., Any]) -> None:
+    f = grad(function, jit=False)
+    assert f(X) == pytest.approx(function(X), rel=1e-15)
+    check_grad(f, X)
+
+
+def held_by_two_at_first(x, n):
+    p = [x[0]]
+    q = p
+    for i in range(n):
+        q[0] = q[0] * x[i]
+        p = [p[0] + 1.0]
+    return p[0] * q[0]
+
+
+def held_by_two_from_then_on(x, n):
+    q, p, s = [x[0]], [0.0], 0.0
+    for i in range(n):
+        q[0] = q[0] * x[i]
+        s += p[0]
+        p = q
+    return s + p[0]
+
+
 def one_of_two_lists(x, n):
     a, b = [x[0], x[1]], [x[1] * 2, x[2]]
     r = a if n > 0 else b
@@ -432,6 +492,7 @@ def one_of_two_objects(x, n):
 
 REFUSED = [
     one_of_two_lists, one_of_two_lists_that_grow, list_of_the_caller, one_of_two_objects,
+    held_by_two_at_first, held_by_two_from_then_on,
     history_of_one_array, rows_that_are_written,
     named_in_a_comprehension, set_through_a_property, text_of_a_number, text_of_a_number_as_a_key, compared_twice,
     added_to_what_has_changed, index_changes_the_value, objects_without_order, sum_of_objects, loop_over_an_object,

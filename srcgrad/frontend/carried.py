@@ -54,6 +54,9 @@ if TYPE_CHECKING:
     from .interpret import Interpreter
 
 
+MOST_TRIES = 200  # at one loop: each teaches something, and no loop has so much to teach
+
+
 class Widen(Exception):
     """A name that goes round a loop does not keep its type: try again with the wider one.
 
@@ -79,6 +82,7 @@ class Attempt:
     lists: dict[object, str] = field(default_factory=dict)  # lists that may change in place, with a name for each
     growth: dict[object, Growth] = field(default_factory=dict)  # of lists that change their lengths
     other_lists: set[str] = field(default_factory=set)  # names that are other lists at the end than at the beginning
+    held_twice: set[str] = field(default_factory=set)  # of these, those that are lists which others hold as well
 
 
 def carried_now(interpreter: Interpreter) -> set[str]:
@@ -138,7 +142,7 @@ def repeat(
     attempt = Attempt()
     there, reads = identities.held(interpreter).keys(), len(interpreter.early_reads)
     saved = save(interpreter)
-    while True:
+    for _ in range(MOST_TRIES):
         try:
             _try_loop(interpreter, node, names, attempt, make, over)
             break
@@ -163,6 +167,8 @@ def repeat(
             attempt.optional[found.name] = found.value
             attempt.types |= found.types
             attempt.rebound |= found.shapes
+        except _HeldTwice as found:
+            attempt.held_twice.add(found.name)
         except _OtherList as found:
             attempt.other_lists.add(found.name)
         except _Rebound as found:
@@ -181,6 +187,8 @@ def repeat(
             break
         restore(interpreter, saved)
         del interpreter.early_reads[reads:]
+    else:
+        interpreter.build.refuse("what goes round this loop is of another kind each time that it is looked at")
     if len(interpreter.early_reads) > reads:
         interpreter.build.refuse(interpreter.early_reads[-1], error=ArgumentError)
     for name in changed - set(names):
@@ -190,6 +198,10 @@ def repeat(
 class _OtherList(Exception):
     def __init__(self, name: str) -> None:
         self.name = name
+
+
+class _HeldTwice(_OtherList):
+    """It is, in the next iteration, a list that others hold as well."""
 
 
 class _Optional(Exception):
@@ -242,7 +254,9 @@ def _try_loop(
         entry = _enter(interpreter, name, value, attempt, trips)
         if identity is not None:
             alone = sum(identities.holders(frame.env, identity) for frame in identities.frames_of(interpreter)) == 1
-            entry = replace(entry, identity=object() if alone else None)
+            if not alone:  # in the first iteration it is their list, and not in the next
+                interpreter.one_of_several.add(identity)
+            entry = replace(entry, identity=object() if alone and name not in attempt.held_twice else None)
         env[name] = entries[name] = entry
     before, heads = identities.held(interpreter), _enter_lists(interpreter, attempt, trips)
     for name in names:
@@ -471,7 +485,9 @@ def _close(
 
     names_of = {name: name for name in (*names, *attempt.lists.values())}
     now = identities.held(interpreter)
-    changed = [i for i, value in interpreter.list_heads[-1].items() if i not in heads and now.get(i, value) != value]
+    own = {getattr(entries[name], "identity", None) for name in attempt.other_lists}  # by name: no other holds them
+    others = {i: value for i, value in interpreter.list_heads[-1].items() if i not in heads and i not in own}
+    changed = [i for i, value in others.items() if now.get(i, value) != value]
     if changed:
         raise growing_lists.Changed(changed)
     closed: dict[object, Any] = {}
@@ -500,6 +516,11 @@ def _close(
             if not identities.is_same_list(entry, end) and end is not UNDEFINED:
                 raise _OtherList(name)
             continue
+        identity = getattr(end, "identity", None)
+        if identity is not None and not identities.is_same_list(entry, end) and name not in attempt.held_twice:
+            if identities.is_held_by_others(interpreter, name, identity):
+                interpreter.one_of_several.add(identity)
+                raise _HeldTwice(name)
         compare(name, entry, end)
     if rebound:
         raise _Rebound(rebound, permuted(interpreter, names, entries, rebound), growths)

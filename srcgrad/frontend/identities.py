@@ -111,18 +111,29 @@ def _has(value: Any, identity: object) -> bool:
     return isinstance(value, TupleValue) and any(_has(item, identity) for item in value.items)
 
 
+def is_held_by_others(interpreter: Interpreter, name: str, identity: object) -> bool:
+    """Is a list held by anything that is still wanted, but for this name?"""
+    for frame in frames_of(interpreter):
+        for other, value in frame.env.items():
+            here = frame is interpreter.frame
+            wanted = interpreter.wanted is None or other in interpreter.wanted
+            if not (here and (other == name or not wanted)) and _has(value, identity):
+                return True
+    return False
+
+
 def identity_of_either(interpreter: Interpreter, name: str, x: Any, y: Any) -> object | None:
     """The identity of a list that is one of two by the path taken: None if it can't be told who else holds it."""
     if x.identity is y.identity:
         return x.identity
     both = [value.identity for value in (x, y) if value.identity is not None]
-    if len(both) == 2 and not any(_is_held_by_others(interpreter, identity) for identity in both):
+    if len(both) == 2 and not any(_is_held_twice(interpreter, identity) for identity in both):
         return object()
     interpreter.one_of_several.update(both)
     return None
 
 
-def _is_held_by_others(interpreter: Interpreter, identity: object) -> bool:
+def _is_held_twice(interpreter: Interpreter, identity: object) -> bool:
     """At the end of a branch: by more than the one name that both sides have in common."""
     others = (frame.env for frame in frames_of(interpreter) if frame is not interpreter.frame)
     return any(holders(env, identity) > 1 for env in interpreter.branch_envs) or any(
