@@ -149,3 +149,15 @@ def test_printed(capsys: pytest.CaptureFixture[str]) -> None:
 
     assert grad(told, jit=False)(np.array([0.5, 1.0])) == 1.5
     assert capsys.readouterr().out == "sum 1.5 of 2 numbers 1.5\n"
+
+
+def test_caught_by_its_class() -> None:
+    """Also where compiled code is called directly."""
+    f = grad(formatted)
+    for _ in range(4):
+        try:
+            f.backward(X)
+        except ValueError as error:
+            assert str(error) == "s 2.110 for 4"
+        else:
+            raise AssertionError("nothing was raised")

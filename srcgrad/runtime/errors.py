@@ -54,7 +54,7 @@ class Told(Exception):
                 named[name] = _argument(text, values)
             else:
                 given.append(_argument(text, values))
-        return cls.error(*given, **named)
+        raise cls.error(*given, **named)  # returned, Python 3.10 would take it for an error of this class
 
 
 def as_told(error: type[BaseException]) -> type[Told]:
