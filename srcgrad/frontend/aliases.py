@@ -20,7 +20,7 @@ from .values import (
 )
 
 if TYPE_CHECKING:
-    from .carried import Attempt
+    from .attempts import Attempt
     from .interpret import Interpreter
 
 

@@ -48,6 +48,19 @@ def cast(expr: Expr, dtype: np.dtype) -> Expr:
     return Call("cast", (expr,), dtype)
 
 
+def join_scalars(x: Scalar, y: Scalar) -> tuple[np.dtype, bool]:
+    """The dtype of a variable that holds either."""
+    if x.weak and y.weak:
+        return np.result_type(x.dtype, y.dtype), True
+    if x.weak != y.weak:
+        weak, strong = (x, y) if x.weak else (y, x)
+        kind = {"f": float, "c": complex, "i": int, "u": int, "b": bool}[weak.dtype.kind]
+        if kind is bool:
+            return np.result_type(strong.dtype, BOOL), False
+        return np.result_type(strong.dtype, kind(0)), False
+    return np.result_type(x.dtype, y.dtype), False
+
+
 def real_part(expr: Expr) -> Expr:
     part = part_of(expr.dtype)
     return Const(expr.value.real, part) if isinstance(expr, Const) else Call("real", (expr,), part)

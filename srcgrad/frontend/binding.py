@@ -9,11 +9,9 @@ from ..ir.expressions import BOOL, Array, Call, Const, Dim, Expr, Var
 from ..ir.nodes import AddTo, Alloc, Assign, Invoke, Stmt
 from ..ir.rename import rename_arrays
 from ..ir.walk import blocks, map_expressions, statements, substitute, variables, with_blocks
-from . import (
-    carried,
-    flow,
-    identities,
-)
+from . import flow, identities, unbound
+from .arithmetic import cast, join_scalars
+from .attempts import Widen
 from .values import (
     ArrayValue,
     Flat,
@@ -66,8 +64,8 @@ def settled(interpreter: Interpreter, value: Any) -> Any:
 
 def bind(interpreter: Interpreter, name: str, value: Any, mark: int) -> None:
     """Give a value a name: scalars become variables, expressions of arrays become memory."""
-    if carried.bound_flag(name) in interpreter.env:  # it may have been without a value so far
-        bind(interpreter, carried.bound_flag(name), Scalar(Const(True, BOOL), weak=True), mark)
+    if unbound.bound_flag(name) in interpreter.env:  # it may have been without a value so far
+        bind(interpreter, unbound.bound_flag(name), Scalar(Const(True, BOOL), weak=True), mark)
     match value:
         case Scalar():
             interpreter.env[name] = _bind_scalar(interpreter, name, value, mark)
@@ -117,18 +115,18 @@ def _bind_scalar(interpreter: Interpreter, name: str, value: Scalar, mark: int) 
 
 
 def _carried_names(interpreter: Interpreter) -> set[str]:
-    return carried.carried_now(interpreter)
+    """The names of the current call that go round a loop being interpreted."""
+    stack = interpreter.__dict__.setdefault("loop_stack", [])
+    return {name for frame, names in stack if frame is interpreter.frame for name in names}
 
 
 def _reassign(interpreter: Interpreter, name: str, current: Scalar, value: Scalar) -> Scalar:
     """The variable goes round a loop: it is assigned, and its type may have to widen."""
     var = current.expr
     assert isinstance(var, Var)
-    joined, weak = carried.join_scalars(current, value)
+    joined, weak = join_scalars(current, value)
     if joined != var.dtype or weak != current.weak:
-        raise carried.Widen(name, joined, weak)
-    from .arithmetic import cast
-
+        raise Widen(name, joined, weak)
     expr = cast(value.expr, joined)
     match expr:
         case _ if expr == var:

@@ -21,10 +21,10 @@ from ..ir.rename import rename_arrays
 from ..ir.walk import statements, variables
 from . import expressions, growing_lists, identities, operators, optional
 from .aliases import mind_merged_aliases, note_twins, roots_of_value
-from .arithmetic import cast
-from .carried import bound_flag, join_scalars
+from .arithmetic import cast, join_scalars
 from .liveness import assigned
 from .recursion import NotYetKnown
+from .unbound import bound_flag
 from .values import (
     UNDEFINED,
     ArrayValue,

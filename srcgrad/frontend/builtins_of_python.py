@@ -31,7 +31,7 @@ from . import (
     texts,
 )
 from .arithmetic import cast, elementwise
-from .carried import restore, save
+from .attempts import restore, save
 from .grid_loops import combinations, product
 from .numpy import complex_numbers, functions, reductions
 from .numpy.table import TABLE

@@ -15,8 +15,8 @@ from ..ir.expressions import BOOL, Call, Expr
 from ..ir.nodes import Stmt
 from ..ir.walk import loads
 from . import binding, expressions, identities, operators, optional
-from .arithmetic import cast
-from .carried import join_scalars, restore, save
+from .arithmetic import cast, join_scalars
+from .attempts import restore, save
 from .recursion import NotYetKnown
 from .values import ArrayValue, Items, Scalar
 

@@ -16,7 +16,7 @@ from ..ir.expressions import INT64, Call, Const, Expr, Var
 from ..ir.nodes import Assign, For, Stmt, Store
 from ..ir.walk import statements, variables
 from . import assignment, binding, calls, common_lengths, expressions, identities, lists, operators
-from .carried import restore, save
+from .attempts import restore, save
 from .control import note_range
 from .grid_loops import known_tuples
 from .values import (

@@ -18,8 +18,9 @@ from ..ir.nodes import Assign, For, Stmt, While
 from ..ir.walk import is_constant
 from . import assignment, expressions, identities, lists, operators
 from .aliases import HELD
+from .attempts import restore, save
 from .branches import branch
-from .carried import repeat, restore, save, settle
+from .carried import repeat, settle
 from .grid_loops import loop_over_grid
 from .growing_lists import WrittenOut
 from .liveness import assigned

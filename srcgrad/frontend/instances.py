@@ -16,7 +16,7 @@ from ..ir.nodes import Function, If, OwnCopy, Raise, Stmt
 from ..ir.walk import statements, written
 from ..passes.info import Info
 from .arguments import parameter
-from .arithmetic import cast
+from .arithmetic import cast, join_scalars
 from .builder import WrittenAfterAll
 from .outside import Place
 from .recursion import Instance, NotYetKnown, Summary
@@ -163,8 +163,6 @@ class _End:
     def scalar(self, value: Scalar, known: Any, name: str) -> Any:
         dtype, weak = value.dtype, value.weak
         if known is not None:
-            from .carried import join_scalars
-
             dtype, weak = join_scalars(value, Scalar(Const(known[1].type(0).item(), known[1]), known[2]))
         expr = cast(value.expr, dtype)
         self.leaves.append(expr if isinstance(expr, (Const, Var)) else self.build.variable(name, expr))

@@ -28,7 +28,6 @@ from . import (
     branches,
     calls,
     calls_of_own,
-    carried,
     contexts,
     control,
     definitions,
@@ -42,6 +41,7 @@ from . import (
     parameters,
     records,
     recursion,
+    unbound,
 )
 from .builder import Builder
 from .outside import LIBRARIES, InCell, InGroup, InObject, InScope, Place
@@ -268,7 +268,7 @@ class Interpreter:
                 self.build.refuse(
                     f"{name.lstrip('.')} may not be defined here", "assign it ahead of the branch or loop"
                 )
-            carried.check_bound(self, name)
+            unbound.check_bound(self, name)
             return optional.used(self, name, value) if optional.is_optional(value) else value
         while frame.function is None and frame.parent is not None:
             frame = frame.parent

@@ -1,0 +1,95 @@
+"""Tries at code whose meaning shows only at its end: what a try teaches the next, and the state that each begins from.
+
+s = 0                                      s = 0
+for i in range(n):    Widen(s, float64)    for i in range(n):    (s is 0.0 ahead of the loop)
+    s = s * x[i]             →                 s = s * x[i]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import identities, optional, resized
+from .growing_lists import Growth
+from .handed_on import shape_known_ahead
+from .values import ArrayValue, Scalar, TupleValue
+
+if TYPE_CHECKING:
+    from .interpret import Interpreter
+
+
+@dataclass
+class Attempt:
+    """What earlier tries at a loop have taught: types that widen, arrays that are rebound, arrays that are swapped."""
+
+    types: dict[str, tuple[np.dtype, bool]] = field(default_factory=dict)
+    rebound: dict[str, Any] = field(default_factory=dict)
+    resized: dict[str, resized.Growth] = field(default_factory=dict)  # rebound arrays that change their lengths
+    swapped: set[str] = field(default_factory=set)
+    unbound: set[str] = field(default_factory=set)  # names without a value ahead of the loop
+    twins: set[tuple[str, str]] = field(default_factory=set)  # a rebound name, and a name or memory that it may be
+    stale: dict[str, Any] = field(default_factory=dict)  # what an iteration leaves stale for the next
+    optional: dict[str, Any] = field(default_factory=dict)  # names that are None at times, with what they are else
+    lists: dict[object, str] = field(default_factory=dict)  # lists that may change in place, with a name for each
+    growth: dict[object, Growth] = field(default_factory=dict)  # of lists that change their lengths
+    other_lists: set[str] = field(default_factory=set)  # names that are other lists at the end than at the beginning
+    held_twice: set[str] = field(default_factory=set)  # of these, those that are lists which others hold as well
+
+
+class Widen(Exception):
+    """A name that goes round a loop does not keep its type: try again with the wider one.
+
+    `part`: the name of the item, where it is one of a tuple or a list.
+    """
+
+    def __init__(self, name: str, dtype: np.dtype, weak: bool, part: str = "") -> None:
+        self.name, self.part, self.dtype, self.weak = name, part or name, dtype, weak
+
+
+class OtherList(Exception):
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+class HeldTwice(OtherList):
+    """It is, in the next iteration, a list that others hold as well."""
+
+
+class BecomesOptional(Exception):
+    """A name is None at one end of the loop, and a value at the other."""
+
+    def __init__(self, interpreter: Interpreter, name: str, value: Any) -> None:
+        self.name, self.value = name, value
+        self.types: dict[str, tuple[np.dtype, bool]] = {}
+        self.shapes: dict[str, Any] = {}
+        self.note(interpreter, name, optional.as_optional(value, value))
+
+    def note(self, interpreter: Interpreter, name: str, value: Any) -> None:
+        """What numbers and arrays there are in the value: their places are made ahead of the loop."""
+        match value:
+            case TupleValue(items=items):
+                for k, item in enumerate(items):
+                    self.note(interpreter, f"{name}_{k}", item)
+            case Scalar():
+                self.types[name] = value.dtype, value.weak
+            case ArrayValue():
+                self.shapes[name] = value.dtype, shape_known_ahead(interpreter, self.name, value)
+
+
+class Rebound(Exception):
+    def __init__(self, dims: dict[str, Any], swapped: set[str], resized: dict[str, resized.Growth]) -> None:
+        self.dims, self.swapped, self.resized = dims, swapped, resized
+
+
+def save(interpreter: Interpreter) -> Any:
+    return interpreter.build.save(), [(frame, dict(frame.env)) for frame in identities.frames_of(interpreter)]
+
+
+def restore(interpreter: Interpreter, saved: Any) -> None:
+    interpreter.build.restore(saved[0])
+    for frame, env in saved[1]:
+        frame.env.clear()
+        frame.env.update(env)

@@ -1,0 +1,227 @@
+"""The end of a loop's body: what goes round is handed on, or is found to be something else than at the loop's head.
+
+s = s * x[i]     →    s is assigned             u = f(u)    →    the memory of u gets what f(u) holds
+u, un = un, u    →    the two swap memory       n = n + 0.5    →    Widen(n, float64): the loop is tried again
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..ir import affine
+from ..ir.expressions import Array, Expr, Var, is_inexact
+from ..ir.nodes import AddTo, Alloc, Assign
+from ..ir.walk import statements, variables
+from . import growing_lists, identities, optional, resized
+from .aliases import Aliased, mind_aliases, roots_of_value
+from .arithmetic import cast, cast_value, join_scalars
+from .attempts import Attempt, BecomesOptional, HeldTwice, OtherList, Rebound, Widen
+from .handed_on import exchange, in_parallel, permuted, shape_known_ahead, steady_dims
+from .loop_head import handle_of
+from .values import UNDEFINED, ArrayValue, Items, Scalar, Slice, Static, TupleValue
+
+if TYPE_CHECKING:
+    from .interpret import Interpreter
+
+
+class _Comparison:
+    """Head and end of a loop's body, name by name: what is to be handed on, and what is not as it was taken to be."""
+
+    def __init__(
+        self,
+        interpreter: Interpreter,
+        names: list[str],
+        heads: dict[object, Any],
+        inside: growing_lists.Inside,
+        attempt: Attempt,
+    ) -> None:
+        self.interpreter, self.names, self.heads, self.inside, self.attempt = interpreter, names, heads, inside, attempt
+        self.scalars: list[tuple[Var, Expr]] = []
+        self.arrays: list[tuple[str, Array, ArrayValue]] = []
+        self.rebound: dict[str, Any] = {}
+        self.growths: dict[str, resized.Growth] = {}
+        self.open_heads: dict[str, ArrayValue] = {}
+        self.names_of = {name: name for name in (*names, *attempt.lists.values())}  # of an item: the name it is part of
+
+    def compare(self, name: str, entry: Any, end: Any) -> None:
+        build = self.interpreter.build
+        if end is UNDEFINED or end is entry:
+            return
+        if optional.is_optional(entry) and optional.joins(entry, end):
+            end = optional.as_optional(end, entry)
+        elif name in self.names and optional.joins(entry, end):
+            raise BecomesOptional(self.interpreter, name, end if optional.is_none(entry) else entry)
+        match entry, end:
+            case Scalar(expr=Var() as var), Scalar():
+                joined, weak = join_scalars(entry, end)
+                if joined != entry.dtype or weak != entry.weak:
+                    raise Widen(self.names_of[name], joined, weak, name)
+                if end.expr != var:
+                    self.scalars.append((var, cast(end.expr, joined)))
+            case TupleValue(items=before), TupleValue(items=after) if identities.is_alike(entry, end):
+                for k, (x, y) in enumerate(zip(before, after, strict=False)):
+                    self.names_of[f"{name}_{k}"] = self.names_of[name]
+                    if identities.is_same_list(x, y) and x.identity in self.heads:
+                        continue  # compared as what it is, by whatever name
+                    self.compare(f"{name}_{k}", x, y)
+            case ArrayValue(), ArrayValue():
+                if entry.element != end.element:
+                    self.compare_arrays(name, entry, end)
+            case x, Scalar() if x is UNDEFINED:
+                raise Widen(self.names_of[name], end.dtype, end.weak, name)
+            case x, ArrayValue() if x is UNDEFINED:
+                self.rebound[name] = (end.dtype, shape_known_ahead(self.interpreter, name, end))
+            case Static(), Static() if entry.value is end.value or entry.value == end.value:
+                pass
+            case Slice(), Slice() if entry == end:
+                pass
+            case x, TupleValue() if x is UNDEFINED:
+                build.refuse(
+                    f"{name} is a tuple that first appears inside a loop and is used after it",
+                    "bind it ahead of the loop",
+                )
+            case _ if entry is UNDEFINED:
+                pass
+            case _ if identities.is_list(entry) and identities.is_list(end):
+                build.refuse(
+                    f"{name} is a list of another length at the end of the loop than at its beginning",
+                    "append to one list, or write to an array that is allocated ahead of the loop",
+                )
+            case _ if optional.is_none(entry) or optional.is_none(end):
+                build.refuse(
+                    f"{name} is None at one end of the loop and something else than a number or an array at the other",
+                    "give it a value of that kind ahead of the loop: an empty list where it becomes a list",
+                )
+            case _:
+                build.refuse(f"{name.lstrip('.')} is of another kind at the end of the loop than at its beginning")
+
+    def compare_arrays(self, name: str, entry: ArrayValue, end: ArrayValue) -> None:
+        build, attempt = self.interpreter.build, self.attempt
+        joined = np.result_type(entry.dtype, end.dtype)
+        widens = joined != entry.dtype
+        if entry.ndim != end.ndim or (widens and not is_inexact(entry.dtype)):
+            build.refuse(f"{name} changes its number of axes or its dtype from one iteration to the next")
+        end = cast_value(end, joined)
+        handle = handle_of(entry)
+        if widens or handle is None or name not in attempt.rebound.keys() | attempt.swapped:
+            self.rebound[name] = (joined, steady_dims(build, entry, end))
+        else:
+            self.arrays.append((name, handle, end))
+        if name not in attempt.swapped | attempt.unbound and self.names_of[name] not in attempt.lists.values():
+            self.compare_shapes(name, entry, end)
+
+    def compare_shapes(self, name: str, entry: ArrayValue, end: ArrayValue) -> None:
+        interpreter, attempt, inside = self.interpreter, self.attempt, self.inside
+        build = interpreter.build
+        growth = attempt.resized.get(name, {})
+        new = [k for k in resized.changing(interpreter, entry, end, inside.index) if k not in growth]
+        if name not in attempt.rebound:  # the next try has it in the shape of the end, where that is known
+            new = [
+                k
+                for k in new
+                if affine.difference(entry.dims[k], end.dims[k]) or not build.is_known_at_entry(end.dims[k])
+            ]
+        found = growth | dict.fromkeys(new, affine.ZERO)
+        if growth and not new:
+            found = resized.grown(interpreter, name, entry, end, growth, inside.index, inside.over)
+            self.open_heads[name] = entry
+        if found != growth:
+            self.growths[name] = found
+            self.rebound.setdefault(name, (entry.dtype, steady_dims(build, entry, end)))
+
+    def compare_lists(self, entries: dict[str, Any]) -> dict[object, Any]:
+        """Lists that may change in place; returns the heads of those that change their lengths."""
+        interpreter, attempt, heads = self.interpreter, self.attempt, self.heads
+        build, now = interpreter.build, identities.held(interpreter)
+        own = {getattr(entries[name], "identity", None) for name in attempt.other_lists}  # by name: no other holds them
+        others = {i: value for i, value in interpreter.list_heads[-1].items() if i not in heads and i not in own}
+        changed = [i for i, value in others.items() if now.get(i, value) != value]
+        if changed:
+            raise growing_lists.Changed(changed)
+        closed: dict[object, Any] = {}
+        for identity, head in heads.items():
+            name, end = attempt.lists[identity], now.get(identity, head)
+            if end is head or end == head:
+                self.inside.steady.add(identity)
+            elif identities.is_alike(head, end):
+                self.compare(name, head, end)
+            elif not identities.is_list(head):
+                build.refuse(f"{name} gets other keys or attributes in a loop", "give it all of them ahead of the loop")
+            else:
+                growing_lists.close(interpreter, name, head, end, attempt.growth.get(identity), self.inside)
+                step = affine.sub(end.length, head.length)
+                if variables(step) & {head.length}:
+                    self.scalars.append((head.length, end.length))
+                else:
+                    build.emit(AddTo(head.length, step))
+                closed[identity] = head
+        return closed
+
+    def compare_names(self, entries: dict[str, Any]) -> None:
+        interpreter = self.interpreter
+        for name in self.names:
+            entry, end = entries[name], interpreter.env.get(name, UNDEFINED)
+            if getattr(entry, "identity", None) in self.heads:
+                if not identities.is_same_list(entry, end) and end is not UNDEFINED:
+                    raise OtherList(name)
+                continue
+            identity = getattr(end, "identity", None)
+            is_other = identity is not None and not identities.is_same_list(entry, end)
+            if is_other and name not in self.attempt.held_twice:
+                if identities.is_held_by_others(interpreter, name, identity):
+                    interpreter.one_of_several.add(identity)
+                    raise HeldTwice(name)
+            self.compare(name, entry, end)
+
+
+def close_loop(
+    interpreter: Interpreter,
+    names: list[str],
+    entries: dict[str, Any],
+    heads: dict[object, Any],
+    inside: growing_lists.Inside,
+    attempt: Attempt,
+) -> None:
+    """At the end of the body: hand on what goes round, or find that the loop has to be tried again."""
+    build = interpreter.build
+    found = _Comparison(interpreter, names, heads, inside, attempt)
+    closed = found.compare_lists(entries)
+    found.compare_names(entries)
+    if found.rebound:
+        raise Rebound(found.rebound, permuted(interpreter, names, entries, found.rebound), found.growths)
+    for var, expr in in_parallel(build, found.scalars):
+        build.emit(Assign(var, expr))
+    mind_aliases(interpreter, found.arrays, attempt)
+    exchange(interpreter, found.arrays, found.open_heads, attempt.swapped, attempt.resized)
+    _mind_stale(interpreter, names, entries, closed, attempt)
+    for identity, head in closed.items():
+        identities.change(interpreter, identity, head)
+    for name in names:  # what the next iteration finds, for the test of a while loop
+        if entries[name] is not UNDEFINED and not identities.is_list(entries[name]):
+            interpreter.env[name] = entries[name]
+
+
+def _mind_stale(
+    interpreter: Interpreter, names: list[str], entries: dict[str, Any], closed: dict[object, Any], attempt: Attempt
+) -> None:
+    """Memory that this iteration leaves other than a name of the next takes it to be: the next try knows."""
+    build = interpreter.build
+    known = {root for name in names for root in roots_of_value(build, entries.get(name))}
+    known |= {
+        root
+        for frame in identities.frames_of(interpreter)
+        for value in frame.env.values()
+        for root in roots_of_value(build, value)
+    }
+    anew = {root for name in attempt.rebound for root in roots_of_value(build, entries.get(name))}  # in each iteration
+    anew |= {build.root(stmt.array) for stmt in statements(tuple(build.block)) if isinstance(stmt, Alloc)}
+    for head in closed.values():  # what a list took in this iteration is changed by the next
+        if isinstance(head, Items) and build.all_twins(build.root(head.rows)) & build.changed_in_loop - anew:
+            known.add(build.root(head.rows))
+            build.stale.setdefault(build.root(head.rows), build.span)
+    left = {root: span for root, span in build.stale.items() if root in known and root not in attempt.stale}
+    left = {root: span for root, span in left.items() if root not in interpreter.stale_before[-1]}
+    if left:
+        raise Aliased(set(), left)

@@ -1,0 +1,104 @@
+"""The head of a loop: each name that goes round it gets a variable or memory of its own, as earlier tries found it.
+
+s = 0.0    →    s = variable(0.0)          u = x    →    u = memory of its own, with a copy of x
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..ir import affine
+from ..ir.expressions import Array, Const, Expr, Var
+from . import binding, growing_lists, identities, resized
+from .aliases import is_private, note_twins
+from .arithmetic import cast
+from .attempts import Attempt
+from .handed_on import check_same_shape, in_other_memory
+from .values import UNDEFINED, ArrayValue, Scalar, TupleValue, whole
+
+if TYPE_CHECKING:
+    from .interpret import Interpreter
+
+
+def enter(interpreter: Interpreter, name: str, value: Any, attempt: Attempt, trips: Expr | None) -> Any:
+    """The value of a name at the head of the loop: in a variable of its own, in memory of its own where rebound."""
+    build = interpreter.build
+    if value is UNDEFINED:
+        attempt.unbound.add(name)
+        if name in attempt.types:
+            dtype, weak = attempt.types[name]
+            value = Scalar(Const(dtype.type(0).item(), dtype), weak)
+        elif name in attempt.rebound:
+            dtype, dims = attempt.rebound[name]
+            return whole(build.allocate(name, dtype, dims, Const(dtype.type(0).item(), dtype)))
+        else:
+            return UNDEFINED
+    match value:
+        case Scalar():
+            dtype, weak = attempt.types.get(name, (value.dtype, value.weak))
+            return Scalar(_own_variable(interpreter, name, value, dtype), weak)
+        case TupleValue(items=items):
+            parts = (enter(interpreter, f"{name}_{k}", v, attempt, trips) for k, v in enumerate(items))
+            return replace(value, items=tuple(parts))
+        case ArrayValue() if name in attempt.rebound and name not in attempt.swapped:
+            dtype, dims = attempt.rebound[name]
+            if name in attempt.resized:
+                growth = attempt.resized[name]
+                dims = tuple(value.dims[k] if k in growth else dim for k, dim in enumerate(dims))
+                check_same_shape(interpreter, name, value.dims, dims)
+                value = ArrayValue(dims, value.element)
+                return resized.enter(interpreter, name, value, dtype, growth, trips)
+            if dtype != value.dtype or not all(map(affine.same, dims, value.dims)):
+                return whole(in_other_memory(interpreter, name, value, dtype, dims))
+            if is_private(interpreter, name, value):
+                return value
+            own = build.materialize(value, name, copy=True)
+            note_twins(interpreter, name, own, value)
+            return whole(own)
+    return value
+
+
+def enter_lists(interpreter: Interpreter, attempt: Attempt, trips: Expr | None) -> dict[object, Any]:
+    """Lists that may change in place, as they are at the head of the loop, under all their names."""
+    for identity, name in attempt.lists.items():
+        value = identities.held(interpreter).get(identity)
+        if value is None:
+            continue
+        growth = attempt.growth.get(identity)
+        if growth is not None:
+            value = growing_lists.enter(interpreter, name, value, growth, trips)
+        else:
+            value = enter(interpreter, name, value, attempt, trips)
+        identities.change(interpreter, identity, value)
+    now = identities.held(interpreter)
+    return {identity: now[identity] for identity in attempt.lists if identity in now}
+
+
+def parts_of(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """A value, and those that it is made of, under the names that they have at the head of a loop."""
+    yield name, value
+    if isinstance(value, TupleValue):
+        for k, item in enumerate(value.items):
+            yield from parts_of(f"{name}_{k}", item)
+
+
+def handle_of(value: Any) -> Array | None:
+    return resized.memory_of(value) if isinstance(value, ArrayValue) else None
+
+
+def _own_variable(interpreter: Interpreter, name: str, value: Scalar, dtype: np.dtype) -> Var:
+    build = interpreter.build
+    var = value.expr
+    if isinstance(var, Var) and var.dtype == dtype and binding.names_of(interpreter, var) == [name]:
+        if var in build.mutable:
+            return var
+        if var not in build.pinned and var not in build.lower:
+            build.mutable.add(var)
+            return var
+    own = build.variable(name, cast(value.expr, dtype))
+    build.mutable.add(own)
+    return own

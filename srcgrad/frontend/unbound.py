@@ -1,0 +1,29 @@
+"""Names that only some paths bind: a flag says at run time whether this one did."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..ir.expressions import BOOL, Call, Const
+from ..ir.nodes import If, Raise
+from .values import Scalar
+
+if TYPE_CHECKING:
+    from .interpret import Interpreter
+
+
+def bound_flag(name: str) -> str:
+    """The name of a flag that says whether a name has a value yet, where that depends on the path."""
+    return f".bound_{name}"
+
+
+def check_bound(interpreter: Interpreter, name: str) -> None:
+    """Python raises UnboundLocalError for a name that this path did not bind."""
+    flag = interpreter.env.get(bound_flag(name))
+    if not isinstance(flag, Scalar) or (flag.is_constant and flag.value):
+        return
+    missing = Raise(
+        "UnboundLocalError", f"cannot access local variable '{name}' where it is not associated with a value"
+    )
+    interpreter.build.emit(If(Call("not", (flag.expr,), BOOL), (missing,)))
+    interpreter.env[bound_flag(name)] = Scalar(Const(True, BOOL), weak=True) if interpreter.build.is_top_level else flag
