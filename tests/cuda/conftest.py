@@ -1,7 +1,9 @@
 """Tests that need a GPU, or the simulator of one (NUMBA_ENABLE_CUDASIM=1, see tests/test_cuda.py): else none."""
 
+import os
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,10 @@ collect_ignore_glob = [] if config.ENABLE_CUDASIM or cuda.is_available() else ["
 
 if config.ENABLE_CUDASIM:
     from numba.cuda.simulator import kernel
+
+    if hasattr(os, "sched_setaffinity"):  # threads that take turns: half the time on one core, which is this one
+        state = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+        os.sched_setaffinity(0, {int(state[36])})
 
     class InTurn(kernel.BlockThread):
         """A thread of a block, which runs when it is told to, up to the next barrier or its end."""
