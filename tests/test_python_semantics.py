@@ -279,6 +279,58 @@ def test_as_in_python(function: Callable[..., Any]) -> None:
     check_grad(f, X)
 
 
+def first_inside(x, n):
+    s = 0.0
+    for k in range(n):
+        if k != 1:
+            pair = x[k], k
+        s += pair[0] * k
+    return s + pair[1]
+
+
+def before_it_is_bound(x, n):
+    s = 0.0
+    for k in range(n):
+        for j in range(k):
+            s += x[j] * last  # noqa: F821
+        if k > 1:
+            last = x[k]  # noqa: F841
+    return s
+
+
+@pytest.mark.parametrize("function, runs, ends", [(first_inside, 3, 0), (before_it_is_bound, 1, 3)])
+def test_names_without_a_value_yet(function: Callable[..., Any], runs: int, ends: int) -> None:
+    """Bound in a loop only, and read where the path decides whether it has a value."""
+    for f in (function, grad(function, jit=False), grad(function)):
+        assert f(X, runs) == function(X, runs)
+        with pytest.raises(UnboundLocalError):
+            f(X, ends)
+
+
+def never_bound(x, n):
+    s = 0.0
+    for k in range(n):
+        if k > 0:
+            s += last  # noqa: F821
+            last = np.ones(k)  # noqa: F841
+    return s
+
+
+def object_first_inside(x, n):
+    for k in range(n):
+        found = {"at": k, "is": x[k]}
+    return found["is"]
+
+
+@pytest.mark.parametrize(
+    "function, message",
+    [(never_bound, "last may not be defined here"), (object_first_inside, "bind it ahead of the loop")],
+)
+def test_names_that_stay_without_a_value(function: Callable[..., Any], message: str) -> None:
+    with pytest.raises(UnsupportedError, match=message):
+        grad(function, jit=False)(X, 3)
+
+
 def test_enumerate_from_an_argument() -> None:
     for jit in (False, True):
         f = grad(numbered_from, wrt="x", jit=jit)

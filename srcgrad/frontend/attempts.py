@@ -30,6 +30,7 @@ class Attempt:
     resized: dict[str, resized.Growth] = field(default_factory=dict)  # rebound arrays that change their lengths
     swapped: set[str] = field(default_factory=set)
     unbound: set[str] = field(default_factory=set)  # names without a value ahead of the loop
+    tuples: dict[str, TupleValue] = field(default_factory=dict)  # of these, the ones that are tuples at its end
     twins: set[tuple[str, str]] = field(default_factory=set)  # a rebound name, and a name or memory that it may be
     stale: dict[str, Any] = field(default_factory=dict)  # what an iteration leaves stale for the next
     optional: dict[str, Any] = field(default_factory=dict)  # names that are None at times, with what they are else
@@ -58,25 +59,38 @@ class HeldTwice(OtherList):
     """It is, in the next iteration, a list that others hold as well."""
 
 
-class BecomesOptional(Exception):
-    """A name is None at one end of the loop, and a value at the other."""
+class Structured(Exception):
+    """A name has no value at the head of the loop, and one of several parts at its end."""
 
     def __init__(self, interpreter: Interpreter, name: str, value: Any) -> None:
         self.name, self.value = name, value
         self.types: dict[str, tuple[np.dtype, bool]] = {}
         self.shapes: dict[str, Any] = {}
-        self.note(interpreter, name, optional.as_optional(value, value))
+        self.tuples: dict[str, TupleValue] = {}
+        self.note(interpreter, name, value)
 
     def note(self, interpreter: Interpreter, name: str, value: Any) -> None:
         """What numbers and arrays there are in the value: their places are made ahead of the loop."""
         match value:
             case TupleValue(items=items):
+                self.tuples[name] = value
                 for k, item in enumerate(items):
                     self.note(interpreter, f"{name}_{k}", item)
             case Scalar():
                 self.types[name] = value.dtype, value.weak
             case ArrayValue():
                 self.shapes[name] = value.dtype, shape_known_ahead(interpreter, self.name, value)
+
+
+class FirstInside(Structured):
+    """A tuple gets its first value inside the loop."""
+
+
+class BecomesOptional(Structured):
+    """A name is None at one end of the loop, and a value at the other."""
+
+    def note(self, interpreter: Interpreter, name: str, value: Any) -> None:
+        super().note(interpreter, name, optional.as_optional(value, value) if name == self.name else value)
 
 
 class Rebound(Exception):

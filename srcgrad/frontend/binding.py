@@ -116,8 +116,7 @@ def _bind_scalar(interpreter: Interpreter, name: str, value: Scalar, mark: int) 
 
 def _carried_names(interpreter: Interpreter) -> set[str]:
     """The names of the current call that go round a loop being interpreted."""
-    stack = interpreter.__dict__.setdefault("loop_stack", [])
-    return {name for frame, names in stack if frame is interpreter.frame for name in names}
+    return {name for frame, names in interpreter.loops if frame is interpreter.frame for name in names}
 
 
 def _reassign(interpreter: Interpreter, name: str, current: Scalar, value: Scalar) -> Scalar:

@@ -20,7 +20,7 @@ from ..ir.nodes import Alloc, Assign, CopyTo, If, Stmt, Store, Swap
 from ..ir.rename import rename_arrays
 from ..ir.walk import statements, variables
 from . import expressions, growing_lists, identities, operators, optional
-from .aliases import mind_merged_aliases, note_twins, roots_of_value
+from .aliases import mind_merged_aliases, note_twins, roots_of_value, value_leaves
 from .arithmetic import cast, join_scalars
 from .liveness import assigned
 from .recursion import NotYetKnown
@@ -86,6 +86,7 @@ def choose(
     (then_block, then_env, then_lists, then_ended), (else_block, else_env, else_lists, else_ended) = results
     merged: dict[str, Any] = {}
     ahead: list[Stmt] = []
+    interpreter.branch_envs = (then_env, else_env)
     if then_ended or else_ended:
         merged = else_env if then_ended else then_env
     else:
@@ -106,7 +107,6 @@ def choose(
                 merged[name] = x
             elif name in names:
                 with build.into(ahead):
-                    interpreter.branch_envs = (then_env, else_env)
                     merged[name] = merge(interpreter, name, (then_block, x), (else_block, y))
         mind_merged_aliases(interpreter, merged, (then_env, else_env))
     changed = _changed_lists(
@@ -166,7 +166,7 @@ def merge(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tup
                 if value is UNDEFINED:
                     build.emit(Assign(var, Const(dtype.type(0).item(), dtype)))
                 else:
-                    _finish(build, block, var, side.expr)
+                    _finish(interpreter, block, var, side.expr)
             return Scalar(var, weak)
         case TupleValue(items=first), TupleValue(items=second) if len(first) == len(second) and a.kind == b.kind:
             items = [
@@ -202,15 +202,27 @@ class _Ambiguous:
 Undefined_ = type(UNDEFINED)
 
 
-def _finish(build: Any, block: list[Stmt], var: Var, expr: Expr) -> None:
-    """End a branch with var = expr; a variable that was made for this value takes the name itself."""
-    expr = cast(expr, var.dtype)
+def _finish(interpreter: Interpreter, block: list[Stmt], var: Var, expr: Expr) -> None:
+    """End a branch with var = expr; a variable that was made for this value alone takes the name itself."""
+    build, expr = interpreter.build, cast(expr, var.dtype)
     last = block[-1] if block else None
     if isinstance(last, Assign) and last.var == expr and last.var not in build.mutable | build.pinned:
-        block[-1] = Assign(var, last.value, span=last.span)
-        return
+        if sum(_mentions(value, last.var) for env in interpreter.branch_envs for value in env.values()) <= 1:
+            block[-1] = Assign(var, last.value, span=last.span)
+            return
     with build.into(block):
         build.emit(Assign(var, expr))
+
+
+def _mentions(value: Any, var: Var) -> int:
+    """How many numbers and arrays in a value depend on a variable."""
+    leaves = value_leaves(value)
+    exprs = [
+        (leaf.expr,) if isinstance(leaf, Scalar) else (leaf.element, *leaf.dims)
+        for leaf in leaves
+        if isinstance(leaf, (Scalar, ArrayValue))
+    ]
+    return sum(any(var in variables(expr) for expr in each) for each in exprs)
 
 
 def merge_arrays(

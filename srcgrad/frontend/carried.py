@@ -16,13 +16,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ArgumentError
 from ..ir import affine
 from ..ir.expressions import BOOL, Array, Const
 from ..ir.nodes import Stmt
 from . import growing_lists, identities, lists, optional, resized
 from .aliases import Aliased
-from .attempts import Attempt, BecomesOptional, HeldTwice, OtherList, Rebound, Widen, restore, save
+from .attempts import Attempt, BecomesOptional, FirstInside, HeldTwice, OtherList, Rebound, Widen, restore, save
 from .liveness import assigned
 from .loop_end import close_loop
 from .loop_head import enter, enter_lists, handle_of, parts_of
@@ -83,6 +82,10 @@ def repeat(
             attempt.optional[found.name] = found.value
             attempt.types |= found.types
             attempt.rebound |= found.shapes
+        except FirstInside as found:
+            attempt.tuples |= found.tuples
+            attempt.types |= found.types
+            attempt.rebound |= found.shapes
         except HeldTwice as found:
             attempt.held_twice.add(found.name)
         except OtherList as found:
@@ -97,16 +100,14 @@ def repeat(
             attempt.twins |= found.twins
             attempt.stale |= found.stale
         except NotYetKnown:  # as if it never ran
-            if len(interpreter.early_reads) > reads:
-                interpreter.build.refuse(interpreter.early_reads[-1], error=ArgumentError)
             restore(interpreter, saved)
             break
         restore(interpreter, saved)
         del interpreter.early_reads[reads:]
     else:
         interpreter.build.refuse("what goes round this loop is of another kind each time that it is looked at")
-    if len(interpreter.early_reads) > reads:
-        interpreter.build.refuse(interpreter.early_reads[-1], error=ArgumentError)
+    if len(interpreter.early_reads) > reads and not interpreter.loops:  # no loop around may yet bind it
+        raise interpreter.early_reads[reads]
     for name in changed - set(names):
         interpreter.env.pop(name, None)
 
@@ -121,7 +122,6 @@ def _try_loop(
 ) -> None:
     build, env = interpreter.build, interpreter.env
     trips = None if over is None else growing_lists.trips_of(over)
-    stack = interpreter.__dict__.setdefault("loop_stack", [])
     entries: dict[str, Any] = {}
     interpreter.wanted = node.live_in_body | node.live_out  # type: ignore[attr-defined]
     for name in names:
@@ -150,7 +150,7 @@ def _try_loop(
             partner = handle_of(parts.get(other)) if other in parts else None
             build.twin(own, partner if partner is not None else Array(other, own.dtype, ()))
     build.stale |= attempt.stale
-    outer_close = interpreter.__dict__.get("close_loop")
+    outer_close = interpreter.close_loop
     steady: set[object] = set()  # lists that every iteration makes longer by as much
     interpreter.wanted = None
     frame = interpreter.frame
@@ -164,16 +164,16 @@ def _try_loop(
         inside = growing_lists.Inside(over, getattr(node, "index", None), steady)
         close_loop(interpreter, names, entries, heads, inside, attempt)
 
-    interpreter.close_loop = close  # type: ignore[attr-defined]
-    stack.append((frame, [n for n in names if isinstance(entries[n], Scalar)]))
+    interpreter.close_loop = close
+    interpreter.loops.append((frame, [n for n in names if isinstance(entries[n], Scalar)]))
     interpreter.list_heads.append(identities.held(interpreter))
     try:
         loop = make(names)
     finally:
-        stack.pop()
+        interpreter.loops.pop()
         interpreter.list_heads.pop()
         interpreter.stale_before.pop()
-        interpreter.close_loop = outer_close  # type: ignore[attr-defined]
+        interpreter.close_loop = outer_close
     build.changed_in_loop |= changed_around
     interpreter.at(node)
     build.emit(loop)

@@ -147,7 +147,7 @@ def _for(interpreter: Interpreter, node: ast.For, rng: Range, item: Callable[[Va
         settle(interpreter, names)
         assignment.assign(interpreter, node.target, item(index), len(block))
         interpreter.block(node.body)
-        interpreter.close_loop()  # type: ignore[attr-defined]
+        interpreter.close_loop()  # type: ignore[misc]
     build.names.release(index.name)
     for known in (build.lower, build.upper):
         known.pop(index, None)  # another loop may have an index of this name
@@ -201,7 +201,7 @@ def _for_until(
         settle(interpreter, names)
         assignment.assign(interpreter, node.target, item(index), len(block))
         interpreter.block(node.body)
-        interpreter.close_loop()  # type: ignore[attr-defined]
+        interpreter.close_loop()  # type: ignore[misc]
     return While(trip, condition, tuple(block))
 
 
@@ -240,7 +240,7 @@ def while_loop(interpreter: Interpreter, node: ast.While) -> None:
         with build.nested(block):
             settle(interpreter, names)
             interpreter.block(node.body)
-            interpreter.close_loop()  # type: ignore[attr-defined]
+            interpreter.close_loop()  # type: ignore[misc]
             if not simple:
                 interpreter.at(node.test)
                 settle(interpreter, names)

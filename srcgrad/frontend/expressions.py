@@ -350,12 +350,13 @@ def _tuple_item(interpreter: Interpreter, owner: TupleValue, index: list[Any]) -
             "a tuple or list is indexed by a number that is only known at run time", "use an array:  np.stack(items)"
         )
     if not -len(owner.items) <= number < len(owner.items):
-        if owner.identity is not None and any(owner.identity in heads for heads in interpreter.list_heads):
-            interpreter.early_reads.append(f"index {number} is out of range for {len(owner.items)} items")
-            raise NotYetKnown  # the loop may yet turn out to make the list longer
-        return interpreter.build.refuse(
-            f"index {number} is out of range for {len(owner.items)} items", error=ArgumentError
+        error = ArgumentError(
+            f"index {number} is out of range for {len(owner.items)} items", span=interpreter.build.span
         )
+        if owner.identity is not None and any(owner.identity in heads for heads in interpreter.list_heads):
+            interpreter.early_reads.append(error)
+            raise NotYetKnown  # the loop may yet turn out to make the list longer
+        raise error
     return owner.items[number]
 
 

@@ -86,6 +86,13 @@ def is_list(value: Any) -> bool:
     return isinstance(value, Items) or (isinstance(value, TupleValue) and value.kind is list)
 
 
+def can_change(value: Any) -> bool:
+    """Is it a list or an object that is known by what it is, or does it hold one?"""
+    if isinstance(value, TupleValue) and any(map(can_change, value.items)):
+        return True
+    return getattr(value, "identity", None) is not None
+
+
 def is_alike(x: Any, y: Any) -> bool:
     """Are these groups of as many items, under the same names?"""
     return isinstance(x, TupleValue) and isinstance(y, TupleValue) and len(x.items) == len(y.items) and x.kind == y.kind

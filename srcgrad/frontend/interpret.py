@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import NameArgumentError
+from ..errors import NameArgumentError, SrcgradError
 from ..ir import affine
 from ..ir.expressions import Array, Expr, Span, Var
 from . import (
@@ -99,7 +99,9 @@ class Interpreter:
         self.assumed: dict[Any, tuple[Place, Any]] = {}
         self.exceptions: dict[str, type[BaseException]] = {}
         self.stale_before: list[set[str]] = []  # what was stale ahead of each loop around
-        self.early_reads: list[str] = []  # of items that a list only has if a loop makes it longer
+        self.early_reads: list[SrcgradError] = []  # errors, unless a loop turns out to bind what is read
+        self.loops: list[tuple[Frame, list[str]]] = []  # those around: whose they are, and the numbers that go round
+        self.close_loop: Callable[[], None] | None = None  # at the end of the innermost one's body
         self.list_heads: list[dict[object, Any]] = []  # the lists that were there ahead of each loop around
         self.branch_envs: tuple[dict[str, Any], ...] = ()
         self.one_of_several: set[object] = set()  # lists that a name stands for on one path, and others hold as well
@@ -265,9 +267,7 @@ class Interpreter:
         value = frame.bound(name)
         if value is not None:
             if value is UNDEFINED:
-                self.build.refuse(
-                    f"{name.lstrip('.')} may not be defined here", "assign it ahead of the branch or loop"
-                )
+                unbound.refuse(self, name)
             unbound.check_bound(self, name)
             return optional.used(self, name, value) if optional.is_optional(value) else value
         while frame.function is None and frame.parent is not None:

@@ -17,7 +17,7 @@ from ..ir.walk import statements, variables
 from . import growing_lists, identities, optional, resized
 from .aliases import Aliased, mind_aliases, roots_of_value
 from .arithmetic import cast, cast_value, join_scalars
-from .attempts import Attempt, BecomesOptional, HeldTwice, OtherList, Rebound, Widen
+from .attempts import Attempt, BecomesOptional, FirstInside, HeldTwice, OtherList, Rebound, Widen
 from .handed_on import exchange, in_parallel, permuted, shape_known_ahead, steady_dims
 from .loop_head import handle_of
 from .values import UNDEFINED, ArrayValue, Items, Scalar, Slice, Static, TupleValue
@@ -78,10 +78,12 @@ class _Comparison:
             case Slice(), Slice() if entry == end:
                 pass
             case x, TupleValue() if x is UNDEFINED:
-                build.refuse(
-                    f"{name} is a tuple that first appears inside a loop and is used after it",
-                    "bind it ahead of the loop",
-                )
+                if identities.can_change(end):  # another name may hold it by the next iteration
+                    build.refuse(
+                        f"{name} is a list or an object that first appears inside a loop and is used after it",
+                        "bind it ahead of the loop",
+                    )
+                raise FirstInside(self.interpreter, name, end)
             case _ if entry is UNDEFINED:
                 pass
             case _ if identities.is_list(entry) and identities.is_list(end):

@@ -35,6 +35,9 @@ def enter(interpreter: Interpreter, name: str, value: Any, attempt: Attempt, tri
         elif name in attempt.rebound:
             dtype, dims = attempt.rebound[name]
             return whole(build.allocate(name, dtype, dims, Const(dtype.type(0).item(), dtype)))
+        elif name in attempt.tuples:
+            found = attempt.tuples[name]
+            value = replace(found, items=(UNDEFINED,) * len(found.items))
         else:
             return UNDEFINED
     match value:

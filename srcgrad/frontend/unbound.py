@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
+from ..errors import UnsupportedError
 from ..ir.expressions import BOOL, Call, Const
 from ..ir.nodes import If, Raise
+from .recursion import NotYetKnown
 from .values import Scalar
 
 if TYPE_CHECKING:
@@ -15,6 +17,19 @@ if TYPE_CHECKING:
 def bound_flag(name: str) -> str:
     """The name of a flag that says whether a name has a value yet, where that depends on the path."""
     return f".bound_{name}"
+
+
+def refuse(interpreter: Interpreter, name: str) -> NoReturn:
+    """A name is read that no statement so far has bound; one behind it in a loop may."""
+    error = UnsupportedError(
+        f"{name.lstrip('.')} may not be defined here",
+        span=interpreter.build.span,
+        help=("assign it ahead of the branch or loop",),
+    )
+    if bound_flag(name) in interpreter.env and any(frame is interpreter.frame for frame, _ in interpreter.loops):
+        interpreter.early_reads.append(error)
+        raise NotYetKnown
+    raise error
 
 
 def check_bound(interpreter: Interpreter, name: str) -> None:

@@ -230,3 +230,25 @@ def array_returned_from_a_loop(x, s):
             return x * x[i]
         x = x * np.cos(s)
     return x + s
+
+
+@program(case(0.7, 1), case(number(-0.4), 0), case(real(3), 1), compiled=True)
+def one_value_by_two_names(x, which):
+    if which > 0:
+        y = np.sum(x * 3)
+        r = y
+    else:
+        r = np.sum(x * 5)
+        y = r
+    return r * y
+
+
+@program(case(0.7, 1), case(number(-0.4), 0), case(real(3), 1))
+def one_value_twice_in_a_tuple(x, which):
+    if which > 0:
+        y = x * 3
+        pair = y, y
+    else:
+        y = np.sin(x)
+        pair = y, y * 2
+    return pair[0] * pair[1]

@@ -653,3 +653,35 @@ def rebound_to_what_stretches(x, b, n):
     for _ in range(n):
         y = np.sin(b + x) * y
     return y
+
+
+@program(case(real(4), 3), case(real(4), 1), case(real(4), 0), compiled=True)
+def reads_what_the_last_iteration_bound(x, n):
+    s = np.sum(x)
+    for k in range(n):
+        if k > 0:
+            s += last * k + np.sum(row)  # noqa: F821
+        last = x[k] ** 2  # noqa: F841
+        row = x * x[k]  # noqa: F841
+    return s
+
+
+@program(case(real(4), 3), case(real(4), 0))
+def reads_what_the_loop_around_binds(x, n):
+    s = np.sum(x)
+    for i in range(n):
+        for j in range(i):
+            s += x[j] * (last if j > 0 or i > 0 else 1.0)  # noqa: F821
+        last = x[i] * 2  # noqa: F841
+    return s
+
+
+@program(case(real(4), 3), case(real(4), 1), compiled=True)
+def tuple_of_the_last_iteration(x, n):
+    s = np.sum(x)
+    for k in range(n):
+        if k > 0:
+            number, (row, twice) = found  # noqa: F821
+            s += number * np.sum(row) + twice
+        found = x[k], (x * x[k], 2 * k)
+    return s * found[0] + np.sum(found[1][0])
