@@ -95,6 +95,32 @@ def tape(saved: dict[str, Any]) -> str:
     )
 
 
+# One program of each kind, with and without loops, the row where PyTorch is closest among them.
+IN_SHORT = ("rk4", "gauss_seidel", "cholesky", "heat_3d", "lstm", "black_scholes", "logistic_regression", "mlp")
+
+
+def in_short(saved: dict[str, Any]) -> str:
+    """A few rows, for the first page."""
+    rows = [row for row in saved["figures"] if row["program"] in IN_SHORT and _is_first(row, saved["figures"])]
+    machine = saved["machine"]
+    return "\n".join(
+        [
+            "| gradient of | size | srcgrad | by hand | JAX | PyTorch | autograd |",
+            "|---|---|---|---|---|---|---|",
+            *map(_in_short, sorted(rows, key=lambda row: IN_SHORT.index(row["program"]))),
+            "",
+            f"{saved['date']}, one core of an {machine['processor']}. Above 1x: so many times srcgrad's time.",
+        ]
+    )
+
+
+def _in_short(row: dict[str, Any]) -> str:
+    gradient = row["gradient"]
+    own = seconds(gradient.get("srcgrad"))
+    peers = (of(gradient.get(name), own) for name in PEERS)
+    return cells(_program(row), row["size"], duration(gradient.get("srcgrad")), *peers)
+
+
 def heading(saved: dict[str, Any]) -> str:
     machine = dict(saved["machine"])
     where = f"{machine.pop('processor')}, {machine.pop('cores')} cores, {machine.pop('system')}"

@@ -64,6 +64,7 @@ def publish() -> None:
     saved = record.load("tape")
     plots.tape(saved)
     record.show("tape", tables.tape(saved))
+    record.show("in short", tables.in_short(saved), page="README.md")
 
 
 def measured(program: Program, effort: str, processes: bool) -> list[dict[str, Any]]:
