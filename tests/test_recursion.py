@@ -162,6 +162,35 @@ def halved(x, n):
     return halved(x, n // 2)
 
 
+def in_steps_of_two(x, n):
+    assert n >= 0, "n has to be even"
+    if n <= 0:
+        return x
+    return 2.0 * in_steps_of_two(x, n - 2)
+
+
+def sum_of_roots(a, i):
+    if a[i] < 0.0:
+        raise ValueError("a negative number")
+    if i == 0:
+        return a[0] ** 0.5
+    return a[i] ** 0.5 + sum_of_roots(a, i - 1)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_errors_at_the_end_of_a_recursion_come_through(jit: bool) -> None:
+    """The end is decided ahead of the call: what it checks first is checked there."""
+    f, g = grad(in_steps_of_two, jit=jit), grad(sum_of_roots, jit=jit)
+    a = np.array([-1.0, 4.0])
+    for entry in ("__call__", "backward", "value_and_backward", "vjp"):
+        with pytest.raises(AssertionError, match="n has to be even"):
+            getattr(f, entry)(0.7, 3)
+        with pytest.raises(ValueError, match="a negative number"):
+            getattr(g, entry)(a, 1)
+    assert f.backward(0.7, 4) == 4.0
+    np.testing.assert_allclose(g.backward(-a[::-1] + 5.0, 1), [0.5, 0.5 / 6.0**0.5])
+
+
 def test_an_index_out_of_range_in_a_call_is_an_index_error() -> None:
     f = grad(beyond)
     with pytest.raises(IndexError):

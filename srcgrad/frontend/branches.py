@@ -18,7 +18,7 @@ from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Array, Const, Expr, Var
 from ..ir.nodes import Alloc, Assign, CopyTo, If, Stmt, Store, Swap
 from ..ir.rename import rename_arrays
-from ..ir.walk import statements, variables
+from ..ir.walk import numbers_set, statements, variables
 from . import expressions, growing_lists, identities, operators, optional
 from .aliases import mind_merged_aliases, note_twins, roots_of_value, value_leaves
 from .arithmetic import cast, join_scalars
@@ -154,7 +154,10 @@ def merge(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tup
     build = interpreter.build
     a, b = x[1], y[1]
     if a is UNDEFINED or b is UNDEFINED:
-        a, b = (a if b is UNDEFINED else b,) * 2 if not isinstance(a if b is UNDEFINED else b, ArrayValue) else (a, b)
+        known = a if b is UNDEFINED else b
+        if isinstance(known, Scalar) and known.is_constant:
+            return known
+        a, b = (_absent(known) if value is UNDEFINED else value for value in (a, b))
     if not name.startswith(".") and optional.joins(a, b) and a != b:
         a, b = optional.as_optional(a, b), optional.as_optional(b, a)
     match a, b:
@@ -170,7 +173,7 @@ def merge(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tup
             return Scalar(var, weak)
         case TupleValue(items=first), TupleValue(items=second) if len(first) == len(second) and a.kind == b.kind:
             items = [
-                merge(interpreter, f"{name}_{k}", (x[0], p), (y[0], q)) if p != q else p
+                _merged_part(interpreter, f"{name}_{k}", (x[0], p), (y[0], q))
                 for k, (p, q) in enumerate(zip(first, second, strict=False))
             ]
             return TupleValue(tuple(items), a.kind, identities.identity_of_either(interpreter, name, a, b))
@@ -185,6 +188,29 @@ def merge(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tup
     if name == ".result":
         return build.refuse("the function returns values of different kinds on different paths")
     return Static(_Ambiguous(name))
+
+
+def _merged_part(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tuple[list[Stmt], Any]) -> Any:
+    """One value for what is an item of a tuple at the end of each branch."""
+    p, q = x[1], y[1]
+    if p == q:
+        return p
+    known = p if q is UNDEFINED else q
+    if (p is UNDEFINED or q is UNDEFINED) and not isinstance(known, (Scalar, ArrayValue, TupleValue, Items)):
+        return known  # None, a string, a function
+    return merge(interpreter, name, x, y)
+
+
+def _absent(known: Any) -> Any:
+    """What stands for a value on the path that does not bind it: a place of its kind, with nothing in it."""
+    match known:
+        case ArrayValue():
+            return UNDEFINED
+        case TupleValue(items=items):
+            return replace(known, items=(UNDEFINED,) * len(items))
+        case Items(identity=identity):
+            return TupleValue((), list, identity)
+    return known
 
 
 class _Ambiguous:
@@ -276,8 +302,7 @@ def merge_arrays(
 
 
 def _assigned_in(block: list[Stmt], dim: Expr) -> bool:
-    made = {s.var for s in statements(tuple(block)) if isinstance(s, Assign)}
-    return bool(variables(dim) & made)
+    return bool(variables(dim) & numbers_set(tuple(block)))
 
 
 def _takes_over(interpreter: Interpreter, block: list[Stmt], handle: Array, merged: Array, name: str) -> bool:

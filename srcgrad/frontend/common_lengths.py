@@ -16,7 +16,7 @@ from ..errors import place
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Load, Var
 from ..ir.nodes import Assign, If, Raise, Stmt, View
-from ..ir.walk import rewrite, statements, subexpressions, substitute, variables, written
+from ..ir.walk import rewrite, statements, subexpressions, substitute, targets, variables
 from .values import ArrayValue
 
 if TYPE_CHECKING:
@@ -66,8 +66,7 @@ def _targets(block: list[Stmt]) -> list[Any]:
     """What the statements set, as often as they do."""
     out: list[Any] = []
     for stmt in statements(tuple(block)):
-        target = stmt.array if isinstance(stmt, View) else written(stmt)
-        out += target if isinstance(target, tuple) else (target,)
+        out += (stmt.array,) if isinstance(stmt, View) else targets(stmt)
     return out
 
 

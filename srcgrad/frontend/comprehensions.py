@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..ir import affine
 from ..ir.expressions import INT64, Call, Const, Expr, Var
-from ..ir.nodes import Assign, For, Stmt, Store
-from ..ir.walk import statements, variables
+from ..ir.nodes import For, Stmt, Store
+from ..ir.walk import numbers_set, variables
 from . import assignment, binding, calls, common_lengths, expressions, identities, lists, operators
 from .attempts import restore, save
 from .control import note_range
@@ -208,7 +208,7 @@ def filled(interpreter: Interpreter, name: str, count: Expr, element: Callable[[
     interpreter.env.clear()
     interpreter.env.update(saved)
     dims = value.dims if isinstance(value, ArrayValue) else ()
-    inside = {s.var for s in statements(tuple(block)) if isinstance(s, Assign)} | {index}
+    inside = numbers_set(tuple(block)) | {index}
     if isinstance(value, ArrayValue) and any(variables(dim) & inside for dim in dims):
         value = _of_one_shape(build, value, block, index)
         dims = value.dims

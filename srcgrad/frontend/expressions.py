@@ -11,7 +11,7 @@ from ..errors import ArgumentError
 from ..ir import affine
 from ..ir.expressions import INT64, Axis, Const, Expr, Var
 from ..ir.nodes import Alloc, Stmt
-from ..ir.walk import loads, statements, variables, written
+from ..ir.walk import loads, statements, targets, variables
 from . import attributes, binding, calls, choices, lists, operators, optional, records, special_methods
 from .arithmetic import cast
 from .builder import Builder
@@ -158,11 +158,10 @@ def _changed(build: Builder, block: list[Stmt]) -> set[Any]:
     made = {build.root(s.array) for s in statements(tuple(block)) if isinstance(s, Alloc)}
     out: set[Any] = set()
     for stmt in statements(tuple(block)):
-        target = written(stmt)
-        for item in target if isinstance(target, tuple) else (target,):
+        for item in targets(stmt):
             if isinstance(item, Var) and item in build.mutable:
                 out.add(item)
-            elif item is not None and not isinstance(item, Var) and build.root(item) not in made:
+            elif not isinstance(item, Var) and build.root(item) not in made:
                 out.add(build.root(item))
     return out
 

@@ -19,7 +19,7 @@ from ..ir import affine
 from ..ir.expressions import BOOL, Array, Call, Const, Dim, Expr, Load, Var, is_inexact
 from ..ir.names import RESERVED
 from ..ir.nodes import Alloc, Assign, For, Function, If, Library, OwnCopy, Raise, Stmt, Store
-from ..ir.walk import statements, written
+from ..ir.walk import statements, targets
 from ..passes.info import Info
 from ..rules.device import RESERVED as RESERVED_ON_DEVICE
 from . import expressions
@@ -253,8 +253,7 @@ class _Job:
         params = {p.name for p in self.own} | {c.param.name for c, _ in self.interpreter.captured.values()}
         out = set()
         for stmt in statements((*self.build.prologue, *self.build.block)):
-            target = written(stmt)
-            for item in target if isinstance(target, tuple) else (target,):
+            for item in targets(stmt):
                 if isinstance(item, Array) and self.build.root(item) in params:
                     out.add(self.build.root(item))
         return out

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..ir import affine
 from ..ir.expressions import INT64, Array, Call, Const, Dim, Expr, Var
-from ..ir.nodes import Alloc, Assign, Grow
-from ..ir.walk import statements, variables
+from ..ir.nodes import Alloc, Grow
+from ..ir.walk import numbers_set, variables
 from . import common_lengths
 from .lists import ITS_ITEMS, Grows, Row, common_row, fill, length_of, most_of, row_of_list, with_room
 from .values import Items, Range, Scalar, TupleValue
@@ -115,7 +115,7 @@ def close(
     if loop.over is None:
         row = common_row(interpreter, [*row_of_list(interpreter, entry), *row_of_list(interpreter, end)])
         raise Grows(end.identity, row, affine.ONE)
-    inside = {s.var for s in statements(tuple(interpreter.build.block)) if isinstance(s, Assign)} | {loop.index}
+    inside = numbers_set(tuple(interpreter.build.block)) | {loop.index}
     if variables(each) & inside:
         interpreter.build.refuse(
             f"{name} grows by another number of items in each iteration, so its length is not known ahead", ITS_ITEMS
@@ -193,7 +193,7 @@ def merge(
     if not (all(isinstance(v, Items) for v in values) and values[0].rows == values[1].rows):
         row = common_row(interpreter, [row for v in values for row in row_of_list(interpreter, v)])
         capacity = affine.maximum(most_of(values[0]), most_of(values[1]))
-        inside = {s.var for block, _ in sides for s in statements(tuple(block)) if isinstance(s, Assign)}
+        inside = {var for block, _ in sides for var in numbers_set(tuple(block))}
         if any(variables(e) & inside for e in (capacity, *row.dims)):
             build.refuse(f"the length of {name} depends on the path taken", ITS_ITEMS)
         rows = build.allocate(name, row.dtype, (build.pin(capacity), *row.dims))

@@ -9,8 +9,8 @@ import numpy as np
 from ..errors import place
 from ..ir import affine
 from ..ir.expressions import BOOL, Array, Call, Expr, Var
-from ..ir.nodes import Assign, CopyTo, If, Raise, Store, Swap
-from ..ir.walk import statements, variables
+from ..ir.nodes import CopyTo, If, Raise, Store, Swap
+from ..ir.walk import numbers_set, variables
 from . import identities, resized
 from .aliases import arrays_of, note_twins, value_leaves
 from .arithmetic import cast
@@ -74,11 +74,10 @@ def permuted(interpreter: Interpreter, names: list[str], entries: dict[str, Any]
 
 
 def shape_known_ahead(interpreter: Interpreter, name: str, value: ArrayValue) -> tuple[Expr, ...]:
+    inside = numbers_set(tuple(interpreter.build.block))
     for dim in value.dims:
         for var in variables(dim):
-            if (var in interpreter.build.lower and var not in interpreter.build.known_at_entry) or any(
-                isinstance(s, Assign) and s.var == var for s in statements(tuple(interpreter.build.block))
-            ):
+            if (var in interpreter.build.lower and var not in interpreter.build.known_at_entry) or var in inside:
                 interpreter.build.refuse(
                     f"the shape of {name.lstrip('.')} is only known inside the loop, and it is used after it",
                     "allocate it ahead of the loop",

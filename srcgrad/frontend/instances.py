@@ -13,7 +13,7 @@ from ..errors import SrcgradError, UnsupportedError, place
 from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Var
 from ..ir.names import RESERVED
 from ..ir.nodes import Function, If, OwnCopy, Raise, Stmt
-from ..ir.walk import statements, written
+from ..ir.walk import statements, targets
 from ..passes.info import Info
 from .arguments import parameter
 from .arithmetic import cast, join_scalars
@@ -121,8 +121,7 @@ class _End:
         build = self.build
         out = set()
         for stmt in statements((*build.prologue, *build.block)):
-            target = written(stmt)
-            for item in target if isinstance(target, tuple) else (target,):
+            for item in targets(stmt):
                 if isinstance(item, Array) and not isinstance(stmt, OwnCopy):
                     out.add(build.root(item))
         return out

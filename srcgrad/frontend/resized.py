@@ -17,7 +17,7 @@ from ..errors import place
 from ..ir import affine
 from ..ir.expressions import BOOL, Array, Call, Dim, Expr, Load, Var
 from ..ir.nodes import AddTo, Assign, CopyTo, If, Invoke, Raise, Run, Stmt, Store, Subscript, View
-from ..ir.walk import statements, subexpressions, substitute, variables, written
+from ..ir.walk import numbers_set, statements, subexpressions, substitute, targets, variables
 from .aliases import is_private, note_twins
 from .arithmetic import cast
 from .values import ArrayValue, Range, TupleValue, axes, whole
@@ -92,8 +92,7 @@ def changing(interpreter: Interpreter, first: ArrayValue, then: ArrayValue, inde
     """
     setters: dict[Any, list[Stmt]] = {}
     for stmt in statements(tuple(interpreter.build.block)):
-        target = written(stmt)
-        for var in target if isinstance(target, tuple) else (target,):
+        for var in targets(stmt):
             setters.setdefault(var, []).append(stmt)
 
     def changes(x: Expr, y: Expr, followed: frozenset[Var] = frozenset()) -> bool:
@@ -132,7 +131,7 @@ def grown(
     over: Range | None,
 ) -> Growth:
     """By how much an iteration makes the axes longer that change."""
-    inside = _set_inside(interpreter, index)
+    inside = {index, *numbers_set(tuple(interpreter.build.block))}
     out: Growth = {}
     for k in growth:
         more = affine.sub(end.dims[k], _now(interpreter, head.dims[k]))
@@ -208,12 +207,3 @@ def _now(interpreter: Interpreter, length: Expr) -> Expr:
 
 def _lengths(dim: Expr) -> set[Expr]:
     return {node for node in subexpressions(dim) if isinstance(node, (Var, Dim))}
-
-
-def _set_inside(interpreter: Interpreter, index: Var | None) -> set[Any]:
-    """The variables that the body of the loop sets."""
-    out: set[Any] = {index}
-    for stmt in statements(tuple(interpreter.build.block)):
-        target = written(stmt)
-        out |= set(target if isinstance(target, tuple) else (target,))
-    return out

@@ -27,7 +27,7 @@ from .nodes import (
     leaves,
 )
 from .show import _lines, text
-from .walk import arrays_read, blocks, expressions, mentioned, remembered, statements, subexpressions, written
+from .walk import arrays_read, blocks, expressions, mentioned, remembered, statements, subexpressions, targets
 
 # The nodes that a pass takes away: after it they are an error.
 GONE_AFTER: dict[str, tuple[type, ...]] = {
@@ -109,8 +109,7 @@ def _bound(stmt: Stmt) -> tuple[Var | Array, ...]:
         case Rule(outputs=outputs, adjoint=adjoint):
             inner = [item for s in statements(adjoint) for item in _bound(s)]
             return (*outputs, *inner)
-    target = written(stmt)
-    return target if isinstance(target, tuple) else (target,) if target is not None else ()
+    return targets(stmt)
 
 
 @dataclass(frozen=True)

@@ -320,11 +320,21 @@ def written(stmt: Stmt) -> Var | Array | tuple[Var | Array, ...] | None:
     return None
 
 
+def targets(stmt: Stmt) -> tuple[Var | Array, ...]:
+    """All that `written` says, one or several."""
+    found = written(stmt)
+    return found if isinstance(found, tuple) else () if found is None else (found,)
+
+
+def numbers_set(block: Block) -> set[Var]:
+    """The scalar variables to which statements, and those inside them, give values."""
+    return {target for stmt in statements(block) for target in targets(stmt) if isinstance(target, Var)}
+
+
 @remembered
 def mentioned(stmt: Stmt) -> frozenset[Var]:
     """The numbers that this statement itself sets and reads."""
-    target = written(stmt)
-    own = {v for v in (target if isinstance(target, tuple) else (target,)) if isinstance(v, Var)}
+    own = {target for target in targets(stmt) if isinstance(target, Var)}
     return frozenset(own.union(*map(variables, expressions(stmt))))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from ..ir import affine
 from ..ir.expressions import INT64, Array, Call, Const, Expr, Var
 from ..ir.nodes import Alloc, Assign, Block, For, Grow, If, Invoke, Rule, Stmt, View, While
-from ..ir.walk import blocks, loads, variables, written
+from ..ir.walk import blocks, loads, targets, variables
 from .reverse import END
 from .signs import Signs, extremes
 
@@ -59,8 +59,7 @@ class Labelled:
             self.statement[stmt.label] = stmt
             self.position[stmt.label] = (key, number)
             names = set()
-            target = written(stmt)
-            for item in target if isinstance(target, tuple) else (target,):
+            for item in targets(stmt):
                 if isinstance(stmt, Grow):
                     self.growing.add(stmt.array.name)  # what is in it stays
                 elif isinstance(item, Array):
@@ -289,8 +288,7 @@ class Labelled:
 def _set_by(stmt: Stmt) -> Iterator[Var]:
     if isinstance(stmt, Rule):
         yield from (item for item in stmt.outputs if isinstance(item, Var))
-    target = written(stmt)
-    for item in target if isinstance(target, tuple) else (target,):
+    for item in targets(stmt):
         if isinstance(item, Var):
             yield item
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from ..ir.expressions import Const, Dim, Expr, Load, Var
 from ..ir.nodes import Assign, Block, Function, If, Invoke, Raise, Stmt, leaves
-from ..ir.walk import rewrite, rewrite_block, statements, variables
+from ..ir.walk import map_expressions, rewrite, rewrite_block, statements, variables
 from .info import Info
 from .preaccumulate import takes_own_arrays
 
@@ -60,8 +60,8 @@ def _end_of(function: Function) -> _End | None:
     *ahead, last = function.body
     if not isinstance(last, If) or not all(isinstance(leaf, (Var, Const)) for leaf in leaves(function.results)):
         return None
-    straight = tuple(s for s in ahead if not _is_guard(s))
-    if not all(isinstance(s, Assign) for s in straight) or len(straight) > SHORT:
+    straight = tuple(s for s in ahead if not (_is_guard(s) and s.then[0].error == "DepthError"))  # type: ignore
+    if not all(isinstance(s, Assign) or _is_guard(s) for s in straight) or len(straight) > SHORT:
         return None
     for holds, block, other in ((True, last.then, last.orelse), (False, last.orelse, last.then)):
         calls = [s for s in statements(other) if isinstance(s, Invoke) and s.callee == function.name]
@@ -71,7 +71,7 @@ def _end_of(function: Function) -> _End | None:
 
 
 def _is_guard(stmt: Stmt) -> bool:
-    return isinstance(stmt, If) and not stmt.orelse and all(isinstance(s, Raise) for s in stmt.then)
+    return isinstance(stmt, If) and not stmt.orelse and bool(stmt.then) and all(isinstance(s, Raise) for s in stmt.then)
 
 
 def _decided(call: Invoke, function: Function, end: _End) -> Block:
@@ -90,10 +90,11 @@ def _decided(call: Invoke, function: Function, end: _End) -> Block:
         """The expression as the called function would see it."""
         return rewrite(expr, lambda node: _seen(node, values, arrays))
 
-    needed = _needed(end.ahead, variables(end.condition))
-    first, then = _inlined(needed, there, values, info), []
+    checked = max((k for k, s in enumerate(end.ahead, 1) if _is_guard(s)), default=0)  # the user's errors come first
+    needed = _needed(end.ahead[checked:], variables(end.condition))
+    first, then = _inlined([*end.ahead[:checked], *needed], there, values, info), []
     condition = there(end.condition)
-    then += _inlined([s for s in end.ahead if s not in needed], there, values, info)
+    then += _inlined([s for s in end.ahead[checked:] if s not in needed], there, values, info)
     then += _inlined(list(end.base), there, values, info)
     then += [
         Assign(out, there(leaf), span=call.span)
@@ -130,6 +131,10 @@ def _needed(block: Block, names: frozenset[Var]) -> list[Assign]:
 def _inlined(block: Sequence[Stmt], there: Callable[[Expr], Expr], values: dict[Var, Expr], info: Info) -> list[Stmt]:
     out: list[Stmt] = []
     for stmt in block:
+        if isinstance(stmt, If):
+            raised = tuple(map_expressions(s, there) for s in stmt.then)
+            out.append(replace(stmt, condition=there(stmt.condition), then=raised))
+            continue
         assert isinstance(stmt, Assign)
         value = there(stmt.value)
         own = Var(info.names.fresh(stmt.var.name), stmt.var.dtype)

@@ -252,3 +252,26 @@ def one_value_twice_in_a_tuple(x, which):
         y = np.sin(x)
         pair = y, y * 2
     return pair[0] * pair[1]
+
+
+@program(case(real(4), 0), case(real(4), 1), case(real(4), 2), compiled=True)
+def pair_from_some_paths(x, which):
+    """On one path the pair is never bound: there is nothing to hand on there."""
+    if which == 0:
+        pair = x[1:3] * 5.0, np.sum(x), None
+    elif which == 2:
+        pair = x[1:3] * 2.0, np.prod(x), None
+    else:
+        return x[1:3] * 3.0 + np.max(x)
+    return pair[0] * pair[1]
+
+
+@program(case(real(5), 0), case(real(5), 1), case(real(5), 2))
+def list_from_some_paths(x, which):
+    if which == 0:
+        found = [y * 2.0 for y in x]
+    elif which == 2:
+        found = [y * y for y in x[1:]]
+    else:
+        return x[0]
+    return found[-1] * found[0]

@@ -616,3 +616,19 @@ def state_between_calls(a):
             others[i] = a[i] * state if i < j else np.sin(a[i + 1])
         state = 0.5 * state + 0.3 * np.sin(state_between_calls(others)) * a[j]
     return state
+
+
+@program(case(real(5), 0), case(real(5), 1), case(real(5), 2))
+def length_from_some_paths(x, which):
+    """How long the result of a call is, is known on the path of the call only."""
+    if which == 0:
+        found = halved(x, 1)
+    elif which == 2:
+        found = halved(x, 2)
+    else:
+        return x[0]
+    return np.sum(found * found)
+
+
+def halved(x, n):
+    return x * 2.0 if n == 0 else halved(np.sin(x[::2]), n - 1)
