@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import from_arrow
+from support import from_arrow, from_text
 
 from srcgrad import grad
 from srcgrad.backends import cpu
 from srcgrad.backends.boxing import Promised
-from srcgrad.errors import SourceError, SrcgradError, UnsupportedError
+from srcgrad.errors import ArgumentError, SourceError, SrcgradError, UnsupportedError
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
@@ -922,6 +922,42 @@ def test_small_integers_wrap_around_as_numpys_do(kind: str, jit: bool) -> None:
             derived, want = grad(f, wrt="x", jit=jit), f(x, q)
             np.testing.assert_allclose(derived(x, q), want, rtol=1e-13)
             np.testing.assert_allclose(derived.backward(x, q) @ x, want, rtol=1e-12)  # f is linear in x
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint32", "int64"])
+def test_integers_that_a_dtype_does_not_have(kind: str) -> None:
+    """Compared, they are what they are, as in NumPy; computed with, an error; clipped to, no bound."""
+    x = np.array([np.iinfo(kind).min, 3, np.iinfo(kind).max], kind)
+    y = np.array([1.5, 2.5, 3.5])
+    for number in (-1, 300, -(2**31) - 1, 70_000):
+        f = from_text(COMPARED.format(number), "f")
+        derived = grad(f, wrt="y", jit=False)
+        np.testing.assert_array_equal(derived(x, y, number), f(x, y, number))
+        np.testing.assert_array_equal(derived.backward(x, y, number, v=np.ones(3)), f(x, np.ones(3), number))
+        clipped, added = (from_text(text.format(number), "f") for text in (CLIPPED, ADDED))
+        try:
+            want = added(x, y)
+        except OverflowError as problem:
+            with pytest.raises(ArgumentError, match=str(problem)):
+                grad(added, jit=False)(x, y)
+        else:
+            np.testing.assert_array_equal(grad(added, jit=False)(x, y), want)
+        np.testing.assert_array_equal(grad(clipped, jit=False)(x, y), clipped(x, y))
+
+
+COMPARED = """
+def f(x, y, n):
+    return (x > {0}) * y + 2 * (n >= x) * y + 4 * (x == {0}) * y + 8 * (x[1] < {0}) * y
+"""
+CLIPPED = """
+import numpy as np
+def f(x, y):
+    return np.clip(x, min(-1, {0}), max(60, {0})) * y
+"""
+ADDED = """
+def f(x, y):
+    return (x + {0}) * y
+"""
 
 
 def test_max_of_nothing() -> None:

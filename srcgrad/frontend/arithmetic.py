@@ -101,6 +101,9 @@ def loop_dtypes(builder: Builder, op: str, values: Sequence[Any], python: bool) 
         if op == "modulus":
             return (common, FLOAT64)
         return (common,) * (len(values) + 1)
+    if op in COMPARISONS and any(isinstance(v, Scalar) and v.weak and not v.is_constant for v in values):
+        if all(v.dtype.kind in "iu" and v.dtype != np.dtype(np.uint64) for v in values):
+            return (INT64,) * len(values) + (BOOL,)  # NumPy compares what the integer is, in whatever dtype
     ufunc = UFUNCS[op]
     kinds = [v.dtype if all(isinstance(u, Scalar) and u.weak for u in values) else _kind(v) for v in values]
     try:
@@ -130,6 +133,14 @@ def elementwise(builder: Builder, op: str, values: Sequence[Any], *, python: boo
         supported = "float32, float64, complex64, complex128, integers and bool are supported"
         builder.refuse(f"{op} on these operands has dtype {dtypes[-1]}", supported)
     weak = python and all(isinstance(v, Scalar) and v.weak for v in values)
+    outside = [is_out_of_bounds(v, d) for v, d in zip(values, dtypes, strict=False)]
+    if any(outside) and op not in COMPARISONS:
+        number, dtype = next((v.value, d) for v, d, is_out in zip(values, dtypes, outside, strict=False) if is_out)
+        builder.refuse(f"Python integer {number} out of bounds for {dtype}", error=ArgumentError)
+    if any(outside):  # every number of that dtype compares as 0 does
+        same = Const(PYTHON[op](*(v.value if o else 0 for v, o in zip(values, outside, strict=False))), BOOL)
+        dims, _ = broadcast(builder, list(values))
+        return ArrayValue(dims, same) if dims else Scalar(same)
     if all(isinstance(v, Scalar) for v in values):
         if all(v.is_constant for v in values) and (folded := _fold(op, values, dtypes, weak)) is not None:
             return folded
@@ -140,6 +151,13 @@ def elementwise(builder: Builder, op: str, values: Sequence[Any], *, python: boo
     if not dims:  # NumPy makes a scalar of a 0-d result
         return Scalar(_exact(op, args, dtypes[-1]))
     return ArrayValue(dims, _exact(op, args, dtypes[-1]))
+
+
+def is_out_of_bounds(value: Any, dtype: np.dtype) -> bool:
+    """Is it a Python integer that this dtype of integers does not have?"""
+    if not isinstance(value, Scalar) or not value.is_constant or not value.weak or dtype.kind not in "iu":
+        return False
+    return value.dtype.kind == "i" and not np.iinfo(dtype).min <= value.value <= np.iinfo(dtype).max
 
 
 def _exact(op: str, args: tuple[Expr, ...], dtype: np.dtype) -> Expr:

@@ -215,7 +215,8 @@ def total(interpreter: Interpreter, value: Any, start: Any = None) -> Any:
         return interpreter.build.refuse("sum needs a list, a tuple or an array", error=ArgumentError)
     items = list(value.items)
     is_number = start is None and items and not (isinstance(items[0], Scalar) and items[0].dtype == BOOL)
-    out = items.pop(0) if is_number else start or constant(0)
+    is_array_alone = len(items) == 1 and isinstance(items[0], ArrayValue)  # 0 + x is another array
+    out = items.pop(0) if is_number and not is_array_alone else start or constant(0)
     for item in items:
         out = operators.binary(interpreter, "add", out, item)
     return out

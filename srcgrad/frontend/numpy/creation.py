@@ -66,8 +66,13 @@ def filled(builder: Builder, shape: Any, fill: Any, dtype: np.dtype | None) -> A
         fill = array_of(builder, fill, None)
     target = dtype or (INT64 if isinstance(fill, Scalar) and fill.weak and fill.dtype.kind == "i" else fill.dtype)
     element = cast(element_under(builder, fill, dims), target)
-    if isinstance(element, Const) or isinstance(fill, ArrayValue):
+    if isinstance(element, Const):
         return ArrayValue(dims, element)
+    if isinstance(fill, ArrayValue):
+        value, own = ArrayValue(dims, element), builder.allocate("t", target, dims)
+        builder.check_fresh(element)
+        builder.each(dims, lambda index: Store(own, index, value.at(index)))
+        return whole(own)
     return ArrayValue(dims, builder.capture(element, "fill"))
 
 

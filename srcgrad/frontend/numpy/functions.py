@@ -11,7 +11,7 @@ from ...errors import ArgumentError
 from ...ir import affine
 from ...ir.expressions import BOOL, FLOAT64, INT64, Call, Const, Load, is_inexact
 from ...rules.names import FUNCTIONS, OPERAND_DTYPES
-from ..arithmetic import cast, cast_value, elementwise
+from ..arithmetic import cast, cast_value, elementwise, is_out_of_bounds
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, static_int, whole
 from . import axes, complex_numbers, creation, indexing, masked, reductions, shapes
@@ -74,6 +74,13 @@ for _function, _op in FUNCTIONS.items():
     TABLE[_function] = _ufunc(_function, _op)
 
 
+def _clipped(build: Builder, op: str, x: Any, bound: Any) -> Any:
+    """A bound beyond what the dtype of integers has, at its own side, changes nothing."""
+    if is_out_of_bounds(bound, x.dtype) and (bound.value < 0) == (op == "clip_low"):
+        return x
+    return elementwise(build, op, (x, bound))
+
+
 @rule(np.clip, method="clip")
 def clip(
     build: Builder, x: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None
@@ -81,9 +88,9 @@ def clip(
     low, high = (a if not absent(a) else b for a, b in ((a_min, min), (a_max, max)))
     x = given = array_or_number(build, x)
     if not absent(low):
-        x = elementwise(build, "clip_low", (x, array_or_number(build, low)))
+        x = _clipped(build, "clip_low", x, array_or_number(build, low))
     if not absent(high):
-        x = elementwise(build, "clip_high", (x, array_or_number(build, high)))
+        x = _clipped(build, "clip_high", x, array_or_number(build, high))
     if x is given and absent(out):
         x = copy(build, x)
     return also_into(build, out, x)
