@@ -154,7 +154,9 @@ def _store_item(
         interpreter.build.refuse("an element of a list can only be assigned at a constant index")
     assert at is not None
     if op is not None:
-        value = operators.binary(interpreter, op, owner.items[at], value)
+        value = _updated(interpreter, owner.items[at], value, op)
+        if value is None:
+            return
     parts = list(owner.items)
     parts[at] = binding.bind_item(interpreter, name, value)
     identities.change(interpreter, owner.identity, replace(owner, items=tuple(parts)))
@@ -177,16 +179,23 @@ def _store_attribute(interpreter: Interpreter, target: ast.Attribute, value: Any
     _put(interpreter, owner, target.attr, current, value, op)
 
 
+def _updated(interpreter: Interpreter, current: Any, value: Any, op: str) -> Any:
+    """What `current op= value` gives, or None where it changes what it has."""
+    if isinstance(current, ArrayValue):
+        _update(interpreter, current, value, op)
+        return None
+    if identities.is_list(current) and op == "add":
+        lists.method(interpreter, current, "extend", [value])
+        return None
+    return operators.binary(interpreter, op, current, value)
+
+
 def _put(interpreter: Interpreter, owner: TupleValue, key: Any, current: Any, value: Any, op: str | None) -> None:
     """Give an item of a dict, or an attribute of an object, a value."""
     if op is not None:
-        if isinstance(current, ArrayValue):
-            _update(interpreter, current, value, op)
+        value = _updated(interpreter, current, value, op)
+        if value is None:
             return
-        if identities.is_list(current) and op == "add":
-            lists.method(interpreter, current, "extend", [value])
-            return
-        value = operators.binary(interpreter, op, current, value)
     records.store(interpreter, owner, key, value, "assigning to it")
 
 

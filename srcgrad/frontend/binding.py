@@ -55,7 +55,7 @@ def settled(interpreter: Interpreter, value: Any) -> Any:
         if value.is_constant:
             return value
         return Scalar(interpreter.build.variable("t", value.expr), value.weak)
-    if isinstance(value, TupleValue):
+    if isinstance(value, TupleValue) and value.identity is None:
         return TupleValue(tuple(settled(interpreter, item) for item in value.items), value.kind)
     if isinstance(value, ArrayValue) and value.handle is None:
         return whole(interpreter.build.stored(value, "t"))  # a view stays a view, as in NumPy

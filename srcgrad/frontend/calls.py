@@ -23,6 +23,7 @@ from . import (
     binding,
     exceptions,
     expressions,
+    identities,
     lists,
     named_tuples,
     operators,
@@ -92,6 +93,11 @@ def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
         else:
             interpreter.build.refuse("** in a call needs a dict", error=ArgumentError)
     interpreter.at(node)
+    if args or kwargs:
+        function = identities.now(interpreter, function)
+    if kwargs:
+        args = [identities.now(interpreter, value) for value in args]
+        kwargs = {name: identities.now(interpreter, value) for name, value in kwargs.items()}
     return apply(interpreter, function, args, kwargs)
 
 

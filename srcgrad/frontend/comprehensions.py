@@ -103,7 +103,9 @@ def _unrolled(interpreter: Interpreter, node: Any, level: int, items: list[Any])
     generator, out = node.generators[level], []
     hidden = _hidden(interpreter, generator.target)
     for item in items:
-        assignment.assign(interpreter, generator.target, item, len(interpreter.build.block))
+        assignment.assign(
+            interpreter, generator.target, identities.now(interpreter, item), len(interpreter.build.block)
+        )
         kept = [operators.static_truth(expressions.evaluate(interpreter, test)) for test in generator.ifs]
         if None in kept:
             raise _AtRunTime
@@ -118,7 +120,7 @@ def _unrolled(interpreter: Interpreter, node: Any, level: int, items: list[Any])
             value = expressions.evaluate(interpreter, node.elt)
             out.append(binding.bind_item(interpreter, "t", value) if isinstance(value, (Scalar, TupleValue)) else value)
     _bring_back(interpreter, hidden)
-    return out
+    return [identities.now(interpreter, value) for value in out]
 
 
 def _hidden(interpreter: Interpreter, target: ast.expr) -> dict[str, Any]:

@@ -119,7 +119,7 @@ def unrolled(interpreter: Interpreter, node: ast.For, items: list[Any]) -> None:
     """A loop over a tuple: one copy of the body each."""
     flag = getattr(node, "stop_flag", None)
     for position, item in enumerate(items):
-        assignment.assign(interpreter, node.target, item, len(interpreter.build.block))
+        assignment.assign(interpreter, node.target, identities.now(interpreter, item), len(interpreter.build.block))
         interpreter.block(node.body)
         rest = items[position + 1 :]
         if flag is not None and rest:

@@ -12,7 +12,7 @@ from ..ir import affine
 from ..ir.expressions import INT64, Axis, Const, Expr, Var
 from ..ir.nodes import Alloc, Stmt
 from ..ir.walk import loads, statements, targets, variables
-from . import attributes, binding, calls, choices, lists, operators, optional, records, special_methods
+from . import attributes, binding, calls, choices, identities, lists, operators, optional, records, special_methods
 from .arithmetic import cast
 from .builder import Builder
 from .comprehensions import comprehension
@@ -139,7 +139,7 @@ def evaluate_all(interpreter: Interpreter, nodes: list[ast.expr], may_be_none: b
                 values = [_before(interpreter, v, changed) for v in values]
                 build.block.extend(late)
         values.append(value)
-    return values
+    return [identities.now(interpreter, value) for value in values] if len(values) > 1 else values
 
 
 def changed_since(build: Builder, mark: int) -> set[Any]:

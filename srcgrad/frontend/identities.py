@@ -31,12 +31,10 @@ def _scopes(values: Iterable[Any]) -> Iterator[Any]:
         match value:
             case Closure(frame=frame):
                 yield frame
-            case Method(owner=owner):
-                yield from _scopes((owner,))
-            case TupleValue(items=items):
-                yield from _scopes(items)
-            case Bound(function=function, args=args, kwargs=kwargs):
-                yield from _scopes((function, *args, *(item for _, item in kwargs)))
+            case Bound(function=function):
+                yield from _scopes((function, *_parts(value)))
+            case _:
+                yield from _scopes(_parts(value))
 
 
 def held(interpreter: Interpreter) -> dict[object, Any]:
@@ -46,9 +44,8 @@ def held(interpreter: Interpreter) -> dict[object, Any]:
     def visit(value: Any) -> None:
         if isinstance(value, (TupleValue, Items)) and value.identity is not None:
             out[value.identity] = value
-        if isinstance(value, TupleValue):
-            for item in value.items:
-                visit(item)
+        for part in _parts(value):
+            visit(part)
 
     for frame in frames_of(interpreter):
         for value in frame.env.values():
@@ -58,18 +55,46 @@ def held(interpreter: Interpreter) -> dict[object, Any]:
 
 def change(interpreter: Interpreter, identity: object, new: Any) -> None:
     """Put what a list is now in its place, wherever it is held."""
-
-    def changed(value: Any) -> Any:
-        if isinstance(value, (TupleValue, Items)) and value.identity is identity:
-            return new
-        if isinstance(value, TupleValue):
-            items = tuple(map(changed, value.items))
-            return value if all(map(_is, items, value.items)) else replace(value, items=items)
-        return value
-
+    if any(_has(part, identity) for part in _parts(new)):
+        interpreter.build.refuse("a list or an object that holds itself", "keep numbers that say which one is meant")
     for frame in frames_of(interpreter):
         for name, value in frame.env.items():
-            frame.env[name] = changed(value)
+            frame.env[name] = _in_state(value, {identity: new})
+
+
+def now(interpreter: Interpreter, value: Any) -> Any:
+    """A value as it is now, if it was evaluated ahead of what may have changed a list or an object in it."""
+    return _in_state(value, held(interpreter)) if can_change(value) else value
+
+
+def _in_state(value: Any, states: dict[object, Any]) -> Any:
+    if isinstance(value, (TupleValue, Items)) and value.identity in states:
+        return states[value.identity]
+    old = _parts(value)
+    new = tuple(_in_state(part, states) for part in old)
+    return value if all(map(_is, new, old)) else _with_parts(value, new)
+
+
+def _parts(value: Any) -> tuple[Any, ...]:
+    """What a value holds: the items of a tuple, the list of a method of it, the arguments of a partial."""
+    match value:
+        case TupleValue(items=items):
+            return items
+        case Method(owner=owner):
+            return (owner,)
+        case Bound(args=args, kwargs=kwargs):
+            return (*args, *(item for _, item in kwargs))
+    return ()
+
+
+def _with_parts(value: Any, parts: tuple[Any, ...]) -> Any:
+    match value:
+        case TupleValue():
+            return replace(value, items=parts)
+        case Method():
+            return replace(value, owner=parts[0])
+    known = zip(dict(value.kwargs), parts[len(value.args) :], strict=True)
+    return replace(value, args=parts[: len(value.args)], kwargs=tuple(known))
 
 
 def _is(x: Any, y: Any) -> bool:
@@ -88,9 +113,7 @@ def is_list(value: Any) -> bool:
 
 def can_change(value: Any) -> bool:
     """Is it a list or an object that is known by what it is, or does it hold one?"""
-    if isinstance(value, TupleValue) and any(map(can_change, value.items)):
-        return True
-    return getattr(value, "identity", None) is not None
+    return getattr(value, "identity", None) is not None or any(map(can_change, _parts(value)))
 
 
 def is_alike(x: Any, y: Any) -> bool:
@@ -113,9 +136,7 @@ def holders(env: dict[str, Any], identity: object) -> int:
 
 
 def _has(value: Any, identity: object) -> bool:
-    if getattr(value, "identity", None) is identity:
-        return True
-    return isinstance(value, TupleValue) and any(_has(item, identity) for item in value.items)
+    return getattr(value, "identity", None) is identity or any(_has(part, identity) for part in _parts(value))
 
 
 def is_held_by_others(interpreter: Interpreter, name: str, identity: object) -> bool:
