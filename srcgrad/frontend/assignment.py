@@ -105,7 +105,11 @@ def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any
         _store_item(interpreter, owner, items, value, op, base.id if isinstance(base, ast.Name) else "t")
         return
     if isinstance(owner, Items) and not isinstance(items, ast.Slice):
-        lists.store(interpreter, owner, expressions.evaluate(interpreter, items), value, op)
+        index = expressions.evaluate(interpreter, items)
+        if op is not None:
+            value = _updated(interpreter, lists.subscripted(interpreter, owner, index), value, op)
+        if value is not None:
+            lists.store(interpreter, owner, index, value)
         return
     if not isinstance(owner, ArrayValue):
         interpreter.at(base)

@@ -49,7 +49,7 @@ PLAIN_HELP = "write it with NumPy expressions, loops and branches, or keep it ou
 REMEMBERED = (
     "block", "mutable", "pinned", "contiguous", "roots", "stale", "lower", "upper", "depth", "written",
     "changed_in_loop", "common_lengths", "length_parts", "compatible", "checked_lengths", "conformed", "turned",
-    "transposed",
+    "transposed", "rows_of_one",
 )  # fmt: skip
 
 
@@ -61,6 +61,7 @@ class Builder:
         self.mutable: set[Var] = set()  # assigned more than once: read them now or copy them
         self.pinned: set[Var] = set()  # part of a shape or a view: must never be assigned again
         self.contiguous: set[str] = set()  # handles in C order
+        self.rows_of_one: set[str] = set()  # memory of lists, of which Python may hold several items as one array
         self.roots: dict[str, str] = {}  # handle → the memory that it is a view of
         self.twins: dict[str, set[str]] = {}  # memory that Python might hold one for the other
         self.stale: dict[str, Span | None] = {}
@@ -413,7 +414,7 @@ class Builder:
         if any(isinstance(s, View) and self.root(s.base) == root for s in self.prologue):
             raise WrittenAfterAll(root)
         self.conformed = {key: view for key, view in self.conformed.items() if self.root(view) != root}
-        for twin in self.all_twins(root):
+        for twin in self.all_twins(root) | (self.rows_of_one & {root}):
             self.stale.setdefault(twin, self.span)
 
     def all_twins(self, root: str) -> set[str]:

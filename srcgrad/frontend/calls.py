@@ -441,6 +441,8 @@ def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any]
             return named_tuples.method(interpreter, owner, name, kwargs)
         if owner.kind is not list:
             return build.refuse(f"the {owner.kind.__name__} method .{name} is not supported")
+    if isinstance(owner, (TupleValue, Items)) and name == "copy":
+        return lists.copied(interpreter, owner)
     if isinstance(owner, (TupleValue, Items)):
         return lists.method(interpreter, owner, name, args, kwargs)
     if isinstance(owner, RandomSource):

@@ -55,6 +55,9 @@ def held(interpreter: Interpreter) -> dict[object, Any]:
 
 def change(interpreter: Interpreter, identity: object, new: Any) -> None:
     """Put what a list is now in its place, wherever it is held."""
+    states = held(interpreter)
+    states.pop(identity, None)
+    new = _with_parts(new, tuple(_in_state(part, states) for part in _parts(new))) if _parts(new) else new
     if any(_has(part, identity) for part in _parts(new)):
         interpreter.build.refuse("a list or an object that holds itself", "keep numbers that say which one is meant")
     for frame in frames_of(interpreter):

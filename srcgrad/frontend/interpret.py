@@ -50,6 +50,7 @@ from .types import DictKind
 from .values import (
     NONE,
     UNDEFINED,
+    Replaced,
     Scalar,
     Static,
     TupleValue,
@@ -268,6 +269,11 @@ class Interpreter:
         if value is not None:
             if value is UNDEFINED:
                 unbound.refuse(self, name)
+            if isinstance(value, Static) and isinstance(value.value, Replaced):
+                self.build.refuse(
+                    f"{name} is an array that was an item of a list, until another one took its place",
+                    f"keep a copy:  {name} = ys[i].copy()",
+                )
             unbound.check_bound(self, name)
             return optional.used(self, name, value) if optional.is_optional(value) else value
         while frame.function is None and frame.parent is not None:

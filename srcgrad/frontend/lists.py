@@ -23,7 +23,7 @@ from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Array, Axis, Call, Const, Expr, Load
 from ..ir.nodes import Grow, If, Raise, Store
 from . import binding, common_lengths, expressions, identities, operators
-from .aliases import arrays_of, is_known_elsewhere, note_twins
+from .aliases import arrays_of, is_known_elsewhere, note_twins, value_leaves
 from .arithmetic import cast
 from .values import (
     NONE,
@@ -31,7 +31,9 @@ from .values import (
     Indexed,
     Items,
     Range,
+    Replaced,
     Scalar,
+    Static,
     TupleValue,
     axes,
     constant,
@@ -224,6 +226,9 @@ def with_room(interpreter: Interpreter, name: str, value: TupleValue | Items, ro
     build = interpreter.build
     rows = build.allocate(name, row.dtype, (build.pin(capacity), *row.dims))
     fill(interpreter, rows, value)
+    if isinstance(value, Items):
+        _note_shared(interpreter, rows, value.rows)
+        build.rows_of_one |= {rows.name} if build.root(value.rows) in build.rows_of_one else set()
     return rows
 
 
@@ -301,14 +306,13 @@ def _fitted(interpreter: Interpreter, owner: Items, item: Any) -> Any:
     return common_lengths.with_lengths(interpreter.build, item, dims)
 
 
-def store(interpreter: Interpreter, owner: Items, index: Any, value: Any, op: str | None) -> None:
+def store(interpreter: Interpreter, owner: Items, index: Any, value: Any) -> None:
     """ys[i] = value.  A list of integers that gets a float becomes a list of floats."""
     from .numpy import indexing
 
     if owner.identity in interpreter.one_of_several:
         check_own(interpreter, owner, "assigning to an item")
-    if op is not None:
-        value = operators.binary(interpreter, op, subscripted(interpreter, owner, index), value)
+    value = _fitted(interpreter, owner, value)
     row = common_row(interpreter, [*row_of_list(interpreter, owner), row_of(interpreter, value)])
     if row.dtype != owner.rows.dtype or row.weak != owner.weak:
         check_own(interpreter, owner, "assigning to an item")
@@ -317,8 +321,42 @@ def store(interpreter: Interpreter, owner: Items, index: Any, value: Any, op: st
         rows = with_room(interpreter, owner.rows.name, owner, row, owner.most)
         owner = replace(owner, rows=rows, weak=row.weak)
         identities.change(interpreter, owner.identity, owner)
-    target = indexing.subscript(interpreter.build, array_of_items(interpreter, owner), [index])
-    indexing.write(interpreter.build, target, as_values(interpreter, value))
+    build = interpreter.build
+    target = indexing.subscript(build, array_of_items(interpreter, owner), [index])
+    stale = set(build.stale)
+    indexing.write(build, target, as_values(interpreter, value))
+    for root in build.stale.keys() - stale:  # an item has another in its place: no array has changed
+        del build.stale[root]
+    if owner.rows.ndim > 1:
+        _note_replaced(interpreter, owner.rows)
+        _note_stored(interpreter, owner.rows, value)
+
+
+def _note_replaced(interpreter: Interpreter, rows: Array) -> None:
+    """Names of what items were: their memory has other numbers now."""
+    for frame in identities.frames_of(interpreter):
+        for name, value in frame.env.items():
+            shown = [leaf for leaf in value_leaves(value) if isinstance(leaf, ArrayValue) and leaf.handle != rows]
+            roots = {interpreter.build.root(array) for leaf in shown for array in arrays_of(leaf)}
+            if not name.startswith(".") and interpreter.build.root(rows) in roots:
+                frame.env[name] = Static(Replaced())
+
+
+def _note_stored(interpreter: Interpreter, rows: Array, value: Any) -> None:
+    """A list holds what is stored in it itself, where we have copies in the rows of an array."""
+    build = interpreter.build
+    if isinstance(value, ArrayValue) and any(build.root(a) == build.root(rows) for a in arrays_of(value)):
+        if value.handle is not None or value.is_window:
+            build.rows_of_one.add(build.root(rows))  # two items are one
+    else:
+        note_held(interpreter, rows, value)
+
+
+def is_item(interpreter: Interpreter, value: ArrayValue) -> bool:
+    """Is it an item of a list, or a part of one, whose place another may take?"""
+    roots = {interpreter.build.root(array) for array in arrays_of(value)}
+    lists = (held for held in identities.held(interpreter).values() if isinstance(held, Items))
+    return any(interpreter.build.root(held.rows) in roots for held in lists)
 
 
 def array_of_items(interpreter: Interpreter, value: Items) -> ArrayValue:
@@ -431,6 +469,9 @@ def repeated(interpreter: Interpreter, value: TupleValue, count: Scalar) -> Item
             rows, (at(index[0]), *index[1:]), cast(v.at(index[1:]), row.dtype)
         )
         build.each((times, *part.dims), store)
+        if part.ndim:
+            note_held(interpreter, rows, part)
+            build.rows_of_one.add(rows.name)
     return Items(rows, rows.dims[0], rows.dims[0], row.weak, row.inner, object())
 
 

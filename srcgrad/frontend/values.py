@@ -215,6 +215,11 @@ class Static:
 
 
 @dataclass(frozen=True)
+class Replaced:
+    """What a name stands for that stood for an item of a list, which has another one in its place since."""
+
+
+@dataclass(frozen=True)
 class Slice:
     """A slice: its bounds and its step are values, or None."""
 

@@ -1,0 +1,293 @@
+"""Lists and objects are known by what they are: whatever holds one sees it change, and items are arrays, not copies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from srcgrad import UnsupportedError, grad
+from srcgrad.testing import check_grad
+
+X = np.array([0.5, -1.0, 2.0])
+
+
+class Body:
+    def __init__(self, position):
+        self.position = position
+        self.force = 0.0
+
+    def move(self, distance):
+        self.position = self.position + distance
+        return self.position
+
+
+# ------------------------------------------------------------------------------- what was evaluated before a change
+
+
+def forces_between_pairs(x):
+    bodies = [Body(x[0]), Body(x[1]), Body(x[2])]
+    for i, a in enumerate(bodies):
+        for b in bodies[i + 1 :]:
+            distance = a.position - b.position
+            a.force = a.force + distance
+            b.force = b.force - distance
+    return bodies[0].force + 10.0 * bodies[1].force + 100.0 * bodies[2].force
+
+
+def one_object_twice_in_a_loop(x):
+    a, b = Body(x[0]), Body(x[1])
+    for body in (a, b, a):
+        body.position = body.position * 2.0 + 1.0
+    return a.position + b.position
+
+
+def pairs_in_a_loop(x):
+    a, b = Body(x[0]), Body(x[1])
+    for p, q in ((a, b), (b, a)):
+        p.position = p.position + 2.0 * q.position
+    return a.position + 10.0 * b.position
+
+
+def rows_in_a_loop(x):
+    rows = [[x[0]], [x[1]]]
+    for row in rows:
+        rows[1][0] = rows[1][0] + row[0]
+    return rows[1][0]
+
+
+def stack_machine(x):
+    stack = [x[0], x[1], x[2]]
+    stack.append(stack.pop() * stack.pop())
+    stack.insert(0, stack.pop())
+    return stack[0] + 10 * stack[1] + len(stack)
+
+
+def stack_of_run_time_length(x):
+    stack = [x[i] for i in range(x.size)]
+    while len(stack) > 1:
+        stack.append(stack.pop() * stack.pop() + stack[0])
+        stack.pop()
+    return stack[0] * len(stack)
+
+
+def receiver_and_argument(x):
+    body = Body(x[0])
+    body.move(body.move(x[1]))
+    return body.position
+
+
+def argument_ahead_of_a_call(x):
+    body = Body(x[0])
+    return (lambda one, distance: one.position * distance)(body, body.move(x[1]))
+
+
+def item_ahead_of_a_call(x):
+    body = Body(x[0])
+    pair = body, body.move(x[1])
+    return pair[0].position
+
+
+def comprehension_that_moves(x):
+    bodies = [Body(x[0]), Body(x[1]), Body(x[2])]
+
+    def push(one):
+        for body in bodies:
+            body.position = body.position + one.position
+        return one.position
+
+    return [push(body) for body in bodies][2]
+
+
+# ------------------------------------------------------------------------------------ methods and partials with names
+
+
+def append_by_another_name(x):
+    ys = []
+    push = ys.append
+    push(x[0])
+    push(x[1])
+    return sum(ys) * len(ys)
+
+
+def append_by_another_name_in_a_loop(x):
+    ys = []
+    push = ys.append
+    for i in range(x.size):
+        push(x[i] * i)
+    return sum(ys)
+
+
+def method_as_an_argument(x):
+    body = Body(x[0])
+
+    def twice(f, distance):
+        return f(distance) + f(distance)
+
+    return twice(body.move, x[1]) + 10 * body.position
+
+
+def partial_of_a_list(x):
+    ys = [x[0]]
+    last = partial(lambda items, factor: items[-1] * factor, ys)
+    ys.append(x[2])
+    return last(3.0)
+
+
+# ------------------------------------------------------------------------------------------------ arrays as items
+
+
+def item_changed_in_place(x):
+    gradients = [x * 1.0, x * 2.0]
+    first = gradients[0]
+    gradients[0] += 1.0
+    return np.sum(first * x)
+
+
+def argument_changed_as_an_item(x):
+    x = x.copy()
+    parameters = [x]
+    parameters[0] *= 2.0
+    return np.sum(x * x)
+
+
+def list_extended_as_an_item(x):
+    inner = [x[0]]
+    outer = [inner, inner]
+    outer[0] += [x[1]]
+    return sum(outer[1]) * len(inner)
+
+
+def objects_that_change_places(x):
+    a, b = Body(x[0]), Body(x[1])
+    bodies = [a, b]
+    bodies[0], bodies[1] = bodies[1], bodies[0]
+    a.position = 5.0 * x[2]
+    return bodies[1].position
+
+
+def list_in_a_dict_by_unpacking(x):
+    held, ys = {}, [x[0]]
+    held["a"], k = ys, 2.0
+    ys.append(x[1])
+    return sum(held["a"]) * k
+
+
+def arrays_that_change_places(x):
+    rows = [x * (i + 1) for i in range(x.size)]
+    for i in range(x.size - 1):
+        rows[i], rows[i + 1] = rows[i + 1], rows[i]
+    return np.sum(rows[0] * x) + np.sum(rows[-1] * x * x)
+
+
+def replaced_by_what_it_was(x):
+    rows = [x * (i + 1) for i in range(x.size)]
+    for i, row in enumerate(rows):
+        rows[i] = np.sin(row)
+    for _ in range(3):
+        old = rows[0]
+        rows[0] = np.cos(old) + rows[1]
+    return np.sum(rows[0] * rows[1])
+
+
+def filled_one_by_one(x):
+    rows = [np.zeros(3)] * x.size
+    for i in range(x.size):
+        rows[i] = x * (i + 1)
+    copy = rows.copy()
+    rows[0] = copy[1] * 2.0
+    return np.sum(rows[0] * copy[0])
+
+
+def rows_changed_in_place(x):
+    rows = [x * (i + 1) for i in range(x.size)]
+    rows[0] += 1.0
+    rows[1] *= rows[0]
+    return np.sum(rows[0] * rows[1])
+
+
+RIGHT = [
+    forces_between_pairs, one_object_twice_in_a_loop, pairs_in_a_loop, rows_in_a_loop, stack_machine,
+    stack_of_run_time_length, receiver_and_argument, argument_ahead_of_a_call, item_ahead_of_a_call,
+    comprehension_that_moves, append_by_another_name, append_by_another_name_in_a_loop, method_as_an_argument,
+    partial_of_a_list, item_changed_in_place, argument_changed_as_an_item, list_extended_as_an_item,
+    objects_that_change_places, list_in_a_dict_by_unpacking, arrays_that_change_places, replaced_by_what_it_was,
+    filled_one_by_one, rows_changed_in_place,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", RIGHT, ids=lambda f: f.__name__)
+def test_right(function: Callable[..., Any]) -> None:
+    f = grad(function, jit=False)
+    np.testing.assert_allclose(f(X), function(X), rtol=1e-14)
+    check_grad(f, X)
+
+
+def test_an_argument_is_written_as_an_item() -> None:
+    def doubled(x):
+        parameters = [x]
+        parameters[0] *= 2.0
+        return np.sum(x * x)
+
+    x = X.copy()
+    assert grad(doubled, jit=False)(x) == 4 * np.sum(X * X)
+    np.testing.assert_array_equal(x, 2 * X)
+
+
+# ------------------------------------------------------------------------------------------- what can't be followed
+
+
+def read_after_another_took_its_place(x):
+    rows = [x * (i + 1) for i in range(x.size)]
+    old = rows[0]
+    rows[0] = np.sin(old)
+    return np.sum(rows[0] - old)
+
+
+def one_array_in_two_places(x):
+    rows = [x * (i + 1) for i in range(x.size)]
+    rows[0] = rows[1]
+    rows[1][0] = 5.0
+    return np.sum(rows[0])
+
+
+def one_array_in_all_places(x):
+    rows = [x * 1.0] * x.size
+    rows[0][0] = 5.0
+    return np.sum(rows[1])
+
+
+def written_after_the_list_has_moved(x):
+    rows = [x * (i + 1) for i in range(x.size)]
+    first = rows[0]
+    rows.append(x)
+    first[0] = 5.0
+    return np.sum(rows[0])
+
+
+def stored_and_written(x):
+    rows, other = [x * (i + 1) for i in range(x.size)], x * 2.0
+    rows[0] = other
+    other[1] = 3.0
+    return np.sum(rows[0])
+
+
+def circle_of_objects(x):
+    a, b = Body(x[0]), Body(x[1])
+    a.force, b.force = b, a
+    return a.force.position
+
+
+REFUSED = [
+    read_after_another_took_its_place, one_array_in_two_places, one_array_in_all_places,
+    written_after_the_list_has_moved, stored_and_written, circle_of_objects,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", REFUSED, ids=lambda f: f.__name__)
+def test_refused(function: Callable[..., Any]) -> None:
+    with pytest.raises(UnsupportedError):
+        grad(function, jit=False)(X)
