@@ -6,16 +6,15 @@ import math
 
 import numpy as np
 
+from srcgrad.rules.compositions.along import gathered, kept_shape
 from srcgrad.rules.compositions.registry import means
 
 
 @means(np.linalg.vector_norm)
 def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     x = np.asarray(x)
-    if axis is not None:
-        return np.linalg.norm(x, ord, axis, keepdims)
-    out = np.linalg.norm(x.reshape(-1), ord)
-    return np.reshape(out, (1,) * x.ndim) if keepdims else out
+    out = np.linalg.norm(gathered(x, axis), ord, -1)
+    return np.reshape(out, kept_shape(x.shape, axis)) if keepdims else out
 
 
 @means(np.linalg.matrix_norm)
