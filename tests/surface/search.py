@@ -6,7 +6,7 @@ from .registry import call
 
 KNOTS = values(0.0, 0.3, 0.7, 1.5)
 PLACES = values(-1.0, 0.1, 0.45, 0.9, 2.6)
-LENGTHS = ((5, 3), (3, 4))
+LENGTHS = ((5, 3), (3, 4), (4, 5))
 
 # fmt: off
 CALLS = [
@@ -16,6 +16,8 @@ CALLS = [
     call("np.digitize(x, a) * x", x=values(-0.7, 0.2, 0.8), a=values(-0.5, 0.0, 0.5)),
     call("np.digitize(x, a, right=True) * x", x=values(-0.7, 0.2, 0.8), a=values(0.5, 0.0, -0.5)),
     call("np.digitize(x, a) * x", x=0.3, a=values(-0.5, 0.0, 0.5)),
+    *[call(f"np.digitize(a, {b}, {right}) * x", x=real(4), a=integers(0, 1, 2, 3))
+      for b in ("[0, 1, 1, 2]", "[2, 1, 1, 0]", "[1, 1]") for right in (False, True)],
     call("np.interp(x, a, b)", x=PLACES, a=KNOTS, b=real(4), compiled=True),
     call("np.interp(x, a, b, left=0.5, right=y)", x=PLACES, a=KNOTS, b=real(4), y=0.7),
     call("np.interp(x, a, b)", x=0.4, a=KNOTS, b=real(4)),

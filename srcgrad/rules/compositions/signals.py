@@ -16,7 +16,7 @@ def convolve(a, v, mode="full"):
         raise ValueError("a cannot be empty")
     if len(v) == 0:
         raise ValueError("v cannot be empty")
-    return convolved(a, v, mode)
+    return convolved(a, v, mode, (min(len(a), len(v)) - 1) // 2)
 
 
 @means(np.correlate)
@@ -28,10 +28,12 @@ def correlate(a, v, mode="valid"):
         raise ValueError("first argument cannot be empty")
     if len(v) == 0:
         raise ValueError("second argument cannot be empty")
-    return convolved(a, np.conj(v[::-1]) if np.iscomplexobj(v) else v[::-1], mode)
+    start = (len(v) - 1) // 2 if len(a) >= len(v) else len(a) // 2
+    return convolved(a, np.conj(v[::-1]) if np.iscomplexobj(v) else v[::-1], mode, start)
 
 
-def convolved(a, v, mode):
+def convolved(a, v, mode, start):
+    """`start`: which of all sums is the first of those that mode "same" keeps."""
     n, m = len(a), len(v)
     short = min(n, m)
     dtype = np.result_type(a.dtype, v.dtype)
@@ -52,7 +54,7 @@ def convolved(a, v, mode):
         for k in range(n):
             out[k : k + m] += a[k] * v
     if mode == "same":
-        return out[(short - 1) // 2 : (short - 1) // 2 + max(n, m)]
+        return out[start : start + max(n, m)]
     elif mode == "full":
         return out
     raise ValueError("mode must be one of 'valid', 'same', or 'full'")

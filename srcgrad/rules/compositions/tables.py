@@ -53,7 +53,7 @@ def digitize(x, bins, right=False):
     upward = len(bins) < 2 or bins[-1] >= bins[0]
     rising = np.sort(bins)
     below, up_to = np.searchsorted(rising, x, side="left"), np.searchsorted(rising, x, side="right")
-    return np.where(upward, below, len(bins) - up_to) if right else np.where(upward, up_to, len(bins) - below)
+    return np.where(upward, below, len(bins) - below) if right else np.where(upward, up_to, len(bins) - up_to)
 
 
 @means(np.bincount)
