@@ -69,6 +69,8 @@ CALLS = [
     call("np.linspace(0, 10, 5, dtype=int) * x", x=real(5)),
     call("np.logspace(x, 2.0, 5)", x=real()),
     call("np.logspace(0.0, x, 4, base=2.0, endpoint=False)", x=real()),
+    call("np.logspace(0, 1, 3, base=x)", x=positive(2)),
+    call("np.logspace(y, 1.0, 3, base=x, axis=1)", x=positive(2), y=real(3, 1)),
     call("np.geomspace(x, y, 5)", x=positive(), y=positive()),
     call("np.geomspace(1.0, y, num=4, endpoint=False) * y", y=positive()),
     call("np.geomspace(x, y, 4, axis=1)", x=positive(3), y=positive(3)),

@@ -34,7 +34,8 @@ def roll(build: Builder, a: Any, shift: Any, axis: Any = None) -> Any:
     value = as_array(build, a)
     if absent(axis):
         flat = shapes.ravel(build, value)
-        return shapes.reshaped(build, _rolled(build, flat, {0: _shift(build, shift, flat.dims[0])}), value.dims)
+        rolled = roll(build, flat, shift, Scalar(affine.ZERO))
+        return shapes.reshaped(build, rolled, value.dims)
     wanted = axis.items if isinstance(axis, TupleValue) else (axis,)
     shifts = shift.items if isinstance(shift, TupleValue) else (shift,)
     if 1 not in (len(wanted), len(shifts)) and len(wanted) != len(shifts):

@@ -10,8 +10,10 @@ from srcgrad.rules.compositions.shapes import axis_of
 
 @means(np.logspace)
 def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
-    exponents = np.linspace(start, stop, num, endpoint, axis=axis)
-    out = np.power(base if np.ndim(base) == 0 else np.expand_dims(base, axis), exponents)
+    if np.ndim(base) > 0:
+        start, stop, base = np.broadcast_arrays(start, stop, base)
+        base = np.expand_dims(base, axis)
+    out = np.power(base, np.linspace(start, stop, num, endpoint, axis=axis))
     return out if dtype is None else out.astype(dtype)
 
 

@@ -154,6 +154,10 @@ def insert(arr, obj, values, axis=None):
         copy_part(out, at + count, arr, at, n - at, axis)
         return out
     at = np.asarray(obj)
+    if at.dtype.kind == "b":
+        if at.ndim != 1:
+            raise ValueError("boolean array argument obj to insert must be one dimensional")
+        at = np.flatnonzero(at)
     position = np.empty(at.shape[0], np.int64)
     is_new = np.zeros(n + at.shape[0], np.bool_)
     for j in range(at.shape[0]):
