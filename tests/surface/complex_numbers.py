@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from corpus.registry import complexes, number, positive, real, values
+from corpus.registry import complexes, integers, number, positive, real, values
 
 from .registry import Call, call
 
 z, w, x = complexes(5), complexes(5), real(5)
+KEPT = integers(1, 0, 1, 1, 0) > 0
 
 CALLS: list[Call] = [
     # parts
@@ -152,6 +153,10 @@ CALLS: list[Call] = [
     call("y = z.copy()\nnp.add.at(y, [0, 2, 2], x[:3])\nnp.multiply.at(y, [1], 2j)", z=z, x=x),
     call("np.float_power(z, 2)", z=z),
     call("np.correlate(z, w[:3], 'full') + np.convolve(z, w[:3])", z=z, w=w),
+    call("np.correlate(z[:2], w, 'same') + np.convolve(z[:2], w, 'same')", z=z, w=w),
+    call("np.nan_to_num(np.where(k, z, complex(np.nan, -np.inf)), neginf=-3.0)", z=z, k=KEPT),
+    call("w = np.where(k, z, complex(np.inf, np.nan))\nnp.nan_to_num(w, False, 2.0, 3.0)[0] *= 2\ny = w", z=z, k=KEPT),
+    call("w = np.where(k, z, np.nan)\ny = np.nanvar(w), np.nanstd(w, ddof=1)", z=z, k=KEPT),
     call("np.cov(z, x) * np.average(z, weights=x**2)", z=z, x=x),
     call("np.cumsum(z) * np.cumprod(z) + np.gradient(z)", z=z),
     # cmath

@@ -17,15 +17,21 @@ def without_nan(a, filling):
 @means(np.nan_to_num)
 def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     x = np.asarray(x)[()]
-    if x.dtype.kind != "f":
+    if x.dtype.kind not in "fc":
         return np.positive(x)
-    high = np.finfo(x.dtype).max if posinf is None else posinf
-    low = np.finfo(x.dtype).min if neginf is None else neginf
-    result = np.where(np.isnan(x), nan, np.where(x == np.inf, high, np.where(x == -np.inf, low, x)))
+    result = finite(x, nan, posinf, neginf)
     if copy:
         return result
     x[...] = result
     return x
+
+
+def finite(x, nan, posinf, neginf):
+    if np.iscomplexobj(x):
+        return finite(x.real, nan, posinf, neginf) + 1j * finite(x.imag, nan, posinf, neginf)
+    high = np.finfo(x.dtype).max if posinf is None else posinf
+    low = np.finfo(x.dtype).min if neginf is None else neginf
+    return np.where(np.isnan(x), nan, np.where(x == np.inf, high, np.where(x == -np.inf, low, x)))
 
 
 @means(np.nansum)
@@ -64,10 +70,11 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, mean=N
     if a.dtype.kind not in "fc":
         return np.var(a, axis, dtype, out, ddof, keepdims)
     center = nanmean(a, axis, dtype, keepdims=True) if mean is None else mean
-    squares = np.where(np.isnan(a), 0, (a - center) ** 2)
+    far = a - center
+    squares = np.where(np.isnan(a), 0, far.real**2 + far.imag**2 if np.iscomplexobj(a) else far**2)
     free = np.sum(~np.isnan(a), axis, keepdims=keepdims) - ddof
     total = np.sum(squares, axis, dtype, keepdims=keepdims)
-    return np.where(free > 0, np.divide(total, np.maximum(free, 1).astype(total.dtype), out=out), np.nan)
+    return np.positive(np.where(free > 0, total / np.maximum(free, 1).astype(total.dtype), np.nan), out=out)
 
 
 @means(np.nanstd)
