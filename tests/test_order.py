@@ -75,6 +75,36 @@ def test_nothing_at_all(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.median(x),
+        lambda x: np.median(x.reshape(0, 3), axis=0, keepdims=True),
+        lambda x: np.histogram(x, bins=3, weights=x)[0],
+        lambda x: np.histogram_bin_edges(x, bins=2) + np.sum(x),
+        lambda x: np.partition(x, 0),
+        lambda x: np.linalg.norm(x, np.inf),
+        lambda x: np.linalg.norm(x.reshape(3, 0), 1),
+        lambda x: np.linalg.norm(x.reshape(0, 3), 2),
+    ],
+)
+def test_what_numpy_makes_of_nothing(function: Callable[..., Any]) -> None:
+    f, want = grad(function, jit=False), function(np.ones(0))
+    np.testing.assert_array_equal(f(np.ones(0)), want, strict=True)
+    assert f.backward(np.ones(0), np.ones_like(want)).shape == (0,)
+
+
+def test_no_degrees_of_freedom_are_nan_in_out() -> None:
+    def f(x):
+        out = np.zeros(2)
+        np.nanvar(x, axis=0, ddof=1, out=out)
+        return out
+
+    x = np.array([[1.0, 2.0], [NAN, 4.0]])
+    np.testing.assert_array_equal(grad(f, jit=False)(x), [NAN, 2.0])
+    np.testing.assert_array_equal(grad(f, jit=False).backward(x, np.ones(2)), [[0.0, -2.0], [0.0, 2.0]])
+
+
+@pytest.mark.parametrize(
     ("function", "error", "text"),
     [
         (lambda x: np.quantile(x, 1.5), ValueError, r"range \[0, 1\]"),
@@ -91,6 +121,9 @@ def test_nothing_at_all(name: str) -> None:
         (lambda x: np.gradient(x[:2], edge_order=2).sum(), ValueError, "too small"),
         (lambda x: np.convolve(x, x, "some").sum(), srcgrad.ValueArgumentError, "mode must be"),
         (lambda x: np.searchsorted(x, x, side="top"), srcgrad.SrcgradError, "side must be"),
+        (lambda x: np.partition(x, 3)[0], ValueError, r"kth\(=3\) out of bounds \(3\)"),
+        (lambda x: x[np.argpartition(x, (0, -4))].sum(), ValueError, r"kth\(=-4\) out of bounds \(3\)"),
+        (lambda x: np.pad(x[:0], 2, mode="edge").sum(), ValueError, "can't extend empty axis 0"),
     ],
 )
 def test_refused(function: Callable[..., Any], error: type[Exception], text: str) -> None:

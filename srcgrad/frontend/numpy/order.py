@@ -68,22 +68,6 @@ def argsort(build: Builder, a: Any, axis: Any = -1, kind: Any = None, order: Any
     return argsort_along(build, *_operand(build, a, axis))
 
 
-@rule(np.partition)
-def partition(build: Builder, a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
-    """Everything is in order, which is more than was asked for."""
-    return sort(build, a, axis, None, order)
-
-
-@rule(method="partition")
-def partition_in_place(build: Builder, a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
-    return sort_in_place(build, a, axis, None, order)
-
-
-@rule(np.argpartition, method="argpartition")
-def argpartition(build: Builder, a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
-    return argsort(build, a, axis, None, order)
-
-
 def _check_order(build: Builder, order: Any) -> None:
     if not absent(order):
         build.refuse("order= names fields of structured arrays, which are not supported")

@@ -26,7 +26,6 @@ from ...ir.expressions import (
     Load,
     Var,
     is_inexact,
-    part_of,
     select,
 )
 from ...ir.nodes import AddTo, Assign, ForEach, If, Raise, Rule, Spread, Stmt, Store
@@ -282,10 +281,10 @@ def norm(builder: Builder, value: ArrayValue, ord: Any = None, axis: Any = None,
     if order == 1:
         return total(builder, size, along, keepdims)
     if order in (math.inf, -math.inf):
-        return extremum(builder, size, along, keepdims, op="maximum" if order > 0 else "minimum")
+        return _extreme_of(builder, size, along, keepdims, order)
     if order == 0:
         nonzero = elementwise(builder, "ne", (value, Scalar(Const(0.0, value.dtype))))
-        return total(builder, cast_value(nonzero, part_of(value.dtype)), along, keepdims)
+        return total(builder, cast_value(nonzero, size.dtype), along, keepdims)
     if not isinstance(order, (int, float)):
         return builder.refuse(f"norm of order {order!r} is not supported for vectors")
     power = Scalar(Const(float(order), FLOAT64), weak=True)
@@ -303,7 +302,7 @@ def _matrix_norm(builder: Builder, value: ArrayValue, order: Any, axes: Sequence
     if order in (1, -1, math.inf, -math.inf):
         first, second = axes if order in (1, -1) else axes[::-1]
         sums = total(builder, elementwise(builder, "abs", (value,)), along(first), True)
-        out = extremum(builder, sums, along(second), True, op="maximum" if order > 0 else "minimum")
+        out = _extreme_of(builder, sums, along(second), True, order)
         if keepdims:
             return out
         index = iter(Axis(k) for k in range(value.ndim - 2))
@@ -327,11 +326,18 @@ def _norm_of_singular_values(
     if order == "nuc":
         out = total(builder, singular_values, last)
     else:
-        out = extremum(builder, singular_values, last, op="maximum" if order > 0 else "minimum")
+        out = _extreme_of(builder, singular_values, last, False, order)
     if not keepdims:
         return out
     element = out.at([Axis(k) for k in kept]) if kept else out.expr
     return ArrayValue(tuple(affine.ONE if k in axes else d for k, d in enumerate(value.dims)), element)
+
+
+def _extreme_of(builder: Builder, sizes: ArrayValue, axis: Any, keepdims: bool, order: Any) -> Any:
+    """The largest, or for a negative order the smallest; the largest of none is 0."""
+    if order < 0:
+        return extremum(builder, sizes, axis, keepdims, op="minimum")
+    return extremum(builder, sizes, axis, keepdims, op="maximum", start=Const(0.0, sizes.dtype))
 
 
 def _squares(builder: Builder, value: ArrayValue) -> Any:

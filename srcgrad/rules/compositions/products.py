@@ -48,7 +48,7 @@ def matrix_power(a, n):
 
 def _power(a, n):
     if n == 1:
-        return np.copy(a)
+        return a
     half = _power(a, n // 2) if n > 3 else a
     square = half @ half
     return square if n % 2 == 0 else square @ a

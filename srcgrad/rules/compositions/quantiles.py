@@ -4,10 +4,36 @@ from __future__ import annotations
 
 import numpy as np
 
-from srcgrad.rules.compositions.along import gathered, kept_shape
+from srcgrad.rules.compositions.along import count_along, gathered, kept_shape
 from srcgrad.rules.compositions.registry import means
 
 DISCRETE = ("lower", "higher", "nearest", "inverted_cdf", "closest_observation")  # an element, not between two
+
+
+@means(np.partition)
+def partition(a, kth, axis=-1, kind=None, order=None):
+    """Everything is in order, which is more than was asked for."""
+    check_kth(a, kth, axis)
+    return np.sort(a, axis, kind, order)
+
+
+@means(method="partition")
+def partition_in_place(a, kth, axis=-1, kind=None, order=None):
+    check_kth(a, kth, axis)
+    a.sort(axis, kind, order)
+
+
+@means(np.argpartition, method="argpartition")
+def argpartition(a, kth, axis=-1, kind=None, order=None):
+    check_kth(a, kth, axis)
+    return np.argsort(a, axis, kind, order)
+
+
+def check_kth(a, kth, axis):
+    n = count_along(np.shape(a), axis)
+    for k in (kth,) if np.ndim(kth) == 0 else kth:
+        if n > 0 and (k < -n or k >= n):
+            raise ValueError(f"kth(={k}) out of bounds ({n})")
 
 
 @means(np.median)
@@ -16,7 +42,10 @@ def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
     values = a if a.dtype.kind == "f" else a.astype(np.float64)
     rows = np.moveaxis(np.sort(gathered(values, axis)), -1, 0)
     n = len(rows)
-    middle = np.where(np.isnan(rows[-1]), rows[-1], (rows[(n - 1) // 2] + rows[n // 2]) / 2)
+    if n == 0:
+        middle = np.full(rows.shape[1:], np.nan, rows.dtype)[()]
+    else:
+        middle = np.where(np.isnan(rows[-1]), rows[-1], (rows[(n - 1) // 2] + rows[n // 2]) / 2)
     result = np.reshape(middle, kept_shape(a.shape, axis)) if keepdims else middle
     return np.positive(result, out=out)
 

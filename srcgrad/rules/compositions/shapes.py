@@ -261,6 +261,10 @@ def pad(array, pad_width, mode="constant", *, constant_values=0, end_values=0):
         out = np.full(padded_shape(array, width), constant_values, array.dtype)
         out[middle_of(array, width)] = array
         return out
+    if mode not in ("constant", "empty"):
+        for axis in tuple(range(array.ndim)):
+            if array.shape[axis] == 0 and width[axis][0] + width[axis][1] > 0:
+                raise ValueError(f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'")
     out = np.empty(padded_shape(array, width), array.dtype)
     out[middle_of(array, width)] = array
     if mode == "empty":

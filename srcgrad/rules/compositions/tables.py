@@ -85,7 +85,12 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
     if np.ndim(bins) == 1:
         return np.asarray(bins)
     a = np.asarray(a)
-    low, high = (np.min(a), np.max(a)) if range is None else (range[0], range[1])
+    if range is not None:
+        low, high = range[0], range[1]
+    elif a.size == 0:
+        low, high = 0.0, 1.0
+    else:
+        low, high = np.min(a), np.max(a)
     if low == high:
         low, high = low - 0.5, high + 0.5
     return np.linspace(low, high, bins + 1, dtype=a.dtype if a.dtype.kind == "f" else np.float64)
