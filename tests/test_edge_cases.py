@@ -104,6 +104,7 @@ FIGURES = [
     ("norm of a matrix at 0",     "x -> np.linalg.norm(x)",            ([[0, 0], [0, 0]],),   [[0, 0], [0, 0]]),
     ("norm over an axis at 0",    "x -> np.linalg.norm(x, axis=1)",    ([[0, 0], [3, 4]],),   [[0, 0], [.6, .8]]),
     ("norm in a loop at 0", "x -> sum([np.linalg.norm(r) for r in x])", ([[0, 0], [3, 4]],), [[0, 0], [.6, .8]]),
+    ("norm of no axes",           "x -> np.linalg.norm(np.array(x))",  (-2.,),                -1),
     ("norm(x, 1)",                "x -> np.linalg.norm(x, 1)",         ([0, 1],),             [0, 1]),
     ("norm(x, inf) of a tie",     "x -> np.linalg.norm(x, np.inf)",    ([2, -2, 1],),         [.5, -.5, 0]),
     ("sqrt(sum(x * x)) at 0",     "x -> np.sqrt(np.sum(x * x))",       ([0, 0],),             [NAN, NAN]),
@@ -912,12 +913,16 @@ def wound_down(x, q):
     return s
 
 
+def of_powers(x, q):
+    return np.sum(x * np.sign(q) * q**2) + x[0] * q[0] ** 3 + x[1] * np.sum(np.power(q, 2)) + x[2] * (q**2 > 50).sum()
+
+
 @pytest.mark.parametrize("jit", [False, True])
 @pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "int32", "uint32", "uint64"])
 def test_small_integers_wrap_around_as_numpys_do(kind: str, jit: bool) -> None:
     x, last = np.linspace(0.5, 1.5, 5), np.iinfo(kind).max
     q = np.array([last - 5, 100, 50, 7, 9], kind)
-    for f in (wound_up, wound_down):
+    for f in (wound_up, wound_down, of_powers):
         with np.errstate(over="ignore"):
             derived, want = grad(f, wrt="x", jit=jit), f(x, q)
             np.testing.assert_allclose(derived(x, q), want, rtol=1e-13)

@@ -39,7 +39,7 @@ from .source import to_source
 
 WIDENED = (
     "add", "sub", "mul", "neg", "pos", "floordiv", "mod", "fmod", "abs", "maximum", "minimum", "max", "min", "square",
-    "sign", "clip_low", "clip_high", "bitand", "bitor", "bitxor", "invert", "lshift", "rshift", "gcd", "lcm",
+    "sign", "clip_low", "clip_high", "bitand", "bitor", "bitxor", "invert", "lshift", "rshift", "gcd", "lcm", "pow",
 )  # fmt: skip
 
 

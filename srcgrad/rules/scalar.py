@@ -447,6 +447,8 @@ def spelling(expr: Call) -> str:
 
 def _integer_spelling(primitive: Primitive, expr: Call) -> str:
     second = expr.args[-1]
+    if expr.op == "sign" and expr.dtype.kind == "u":  # Numba's takes the upper half for negative numbers
+        return "1 if {} > 0 else 0"
     if isinstance(second, Const) and second.value >= 0:  # nothing to guard against
         match expr.op:
             case "pow":
