@@ -1,7 +1,7 @@
 """Indices, read and written: every kind of index, beside every other, and what is a view and what a copy."""
 
 import numpy as np
-from corpus.registry import integers, positive, real
+from corpus.registry import integers, positive, real, values
 
 from .registry import call
 
@@ -131,8 +131,12 @@ CALLS = [
     call("y = np.array(x[0])\nfor k in range(3):\n    y += x[k]\n    y[...] = y * y", x=real(3), compiled=True),
     call("y = x * 1.0\nfor k in range(3):\n    v = y[k, ...]\n    v *= y[0]\n    v += v * v", x=real(3)),
     call("w = np.hanning(5)\nw[0] = x[0]\ny = w * x", x=real(5)),
+    call("x.item(1) * x.item(0, 0) + x.T.item(-2) * x[:, 1:].item((3,))", x=real(2, 3), compiled=True),
+    call("np.take(x, range(2, 0, -1), axis=0) * x.take(range(-2, 1))", x=real(3, 3)),
     # Only where a condition holds.
     call("np.divide(x, z, out=np.zeros_like(x), where=z > 0)", x=real(5), z=real(5)),
+    call("y = np.zeros(3)\nnp.round(x, 1, out=y)\nz = np.zeros(3)\nx.round(out=z)\ny = y * x + z * x",
+         x=values(1.23, 0.77, -3.36)),
     write("np.add(x, z, y, where=m)\nnp.exp(y, y, where=y > 0)\nnp.copyto(y, z, where=~m)", x=real(5), z=real(5), m=M),
     # One element after the other.
     write("np.add.at(y, (k, np.s_[1:]), z)", x=real(4, 3), z=real(4, 2), k=K),

@@ -16,7 +16,7 @@ from ...ir.expressions import BOOL, INT64, Axis, Call, Expr, Load
 from ...ir.nodes import If, Raise
 from ..arithmetic import broadcast, cast, cast_value, common_dims, element_under
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, remap, whole
+from ..values import ArrayValue, Range, Scalar, remap, whole
 from . import indexing, reductions, shapes
 from .axes import axis_in
 from .table import absent, also_into, array_or_number, as_array, items_of, kind_of, rule
@@ -71,7 +71,8 @@ def from_the_front(build: Builder, value: Any, length: Expr, mode: Any) -> Any:
 
 @rule(np.take, method="take")
 def take(build: Builder, a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = None) -> Any:
-    value, places = as_array(build, a), array_or_number(build, indices)
+    value = as_array(build, a)
+    places = indexing.arange_of(build, indices) if isinstance(indices, Range) else array_or_number(build, indices)
     value = shapes.ravel(build, value) if absent(axis) else value
     number = 0 if absent(axis) else axis_in(build, axis, value.ndim)
     places = from_the_front(build, places, value.dims[number], mode)

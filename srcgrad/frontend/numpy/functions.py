@@ -14,7 +14,7 @@ from ...rules.names import FUNCTIONS, OPERAND_DTYPES
 from ..arithmetic import cast, cast_value, elementwise, is_out_of_bounds
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, static_int, whole
-from . import axes, complex_numbers, creation, indexing, masked, reductions, shapes
+from . import axes, complex_numbers, creation, flat, indexing, masked, reductions, shapes
 from .table import (
     TABLE,
     Handler,
@@ -125,12 +125,14 @@ def round_to(build: Builder, x: Any, decimals: Any = None, out: Any = None) -> A
     if x.dtype.kind == "c":
         parts = [round_to(build, part(build, x), decimals) for part in (complex_numbers.real, complex_numbers.imag)]
         return also_into(build, out, complex_numbers.from_parts(build, *parts))
-    if digits == 0 or x.dtype.kind in "iub":
-        return elementwise(build, "rint", (x,)) if x.dtype.kind == "f" else copy(build, x)
+    if x.dtype.kind in "iub":
+        return also_into(build, out, copy(build, x))
+    if digits == 0:
+        return also_into(build, out, elementwise(build, "rint", (x,)))
     number = Const(digits, INT64)
     if isinstance(x, Scalar):
-        return Scalar(Call("round_to", (x.expr, number), x.dtype))
-    return ArrayValue(x.dims, Call("round_to", (x.element, number), x.dtype))
+        return also_into(build, out, Scalar(Call("round_to", (x.expr, number), x.dtype)))
+    return also_into(build, out, ArrayValue(x.dims, Call("round_to", (x.element, number), x.dtype)))
 
 
 @rule(np.square)
@@ -274,7 +276,8 @@ def item(build: Builder, a: Any, *args: Any) -> Any:
     index = list(args[0].items if args and isinstance(args[0], TupleValue) else args)
     if not index:
         return Scalar(a.at([affine.ZERO] * a.ndim), weak=True)
-    return Scalar(indexing.subscript(build, a, index).element, weak=True)
+    one = flat.pick(build, flat.elements(build, a), index) if len(index) == 1 else indexing.subscript(build, a, index)
+    return Scalar(one.element, weak=True)
 
 
 @rule(method="fill")

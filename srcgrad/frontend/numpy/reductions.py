@@ -267,7 +267,7 @@ def norm(builder: Builder, value: ArrayValue, ord: Any = None, axis: Any = None,
         axis = None
     if order is None and axis is None:
         axes = tuple(range(value.ndim))
-    elif len(axes) > 2:
+    elif len(axes) not in (1, 2):
         builder.refuse("norm needs one or two axes", error=ArgumentError)
     if matrix:
         if isinstance(axis, TupleValue):  # in the order in which they are named
@@ -275,6 +275,8 @@ def norm(builder: Builder, value: ArrayValue, ord: Any = None, axis: Any = None,
         return _matrix_norm(builder, value, order, axes, keepdims)
     along = TupleValue(tuple(Scalar(affine.integer(k)) for k in axes))
     size = elementwise(builder, "abs", (value,)) if order not in (None, 2) else None
+    if not axes and order is None:
+        return elementwise(builder, "abs", (value,))
     if order is None or order == 2:
         return _root(builder, total(builder, _squares(builder, value), along, keepdims))
     assert size is not None
