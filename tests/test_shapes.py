@@ -92,6 +92,8 @@ def f(x):
         ("z = np.block([x])", False),
         ("z = np.array(x, ndmin=3)", False),
         ("z = np.take(x, 0, axis=0)", False),
+        ("z = np.take(x, range(2), axis=0)", False),
+        ("z = np.take(x, np.arange(2), axis=0)", False),
         ("z = np.choose(np.zeros(4, int), [x])", False),
         ("z = np.apply_along_axis(lambda v: v, 0, x)", False),
     ],

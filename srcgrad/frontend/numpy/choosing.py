@@ -78,8 +78,10 @@ def take(build: Builder, a: Any, indices: Any, axis: Any = None, out: Any = None
     places = from_the_front(build, places, value.dims[number], mode)
     everything = [indexing.Slice(None, None, None)] * number
     taken: Any = indexing.subscript(build, value, [*everything, places])
-    if isinstance(places, Scalar):
-        taken = shapes.copied(build, taken) if taken.ndim else Scalar(taken.element)
+    if taken.ndim == 0:
+        taken = Scalar(taken.element)
+    elif isinstance(places, Scalar) or taken.is_window:
+        taken = shapes.copied(build, taken)
     return also_into(build, out, taken)
 
 
