@@ -405,6 +405,27 @@ def added_to_what_has_changed(x, n):
     return x[0]
 
 
+def elements_added_to_what_has_changed(x, n):
+    x[[0, 1]] += changes(x, 0)
+    return x
+
+
+def masked_added_to_what_has_changed(x, n):
+    x[x > 0] += changes(x, 0)
+    return x
+
+
+def flat_added_to_what_has_changed(x, n):
+    x.flat[1:] += changes(x, 2)
+    return x
+
+
+def adds_where_the_slice_has_changed(x, n):
+    k = np.array([0, 1])
+    x[k[0] :] += changes(k, 0)
+    return x
+
+
 def index_changes_the_value(x, n):
     x[int(changes(x, 2))] = x[2]
     return x
@@ -547,7 +568,9 @@ REFUSED = [
     held_by_two_at_first, held_by_two_from_then_on,
     history_of_one_array, rows_that_are_written,
     named_in_a_comprehension, set_through_a_property, text_of_a_number, text_of_a_number_as_a_key, compared_twice,
-    added_to_what_has_changed, index_changes_the_value, objects_without_order, sum_of_objects, loop_over_an_object,
+    added_to_what_has_changed, elements_added_to_what_has_changed, masked_added_to_what_has_changed,
+    flat_added_to_what_has_changed, adds_where_the_slice_has_changed,
+    index_changes_the_value, objects_without_order, sum_of_objects, loop_over_an_object,
 ]  # fmt: skip
 
 

@@ -25,6 +25,7 @@ from .values import (
     Flat,
     Items,
     Scalar,
+    Slice,
     Static,
     TupleValue,
     constant,
@@ -245,13 +246,24 @@ def _count(value: Any) -> int:
 
 
 def _refuse_changed_target(interpreter: Interpreter, stmt: ast.AugAssign, changed: set[Any]) -> None:
-    """x[i] += f(x), where f writes to x: the element is what it was before, and its index too."""
+    """x[i] += f(x), where f writes to x: the elements are what they were before where they are no view, and the index
+    too."""
     assert isinstance(stmt.target, ast.Subscript)
+    read: list[Any] = []
+    owner = expressions.evaluate(interpreter, stmt.target.value)
+    if isinstance(owner, ArrayValue):
+        index = expressions.index_items(interpreter, stmt.target.slice)
+        bounds = [bound for item in index if isinstance(item, Slice) for bound in (item.start, item.stop, item.step)]
+        read += [*index, *bounds]
+        if isinstance(owner, Flat) or indexing.is_copied(index):
+            read.append(owner)
     current = expressions.evaluate(
         interpreter, ast.copy_location(ast.Subscript(stmt.target.value, stmt.target.slice, ast.Load()), stmt.target)
     )
     has_call = any(isinstance(node, ast.Call) for node in ast.walk(stmt.target.slice))
-    if has_call or (isinstance(current, Scalar) and expressions.reads_any(interpreter.build, current, changed)):
+    if isinstance(current, Scalar):
+        read.append(current)
+    if has_call or any(expressions.reads_any(interpreter.build, value, changed) for value in read):
         _refuse_changed(interpreter, stmt)
 
 
