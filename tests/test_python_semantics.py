@@ -415,6 +415,15 @@ def masked_added_to_what_has_changed(x, n):
     return x
 
 
+def view_of_what_changes(x, n):
+    return np.broadcast_to(x, (2, len(x))) * changes(x, 0)
+
+
+def real_part_of_what_changes(x, n):
+    z = x + 1j * x
+    return np.sum(z.real * abs(changes(z, 0)))
+
+
 def flat_added_to_what_has_changed(x, n):
     x.flat[1:] += changes(x, 2)
     return x
@@ -570,6 +579,7 @@ REFUSED = [
     named_in_a_comprehension, set_through_a_property, text_of_a_number, text_of_a_number_as_a_key, compared_twice,
     added_to_what_has_changed, elements_added_to_what_has_changed, masked_added_to_what_has_changed,
     flat_added_to_what_has_changed, adds_where_the_slice_has_changed,
+    view_of_what_changes, real_part_of_what_changes,
     index_changes_the_value, objects_without_order, sum_of_objects, loop_over_an_object,
 ]  # fmt: skip
 

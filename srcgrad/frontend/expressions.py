@@ -172,9 +172,13 @@ def _before(interpreter: Interpreter, value: Any, changed: set[Any]) -> Any:
             touched = reads_any(interpreter.build, value, changed)
             return Scalar(interpreter.build.variable("t", expr), value.weak) if touched else value
         case ArrayValue() if value.handle is None and not value.is_window:  # views show what is written
-            return (
-                whole(interpreter.build.materialize(value)) if reads_any(interpreter.build, value, changed) else value
-            )
+            if not reads_any(interpreter.build, value, changed):
+                return value
+            if value.is_view_to_numpy or indexing._is_part(value):
+                interpreter.build.refuse(
+                    "a later operand changes the array that an earlier one is a view of", "copy the view:  view.copy()"
+                )
+            return whole(interpreter.build.materialize(value))
     return value
 
 
