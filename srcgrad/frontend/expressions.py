@@ -174,7 +174,7 @@ def _before(interpreter: Interpreter, value: Any, changed: set[Any]) -> Any:
         case ArrayValue() if value.handle is None and not value.is_window:  # views show what is written
             if not reads_any(interpreter.build, value, changed):
                 return value
-            if value.is_view_to_numpy or indexing._is_part(value):
+            if value.is_view_to_numpy or indexing.is_part(value):
                 interpreter.build.refuse(
                     "a later operand changes the array that an earlier one is a view of", "copy the view:  view.copy()"
                 )

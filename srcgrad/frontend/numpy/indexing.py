@@ -297,20 +297,20 @@ def mask_positions(builder: Builder, mask: ArrayValue) -> list[Positions]:
 def memory_of(builder: Builder, value: Any) -> ArrayValue:
     """What is about to be written to must be memory: NumPy makes a copy of x[index] and of x * 2."""
     seen = value
-    if isinstance(value, ArrayValue) and _is_part(value):
+    if isinstance(value, ArrayValue) and is_part(value):
         seen = ArrayValue(value.dims, value.element.args[0])  # type: ignore[attr-defined]
     if isinstance(seen, ArrayValue) and (seen.is_window or seen.has_run_time_step):
         return value
     return builder.refuse("only memory can be written to: this expression is a copy, and the write would be lost")
 
 
-def _is_part(value: ArrayValue) -> bool:
+def is_part(value: ArrayValue) -> bool:
     return isinstance(value.element, Call) and value.element.op in ("real", "imag")
 
 
 def write(builder: Builder, target: ArrayValue, value: Any, *, op: str | None = None) -> None:
     """`target = value`, or `target op= value`, where the target is memory."""
-    if _is_part(target):
+    if is_part(target):
         target, value, op = *_with_part(builder, target, value, op), None
     if not isinstance(target.element, Load):
         memory_of(builder, target)
