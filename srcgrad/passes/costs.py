@@ -66,7 +66,7 @@ class Costs:
     def is_had_whole(self, load: Load, at: int) -> bool:
         """Will the array be kept as one, whoever else reads it?"""
         rows = self.forward.element_is_valid_within(load, at)
-        return rows or self.forward.snapshot_place(load.array, at) is not None
+        return rows or self.forward.snapshot_place(load, at) is not None
 
     def is_free(self, expr: Expr, at: int) -> bool:
         """Sums of loop indices and of what is still there: nothing that is worth memory."""

@@ -257,7 +257,7 @@ class _Keep:
             self.give_rows(load.array)
             self.have_handle(load.array, at)
             return Load(load.array, index)
-        snapshot = self.forward.snapshot_place(load.array, at)
+        snapshot = self.forward.snapshot_place(load, at)
         if snapshot is not None:
             return Load(self.keep_array(load.array, snapshot), index)
         for place in self.refills.snapshots_of(load.array):

@@ -100,7 +100,7 @@ class Refills:
             for load, at in ((load, old.at) for old in read for load in loads(old.expr)):
                 born = self.born(load.array, at)
                 self.demanded.add((load.array.name, born))
-                if self.forward.snapshot_place(load.array, at) == born:
+                if self.forward.snapshot_place(load, at) == born:
                     self.snapshots[load.array.name, born] = None
             if isinstance(stmt, (Library, Invoke)):
                 olds = [(a.array, a.at) for a in stmt.args if isinstance(a, OldArray)]

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..ir import affine
-from ..ir.expressions import Array, Const, Expr, Load, Var
+from ..ir.expressions import Array, Call, Const, Dim, Expr, Load, Var
 from ..ir.nodes import AddTo, Alloc, Assign, Block, For, Stmt, Store, Swap, View, While
-from ..ir.walk import loads, subexpressions, substitute, variables
+from ..ir.walk import expressions, loads, statements, subexpressions, substitute, targets, variables
 from .labelled import END, ROOT, Key, Labelled, Place, Version, index_of
 from .signs import Signs, extremes
 
@@ -101,11 +101,12 @@ class Forward(Labelled):
                 return False
         return True
 
-    def snapshot_place(self, array: Array, at: int) -> Place | None:
+    def snapshot_place(self, load: Load, at: int) -> Place | None:
         """Where the whole array can be kept, to be read many times: it stays as it is from there to `at`.
 
         None where it changes too often for that: within the loops that run over its elements.
         """
+        array = load.array
         if not self.lives_on(array):
             return None
         place = self.birth(Var(self.root(array)), at)
@@ -113,8 +114,62 @@ class Forward(Labelled):
             place = self.view_place(array, place)
         if place is None:
             return None
-        around, here = len(self.loops_around(place.block)), len(self.loops_around(self.block_of(at)))
-        return place if here - around >= array.ndim else None
+        around, loops = len(self.loops_around(place.block)), self.loops_around(self.block_of(at))
+        return place if self.go_over(load, loops[:around], loops[around:]) else None
+
+    def go_over(self, load: Load, outer: list[For | While], inner: list[For | While]) -> bool:
+        """Do the inner loops read about as many elements as the array has?  They do if they run over its axes.
+
+        They don't where they are too few, or of a known length while the array is not; nor, as far as one can tell,
+        where they read another part of it in each iteration of the outer ones: y[n - k] for the last k of a filter.
+        """
+        if self.run_over(load.array, outer, inner):
+            return True
+        unknown = [loop for loop in inner if isinstance(loop, While) or not isinstance(self.trips(loop), Const)]
+        long = [dim for dim in load.array.dims if not isinstance(dim, Const)]
+        if len(inner) < load.array.ndim or len(unknown) < len(long):
+            return False
+        return not outer or not any(self.moves(part, outer, inner, set()) for part in load.index)
+
+    def run_over(self, array: Array, outer: list[For | While], inner: list[For | While]) -> bool:
+        """Is each axis as long as one of the loops, or longer by the indices of outer ones, as in an elimination?"""
+        left = [loop for loop in inner if isinstance(loop, For)]
+        indices = {loop.index for loop in outer if isinstance(loop, For)}
+        for dim in array.dims:
+            found = next((loop for loop in left if self._is_as_long(loop, dim, indices)), None)
+            if found is None:
+                return False
+            left.remove(found)
+        return True
+
+    def _is_as_long(self, loop: For, dim: Expr, indices: set[Var]) -> bool:
+        count = self.trips(loop)
+        if isinstance(count, Call) and count.op == "maximum":
+            count = count.args[0]
+        parts = set(subexpressions(affine.normal(affine.sub(dim, count)))) - indices
+        lengths = [part for part in parts if isinstance(part, Dim)]
+        is_square = len(lengths) == 2 and lengths[0].array == lengths[1].array  # as far as one can tell
+        return all(isinstance(part, (Const, Call, Dim)) for part in parts) and (not lengths or is_square)
+
+    def moves(self, index: Expr, outer: list[For | While], inner: list[For | While], seen: set[Var]) -> bool:
+        """Does what the inner loops make of an index depend on the iteration of the outer ones?"""
+        for var in variables(index) - seen:
+            seen.add(var)
+            over = [loop for loop in inner if isinstance(loop, For) and loop.index == var]
+            if over:
+                parts: list[Expr] = [over[0].start, over[0].stop, over[0].step]
+            elif var.name not in self.changed[outer[0].label]:
+                continue
+            elif not any(var in targets(stmt) for stmt in statements((inner[0],))):
+                return True
+            else:
+                writers = [stmt for stmt in statements((outer[0],)) if var in targets(stmt)]
+                if not all(isinstance(stmt, (Assign, AddTo)) for stmt in writers):
+                    return True
+                parts = [part for stmt in writers for part in expressions(stmt)]
+            if any(self.moves(part, outer, inner, seen) for part in parts):
+                return True
+        return False
 
     def view_place(self, array: Array, birth: Place | None) -> Place | None:
         """Just after a view of another length in every iteration is made, if its memory is not written in between."""

@@ -685,3 +685,28 @@ def tuple_of_the_last_iteration(x, n):
             s += number * np.sum(row) + twice
         found = x[k], (x * x[k], 2 * k)
     return s * found[0] + np.sum(found[1][0])
+
+
+@program(case(real(3), real(7)), case(real(2), real(0)), compiled=True)
+def recursive_filter(a, x):
+    """Each output reads the few before it: of what they were then, these few are kept."""
+    y = np.zeros(len(x))
+    for n in range(len(x)):
+        acc = x[n]
+        for k in range(len(a)):
+            if n > k:
+                acc += a[k] * y[n - 1 - k]
+        y[n] = np.sin(acc)
+    return y
+
+
+@program(case(real(9), real(5), integers(0, 2, 3, 5, 7, 9), integers(1, 4, 2, 0, 3, 4, 0, 1, 3), 2))
+def sweeps_over_compressed_rows(data, b, starts, columns, sweeps):
+    x = np.zeros(b.size)
+    for _ in range(sweeps):
+        for i in range(b.size):
+            s = b[i]
+            for p in range(starts[i], starts[i + 1]):
+                s -= data[p] * x[columns[p]] * x[i]
+            x[i] = s / 4.0
+    return x
