@@ -262,7 +262,21 @@ def arrays_made_of_lists_of_rows(x):
     return (a * b * c).sum()
 
 
+def tuple_indexed_by_a_truth(x):
+    return ((x * 2.0, x * 3.0)[bool(x[0] > 0.0)] * x * (x, x * 5.0)[bool(x[1] > 0.0)]).sum()
+
+
+def dicts_run_over_their_keys(x):
+    d = {1: x[0], 2: x[1]}
+    s = sum([k * x[2] for k in d]) + sum(d) * x[3]
+    for k, v in zip(d, x):
+        s += k * v * v
+    e = {k: d[k] * 2.0 for k in d}
+    return s * e[1] * sum(e.values())
+
+
 RIGHT = [
+    tuple_indexed_by_a_truth, dicts_run_over_their_keys,
     arrays_made_of_lists_of_rows, list_repeated_in_place,
     history_of_new_arrays, history_of_copies, history_of_rebound_arrays, rows_that_are_read,
     goes_on_in_else, leaves_two_loops, leaves_the_outer_loop_in_else, returns_in_else, returns_in_else_alone,

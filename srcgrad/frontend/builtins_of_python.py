@@ -209,7 +209,7 @@ def total(interpreter: Interpreter, value: Any, start: Any = None) -> Any:
         summed = reductions.total(interpreter.build, value, constant(0))
         summed = Scalar(summed.expr, weak=True) if is_weak and isinstance(summed, Scalar) else summed
         return summed if start is None else elementwise(interpreter.build, "add", (start, summed), python=True)
-    if isinstance(value, Range):
+    if isinstance(value, Range) or records.is_dict(value):
         value = TupleValue(tuple(expressions.items_of(interpreter, value)))
     if not isinstance(value, TupleValue):
         return interpreter.build.refuse("sum needs a list, a tuple or an array", error=ArgumentError)
@@ -427,9 +427,8 @@ def zipped(interpreter: Interpreter, *values: Any, strict: Any = None) -> Any:
     if 0 in known:
         return TupleValue(())
     if known:  # beside what is only known at run time, a tuple is a list in memory
-        several = [
-            s or indexed(interpreter, lists.joined(interpreter, [v])) for v, s in zip(values, several, strict=True)
-        ]
+        as_list = lambda value: lists.joined(interpreter, [TupleValue(tuple(expressions.items_of(interpreter, value)))])
+        several = [s or indexed(interpreter, as_list(v)) for v, s in zip(values, several, strict=True)]
     count = several[0].count  # type: ignore[union-attr]
     for other in several[1:]:
         count = affine.minimum(count, other.count)  # type: ignore[union-attr]

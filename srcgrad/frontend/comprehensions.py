@@ -88,7 +88,7 @@ def _at_once(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorExp, ov
 
 def _known_items(interpreter: Interpreter, over: Any) -> list[Any] | None:
     if isinstance(over, TupleValue):
-        return list(over.items)
+        return expressions.known_items(interpreter, over)
     if isinstance(over, Grid):
         return known_tuples(interpreter, over)
     numbers = expressions.known_range(over)

@@ -325,7 +325,8 @@ def _are_alike(items: tuple[Any, ...]) -> bool:
 def _copy_of_item(interpreter: Interpreter, owner: TupleValue, place: Scalar) -> ArrayValue:
     """One of several arrays: a copy, which is not read any more once any of them, or it, is written."""
     build = interpreter.build
-    picked = indexing.subscript(build, operators.as_array(interpreter, owner), [place])
+    number = Scalar(cast(place.expr, INT64), place.weak)  # True is the second, not a mask
+    picked = indexing.subscript(build, operators.as_array(interpreter, owner), [number])
     copy = build.materialize(picked, "item", copy=True)
     for item in owner.items:
         for load in loads(item.element):
