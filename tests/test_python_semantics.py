@@ -275,7 +275,47 @@ def dicts_run_over_their_keys(x):
     return s * e[1] * sum(e.values())
 
 
+class Holder:
+    def __init__(self, s):
+        self.s = s
+
+
+def one_array_in_several_places(x):
+    v = [np.zeros(4)] * 2
+    v[0][1] = x[0]
+    o, d, ys = Holder(0.0), {}, [x]
+    o.s = p = x * 2.0
+    d["a"] = q = x * 3.0
+    ys[0] = r = x * 5.0
+    p[0] = q[1] = r[2] = 4.0
+    y = x * 1.0
+    y[0] = z = y[0] * 2.0 + y[1]
+    return (v[1] * o.s * d["a"] * ys[0] * x).sum() + (o.s + d["a"] * ys[0]).sum() * z * y[0]
+
+
+def changed_or_another(c, x):
+    if x[1] < 0:
+        c.s = x * 2.0
+    else:
+        c = Holder(x * 3.0)
+    return c.s
+
+
+def changed_on_one_path_and_replaced_on_the_other(x):
+    a, d, ys, o = Holder(x[0]), {"a": x[0]}, [x[0]], Holder(x)
+    if x[0] < 0:
+        a.s = x[1] * 2.0
+        d = {"a": x[2] * 3.0}
+        ys[0] = x[3] * 5.0
+    else:
+        a = Holder(x[2])
+        d["a"] = x[1] * 7.0
+        ys = [x[2] * 11.0]
+    return a.s * d["a"] * ys[0] * (changed_or_another(o, x) * o.s).sum()
+
+
 RIGHT = [
+    one_array_in_several_places, changed_on_one_path_and_replaced_on_the_other,
     tuple_indexed_by_a_truth, dicts_run_over_their_keys,
     arrays_made_of_lists_of_rows, list_repeated_in_place,
     history_of_new_arrays, history_of_copies, history_of_rebound_arrays, rows_that_are_read,

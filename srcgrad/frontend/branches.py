@@ -79,14 +79,21 @@ def choose(
         block: list[Stmt] = []
         with build.nested(block):
             ended = _ends(run)
-        results.append((block, dict(env), identities.held(interpreter), ended))
+        held_elsewhere = {  # by the names of other calls, where this branch has changed it
+            f"{name}.{number}": value
+            for number, (frame, names_before) in enumerate(before)
+            for name, value in frame.env.items()
+            if frame is not interpreter.frame and value is not names_before.get(name)
+        }
+        results.append((block, dict(env), held_elsewhere, identities.held(interpreter), ended))
         for frame, names_before in before:
             frame.env.clear()
             frame.env.update(names_before)
-    (then_block, then_env, then_lists, then_ended), (else_block, else_env, else_lists, else_ended) = results
+    (then_block, then_env, then_others, then_lists, then_ended) = results[0]
+    (else_block, else_env, else_others, else_lists, else_ended) = results[1]
     merged: dict[str, Any] = {}
     ahead: list[Stmt] = []
-    interpreter.branch_envs = (then_env, else_env)
+    interpreter.branch_envs = ({**then_env, **then_others}, {**else_env, **else_others})
     if then_ended or else_ended:
         merged = else_env if then_ended else then_env
     else:
@@ -109,13 +116,18 @@ def choose(
                 with build.into(ahead):
                     merged[name] = merge(interpreter, name, (then_block, x), (else_block, y))
         mind_merged_aliases(interpreter, merged, (then_env, else_env))
+    env.clear()
+    env.update(merged)
+    still_held = identities.held(interpreter)
     changed = _changed_lists(
-        interpreter, lists_before, (then_block, then_lists, then_ended), (else_block, else_lists, else_ended), ahead
+        interpreter,
+        {identity: value for identity, value in lists_before.items() if identity in still_held},
+        (then_block, then_lists, then_ended),
+        (else_block, else_lists, else_ended),
+        ahead,
     )
     build.block.extend(ahead)
     build.emit(If(condition, tuple(then_block), tuple(else_block)))
-    env.clear()
-    env.update(merged)
     for identity, value in changed.items():
         identities.change(interpreter, identity, value)
     return then_ended and else_ended

@@ -25,6 +25,7 @@ from ..ir import affine
 from ..ir.expressions import Array, Expr, Span, Var
 from . import (
     assignment,
+    binding,
     branches,
     calls,
     calls_of_own,
@@ -179,6 +180,8 @@ class Interpreter:
             case ast.Assign(targets=targets, value=value):
                 mark = len(self.build.block)
                 result = optional.as_it_is(self, value, all(map(_is_users_name, targets)))
+                if len(targets) > 1 and not isinstance(targets[0], ast.Name):
+                    result = binding.bind_item(self, "t", result)
                 for target in targets:
                     assignment.assign(self, target, result, mark)
                     if isinstance(target, ast.Name):

@@ -16,7 +16,7 @@ from ..ir.expressions import BOOL, INT64, Call, Const, Expr
 from ..ir.nodes import If, Raise
 from ..ir.walk import is_constant
 from ..rules.names import OPERATORS as ARITHMETIC
-from . import lists, records, special_methods
+from . import binding, lists, records, special_methods
 from .arithmetic import cast, elementwise
 from .numpy import products
 from .types import RecordKind
@@ -117,7 +117,7 @@ def _tuple_arithmetic(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
         parts, count = (x, y) if isinstance(x, (TupleValue, Items)) else (y, x)
         number = static_int(count)
         if number is not None and isinstance(parts, TupleValue):
-            items = parts.items * number
+            items = tuple(binding.bind_item(interpreter, "t", item) for item in parts.items) * number  # one array
             return new_list(items) if parts.kind is list else TupleValue(items, parts.kind)
         if isinstance(count, Scalar) and isinstance(parts, TupleValue) and parts.kind is list:
             return lists.repeated(interpreter, parts, count)
