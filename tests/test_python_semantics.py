@@ -314,7 +314,41 @@ def changed_on_one_path_and_replaced_on_the_other(x):
     return a.s * d["a"] * ys[0] * (changed_or_another(o, x) * o.s).sum()
 
 
+class Tally:
+    def __init__(self, a):
+        self.a = a
+
+    def __add__(self, other):
+        return Tally(self.a + other.a)
+
+    def __iadd__(self, other):
+        self.a = self.a + other.a
+        return self
+
+    def __imul__(self, factor):
+        return Tally(self.a * factor)
+
+
+def methods_in_place(x):
+    u, o = Tally(x[0]), Holder(Tally(x[1]))
+    same, held = u, o.s
+    u += Tally(x[2])
+    o.s += Tally(x[3])
+    u *= 3.0
+    return same.a * held.a * u.a
+
+
+def updated_from_what_it_was(x):
+    s, ys = x[0], [x[1], x[2]]
+    for _ in range(2):
+        s += (s := s * x[3])
+    ys += [ys.pop() * x[0]]
+    ys[len(ys) - 1] += ys[0]
+    return s * ys[0] * ys[1]
+
+
 RIGHT = [
+    methods_in_place, updated_from_what_it_was,
     one_array_in_several_places, changed_on_one_path_and_replaced_on_the_other,
     tuple_indexed_by_a_truth, dicts_run_over_their_keys,
     arrays_made_of_lists_of_rows, list_repeated_in_place,
@@ -626,7 +660,54 @@ def one_of_two_objects(x, n):
     return r.a * x[0]
 
 
+def index_that_the_right_side_rebinds(x, n):
+    i, a = 0, x * 1.0
+    a[i] += (i := i + 2) * x[1]
+    return a
+
+
+def index_that_the_right_side_pops(x, n):
+    ks, a = [0, 1, 2], x * 1.0
+    a[ks[-1]] += ks.pop() * x[0]
+    return a
+
+
+def popped_by_the_index(x, n):
+    ks, a = [0, 1, 2], x * 1.0
+    a[ks.pop()] += ks[-1] * x[0]
+    return a
+
+
+def array_that_the_right_side_rebinds(x, n):
+    a = x * 1.0
+    a += (a := a * 2.0)
+    return a
+
+
+def item_with_a_method_in_place(x, n):
+    us = [Tally(x[0])]
+    us[0] += Tally(x[1])
+    return us[0].a
+
+
+def repeated_by_an_argument(x, n):
+    ys, none = [x[0], x[1]], [x[0]]
+    same, empty = ys, none
+    ys *= n
+    none *= 0
+    return sum(same) + sum(empty)
+
+
+def test_list_repeated_in_place_by_an_argument() -> None:
+    f = grad(repeated_by_an_argument, wrt="x", jit=False)
+    for n in (0, 1, 3):
+        assert f(X, n) == pytest.approx(repeated_by_an_argument(X, n), rel=1e-15)
+        check_grad(f, X, n)
+
+
 REFUSED = [
+    index_that_the_right_side_rebinds, index_that_the_right_side_pops, popped_by_the_index,
+    array_that_the_right_side_rebinds, item_with_a_method_in_place,
     one_of_two_lists, one_of_two_lists_that_grow, list_of_the_caller, one_of_two_objects,
     held_by_two_at_first, held_by_two_from_then_on,
     history_of_one_array, rows_that_are_written,

@@ -18,6 +18,7 @@ from . import (
     lists,
     operators,
     records,
+    special_methods,
 )
 from .numpy import flat, indexing, products
 from .values import (
@@ -208,18 +209,31 @@ def augment(interpreter: Interpreter, stmt: ast.AugAssign) -> None:
     op = operators.OPERATORS[type(stmt.op)]
     mark = len(interpreter.build.block)
     if isinstance(stmt.target, ast.Name):
-        current = expressions.evaluate(
-            interpreter, ast.copy_location(ast.Name(stmt.target.id, ast.Load()), stmt.target)
-        )
-        value = expressions.evaluate(interpreter, stmt.value)
-        if isinstance(current, ArrayValue):
+        name = stmt.target.id
+        read = ast.copy_location(ast.Name(name, ast.Load()), stmt.target)
+        before = interpreter.frame.bound(name)
+        current, value = expressions.evaluate_all(interpreter, [read, stmt.value])
+        now = interpreter.frame.bound(name)
+        if identities.is_same_list(now, current):
+            current = now
+        elif now != before and (isinstance(current, ArrayValue) or identities.can_change(current)):
+            _refuse_changed(interpreter, stmt)
+        updated = special_methods.called(interpreter, current, special_methods.in_place(op), value)
+        if updated is not None:
+            binding.bind(interpreter, name, updated, mark)
+        elif isinstance(current, ArrayValue):
             _update(interpreter, current, value, op)
         elif identities.is_list(current) and op == "add":
             lists.method(interpreter, current, "extend", [value])
         elif identities.is_list(current) and op == "mul" and isinstance(current, TupleValue) and _count(value) > 0:
             lists.method(interpreter, current, "extend", [new_list(current.items * (_count(value) - 1))])
         else:
-            binding.bind(interpreter, stmt.target.id, operators.binary(interpreter, op, current, value), mark)
+            updated = operators.binary(interpreter, op, current, value)
+            if identities.is_list(current) and identities.is_list(updated):  # ys *= n, by whatever name
+                lists.check_own(interpreter, current, "*=")
+                identities.change(interpreter, current.identity, replace(updated, identity=current.identity))
+            else:
+                binding.bind(interpreter, name, updated, mark)
         return
     if isinstance(stmt.target, ast.Attribute):
         held = expressions.evaluate(interpreter, stmt.target)
@@ -229,16 +243,48 @@ def augment(interpreter: Interpreter, stmt: ast.AugAssign) -> None:
         now = expressions.evaluate(interpreter, stmt.target)
         if (isinstance(held, Scalar) and expressions.reads_any(interpreter.build, held, changed)) or now != held:
             _refuse_changed(interpreter, stmt)
-        _store_attribute(interpreter, stmt.target, value, op)
+        updated = special_methods.called(interpreter, held, special_methods.in_place(op), value)
+        if updated is not None:
+            _store_attribute(interpreter, stmt.target, updated)
+        else:
+            _store_attribute(interpreter, stmt.target, value, op)
         return
     if not isinstance(stmt.target, ast.Subscript):
         interpreter.build.refuse("only names and array elements can be updated in place")
     mark = len(interpreter.build.block)
+    before = _named_in(interpreter, stmt.target)
     value = expressions.evaluate(interpreter, stmt.value)
     changed = expressions.changed_since(interpreter.build, mark)
+    if _named_in(interpreter, stmt.target) != before:
+        _refuse_changed(interpreter, stmt)
+    for held in _named_in(interpreter, stmt.target.value).values():
+        if isinstance(held, TupleValue) and any(
+            special_methods.own(i, special_methods.in_place(op)) for i in held.items
+        ):
+            interpreter.at(stmt)
+            interpreter.build.refuse(
+                f"{special_methods.in_place(op)} of an item is not supported", "give the item a name first"
+            )
     _store(interpreter, stmt.target.value, stmt.target.slice, value, op)
     if changed:
         _refuse_changed_target(interpreter, stmt, changed)
+    own, index, right = (_named_in(interpreter, node) for node in (stmt.target.value, stmt.target.slice, stmt.value))
+    if any(index[name] != before[name] for name in index.keys() & right.keys() - own.keys()):
+        _refuse_changed(interpreter, stmt)
+
+
+def _named_in(interpreter: Interpreter, node: ast.expr) -> dict[str, Any]:
+    """What the names in an expression stand for now; of an object, the attributes that are read."""
+    out: dict[str, Any] = {}
+    for part in ast.walk(node):
+        match part:
+            case ast.Attribute(value=ast.Name(id=name), attr=item):
+                owner = interpreter.frame.bound(name)
+                out[f"{name}.{item}"] = records.as_dict(owner).get(item) if records.is_record(owner) else None
+            case ast.Name(id=name):
+                value = interpreter.frame.bound(name)
+                out[name] = None if records.is_record(value) else value
+    return out
 
 
 def _count(value: Any) -> int:

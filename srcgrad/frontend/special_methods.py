@@ -46,6 +46,11 @@ def operation(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any | None:
     return out if out is not None else called(interpreter, y, f"__r{name}__", x)
 
 
+def in_place(op: str) -> str:
+    """The method for x += y."""
+    return f"__i{NAMES.get(op, op)}__"
+
+
 def refuse_object(interpreter: Interpreter, value: Any, what: str, *names: str) -> None:
     """For what an object does not do, or does by a method that is not called here."""
     if records.is_record(value) or any(own(value, name) for name in names):
@@ -60,4 +65,4 @@ def refuse_new(interpreter: Interpreter, cls: type) -> None:
         interpreter.build.refuse(f"{cls.__name__} has a __new__ of its own, which is not supported")
 
 
-__all__ = ["called", "operation", "own", "refuse_new", "refuse_object"]
+__all__ = ["called", "in_place", "operation", "own", "refuse_new", "refuse_object"]
