@@ -86,3 +86,12 @@ def test_what_a_step_does_not_fill_is_kept(name: str) -> None:
     program = named(f"stages.{name}")
     args, _ = program.arguments(0, FLOAT64)
     assert len(kept(program.function, *args)) >= 2
+
+
+@pytest.mark.parametrize("name", ["loops.recursive_filter", "loops.sweeps_over_compressed_rows"])
+def test_a_few_elements_are_kept_alone(name: str) -> None:
+    """Where each iteration reads a few elements of what it changes, no copy of the whole is kept for each."""
+    program = named(name)
+    args, _ = program.arguments(0, FLOAT64)
+    source = grad(program.function, jit=False).source(*args)
+    assert "copy_to" not in source and "push_array" not in source

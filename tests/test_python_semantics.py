@@ -295,23 +295,28 @@ def one_array_in_several_places(x):
 
 def changed_or_another(c, x):
     if x[1] < 0:
-        c.s = x * 2.0
+        c.s = x[1] * 2.0
     else:
-        c = Holder(x * 3.0)
+        c = Holder(x[2])
     return c.s
 
 
 def changed_on_one_path_and_replaced_on_the_other(x):
-    a, d, ys, o = Holder(x[0]), {"a": x[0]}, [x[0]], Holder(x)
-    if x[0] < 0:
-        a.s = x[1] * 2.0
-        d = {"a": x[2] * 3.0}
-        ys[0] = x[3] * 5.0
+    return changed_or_another(Holder(x[0]), x) * x[3]
+
+
+def changed_on_one_path_for_the_caller(x):
+    o = Holder(x[0])
+    return changed_or_another(o, x) * o.s
+
+
+def dict_changed_or_replaced(x):
+    d = {"a": x[0]}
+    if x[1] < 0:
+        d["a"] = x[1] * 2.0
     else:
-        a = Holder(x[2])
-        d["a"] = x[1] * 7.0
-        ys = [x[2] * 11.0]
-    return a.s * d["a"] * ys[0] * (changed_or_another(o, x) * o.s).sum()
+        d = {"a": x[2]}
+    return d["a"] * x[3]
 
 
 class Tally:
@@ -349,7 +354,8 @@ def updated_from_what_it_was(x):
 
 RIGHT = [
     methods_in_place, updated_from_what_it_was,
-    one_array_in_several_places, changed_on_one_path_and_replaced_on_the_other,
+    one_array_in_several_places, changed_on_one_path_and_replaced_on_the_other, changed_on_one_path_for_the_caller,
+    dict_changed_or_replaced,
     tuple_indexed_by_a_truth, dicts_run_over_their_keys,
     arrays_made_of_lists_of_rows, list_repeated_in_place,
     history_of_new_arrays, history_of_copies, history_of_rebound_arrays, rows_that_are_read,
