@@ -45,6 +45,7 @@ from .passes.hoist_scalars import hoist_scalars
 from .passes.in_strips import in_strips
 from .passes.induction import induction
 from .passes.interchange import interchange
+from .passes.join_branches import join_branches
 from .passes.keep import keep, without_keep
 from .passes.keep_in_rows import keep_in_rows
 from .passes.keep_once import keep_once
@@ -121,6 +122,7 @@ DERIVATIVE: tuple[Pass, ...] = (
     tidy,  # zero-then-add becomes assign; dead values and shadows go
     read_copies,  # before fuse: a loop may change an array while it reads what was kept of it
     fuse,
+    join_branches,  # an iteration's forward and reverse part branch once
     flatten_rows,  # rows that are used element by element are no views
     first_touch,  # what is added to zero is assigned
     dead_stores,  # zeros that nobody looks at

@@ -133,9 +133,11 @@ KERNELS = frozenset(
         "pow",
     )
 )  # `runtime.vector_math` has these, for loops that vectorise; elsewhere NumPy's are quicker
+ONE_BY_ONE = frozenset(("exp", "exp2", "expm1", "sinh", "cosh"))  # but for these, where the next one need not wait
 ORDER = {"eq", "ne", "lt", "le", "gt", "ge", "not", "and", "or", "select"}
 TOTAL = KERNELS | ORDER | {"add", "sub", "mul", "neg", "abs", "cast", "maximum", "minimum", "sqrt"}  # they never raise
-vectorises: ContextVar[bool] = ContextVar("_vectorises", default=False)
+independent: ContextVar[bool] = ContextVar("_independent", default=False)  # iterations of the loop around
+vectorises: ContextVar[bool] = ContextVar("_vectorises", default=False)  # … which fill vector registers
 Dialect = Callable[[Call], "str | None"]  # how primitives are said elsewhere than in NumPy
 _dialect: ContextVar[Dialect | None] = ContextVar("_dialect", default=None)
 
@@ -155,7 +157,8 @@ def _spelling(expr: Call) -> str:
         text = dialect(expr)
         assert text is not None, expr.op
         return text
-    if expr.op in KERNELS and vectorises.get() and expr.dtype.kind == "f":
+    quick = KERNELS if vectorises.get() else ONE_BY_ONE if independent.get() else ()
+    if expr.op in quick and expr.dtype.kind == "f":
         text = spelling(expr)
         return text.replace("np.", "") if expr.op != "pow" else "pow({}, {})" if text == "{} ** {}" else text
     return spelling(expr)

@@ -47,11 +47,23 @@ from ..ir.nodes import (
     leaves,
 )
 from ..ir.walk import statements
+from ..passes.effects import adds_in_order
 from ..rules.device import ARRAY_NAMES, HOST_NAMES, LIBRARY
 from ..rules.device import NAMES as DEVICE_NAMES
 from ..rules.device import spelling as spelling_on_device
 from .brief import longest_brief
-from .expressions import call_of, named, operand, parsed, scalar_type, speaking, summand, target_of, vectorises
+from .expressions import (
+    call_of,
+    independent,
+    named,
+    operand,
+    parsed,
+    scalar_type,
+    speaking,
+    summand,
+    target_of,
+    vectorises,
+)
 from .facts import Facts, facts_about
 from .kernels import Definition, Form, Lines, with_kernels
 from .lending import Borrow, Called, with_lending
@@ -221,9 +233,10 @@ def _statement(stmt: Stmt) -> list[ast.stmt]:
             return [_assign(ast.Tuple(pair, ast.Store()), ast.Tuple(swapped, ast.Load()))]
         case For():
             alone = not stmt.ordered and not any(isinstance(s, (For, While)) for s in statements(stmt.body))
-            token = vectorises.set(alone)
+            tokens = independent.set(alone), vectorises.set(alone and not any(map(_waits, statements(stmt.body))))
             body = _body(stmt.body)
-            vectorises.reset(token)
+            independent.reset(tokens[0])
+            vectorises.reset(tokens[1])
             return [ast.For(named(stmt.index.name), _range(stmt), body, [])]
         case While(condition=condition, body=body):
             return [ast.While(operand(condition), _body(body), [])]
@@ -279,6 +292,11 @@ def _statement(stmt: Stmt) -> list[ast.stmt]:
         case Comment(text=text):
             return [ast.Expr(ast.Constant(MARK + text))]
     raise AssertionError(f"not a statement of the backend: {stmt!r}")
+
+
+def _waits(stmt: Stmt) -> bool:
+    """Is it done for one iteration after the other: a sum in the user's order, a list, an error?"""
+    return adds_in_order(stmt) or isinstance(stmt, (Raise, Print, External, Push, Pop))
 
 
 def _names(things: tuple[Any, ...], context: ast.expr_context) -> ast.expr:

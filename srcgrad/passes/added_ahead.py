@@ -14,7 +14,7 @@ from dataclasses import replace
 from ..ir import affine
 from ..ir.expressions import Array, Call, Const, Expr, Load, Var
 from ..ir.names import Names
-from ..ir.nodes import AddTo, Assign, Comment, For, Function, Stmt, Store, View
+from ..ir.nodes import AddTo, Assign, Comment, For, Function, If, Stmt, Store, View
 from ..ir.walk import expressions, loads, statements, subexpressions, variables
 from .effects import Index, effects
 
@@ -67,14 +67,24 @@ class Rows:
 
 
 def may_be(loop: For) -> bool:
-    """Is this an independent loop, of sums and real numbers alone, with every access proved?"""
-    exprs = [expr for stmt in loop.body for expr in expressions(stmt)]
+    """Is this loop of numbers that does the same in every iteration, and adds in an order that is ours?"""
+    return is_of_numbers(loop) and all(
+        isinstance(stmt, SIMPLE) and not (isinstance(stmt, AddTo) and not stmt.reorder) for stmt in loop.body
+    )
+
+
+def is_of_numbers(loop: For) -> bool:
+    """Is this an independent loop with no loop inside, of real numbers alone, which reads and writes where it may?
+
+    What it adds to an element may have to be checked.
+    """
+    inner = statements(loop.body)
+    exprs = [expr for stmt in inner for expr in expressions(stmt)]
     return (
         not (loop.ordered or loop.vector or loop.few)
         and affine.same(loop.step, affine.ONE)
-        and all(isinstance(stmt, SIMPLE) for stmt in loop.body)
-        and all(stmt.reorder for stmt in loop.body if isinstance(stmt, AddTo))
-        and not any(stmt.checked for stmt in loop.body if isinstance(stmt, Store))
+        and all(isinstance(stmt, (*SIMPLE, If)) for stmt in inner)
+        and not any(stmt.checked for stmt in inner if isinstance(stmt, Store))
         and not any(load.checked for expr in exprs for load in loads(expr))
         and all(node.dtype.kind in "fib" for expr in exprs for node in subexpressions(expr))
         and not any(loads(end) or variables(end) & effects(loop.body).writes for end in (loop.start, loop.stop))
@@ -120,4 +130,4 @@ def _elements_ahead(x: Index, y: Index, loop: For, changed: set[Var]) -> int | N
     return out
 
 
-__all__ = ["Row", "Rows", "at_the_end", "may_be", "target"]
+__all__ = ["Row", "Rows", "at_the_end", "is_of_numbers", "may_be", "target"]

@@ -357,6 +357,13 @@ def is_dead(var: Var, later: tuple[tuple[Stmt, ...], ...], is_result: bool) -> b
     return not is_result
 
 
+def adds_in_order(stmt: Stmt) -> bool:
+    """Is it an addition to a sum that is to be taken in the user's order, which rounding can tell from others?"""
+    if isinstance(stmt, AddTo) and isinstance(stmt.target, Var):
+        return stmt.target.dtype.kind in "fc" and not stmt.reorder
+    return False
+
+
 def commutes(x: Effects, y: Effects, roots: Mapping[str, str]) -> bool:
     """Can the two change places?  (Told by whole arrays and scalars.)"""
     if x.is_visible and y.is_visible:
@@ -402,6 +409,7 @@ __all__ = [
     "SIMPLE",
     "Access",
     "Effects",
+    "adds_in_order",
     "commutes",
     "effects",
     "is_dead",

@@ -2,6 +2,8 @@
 
 x_b = zeros(n)                           x_b = empty(n)
 for i in range(n): x_b[i] += …     →     for i in range(n): x_b[i] = …
+
+Where a branch adds nothing, that is said there.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from dataclasses import replace
 
 from ..ir import affine
 from ..ir.expressions import Array, Const, Expr, Load
-from ..ir.nodes import AddTo, Alloc, Block, For, Function, Library, Rule, Stmt, Store
+from ..ir.nodes import AddTo, Alloc, Block, For, Function, If, Library, Rule, Stmt, Store
 from ..ir.walk import blocks, expressions, is_constant, loads, with_blocks
 from .effects import effects
 
@@ -47,6 +49,8 @@ def _assigned(stmt: Stmt, array: Array, fill: Const, over: dict[Expr, Expr], dim
             if inner is None or not _one_element(body[at:], array, over | {index: stop}):
                 return None
             return replace(stmt, body=(*body[:at], inner, *body[at + 1 :]))
+        case If() if over:
+            return _in_both(stmt, array, fill, over, dims)
         case AddTo(target=Load(array=target, index=index), value=value) if target.name == array.name:
             if (
                 fill.value == 0
@@ -62,6 +66,24 @@ def _assigned(stmt: Stmt, array: Array, fill: Const, over: dict[Expr, Expr], dim
             if not any(x.array.name == array.name for e in expressions(stmt) for x in loads(e)):
                 return stmt
     return None
+
+
+def _in_both(branch: If, array: Array, fill: Const, over: dict[Expr, Expr], dims: tuple[Expr, ...]) -> If | None:
+    """The same for both sides of a branch; one that adds nothing stores what memory is filled with."""
+    index = next((access.index for access in effects((branch,)).accesses if access.array.name == array.name), ())
+    known = tuple(part for part in index if part is not None)
+    if any(x.array.name == array.name for x in loads(branch.condition)) or not _covers(known, over, dims):
+        return None
+    sides: list[Block] = []
+    for side in (branch.then, branch.orelse):
+        touching = [k for k, stmt in enumerate(side) if _touches(stmt, array)]
+        if touching:
+            inner = _assigned(side[touching[0]], array, fill, over, dims)
+            if inner is None:
+                return None
+            side = (*side[: touching[0]], inner, *side[touching[0] + 1 :])
+        sides.append(side if touching else (*side, Store(array, known, fill)))
+    return replace(branch, then=sides[0], orelse=sides[1])
 
 
 def _covers(index: tuple[Expr, ...], over: dict[Expr, Expr], dims: tuple[Expr, ...]) -> bool:

@@ -78,6 +78,8 @@ def _block(block: Block, held: Held, made: dict[Var, int], reads: Counter[Var], 
         if isinstance(stmt, Assign) and not isinstance(stmt.value, (Var, Const)):
             if stmt.var not in variables(stmt.value):
                 held.setdefault(stmt.value, stmt.var)
+        elif isinstance(stmt, Assign) and isinstance(stmt.value, Var):
+            held[stmt.var] = stmt.value  # t_kept = t: nothing is to be done for t = t_kept
         out.append(stmt)
     return tuple(out)
 

@@ -11,20 +11,25 @@
 
 An element that is added to in one iteration and again two later is passed through memory, or through two registers of
 which LLVM follows only one.  What goes to the very next one is left to `hand_over`, within each strip.
+
+So is what is dear to compute, and added to a sum of the user's, or to an element that is looked up (`dear_apart`).
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 from ..ir import affine
 from ..ir.expressions import INT64, Array, Load, Var
-from ..ir.nodes import AddTo, Alloc, Assign, Block, For, Function, Parallel, Stmt, Store, While
-from ..ir.walk import blocks, expressions, variables, with_blocks
+from ..ir.nodes import AddTo, Alloc, Assign, Block, For, Function, If, Parallel, Stmt, Store, While
+from ..ir.walk import blocks, expressions, statements, variables, with_blocks
 from ..rules.costs import additions
-from .added_ahead import Row, Rows, at_the_end, may_be
+from .added_ahead import SIMPLE, Row, Rows, at_the_end, may_be
+from .dear_apart import DearApart, Parts
 from .effects import effects
 
+INNERMOST = (*SIMPLE, If)  # what loops that are not around others are of
 SHORT = 16  # iterations: so few make no vectors worth the while
 STRIP = 256  # iterations: what is set aside stays in the first cache
 EACH = 12  # additions that an iteration has to do for each array of strips but the first, so that vectors are worth it
@@ -36,7 +41,7 @@ def set_aside(function: Function) -> Function:
 
 class _Aside:
     def __init__(self, function: Function) -> None:
-        self.names, self.rows = function.info.names, Rows(function)
+        self.names, self.rows, self.apart = function.info.names, Rows(function), DearApart(function)
         self.memory: list[Alloc] = []
 
     def outermost(self, block: Block) -> Block:
@@ -55,8 +60,8 @@ class _Aside:
     def block(self, block: Block) -> Block:
         out: list[Stmt] = []
         for stmt in block:
-            if isinstance(stmt, For) and may_be(stmt):
-                out.append(self.by_strips(stmt))
+            if isinstance(stmt, For) and all(isinstance(inner, INNERMOST) for inner in statements(stmt.body)):
+                out.append(self.by_strips(stmt) if _is_long(stmt) else stmt)
             elif isinstance(stmt, Parallel):  # each piece has memory of its own
                 out.append(self.inside(stmt))
             else:
@@ -64,28 +69,35 @@ class _Aside:
         return tuple(out)
 
     def by_strips(self, loop: For) -> For:
-        rows = [row for row in self.rows.of(loop) if _is_far(row)] if _is_long(loop) and _is_along_rows(loop) else []
-        strips = sum(len(_aside(row)) for row in rows)
-        if not strips or _work(loop) < EACH * (strips - 1):
-            return loop
-        first, last = (Var(self.names.fresh(name), INT64) for name in ("first", "last"))
-        behind: list[Stmt] = []
-        inner = loop
-        for row in rows:
+        end = cache(lambda name: Var(self.names.fresh(name), INT64))  # a name is used up for a strip alone
+
+        def memory(place: Var | Load) -> Load:
+            return Load(self.strip_of(place), (affine.sub(loop.index, end("first")),), checked=False)
+
+        parts = self.apart.parts(loop, memory) or Parts((), loop.body, ())
+        inner = replace(loop, body=parts.dear)
+        behind = [parts.behind]
+        for row in self.far(inner):
             for ahead in _aside(row):
-                aside = self.strip_of(row[ahead][0])
+                left = memory(row[ahead][0])
                 inner, value = at_the_end(inner, row[ahead], self.names, "ahead")
-                at = (affine.sub(loop.index, first),)
-                inner = replace(inner, body=(*inner.body, Store(aside, at, value, checked=False)))
-                add = AddTo(row[ahead][0], Load(aside, at, checked=False), reorder=True)
-                behind.append(replace(loop, start=first, stop=last, body=(add,)))
-        length = affine.integer(STRIP)
-        end = Assign(last, affine.minimum(affine.add(first, length), loop.stop))
-        strip = (end, replace(inner, start=first, stop=last), *behind)
+                inner = replace(inner, body=(*inner.body, Store(left.array, left.index, value, checked=False)))
+                behind.append((AddTo(row[ahead][0], left, reorder=True),))
+        bodies = [body for body in (parts.ahead, inner.body, *behind) if body]
+        if len(bodies) == 1:
+            return loop
+        length, first, last = affine.integer(STRIP), end("first"), end("last")
+        ends = Assign(last, affine.minimum(affine.add(first, length), loop.stop))
+        strip = (ends, *(replace(inner, start=first, stop=last, body=body) for body in bodies))
         return For(first, loop.start, loop.stop, length, strip, span=loop.span)
 
-    def strip_of(self, place: Load) -> Array:
-        """Memory for what the iterations of a strip add to an element."""
+    def far(self, loop: For) -> list[Row]:
+        """The rows with elements to set aside, if that is worth it."""
+        rows = [row for row in self.rows.of(loop) if _is_far(row)] if may_be(loop) and _is_along_rows(loop) else []
+        return rows if _work(loop) >= EACH * (sum(len(_aside(row)) for row in rows) - 1) else []
+
+    def strip_of(self, place: Var | Load) -> Array:
+        """Memory for what the iterations of a strip add to a place, or look up there."""
         dims = (affine.integer(STRIP),)
         array = Array(self.names.fresh("aside"), place.dtype, dims)
         self.memory.append(Alloc(array, dims))

@@ -1,0 +1,219 @@
+"""What is dear to compute in a loop is computed apart from what is looked up for it, and from the sums that it goes to.
+
+    for i in range(n):                         for i in range(n):
+        t = exp(x[k[i]])                           x_here[i] = x[k[i]]
+        y[k[i]] += t                           for i in range(n):
+        s += log(t)                    →           t = exp(x_here[i])
+                                                   aside[i] = t
+                                                   aside_1[i] = log(t)
+                                               for i in range(n):
+                                                   y[k[i]] += aside[i]
+                                                   s += aside_1[i]
+
+The loop on the left does not vectorise: an index that is looked up may be out of bounds, two additions that go through
+one vector register may be to one element, and those to a sum in the user's order wait for each other.  The loop in the
+middle does.  For `set_aside`, which goes by strips of a few iterations, for which there is memory.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from ..ir.expressions import Call, Const, Expr, Load, Var
+from ..ir.names import Names
+from ..ir.nodes import AddTo, Assign, Block, For, Function, If, Stmt, Store
+from ..ir.walk import children, expressions, loads, map_expressions, rewrite, rewrite_block, statements, variables
+from ..rules.costs import is_dear
+from .added_ahead import is_of_numbers
+from .effects import Access, adds_in_order, effects, runs_along
+from .info import roots_of
+
+Memory = Callable[[Var | Load], Load]  # of an iteration, for what it looks up, or adds to a place
+LAZY = ("select", "and", "or")  # their operands may be left alone, but for the first
+NEUTRAL = -0.0  # no sum changes by it: 0.0 would make 0.0 of -0.0
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The bodies of three loops that are one; the first and the last may be empty."""
+
+    ahead: Block
+    dear: Block
+    behind: Block
+
+
+class DearApart:
+    """Answers about the loops of one function."""
+
+    def __init__(self, function: Function) -> None:
+        self.names, self.roots = function.info.names, roots_of(function)
+        self.given = {param.name for param in function.params}
+
+    def parts(self, loop: For, memory: Memory) -> Parts | None:
+        """The body of a loop in parts, if it computes something dear, and something else that has to wait its turn."""
+        if not any(map(is_dear, statements(loop.body))):
+            return None
+        lookups, waits = self.lookups(loop), self.waits(loop)
+        ahead, behind = self.indices(loop, lookups), self.indices(loop, waits)
+        if not (lookups or waits) or ahead is None or behind is None or not _fills_vectors(loop, lookups, waits):
+            return None
+        here = {load: memory(load) for load in lookups}
+        ahead += tuple(Store(there.array, there.index, load, checked=False) for load, there in here.items())
+        loop = replace(loop, body=rewrite_block(loop.body, lambda stmt: (_with(stmt, here),)))
+        waits, behind = self.waits(loop), self.indices(loop, self.waits(loop)) or ()
+        adding = _Additions(set(waits), self.names, memory)
+        dear = adding.without(loop.body, Counter(), always=True)
+        dear = (*adding.ahead, *_needed(dear, {*ahead, *behind}), *adding.last)
+        return Parts(ahead, dear, (*behind, *adding.behind))
+
+    def lookups(self, loop: For) -> list[Load]:
+        """Elements that every iteration reads, of arrays that it leaves alone, and that are not side by side."""
+        written = self.written(loop)
+        found = (load for stmt in loop.body for expr in expressions(stmt) for load in _looked_up(expr, loop))
+        lookups = [load for load in dict.fromkeys(found) if self.root(load) not in written]
+        may_fail = any(load.checked for load in lookups)
+        return [] if may_fail and written & self.given else lookups  # what is written before it fails is to be seen
+
+    def waits(self, loop: For) -> list[Var | Load]:
+        """Sums in the user's order, and elements to which any iteration may add, and none does anything else."""
+        written, inside = self.written(loop), effects(loop.body)
+        otherwise = {self.root(access) for access in inside.accesses if not access.adds}
+        adds: dict[str, list[AddTo]] = {}
+        for stmt in statements(loop.body):
+            if isinstance(stmt, AddTo):
+                name = stmt.target.name if isinstance(stmt.target, Var) else self.root(stmt.target)
+                adds.setdefault(name, []).append(stmt)
+        out: list[Var | Load] = []
+        for name, found in adds.items():
+            of_sum = all(add.target in inside.sums and adds_in_order(add) for add in found)
+            shared = any(_is_anywhere(add.target, loop) for add in found) and name not in otherwise
+            if any(isinstance(add.target, Load) and add.target.checked for add in found):
+                shared = shared and not (written - {name}) & self.given
+            if (of_sum or (shared and all(add in loop.body for add in found))) and all(map(_is_real, found)):
+                out += dict.fromkeys(add.target for add in found)
+        return out
+
+    def indices(self, loop: For, places: Iterable[Var | Load]) -> Block | None:
+        """What an iteration computes of the indices of these elements; None where that can't be done apart."""
+        written, changed = self.written(loop), effects(loop.body).writes
+        parts = [part for place in places if isinstance(place, Load) for part in place.index]
+        wanted = {var for part in parts for var in variables(part)}
+        out: list[Assign] = []
+        for stmt in reversed(loop.body):
+            if isinstance(stmt, Assign) and stmt.var in wanted:
+                out.insert(0, stmt)
+                wanted |= variables(stmt.value)
+        others = effects(stmt for stmt in loop.body if stmt not in out).writes
+        if others & wanted or Counter(stmt.var for stmt in out) != Counter(wanted & changed) or any(map(is_dear, out)):
+            return None
+        read = {self.root(load) for expr in (*parts, *(stmt.value for stmt in out)) for load in loads(expr)}
+        return None if read & written else tuple(out)
+
+    def written(self, loop: For) -> set[str]:
+        return {self.root(access) for access in effects(loop.body).accesses if access.writes}
+
+    def root(self, place: Load | Access) -> str:
+        return self.roots.get(place.array.name, place.array.name)
+
+
+@dataclass
+class _Additions:
+    """What is added, taken out of an iteration: what that needs ahead of it and at its end, and what is left to add."""
+
+    waits: set[Var | Load]
+    names: Names
+    memory: Memory
+    ahead: list[Stmt] = field(default_factory=list)
+    last: list[Stmt] = field(default_factory=list)
+    behind: list[Stmt] = field(default_factory=list)
+    sometimes: dict[tuple[Var | Load, int], Var] = field(default_factory=dict)
+
+    def without(self, block: Block, so_far: Counter[Var | Load], always: bool = False) -> Block:
+        """The block, with what it adds left in memory.  `so_far`: how often the iteration has added to a place."""
+        out: list[Stmt] = []
+        for stmt in block:
+            match stmt:
+                case AddTo(target=place) if place in self.waits:
+                    out.append(self.left(stmt) if always else self.noted(stmt, so_far[place]))
+                    so_far[place] += 1
+                case If(condition=condition, then=then, orelse=orelse):
+                    in_else = Counter(so_far)
+                    out.append(If(condition, self.without(then, so_far), self.without(orelse, in_else)))
+                    so_far |= in_else  # the larger of the two numbers
+                case _:
+                    out.append(stmt)
+        return tuple(out)
+
+    def left(self, add: AddTo) -> Stmt:
+        there = self.memory(add.target)
+        self.behind.append(replace(add, value=there))
+        return Store(there.array, there.index, add.value, checked=False)
+
+    def noted(self, add: AddTo, number: int) -> Stmt:
+        """In a branch: what an iteration adds that may not come to adding."""
+        if (add.target, number) not in self.sometimes:
+            var = self.sometimes[add.target, number] = Var(self.names.fresh("ahead"), add.target.dtype)
+            self.ahead.append(Assign(var, Const(NEUTRAL, var.dtype)))
+            self.last.append(self.left(replace(add, value=var)))
+        return Assign(self.sometimes[add.target, number], add.value)
+
+
+def _looked_up(expr: Expr, loop: For) -> Iterator[Load]:
+    """What an expression is sure to read of elements that LLVM does not read several of at a time."""
+    if isinstance(expr, Load) and (expr.checked or _is_anyones(expr, loop)):
+        yield expr
+        return
+    parts = children(expr)
+    for part in parts[:1] if isinstance(expr, Call) and expr.op in LAZY else parts:
+        yield from _looked_up(part, loop)
+
+
+def _is_anyones(place: Load, loop: For) -> bool:
+    """Is it now this element and now that, in no order that the index of the loop gives away?"""
+    changed = effects(loop.body).writes
+    varies = any(loads(part) or variables(part) & (changed | {loop.index}) for part in place.index)
+    return varies and not any(runs_along(part, loop.index, changed) for part in place.index)
+
+
+def _is_anywhere(place: Var | Load, loop: For) -> bool:
+    """May other iterations touch this, as far as its index tells?"""
+    changed = effects(loop.body).writes
+    return isinstance(place, Load) and not any(runs_along(part, loop.index, changed) for part in place.index)
+
+
+def _is_real(add: AddTo) -> bool:
+    return add.target.dtype.kind == "f" and add.value.dtype == add.target.dtype
+
+
+def _fills_vectors(loop: For, lookups: list[Load], waits: list[Var | Load]) -> bool:
+    """Does the loop vectorise without what is looked up, and without the additions to these places?"""
+    known = {load: Const(load.dtype.type(0).item(), load.dtype) for load in lookups}
+    body = rewrite_block(loop.body, lambda s: () if isinstance(s, AddTo) and s.target in waits else (_with(s, known),))
+    for stmt in statements(body):
+        if adds_in_order(stmt) or (isinstance(stmt, (AddTo, Store)) and _is_anywhere(_place(stmt), loop)):
+            return False
+    return is_of_numbers(replace(loop, body=body))
+
+
+def _place(stmt: AddTo | Store) -> Var | Load:
+    return stmt.target if isinstance(stmt, AddTo) else Load(stmt.array, stmt.index)
+
+
+def _with(stmt: Stmt, values: Mapping[Load, Expr]) -> Stmt:
+    change = lambda node: values.get(node, node) if isinstance(node, Load) else node
+    return map_expressions(stmt, lambda expr: rewrite(expr, change))
+
+
+def _needed(block: Block, elsewhere: set[Stmt]) -> Block:
+    """The block without what is computed elsewhere, and was only for that."""
+    kept = list(block)
+    for stmt in block[::-1]:
+        if stmt in elsewhere and isinstance(stmt, Assign):
+            if not any(stmt.var in variables(e) for other in statements(tuple(kept)) for e in expressions(other)):
+                kept.remove(stmt)
+    return tuple(kept)
+
+
+__all__ = ["DearApart", "Memory", "Parts"]

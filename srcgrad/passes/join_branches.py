@@ -1,0 +1,75 @@
+"""Two branches of one loop by the same condition are one: what the first of them computes, the second need not keep.
+
+    for i in range(n):                         for i in range(n):
+        if x[i] > 0:                               if x[i] > 0:
+            t = exp(x[i])                              t = exp(x[i])
+            s += t                                     s += t
+        if x[i] > 0:                     →             x_b[i] = t
+            x_b[i] = t                             else:
+        else:                                          x_b[i] = 0.0
+            x_b[i] = 0.0
+
+The forward and the reverse part of an iteration branch the same way, and LLVM vectorises the loop on the right alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..ir.nodes import Block, Comment, For, Function, If, Stmt
+from ..ir.walk import blocks, loads, variables, with_blocks
+from .effects import commutes, effects
+from .info import memory_of
+from .repeats import changed_by
+
+Roots = dict[str, str]
+
+
+def join_branches(function: Function) -> Function:
+    return replace(function, body=_block(function.body, memory_of(function)))
+
+
+def _block(block: Block, roots: Roots, in_iteration: bool = False) -> Block:
+    out: list[Stmt] = []
+    for stmt in block:
+        if blocks(stmt):
+            inside = (isinstance(stmt, For) and not stmt.ordered) or (in_iteration and isinstance(stmt, If))
+            stmt = with_blocks(stmt, tuple(_block(part, roots, inside) for part in blocks(stmt)))
+        if not (in_iteration and isinstance(stmt, If) and _join(out, stmt, roots)):
+            out.append(stmt)
+    return tuple(out)
+
+
+def _join(out: list[Stmt], second: If, roots: Roots) -> bool:
+    """Make the branch one with an earlier one, if nothing between them is in the way."""
+    for at in reversed(range(len(out))):
+        first, between = out[at], [stmt for stmt in out[at + 1 :] if not isinstance(stmt, Comment)]
+        if isinstance(first, If) and first.condition == second.condition:
+            if _stays_the_same(second, out[at:], roots):
+                both = replace(first, then=first.then + second.then, orelse=first.orelse + second.orelse)
+                if _changes_places(second, between, roots):
+                    out[at] = both
+                    return True
+                if _changes_places(first, between, roots):
+                    out[at:] = [*out[at + 1 :], both]
+                    return True
+            return False
+    return False
+
+
+def _stays_the_same(branch: If, before: list[Stmt], roots: Roots) -> bool:
+    """Do the statements leave the condition alone?"""
+    read = {roots.get(load.array.name, load.array.name) for load in loads(branch.condition)}
+    for stmt in before:
+        changed, memory = changed_by(stmt, roots)
+        if changed & variables(branch.condition) or memory & read:
+            return False
+    return True
+
+
+def _changes_places(branch: If, others: list[Stmt], roots: Roots) -> bool:
+    own = effects((branch,))
+    return not others or (not own.is_visible and all(commutes(own, effects((stmt,)), roots) for stmt in others))
+
+
+__all__ = ["join_branches"]
