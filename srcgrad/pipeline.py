@@ -26,6 +26,7 @@ from .passes.add_apart import add_apart
 from .passes.alternate import alternate
 from .passes.assemble import assemble
 from .passes.callees import everywhere
+from .passes.counted import counted
 from .passes.dead_stores import dead_stores
 from .passes.equal_lengths import equal_lengths
 from .passes.few_columns import few_columns
@@ -86,6 +87,7 @@ Pass = Callable[[Function], Function]
 
 PRIMAL: tuple[Pass, ...] = (
     lower_arrays,  # whole-array arithmetic becomes loops; right sides are evaluated first
+    counted,  # `while` loops that count are `for` loops
     peel,  # the short end of a recursion is decided by the caller
     hoist_guards,  # checks that come out the same in every iteration are made ahead of the loop
     equal_lengths,  # loops over lengths that a check says are equal are loops over one range
@@ -103,6 +105,7 @@ PRIMAL: tuple[Pass, ...] = (
 )
 DERIVATIVE: tuple[Pass, ...] = (
     lower_arrays,
+    counted,
     peel,  # before find_active: what it takes over is differentiated in its place
     hoist_guards,
     equal_lengths,

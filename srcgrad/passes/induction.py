@@ -32,7 +32,7 @@ def _block(block: Block) -> Block:
         steps: list[Stmt] = []
         while isinstance(stmt, For):
             if found := _counter(stmt):
-                stmt, step = _closed(stmt, *found, _known_value(out, found[1].target))
+                stmt, step = _closed(stmt, *found, known_value(out, found[1].target))
             elif turned := _alternating(stmt, out):
                 stmt, step = _by_parity(stmt, *turned)
             else:
@@ -60,7 +60,7 @@ def _counter(loop: For) -> tuple[int, AddTo] | None:
     return None
 
 
-def _known_value(ahead: list[Stmt], var: Any) -> Expr:
+def known_value(ahead: list[Stmt], var: Any) -> Expr:
     """What a counter is after these statements: a number, where the last of them that sets it says so."""
     for stmt in reversed(ahead):
         if isinstance(stmt, Assign) and stmt.var == var and isinstance(stmt.value, Const):
@@ -96,7 +96,7 @@ def _alternating(loop: For, ahead: list[Stmt]) -> tuple[int, Var, Const] | None:
         return None
     for place, stmt in enumerate(loop.body):
         if isinstance(stmt, Assign) and stmt.value == Call("neg", (stmt.var,), stmt.var.dtype):
-            start = _known_value(ahead, stmt.var)
+            start = known_value(ahead, stmt.var)
             others = (*loop.body[:place], *loop.body[place + 1 :])
             if isinstance(start, Const) and start.dtype == stmt.var.dtype and stmt.var not in effects(others).writes:
                 return place, stmt.var, start
@@ -122,4 +122,4 @@ def _with(block: Block, var: Var, value: Expr) -> Block:
     return rewrite_block(block, lambda s: (map_expressions(s, change),))
 
 
-__all__ = ["induction"]
+__all__ = ["induction", "known_value"]

@@ -1,0 +1,113 @@
+"""A `while` loop that counts up to a number, or down to it, is a `for` loop.
+
+    i = 0                              i = 0
+    while i < n:                       for i_1 in range(i, n):
+        s += x[i]               →          s += x[i_1]
+        i += 1                         i = max(i, n)
+
+It may be independent, then, and vectorise; its trip count is known ahead, and nothing of it is kept on a stack.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..ir import affine
+from ..ir.expressions import INT64, Call, Dim, Expr, Var
+from ..ir.names import Names
+from ..ir.nodes import AddTo, Assign, Block, For, Function, Stmt, While
+from ..ir.walk import (
+    blocks,
+    expressions,
+    loads,
+    map_expressions,
+    rewrite_block,
+    statements,
+    subexpressions,
+    substitute,
+    variables,
+    with_blocks,
+)
+from .effects import effects
+from .induction import known_value
+from .info import memory_of
+
+TURNED = {"gt": "lt", "ge": "le", "lt": "gt", "le": "ge"}
+
+
+def counted(function: Function) -> Function:
+    read = {var for stmt in statements(function.body) for expr in expressions(stmt) for var in variables(expr)}
+    names, memory = function.info.names, memory_of(function)
+
+    def count(block: Block) -> Block:
+        out: list[Stmt] = []
+        for stmt in block:
+            if blocks(stmt):
+                stmt = with_blocks(stmt, tuple(map(count, blocks(stmt))))
+            counting = isinstance(stmt, While) and stmt.trip not in read
+            out += (counting and _counting(stmt, out, names, memory)) or (stmt,)  # type: ignore[arg-type]
+        return tuple(out)
+
+    return replace(function, body=count(function.body))
+
+
+def _counting(loop: While, ahead: list[Stmt], names: Names, memory: dict[str, str]) -> Block | None:
+    for var, op, end in _comparison(loop.condition):
+        place, step = _step(loop.body, var)
+        upward = op in ("lt", "le")
+        if not step or (step > 0) != upward or not _stays(end, var, loop.body, memory):
+            continue
+        start, stop = known_value(ahead, var), affine.add(end, affine.integer({"le": 1, "ge": -1}.get(op, 0)))
+        index = Var(names.fresh(var.name), INT64)
+        after = affine.add(index, affine.integer(step))
+        body = (*_with(loop.body[:place], var, index), *_with(loop.body[place + 1 :], var, after))
+        last = Assign(var, _last(start, stop, step), span=loop.body[place].span)
+        return For(index, start, stop, affine.integer(step), body, span=loop.span), last
+    return None
+
+
+def _comparison(condition: Expr) -> list[tuple[Var, str, Expr]]:
+    """A comparison of integers, read from either side that is a variable."""
+    if not (isinstance(condition, Call) and condition.op in TURNED):
+        return []
+    x, y = condition.args
+    sides = [(x, condition.op, y), (y, TURNED[condition.op], x)] if x.dtype == y.dtype == INT64 else []
+    return [(var, op, end) for var, op, end in sides if isinstance(var, Var)]
+
+
+def _step(body: Block, var: Var) -> tuple[int, int]:
+    """The place of `var += c` in the body, and c; 0 where something else is done to the variable."""
+    places = [k for k, stmt in enumerate(body) if var in effects((stmt,)).writes]
+    match [body[k] for k in places]:
+        case [AddTo(value=value)]:
+            return places[0], affine.difference(value, affine.ZERO) or 0
+        case [Assign(value=value)]:
+            return places[0], affine.difference(value, var) or 0
+    return 0, 0
+
+
+def _stays(end: Expr, var: Var, body: Block, memory: dict[str, str]) -> bool:
+    """Is it the same number in every iteration?"""
+    inside = effects(body)
+    written = {memory.get(access.array.name, access.array.name) for access in inside.accesses if access.writes}
+    read = {memory.get(load.array.name, load.array.name) for load in loads(end)}
+    made = {*inside.views, *inside.allocated, *(access.array.name for access in inside.accesses if access.whole)}
+    lengths = {node.array for node in subexpressions(end) if isinstance(node, Dim)}
+    return not (variables(end) & (inside.writes | {var}) or read & written or lengths & made)
+
+
+def _last(start: Expr, stop: Expr, step: int) -> Expr:
+    """What the counter is when the loop has ended."""
+    if step in (1, -1):
+        return affine.maximum(start, stop) if step > 0 else affine.minimum(start, stop)
+    way = affine.sub(stop, start) if step > 0 else affine.sub(start, stop)
+    size = abs(step)
+    trips = Call("floordiv", (affine.add(way, affine.integer(size - 1)), affine.integer(size)), INT64)
+    return affine.add(start, affine.mul(affine.maximum(trips, affine.ZERO), affine.integer(step)))
+
+
+def _with(block: Block, var: Var, value: Expr) -> Block:
+    return rewrite_block(block, lambda stmt: (map_expressions(stmt, lambda expr: substitute(expr, {var: value})),))
+
+
+__all__ = ["counted"]

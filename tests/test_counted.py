@@ -1,0 +1,191 @@
+"""`while` loops that count are `for` loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from srcgrad import grad
+from srcgrad.testing import check_grad
+
+RNG = np.random.default_rng(31)
+
+
+def upward(x, n):
+    i, s = 0, 0.0
+    while i < len(x):
+        s += x[i] ** 2.5
+        i += 1
+    return s * i
+
+
+def downward(x, n):
+    s = 0.0
+    while n > 0:
+        n -= 1
+        s += np.exp(x[n])
+    return s * (n + 2)
+
+
+def by_two(x, n):
+    i, s = 1, 0.0
+    while i < len(x):
+        s += x[i] * x[i - 1]
+        i = i + 2
+    return s * i
+
+
+def by_three_downward(x, n):
+    i, s = len(x) - 1, 1.0
+    while 0 <= i:
+        s *= x[i] + i
+        i -= 3
+    return s * i
+
+
+def two_deep(x, n):
+    s = np.zeros(len(x))
+    i = 0
+    while i < len(x):
+        j = i
+        while j <= n:
+            s[i] += np.sin(x[i] * j)
+            j += 1
+        s[i] *= j
+        i += 1
+    return s
+
+
+def with_continue(x, n):
+    i, s = -1, 0.0
+    while i < len(x) - 1:
+        i += 1
+        if x[i] > 0.6:
+            continue
+        s += x[i] * x[i] * i
+    return s
+
+
+def merged(x, n):
+    i = j = 0
+    s = 0.0
+    while i < len(x) and j < n:
+        if x[i] < 0.6:
+            s += x[i] * j
+            i += 1
+        else:
+            j += 1
+    while i < len(x):
+        s += x[i] * i
+        i += 1
+    return s
+
+
+COUNTED = [upward, downward, by_two, by_three_downward, two_deep, with_continue]
+
+
+def ends_early(x, n):
+    i, s = 0, 0.0
+    while i < len(x):
+        s += x[i]
+        if s > 1.5:
+            break
+        i += 1
+    return s * x[0]
+
+
+def skips(x, n):
+    i, s = 0, 0.0
+    while i < len(x):
+        s += x[i] * i
+        i += 2 if x[i] > 0.6 else 1
+    return s
+
+
+def end_moves(x, n):
+    i, s = 0, 0.0
+    while i < n:
+        s += x[i] * i
+        i += 1
+        n -= 1
+    return s
+
+
+def end_is_an_element(x, n):
+    ends = np.full(1, n)
+    i, s = 0, 0.0
+    while i < ends[0]:
+        s += x[i] * i
+        ends[0] -= 1
+        i += 1
+    return s
+
+
+def gets_shorter(x, n):
+    i, s = 0, 0.0
+    y = x
+    while i < len(y):
+        s += y[i] * i
+        y = y[1:] * 2
+        i += 1
+    return s
+
+
+def twice_a_turn(x, n):
+    i, s = 0, 0.0
+    while i < n:
+        s += x[i]
+        i += 1
+        s *= 1 + i
+        i += 1
+    return s
+
+
+def grows(x, n):
+    values, i = [x[0]], 0
+    while i < len(values):
+        if len(values) < n:
+            values.append(values[i] * x[i])
+        i += 1
+    return values[-1]
+
+
+OTHERS = [merged, ends_early, skips, end_moves, end_is_an_element, gets_shorter, twice_a_turn, grows]
+
+
+@pytest.mark.parametrize("function", [*COUNTED, *OTHERS])
+@pytest.mark.parametrize("length", [1, 2, 5, 8])
+def test_values_and_derivatives(function: Callable[..., Any], length: int) -> None:
+    x, n = RNG.uniform(0.3, 0.9, length), length
+    if function is twice_a_turn:
+        n -= n % 2
+    f = grad(function, jit=False)
+    np.testing.assert_array_equal(f(x, n), function(x, n))
+    check_grad(f, x, n)
+
+
+@pytest.mark.parametrize("function", COUNTED)
+def test_no_turns(function: Callable[..., Any]) -> None:
+    f = grad(function, jit=False)
+    np.testing.assert_array_equal(f(np.empty(0), -2), function(np.empty(0), -2))
+
+
+@pytest.mark.parametrize("function", COUNTED)
+def test_compiled(function: Callable[..., Any]) -> None:
+    x = RNG.uniform(0.3, 0.9, 40)
+    np.testing.assert_allclose(grad(function)(x, 39), function(x, 39), 1e-12)
+    check_grad(grad(function), x, 39)
+
+
+@pytest.mark.parametrize("function", COUNTED)
+def test_keeps_no_counter(function: Callable[..., Any]) -> None:
+    text = grad(function).source(RNG.uniform(0.3, 0.9, 5), 4)
+    assert "while" not in text and "push(" not in text
+
+
+@pytest.mark.parametrize("function", OTHERS)
+def test_does_not_take_others_for_counting(function: Callable[..., Any]) -> None:
+    assert "while" in grad(function).source(RNG.uniform(0.3, 0.9, 6), 4, kind="primal")
