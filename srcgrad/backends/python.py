@@ -47,7 +47,7 @@ from ..ir.nodes import (
     leaves,
 )
 from ..ir.walk import statements
-from ..passes.effects import adds_in_order
+from ..passes.effects import sums_in_order
 from ..rules.device import ARRAY_NAMES, HOST_NAMES, LIBRARY
 from ..rules.device import NAMES as DEVICE_NAMES
 from ..rules.device import spelling as spelling_on_device
@@ -75,6 +75,7 @@ NAMESPACES = {
     "special": "scipy_special as special",
     "user": "user",
 }  # modules of the runtime, as generated text calls them
+WAITS = (Raise, Print, External, Push, Pop)  # what is done for one iteration after the other
 
 
 def emit(function: Function, form: Form | None = None) -> tuple[str, Facts]:
@@ -233,7 +234,8 @@ def _statement(stmt: Stmt) -> list[ast.stmt]:
             return [_assign(ast.Tuple(pair, ast.Store()), ast.Tuple(swapped, ast.Load()))]
         case For():
             alone = not stmt.ordered and not any(isinstance(s, (For, While)) for s in statements(stmt.body))
-            tokens = independent.set(alone), vectorises.set(alone and not any(map(_waits, statements(stmt.body))))
+            waits = sums_in_order(stmt.body) or any(isinstance(s, WAITS) for s in statements(stmt.body))
+            tokens = independent.set(alone), vectorises.set(alone and not waits)
             body = _body(stmt.body)
             independent.reset(tokens[0])
             vectorises.reset(tokens[1])
@@ -292,11 +294,6 @@ def _statement(stmt: Stmt) -> list[ast.stmt]:
         case Comment(text=text):
             return [ast.Expr(ast.Constant(MARK + text))]
     raise AssertionError(f"not a statement of the backend: {stmt!r}")
-
-
-def _waits(stmt: Stmt) -> bool:
-    """Is it done for one iteration after the other: a sum in the user's order, a list, an error?"""
-    return adds_in_order(stmt) or isinstance(stmt, (Raise, Print, External, Push, Pop))
 
 
 def _names(things: tuple[Any, ...], context: ast.expr_context) -> ast.expr:

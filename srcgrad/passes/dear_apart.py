@@ -27,7 +27,7 @@ from ..ir.nodes import AddTo, Assign, Block, For, Function, If, Stmt, Store
 from ..ir.walk import children, expressions, loads, map_expressions, rewrite, rewrite_block, statements, variables
 from ..rules.costs import is_dear
 from .added_ahead import is_of_numbers
-from .effects import Access, adds_in_order, effects, runs_along
+from .effects import Access, effects, runs_along, sums_in_order
 from .info import roots_of
 
 Memory = Callable[[Var | Load], Load]  # of an iteration, for what it looks up, or adds to a place
@@ -78,7 +78,7 @@ class DearApart:
 
     def waits(self, loop: For) -> list[Var | Load]:
         """Sums in the user's order, and elements to which any iteration may add, and none does anything else."""
-        written, inside = self.written(loop), effects(loop.body)
+        written, inside, sums = self.written(loop), effects(loop.body), sums_in_order(loop.body)
         otherwise = {self.root(access) for access in inside.accesses if not access.adds}
         adds: dict[str, list[AddTo]] = {}
         for stmt in statements(loop.body):
@@ -87,7 +87,7 @@ class DearApart:
                 adds.setdefault(name, []).append(stmt)
         out: list[Var | Load] = []
         for name, found in adds.items():
-            of_sum = all(add.target in inside.sums and adds_in_order(add) for add in found)
+            of_sum = all(add.target in sums and not add.reorder for add in found)
             shared = any(_is_anywhere(add.target, loop) for add in found) and name not in otherwise
             if any(isinstance(add.target, Load) and add.target.checked for add in found):
                 shared = shared and not (written - {name}) & self.given
@@ -191,10 +191,9 @@ def _fills_vectors(loop: For, lookups: list[Load], waits: list[Var | Load]) -> b
     """Does the loop vectorise without what is looked up, and without the additions to these places?"""
     known = {load: Const(load.dtype.type(0).item(), load.dtype) for load in lookups}
     body = rewrite_block(loop.body, lambda s: () if isinstance(s, AddTo) and s.target in waits else (_with(s, known),))
-    for stmt in statements(body):
-        if adds_in_order(stmt) or (isinstance(stmt, (AddTo, Store)) and _is_anywhere(_place(stmt), loop)):
-            return False
-    return is_of_numbers(replace(loop, body=body))
+    stores = (stmt for stmt in statements(body) if isinstance(stmt, (AddTo, Store)))
+    left = sums_in_order(body) or any(_is_anywhere(_place(stmt), loop) for stmt in stores)
+    return not left and is_of_numbers(replace(loop, body=body))
 
 
 def _place(stmt: AddTo | Store) -> Var | Load:

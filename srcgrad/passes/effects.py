@@ -357,11 +357,10 @@ def is_dead(var: Var, later: tuple[tuple[Stmt, ...], ...], is_result: bool) -> b
     return not is_result
 
 
-def adds_in_order(stmt: Stmt) -> bool:
-    """Is it an addition to a sum that is to be taken in the user's order, which rounding can tell from others?"""
-    if isinstance(stmt, AddTo) and isinstance(stmt.target, Var):
-        return stmt.target.dtype.kind in "fc" and not stmt.reorder
-    return False
+def sums_in_order(block: Block) -> set[Var]:
+    """The sums that are to be taken in the user's order, which rounding can tell from others."""
+    inside = effects(block)
+    return {var for var in inside.sums & inside.strict if var.dtype.kind in "fc"}
 
 
 def commutes(x: Effects, y: Effects, roots: Mapping[str, str]) -> bool:
@@ -409,7 +408,6 @@ __all__ = [
     "SIMPLE",
     "Access",
     "Effects",
-    "adds_in_order",
     "commutes",
     "effects",
     "is_dead",
@@ -418,4 +416,5 @@ __all__ = [
     "is_set",
     "meet_in_one_iteration",
     "runs_along",
+    "sums_in_order",
 ]

@@ -62,6 +62,8 @@ class _Aside:
         for stmt in block:
             if isinstance(stmt, For) and all(isinstance(inner, INNERMOST) for inner in statements(stmt.body)):
                 out.append(self.by_strips(stmt) if _is_long(stmt) else stmt)
+            elif isinstance(stmt, For) and stmt.few:
+                out.append(stmt)
             elif isinstance(stmt, Parallel):  # each piece has memory of its own
                 out.append(self.inside(stmt))
             else:
