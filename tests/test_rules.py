@@ -460,6 +460,14 @@ FRAMES = {
     "while": """
         a = x[0]
         k = 0
+        while k < 4 and a < 9.0:
+            a = E(0.8 * a, y[k])
+            k += 1
+        return a
+    """,
+    "counted": """
+        a = x[0]
+        k = 0
         while k < 4:
             a = E(0.8 * a, y[k])
             k += 1

@@ -45,6 +45,8 @@ def _assigned(stmt: Stmt, array: Array, fill: Const, over: dict[Expr, Expr], dim
                     return None
                 stop = affine.add(start, affine.ONE)
             at = next(k for k, s in enumerate(body) if _touches(s, array))
+            if stmt.ordered and isinstance(body[at], If):
+                return None  # it would store for each iteration what one in many has to add
             inner = _assigned(body[at], array, fill, over | {index: stop}, dims)
             if inner is None or not _one_element(body[at:], array, over | {index: stop}):
                 return None

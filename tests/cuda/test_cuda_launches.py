@@ -113,7 +113,7 @@ def until_small(x, most):
     out = np.empty(len(x))
     for i in range(len(x)):
         y, k = x[i], 0
-        while k < most:
+        while k < most and y < 2.0:  # always, which nobody knows ahead
             y = np.sin(y) * x[i]
             k += 1
         out[i] = y
