@@ -26,6 +26,7 @@ from .passes.add_apart import add_apart
 from .passes.alternate import alternate
 from .passes.assemble import assemble
 from .passes.callees import everywhere
+from .passes.check_rows import check_rows
 from .passes.counted import counted
 from .passes.dead_stores import dead_stores
 from .passes.equal_lengths import equal_lengths
@@ -147,6 +148,7 @@ SWEEP_ON_A_CPU: tuple[Pass, ...] = (
     take_over,  # what is made of an array that nobody needs any more is made in its place
 )
 ON_A_CPU: tuple[Pass, ...] = (
+    check_rows,  # what chooses the row that a loop runs along is checked once
     in_strips,  # a matrix that is needed as it is and turned is read once
 )
 ON_ONE_THREAD: tuple[Pass, ...] = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import inspect
+import math
 import random
 import textwrap
 from collections.abc import Callable
@@ -21,7 +22,8 @@ from srcgrad.testing import check_grad
 
 OURS = (
     "i j k l m n p q t g s u v w z total first last lane row place kept x_b y_b s_b result out count rounds turn "
-    "strips start stop t_1 g_1 i_1 j_1 done step ahead then now other x_kept kept_top ties found best at"
+    "strips start stop t_1 g_1 i_1 j_1 done step ahead then now other x_kept kept_top ties found best at "
+    "exp log sin pow erf user special solve push prange"
 ).split()
 NOT_HERE = (ast.FunctionDef, ast.Lambda, ast.Global, ast.Nonlocal)  # scopes of their own
 
@@ -86,3 +88,67 @@ def test_an_index_that_is_called_like_a_cotangent() -> None:
         return s
 
     check_grad(grad(f, jit=False), np.array([0.5, 1.5]), np.array([0.3, -0.7, 2.0]))
+
+
+def variogram(h, range, sill, nugget):
+    g = np.zeros(len(h))
+    i = 0
+    while i < len(h):
+        if h[i] < range:
+            g[i] = nugget + sill * (1.5 * h[i] / range - 0.5 * (h[i] / range) ** 3)
+        else:
+            g[i] = nugget + sill
+        i += 1
+    return g
+
+
+def rotated(x, y, cos, sin, abs):
+    u = np.empty(len(x))
+    for i in range(len(x)):
+        u[i] = math.cos(x[i]) * cos - math.sin(y[i]) * sin + np.abs(x[i]) * abs
+    return u
+
+
+def solved(a, b, solve, len):
+    return np.linalg.solve(a, b) * solve + len
+
+
+def filled(exp, user):
+    for i in range(len(exp)):
+        exp[i] = math.exp(user[i])
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize(
+    "f, args",
+    [
+        (variogram, ([0.5, 1.5, 2.5], 2.0, 1.3, 0.1)),
+        (rotated, ([0.5, 1.5], [2.5, 0.2], 2.0, 1.3, 0.1)),
+        (solved, ([[3.0, 1.0], [0.5, 2.0]], [2.5, 0.2], 2.0, 1.3)),
+    ],
+)
+def test_arguments_that_are_called_like_functions(f: Callable[..., Any], args: tuple[Any, ...], jit: bool) -> None:
+    values = [np.array(arg) if isinstance(arg, list) else arg for arg in args]
+    check_grad(grad(jit=jit)(f), *values)
+
+
+def test_arguments_are_spoken_of_by_their_own_names() -> None:
+    x, v = np.array([0.3, 0.7]), np.ones(2)
+    exp_b, user_b = grad(filled, outputs=("exp",), jit=False).backward(np.zeros(2), x, v)
+    np.testing.assert_allclose(user_b, np.exp(x))
+    by_name = grad(variogram, wrt="range", jit=False).backward(h=x, range=2.0, sill=1.3, nugget=0.1, v=v)
+    everything = grad(variogram, jit=False).backward(x, 2.0, 1.3, 0.1, v)
+    assert by_name == everything[1] != 0.0
+
+
+def test_an_argument_called_user_is_no_module() -> None:
+    """What needs functions of the user's is not kept on disk."""
+    text = grad(by_user).source(np.ones(3), np.zeros(3, np.int64))
+    assert "import user" not in text
+
+
+def by_user(P, user):
+    s = 0.0
+    for e in range(len(user)):
+        s += P[user[e]] ** 2
+    return s

@@ -29,6 +29,7 @@ from srcgrad.rules.scalar import PRIMITIVES as EVERY_PRIMITIVE
 from srcgrad.rules.scalar import UNKNOWN, Interval, number, spelling, times
 from srcgrad.rules.special import SPECIAL
 from srcgrad.runtime import scipy_special, special
+from srcgrad.runtime.special import whole_power
 from srcgrad.testing import check_grad, richardson
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -370,7 +371,8 @@ def test_a_negative_integer_power_is_refused_as_by_numpy() -> None:
 @pytest.mark.parametrize(("function", "reference"), [
     (special.digamma, scipy.special.digamma), (special.trigamma, lambda x: scipy.special.polygamma(1, x)),
     (runtime.erf, scipy.special.erf), (runtime.erfc, scipy.special.erfc), (special.log_gamma, scipy.special.gammaln),
-    (special.gamma_function, scipy.special.gamma),
+    (special.gamma_function, scipy.special.gamma), (special.error_function, scipy.special.erf),
+    (special.complementary_error_function, scipy.special.erfc),
 ])
 # fmt: on
 def test_special_functions(function: Any, reference: Any) -> None:
@@ -383,6 +385,23 @@ def test_special_functions(function: Any, reference: Any) -> None:
         assert math.isclose(function(np.float64(x)), want, rel_tol=1e-12, abs_tol=1e-13), x
         assert math.isclose(compiled(x), want, rel_tol=1e-12, abs_tol=1e-13), x
         assert isinstance(function(np.float32(1.5)), np.float32)
+
+
+@pytest.mark.parametrize("kind", [float, np.float64, np.float32])
+def test_whole_powers(kind: Any) -> None:
+    """Of few factors a product; at the edges, and of many, the C library's."""
+    compiled = numba.njit(lambda x, k: whole_power(x, k))
+    numbers = [0.0, -0.0, 1.0, -1.0, 2.0, -2.5, 1.1, 1e30, 1e-30, np.inf, -np.inf, np.nan, 5e-324, 1.7e308, 1e-150]
+    exponents = [*range(-66, 67), 1000, -1001, 2**62, -(2**63)]
+    tolerance = 64 * np.finfo(np.float64 if kind is float else kind).eps
+    with np.errstate(all="ignore"):
+        for x in map(kind, numbers):
+            for k in exponents:
+                ours, want = whole_power(x, k), kind(np.float64(x) ** np.float64(k))
+                assert type(ours) is kind
+                np.testing.assert_allclose(ours, want, rtol=tolerance)
+                assert np.signbit(ours) == np.signbit(want) or np.isnan(want)
+                np.testing.assert_equal(compiled(x, k), ours)
 
 
 def _one_argument(name: str) -> Any:

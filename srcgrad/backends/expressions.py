@@ -32,8 +32,10 @@ from ..ir.expressions import (
     OldArray,
     Var,
     part_of,
+    whole_exponent,
 )
 from ..ir.walk import subexpressions
+from ..rules.costs import KERNELS, ONE_BY_ONE
 from ..rules.scalar import PRIMITIVES, spelling
 from .source import to_source
 
@@ -112,28 +114,6 @@ def _complex_literal(value: complex) -> ast.expr:
     return call_of("complex", literal(value.real), literal(value.imag))
 
 
-KERNELS = frozenset(
-    (
-        "exp",
-        "exp2",
-        "expm1",
-        "log",
-        "log1p",
-        "log2",
-        "log10",
-        "logaddexp",
-        "logaddexp2",
-        "sin",
-        "cos",
-        "tan",
-        "tanh",
-        "sinh",
-        "cosh",
-        "arctan",
-        "pow",
-    )
-)  # `runtime.vector_math` has these, for loops that vectorise; elsewhere NumPy's are quicker
-ONE_BY_ONE = frozenset(("exp", "exp2", "expm1", "sinh", "cosh"))  # but for these, where the next one need not wait
 ORDER = {"eq", "ne", "lt", "le", "gt", "ge", "not", "and", "or", "select"}
 TOTAL = KERNELS | ORDER | {"add", "sub", "mul", "neg", "abs", "cast", "maximum", "minimum", "sqrt"}  # they never raise
 independent: ContextVar[bool] = ContextVar("_independent", default=False)  # iterations of the loop around
@@ -160,7 +140,8 @@ def _spelling(expr: Call) -> str:
     quick = KERNELS if vectorises.get() else ONE_BY_ONE if independent.get() else ()
     if expr.op in quick and expr.dtype.kind == "f":
         text = spelling(expr)
-        return text.replace("np.", "") if expr.op != "pow" else "pow({}, {})" if text == "{} ** {}" else text
+        of_few = expr.op == "pow" and text != "{} ** {}"  # products
+        return text if of_few else f"{expr.op}({', '.join('{}' for _ in expr.args)})"
     return spelling(expr)
 
 
@@ -180,6 +161,9 @@ def _call(expr: Call) -> ast.expr:
         return call_of(expr.dtype.name, *map(operand, args))
     if expr.dtype.kind == "c" and expr.op in ("add", "sub", "mul", "div", "pow"):
         args = _as_real(args)
+    exponent = whole_exponent(expr)
+    if exponent is not None and expr.dtype.kind == "f" and not vectorises.get() and _dialect.get() is None:
+        return call_of("whole_power", operand(args[0]), operand(exponent))
     operands = [operand(_without_cast(arg, args)) for arg in args]
     if expr.op not in PRIMITIVES:
         return call_of(expr.op, *operands)

@@ -48,6 +48,7 @@ from ..ir.nodes import (
 )
 from ..ir.walk import statements
 from ..passes.effects import sums_in_order
+from ..rules.costs import stays_scalar
 from ..rules.device import ARRAY_NAMES, HOST_NAMES, LIBRARY
 from ..rules.device import NAMES as DEVICE_NAMES
 from ..rules.device import spelling as spelling_on_device
@@ -234,8 +235,8 @@ def _statement(stmt: Stmt) -> list[ast.stmt]:
             return [_assign(ast.Tuple(pair, ast.Store()), ast.Tuple(swapped, ast.Load()))]
         case For():
             alone = not stmt.ordered and not any(isinstance(s, (For, While)) for s in statements(stmt.body))
-            waits = sums_in_order(stmt.body) or any(isinstance(s, WAITS) for s in statements(stmt.body))
-            tokens = independent.set(alone), vectorises.set(alone and not waits)
+            waits = any(isinstance(s, WAITS) or stays_scalar(s) for s in statements(stmt.body))
+            tokens = independent.set(alone), vectorises.set(alone and not waits and not sums_in_order(stmt.body))
             body = _body(stmt.body)
             independent.reset(tokens[0])
             vectorises.reset(tokens[1])

@@ -142,6 +142,7 @@ class _Job:
         self.build.arguments_are_shared = kind == "primal"  # the other kinds write to copies
         self.settled()
         self.own: list[Var | Array] = []
+        self.called: dict[str, str] = {}  # what the user calls them: `range` would be taken for Python's
         self.not_contiguous: set[str] = set()
         self.parameters = list(inspect.signature(function).parameters)
 
@@ -172,7 +173,7 @@ class _Job:
         self.build.arguments_are_shared = self.kind == "primal"
         self.build.never_early = never_early
         self.settled()
-        self.own, self.not_contiguous = [], set()
+        self.own, self.called, self.not_contiguous = [], {}, set()
 
     def settled(self) -> None:
         """What a new builder has to know of the options."""
@@ -182,8 +183,6 @@ class _Job:
 
     def once(self) -> Interpreted:
         build = self.build
-        for name in self.parameters:
-            build.names.taken.discard(name)
         arguments = {n: self.argument(n, t) for n, t in zip(self.parameters, self.types, strict=True)}
         self.arguments = arguments
         value = self.interpreter.run(self.function, arguments)
@@ -229,6 +228,7 @@ class _Job:
                 return constant(value)
         param = parameter(self.build, name, kind)
         self.own.append(param)
+        self.called[param.name] = name
         if isinstance(param, Array):
             if isinstance(kind, ArrayType) and kind.layout != "C":
                 self.not_contiguous.add(param.name)
@@ -294,8 +294,8 @@ class _Job:
         written = self.written_params()
         arrays = [p for p in self.own if isinstance(p, Array) and is_inexact(p.dtype)]
         if self.options.outputs:
-            chosen = [p for p in arrays if p.name in self.options.outputs]
-            missing = set(self.options.outputs) - {p.name for p in chosen}
+            chosen = [p for p in arrays if self.called[p.name] in self.options.outputs]
+            missing = set(self.options.outputs) - {self.called[p.name] for p in chosen}
             if missing:
                 raise OptionError(
                     f"outputs= names {', '.join(sorted(missing))}, which are no float arrays among the arguments"
@@ -400,7 +400,7 @@ class _Job:
                 and not isinstance(outputs, Group)
             ):
                 return None
-            raise MissingCotangent(self.function.__name__, outputs, tuple(p.name for p in self.own))
+            raise MissingCotangent(self.function.__name__, outputs, tuple(self.called.values()))
         kinds = self.matched(outputs, self.given, "v", 0)
         checks: list[Stmt] = []
         setup: list[Stmt] = []

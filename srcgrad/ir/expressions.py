@@ -247,3 +247,11 @@ def select(condition: Expr, x: Any, y: Any) -> Expr:
 
 def integer(value: int) -> Const:
     return Const(int(value), INT64)
+
+
+def whole_exponent(expr: Expr) -> Expr | None:
+    """k, of a power x ** k whose exponent is a whole number that is known at run time."""
+    match expr:
+        case Call(op="pow", args=(_, Call(op="cast", args=(Expr(dtype=dtype) as k,)))) if dtype.kind in "iu":
+            return k
+    return None

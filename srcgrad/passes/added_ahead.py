@@ -16,6 +16,7 @@ from ..ir.expressions import Array, Call, Const, Expr, Load, Var
 from ..ir.names import Names
 from ..ir.nodes import AddTo, Assign, Comment, For, Function, If, Stmt, Store, View
 from ..ir.walk import expressions, loads, statements, subexpressions, variables
+from ..rules.costs import stays_scalar
 from .effects import Index, effects
 
 SIMPLE = (AddTo, Assign, Comment, Store)
@@ -83,7 +84,7 @@ def is_of_numbers(loop: For) -> bool:
     return (
         not (loop.ordered or loop.vector or loop.few)
         and affine.same(loop.step, affine.ONE)
-        and all(isinstance(stmt, (*SIMPLE, If)) for stmt in inner)
+        and all(isinstance(stmt, (*SIMPLE, If)) and not stays_scalar(stmt) for stmt in inner)
         and not any(stmt.checked for stmt in inner if isinstance(stmt, Store))
         and not any(load.checked for expr in exprs for load in loads(expr))
         and all(node.dtype.kind in "fib" for expr in exprs for node in subexpressions(expr))

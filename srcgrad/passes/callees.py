@@ -15,6 +15,7 @@ from ..ir.expressions import Array, Expr, Var, is_inexact
 from ..ir.nodes import Block, Function, Invoke, Stmt, Sweep, leaves
 from ..ir.walk import blocks, statements, with_blocks
 from .assemble import reads_of
+from .check_rows import check_rows
 from .effects import is_loud
 from .find_active import edges_of, refuse_unknown, sources_of, spread
 from .fuse import fuse
@@ -54,7 +55,7 @@ def everywhere(step: Pass) -> Pass:
             from .halves import assemble_all
 
             return assemble_all(program)
-        if step in (prove_bounds, fuse):
+        if step in (prove_bounds, check_rows, fuse):
             return _each(program, partial(step, quiet=quiet_functions(program)))
         return _each(program, step)
 

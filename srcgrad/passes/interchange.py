@@ -123,21 +123,21 @@ class Mover:
 
     def cost(self, body: Block, index: Var) -> int:
         """Of one iteration, with this loop inside: what stays where it is costs nothing there."""
-        inside = effects(body)
+        inside, moved = effects(body), _made_of(index, body)
         read = {(a.array, a.index) for a in inside.accesses if not a.writes}
-        out = sum(self.distance(Access(array, at, False), index) for array, at in read)
+        out = sum(self.distance(Access(array, at, False), index, moved) for array, at in read)
         for access in inside.accesses:
             if access.writes:
-                distance = self.distance(access, index)
+                distance = self.distance(access, index, moved)
                 out += 2 * distance if access.adds else distance
                 out += CHAIN if access.adds and not access.ours and not distance else 0
         return out
 
-    def distance(self, access: Access, index: Var) -> int:
+    def distance(self, access: Access, index: Var, moved: set[Var]) -> int:
         parts = access.through(self.views).index
         if any(part is None for part in parts):
             return ODD
-        moving = [(axis, part) for axis, part in enumerate(parts) if index in variables(part)]
+        moving = [(axis, part) for axis, part in enumerate(parts) if moved & variables(part)]
         if not moving:
             return 0
         axis, part = moving[0]
@@ -167,6 +167,15 @@ def _nest_of(loop: For, roots: dict[str, str]) -> tuple[list[For], Block, set[Va
         ahead += first
         nest.append(last)
     return nest, (*ahead, *nest[-1].body), {stmt.var for stmt in ahead if isinstance(stmt, Assign)}
+
+
+def _made_of(index: Var, body: Block) -> set[Var]:
+    """The index, and what is other in every iteration for it."""
+    out = {index}
+    for stmt in statements(body):
+        if isinstance(stmt, Assign) and out & variables(stmt.value):
+            out.add(stmt.var)
+    return out
 
 
 def _reads(block: Block) -> Counter[Var]:

@@ -278,6 +278,9 @@ class _Prover:
                     if not self.is_inside(side, dim, here, (*given, *known)):
                         return False
                 return True
+            case Var() if isinstance(chosen := scope.values.get(index), Call) and chosen.op == "select":
+                if self.is_inside(chosen, dim, scope, given):
+                    return True
         here = scope.copy() if given else scope
         here.hold(((), e) for e in given)
         if not self.is_natural(index, here):

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from ..ir.expressions import Call, Const, Expr, Load
+from ..ir.expressions import Call, Const, Expr, Load, whole_exponent
 from ..ir.nodes import Stmt
 from ..ir.walk import expressions, subexpressions
 from .scalar import PRIMITIVES
 
 DEAR = 12
+KERNELS = frozenset(
+    (
+        "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "logaddexp", "logaddexp2", "sin", "cos", "tan", "tanh",
+        "sinh", "cosh", "arctan", "pow", "erf", "erfc",
+    )
+)  # fmt: skip  # `runtime.vector_math` has these, for loops that vectorise; elsewhere the C library's are quicker
+ONE_BY_ONE = frozenset(("exp", "exp2", "expm1", "sinh", "cosh"))  # but for these, where the next one need not wait
+LANE_BY_LANE = frozenset(("arcsin", "arccos", "arctan2"))  # LLVM calls the C library's, and vectorises what is around
 
 
 def cost(call: Call) -> int:
     """What an application of a primitive costs, in additions."""
     if call.op == "pow" and isinstance(call.args[1], Const) and call.args[1].value in (2, 3, 4):
         return 2  # products
+    if call.op == "pow" and call.dtype.kind == "f" and whole_exponent(call) is not None:
+        return 10  # several
     plain = PRIMITIVES[call.op].cost if call.op in PRIMITIVES else 4
     return 3 * plain if call.dtype.kind == "c" else plain
 
@@ -37,3 +47,8 @@ def dear_calls(stmt: Stmt) -> list[Call]:
 
 def is_dear(stmt: Stmt) -> bool:
     return bool(dear_calls(stmt))
+
+
+def stays_scalar(stmt: Stmt) -> bool:
+    """Does it compute something that no vector register helps with, so that LLVM leaves the loop around it alone?"""
+    return any(call.dtype.kind == "f" and call.op not in KERNELS | LANE_BY_LANE for call in dear_calls(stmt))

@@ -147,7 +147,7 @@ def number_choice() -> tuple[Partial, Partial]:
 def pow_base(x: Expr, y: Expr, out: Expr) -> Expr:
     """y * x**(y - 1), in the simplest form of a constant y; 0 for x**0, at x = 0 too."""
     if not isinstance(y, Const):
-        return pick(compare("eq", y, 0.0), 0.0, y * call("pow", x, y - 1.0))
+        return pick(compare("eq", y, 0.0), 0.0, y * call("pow", x, less_one(y)))
     match whole_or_real(y):
         case 0.0:
             return number(0.0, x)
@@ -163,6 +163,14 @@ def pow_base(x: Expr, y: Expr, out: Expr) -> Expr:
             return -(out * out)
         case exponent:
             return exponent * call("pow", x, exponent - 1.0)
+
+
+def less_one(exponent: Expr) -> Expr:
+    """exponent - 1, a whole number where the exponent is one."""
+    match exponent:
+        case Call(op="cast", args=(Expr(dtype=dtype) as k,)) if dtype == INT64:
+            return Call("cast", (k - 1,), exponent.dtype)
+    return exponent - 1.0
 
 
 def whole_or_real(x: Const) -> Any:
@@ -366,9 +374,11 @@ PRIMITIVES: dict[str, Primitive] = {
                              {(0.0,): (-(math.pi**2) / 3,)}, cost=35),
 
     # special functions
-    "erf":         Primitive("erf({})", (lambda x, out: 2 / math.sqrt(math.pi) * call("exp", -(x * x)),), (REAL,),
+    "erf":         Primitive("error_function({})",
+                                          (lambda x, out: 2 / math.sqrt(math.pi) * call("exp", -(x * x)),), (REAL,),
                              cost=20),
-    "erfc":        Primitive("erfc({})", (lambda x, out: -2 / math.sqrt(math.pi) * call("exp", -(x * x)),), (REAL,),
+    "erfc":        Primitive("complementary_error_function({})",
+                                          (lambda x, out: -2 / math.sqrt(math.pi) * call("exp", -(x * x)),), (REAL,),
                              cost=20),
     "gamma":       Primitive("gamma_function({})", (lambda x, out: out * call("digamma", x),), (POSITIVE,),
                              singular=True, cost=40),
