@@ -12,6 +12,7 @@ where it stands (a gather, a branch, a `while`).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from ..errors import place
@@ -134,8 +135,11 @@ class _Prover:
             scope.forget(changed)
             scope.forget_arrays(stmt)
             stmt = self.proved(stmt, scope.copy(ahead=len(scope.loops)))
-            inner = [self.block(b, scope.copy(ahead=len(scope.loops))) for b in blocks(stmt)]
-            return [with_blocks(stmt, tuple(inner))]
+            inside = scope.copy(ahead=len(scope.loops))
+            if isinstance(stmt, While):
+                inside.hold(((), e) for e in known_of(stmt.condition, True))
+                return [replace(stmt, body=self.block(stmt.body, inside))]
+            return [with_blocks(stmt, tuple(self.block(b, inside.copy()) for b in blocks(stmt)))]
         stmt = self.proved(stmt, scope)
         scope.forget(set(made_by(stmt)))
         match stmt:
@@ -176,12 +180,21 @@ class _Prover:
         for number, body in enumerate((stmt.then, stmt.orelse)):
             inner = scope.copy(ahead=len(scope.loops))
             inner.hold(((), e) for e in known_of(stmt.condition, number == 0))
+            inner.hold(((), e) for e in self.known_apart(stmt.condition, number == 0, scope))
             parts.append(self.block(body, inner))
         scope.forget(changed_by(stmt))
         scope.forget_arrays(stmt)
         if stmt.then and isinstance(stmt.then[-1], Raise):
             scope.hold(known_where(stmt.condition))
         return replace(stmt, then=parts[0], orelse=parts[1])
+
+    def known_apart(self, condition: Expr, holds: bool, scope: Scope) -> Iterator[Expr]:
+        """Of two that are not equal, of which one is at least the other, it is larger."""
+        match condition:
+            case Call(op=op, args=(x, y)) if op == ("ne" if holds else "eq") and x.dtype == y.dtype == INT64:
+                lead = affine.sub(x, y)
+                if not loads(condition) and self.is_natural(lead, scope):
+                    yield affine.sub(lead, affine.ONE)
 
     # ---------------------------------------------------------------------------------------------- accesses
 
@@ -295,9 +308,11 @@ class _Prover:
                 return self.is_natural(x, scope) and self.is_natural(y, scope)
         loops = {loop.stmt.index: loop for loop in scope.loops}
         depth: dict[Expr, int] = {index: k for k, index in enumerate(reversed(loops))}  # the innermost loop first
+        steady = (loop.trips for loop in scope.loops if not variables(loop.trips) & loop.changed)
+        facts = [*scope.facts, *(((), affine.sub(trips, affine.ONE)) for trips in steady)]
         return affine.proved_by_bounds(
             scope.equal.named(expr),
-            lambda e: self.is_natural_sum(e) or any(self.follows(e, fact, scope) for fact in scope.facts),
+            lambda e: self.is_natural_sum(e) or any(self.follows(e, fact, scope) for fact in facts),
             lambda term, low: scope.equal.named(self.bound(term, low, loops, scope)),
             lambda term: depth.get(term, len(depth)),
         )
@@ -319,6 +334,8 @@ class _Prover:
                 return scope.values[term]
             case Call(op="mod", args=(_, y)) if affine.is_at_least(y, 0):  # compiled, x % 0 is 0
                 return affine.ZERO if low else affine.sub(y, affine.ONE) if self.is_positive(y, scope) else None
+            case Call(op="floordiv", args=(x, Const(value=by))) if by > 0 and self.is_natural(x, scope):
+                return affine.ZERO if low else x
             case Load(array=Array(name=name)) if name in self.contents:
                 return self.bound(self.contents[name], low, loops, scope)
             case Call(op="minimum", args=(x, y)) if not low:
