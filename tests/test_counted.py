@@ -189,3 +189,42 @@ def test_keeps_no_counter(function: Callable[..., Any]) -> None:
 @pytest.mark.parametrize("function", OTHERS)
 def test_does_not_take_others_for_counting(function: Callable[..., Any]) -> None:
     assert "while" in grad(function).source(RNG.uniform(0.3, 0.9, 6), 4, kind="primal")
+
+
+def from_an_argument(x, n):
+    s, i = 1.0, n - n
+    while i < n:
+        s = s * s * x[i]
+        i += 1
+    return s * i
+
+
+def to_an_argument_that_changes(x, n):
+    s, i, m = 1.0, 0, n
+    while i < m:
+        s = np.sin(s * x[i])
+        i += 1
+    m -= 2
+    return s * (m + i)
+
+
+def down_and_up(x, n):
+    s = 1.0
+    while n > 0:
+        n -= 1
+        s = np.sin(s * x[n])
+    while n < 3:
+        n += 1
+        s = s * s
+    return s * n
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("function", [from_an_argument, to_an_argument_that_changes, down_and_up])
+def test_the_reverse_half_knows_where_it_began(function: Callable[..., Any], jit: bool) -> None:
+    x, n = RNG.uniform(0.3, 0.9, 12), 5
+    f = grad(function, wrt="x", jit=jit)
+    check_grad(f, x, n)
+    value, pullback = f.vjp(x, n)
+    np.testing.assert_allclose(value, function(x, n), 1e-13)
+    np.testing.assert_allclose(pullback(1.0), f.backward(x, n), 1e-13)

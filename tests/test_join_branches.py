@@ -148,3 +148,20 @@ def test_branches_once_and_keeps_nothing() -> None:
 def test_a_branch_without_derivative_stores_zeros() -> None:
     text = grad(one_alone, wrt="x").source(*arguments(8))
     assert "x_b = np.empty(" in text and "x_b[i] = 0.0" in text
+
+
+def elements_in_order(x, k):
+    z = np.zeros(len(x))
+    for i in range(len(x)):
+        if k[i] > 0:
+            z[i] += x[i] * 1e16
+        z[i] += x[i]
+        if k[i] > 0:
+            z[i] -= x[i] * 1e16
+    return z
+
+
+def test_additions_to_an_element_keep_their_order() -> None:
+    x, k = np.linspace(0.3, 0.9, 5), np.array([1, 0, 1, 1, 0])
+    found, _ = grad(elements_in_order, wrt="x", jit=False).value_and_backward(x, k, np.ones(5))
+    np.testing.assert_array_equal(found, elements_in_order(x, k))

@@ -14,7 +14,6 @@ from dataclasses import replace
 
 from ..ir import affine
 from ..ir.expressions import INT64, Call, Dim, Expr, Var
-from ..ir.names import Names
 from ..ir.nodes import AddTo, Assign, Block, For, Function, Stmt, While
 from ..ir.walk import (
     blocks,
@@ -31,39 +30,50 @@ from ..ir.walk import (
 from .effects import effects
 from .induction import known_value
 from .info import memory_of
+from .lengths import Lengths
 
 TURNED = {"gt": "lt", "ge": "le", "lt": "gt", "le": "ge"}
 
 
 def counted(function: Function) -> Function:
     read = {var for stmt in statements(function.body) for expr in expressions(stmt) for var in variables(expr)}
-    names, memory = function.info.names, memory_of(function)
+    names, memory, lengths = function.info.names, memory_of(function), Lengths(function)
+
+    def steady(end: Expr, wanted: str, ahead: list[Stmt]) -> Expr:
+        """The end of a range, also for who asks when the loop is over."""
+        if lengths.is_known(end):
+            return end
+        var = Var(names.fresh(wanted), INT64)
+        ahead.append(Assign(var, end))
+        return var
+
+    def counting(loop: While, ahead: list[Stmt]) -> Block | None:
+        for var, op, end in _comparison(loop.condition):
+            place, step = _step(loop.body, var)
+            upward = op in ("lt", "le")
+            if not step or (step > 0) != upward or not _stays(end, var, loop.body, memory):
+                continue
+            stop = affine.add(end, affine.integer({"le": 1, "ge": -1}.get(op, 0)))
+            ends: list[Stmt] = []
+            start = steady(known_value(ahead, var), "start", ends)
+            stop = steady(stop, "stop", ends)
+            index = Var(names.fresh(var.name), INT64)
+            after = affine.add(index, affine.integer(step))
+            body = (*_with(loop.body[:place], var, index), *_with(loop.body[place + 1 :], var, after))
+            last = Assign(var, _last(start, stop, step), span=loop.body[place].span)
+            return (*ends, For(index, start, stop, affine.integer(step), body, span=loop.span), last)
+        return None
 
     def count(block: Block) -> Block:
         out: list[Stmt] = []
         for stmt in block:
             if blocks(stmt):
                 stmt = with_blocks(stmt, tuple(map(count, blocks(stmt))))
-            counting = isinstance(stmt, While) and stmt.trip not in read
-            out += (counting and _counting(stmt, out, names, memory)) or (stmt,)  # type: ignore[arg-type]
+            may_count = isinstance(stmt, While) and stmt.trip not in read
+            out += (may_count and counting(stmt, out)) or (stmt,)  # type: ignore[arg-type]
         return tuple(out)
 
     return replace(function, body=count(function.body))
-
-
-def _counting(loop: While, ahead: list[Stmt], names: Names, memory: dict[str, str]) -> Block | None:
-    for var, op, end in _comparison(loop.condition):
-        place, step = _step(loop.body, var)
-        upward = op in ("lt", "le")
-        if not step or (step > 0) != upward or not _stays(end, var, loop.body, memory):
-            continue
-        start, stop = known_value(ahead, var), affine.add(end, affine.integer({"le": 1, "ge": -1}.get(op, 0)))
-        index = Var(names.fresh(var.name), INT64)
-        after = affine.add(index, affine.integer(step))
-        body = (*_with(loop.body[:place], var, index), *_with(loop.body[place + 1 :], var, after))
-        last = Assign(var, _last(start, stop, step), span=loop.body[place].span)
-        return For(index, start, stop, affine.integer(step), body, span=loop.span), last
-    return None
 
 
 def _comparison(condition: Expr) -> list[tuple[Var, str, Expr]]:

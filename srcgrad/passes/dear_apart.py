@@ -24,8 +24,18 @@ from dataclasses import dataclass, field, replace
 from ..ir.expressions import Call, Const, Expr, Load, Var
 from ..ir.names import Names
 from ..ir.nodes import AddTo, Assign, Block, For, Function, If, Stmt, Store
-from ..ir.walk import children, expressions, loads, map_expressions, rewrite, rewrite_block, statements, variables
-from ..rules.costs import is_dear
+from ..ir.walk import (
+    children,
+    expressions,
+    loads,
+    map_expressions,
+    rewrite,
+    rewrite_block,
+    statements,
+    subexpressions,
+    variables,
+)
+from ..rules.costs import is_dear, may_raise
 from .added_ahead import is_of_numbers
 from .effects import Access, effects, runs_along, sums_in_order
 from .info import roots_of
@@ -59,6 +69,8 @@ class DearApart:
         ahead, behind = self.indices(loop, lookups), self.indices(loop, waits)
         if not (lookups or waits) or ahead is None or behind is None or not _fills_vectors(loop, lookups, waits):
             return None
+        if self.written(loop) & self.given and _may_fail(loop):
+            return None  # what was written before it fails is to be seen
         here = {load: memory(load) for load in lookups}
         ahead += tuple(Store(there.array, there.index, load, checked=False) for load, there in here.items())
         loop = replace(loop, body=rewrite_block(loop.body, lambda stmt: (_with(stmt, here),)))
@@ -187,10 +199,22 @@ def _is_real(add: AddTo) -> bool:
     return add.target.dtype.kind == "f" and add.value.dtype == add.target.dtype
 
 
+def _may_fail(loop: For) -> bool:
+    """May what it computes raise, but for the indices of its accesses?"""
+    nodes = (node for stmt in statements(loop.body) for expr in expressions(stmt) for node in subexpressions(expr))
+    return any(isinstance(node, Call) and may_raise(node) for node in nodes)
+
+
 def _fills_vectors(loop: For, lookups: list[Load], waits: list[Var | Load]) -> bool:
     """Does the loop vectorise without what is looked up, and without the additions to these places?"""
     known = {load: Const(load.dtype.type(0).item(), load.dtype) for load in lookups}
-    body = rewrite_block(loop.body, lambda s: () if isinstance(s, AddTo) and s.target in waits else (_with(s, known),))
+
+    def without(stmt: Stmt) -> Stmt:
+        if isinstance(stmt, AddTo) and stmt.target in waits:
+            stmt = Assign(Var("left", stmt.value.dtype), stmt.value)
+        return _with(stmt, known)
+
+    body = rewrite_block(loop.body, lambda stmt: (without(stmt),))
     stores = (stmt for stmt in statements(body) if isinstance(stmt, (AddTo, Store)))
     left = sums_in_order(body) or any(_is_anywhere(_place(stmt), loop) for stmt in stores)
     return not left and is_of_numbers(replace(loop, body=body))

@@ -364,7 +364,7 @@ def sums_in_order(block: Block) -> set[Var]:
 
 
 def commutes(x: Effects, y: Effects, roots: Mapping[str, str]) -> bool:
-    """Can the two change places?  (Told by whole arrays and scalars.)"""
+    """Can the two change places, to the last bit of the user's sums?  (Told by whole arrays and scalars.)"""
     if x.is_visible and y.is_visible:
         return False
     shared = (x.writes & (y.reads | y.writes)) | (y.writes & x.reads)
@@ -376,7 +376,7 @@ def commutes(x: Effects, y: Effects, roots: Mapping[str, str]) -> bool:
     wrote_x, wrote_y = {root(a) for a in x.accesses if a.writes}, {root(a) for a in y.accesses if a.writes}
     touched_x, touched_y = {root(a) for a in x.accesses}, {root(a) for a in y.accesses}
     clash = wrote_x & touched_y | wrote_y & touched_x
-    return all(a.adds for a in (*x.accesses, *y.accesses) if root(a) in clash)
+    return all(a.adds and a.ours for a in (*x.accesses, *y.accesses) if root(a) in clash)
 
 
 def meet_in_one_iteration(a: Access, b: Access, loop: For, changed: set[Var], signs: Signs) -> bool:

@@ -31,6 +31,7 @@ from ..ir.nodes import (
     leaves,
 )
 from ..ir.walk import expressions, loads, statements, subexpressions, variables
+from ..rules.costs import may_raise
 from .effects import effects, is_dead
 from .info import roots_of
 
@@ -98,13 +99,7 @@ def _is_silent(stmt: Stmt) -> bool:
     nodes += subexpressions(stmt.target) if isinstance(stmt, AddTo) else ()
     if any(isinstance(node, Load) and node.checked for node in nodes) or (isinstance(stmt, Store) and stmt.checked):
         return False
-    return not any(isinstance(node, Call) and _may_raise(node) for node in nodes)
-
-
-def _may_raise(call: Call) -> bool:
-    """At poles, as `math.gamma`; integers divided by zero, or to a negative power; what is the user's own."""
-    of_integers = call.dtype.kind in "iu" and call.op in ("pow", "floordiv", "mod", "fmod")
-    return call.op.startswith("user.") or call.op in ("gamma", "lgamma") or of_integers
+    return not any(isinstance(node, Call) and may_raise(node) for node in nodes)
 
 
 __all__ = ["last_step"]

@@ -45,6 +45,12 @@ def dear_calls(stmt: Stmt) -> list[Call]:
     return [node for node in nodes if isinstance(node, Call) and node.op in PRIMITIVES and cost(node) >= DEAR]
 
 
+def may_raise(call: Call) -> bool:
+    """At poles, as `math.gamma`; integers divided by zero, or to a negative power; what is the user's own."""
+    of_integers = call.dtype.kind in "iu" and call.op in ("pow", "floordiv", "mod", "fmod")
+    return call.op.startswith("user.") or call.op in ("gamma", "lgamma") or of_integers
+
+
 def is_dear(stmt: Stmt) -> bool:
     return bool(dear_calls(stmt))
 
