@@ -27,6 +27,7 @@ from .passes.alternate import alternate
 from .passes.assemble import assemble
 from .passes.callees import everywhere
 from .passes.check_rows import check_rows
+from .passes.choose_integers import choose_integers
 from .passes.counted import counted
 from .passes.dead_stores import dead_stores
 from .passes.equal_lengths import equal_lengths
@@ -89,6 +90,7 @@ Pass = Callable[[Function], Function]
 PRIMAL: tuple[Pass, ...] = (
     lower_arrays,  # whole-array arithmetic becomes loops; right sides are evaluated first
     counted,  # `while` loops that count are `for` loops
+    choose_integers,  # branches that only say what an integer is
     peel,  # the short end of a recursion is decided by the caller
     hoist_guards,  # checks that come out the same in every iteration are made ahead of the loop
     equal_lengths,  # loops over lengths that a check says are equal are loops over one range
@@ -98,6 +100,7 @@ PRIMAL: tuple[Pass, ...] = (
     fuse,  # loops over one range that may be one loop are; temporaries shrink to scalars
     scalar_arrays,  # so do arrays of a few elements
     hoist_scalars,  # what comes out the same in every iteration is computed once
+    first_touch,  # nothing is cleared that is set anyway
     hoist,  # memory that every iteration would allocate is allocated ahead of the loop
     tidy,
     share_lookups,  # an index that is read from memory is read once
@@ -107,6 +110,7 @@ PRIMAL: tuple[Pass, ...] = (
 DERIVATIVE: tuple[Pass, ...] = (
     lower_arrays,
     counted,
+    choose_integers,
     peel,  # before find_active: what it takes over is differentiated in its place
     hoist_guards,
     equal_lengths,
@@ -128,7 +132,7 @@ DERIVATIVE: tuple[Pass, ...] = (
     fuse,
     join_branches,  # an iteration's forward and reverse part branch once
     flatten_rows,  # rows that are used element by element are no views
-    first_touch,  # what is added to zero is assigned
+    first_touch,  # what is added to zero is assigned, too
     dead_stores,  # zeros that nobody looks at
     skip_zeros,  # loops that would pass on the cotangent of a branch that was not taken
     last_taken,  # of a search for the best, the iteration that found it

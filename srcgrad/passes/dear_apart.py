@@ -39,6 +39,7 @@ from ..rules.costs import is_dear, may_raise
 from .added_ahead import is_of_numbers
 from .effects import Access, effects, runs_along, sums_in_order
 from .info import roots_of
+from .lengths import Lengths
 
 Memory = Callable[[Var | Load], Load]  # of an iteration, for what it looks up, or adds to a place
 LAZY = ("select", "and", "or")  # their operands may be left alone, but for the first
@@ -60,10 +61,11 @@ class DearApart:
     def __init__(self, function: Function) -> None:
         self.names, self.roots = function.info.names, roots_of(function)
         self.given = {param.name for param in function.params}
+        self.lengths = Lengths(function)
 
     def parts(self, loop: For, memory: Memory) -> Parts | None:
         """The body of a loop in parts, if it computes something dear, and something else that has to wait its turn."""
-        if not any(map(is_dear, statements(loop.body))):
+        if not any(map(is_dear, statements(loop.body))) or self.is_window(loop):
             return None
         lookups, waits = self.lookups(loop), self.waits(loop)
         ahead, behind = self.indices(loop, lookups), self.indices(loop, waits)
@@ -79,6 +81,10 @@ class DearApart:
         dear = adding.without(loop.body, Counter(), always=True)
         dear = (*adding.ahead, *_needed(dear, {*ahead, *behind}), *adding.last)
         return Parts(ahead, dear, (*behind, *adding.behind))
+
+    def is_window(self, loop: For) -> bool:
+        """Does it begin and end elsewhere each time, as what is short does?"""
+        return not (self.lengths.is_known_ahead(loop.start) or self.lengths.is_known_ahead(loop.stop))
 
     def lookups(self, loop: For) -> list[Load]:
         """Elements that every iteration reads, of arrays that it leaves alone, and that are not side by side."""

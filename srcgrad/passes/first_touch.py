@@ -13,23 +13,25 @@ from dataclasses import replace
 from ..ir import affine
 from ..ir.expressions import Array, Const, Expr, Load
 from ..ir.nodes import AddTo, Alloc, Block, For, Function, If, Library, Rule, Stmt, Store
-from ..ir.walk import blocks, expressions, is_constant, loads, with_blocks
+from ..ir.walk import blocks, expressions, is_constant, loads, statements, with_blocks
 from .effects import effects
 
 
 def first_touch(function: Function) -> Function:
-    return replace(function, body=_block(function.body))
+    return replace(function, body=_block(function.body, adds=function.info.kind != "primal"))
 
 
-def _block(block: Block) -> Block:
+def _block(block: Block, adds: bool) -> Block:
+    """`adds`: also where it is added to, which may make -0.0 of 0.0."""
     out = [
-        with_blocks(s, tuple(_block(b) for b in blocks(s))) if blocks(s) and not isinstance(s, Rule) else s
+        with_blocks(s, tuple(_block(b, adds) for b in blocks(s))) if blocks(s) and not isinstance(s, Rule) else s
         for s in block
     ]
     for position, stmt in enumerate(out):
         if isinstance(stmt, Alloc) and stmt.fill is not None and is_constant(stmt.fill):
             at = next((k for k in range(position + 1, len(out)) if _touches(out[k], stmt.array)), None)
-            if at is not None:
+            first = (s for s in statements((out[at],) if at is not None else ()) if _touches(s, stmt.array))
+            if at is not None and (adds or not any(isinstance(s, (AddTo, Library)) for s in first)):
                 filled = _assigned(out[at], stmt.array, stmt.fill, {}, stmt.dims)  # type: ignore[arg-type]
                 if filled is not None:
                     out[position], out[at] = replace(stmt, fill=None), filled

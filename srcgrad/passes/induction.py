@@ -5,7 +5,8 @@
         p += 1                                 p += d - a - 1          (never less than 0 of them)
 
 The loop is independent then, and its index affine: it vectorises, and no value of the counter is kept.  So with a
-number whose sign changes in every iteration: `sign = -sign` is 1.0 or -1.0, whichever the index says.
+number whose sign changes in every iteration: `sign = -sign` is 1.0 or -1.0, whichever the index says.  And with a
+counter in a `while` loop, by the number of its trips.
 """
 
 from __future__ import annotations
@@ -15,21 +16,25 @@ from typing import Any
 
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Const, Expr, Var, select
-from ..ir.nodes import AddTo, Assign, Block, For, Function, Stmt
+from ..ir.nodes import AddTo, Assign, Block, For, Function, Stmt, While
 from ..ir.walk import blocks, loads, map_expressions, rewrite_block, substitute, variables, with_blocks
 from .effects import effects
 
 
 def induction(function: Function) -> Function:
-    return replace(function, body=_block(function.body))
+    return replace(function, body=_block(function.body, function.info.kind != "primal"))
 
 
-def _block(block: Block) -> Block:
+def _block(block: Block, counts_trips: bool) -> Block:
+    """`counts_trips`: of `while` loops, too, which the sweep goes back through by number."""
     out: list[Stmt] = []
     for stmt in block:
         if blocks(stmt):
-            stmt = with_blocks(stmt, tuple(_block(b) for b in blocks(stmt)))
+            stmt = with_blocks(stmt, tuple(_block(b, counts_trips) for b in blocks(stmt)))
         steps: list[Stmt] = []
+        while isinstance(stmt, While) and counts_trips and (stepped := _stepped(stmt)):
+            stmt, step = _by_trips(stmt, *stepped, known_value(out, stepped[1].target))
+            steps.append(step)
         while isinstance(stmt, For):
             if found := _counter(stmt):
                 stmt, step = _closed(stmt, *found, known_value(out, found[1].target))
@@ -58,6 +63,30 @@ def _counter(loop: For) -> tuple[int, AddTo] | None:
                 if not any(var in effects((s,)).writes for s in others):
                     return place, stmt
     return None
+
+
+def _stepped(loop: While) -> tuple[int, AddTo] | None:
+    """The same in a loop of which nobody knows ahead how often it runs."""
+    changed = effects(loop.body).writes | {loop.trip}
+    for place, stmt in enumerate(loop.body):
+        match stmt:
+            case AddTo(target=Var(dtype=dtype) as var, value=value) if dtype == INT64:
+                others = (*loop.body[:place], *loop.body[place + 1 :])
+                if not (variables(value) & changed or loads(value)) and var not in effects(others).writes:
+                    return place, stmt
+    return None
+
+
+def _by_trips(loop: While, place: int, stmt: AddTo, start: Expr) -> tuple[While, Stmt]:
+    var, amount = stmt.target, stmt.value
+    assert isinstance(var, Var)
+    gone = affine.mul(loop.trip, amount)
+    before = affine.add(start, gone)
+    body = (*_with(loop.body[:place], var, before), *_with(loop.body[place + 1 :], var, affine.add(before, amount)))
+    loop = replace(loop, condition=substitute(loop.condition, {var: before}), body=body)
+    if isinstance(start, Const):
+        return loop, Assign(var, before, span=stmt.span)
+    return loop, AddTo(var, gone, span=stmt.span)
 
 
 def known_value(ahead: list[Stmt], var: Any) -> Expr:

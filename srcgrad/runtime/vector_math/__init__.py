@@ -132,7 +132,7 @@ def erfc(x: Any) -> Any:
 
 def pow(x: Any, y: Any) -> Any:
     """x**y, and nan where that is not real."""
-    return np.power(x, y)
+    return np.asarray(x)[()] ** y  # of single numbers NumPy's ** is the C library's, and np.power is not
 
 
 register(exp, exponentials.exp)
