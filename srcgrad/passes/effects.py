@@ -293,6 +293,8 @@ def is_private(var: Var, block: tuple[Stmt, ...]) -> bool:
         seen = _raw(stmt)
         if var not in seen.reads and var not in seen.writes:
             continue
+        if isinstance(stmt, While) and stmt.trip == var:  # which is set before the condition is asked
+            return var not in effects(stmt.body).writes
         if any(var in variables(e) for e in expressions(stmt)):
             return False
         if isinstance(stmt, AddTo) and stmt.target == var:
@@ -305,7 +307,7 @@ def is_private(var: Var, block: tuple[Stmt, ...]) -> bool:
             if not (is_private(var, stmt.forward) and is_private(var, stmt.adjoint)):
                 return False
             continue
-        if isinstance(stmt, (For, While)) and (stmt.index if isinstance(stmt, For) else stmt.trip) == var:
+        if isinstance(stmt, For) and stmt.index == var:
             if var in effects(stmt.body).writes:
                 return False
             continue
@@ -330,7 +332,7 @@ def is_loud(stmt: Stmt, quiet: Container[str]) -> bool:
 
 def _sets(stmt: Stmt, var: Var) -> bool:
     match stmt:
-        case Assign(var=target) | Pop(target=target):
+        case Assign(var=target) | Pop(target=target) | While(trip=target):
             return target == var
         case Invoke(outs=outs):
             return var in outs
