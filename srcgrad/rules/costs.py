@@ -15,7 +15,8 @@ KERNELS = frozenset(
     )
 )  # fmt: skip  # `runtime.vector_math` has these, for loops that vectorise; elsewhere the C library's are quicker
 ONE_BY_ONE = frozenset(("exp", "exp2", "expm1", "sinh", "cosh"))  # but for these, where the next one need not wait
-LANE_BY_LANE = frozenset(("arcsin", "arccos", "arctan2"))  # LLVM calls the C library's, and vectorises what is around
+LANE_BY_LANE = frozenset(("arcsin", "arccos", "arctan2", "phase"))  # the C library's; what is around vectorises
+ARITHMETIC = frozenset(("modulus",))  # written out, by `runtime.complex_numbers`
 
 
 def cost(call: Call) -> int:
@@ -57,4 +58,6 @@ def is_dear(stmt: Stmt) -> bool:
 
 def stays_scalar(stmt: Stmt) -> bool:
     """Does it compute something that no vector register helps with, so that LLVM leaves the loop around it alone?"""
-    return any(call.dtype.kind == "f" and call.op not in KERNELS | LANE_BY_LANE for call in dear_calls(stmt))
+    return any(
+        call.dtype.kind == "f" and call.op not in KERNELS | LANE_BY_LANE | ARITHMETIC for call in dear_calls(stmt)
+    )
