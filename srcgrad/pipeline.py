@@ -284,7 +284,7 @@ def generate(
         outputs=start.outputs,
         captured=tuple(Capture(c.name, c.place, c.type) for c in start.captured),
         globals=dict(start.exceptions),
-        writes=start.writes,
+        writes=writes,
         assumed=start.assumed,
     )
 

@@ -228,3 +228,43 @@ def test_the_reverse_half_knows_where_it_began(function: Callable[..., Any], jit
     value, pullback = f.vjp(x, n)
     np.testing.assert_allclose(value, function(x, n), 1e-13)
     np.testing.assert_allclose(pullback(1.0), f.backward(x, n), 1e-13)
+
+
+def up_to_what_it_meets(x, n):
+    i, s = 0, 0.0
+    while i != n:
+        s += np.sin(x[i])
+        i += 1
+    return s * i
+
+
+def down_to_what_it_meets(x, n):
+    s, i = 1.0, n
+    while 0 != i:
+        i -= 1
+        s = s * np.cos(x[i])
+    return s * (i + 2)
+
+
+def past_what_it_meets(x, n):
+    i, s = 0, 0.0
+    while i != n and s < 1e9:
+        s += x[i]
+        i += 1
+    return s
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("function", [up_to_what_it_meets, down_to_what_it_meets, past_what_it_meets])
+def test_loops_to_what_they_meet(function: Callable[..., Any], jit: bool) -> None:
+    """An end that is never met is an error, in a gradient that reads no element, too."""
+    x, f = RNG.uniform(0.3, 0.9, 6), grad(function, wrt="x", jit=jit)
+    for n in (0, 1, 6):
+        np.testing.assert_allclose(f(x, n), function(x, n), 1e-13)
+        check_grad(f, x, n)
+    with pytest.raises(IndexError):
+        f(x, -1)
+    if function is not past_what_it_meets:
+        assert "while" not in f.source(x, 6)
+        with pytest.raises(IndexError):
+            f.backward(x, -1)

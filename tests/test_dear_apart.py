@@ -188,8 +188,45 @@ def with_a_power(y, x, k):
         y[i % 7] += np.exp(x[i]) * 2 ** (390 - k[i])
 
 
+def by_an_index_that_is_looked_up(y, x, k):
+    q = np.empty(2)
+    for i in range(2):
+        q[i] = x[i]
+    for i in range(len(k)):
+        y[i] = np.exp(q[1 if x[k[i]] > 0.5 else 0])
+
+
+def to_one_of_two(y, x, k):
+    q = np.zeros(2)
+    for i in range(len(k)):
+        t = np.exp(x[i])
+        y[i] = t
+        q[1 if x[k[i]] > 0.5 else 0] += t
+    return q
+
+
+def beside_another(y, x, k):
+    z = np.zeros((6, len(k)))
+    for i in range(len(k)):
+        t = np.exp(x[i])
+        y[0] += t
+        z[k[i], i] += t
+    return z
+
+
+BEFORE_AN_ERROR = [
+    into_argument,
+    into_argument_from_anywhere,
+    by_what_is_looked_up,
+    with_a_power,
+    by_an_index_that_is_looked_up,
+    to_one_of_two,
+    beside_another,
+]
+
+
 @pytest.mark.parametrize("jit", [False, True])
-@pytest.mark.parametrize("function", [into_argument, into_argument_from_anywhere, by_what_is_looked_up, with_a_power])
+@pytest.mark.parametrize("function", BEFORE_AN_ERROR)
 @pytest.mark.parametrize("wrong", [0, 3, 300])
 def test_what_is_written_before_an_index_is_out_of_bounds(function: Callable[..., Any], jit: bool, wrong: int) -> None:
     x, k = RNG.uniform(0.3, 0.9, 400), RNG.integers(0, 5, 400)
@@ -201,6 +238,24 @@ def test_what_is_written_before_an_index_is_out_of_bounds(function: Callable[...
     with pytest.raises(error):
         grad(function, jit=jit)(found, x, k)
     assert_close(found, expected, 1e-13, "what was written")
+
+
+def a_power_or_an_index(x, k):
+    s = 0.0
+    for i in range(len(k)):
+        s += np.exp(x[k[i]]) * 2 ** (4 - k[i])
+    return s
+
+
+@pytest.mark.parametrize("wrong", [(5, 400), (400, 5)])
+def test_the_first_error_is_the_one(wrong: tuple[int, int]) -> None:
+    x, k = RNG.uniform(0.3, 0.9, 9), np.zeros(9, int)
+    k[[2, 4]] = wrong
+    error = ValueError if wrong[0] == 5 else IndexError
+    with pytest.raises(error):
+        a_power_or_an_index(x, k)
+    with pytest.raises(error):
+        grad(a_power_or_an_index, jit=False)(x, k)
 
 
 def loops_of(text: str) -> list[str]:

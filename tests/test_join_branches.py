@@ -165,3 +165,21 @@ def test_additions_to_an_element_keep_their_order() -> None:
     x, k = np.linspace(0.3, 0.9, 5), np.array([1, 0, 1, 1, 0])
     found, _ = grad(elements_in_order, wrt="x", jit=False).value_and_backward(x, k, np.ones(5))
     np.testing.assert_array_equal(found, elements_in_order(x, k))
+
+
+def prints_between(x, k):
+    y, z = np.zeros(len(x)), np.zeros(len(x))
+    for i in range(len(x)):
+        if x[i] > 0.4:
+            y[i] = np.exp(x[i])
+        print(i)
+        if x[i] > 0.4:
+            z[i] = np.exp(x[k[i]]) * y[i]
+    return z
+
+
+def test_what_is_printed_before_an_error(capsys: Any) -> None:
+    x, k = np.full(6, 0.7), np.array([0, 1, 2, 9, 4, 5])
+    with pytest.raises(IndexError):
+        grad(prints_between, wrt="x", jit=False).value_and_backward(x, k, np.ones(6))
+    assert capsys.readouterr().out == "0\n1\n2\n3\n"

@@ -732,3 +732,27 @@ def test_refused(function: Callable[..., Any]) -> None:
         grad(function, jit=False)(x, 3)
     assert "test_python_semantics.py" in str(caught.value) and "^" in str(caught.value)
     assert (x == X).all()
+
+
+def small_or_minus_one(x, k, i):
+    if x > 0.5:
+        j = k
+    else:
+        j = -1
+    return x * j
+
+
+def small_or_any(x, k, i):
+    j = k
+    for i in range(-2, 300, 301):
+        j = i
+    return x * j
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8, np.uint32])
+@pytest.mark.parametrize("function", [small_or_minus_one, small_or_any])
+def test_a_small_integer_on_one_path_and_pythons_on_another(function: Any, kind: Any) -> None:
+    f = grad(function, wrt="x", jit=False)
+    for x in (0.2, 0.7):
+        assert f(x, kind(3), 7) == function(x, kind(3), 7)
+        assert f.backward(x, kind(3), 7) == pytest.approx(function(x, kind(3), 7) / x)

@@ -57,8 +57,16 @@ def join_scalars(x: Scalar, y: Scalar) -> tuple[np.dtype, bool]:
         kind = {"f": float, "c": complex, "i": int, "u": int, "b": bool}[weak.dtype.kind]
         if kind is bool:
             return np.result_type(strong.dtype, BOOL), False
+        if kind is int and strong.dtype.kind in "iu" and not _fits(weak.expr, strong.dtype):
+            return INT64, False  # uint8 holds no -1
         return np.result_type(strong.dtype, kind(0)), False
     return np.result_type(x.dtype, y.dtype), False
+
+
+def _fits(expr: Expr, dtype: np.dtype) -> bool:
+    """Is it a number that integers of this dtype hold?"""
+    limits = np.iinfo(dtype)
+    return isinstance(expr, Const) and limits.min <= expr.value <= limits.max
 
 
 def real_part(expr: Expr) -> Expr:

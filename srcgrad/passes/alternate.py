@@ -226,7 +226,7 @@ def _over_cleared(sweep: Sweep, box: tuple[For, ...]) -> Stmt:
             inside = _and(inside, Call("lt", (loop.index, cleared.stop), BOOL))
     total = sweep.add.value
     assert isinstance(total, Var)
-    around = () if inside is None else (If(Call("not", (inside,), BOOL), (AddTo(total, sweep.place),)),)
+    around = () if inside is None else (If(Call("not", (inside,), BOOL), (AddTo(total, sweep.place, reorder=True),)),)
     return _within(sweep.loops, (*sweep.body, *around, _stored(sweep, sweep.place.array, total)))
 
 

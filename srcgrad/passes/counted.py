@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..errors import place as error_place
 from ..ir import affine
-from ..ir.expressions import INT64, Call, Dim, Expr, Var
-from ..ir.nodes import AddTo, Assign, Block, For, Function, Stmt, While
+from ..ir.expressions import INT64, Call, Dim, Expr, Var, compare
+from ..ir.nodes import AddTo, Assign, Block, External, For, Function, If, Invoke, Print, Raise, Stmt, While
 from ..ir.walk import (
     blocks,
     expressions,
@@ -32,7 +33,7 @@ from .induction import known_value
 from .info import memory_of
 from .lengths import Lengths
 
-TURNED = {"gt": "lt", "ge": "le", "lt": "gt", "le": "ge"}
+TURNED = {"gt": "lt", "ge": "le", "lt": "gt", "le": "ge", "ne": "ne"}
 
 
 def counted(function: Function) -> Function:
@@ -50,13 +51,16 @@ def counted(function: Function) -> Function:
     def counting(loop: While, ahead: list[Stmt]) -> Block | None:
         for var, op, end in _comparison(loop.condition):
             place, step = _step(loop.body, var)
-            upward = op in ("lt", "le")
-            if not step or (step > 0) != upward or not _stays(end, var, loop.body, memory):
+            if not _goes(op, step, loop.body) or not _stays(end, var, loop.body, memory):
                 continue
             stop = affine.add(end, affine.integer({"le": 1, "ge": -1}.get(op, 0)))
             ends: list[Stmt] = []
             start = steady(known_value(ahead, var), "start", ends)
             stop = steady(stop, "stop", ends)
+            way = affine.sub(stop, start) if step > 0 else affine.sub(start, stop)
+            if op == "ne" and not affine.is_at_least(way, 0):
+                past = Raise("BoundsError", "the counter of the loop runs past its end" + error_place(loop.span))
+                ends.append(If(compare("lt", way, 0), (past,), span=loop.span))
             index = Var(names.fresh(var.name), INT64)
             after = affine.add(index, affine.integer(step))
             body = (*_with(loop.body[:place], var, index), *_with(loop.body[place + 1 :], var, after))
@@ -74,6 +78,13 @@ def counted(function: Function) -> Function:
         return tuple(out)
 
     return replace(function, body=count(function.body))
+
+
+def _goes(op: str, step: int, body: Block) -> bool:
+    """Does the counter step to the end, and does the loop, if it is there already, or steps the other way?"""
+    if op == "ne":  # only an error ends it then, which is ours
+        return step in (1, -1) and not any(isinstance(s, (External, Invoke, Print, Raise)) for s in statements(body))
+    return step > 0 if op in ("lt", "le") else step < 0
 
 
 def _comparison(condition: Expr) -> list[tuple[Var, str, Expr]]:

@@ -7,15 +7,16 @@ e_b[j] = 0.0              →       …                     … y_b[i] …      
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import replace
 
-from ..ir.expressions import Array, Const
+from ..ir import affine
+from ..ir.expressions import Array, Const, Dim, Expr, Var
 from ..ir.nodes import Alloc, Block, CopyTo, For, Function, If, Rule, Stmt, Store, leaves
 from ..ir.rename import rename_arrays
-from ..ir.walk import blocks, statements, with_blocks
+from ..ir.walk import blocks, loads, statements, subexpressions, variables, with_blocks
 from .effects import Access, Effects, effects, meet_in_one_iteration
-from .signs import Signs
+from .signs import Signs, extremes
 
 
 def dead_stores(function: Function) -> Function:
@@ -29,13 +30,14 @@ def dead_stores(function: Function) -> Function:
         if isinstance(stmt, Alloc):
             made[stmt.array.name] = made.get(stmt.array.name, 0) + 1
     local = {name for name, count in made.items() if count == 1} - handed - seen_as_views
-    function = replace(function, body=_Cleaner(local, Signs(function)).block(function.body, [], []))
+    function = replace(function, body=_Cleaner(function, local).block(function.body, [], []))
     return _without_copies(function, local)
 
 
 class _Cleaner:
-    def __init__(self, local: set[str], signs: Signs) -> None:
-        self.local, self.signs = local, signs
+    def __init__(self, function: Function, local: set[str]) -> None:
+        self.local, self.signs = local, Signs(function)
+        self.given = {param.name for param in function.params}  # arrays that are what they are throughout
 
     def block(self, block: Block, after: list[Iterable[Stmt]], around: list[For]) -> Block:
         """`after`: what runs after this block, for each block around it; `around`: the loops that it is in."""
@@ -55,23 +57,47 @@ class _Cleaner:
         if name not in self.local or not isinstance(store.value, Const):
             return False
         own = Access(store.array, store.index, True)
-        if any(not _are_apart(own, read) for rest in after for read in _reads(effects(rest), name)):
+        if any(not self.are_apart(own, read, around) for rest in after for read in _reads(effects(rest), name)):
             return False
-        for loop in around:
+        for loop in reversed(around):
             inside = effects(loop.body)
+            if name in inside.allocated:  # each iteration has memory of its own
+                return True
             changed = inside.writes - {loop.index}
             for read in _reads(inside, name):
-                if not (_are_apart(own, read) or meet_in_one_iteration(own, read, loop, changed, self.signs)):
+                in_one = meet_in_one_iteration(own, read, loop, changed, self.signs)
+                if not (in_one or self.are_apart(own, read, around)):
                     return False
         return True
 
+    def are_apart(self, own: Access, read: Access, around: list[For]) -> bool:
+        """Two accesses of one array that never meet: at different places along some axis."""
+        return any(
+            p is not None and q is not None and self.never_equal(p, q, around)
+            for p, q in zip(own.index, read.index, strict=True)
+        )
 
-def _are_apart(a: Access, b: Access) -> bool:
-    """Two accesses of one array that never meet: at different places along some axis."""
-    for p, q in zip(a.index, b.index, strict=True):
-        if isinstance(p, Const) and isinstance(q, Const) and p.value != q.value and min(p.value, q.value) >= 0:
-            return True
-    return False
+    def never_equal(self, p: Expr, q: Expr, around: list[For]) -> bool:
+        """Is an index, wherever the loops around it are, another place than one that stays the same?"""
+        if loads(p) or not self.is_fixed(q):
+            return False  # x[-1] is x[n - 1], so neither may be negative
+        indices = {loop.index for loop in around}
+        ends = {loop.index: extremes(loop) for loop in around}
+        bounds = {i: both for i, both in ends.items() if all(self.is_fixed(end, indices) for end in both)}
+        rank: dict[Expr, int] = {loop.index: k for k, loop in enumerate(reversed(around))}
+
+        def is_natural(expr: Expr) -> bool:
+            bound = lambda term, low: bounds[term][not low] if term in bounds else None
+            return affine.proved_by_bounds(expr, self.signs.is_natural, bound, lambda term: rank.get(term, len(rank)))
+
+        above, below = affine.sub(p, q), affine.sub(q, p)
+        ahead = lambda gap: is_natural(affine.sub(gap, affine.ONE))
+        return (is_natural(q) and ahead(above)) or (is_natural(p) and ahead(below))
+
+    def is_fixed(self, expr: Expr, also: Set[Var] = frozenset()) -> bool:
+        """Is it one number for the whole function?"""
+        lengths = {node.array for node in subexpressions(expr) if isinstance(node, Dim)}
+        return not loads(expr) and variables(expr) <= self.signs.fixed | also and lengths <= self.given
 
 
 def _reads(seen: Effects, name: str) -> list[Access]:

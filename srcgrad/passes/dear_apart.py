@@ -71,8 +71,8 @@ class DearApart:
         ahead, behind = self.indices(loop, lookups), self.indices(loop, waits)
         if not (lookups or waits) or ahead is None or behind is None or not _fills_vectors(loop, lookups, waits):
             return None
-        if self.written(loop) & self.given and _may_fail(loop):
-            return None  # what was written before it fails is to be seen
+        if self.is_seen_to_fail(loop, lookups, waits):
+            return None
         here = {load: memory(load) for load in lookups}
         ahead += tuple(Store(there.array, there.index, load, checked=False) for load, there in here.items())
         loop = replace(loop, body=rewrite_block(loop.body, lambda stmt: (_with(stmt, here),)))
@@ -86,17 +86,28 @@ class DearApart:
         """Does it begin and end elsewhere each time, as what is short does?"""
         return not (self.lengths.is_known_ahead(loop.start) or self.lengths.is_known_ahead(loop.stop))
 
+    def is_seen_to_fail(self, loop: For, lookups: list[Load], waits: list[Var | Load]) -> bool:
+        """Would an error of the three loops be another one, or leave the caller's arrays in another state?"""
+        targets = [stmt.target for stmt in statements(loop.body) if isinstance(stmt, AddTo)]
+        failing = dict.fromkeys(place for place in targets if isinstance(place, Load) and _is_checked(place))
+        if _may_fail(loop):  # and not only by an index
+            looked_up = failing or any(_is_checked(e) for stmt in statements(loop.body) for e in expressions(stmt))
+            return bool(looked_up or self.written(loop) & self.given)
+        given = self.written(loop) & self.given
+        apart = {self.root(place) for place in failing} | given
+        return bool(given) and (
+            any(map(_is_checked, lookups)) or bool(failing and (len(apart) > 1 or not failing.keys() <= set(waits)))
+        )
+
     def lookups(self, loop: For) -> list[Load]:
         """Elements that every iteration reads, of arrays that it leaves alone, and that are not side by side."""
         written = self.written(loop)
         found = (load for stmt in loop.body for expr in expressions(stmt) for load in _looked_up(expr, loop))
-        lookups = [load for load in dict.fromkeys(found) if self.root(load) not in written]
-        may_fail = any(load.checked for load in lookups)
-        return [] if may_fail and written & self.given else lookups  # what is written before it fails is to be seen
+        return [load for load in dict.fromkeys(found) if self.root(load) not in written]
 
     def waits(self, loop: For) -> list[Var | Load]:
         """Sums in the user's order, and elements to which any iteration may add, and none does anything else."""
-        written, inside, sums = self.written(loop), effects(loop.body), sums_in_order(loop.body)
+        inside, sums = effects(loop.body), sums_in_order(loop.body)
         otherwise = {self.root(access) for access in inside.accesses if not access.adds}
         adds: dict[str, list[AddTo]] = {}
         for stmt in statements(loop.body):
@@ -107,8 +118,6 @@ class DearApart:
         for name, found in adds.items():
             of_sum = all(add.target in sums and not add.reorder for add in found)
             shared = any(_is_anywhere(add.target, loop) for add in found) and name not in otherwise
-            if any(isinstance(add.target, Load) and add.target.checked for add in found):
-                shared = shared and not (written - {name}) & self.given
             if (of_sum or (shared and all(add in loop.body for add in found))) and all(map(_is_real, found)):
                 out += dict.fromkeys(add.target for add in found)
         return out
@@ -203,6 +212,11 @@ def _is_anywhere(place: Var | Load, loop: For) -> bool:
 
 def _is_real(add: AddTo) -> bool:
     return add.target.dtype.kind == "f" and add.value.dtype == add.target.dtype
+
+
+def _is_checked(expr: Expr) -> bool:
+    """May an index in it be out of bounds?"""
+    return any(load.checked for load in loads(expr))
 
 
 def _may_fail(loop: For) -> bool:

@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from ..ir import affine
-from ..ir.expressions import Array, Expr
-from ..ir.nodes import Alloc, Block, CopyTo, For, Function, Invoke, Stmt, Store, Swap, leaves
-from ..ir.walk import blocks, expressions, loads, statements, variables, with_blocks
-from .effects import Access, Effects, effects, is_private, meet_in_one_iteration, names_used, uses
+from ..ir.expressions import Expr
+from ..ir.nodes import Alloc, Block, For, Function, Invoke, Stmt, Swap, leaves
+from ..ir.walk import blocks, statements, variables, with_blocks
+from .effects import Access, Effects, effects, is_private, meet_in_one_iteration, uses
 from .info import roots_of
+from .overwritten import is_overwritten_first
 from .ranges import Ranges
 from .signs import Signs
 
@@ -112,9 +112,9 @@ class _Finder:
                 and not any(variables(dim) & changed for dim in stmt.dims)
                 and sum(isinstance(s, Alloc) and s.array.name == stmt.array.name for s in out) == 1
                 and self.lives_in_both(stmt, loop)
-                and _is_overwritten_first(stmt.array, loop.body)
+                and is_overwritten_first(stmt.array, loop.body)
             ):
-                own.append(stmt)
+                own.append(replace(stmt, fill=None))  # nobody sees it
             else:
                 kept.append(stmt)
         return (kept, replace(loop, body=(*own, *loop.body))) if own else (out, loop)
@@ -125,36 +125,6 @@ class _Finder:
             return False  # another name has this memory then
         inside = self.uses_in(loop)[name]
         return inside > 0 and self.uses[name] == inside + 1 and name not in self.roots.values()
-
-
-def _is_overwritten_first(array: Array, body: Block) -> bool:
-    """Is the first statement that touches the array one that writes all of it, unseen?"""
-    touching = [s for s in body if array.name in names_used(s)]
-    first = touching[0]
-    if isinstance(first, CopyTo):
-        return first.target == array and first.source.name != array.name
-    if isinstance(first, For) and _fills(first, array):
-        return True
-    return len(touching) == 1 and isinstance(first, For) and _is_overwritten_first(array, first.body)
-
-
-def _fills(stmt: Stmt, array: Array) -> bool:
-    """Is this a nest of loops that stores every element of the array before it looks at it?"""
-    lengths: dict[Expr, Expr] = {}
-    nest = stmt
-    while isinstance(nest, For):
-        if not (affine.same(nest.start, affine.ZERO) and affine.same(nest.step, affine.ONE)):
-            return False
-        lengths[nest.index] = nest.stop
-        nest = next(s for s in nest.body if array.name in names_used(s))
-    if not isinstance(nest, Store) or nest.array != array or len(set(nest.index)) != array.ndim:
-        return False
-    if any(array.name == load.array.name for e in expressions(nest) for load in loads(e)):
-        return False
-    covers = all(i in lengths and affine.same(lengths[i], d) for i, d in zip(nest.index, array.dims, strict=True))
-    return covers and all(
-        access.index == nest.index for access in effects((stmt,)).accesses if access.array.name == array.name
-    )
 
 
 __all__ = ["find_independent"]

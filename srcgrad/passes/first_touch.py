@@ -11,31 +11,111 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..ir import affine
-from ..ir.expressions import Array, Const, Expr, Load
-from ..ir.nodes import AddTo, Alloc, Block, For, Function, If, Library, Rule, Stmt, Store
-from ..ir.walk import blocks, expressions, is_constant, loads, statements, with_blocks
+from ..ir.expressions import Array, Const, Expr, Load, Var, compare
+from ..ir.nodes import AddTo, Alloc, Assign, Block, For, Function, If, Library, Rule, Stmt, Store
+from ..ir.walk import blocks, expressions, is_constant, loads, variables, with_blocks
+from .added_to_zero import added_to_zero
 from .effects import effects
+from .info import roots_of
+from .overwritten import span_over
+from .signs import Signs
+
+MOST_ENDS = 2  # elements at either end that are set one by one
 
 
 def first_touch(function: Function) -> Function:
-    return replace(function, body=_block(function.body, adds=function.info.kind != "primal"))
+    return replace(function, body=_Toucher(function).block(function.body))
 
 
-def _block(block: Block, adds: bool) -> Block:
-    """`adds`: also where it is added to, which may make -0.0 of 0.0."""
-    out = [
-        with_blocks(s, tuple(_block(b, adds) for b in blocks(s))) if blocks(s) and not isinstance(s, Rule) else s
-        for s in block
-    ]
-    for position, stmt in enumerate(out):
-        if isinstance(stmt, Alloc) and stmt.fill is not None and is_constant(stmt.fill):
-            at = next((k for k in range(position + 1, len(out)) if _touches(out[k], stmt.array)), None)
-            first = (s for s in statements((out[at],) if at is not None else ()) if _touches(s, stmt.array))
-            if at is not None and (adds or not any(isinstance(s, (AddTo, Library)) for s in first)):
-                filled = _assigned(out[at], stmt.array, stmt.fill, {}, stmt.dims)  # type: ignore[arg-type]
-                if filled is not None:
-                    out[position], out[at] = replace(stmt, fill=None), filled
-    return tuple(out)
+class _Toucher:
+    def __init__(self, function: Function) -> None:
+        self.is_primal = function.info.kind == "primal"
+        self.roots, self.signs = roots_of(function), Signs(function)
+
+    def block(self, block: Block) -> Block:
+        out = [
+            with_blocks(s, tuple(self.block(b) for b in blocks(s))) if blocks(s) and not isinstance(s, Rule) else s
+            for s in block
+        ]
+        ends: dict[int, Block] = {}
+        for position, stmt in enumerate(out):
+            if isinstance(stmt, Alloc) and stmt.fill is not None and is_constant(stmt.fill):
+                at = next((k for k in range(position + 1, len(out)) if _touches(out[k], stmt.array)), None)
+                if at is not None and not (self.is_primal and isinstance(out[at], Library)):  # it may add -0.0 to 0.0
+                    filled = _assigned(out[at], stmt.array, stmt.fill, {}, stmt.dims)  # type: ignore[arg-type]
+                    if filled is not None:
+                        out[position], out[at] = replace(stmt, fill=None), filled
+                    elif (nearly := _but_for_ends(out[at], stmt, self.signs)) is not None:
+                        out[position] = replace(stmt, fill=None)
+                        ends[at], out[at] = (*nearly[0], *ends.get(at, ())), nearly[1]
+        return self.at_once(tuple(s for k, stmt in enumerate(out) for s in (*ends.get(k, ()), stmt)))
+
+    def at_once(self, block: Block) -> Block:
+        """One element that is set to zero, and then added to, is set; not to what it was, though."""
+        out: list[Stmt] = []
+        for stmt in block:
+            match stmt:
+                case AddTo(target=Load(array=array, index=index) as place, value=value) if not self.is_primal:
+                    at = self.cleared(out, place)
+                    if at is not None and not self.reads(value, array):
+                        is_there = isinstance(value, Var) and at > 0 and out[at - 1] == Assign(value, place)
+                        is_there = is_there and not any(isinstance(s, Assign) and s.var == value for s in out[at:])
+                        del out[at]
+                        if is_there:
+                            continue
+                        value = added_to_zero(stmt)
+                        stmt = Store(array, index, value, place.checked, span=stmt.span, label=stmt.label)
+            out.append(stmt)
+        return tuple(out)
+
+    def cleared(self, ahead: list[Stmt], place: Load) -> int | None:
+        """Which statement has set the element to zero, and nobody has come to it since."""
+        wanted = {v for part in place.index for v in variables(part)}
+        if any(loads(part) for part in place.index):
+            return None
+        for at in reversed(range(len(ahead))):
+            match ahead[at]:
+                case Store(array=array, index=index, value=Const(value=0)):
+                    return at if (array, index) == (place.array, place.index) else None
+                case Assign(var=var, value=value) if var not in wanted and not self.reads(value, place.array):
+                    continue
+            return None
+        return None
+
+    def reads(self, value: Expr, array: Array) -> bool:
+        root = lambda name: self.roots.get(name, name)
+        return any(root(load.array.name) == root(array.name) for load in loads(value))
+
+
+def _but_for_ends(loop: Stmt, made: Alloc, signs: Signs) -> tuple[Block, Stmt] | None:
+    """Likewise where a loop leaves out the first or the last element of a vector, which are set ahead of it."""
+    if not isinstance(loop, For) or made.array.ndim != 1:
+        return None
+    at = next(k for k, stmt in enumerate(loop.body) if _touches(stmt, made.array))
+    first, (dim,) = loop.body[at], made.dims
+    place = first.target if isinstance(first, AddTo) else first
+    if not isinstance(place, (Load, Store)) or not _one_element(loop.body[at:], made.array):
+        return None
+    assigned = _assigned(first, made.array, made.fill, {place.index[0]: dim}, made.dims)  # type: ignore[arg-type]
+    run = span_over(loop, place.index[0])
+    if assigned is None or run is None or not signs.is_natural(run[0]):
+        return None
+    ends: list[Stmt] = []
+    for low, high in ((affine.ZERO, run[0]), (run[1], dim)):
+        left = affine.difference(high, low)
+        if left is None or left > MOST_ENDS:
+            return None
+        for k in range(left):
+            there = affine.add(low, affine.integer(k))
+            store = Store(made.array, (there,), made.fill)  # type: ignore[arg-type]
+            ends.append(If(_is_in(there, dim), (store,)))
+    return tuple(ends), replace(loop, body=(*loop.body[:at], assigned, *loop.body[at + 1 :]))
+
+
+def _is_in(place: Expr, dim: Expr) -> Expr:
+    """Is there such an element?  The first few are where the vector is not too short, and so are the last few."""
+    is_from_front = affine.is_at_least(place, 0)
+    return compare("lt", place, dim) if is_from_front else compare("gt", affine.add(place, affine.ONE), 0)
 
 
 def _assigned(stmt: Stmt, array: Array, fill: Const, over: dict[Expr, Expr], dims: tuple[Expr, ...]) -> Stmt | None:
@@ -50,7 +130,7 @@ def _assigned(stmt: Stmt, array: Array, fill: Const, over: dict[Expr, Expr], dim
             if stmt.ordered and isinstance(body[at], If):
                 return None  # it would store for each iteration what one in many has to add
             inner = _assigned(body[at], array, fill, over | {index: stop}, dims)
-            if inner is None or not _one_element(body[at:], array, over | {index: stop}):
+            if inner is None or not _one_element(body[at:], array):
                 return None
             return replace(stmt, body=(*body[:at], inner, *body[at + 1 :]))
         case If() if over:
@@ -61,7 +141,7 @@ def _assigned(stmt: Stmt, array: Array, fill: Const, over: dict[Expr, Expr], dim
                 and _covers(index, over, dims)
                 and not any(x.array.name == array.name for x in loads(value))
             ):
-                return Store(target, index, value, span=stmt.span, label=stmt.label)
+                return Store(target, index, added_to_zero(stmt), span=stmt.span, label=stmt.label)
         case Library(routine=routine, out=out, args=args) if out.name == array.name and not over:
             whole = routine.startswith("add_") and fill.value == 0
             if whole and not any(isinstance(a, Array) and a.name == array.name for a in args):
@@ -97,8 +177,8 @@ def _covers(index: tuple[Expr, ...], over: dict[Expr, Expr], dims: tuple[Expr, .
     return all(i in over and affine.same(over[i], d) for i, d in zip(index, dims, strict=True))
 
 
-def _one_element(rest: Block, array: Array, over: dict[Expr, Expr]) -> bool:
-    """Does an iteration of these loops touch only the element that is its own?"""
+def _one_element(rest: Block, array: Array) -> bool:
+    """Does an iteration touch only the element that is its own?"""
     seen = effects(rest)
     if array.name in seen.views or any(v.base.name == array.name for v in seen.views.values()):
         return False

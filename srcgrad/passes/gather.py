@@ -250,7 +250,7 @@ class Nest:
         own = [self.moved([part for part in parts if part.offset == offset], body, total) for offset in offsets]
         under = [self.inside(offset, low, high) for offset in offsets]
         target = body[parts[0].position].target  # type: ignore[attr-defined]
-        add = AddTo(self.at(target), total)
+        add = AddTo(self.at(target), total, reorder=True)
         return Gathering(low, high, start, tuple(zip(under, own, strict=True)), add, offsets)
 
     def moved(self, parts: list[Part], body: Block, total: Var) -> Block:

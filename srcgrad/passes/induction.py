@@ -17,7 +17,7 @@ from typing import Any
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Const, Expr, Var, select
 from ..ir.nodes import AddTo, Assign, Block, For, Function, Stmt, While
-from ..ir.walk import blocks, loads, map_expressions, rewrite_block, substitute, variables, with_blocks
+from ..ir.walk import blocks, loads, map_expressions, rewrite_block, subexpressions, substitute, variables, with_blocks
 from .effects import effects
 
 
@@ -68,13 +68,20 @@ def _counter(loop: For) -> tuple[int, AddTo] | None:
 def _stepped(loop: While) -> tuple[int, AddTo] | None:
     """The same in a loop of which nobody knows ahead how often it runs."""
     changed = effects(loop.body).writes | {loop.trip}
+    past = _run_past(loop.condition)
     for place, stmt in enumerate(loop.body):
         match stmt:
-            case AddTo(target=Var(dtype=dtype) as var, value=value) if dtype == INT64:
+            case AddTo(target=Var(dtype=dtype) as var, value=value) if dtype == INT64 and var not in past:
                 others = (*loop.body[:place], *loop.body[place + 1 :])
                 if not (variables(value) & changed or loads(value)) and var not in effects(others).writes:
                     return place, stmt
     return None
+
+
+def _run_past(condition: Expr) -> set[Var]:
+    """What may run past the number that it is compared with: such a loop ends by an error, if at all."""
+    found = (e for e in subexpressions(condition) if isinstance(e, Call) and e.op in ("eq", "ne"))
+    return {var for e in found for var in variables(e)}
 
 
 def _by_trips(loop: While, place: int, stmt: AddTo, start: Expr) -> tuple[While, Stmt]:

@@ -16,8 +16,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..ir.nodes import Block, Comment, For, Function, If, Stmt
-from ..ir.walk import blocks, loads, variables, with_blocks
+from ..ir.expressions import Call, Load
+from ..ir.nodes import AddTo, Block, Comment, For, Function, If, Stmt, Store
+from ..ir.walk import blocks, expressions, loads, statements, subexpressions, variables, with_blocks
+from ..rules.costs import may_raise
 from .effects import commutes, effects
 from .info import memory_of
 from .repeats import changed_by
@@ -68,8 +70,25 @@ def _stays_the_same(branch: If, before: list[Stmt], roots: Roots) -> bool:
 
 
 def _changes_places(branch: If, others: list[Stmt], roots: Roots) -> bool:
-    own = effects((branch,))
-    return not others or (not own.is_visible and all(commutes(own, effects((stmt,)), roots) for stmt in others))
+    own, theirs = effects((branch,)), [effects((stmt,)) for stmt in others]
+    if not others:
+        return True
+    if own.is_visible or (any(seen.is_visible for seen in theirs) and _may_fail(branch)):
+        return False
+    return all(commutes(own, seen, roots) for seen in theirs)
+
+
+def _may_fail(branch: If) -> bool:
+    """May it raise, by an index or by what it computes?"""
+    for stmt in statements((branch,)):
+        places = (stmt.target,) if isinstance(stmt, AddTo) else ()
+        nodes = [node for expr in (*expressions(stmt), *places) for node in subexpressions(expr)]
+        checked = any(isinstance(node, Load) and node.checked for node in nodes)
+        if checked or (isinstance(stmt, Store) and stmt.checked):
+            return True
+        if any(isinstance(node, Call) and may_raise(node) for node in nodes):
+            return True
+    return False
 
 
 __all__ = ["join_branches"]

@@ -33,9 +33,8 @@ from ..ir.walk import (
 from ..rules.costs import cost
 from .costs import DIVISIONS, KEEP_BESIDE, KEEP_IN_LOOP, Costs
 from .info import elementwise
+from .overwritten import Box, covers
 from .validity import Forward, Place
-
-Region = tuple[tuple[Expr, Expr], ...]  # from, and up to, on each axis
 
 
 @dataclass(frozen=True)
@@ -331,21 +330,21 @@ class Refills:
 
     def is_filled(self, array: Array, stmts: list[Stmt]) -> bool:
         """Is every element set, and none read before?"""
-        regions: list[Region] = []
+        regions: list[Box] = []
         births: dict[Var, Place | None] = {}
         for stmt in stmts:
             inner = statements((stmt,))
             reads = any(load.array.name == array.name for s in inner for e in expressions(s) for load in loads(e))
-            if (reads or any(isinstance(s, AddTo) for s in inner)) and not _covers(regions, array.dims):
+            if (reads or any(isinstance(s, AddTo) for s in inner)) and not covers(regions, array.dims):
                 return False
             for region, at in self.regions(stmt, {}):
                 regions.append(region)
                 for var in set().union(*(variables(end) for ends in region for end in ends)):
                     if births.setdefault(var, self.forward.birth(var, at)) != self.forward.birth(var, at):
                         raise _NoRefillError  # it is another number by now
-        return _covers(regions, array.dims)
+        return covers(regions, array.dims)
 
-    def regions(self, stmt: Stmt, ranges: dict[Var, tuple[Expr, Expr]]) -> Iterator[tuple[Region, int]]:
+    def regions(self, stmt: Stmt, ranges: dict[Var, tuple[Expr, Expr]]) -> Iterator[tuple[Box, int]]:
         match stmt:
             case For(index=index, start=start, stop=stop, step=step, body=body):
                 if affine.same(step, affine.integer(-1)):
@@ -376,7 +375,7 @@ def _with(stmt: Stmt, values: dict[Expr, Expr]) -> Stmt:
     return map_expressions(stmt, swap)
 
 
-def _region(parts: tuple[Expr, ...], ranges: dict[Var, tuple[Expr, Expr]]) -> Region:
+def _region(parts: tuple[Expr, ...], ranges: dict[Var, tuple[Expr, Expr]]) -> Box:
     """Where a store goes, in the course of the loops around it."""
     out: list[tuple[Expr, Expr]] = []
     left = set(ranges)
@@ -397,28 +396,6 @@ def _region(parts: tuple[Expr, ...], ranges: dict[Var, tuple[Expr, Expr]]) -> Re
     if left:  # elements are set over and over: each costs more than it seems
         raise _NoRefillError
     return tuple(out)
-
-
-def _covers(regions: list[Region], dims: tuple[Expr, ...]) -> bool:
-    """Do boxes that lie side by side along one axis make up the array?"""
-    return any(_covers_along(axis, regions, dims) for axis in range(len(dims)))
-
-
-def _covers_along(axis: int, regions: list[Region], dims: tuple[Expr, ...]) -> bool:
-    def is_whole(low: Expr, high: Expr, dim: Expr) -> bool:
-        return affine.same(low, affine.ZERO) and _reaches(high, dim)
-
-    ends = [
-        region[axis] for region in regions if all(is_whole(*region[k], dims[k]) for k in range(len(dims)) if k != axis)
-    ]
-    reached: Expr = affine.ZERO
-    while not _reaches(reached, dims[axis]):
-        further = [high for low, high in ends if affine.same(low, reached)]
-        if not further:
-            return False
-        ends = [(low, high) for low, high in ends if not affine.same(low, reached)]
-        reached = further[0]
-    return True
 
 
 def _reaches(high: Expr, dim: Expr) -> bool:

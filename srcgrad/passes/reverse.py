@@ -203,7 +203,7 @@ class _Reverse(Cotangents):
 
     def seed_array(self, leaf: Array, seed: Array) -> Stmt:
         indices = self.info.names.free_indices(leaf.ndim, frozenset())
-        body: Block = (AddTo(Load(self.shadow(leaf), indices), Load(seed, indices)),)
+        body: Block = (AddTo(Load(self.shadow(leaf), indices), Load(seed, indices), reorder=True),)
         for index, dim in reversed(list(zip(indices, leaf.dims, strict=False))):
             body = (For(index, affine.ZERO, self.old(dim, END), affine.ONE, body, False),)
         return body[0]
@@ -337,7 +337,7 @@ class _Reverse(Cotangents):
         place = Load(self.shadow(target), indices)
         body: Block = (Store(place.array, indices, zero(target.dtype)),)
         if self.is_active(source):
-            adding = AddTo(Load(self.shadow(source), indices), place)
+            adding = AddTo(Load(self.shadow(source), indices), place, reorder=True)
             body = (adding,) if at in self.first_writes else (adding, *body)
         elif at in self.first_writes:
             return []

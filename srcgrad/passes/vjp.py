@@ -57,7 +57,7 @@ def _added(reverse: _Reverse, arg: Array, found: Array, start: Expr, at: int) ->
     for index, dim in zip(indices, arg.dims, strict=True):
         place = affine.add(affine.mul(place, reverse.old(dim, at)), index)
     value = Load(found, (affine.add(reverse.old(start, at), place),))
-    body: Block = (AddTo(Load(reverse.shadow(arg), indices), value),)
+    body: Block = (AddTo(Load(reverse.shadow(arg), indices), value, reorder=True),)
     for index, dim in reversed(list(zip(indices, arg.dims, strict=True))):
         body = (For(index, affine.ZERO, reverse.old(dim, at), affine.ONE, body, False),)
     return body
