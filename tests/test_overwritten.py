@@ -147,6 +147,22 @@ def by_a_list_of_places(x, u):
     return s
 
 
+def read_by_the_next_loop(x, u):
+    """The first column is read before it is set."""
+    t = np.full((3, len(x)), 0.7)
+    s = 0.0
+    for r in range(3):
+        for i in range(3):
+            for j in range(1, len(x)):
+                t[i, j] = x[j] * u[i] + s
+            for j in range(len(x)):
+                s += np.sin(t[i, j])
+        for i in range(3):
+            t[i, 0] = s * x[0]
+        s += t[0, 0] * t[1, 1]
+    return s
+
+
 def seen_behind_the_loop(x, u):
     t = np.full(len(x), 0.7)
     for r in range(3):
@@ -163,6 +179,7 @@ SHARED = [
     where_it_is_positive,
     a_triangle,
     by_a_list_of_places,
+    read_by_the_next_loop,
     seen_behind_the_loop,
 ]
 

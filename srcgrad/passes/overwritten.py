@@ -25,21 +25,27 @@ MOST = 8  # boxes that are left, in an analysis that goes on
 
 def is_overwritten_first(array: Array, body: Block) -> bool:
     """Does the block write all of the array before it reads any of it?"""
-    left, inside = [_all_of(array.dims)], effects(body)
     touching = [stmt for stmt in body if array.name in names_used(stmt)]
+    if _is_filled(array, touching, effects(body)):
+        return True
+    match touching:
+        case [For(body=inner)]:  # in each of its iterations
+            return is_overwritten_first(array, inner)
+    return False
+
+
+def _is_filled(array: Array, touching: list[Stmt], inside: Effects) -> bool:
+    left = [_all_of(array.dims)]
     for stmt in touching:
         if isinstance(stmt, CopyTo):
             return stmt.target == array and stmt.source.name != array.name
         boxes = _filled(stmt, array)
         if boxes is None:
-            alone = len(touching) == 1 and isinstance(stmt, For)
-            return alone and is_overwritten_first(array, stmt.body)  # type: ignore[attr-defined]
+            return False
         for box in (box for box in boxes if _stays(box, inside)):
             left = [piece for each in left for piece in _without(each, box)]
-        if not left:
-            return True
-        if len(left) > MOST:
-            return False
+        if not left or len(left) > MOST:
+            return not left
     return False
 
 
@@ -68,9 +74,12 @@ def _only_writes(access: Access) -> bool:
 
 
 def _first(stmt: Stmt, array: Array) -> Store | None:
-    """The store that begins with an element in every iteration of a nest."""
+    """The store that begins with an element in every iteration of a nest, before all else that comes to the array."""
     while isinstance(stmt, For):
-        stmt = next(s for s in stmt.body if array.name in names_used(s))
+        first, *others = (s for s in stmt.body if array.name in names_used(s))
+        if others and not isinstance(first, Store):
+            return None  # these may be loops over more than the first one fills
+        stmt = first
     if not isinstance(stmt, Store) or stmt.array != array:
         return None
     reads = any(not access.writes for access in effects((stmt,)).accesses if access.array.name == array.name)
@@ -114,14 +123,14 @@ def span_over(loop: For, place: Expr) -> Span | None:
     if loop.index in variables(along) or variables(along) & effects(loop.body).writes or loads(along):
         return None
     if affine.same(loop.step, affine.ONE):
-        return affine.add(loop.start, along), affine.add(_plain(loop.stop, loop.start), along)
+        return affine.add(loop.start, along), affine.add(end_of(loop.stop, loop.start), along)
     if affine.same(loop.step, affine.integer(-1)):
         past = affine.add(along, affine.ONE)
         return affine.add(loop.stop, past), affine.add(loop.start, past)
     return None
 
 
-def _plain(stop: Expr, start: Expr) -> Expr:
+def end_of(stop: Expr, start: Expr) -> Expr:
     """The end of a run of numbers; ahead of its start, where there are none."""
     match stop:
         case Call(op="maximum", args=(end, other)) | Call(op="maximum", args=(other, end)) if other == start:
@@ -130,7 +139,7 @@ def _plain(stop: Expr, start: Expr) -> Expr:
 
 
 def _all_of(dims: tuple[Expr, ...]) -> Box:
-    return tuple((affine.ZERO, _plain(dim, affine.ZERO)) for dim in dims)
+    return tuple((affine.ZERO, end_of(dim, affine.ZERO)) for dim in dims)
 
 
 def _without(box: Box, hole: Box) -> list[Box]:
@@ -150,4 +159,4 @@ def _at_most(x: Expr, y: Expr) -> bool:
     return affine.is_at_least(affine.sub(y, x), 0)
 
 
-__all__ = ["Box", "covers", "is_overwritten_first", "span_over"]
+__all__ = ["Box", "covers", "end_of", "is_overwritten_first", "span_over"]

@@ -6,8 +6,8 @@
                                        s += w[i]           (needs no check, and no wrap of a negative index)
 
 An access that is proved is compiled to a bare load or store: a check or a wrap in an inner loop stops vectorisation.
-The check ahead of a loop fails exactly where one of its iterations would have; what can't be told exactly stays checked
-where it stands (a gather, a branch, a `while`).
+The check ahead of a loop fails exactly where one of its iterations would have, ahead of what these write; what can't be
+told exactly stays checked where it stands (a gather, a branch, a `while` that does not count).
 """
 
 from __future__ import annotations

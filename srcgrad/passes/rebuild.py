@@ -33,7 +33,7 @@ from ..ir.walk import (
 from ..rules.costs import cost
 from .costs import DIVISIONS, KEEP_BESIDE, KEEP_IN_LOOP, Costs
 from .info import elementwise
-from .overwritten import Box, covers
+from .overwritten import Box, covers, end_of
 from .validity import Forward, Place
 
 
@@ -354,7 +354,7 @@ class Refills:
                 if (variables(start) | variables(stop)) & set(ranges):
                     raise _NoRefillError
                 for inner in body:
-                    yield from self.regions(inner, ranges | {index: (start, stop)})
+                    yield from self.regions(inner, ranges | {index: (start, end_of(stop, start))})
             case Store(index=parts) | AddTo(target=Load(index=parts)):
                 yield _region(parts, ranges), stmt.label
 

@@ -10,15 +10,14 @@ the middle of the steps: what overflows is what would have.  The user's own prod
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from math import isfinite, log2
 
 import numpy as np
 
 from ..ir.expressions import BOOL, Array, Call, Const, Expr, Load, Var
-from ..ir.nodes import AddTo, Assign, Block, Comment, For, Function, If, Stmt, Store
-from ..ir.walk import is_constant, loads, mentioned, rewrite_block, statements, variables
+from ..ir.nodes import Assign, Block, Comment, For, Function, If, Stmt, Store
+from ..ir.walk import loads, rewrite_block, statements, variables
 from .effects import effects
 
 HALF_OF_RANGE = {np.dtype(np.float64): 500, np.dtype(np.float32): 60}  # powers of two
@@ -29,22 +28,23 @@ class _Scaled:
     """A nest of loops that multiplies elements of a cotangent by a factor."""
 
     nest: For
-    element: Load
-    emptied: Store
+    store: Store
     factor: float
+
+    @property
+    def element(self) -> Load:
+        return Load(self.store.array, self.store.index)
 
 
 def scale_once(function: Function) -> Function:
-    uses = Counter(var for stmt in statements(function.body) for var in mentioned(stmt))
-
     def scaled(stmt: Stmt) -> Block:
-        return (_once(stmt, function, uses) or (stmt,)) if isinstance(stmt, For) else (stmt,)
+        return (_once(stmt, function) or (stmt,)) if isinstance(stmt, For) else (stmt,)
 
     return replace(function, body=rewrite_block(function.body, scaled))
 
 
-def _once(steps: For, function: Function, uses: Counter[Var]) -> Block | None:
-    found = [one for stmt in steps.body if not isinstance(stmt, Comment) for one in _scaled(stmt, uses)]
+def _once(steps: For, function: Function) -> Block | None:
+    found = [one for stmt in steps.body if not isinstance(stmt, Comment) for one in _scaled(stmt)]
     changed = effects((steps,)).writes
     if not found or any(loads(bound) for bound in (steps.start, steps.stop, steps.step)):
         return None
@@ -67,42 +67,38 @@ def _once(steps: For, function: Function, uses: Counter[Var]) -> Block | None:
     return (*ahead, replace(steps, body=tuple(body)), *behind) if len(arrays) == len(found) else None
 
 
-def _scaled(stmt: Stmt, uses: Counter[Var]) -> list[_Scaled | None]:
+def _scaled(stmt: Stmt) -> list[_Scaled | None]:
     """What a nest does to one cotangent after the other; None for all else."""
     inner: Block = (stmt,)
     while len(inner) == 1 and isinstance(inner[0], For):
         inner = inner[0].body
-    if not isinstance(stmt, For) or not inner or len(inner) % 3:
+    if not isinstance(stmt, For) or not inner:
         return [None]
-    return [_one_scaled(stmt, inner[k : k + 3], uses) for k in range(0, len(inner), 3)]
+    return [_one_scaled(stmt, one) for one in inner]
 
 
-def _one_scaled(nest: For, three: Block, uses: Counter[Var]) -> _Scaled | None:
-    match three:
-        case (
-            Assign(var=var, value=Load() as element),
-            Store(value=zero) as emptied,
-            AddTo(target=Load() as target, value=value),
-        ) if is_constant(zero, 0) and uses[var] == 2:
-            factor, half = _factor(value, var), HALF_OF_RANGE.get(element.dtype)
-            is_one = (element.array, element.index) == (emptied.array, emptied.index) == (target.array, target.index)
-            if is_one and half and factor is not None and (factor == 0 or abs(log2(abs(factor))) <= half):
-                return _Scaled(nest, element, emptied, factor)
+def _one_scaled(nest: For, store: Stmt) -> _Scaled | None:
+    if not isinstance(store, Store):
+        return None
+    element = Load(store.array, store.index)
+    factor, half = _factor(store.value, element), HALF_OF_RANGE.get(element.dtype)
+    if half and factor is not None and (factor == 0 or abs(log2(abs(factor))) <= half):
+        return _Scaled(nest, store, factor)
     return None
 
 
-def _factor(expr: Expr, var: Var) -> float | None:
-    """c, where the expression is c times the variable."""
+def _factor(expr: Expr, element: Load) -> float | None:
+    """c, where the expression is c times the element."""
     match expr:
-        case Var() if expr == var:
+        case Load(array=array, index=index) if (array, index) == (element.array, element.index):
             return 1.0
         case Call(op="mul", args=(Const(value=value), rest)) | Call(op="mul", args=(rest, Const(value=value))):
             if expr.dtype.kind == "c":
                 return None
-            inner = _factor(rest, var)
+            inner = _factor(rest, element)
             return float(value) * inner if inner is not None and isfinite(value) else None
         case Call(op="neg", args=(rest,)):
-            inner = _factor(rest, var)
+            inner = _factor(rest, element)
             return None if inner is None else -inner
     return None
 
@@ -122,7 +118,7 @@ def _is_steady(one: _Scaled, changed: set[Var]) -> bool:
 def _times(nest: Stmt, one: _Scaled, scale: Var) -> Stmt:
     if isinstance(nest, For):
         return replace(nest, body=(_times(nest.body[0], one, scale),))
-    return replace(one.emptied, value=Call("mul", (scale, one.element), scale.dtype))
+    return replace(one.store, value=Call("mul", (scale, one.element), scale.dtype))
 
 
 __all__ = ["scale_once"]
