@@ -90,7 +90,7 @@ class DearApart:
         """Would an error of the three loops be another one, or leave the caller's arrays in another state?"""
         targets = [stmt.target for stmt in statements(loop.body) if isinstance(stmt, AddTo)]
         failing = dict.fromkeys(place for place in targets if isinstance(place, Load) and _is_checked(place))
-        if _may_fail(loop):  # and not only by an index
+        if _may_fail(_without(loop, lookups)):  # and not only by an index
             looked_up = failing or any(_is_checked(e) for stmt in statements(loop.body) for e in expressions(stmt))
             return bool(looked_up or self.written(loop) & self.given)
         given = self.written(loop) & self.given
@@ -227,17 +227,24 @@ def _may_fail(loop: For) -> bool:
 
 def _fills_vectors(loop: For, lookups: list[Load], waits: list[Var | Load]) -> bool:
     """Does the loop vectorise without what is looked up, and without the additions to these places?"""
-    known = {load: Const(load.dtype.type(0).item(), load.dtype) for load in lookups}
 
-    def without(stmt: Stmt) -> Stmt:
-        if isinstance(stmt, AddTo) and stmt.target in waits:
-            stmt = Assign(Var("left", stmt.value.dtype), stmt.value)
-        return _with(stmt, known)
+    def left(stmt: Stmt) -> Stmt:
+        return (
+            Assign(Var("left", stmt.value.dtype), stmt.value)
+            if isinstance(stmt, AddTo) and stmt.target in waits
+            else stmt
+        )
 
-    body = rewrite_block(loop.body, lambda stmt: (without(stmt),))
+    body = rewrite_block(_without(loop, lookups).body, lambda stmt: (left(stmt),))
     stores = (stmt for stmt in statements(body) if isinstance(stmt, (AddTo, Store)))
-    left = sums_in_order(body) or any(_is_anywhere(_place(stmt), loop) for stmt in stores)
-    return not left and is_of_numbers(replace(loop, body=body))
+    waiting = sums_in_order(body) or any(_is_anywhere(_place(stmt), loop) for stmt in stores)
+    return not waiting and is_of_numbers(replace(loop, body=body))
+
+
+def _without(loop: For, lookups: list[Load]) -> For:
+    """The loop with numbers for what is looked up."""
+    known = {load: Const(load.dtype.type(0).item(), load.dtype) for load in lookups}
+    return replace(loop, body=rewrite_block(loop.body, lambda stmt: (_with(stmt, known),)))
 
 
 def _place(stmt: AddTo | Store) -> Var | Load:
