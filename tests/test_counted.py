@@ -268,3 +268,16 @@ def test_loops_to_what_they_meet(function: Callable[..., Any], jit: bool) -> Non
         assert "while" not in f.source(x, 6)
         with pytest.raises(IndexError):
             f.backward(x, -1)
+
+
+def divides_on_its_way(x, n):
+    i, s = 3, 0.0
+    while i != n:
+        s += x[i] * (10 // (i - 5))
+        i += 1
+    return s
+
+
+def test_what_ends_a_loop_that_runs_past_is_pythons() -> None:
+    with pytest.raises(ZeroDivisionError):
+        grad(divides_on_its_way, wrt="x", jit=False)(np.arange(1.0, 9.0), 2)

@@ -163,6 +163,45 @@ def read_by_the_next_loop(x, u):
     return s
 
 
+def by_an_index_that_moves_on(x, u):
+    """What is read is not what has just been stored."""
+    t = np.full(len(x), 0.7)
+    s = 0.0
+    for r in range(3):
+        c = 0
+        for i in range(len(x)):
+            t[c] = x[i]
+            c = (c * 3 + 1) % len(x)
+            s += t[c]
+        for i in range(len(x)):
+            t[i] = 10.0 * x[i] * u[i]
+    return s
+
+
+def by_an_index_in_memory_that_moves_on(x, u):
+    t, p = np.full(len(x), 0.7), np.zeros(len(x), dtype=np.int64)
+    s = 0.0
+    for r in range(3):
+        for i in range(len(x)):
+            t[p[i]] = x[i] * (r + 1)
+            p[i] = (i * 2 + 1) % len(x)
+            s += t[p[i]] ** 2
+        for i in range(len(x)):
+            t[i] = 10.0 * x[i] * u[i]
+    return s
+
+
+def by_more_than_was_filled(x, u):
+    t = np.full((3, len(x)), 0.7)
+    s = 0.0
+    for r in range(2):
+        for i in range(3):
+            t[i, :2] = x[:2] * (u[:2] + i)
+            s += np.sum(np.sin(t[i, :]) * t[i, :])
+        t[:, 2:] = x[2:] * s
+    return s
+
+
 def seen_behind_the_loop(x, u):
     t = np.full(len(x), 0.7)
     for r in range(3):
@@ -180,6 +219,9 @@ SHARED = [
     a_triangle,
     by_a_list_of_places,
     read_by_the_next_loop,
+    by_an_index_that_moves_on,
+    by_an_index_in_memory_that_moves_on,
+    by_more_than_was_filled,
     seen_behind_the_loop,
 ]
 
@@ -276,6 +318,15 @@ def added_whole(x, k):
     return 1.0 / y
 
 
+def set_to_what_it_was(x, k):
+    y = x.copy()
+    for i in range(len(x)):
+        g = y[i]
+        y[i] = 0.0
+        y[i] += g
+    return 1.0 / y
+
+
 def cleared_first(x, k):
     y = np.ones(len(x))
     for i in range(len(x)):
@@ -285,7 +336,7 @@ def cleared_first(x, k):
 
 
 @pytest.mark.parametrize("jit", [False, True])
-@pytest.mark.parametrize("function", [added_to_zeros, added_whole, cleared_first])
+@pytest.mark.parametrize("function", [added_to_zeros, added_whole, cleared_first, set_to_what_it_was])
 def test_minus_zero_added_to_zero_is_zero(function: Callable[..., Any], jit: bool) -> None:
     x, k = np.array([-0.0, 0.0, 1.0]), np.arange(3)
     f = grad(function, wrt="x", jit=jit)
@@ -293,3 +344,28 @@ def test_minus_zero_added_to_zero_is_zero(function: Callable[..., Any], jit: boo
         value, _ = f.value_and_backward(x, k, np.ones(3))
         for found in (f(x, k), value, f.vjp(x, k)[0]):
             np.testing.assert_array_equal(found, [np.inf, np.inf, 1.0])
+
+
+def added_to_minus_zeros(x):
+    y = np.full(len(x), -0.0)
+    for i in range(len(x)):
+        y[i] += x[i]
+    return y
+
+
+def added_complex(z):
+    y = np.zeros(len(z), dtype=np.complex128)
+    for i in range(len(z)):
+        y[i] += np.exp(z[i])
+    return y
+
+
+@pytest.mark.parametrize(
+    ("function", "x"), [(added_to_minus_zeros, np.array([-0.0, 0.0])), (added_complex, np.array([0.3 - 0j, 0.3 + 0j]))]
+)
+def test_signs_of_zero(function: Callable[..., Any], x: Any) -> None:
+    f = grad(function, jit=False)
+    expected = function(x)
+    for found in (f(x), f.value_and_backward(x, np.ones_like(expected))[0]):
+        for part in (np.real, np.imag):
+            np.testing.assert_array_equal(np.signbit(part(found)), np.signbit(part(expected)))

@@ -756,3 +756,14 @@ def test_a_small_integer_on_one_path_and_pythons_on_another(function: Any, kind:
     for x in (0.2, 0.7):
         assert f(x, kind(3), 7) == function(x, kind(3), 7)
         assert f.backward(x, kind(3), 7) == pytest.approx(function(x, kind(3), 7) / x)
+
+
+def large_or_small(u, n, large):
+    a = u[0] if large else n
+    return a * 1.0
+
+
+def test_uint64_on_one_path_and_pythons_integer_on_another() -> None:
+    u = np.array([2**63 + 4096], np.uint64)
+    for large in (True, False):
+        assert grad(large_or_small, jit=False)(u, 3, large) == large_or_small(u, 3, large)

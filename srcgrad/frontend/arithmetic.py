@@ -58,7 +58,7 @@ def join_scalars(x: Scalar, y: Scalar) -> tuple[np.dtype, bool]:
         if kind is bool:
             return np.result_type(strong.dtype, BOOL), False
         if kind is int and strong.dtype.kind in "iu" and not _fits(weak.expr, strong.dtype):
-            return INT64, False  # uint8 holds no -1
+            return np.result_type(strong.dtype, INT64), False  # uint8 holds no -1
         return np.result_type(strong.dtype, kind(0)), False
     return np.result_type(x.dtype, y.dtype), False
 

@@ -15,6 +15,7 @@ from . import (
     binding,
     expressions,
     identities,
+    list_methods,
     lists,
     operators,
     records,
@@ -154,7 +155,7 @@ def _store_item(
 ) -> None:
     from .values import static_int
 
-    lists.check_own(interpreter, owner, "assigning to an item")
+    identities.check_own(interpreter, owner, "assigning to an item")
     at = static_int(expressions.evaluate(interpreter, items))
     if at is None or not -len(owner.items) <= at < len(owner.items):
         interpreter.build.refuse("an element of a list can only be assigned at a constant index")
@@ -191,7 +192,7 @@ def _updated(interpreter: Interpreter, current: Any, value: Any, op: str) -> Any
         _update(interpreter, current, value, op)
         return None
     if identities.is_list(current) and op == "add":
-        lists.method(interpreter, current, "extend", [value])
+        list_methods.method(interpreter, current, "extend", [value])
         return None
     return operators.binary(interpreter, op, current, value)
 
@@ -224,13 +225,13 @@ def augment(interpreter: Interpreter, stmt: ast.AugAssign) -> None:
         elif isinstance(current, ArrayValue):
             _update(interpreter, current, value, op)
         elif identities.is_list(current) and op == "add":
-            lists.method(interpreter, current, "extend", [value])
+            list_methods.method(interpreter, current, "extend", [value])
         elif identities.is_list(current) and op == "mul" and isinstance(current, TupleValue) and _count(value) > 0:
-            lists.method(interpreter, current, "extend", [new_list(current.items * (_count(value) - 1))])
+            list_methods.method(interpreter, current, "extend", [new_list(current.items * (_count(value) - 1))])
         else:
             updated = operators.binary(interpreter, op, current, value)
             if identities.is_list(current) and identities.is_list(updated):  # ys *= n, by whatever name
-                lists.check_own(interpreter, current, "*=")
+                identities.check_own(interpreter, current, "*=")
                 identities.change(interpreter, current.identity, replace(updated, identity=current.identity))
             else:
                 binding.bind(interpreter, name, updated, mark)

@@ -24,6 +24,7 @@ from . import (
     exceptions,
     expressions,
     identities,
+    list_methods,
     lists,
     named_tuples,
     operators,
@@ -444,7 +445,7 @@ def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any]
     if isinstance(owner, (TupleValue, Items)) and name == "copy":
         return lists.copied(interpreter, owner)
     if isinstance(owner, (TupleValue, Items)):
-        return lists.method(interpreter, owner, name, args, kwargs)
+        return list_methods.method(interpreter, owner, name, args, kwargs)
     if isinstance(owner, RandomSource):
         return drawn(interpreter, owner, name, args, kwargs)
     if name in compositions.METHODS:

@@ -53,6 +53,15 @@ def held(interpreter: Interpreter) -> dict[object, Any]:
     return out
 
 
+def check_own(interpreter: Interpreter, owner: TupleValue | Items, what: str) -> None:
+    """Only a list of which all names are known can change."""
+    if owner.identity is None or owner.identity in interpreter.one_of_several:
+        interpreter.build.refuse(
+            f"{what} changes a list that comes from outside, or that is one of several by the path taken",
+            "change a copy:  ys = list(ys)",
+        )
+
+
 def change(interpreter: Interpreter, identity: object, new: Any) -> None:
     """Put what a list is now in its place, wherever it is held."""
     states = held(interpreter)

@@ -36,7 +36,7 @@ from . import (
     expressions,
     flow,
     identities,
-    lists,
+    list_methods,
     liveness,
     optional,
     parameters,
@@ -175,7 +175,7 @@ class Interpreter:
 
     def statement(self, stmt: ast.stmt) -> bool:
         match stmt:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if lists.extends(self, name, value):
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if list_methods.extends(self, name, value):
                 pass
             case ast.Assign(targets=targets, value=value):
                 mark = len(self.build.block)
@@ -246,7 +246,7 @@ class Interpreter:
                 if records.is_dict(owner):
                     records.remove(self, owner, records.key_of(self, index))
                 elif identities.is_list(owner):
-                    lists.method(self, owner, "pop", [index])
+                    list_methods.method(self, owner, "pop", [index])
                 else:
                     self.build.refuse("only names, and items of lists and dicts, can be deleted")
             case _:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError
-from . import attributes, binding, calls, expressions, identities, lists, operators, special_methods
+from . import attributes, binding, calls, expressions, identities, operators, special_methods
 from .outside import InObject
 from .types import DictKind, RecordKind
 from .values import NONE, Bound, Static, TupleValue, constant, new_dict
@@ -58,7 +58,7 @@ def with_items(owner: TupleValue, items: dict[Any, Any]) -> TupleValue:
 
 def store(interpreter: Interpreter, owner: TupleValue, key: Any, value: Any, what: str) -> None:
     """d[key] = value, or owner.key = value"""
-    lists.check_own(interpreter, owner, what)
+    identities.check_own(interpreter, owner, what)
     if is_record(owner) and isinstance(inspect.getattr_static(owner.kind.cls, str(key), None), property):
         interpreter.build.refuse(
             f"{key} is a property: assigning to it is not supported", "assign to what is behind it"
@@ -121,7 +121,7 @@ def _now(interpreter: Interpreter, owner: TupleValue) -> TupleValue:
 
 def remove(interpreter: Interpreter, owner: TupleValue, key: Any) -> None:
     """del d[key]"""
-    lists.check_own(interpreter, owner, "taking out an item")
+    identities.check_own(interpreter, owner, "taking out an item")
     if key not in owner.kind.keys:
         interpreter.build.refuse(f"KeyError: {key!r}")
     assert owner.identity is not None

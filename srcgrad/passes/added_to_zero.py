@@ -8,8 +8,17 @@ Nobody sees the zeros of a cotangent: sums that we made just take what is added.
 
 from __future__ import annotations
 
+from math import copysign
+
 from ..ir.expressions import Call, Const, Expr
 from ..ir.nodes import AddTo
+
+
+def is_zero(expr: Expr) -> bool:
+    """Is it 0, and not -0.0?"""
+    if not isinstance(expr, Const) or expr.value != 0:
+        return False
+    return all(copysign(1.0, part) > 0 for part in (complex(expr.value).real, complex(expr.value).imag))
 
 
 def added_to_zero(add: AddTo) -> Expr:
@@ -20,17 +29,19 @@ def added_to_zero(add: AddTo) -> Expr:
 
 
 def _may_be_minus_zero(expr: Expr) -> bool:
+    if expr.dtype.kind == "c":
+        return True
     match expr:
         case Const(value=value):
             return value == 0
         case Call(op="exp" | "exp2" | "cosh" | "abs" | "square"):
             return False
-        case Call(op="mul", args=(x, y)) if x == y and expr.dtype.kind == "f":
+        case Call(op="mul", args=(x, y)) if x == y:
             return False
-        case Call(op="pow", args=(_, Const(value=exponent))) if expr.dtype.kind == "f":
+        case Call(op="pow", args=(_, Const(value=exponent))):
             return exponent % 2 != 0
         case Call(op="cast", args=(x,)):
-            return x.dtype.kind in "fc" and _may_be_minus_zero(x)
+            return x.dtype.kind == "f" and _may_be_minus_zero(x)
         case Call(op="add", args=(x, y)):
             return _may_be_minus_zero(x) and _may_be_minus_zero(y)
         case Call(op="select", args=(_, x, y)):
@@ -38,4 +49,4 @@ def _may_be_minus_zero(expr: Expr) -> bool:
     return True
 
 
-__all__ = ["added_to_zero"]
+__all__ = ["added_to_zero", "is_zero"]

@@ -28,6 +28,7 @@ from ..ir.walk import (
     variables,
     with_blocks,
 )
+from ..rules.costs import may_raise
 from .effects import effects
 from .induction import known_value
 from .info import memory_of
@@ -82,8 +83,10 @@ def counted(function: Function) -> Function:
 
 def _goes(op: str, step: int, body: Block) -> bool:
     """Does the counter step to the end, and does the loop, if it is there already, or steps the other way?"""
-    if op == "ne":  # only an error ends it then, which is ours
-        return step in (1, -1) and not any(isinstance(s, (External, Invoke, Print, Raise)) for s in statements(body))
+    if op == "ne":  # only an error ends it then, which has to be that of an index
+        others = any(isinstance(stmt, (External, Invoke, Print, Raise)) for stmt in statements(body))
+        nodes = (e for stmt in statements(body) for expr in expressions(stmt) for e in subexpressions(expr))
+        return step in (1, -1) and not others and not any(isinstance(e, Call) and may_raise(e) for e in nodes)
     return step > 0 if op in ("lt", "le") else step < 0
 
 

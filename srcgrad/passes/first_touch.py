@@ -14,7 +14,7 @@ from ..ir import affine
 from ..ir.expressions import Array, Const, Expr, Load, Var, compare
 from ..ir.nodes import AddTo, Alloc, Assign, Block, For, Function, If, Library, Rule, Stmt, Store
 from ..ir.walk import blocks, expressions, is_constant, loads, variables, with_blocks
-from .added_to_zero import added_to_zero
+from .added_to_zero import added_to_zero, is_zero
 from .effects import effects
 from .info import roots_of
 from .overwritten import span_over
@@ -59,6 +59,7 @@ class _Toucher:
                     at = self.cleared(out, place)
                     if at is not None and not self.reads(value, array):
                         is_there = isinstance(value, Var) and at > 0 and out[at - 1] == Assign(value, place)
+                        is_there = is_there and stmt.reorder  # -0.0 + 0.0 is not -0.0
                         is_there = is_there and not any(isinstance(s, Assign) and s.var == value for s in out[at:])
                         del out[at]
                         if is_there:
@@ -75,7 +76,7 @@ class _Toucher:
             return None
         for at in reversed(range(len(ahead))):
             match ahead[at]:
-                case Store(array=array, index=index, value=Const(value=0)):
+                case Store(array=array, index=index, value=value) if is_zero(value):
                     return at if (array, index) == (place.array, place.index) else None
                 case Assign(var=var, value=value) if var not in wanted and not self.reads(value, place.array):
                     continue
@@ -137,13 +138,13 @@ def _assigned(stmt: Stmt, array: Array, fill: Const, over: dict[Expr, Expr], dim
             return _in_both(stmt, array, fill, over, dims)
         case AddTo(target=Load(array=target, index=index), value=value) if target.name == array.name:
             if (
-                fill.value == 0
+                is_zero(fill)
                 and _covers(index, over, dims)
                 and not any(x.array.name == array.name for x in loads(value))
             ):
                 return Store(target, index, added_to_zero(stmt), span=stmt.span, label=stmt.label)
         case Library(routine=routine, out=out, args=args) if out.name == array.name and not over:
-            whole = routine.startswith("add_") and fill.value == 0
+            whole = routine.startswith("add_") and is_zero(fill)
             if whole and not any(isinstance(a, Array) and a.name == array.name for a in args):
                 return replace(stmt, routine=routine.removeprefix("add_"))
         case Store(array=target, index=index) if target.name == array.name and _covers(index, over, dims):

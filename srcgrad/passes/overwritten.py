@@ -75,15 +75,19 @@ def _only_writes(access: Access) -> bool:
 
 def _first(stmt: Stmt, array: Array) -> Store | None:
     """The store that begins with an element in every iteration of a nest, before all else that comes to the array."""
+    together: Block = ()
     while isinstance(stmt, For):
         first, *others = (s for s in stmt.body if array.name in names_used(s))
         if others and not isinstance(first, Store):
             return None  # these may be loops over more than the first one fills
+        together = stmt.body
         stmt = first
     if not isinstance(stmt, Store) or stmt.array != array:
         return None
     reads = any(not access.writes for access in effects((stmt,)).accesses if access.array.name == array.name)
-    return None if reads else stmt
+    changed = effects(together).writes  # by an index that is another one by now, another element is meant
+    moves = any(loads(part) or variables(part) & changed for part in stmt.index)
+    return None if reads or moves else stmt
 
 
 def _boxes(stmt: Stmt, array: Array, alone: Store | None = None) -> list[Box]:

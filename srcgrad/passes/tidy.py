@@ -61,7 +61,7 @@ from ..ir.walk import (
     with_blocks,
     written,
 )
-from .added_to_zero import added_to_zero
+from .added_to_zero import added_to_zero, is_zero
 from .info import Info, roots_of
 from .repeats import variables_read, without_repeats
 from .scopes import written_by
@@ -309,7 +309,7 @@ def _assigned_directly(block: Block) -> Block:
                 later = out[at]
                 match later:
                     case AddTo(target=Var() as var, value=value) if var == stmt.var and var not in variables(value):
-                        if stmt.value.value == 0:
+                        if is_zero(stmt.value):
                             out[at] = Assign(var, added_to_zero(later), span=later.span)
                             del out[position]
                             continue

@@ -1,0 +1,127 @@
+"""The methods that change a list in place, by whatever name.
+
+ys.append(y)                      →      ys = (*ys, y), for all who hold ys
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ..errors import place as error_place
+from ..ir import affine
+from ..ir.expressions import BOOL, Call
+from ..ir.nodes import If, Raise
+from . import binding, expressions, identities, lists
+from .values import NONE, Items, TupleValue, static_int
+
+if TYPE_CHECKING:
+    from .interpret import Interpreter
+
+
+def method(
+    interpreter: Interpreter,
+    owner: TupleValue | Items,
+    name: str,
+    args: list[Any],
+    options: dict[str, Any] | None = None,
+) -> Any:
+    """A method that changes the list."""
+    build = interpreter.build
+    identities.check_own(interpreter, owner, f".{name}")
+    if name not in CHANGES or (isinstance(owner, Items) and owner.kind is tuple):
+        build.refuse(f"the list method .{name} is not supported", "build the list in another way")
+    result, new = CHANGES[name](interpreter, owner, *args, **(options or {}))
+    identities.change(interpreter, owner.identity, new)
+    return result
+
+
+def extends(interpreter: Interpreter, target: str, value: ast.expr) -> bool:
+    """ys = ys + [y], where nobody else holds ys: as ys += [y]"""
+    match value:
+        case ast.BinOp(left=ast.Name(id=name), op=ast.Add(), right=ast.List() as more) if name == target:
+            owner: Any = interpreter.env.get(name)
+            if not identities.is_list(owner) or owner.identity is None:
+                return False
+            if sum(identities.holders(frame.env, owner.identity) for frame in identities.frames_of(interpreter)) != 1:
+                return False
+            method(interpreter, owner, "extend", [expressions.evaluate(interpreter, more)])
+            return True
+    return False
+
+
+Change = tuple[Any, Any]  # what the method returns, what the list is then
+
+
+def append(interpreter: Interpreter, owner: TupleValue | Items, item: Any) -> Change:
+    if isinstance(owner, Items):
+        return NONE, lists.appended(interpreter, owner, item)
+    return NONE, replace(owner, items=(*owner.items, binding.bind_item(interpreter, "t", item)))
+
+
+def extend(interpreter: Interpreter, owner: TupleValue | Items, more: Any) -> Change:
+    if isinstance(owner, Items):
+        for item in expressions.items_of(interpreter, more):
+            owner = lists.appended(interpreter, owner, item)
+        return NONE, owner
+    items = (binding.bind_item(interpreter, "t", item) for item in expressions.items_of(interpreter, more))
+    return NONE, replace(owner, items=(*owner.items, *items))
+
+
+def insert(interpreter: Interpreter, owner: TupleValue | Items, place: Any, item: Any) -> Change:
+    owner = _known(interpreter, owner, "insert")
+    items, at = list(owner.items), static_int(place)
+    if at is None:
+        interpreter.build.refuse("the place of .insert must be a constant", lists.ITS_ITEMS)
+    items.insert(at, binding.bind_item(interpreter, "t", item))
+    return NONE, replace(owner, items=tuple(items))
+
+
+def pop(interpreter: Interpreter, owner: TupleValue | Items, place: Any = None) -> Change:
+    at = -1 if place is None else static_int(place)
+    if isinstance(owner, Items) and at == -1 and (owner.grows or not owner.has_room):
+        if not interpreter.build.is_at_least(owner.length, 1):
+            empty = Raise("BoundsError", "pop from an empty list" + error_place(interpreter.build.span))
+            interpreter.build.emit(If(Call("lt", (owner.length, affine.ONE), BOOL), (empty,)))
+        last = affine.sub(owner.length, affine.ONE)
+        return binding.bind_item(interpreter, "t", lists.item_at(interpreter, owner, last)), replace(owner, length=last)
+    owner = _known(interpreter, owner, "pop")
+    items = list(owner.items)
+    if at is None or not -len(items) <= at < len(items):
+        interpreter.build.refuse(f"pop from a list of {len(items)} at a place that it does not have")
+    out = items.pop(at)
+    return out, replace(owner, items=tuple(items))
+
+
+def sort(interpreter: Interpreter, owner: TupleValue | Items, **options: Any) -> Change:
+    from .builtins_of_python import in_order
+
+    return NONE, replace(in_order(interpreter, owner, **options), identity=owner.identity)
+
+
+def turn(interpreter: Interpreter, owner: TupleValue | Items) -> Change:
+    owner = _known(interpreter, owner, "reverse")
+    return NONE, replace(owner, items=owner.items[::-1])
+
+
+def clear(interpreter: Interpreter, owner: TupleValue | Items) -> Change:
+    return NONE, TupleValue((), list, owner.identity)
+
+
+def _known(interpreter: Interpreter, owner: TupleValue | Items, name: str) -> TupleValue:
+    if isinstance(owner, Items):
+        interpreter.build.refuse(f".{name} of a list whose length is only known at run time", lists.ITS_ITEMS)
+    return owner
+
+
+# fmt: off
+CHANGES: dict[str, Callable[..., Change]] = {
+    "append": append, "extend": extend, "insert": insert, "pop": pop, "reverse": turn, "clear": clear,
+    "sort": sort,
+}
+# fmt: on
+
+
+__all__ = ["extends", "method"]
