@@ -33,7 +33,7 @@ class _Scaled:
 
     @property
     def element(self) -> Load:
-        return Load(self.store.array, self.store.index)
+        return Load(self.store.array, self.store.index, self.store.checked, self.store.natural)
 
 
 def scale_once(function: Function) -> Function:
