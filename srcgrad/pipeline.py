@@ -74,6 +74,7 @@ from .passes.scale_once import scale_once
 from .passes.set_aside import set_aside
 from .passes.share import share
 from .passes.share_lookups import share_lookups
+from .passes.shift_and_peel import shift_and_peel
 from .passes.side_by_side import side_by_side
 from .passes.simplify import simplify
 from .passes.skip_zeros import skip_zeros
@@ -162,6 +163,7 @@ ON_ONE_THREAD: tuple[Pass, ...] = (
 )
 IN_VECTORS: tuple[Pass, ...] = (
     side_by_side,  # iterations around others go through them together, in vector registers
+    shift_and_peel,  # what one loop leaves to the next one stays in registers
     set_aside,  # so is what is added further ahead
     hand_over,  # what is added to neighbours goes on to the next iterations, and the loop vectorises
     to_the_next,  # what the next iteration reads waits for no memory

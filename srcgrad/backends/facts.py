@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ..ir import affine
-from ..ir.expressions import Const, Expr, Load
-from ..ir.nodes import AddTo, For, Function, Stmt, Store, While
+from ..ir.expressions import Const, Dim, Expr, Load, Var
+from ..ir.nodes import AddTo, Alloc, For, Function, Stmt, Store, While
 from ..ir.walk import expressions, loads, statements
 from ..passes.info import memory_of
+from ..passes.signs import Signs
 from .source import is_comment
 
 
@@ -28,6 +30,7 @@ class Facts:
     `masked`: the loop that begins on this line takes what does not fill a vector register in one that is masked.
     `apart`: this line is in a loop, which begins on the other, whose iterations touch elements of their own.
     `pieces`: functions that are parts of the entry: what it knows of its arrays holds for theirs of the same names.
+    `lengths`: this axis of an array that was allocated here is as long as that axis of an argument.
     `kernels`: the types of the arguments of each kernel, as Numba spells them.
     `brief`: up to this length of the axes of all arguments, a call takes microseconds.
     `handed_in`: so many arguments, the last ones, are read from outside and not the caller's.
@@ -45,6 +48,7 @@ class Facts:
     masked: frozenset[int] = frozenset()
     apart: frozenset[tuple[int, int]] = frozenset()
     pieces: frozenset[str] = frozenset()
+    lengths: frozenset[tuple[tuple[str, int], tuple[str, int]]] = frozenset()
     kernels: tuple[tuple[str, str], ...] = ()
     brief: int = 0
     handed_in: int = 0
@@ -90,7 +94,22 @@ def facts_about(definitions: list[ast.stmt], text: str, function: Function) -> F
         frozenset(vectors),
         frozenset(masked),
         frozenset(apart),
+        lengths=frozenset(_lengths(function)),
     )
+
+
+def _lengths(function: Function) -> Iterator[tuple[tuple[str, int], tuple[str, int]]]:
+    """The axes of arrays that are made once, and are as long as axes of arguments."""
+    every = statements(function.body)
+    made = Counter(stmt.array.name for stmt in every if isinstance(stmt, Alloc))
+    known = Signs(function).lengths
+    params = {param.name for param in function.params}
+    for stmt in every:
+        if isinstance(stmt, Alloc) and made[stmt.array.name] == 1:
+            for axis, dim in enumerate(stmt.dims):
+                length = known.get(dim, dim) if isinstance(dim, Var) else dim
+                if isinstance(length, Dim) and length.array in params:
+                    yield (stmt.array.name, axis), (length.array, length.axis)
 
 
 def _hides_its_index(loop: For) -> bool:

@@ -54,6 +54,8 @@ class FactLower(LoopLower):
         self._scopes = cache(self._scopes_of)
         self._memory = dict(self._facts.memory)
         self._all_memory = frozenset(self._memory.values())
+        is_piece = self.fndesc.qualname in self._facts.pieces
+        self._lengths = dict(self._facts.lengths) if is_piece else {}
 
     def _name(self, array: Any) -> str:
         """The array as the text calls it, even if it waits on Python's stack while a condition branches."""
@@ -76,12 +78,23 @@ class FactLower(LoopLower):
         value = self.loadvar(index.name)
         values = cgutils.unpack_tuple(self.builder, value) if isinstance(given, types.BaseTuple) else [value]
         values = [self.context.cast(self.builder, v, t, types.intp) for v, t in zip(values, parts, strict=True)]
-        shape = cgutils.unpack_tuple(self.builder, self.field(array, "shape"), kind.ndim)
+        shape = self._shape(array, kind.ndim)
         strides = cgutils.unpack_tuple(self.builder, self.field(array, "strides"), kind.ndim)
         if not proved:
             values = [self._checked(v, length) for v, length in zip(values, shape, strict=True)]
         data = self.field(array, "data")
         return cgutils.get_item_pointer2(self.context, self.builder, data, shape, strides, kind.layout, values)
+
+    def _shape(self, array: Any, count: int) -> list[Any]:
+        """The lengths of an array; those that are another one's too as such, which LLVM sees in the entry alone."""
+        shape = cgutils.unpack_tuple(self.builder, self.field(array, "shape"), count)
+        for axis in range(count) if self._lengths else ():
+            name, other = self._lengths.get((self._name(array), axis), ("", 0))
+            if name in self.func_ir.arg_names:
+                kind = self.typeof(name)
+                whole = self.field(ir.Var(array.scope, name, array.loc), "shape")
+                shape[axis] = cgutils.unpack_tuple(self.builder, whole, kind.ndim)[other]
+        return shape
 
     def _checked(self, index: Any, length: Any) -> Any:
         """The index, from the end where it is negative; one comparison finds that there is nothing to be done."""

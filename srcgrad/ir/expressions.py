@@ -18,6 +18,7 @@ INT64 = np.dtype(np.int64)
 BOOL = np.dtype(np.bool_)
 COMPLEX128 = np.dtype(np.complex128)
 COMPLEX64 = np.dtype(np.complex64)
+LAZY = ("select", "and", "or")  # primitives whose operands may be left alone, but for the first
 
 
 def is_inexact(dtype: np.dtype) -> bool:

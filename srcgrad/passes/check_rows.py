@@ -16,7 +16,7 @@ from functools import reduce
 
 from ..errors import place
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Call, Expr, Load, Var, compare, less, select
+from ..ir.expressions import BOOL, INT64, LAZY, Call, Expr, Load, Var, compare, less, select
 from ..ir.nodes import AddTo, Assign, Block, For, Function, If, Invoke, Print, Raise, Rule, Stmt, Store
 from ..ir.walk import (
     blocks,
@@ -36,7 +36,6 @@ from .known_here import arrays_made
 from .lengths import Lengths
 from .prove_bounds import prove_bounds
 
-LAZY = ("select", "and", "or")  # their operands may be left alone, but for the first
 Choice = tuple[Expr, Expr]  # the length of an axis, and what chooses a place along it
 
 

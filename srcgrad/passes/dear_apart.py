@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from ..ir.expressions import Call, Const, Expr, Load, Var
+from ..ir.expressions import LAZY, Call, Const, Expr, Load, Var
 from ..ir.names import Names
 from ..ir.nodes import AddTo, Assign, Block, For, Function, If, Stmt, Store
 from ..ir.walk import (
@@ -42,7 +42,6 @@ from .info import roots_of
 from .lengths import Lengths
 
 Memory = Callable[[Var | Load], Load]  # of an iteration, for what it looks up, or adds to a place
-LAZY = ("select", "and", "or")  # their operands may be left alone, but for the first
 NEUTRAL = -0.0  # no sum changes by it: 0.0 would make 0.0 of -0.0
 
 

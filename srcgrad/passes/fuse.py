@@ -234,14 +234,15 @@ def _shift(x: For, y: For) -> Expr | None:
 
     The order of the indices may differ: that of neither loop can be seen.
     """
-    (start, stop, step), (other_start, other_stop, other_step) = _upwards(x), _upwards(y)
+    (start, stop, step), (other_start, other_stop, other_step) = upwards(x), upwards(y)
     shift = affine.sub(other_start, start)
     if not affine.same(step, other_step) or not affine.same(affine.add(stop, shift), other_stop):
         return None
     return shift if isinstance(shift, Const) else None
 
 
-def _upwards(loop: For) -> tuple[Expr, Expr, Expr]:
+def upwards(loop: For) -> tuple[Expr, Expr, Expr]:
+    """The range of a loop whose order nobody sees, from its least index on."""
     if affine.same(loop.step, affine.integer(-1)):
         return affine.add(loop.stop, affine.ONE), affine.add(loop.start, affine.ONE), affine.ONE
     return loop.start, loop.stop, loop.step
@@ -391,4 +392,4 @@ def _without_aliases(body: Block, array: Array) -> Block:
     return tuple(rename_arrays(s, aliases) for s in kept)
 
 
-__all__ = ["contracted", "fuse"]
+__all__ = ["contracted", "fuse", "upwards"]

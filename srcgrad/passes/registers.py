@@ -16,15 +16,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..ir.expressions import BOOL, Call, Const, Load, Var
+from ..ir.expressions import BOOL, LAZY, Call, Const, Load, Var
 from ..ir.nodes import AddTo, Assign, Block, For, Function, If, Rule, Stmt, While
 from ..ir.walk import blocks, expressions, loads, rewrite_block, statements, subexpressions, variables, with_blocks
 from .effects import Access, effects
 from .info import roots_of
 from .ranges import Ranges
 from .signs import Signs, extremes
-
-LAZY = ("select", "and", "or")  # not all of their operands may be evaluated
 
 
 def registers(function: Function) -> Function:

@@ -12,13 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ..ir.expressions import Call, Expr, Load, Var
+from ..ir.expressions import LAZY, Call, Expr, Load, Var
 from ..ir.nodes import AddTo, Assign, Block, Function, Rule, Stmt, Store
 from ..ir.walk import blocks, children, expressions, loads, map_expressions, rewrite, variables, with_blocks
 from .effects import effects
 from .info import roots_of
-
-LAZY = ("select", "and", "or")  # their operands may be left alone, but for the first
 
 
 def share_lookups(function: Function) -> Function:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..ir import affine
-from ..ir.expressions import BOOL, Call, Const, Expr, Load, Var, select
+from ..ir.expressions import BOOL, LAZY, Call, Const, Expr, Load, Var, select
 from ..ir.nodes import AddTo, Assign, Block, Comment, For, Function, Stmt, Store
 from ..ir.walk import (
     blocks,
@@ -33,7 +33,6 @@ from ..ir.walk import (
 )
 from .effects import effects
 from .info import memory_of
-from .registers import LAZY
 from .signs import extremes
 
 SIMPLE = (AddTo, Assign, Comment, Store)

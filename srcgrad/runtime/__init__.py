@@ -14,6 +14,7 @@ from srcgrad.runtime import (
     order,
     products,
     random_numbers,
+    ranges,
     solves,
     special,
     threads,
@@ -30,6 +31,7 @@ from srcgrad.runtime.lent import *  # noqa: F403
 from srcgrad.runtime.order import *  # noqa: F403
 from srcgrad.runtime.products import *  # noqa: F403
 from srcgrad.runtime.random_numbers import *  # noqa: F403
+from srcgrad.runtime.ranges import *  # noqa: F403
 from srcgrad.runtime.solves import *  # noqa: F403
 from srcgrad.runtime.special import *  # noqa: F403
 from srcgrad.runtime.threads import *  # noqa: F403
@@ -47,6 +49,7 @@ __all__ = [
     *order.__all__,
     *products.__all__,
     *random_numbers.__all__,
+    *ranges.__all__,
     *solves.__all__,
     *special.__all__,
     *threads.__all__,

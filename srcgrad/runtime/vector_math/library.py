@@ -196,6 +196,11 @@ def register_width(codegen: Any) -> int:
     return 512 if "+avx512f" in features else 256 if "+avx2" in features else 128
 
 
+def has_many_registers(codegen: Any) -> bool:
+    """Are there 32 vector registers, rather than 16?"""
+    return not _is_x86(codegen) or "+avx512f" in _features(codegen)
+
+
 def _is_x86(codegen: Any) -> bool:
     return codegen.magic_tuple()[0].startswith(("x86", "i386", "i686"))
 
