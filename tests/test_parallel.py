@@ -26,8 +26,10 @@ from racing import pieces_at_once
 
 import srcgrad
 from srcgrad import grad
+from srcgrad.frontend.arguments import type_of
 from srcgrad.ir import affine
 from srcgrad.passes import sharing
+from srcgrad.pipeline import Options, generate
 from srcgrad.runtime import threads
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -370,6 +372,21 @@ def test_the_module_shows_its_threads():
     assert "own_part(mu_b, mu_b_part, chunk)" in text  # a sum: in a copy each
     assert "x_b_part" not in text  # own elements: where they are
     assert "prange" not in compiled(mixture, False).source(*SMALL[mixture])
+
+
+def test_a_piece_knows_which_lengths_are_one():
+    """x_b comes as an argument, with rows as long as those of x, which nobody can see there."""
+
+    def moments_of_rows(x):
+        n = x.shape[0]
+        out = np.empty((2, n))
+        for i in range(n):
+            out[0, i], out[1, i] = np.sum(x[i]), np.sum(x[i] ** 2)
+        return out
+
+    x, v = type_of("x", np.ones((3, 4))), type_of("v", np.ones((2, 3)))
+    facts = generate(moments_of_rows, "backward", (x,), v, Options(parallel=True)).facts
+    assert facts.lengths == {(("x_b", 0), ("x", 0)), (("x_b", 1), ("x", 1))}
 
 
 def test_plain_python_runs_the_same_text(monkeypatch):

@@ -137,7 +137,7 @@ class Middle:
         written_here = sorted(self.all_written(), key=lambda one: -len(one.before))
         for one, other in permutations(written_here, 2):
             is_longer = len(one.before) >= len(other.before) > 0 and one.before[0] not in self.known
-            is_longer &= other.begins + len(other.before) <= self.chain.ahead
+            is_longer &= max(one.begins, other.begins) + len(other.before) <= self.chain.ahead
             if is_longer and set_here[one.value] == 1 and _is_multiple(other.value, one.value):  # type: ignore[index]
                 for mine, theirs in zip(one.before, other.before, strict=False):
                     self.known.setdefault(theirs, substitute(other.value, {one.value: mine}))

@@ -29,17 +29,11 @@ from dataclasses import replace
 from itertools import groupby
 
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Array, Call, Expr, Load, Var, select
+from ..ir.expressions import BOOL, INT64, Array, Call, Dim, Expr, Load, Var, select
 from ..ir.nodes import AddTo, Alloc, Assign, Block, Comment, For, Function, If, Parallel, Stmt, Store, leaves
-from ..ir.walk import (
-    blocks,
-    expressions,
-    loads,
-    statements,
-    with_blocks,
-)
+from ..ir.walk import blocks, expressions, loads, statements, subexpressions, variables, with_blocks
 from .chains import Chain, Chains, gap
-from .effects import uses
+from .effects import effects, uses
 from .in_one_pass import Middle
 
 LONG = 256  # iterations: of less, the ends would be the most
@@ -59,6 +53,8 @@ class _Peeler:
         self.made = {name for name, count in made.items() if count == 1}
         self.made -= {leaf.name for leaf in leaves(function.results) if isinstance(leaf, Array)}
         self.used = uses(function.body)
+        self.params = {param.name for param in function.params}
+        self.fixed = self.chains.signs.fixed - effects(function.body).indices
 
     def block(self, block: Block) -> Block:
         out: list[Stmt] = []
@@ -76,6 +72,11 @@ class _Peeler:
         if isinstance(stmt, Parallel) or (isinstance(stmt, For) and not stmt.ordered):
             return stmt
         return with_blocks(stmt, tuple(map(self.block, blocks(stmt)))) if blocks(stmt) else stmt
+
+    def is_fixed(self, end: Expr) -> bool:
+        """Is it the same throughout the function?"""
+        lengths = {node.array for node in subexpressions(end) if isinstance(node, Dim)}
+        return variables(end) <= self.fixed and lengths <= self.params
 
     def together(self, chain: Chain, ahead: Counter[str]) -> Block | None:
         """What the chain becomes; None where it is short, or nothing would stay in registers."""
@@ -100,7 +101,9 @@ class _Peeler:
             if is_loop:
                 body += (_between(stmt, low, high, lag) for stmt, lag in group)  # type: ignore[arg-type]
             else:
-                body.append(If(Call("eq", (part, affine.ZERO), BOOL), tuple(stmt for stmt, _ in group)))
+                once = tuple(stmt for stmt, _ in group)
+                is_first = Call("eq", (part, affine.ZERO), BOOL)
+                body += once if all(isinstance(stmt, Comment) for stmt in once) else (If(is_first, once),)
         there_is_more = Call("lt", (affine.add(part, affine.ONE), parts), BOOL)
         body.append(If(there_is_more, (*middle.block, Assign(low, last), Assign(high, most))))
         least_counts = (LONG if 2 * middle.kept <= saved else LONGER, LONG if 10 * middle.kept <= 3 * saved else NEVER)
@@ -115,7 +118,12 @@ class _Peeler:
         )
 
     def nobody_else_has(self, chain: Chain, ahead: Counter[str]) -> set[str]:
-        """Memory that only the chain has to do with, but for what stands ahead of it and only writes there."""
+        """Memory that only the chain has to do with, but for what stands ahead of it and only writes there.
+
+        Where the ranges of the chain change from one time to the next, what it has not stored may be read as an end.
+        """
+        if not self.is_fixed(chain.start) or not self.is_fixed(chain.stop):
+            return set()
         inside = uses(tuple(chain.stmts)) + ahead
         handles = Counter(self.chains.memory.values())
         return {name for name in self.made if handles[name] == 1 and self.used[name] == inside[name] + 1}
