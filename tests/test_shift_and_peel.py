@@ -130,7 +130,78 @@ def shrinking(x, w):
     return y
 
 
-FUNCTIONS = [stages, heat, smooth, left_over, around, multiples, shrinking]
+def patched(x, w):
+    """p and q are made of m, but for its first element at different times."""
+    m, p, q, r = (np.zeros(len(x)) for _ in range(4))
+    for _ in range(2):
+        for i in range(len(x)):
+            m[i] = x[i] * w[i] + r[i]
+        for i in range(len(x)):
+            p[i] = m[i]
+        m[0] = x[0] * 7.0
+        for i in range(len(x)):
+            q[i] = 2.0 * m[i]
+        for i in range(1, len(x)):
+            r[i] = p[i - 1] + q[i - 1] * w[i]
+    return r
+
+
+def rising(x, w):
+    """… at its beginning."""
+    m, y = np.zeros(len(x) + 2), x.copy()
+    for t in range(3):
+        for i in range(2 * t + 1, len(x)):
+            m[i] = x[i] * y[i - 1]
+        for i in range(2 * t, len(x) - 1):
+            y[i] = y[i] + 0.3 * m[i] * w[i] + m[i + 1]
+    return y
+
+
+def once(x, w):
+    """No loop is around these, and the sweep follows at once."""
+    a, b, c = np.zeros(len(x)), np.zeros(len(x)), np.zeros(len(x))
+    for i in range(len(x)):
+        a[i] = x[i] * x[i]
+    for i in range(1, len(x)):
+        b[i] = a[i] * a[i - 1]
+    for i in range(1, len(x)):
+        c[i] = b[i] * b[i - 1] * w[i]
+    return c
+
+
+def partly_cleared(x, w):
+    """The sweep clears less of b's cotangent than it adds to."""
+    a, b = np.ones(len(x)), np.full(len(x), 0.25)
+    for _ in range(2):
+        for i in range(1, len(x)):
+            a[i] = b[i] * x[i] + 0.5 * b[i - 1]
+        for i in range(2, len(x) - 1):
+            b[i] = a[i + 1] - 0.5 * a[i - 1] * w[i]
+    return a, b
+
+
+def left_inside(x, w):
+    """k as before, which is seen in the next step alone."""
+    return left_over(x, w)[0]
+
+
+def begins_late(x, w):
+    """q is 2 p where the first loop has been, and not before."""
+    p, q, r = np.ones(len(x)), np.zeros(len(x)), np.zeros(len(x))
+    for _ in range(2):
+        for i in range(2, len(x)):
+            g = x[i] * w[i] + r[i]
+            p[i] = g
+            q[i] = 2.0 * g
+        for i in range(1, len(x)):
+            r[i] = p[i - 1] + q[i - 1] * w[i]
+    return r
+
+
+FUNCTIONS = [
+    stages, heat, smooth, left_over, around, multiples, shrinking, patched, rising, once, partly_cleared, left_inside,
+    begins_late,
+]  # fmt: skip
 
 
 def cotangent(y: Any) -> Any:

@@ -36,6 +36,7 @@ class _Written:
     now: Var
     value: Expr
     begins: int  # the first iteration in which it is written, from the first of the chain on
+    loop: int  # which loop of the chain writes it
     before: list[Var] = field(default_factory=list)
 
     def at(self, index: Var, iteration: Expr) -> Load:
@@ -66,7 +67,7 @@ class Middle:
         self.body: list[Stmt] = []
         self.at_the_end: list[Stmt] = []
         self.known: dict[Var, Expr] = {}  # numbers of iterations before that nobody needs to hand on
-        for loop, lag in chain.loops:
+        for self.loop_number, (loop, lag) in enumerate(chain.loops):
             self.take(loop, affine.sub(index, affine.integer(lag)))
         self.store_what_is_read(alone)
         self.say_by_one_another()
@@ -132,13 +133,16 @@ class Middle:
             self.body.insert(where + 1, _store(one.place, one.now))
 
     def say_by_one_another(self) -> None:
-        """Of numbers that are multiples of one another, one is handed on."""
+        """Of numbers that are multiples of one another, one is handed on.
+
+        They have to come from one loop: what stands between two may change what both are made of.
+        """
         set_here = Counter(written(stmt) for stmt in self.body)
         written_here = sorted(self.all_written(), key=lambda one: -len(one.before))
         for one, other in permutations(written_here, 2):
             is_longer = len(one.before) >= len(other.before) > 0 and one.before[0] not in self.known
-            is_longer &= max(one.begins, other.begins) + len(other.before) <= self.chain.ahead
-            if is_longer and set_here[one.value] == 1 and _is_multiple(other.value, one.value):  # type: ignore[index]
+            is_there = one.loop == other.loop and one.begins + len(other.before) <= self.chain.ahead
+            if is_longer and is_there and set_here[one.value] == 1 and _is_multiple(other.value, one.value):  # type: ignore[index]
                 for mine, theirs in zip(one.before, other.before, strict=False):
                     self.known.setdefault(theirs, substitute(other.value, {one.value: mine}))
         self.body = [map_expressions(stmt, lambda e: substitute(e, self.known)) for stmt in self.body]
@@ -158,7 +162,7 @@ class Middle:
             steps = reversed(list(pairwise((one.now, *one.before))))
             self.at_the_end += [Assign(old, new) for new, old in steps if old not in self.known]
         for handed in self.handed:
-            to = _Written(handed.place, 0, handed.vars[0], handed.vars[0], 0)
+            to = _Written(handed.place, 0, handed.vars[0], handed.vars[0], 0, 0)
             for k, var in enumerate(handed.vars):
                 there = to.at(self.index, affine.add(first, affine.integer(k)))
                 left = to.at(self.index, affine.add(last, affine.integer(k)))
@@ -196,7 +200,7 @@ class Middle:
 
     def write(self, place: Load, value: Expr, span: Span | None = None) -> None:
         now = Var(self.names.fresh(f"{place.array.name}_now"), place.dtype)
-        written = _Written(place, self.offset(place), now, value, self.begins)
+        written = _Written(place, self.offset(place), now, value, self.begins, self.loop_number)
         self.written.setdefault(self.memory[place.array.name], []).append(written)
         self.body.append(Assign(written.now, value, span=span))
 

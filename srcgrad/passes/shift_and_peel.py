@@ -30,7 +30,7 @@ from itertools import groupby
 
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Array, Call, Dim, Expr, Load, Var, select
-from ..ir.nodes import AddTo, Alloc, Assign, Block, Comment, For, Function, If, Parallel, Stmt, Store, leaves
+from ..ir.nodes import AddTo, Alloc, Assign, Block, Comment, For, Function, If, Parallel, Stmt, Store, While, leaves
 from ..ir.walk import blocks, expressions, loads, statements, subexpressions, variables, with_blocks
 from .chains import Chain, Chains, gap
 from .effects import effects, uses
@@ -54,7 +54,8 @@ class _Peeler:
         self.made -= {leaf.name for leaf in leaves(function.results) if isinstance(leaf, Array)}
         self.used = uses(function.body)
         self.params = {param.name for param in function.params}
-        self.fixed = self.chains.signs.fixed - effects(function.body).indices
+        counters = {stmt.trip for stmt in statements(function.body) if isinstance(stmt, While)}
+        self.fixed = self.chains.signs.fixed - effects(function.body).indices - counters
 
     def block(self, block: Block) -> Block:
         out: list[Stmt] = []
