@@ -5,12 +5,12 @@
     k[0] = x[0]                                 at the start of the range: made once, ahead
     for i in range(n):                          lag 0: element i is there, as of iteration i
         z[i] = y[i] + h * k[i]
-    for i in range(n - 1):                      lag -> iteration i waits for element i + 1: lag 1
+    for i in range(n - 1):                      lag 1: iteration i waits for element i + 1
         q[i] = z[i] + z[i + 1]
 
 Two loops that meet in elements of one memory say how far the second has to stay behind: by as much as its index is
-ahead of the other's.  What stands between the loops must be the business of the first few iterations, or of nobody's
-before it.  For `shift_and_peel`.
+ahead of the other's.  What stands between the loops has to do with the first few iterations alone, or with
+no loop before it.  For `shift_and_peel`.
 """
 
 from __future__ import annotations

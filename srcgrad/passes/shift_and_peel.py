@@ -17,7 +17,8 @@
 A loop per line of the user's reads from the second cache what the line before has left there, element by element.  What
 is handed from loop to loop here stays in registers: LLVM shifts a vector of what the iteration before has computed by
 one.  Arrays that nobody else reads are written at the ends alone.  The first and the last few iterations run as they
-were, one loop after another, as does all of a short range.  Every element is computed as it was, to the last bit.
+were, one loop after another, as does all of a short range.  Every element is computed as it was, to the last bit,
+but that several additions of ours to one come together first.
 (Shift and peel: N. Manjikian and T. S. Abdelrahman, Fusion of loops for parallelism and locality, IEEE Transactions on
 Parallel and Distributed Systems 8 (1997).)
 """
