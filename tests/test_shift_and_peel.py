@@ -210,7 +210,7 @@ def cotangent(y: Any) -> Any:
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-@pytest.mark.parametrize("n", [4, 5, 9, 14])
+@pytest.mark.parametrize("n", [5, 14])
 def test_is_what_it_was(monkeypatch: Any, function: Callable[..., Any], n: int) -> None:
     x, w = RNG.uniform(0.3, 0.9, n), RNG.uniform(0.3, 0.9, n)
     expected = function(x, w)
@@ -225,17 +225,16 @@ def test_is_what_it_was(monkeypatch: Any, function: Callable[..., Any], n: int) 
         assert_close(found, grad(function, jit=False).backward(x, w, v), 1e-13, "loop after loop")
 
 
-@pytest.mark.parametrize("function", FUNCTIONS[:5])
-@pytest.mark.parametrize("n", [258, 517])
-def test_compiled(function: Callable[..., Any], n: int) -> None:
-    x, w = RNG.uniform(0.3, 0.9, n), RNG.uniform(0.3, 0.9, n)
+@pytest.mark.parametrize("function", [stages, heat, smooth])
+def test_compiled(function: Callable[..., Any]) -> None:
+    x, w = RNG.uniform(0.3, 0.9, 517), RNG.uniform(0.3, 0.9, 517)
     f, expected = grad(function), function(x, w)
     v = cotangent(expected)
     assert_close(f(x, w), expected, 1e-14, "result")
     assert_close(f.backward(x, w, v), grad(function, jit=False).backward(x, w, v), 1e-12, "gradient")
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(12))
 def test_programs_at_random(monkeypatch: Any, seed: int) -> None:
     """Loops, single elements and slices, in any order: what each reads has to be what the others have left."""
     draw = random.Random(seed)
