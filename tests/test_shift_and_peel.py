@@ -175,8 +175,7 @@ def partly_cleared(x, w):
     for _ in range(2):
         for i in range(1, len(x)):
             a[i] = b[i] * x[i] + 0.5 * b[i - 1]
-        for i in range(2, len(x) - 1):
-            b[i] = a[i + 1] - 0.5 * a[i - 1] * w[i]
+        b[1:-1] = a[2:] * w[1:-1] - 0.5 * a[:-2]
     return a, b
 
 
