@@ -40,7 +40,7 @@ from .in_one_pass import Middle
 LONG = 256  # iterations: of less, the ends would be the most
 ENDS = 64  # iterations that are made loop after loop, at most
 LONGER = 4096  # … so that arrays do not fit in the first cache, nor half of the second
-NEVER = 2**62
+NEVER = 0  # to `parts_of`
 
 
 def shift_and_peel(function: Function) -> Function:
@@ -108,12 +108,13 @@ class _Peeler:
                 body += once if all(isinstance(stmt, Comment) for stmt in once) else (If(is_first, once),)
         there_is_more = Call("lt", (affine.add(part, affine.ONE), parts), BOOL)
         body.append(If(there_is_more, (*middle.block, Assign(low, last), Assign(high, most))))
-        least_counts = (LONG if 2 * middle.kept <= saved else LONGER, LONG if 10 * middle.kept <= 3 * saved else NEVER)
-        enough = (max(chain.ahead + chain.left, least) for least in least_counts)
+        at_ends = chain.ahead + chain.left
+        enough = max(at_ends, LONG if 2 * middle.kept <= saved else LONGER)
+        enough_with_few = max(at_ends, LONG) if 10 * middle.kept <= 3 * saved else NEVER
         count = affine.sub(chain.stop, chain.start)
         several = Call("gt", (parts, affine.ONE), BOOL)
         return (
-            Assign(parts, Call("parts_of", (count, *map(affine.integer, enough)), INT64)),
+            Assign(parts, Call("parts_of", (count, affine.integer(enough), affine.integer(enough_with_few)), INT64)),
             Assign(low, least),
             Assign(high, select(several, first, most)),
             For(part, affine.ZERO, parts, affine.ONE, tuple(body)),
