@@ -17,7 +17,8 @@ __all__ = ["parts_of"]
 def parts_of(count: int, least: int, least_with_few: int) -> int:
     """2 (most of the range in one pass, and the ends) of so many iterations or more, 1 (loop after loop) of less.
 
-    `least_with_few`: where there are only 16 vector registers, so that LLVM puts half of what it is to hand on aside; 0: never.
+    `least_with_few`: where there are only 16 vector registers, so that LLVM puts half of what it is to hand on aside;
+    0 if never.
     """
     return 2 if count >= least else 1
 
