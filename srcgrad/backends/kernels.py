@@ -36,11 +36,13 @@ from ..ir.nodes import (
     Kernel,
     Lanes,
     LocalArray,
+    NewStack,
     OwnCopy,
     Pop,
     Push,
     Put,
     Raise,
+    Seal,
     Stmt,
     Store,
     View,
@@ -133,6 +135,8 @@ class _Writer:
         self.bound: set[Var] = set()  # cells that there are, wherever the program has come from
         self.unset: dict[Var, None] = {}  # cells that something takes before they are set
         self.signatures = Signatures(program)
+        kept = [stmt for stmt in statements(program.body) if isinstance(stmt, (Push, Pop))]
+        self.of_arrays = {s.stack for s in kept if isinstance(s.value if isinstance(s, Push) else s.target, Array)}
 
     def of(self, var: Var, what: str) -> str:
         """The name of something that belongs to a number."""
@@ -187,6 +191,8 @@ class _Writer:
                     out.append(Lines(f"{stmt.array.name} = {view_text(stmt)}"))
                 case OwnCopy(array=array, copy=copy):
                     out.append(Lines(f"{array.name} = own({array.name}, {copy})"))
+                case NewStack() | Push() | Pop() | Seal() if stmt.stack in self.of_arrays:
+                    out.append(Lines(_of_device_stack(stmt)))
                 case _ if blocks(stmt):
                     out.append(with_blocks(stmt, tuple(map(self.inner, blocks(stmt)))))
                 case _:
@@ -402,6 +408,27 @@ class _Writer:
 
 def _lines(lines: list[str]) -> Block:
     return (Lines("\n".join(lines)),) if lines else ()
+
+
+def _of_device_stack(stmt: NewStack | Push | Pop | Seal) -> str:
+    """What the host keeps of arrays stays on the device, one behind the other."""
+    stack, of_one = stmt.stack, "(1,)"
+    name, top, dtype = stack.name, stack.top, f"np.{stack.dtype.name}"
+    match stmt:
+        case NewStack():
+            return f"{name} = [empty((64,), {dtype})]\n{top} = 0"
+        case Push(value=value):
+            given = value.name if isinstance(value, Array) else f"put({text_of(value)}, {dtype})"
+            return f"{top} = keep_array({name}, {top}, {given})"
+        case Pop(target=Array() as target, dims=dims):
+            shape = "".join(f"{expression_text(affine.normal(dim))}, " for dim in dims)
+            down = f"{top} -= {expression_text(affine.normal(affine.product(dims)))}"
+            return f"{down}\n{target.name} = kept_array({name}, {top}, ({shape}))"
+        case Pop(target=target):
+            return f"{top} -= 1\n{target.name} = fetch(kept_array({name}, {top}, {of_one}))"
+        case Seal(array=array):
+            return f"{array.name} = subscript({name}[0], (0, {top}))"
+    raise AssertionError(stmt)
 
 
 def _member(on_grid: tuple[For, ...], by_rows: bool) -> str:

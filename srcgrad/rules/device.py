@@ -177,7 +177,16 @@ HOST_NAMES = (
     "stack",
     "zeros",
 )  # what `runtime.device` has
-ARRAY_NAMES = ("absorb", "conform", "conform_zeros", "reshaped", "subscript", "transposed")  # `runtime.device_arrays`
+ARRAY_NAMES = (
+    "absorb",
+    "conform",
+    "conform_zeros",
+    "keep_array",
+    "kept_array",
+    "reshaped",
+    "subscript",
+    "transposed",
+)  # what `runtime.device_arrays` has
 LIBRARY = (
     *(f"{add}matmul{turned}" for add in ("", "add_") for turned in ("", "_nt", "_tn", "_tt")),
     *(f"{add}{name}" for add in ("", "add_") for name in ("matvec", "matvec_t", "outer")),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba import cuda
 
-from srcgrad.runtime.device import LEGACY, SIMULATED, empty, running, zeros
+from srcgrad.runtime.device import LEGACY, SIMULATED, copy_into, empty, running, zeros
 
 
 def subscript(base: Any, *items: Any) -> Any:
@@ -133,6 +133,25 @@ def absorb(array_b: Any, out_b: Any) -> None:
         add_over_stretched(array_b, out_b)
 
 
+# ---------------------------------------------------------------------------------------------------- what is kept
+
+
+def keep_array(buffer: list[Any], top: int, array: Any) -> int:
+    """Keep the elements of an array behind those that are there: the new top.  The host waits for nothing."""
+    end = top + int(array.size)
+    if end > buffer[0].size:
+        grown = empty((2 * end,), buffer[0].dtype)
+        copy_into(kept_array([grown], 0, (top,)), kept_array(buffer, 0, (top,)))
+        buffer[0] = grown
+    copy_into(kept_array(buffer, top, array.shape), array)
+    return end
+
+
+def kept_array(buffer: list[Any], top: int, shape: tuple[int, ...]) -> Any:
+    """What was kept from there on: the same memory."""
+    return part(buffer[0], top, tuple(map(int, shape)), in_order(shape))
+
+
 # ---------------------------------------------------------------------------------------------- other libraries
 
 
@@ -180,5 +199,6 @@ def of_interface(value: Any, described: dict[str, Any]) -> Any:
 
 __all__ = [
     "absorb", "address", "conform", "conform_zeros", "current_device", "device_count", "device_of", "handle",
-    "in_order", "of_dlpack", "of_interface", "part", "reshaped", "spread", "subscript", "transposed",
+    "in_order", "keep_array", "kept_array", "of_dlpack", "of_interface", "part", "reshaped", "spread", "subscript",
+    "transposed",
 ]  # fmt: skip

@@ -10,6 +10,11 @@ import numpy as np
 from numba import cuda
 from numba.core import config
 
+if os.environ.get("SRCGRAD_VIRTUAL_GPU"):
+    from virtual_gpu import driver
+
+    driver.install()
+
 collect_ignore_glob = [] if config.ENABLE_CUDASIM or cuda.is_available() else ["*.py"]
 
 if config.ENABLE_CUDASIM:

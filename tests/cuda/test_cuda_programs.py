@@ -176,7 +176,7 @@ def stencil_2d_with_boundaries(u, steps):
             for j in range(1, u.shape[1] - 1):
                 v[i, j] = 0.25 * (u[i - 1, j] + u[i + 1, j] + u[i, j - 1] + u[i, j + 1]) ** 2
         v[0, :] = 0.5
-        v[-1, :] = v[1, :]
+        v[-1, 1:-1] = v[1, 1:-1]
         v[:, 0] = v[:, 1]
         v[:, -1] = 0.0
         u, v = v, u

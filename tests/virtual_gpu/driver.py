@@ -1,0 +1,158 @@
+"""numba-cuda's own host code on a virtual GPU: what asks the driver for something is answered here.
+
+install()  →  cuda.is_available(); arrays, streams and launches are Numba's own; memory is ours, and so is a launch
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import threading
+import weakref
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from . import library
+from .machine import Counts, Machine
+from .memory import Arena, Fault
+from .ptx import parse
+
+MEMORY = 256 << 20
+
+
+class VirtualGPU:
+    """One card: its memory, the kernels that were given to it, and what they did."""
+
+    def __init__(self, cc: tuple[int, int], size: int = MEMORY) -> None:
+        self.cc, self.memory = cc, Arena(size)
+        self.machines: dict[str, Machine] = {}
+        self.constants: dict[str, int] = {}
+        self.launches = itertools.count(1)
+        self.counts: Counts | None = None
+        self.by_kernel: list[tuple[str, Counts]] = []
+        self.lock = threading.RLock()
+
+    def machine(self, ptx: str, name: str) -> Machine:
+        if ptx not in self.machines:
+            kernel = parse(ptx)[name]
+            own = {}
+            for constant, held in kernel.constants.items():
+                address = self.memory.allocate(len(held))
+                self.memory.copy_in(address, np.frombuffer(held, np.uint8))
+                own[constant] = address
+            self.machines[ptx] = Machine(kernel, self.memory, own)
+        return self.machines[ptx]
+
+    def launch(self, stream: Any, config: Any, kernel: tuple[str, str], *args: Any) -> None:
+        with self.lock:
+            machine = self.machine(*kernel)
+            machine.counts = counts = Counts() if self.counts is not None else None
+            machine.touched = [], []
+            grid, block = three(config.grid), three(config.block)
+            machine.run(next(self.launches), grid, block, config.shmem_size, packed(machine, args))
+            if counts is not None:
+                counts.launches = 1
+                read, written = (np.unique(np.concatenate(found)) if found else [] for found in machine.touched)
+                counts.bytes_read, counts.bytes_written = 32 * len(read), 32 * len(written)
+                self.by_kernel.append((machine.kernel.name, counts))
+
+
+def three(shape: Any) -> tuple[int, int, int]:
+    shape = shape if isinstance(shape, tuple) else (shape,)
+    return (*shape, 1, 1)[:3]
+
+
+def packed(machine: Machine, args: tuple[Any, ...]) -> bytes:
+    out = bytearray()
+    for (name, bits), arg in zip(machine.kernel.params.items(), args, strict=True):
+        out += bytes(machine.offsets[name] - len(out))
+        given = bytes(arg) if isinstance(arg, ctypes._SimpleCData) else int(arg).to_bytes(bits // 8, "little", signed=True)
+        assert len(given) == bits // 8, (name, arg)
+        out += given
+    return bytes(out)
+
+
+class Block:
+    """Memory of the pool that `srcgrad.runtime.device` asks cuda-core for."""
+
+    def __init__(self, gpu: VirtualGPU, size: int) -> None:
+        self.handle = gpu.memory.allocate(size)
+        weakref.finalize(self, gpu.memory.free, self.handle)
+
+
+class HostArrays:
+    """Where Numba would make room for an array of the host that a kernel is given, to copy it there and back."""
+
+    @staticmethod
+    def allocate(size: int, stream: Any) -> Any:
+        raise Fault("a kernel is given an array of the host")
+
+
+def install(cc: tuple[int, int] = (9, 0)) -> VirtualGPU:
+    """From now on Numba has this GPU."""
+    from numba.cuda import codegen, dispatcher
+    from numba.cuda.cudadrv import driver
+
+    from srcgrad.runtime import device, device_blas
+
+    gpu = VirtualGPU(cc)
+    binding, numbers = driver.binding, itertools.count(100)
+
+    def raw(address: Any, size: int) -> np.ndarray:
+        return np.frombuffer((ctypes.c_char * size).from_address(int(address)), np.uint8)
+
+    def clear(place: Any, value: int, size: int, stream: Any = None) -> None:
+        gpu.memory.copy_in(int(place), np.full(size, value, np.uint8))
+
+    def copy_in(target: Any, source: Any, size: int, stream: Any = None) -> None:
+        gpu.memory.copy_in(int(target), raw(getattr(source, "value", source), size))
+
+    def copy_out(target: Any, source: Any, size: int, stream: Any = None) -> None:
+        raw(getattr(target, "value", target), size)[:] = gpu.memory.copy_out(int(source), size)
+
+    def copy_within(target: Any, source: Any, size: int, stream: Any = None) -> None:
+        gpu.memory.copy_within(int(target), int(source), size)
+
+    answers = {
+        "cuCtxGetCurrent": lambda: 1, "cuCtxGetDevice": lambda: 0, "cuDeviceGetCount": lambda: 1,
+        "cuCtxPushCurrent": lambda handle: None, "cuCtxPopCurrent": lambda: 1, "cuCtxSynchronize": lambda: None,
+        "cuDriverGetVersion": lambda: 13000, "cuMemGetInfo": lambda: (MEMORY, MEMORY),
+        "cuMemAlloc": lambda size: binding.CUdeviceptr(gpu.memory.allocate(size)),
+        "cuMemFree": lambda place: gpu.memory.free(int(place)),
+        "cuMemcpyHtoD": copy_in, "cuMemcpyHtoDAsync": copy_in, "cuMemcpyDtoH": copy_out, "cuMemcpyDtoHAsync": copy_out,
+        "cuMemcpyDtoD": copy_within, "cuMemcpyDtoDAsync": copy_within, "cuMemsetD8": clear, "cuMemsetD8Async": clear,
+        "cuPointerGetAttribute": lambda kind, place: 0, "cuMemGetAddressRange": lambda place: (int(place), 0),
+        "cuStreamCreate": lambda flags: binding.CUstream(next(numbers)), "cuStreamDestroy": lambda handle: None,
+        "cuStreamSynchronize": lambda handle: None, "cuStreamWaitEvent": lambda *args: None,
+        "cuEventCreate": lambda flags: next(numbers), "cuEventDestroy": lambda handle: None,
+        "cuEventRecord": lambda *args: None, "cuEventSynchronize": lambda handle: None, "cuEventQuery": lambda handle: None,
+    }  # fmt: skip
+    ours = driver.driver
+    driver._logger = driver.make_logger()
+    ours.is_initialized, ours.initialization_error = True, None
+    for name, answer in answers.items():
+        setattr(ours, name, answer)
+    card = object.__new__(driver.Device)
+    card.__dict__.update(id=0, compute_capability=cc, name="virtual", uuid="GPU-0", primary_context=None, _dev=HostArrays)
+    ours.devices[0] = card
+    card.primary_context = driver.Context(weakref.proxy(card), 1)
+    driver._to_core_stream = lambda stream: stream
+
+    def get_cufunc(code: Any) -> Any:
+        kernel = code.get_asm_str(), code._entry_name
+        return SimpleNamespace(kernel=kernel, module=SimpleNamespace(initialized=True))
+
+    codegen.CUDACodeLibrary.get_cufunc = get_cufunc
+    dispatcher.LaunchConfig = lambda grid, block, shmem_size, **others: SimpleNamespace(
+        grid=grid, block=block, shmem_size=shmem_size
+    )
+    dispatcher.launch = gpu.launch
+    libraries = library.Library()
+    library.notice.append(gpu.memory.filled)
+    device_blas.bindings = lambda: (libraries, libraries)
+    device.MOST_RESIDENT = 8  # so that threads do more than one iteration here too
+    device.Pool.resource = lambda pool, number: SimpleNamespace(allocate=lambda size, stream: Block(gpu, size))
+    device.Pool.stream = lambda pool, pointer: pointer
+    return gpu
