@@ -37,6 +37,7 @@ from .passes.find_independent import find_independent
 from .passes.first_touch import first_touch
 from .passes.flatten_nests import flatten_nests
 from .passes.flatten_rows import flatten_rows
+from .passes.forward_again import forward_again
 from .passes.fuse import fuse
 from .passes.gather import gather
 from .passes.gather_rows import gather_rows
@@ -50,6 +51,7 @@ from .passes.induction import induction
 from .passes.interchange import interchange
 from .passes.join_branches import join_branches
 from .passes.keep import keep, without_keep
+from .passes.keep_by_threads import keep_by_threads
 from .passes.keep_in_rows import keep_in_rows
 from .passes.keep_once import keep_once
 from .passes.keep_threads import keep_threads
@@ -176,6 +178,7 @@ BYTECODE: tuple[Pass, ...] = (
 )
 ON_A_GPU: tuple[Pass, ...] = (
     keep_in_rows,  # iterations that run at one time share no stack
+    keep_by_threads,  # neither do those of which each keeps as much as it turns out to need
     guard_accesses,  # a device checks no index
     resolve_views,  # a kernel has no handles on parts of arrays
     scalar_arrays,  # sums and means that keep their axes
@@ -313,7 +316,8 @@ def passes_for(kind: str, options: Options) -> tuple[Pass, ...]:
     steps = PRIMAL if kind == "primal" else DERIVATIVE
     if options.target == "cuda":
         if kind in ("forward", "pullback"):  # both halves have to agree, and each sees its own alone in the end
-            steps = tuple(step for each in steps for step in ((each, keep_in_rows) if each is keep else (each,)))
+            more = (keep, keep_in_rows, forward_again)
+            steps = tuple(step for each in steps for step in (more if each is keep else (each,)))
         return _chosen((*steps, *ON_A_GPU))
     if kind != "primal":
         steps = (*steps, *SWEEP_ON_A_CPU)

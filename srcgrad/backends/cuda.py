@@ -28,6 +28,7 @@ from srcgrad.backends.plain import STRONG, flat_results, rebuild
 from srcgrad.errors import ArgumentError, DeviceError
 from srcgrad.frontend.outputs import type_leaves
 from srcgrad.frontend.types import ArrayType, ScalarType, StaticType, TupleType
+from srcgrad.runtime.errors import MoreRows
 
 
 def form(ptx: bool = False) -> Form:
@@ -116,7 +117,7 @@ class Entry:
 
     def run(self, values: tuple[Any, ...], stays: bool) -> tuple[Sequence[Any], list[Any]]:
         """What the host's part was given, and what it has made of that."""
-        from srcgrad.runtime.device import FIRST_ROWS, MoreRows, begin, check_watched, running
+        from srcgrad.runtime.device import FIRST_ROWS, begin, check_watched, running
 
         while True:
             given = values if stays else [send(value) for value in values]

@@ -42,6 +42,7 @@ from ..ir.nodes import (
     Push,
     Put,
     Raise,
+    Room,
     Seal,
     Stmt,
     Store,
@@ -52,6 +53,7 @@ from ..ir.walk import (
     arrays_read,
     blocks,
     expressions,
+    loads,
     map_expressions,
     rewrite,
     rewrite_block,
@@ -63,6 +65,7 @@ from ..ir.walk import (
 from ..passes.offload import FIRST_LANE
 from .block_sums import by_halves, by_shuffles, cleared, flushed, place_in_block, shared_arrays, zero
 from .expressions import expression_text
+from .kept_arrays import Kept
 from .kernel_text import chosen, operand, pop, push, raising, said, text_of
 from .signatures import Signatures
 from .views import view_text
@@ -135,8 +138,11 @@ class _Writer:
         self.bound: set[Var] = set()  # cells that there are, wherever the program has come from
         self.unset: dict[Var, None] = {}  # cells that something takes before they are set
         self.signatures = Signatures(program)
-        kept = [stmt for stmt in statements(program.body) if isinstance(stmt, (Push, Pop))]
-        self.of_arrays = {s.stack for s in kept if isinstance(s.value if isinstance(s, Push) else s.target, Array)}
+        self.stacks_of_device = program.info.extra["stacks_of_device"]
+        kernels = [stmt for stmt in statements(program.body) if isinstance(stmt, Kernel)]
+        self.changing = {v for k in kernels for v in k.reads if v in (*k.sets, *k.sums)}  # whose cell stays the same
+        self.kept = Kept(program)
+        self.may_have_failed = False  # a kernel that was launched before
 
     def of(self, var: Var, what: str) -> str:
         """The name of something that belongs to a number."""
@@ -183,6 +189,8 @@ class _Writer:
                 case Put(var=var):
                     out.append(Lines(f"{self.cell(var)} = put({var.name}, np.{var.dtype.name})"))
                     self.bound.add(var)
+                case Room(var=var):
+                    out.append(Lines(f"{var.name} = room()"))
                 case Alloc(array=array, dims=dims, fill=fill):
                     shape = "".join(f"{expression_text(affine.normal(dim))}, " for dim in dims)
                     how = "empty" if fill is None else "zeros"
@@ -191,9 +199,19 @@ class _Writer:
                     out.append(Lines(f"{stmt.array.name} = {view_text(stmt)}"))
                 case OwnCopy(array=array, copy=copy):
                     out.append(Lines(f"{array.name} = own({array.name}, {copy})"))
-                case NewStack() | Push() | Pop() | Seal() if stmt.stack in self.of_arrays:
-                    out.append(Lines(_of_device_stack(stmt)))
+                case NewStack(stack=stack) if stack in self.stacks_of_device:
+                    out.append(Lines(f"{stack.name} = []"))
+                case Push(stack=stack, value=Var() as var) if stack in self.stacks_of_device:
+                    self.take(var)
+                    held = f"copied({self.cell(var)})" if var in self.changing else self.cell(var)
+                    out.append(Lines(f"{stack.name}.append({held})"))
+                case Pop(stack=stack, target=Var() as var) if stack in self.stacks_of_device:
+                    out.append(Lines(f"{self.cell(var)} = {stack.name}.pop()"))
+                    self.bound.add(var)
+                case NewStack() | Push() | Pop() | Seal() if stmt.stack in self.kept.of_arrays:
+                    out.append(Lines(self.kept.text_of(stmt)))
                 case _ if blocks(stmt):
+                    self.may_have_failed |= isinstance(stmt, (For, While)) and any(map(_reports, statements((stmt,))))
                     out.append(with_blocks(stmt, tuple(map(self.inner, blocks(stmt)))))
                 case _:
                     out.append(stmt)
@@ -235,12 +253,15 @@ class _Writer:
         given += [self.cell(var) for var in kernel.sets if var.name not in taken]
         reports = len(self.errors) > errors or bool(kernel.stacks)
         self.needs_status |= reports
-        given += ["status"] * reports
+        waits = self.may_have_failed and _may_never_end(kernel)
+        self.may_have_failed |= reports
+        given += ["status"] * (reports or waits)
         params = [*given, *(self.of(var, "parts") for var in kernel.sums)]
         added = [var for var in kernel.sums if var not in dict(kernel.extremes)]
         ahead = [f"{var.name} = {self.cell(var)}[0]" for var in kernel.reads if var not in added]
         ahead += [f"{var.name} = {zero(var)}" for var in added]
         ahead += [f"{stack.top} = 0" for stack in kernel.stacks]
+        ahead = ["if status[0] != 0:\n    return"] * waits + ahead
         if kernel.by_rows:
             ahead += ["lane = cuda.threadIdx.x", "row = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y"]
         elif kernel.scratch or kernel.stacks:
@@ -410,25 +431,16 @@ def _lines(lines: list[str]) -> Block:
     return (Lines("\n".join(lines)),) if lines else ()
 
 
-def _of_device_stack(stmt: NewStack | Push | Pop | Seal) -> str:
-    """What the host keeps of arrays stays on the device, one behind the other."""
-    stack, of_one = stmt.stack, "(1,)"
-    name, top, dtype = stack.name, stack.top, f"np.{stack.dtype.name}"
-    match stmt:
-        case NewStack():
-            return f"{name} = [empty((64,), {dtype})]\n{top} = 0"
-        case Push(value=value):
-            given = value.name if isinstance(value, Array) else f"put({text_of(value)}, {dtype})"
-            return f"{top} = keep_array({name}, {top}, {given})"
-        case Pop(target=Array() as target, dims=dims):
-            shape = "".join(f"{expression_text(affine.normal(dim))}, " for dim in dims)
-            down = f"{top} -= {expression_text(affine.normal(affine.product(dims)))}"
-            return f"{down}\n{target.name} = kept_array({name}, {top}, ({shape}))"
-        case Pop(target=target):
-            return f"{top} -= 1\n{target.name} = fetch(kept_array({name}, {top}, {of_one}))"
-        case Seal(array=array):
-            return f"{array.name} = subscript({name}[0], (0, {top}))"
-    raise AssertionError(stmt)
+def _reports(stmt: Stmt) -> bool:
+    """Is it a kernel that may stop with an error?"""
+    return isinstance(stmt, Kernel) and (bool(stmt.stacks) or any(isinstance(s, Raise) for s in statements(stmt.body)))
+
+
+def _may_never_end(kernel: Kernel) -> bool:
+    """May a thread go on for ever, or anywhere, where memory holds what a kernel that stopped has left there?"""
+    inside = tuple(statements(kernel.body))
+    numbers = (load for stmt in inside for expr in expressions(stmt) for load in loads(expr))
+    return any(isinstance(s, While) for s in inside) or any(load.array.dtype.kind in "iu" for load in numbers)
 
 
 def _member(on_grid: tuple[For, ...], by_rows: bool) -> str:

@@ -457,6 +457,13 @@ class Put(Stmt):
 
 
 @dataclass(frozen=True)
+class Room(Stmt):
+    """var = for how many values there is room in what each thread keeps, where nobody knows ahead how many they are."""
+
+    var: Var
+
+
+@dataclass(frozen=True)
 class Comment(Stmt):
     """A line of the user's source, shown above what it became."""
 

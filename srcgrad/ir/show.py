@@ -42,6 +42,7 @@ from .nodes import (
     Put,
     Raise,
     Reshape,
+    Room,
     Rule,
     Run,
     Seal,
@@ -163,6 +164,8 @@ def _lines(stmt: Stmt) -> list[Any]:
             return [f"{var.name} = from the device"]
         case Put(var=var):
             return [f"{var.name} to the device"]
+        case Room(var=var):
+            return [f"{var.name} = room for what a thread keeps"]
         case Comment(text=words):
             return [f"# {words}" if words else ""]
     raise AssertionError(stmt)

@@ -34,6 +34,7 @@ from .nodes import (
     Print,
     Push,
     Put,
+    Room,
     Rule,
     Seal,
     Stmt,
@@ -289,7 +290,7 @@ def _inside(value: Any) -> Iterator[Expr]:
 def written(stmt: Stmt) -> Var | Array | tuple[Var | Array, ...] | None:
     """The scalar or the arrays whose value this statement itself changes."""
     match stmt:
-        case Assign(var=var) | Fetch(var=var) | Put(var=var):
+        case Assign(var=var) | Fetch(var=var) | Put(var=var) | Room(var=var):
             return var
         case AddTo(target=target):
             return target if isinstance(target, Var) else target.array

@@ -2,7 +2,7 @@
 
 joint    f_backward(x, y_b)  → x_b          value and cotangents, or the cotangents alone
 split    f_forward(x)        → y, residuals
-         f_pullback(residuals, y_b) → x_b   as often as wanted
+         f_pullback(residuals, y_b) → x_b   as often as wanted; on a GPU it may go forward again (`forward_again`)
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from ..ir.nodes import (
     NewStack,
     OwnCopy,
     Pop,
+    Push,
     Raise,
     Seal,
     Stack,
@@ -59,6 +60,8 @@ def assemble(function: Function) -> Function:
     sweep = replace(sweep, body=(*extra["seed_setup"], *sweep.body))
     if info.kind in ("backward", "value_and_backward"):
         return _joint(function, forward, sweep)
+    if extra.get("goes_forward_again"):
+        return _split_at_the_entry(function, forward, sweep)
     return _split(function, forward, sweep)
 
 
@@ -149,6 +152,38 @@ def _split(function: Function, forward: Block, sweep: Sweep) -> Function:
         params = (*extra["own"], *extra["captured_params"])
         return _finished(function, params, (*forward, *own), (*leaves(info.outputs), *handed), structure)
     return _finished(function, (*taken, *seeds), (*opened, sweep), function.results, extra["cotangent_structure"])
+
+
+def _split_at_the_entry(function: Function, forward: Block, sweep: Sweep) -> Function:
+    """All that is handed on are the arguments, as they were: the reverse half goes forward once more."""
+    info: Info = function.info
+    extra, names = info.extra, info.names
+    used = {name for stmt in statements((*forward, *sweep.body)) for name in reads_of(stmt)}
+    params = [p for p in (*extra["own"], *extra["captured_params"]) if p.name in used]
+    if info.kind == "pullback":
+        for check in extra["seed_checks"]:
+            forward = _as_early_as_can_be(check, forward)
+        structure = extra["cotangent_structure"]
+        return _finished(function, (*params, *extra["seed_params"]), (*forward, sweep), function.results, structure)
+    ahead: list[Stmt] = []
+    handed: list[Var | Array] = []
+    for param in params:
+        name = names.fresh(f"{param.name}_kept")
+        if isinstance(param, Array):
+            handed.append(Array(name, param.dtype, param.dims))
+            ahead += [Alloc(handed[-1], param.dims), CopyTo(handed[-1], param)]
+        else:
+            handed.append(Var(name, param.dtype))
+            ahead.append(Assign(handed[-1], param))
+    structure = TupleType((extra["output_structure"], TupleType(tuple(map(type_of, handed)))))
+    body = (*ahead, *_without_stacks(forward))
+    params = [*extra["own"], *extra["captured_params"]]
+    return _finished(function, tuple(params), body, (*leaves(info.outputs), *handed), structure)
+
+
+def _without_stacks(block: Block) -> Block:
+    kept = (stmt for stmt in block if not isinstance(stmt, (NewStack, Push)))
+    return tuple(with_blocks(s, tuple(map(_without_stacks, blocks(s)))) if blocks(s) else s for s in kept)
 
 
 def defaults_of(residuals: list[Any], forward: Block) -> Block:

@@ -56,23 +56,37 @@ class Nest:
 
     @property
     def lengths(self) -> tuple[Expr, ...] | None:
-        """Where the loops run over range(n), up or down: the n of each."""
-        found = tuple(map(_length, self.loops))
+        """How many iterations each loop has, where it goes up or down by one, over lengths known ahead of it."""
+        found = tuple(map(_span, self.loops))
         inside = {loop.index for loop in self.loops}
-        if any(n is None or variables(n) & inside or loads(n) for n in found):
+        if any(span is None or variables(span[1]) & inside or loads(span[1]) for span in found):
             return None
-        return tuple(n if affine.is_at_least(n, 0) else affine.maximum(n, affine.ZERO) for n in found if n is not None)
+        lengths = [span[1] for span in found if span is not None]
+        return tuple(n if affine.is_at_least(n, 0) else affine.maximum(n, affine.ZERO) for n in lengths)
+
+    @property
+    def places(self) -> tuple[Expr, ...]:
+        """Which of them an iteration is, counted upwards in either direction."""
+        spans = [(loop.index, _span(loop)) for loop in self.loops]
+        return tuple(affine.sub(index, span[0]) for index, span in spans if span is not None)
 
 
-def _length(loop: For) -> Expr | None:
-    if affine.same(loop.start, affine.ZERO) and affine.same(loop.step, affine.ONE):
-        return loop.stop
-    down = affine.same(loop.step, affine.integer(-1)) and affine.same(loop.stop, affine.integer(-1))
-    return affine.add(loop.start, affine.ONE) if down else None
+def _span(loop: For) -> tuple[Expr, Expr] | None:
+    """The least index, and how many there are."""
+    if affine.same(loop.step, affine.ONE):
+        return loop.start, affine.sub(loop.stop, loop.start)
+    if affine.same(loop.step, affine.integer(-1)):
+        return affine.add(loop.stop, affine.ONE), affine.sub(loop.start, loop.stop)
+    return None
+
+
+def nests_of(function: Function) -> list[Nest]:
+    """Of independent loops that are in no other independent one."""
+    return [_nest(loop) for loop in _outermost(function.body)]
 
 
 def keep_in_rows(function: Function) -> Function:
-    nests = [_nest(loop) for loop in _outermost(function.body)]
+    nests = nests_of(function)
     changes: Changes = {}
     for stmt in statements(function.body):
         if isinstance(stmt, NewStack):
@@ -123,8 +137,8 @@ def _change(stack: Stack, function: Function, nests: list[Nest], changes: Change
         row = Array(info.names.fresh(f"{stack.name}_row"), stack.dtype, dims)
         row_then = Array(info.names.fresh(f"{row.name}_then"), stack.dtype, then)
         assert isinstance(push.value, Expr) and isinstance(pop.target, Var)
-        made[id(push)] = Store(row, _indices(forward), push.value, checked=False, span=push.span)
-        made[id(pop)] = Assign(pop.target, Load(row_then, _indices(back), checked=False), span=pop.span)
+        made[id(push)] = Store(row, forward.places, push.value, checked=False, span=push.span)
+        made[id(pop)] = Assign(pop.target, Load(row_then, back.places, checked=False), span=pop.span)
         ahead.append(Alloc(row, dims))
         behind.append(Push(stack, row))
         ahead_of_back.insert(0, Pop(row_then, stack, then))
@@ -146,16 +160,12 @@ def _around(uses: Sequence[Stmt], nests: list[Nest]) -> Nest | None:
     return found[0] if found else None
 
 
-def _indices(nest: Nest) -> tuple[Expr, ...]:
-    return tuple(loop.index for loop in nest.loops)
-
-
 def _changed(block: Block, changes: Changes) -> Block:
     out: list[Stmt] = []
     for stmt in block:
         if id(stmt) in changes:
             ahead, body, behind = changes[id(stmt)]
-            out += [*ahead, _with_body(stmt, body), *behind]
+            out += [*ahead, with_body(stmt, body), *behind]
         elif blocks(stmt):
             out.append(with_blocks(stmt, tuple(_changed(b, changes) for b in blocks(stmt))))
         else:
@@ -163,13 +173,13 @@ def _changed(block: Block, changes: Changes) -> Block:
     return tuple(out)
 
 
-def _with_body(stmt: Stmt, body: Block) -> Stmt:
+def with_body(stmt: Stmt, body: Block) -> Stmt:
     """The nest with another innermost body."""
     assert isinstance(stmt, For)
     inside = [s for s in stmt.body if not isinstance(s, Comment)]
     if len(inside) == 1 and isinstance(inside[0], For) and not inside[0].ordered:
-        return replace(stmt, body=tuple(s if isinstance(s, Comment) else _with_body(s, body) for s in stmt.body))
+        return replace(stmt, body=tuple(s if isinstance(s, Comment) else with_body(s, body) for s in stmt.body))
     return replace(stmt, body=body)
 
 
-__all__ = ["keep_in_rows"]
+__all__ = ["Nest", "keep_in_rows", "nests_of", "with_body"]

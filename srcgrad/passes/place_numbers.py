@@ -28,9 +28,12 @@ from ..ir.nodes import (
     Function,
     If,
     Kernel,
+    NewStack,
     Pop,
+    Push,
     Put,
     Raise,
+    Stack,
     Stmt,
     Store,
     View,
@@ -49,6 +52,7 @@ from ..ir.walk import (
 )
 from .effects import is_dead, is_private, names_used
 from .offload import OF_NUMBERS, sequential, sets, sets_itself
+from .sharing import stacks_of
 
 
 def place_numbers(function: Function) -> Function:
@@ -72,6 +76,8 @@ class _Residency:
             for stmt in self.host_statements(function.body):
                 if _is_of_numbers(stmt) and self.touches_device(stmt):
                     self.device |= sets(stmt)
+            self.stacks = self.stacks_of_device()
+            self.device |= {s.target for s in self.host_statements(function.body) if self.is_of_device(s, Pop)}  # type: ignore[attr-defined]
         given = {param for param in function.params if isinstance(param, Var)}
         self.on_host: set[Var] = given & self.device  # the ones whose value the host knows at this point
         self.results: set[Var] = set()
@@ -89,6 +95,20 @@ class _Residency:
                 for inner in blocks(stmt):
                     yield from self.host_statements(inner)
 
+    def stacks_of_device(self) -> frozenset[Stack]:
+        """Stacks of the host's on which numbers that lie on the device stay there."""
+        given: dict[Stack, list[bool]] = {}
+        for stmt in self.host_statements(self.whole.body):
+            for stack in stacks_of(stmt):
+                is_number = isinstance(stmt, Push) and stmt.value in self.device
+                is_pop = isinstance(stmt, Pop) and isinstance(stmt.target, Var)
+                given.setdefault(stack, []).append(isinstance(stmt, NewStack) or is_pop or is_number)
+        pushed = {s.stack for s in self.host_statements(self.whole.body) if isinstance(s, Push)}
+        return frozenset(stack for stack, found in given.items() if all(found) and stack in pushed)
+
+    def is_of_device(self, stmt: Stmt, kind: type[Stmt] | tuple[type[Stmt], ...]) -> bool:
+        return isinstance(stmt, kind) and stmt.stack in self.stacks  # type: ignore[attr-defined]
+
     def touches_device(self, stmt: Stmt) -> bool:
         for inner in statements((stmt,)):
             if isinstance(inner, Store) or (isinstance(inner, AddTo) and isinstance(inner.target, Load)):
@@ -105,7 +125,7 @@ class _Residency:
             if isinstance(leaf, Expr) and not isinstance(leaf, Var) and variables(leaf) & self.device:
                 raise AssertionError(f"a result is computed in the return: {leaf}")
         extra = dict(self.whole.info.extra)
-        extra["on_device"] = frozenset(self.device - self.on_host)
+        extra |= {"on_device": frozenset(self.device - self.on_host), "stacks_of_device": self.stacks}
         return replace(self.whole, body=body, info=replace(self.whole.info, extra=extra))
 
     def block(self, block: Block, later: tuple[Block, ...]) -> Block:
@@ -172,6 +192,11 @@ class _Residency:
     # -------------------------------------------------------------------------------------------------- the host
 
     def on_the_host(self, stmt: Stmt, later: tuple[Block, ...]) -> Block:
+        if self.is_of_device(stmt, Push):
+            return (*self.put({stmt.value} & self.on_host), stmt)  # type: ignore[attr-defined]
+        if self.is_of_device(stmt, Pop):
+            self.on_host.discard(stmt.target)  # type: ignore[attr-defined]
+            return (stmt,)
         if isinstance(stmt, Kernel):
             put = self.put(var for var, _ in stmt.extremes if var in self.on_host)  # every thread begins there
             ahead, axes = self.known(stmt.axes, stmt.span)

@@ -166,6 +166,7 @@ def spelling(expr: Call) -> str | None:
 NAMES = tuple(dict.fromkeys((*FUNCTIONS.values(), *WIDE.values())))  # what `runtime.device_math` has
 HOST_NAMES = (
     "cell",
+    "copied",
     "empty",
     "fetch",
     "finish",
@@ -173,6 +174,7 @@ HOST_NAMES = (
     "new_status",
     "own",
     "put",
+    "room",
     "scratch",
     "stack",
     "zeros",

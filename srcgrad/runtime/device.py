@@ -21,6 +21,7 @@ from numba.core import config
 
 from srcgrad.errors import CompiledError
 from srcgrad.rules.device import HOST_NAMES
+from srcgrad.runtime.errors import MoreRows
 
 SIMULATED = bool(config.ENABLE_CUDASIM)
 THREADS = 8 if SIMULATED else 256  # of a block; in the simulator each is one of Python's
@@ -32,10 +33,6 @@ MOST_SHARED = 24 << 10  # bytes of a block's own sums: eight blocks then fit on 
 LEGACY = 1  # the default stream, as other libraries number it
 BETWEEN_LOOKS = 64  # numbers that are fetched before the host looks whether a kernel has reported an error
 FIRST_ROWS = 64  # of what threads keep where nobody knows ahead how much that is
-
-
-class MoreRows(Exception):
-    """A thread kept more than there was room for: the call is made again with room for that."""
 
 
 @dataclass
@@ -169,9 +166,7 @@ def own(array: Any, copy: bool) -> Any:
     """The array in C order; a copy of it where one is wanted."""
     if array.is_c_contiguous() and (not copy or running.ours):
         return array
-    out = empty(array.shape, array.dtype)
-    copy_into(out, array)
-    return out
+    return copied(array)
 
 
 def copy_into(out: Any, array: Any) -> None:
@@ -184,6 +179,13 @@ def copy_into(out: Any, array: Any) -> None:
     from srcgrad.runtime.device_kernels import copy_elements
 
     copy_elements(out, array)
+
+
+def copied(array: Any) -> Any:
+    """A copy, in C order."""
+    out = empty(tuple(array.shape), array.dtype)
+    copy_into(out, array)
+    return out
 
 
 def to_host(array: Any) -> Any:
@@ -377,6 +379,11 @@ def scratch(launch: Launch, dims: tuple[int, ...], dtype: Any) -> Any:
     return empty((owners, *dims) if launch.kernel.by_rows else (*dims, owners), dtype)
 
 
+def room() -> int:
+    """How many values of each thread there is room for."""
+    return running.rows
+
+
 def stack(launch: Launch, dtype: Any) -> Any:
     """Room for what each thread keeps."""
     return scratch(launch, (running.rows,), dtype)
@@ -398,8 +405,10 @@ def new_status(errors: tuple[tuple[type[Exception], str, int], ...]) -> Any:
 def finish(status: Any) -> None:
     """Raise what a kernel reported."""
     code, rows, *numbers = to_host(status).tolist()
-    if code:
-        error, message, count = running.errors[code - 1]
+    error, message, count = running.errors[code - 1] if code else (None, "", 0)
+    if error is MoreRows:
+        rows = numbers[0]
+    elif error is not None:
         raise error(message, *numbers[:count]) if issubclass(error, CompiledError) else error(message)
     if rows:
         running.rows = max(2 * running.rows, 1 << int(rows).bit_length())

@@ -14,7 +14,7 @@ import numpy as np
 from numba import cuda
 
 from srcgrad.errors import DeviceError
-from srcgrad.runtime.device import SIMULATED, copy_into, empty, running, zeros
+from srcgrad.runtime.device import SIMULATED, copied, copy_into, empty, running, zeros
 from srcgrad.runtime.device_arrays import address, reshaped, subscript, transposed
 from srcgrad.runtime.device_kernels import set_range
 
@@ -93,14 +93,7 @@ def operand(array: Any) -> Operand:
             return Operand(array, max(1, columns, down if rows > 1 else 1), apart, False)
         if (down == 1 or rows == 1) and (along >= rows or columns == 1):
             return Operand(array, max(1, rows, along if columns > 1 else 1), apart, True)
-    return operand(in_c_order(array))
-
-
-def in_c_order(array: Any) -> Any:
-    """A copy."""
-    out = empty(tuple(array.shape), array.dtype)
-    copy_into(out, array)
-    return out
+    return operand(copied(array))
 
 
 def gemm(out: Any, x: Any, y: Any, turn_x: bool, turn_y: bool, beta: float = 0.0, alpha: float = 1.0) -> None:
@@ -112,7 +105,7 @@ def gemm(out: Any, x: Any, y: Any, turn_x: bool, turn_y: bool, beta: float = 0.0
         return
     made = operand(out)
     if made.turned or made.array is not out:
-        whole = in_c_order(out)
+        whole = copied(out)
         gemm(whole, x, y, turn_x, turn_y, beta, alpha)
         copy_into(out, whole)
         return
@@ -198,7 +191,7 @@ def solve_factorised(x: Any, lu: Any, pivots: Any, b: Any, turned: bool) -> None
     if not x.size:
         return
     count, n, width = b.shape
-    columns = in_c_order(transposed(b, (0, 2, 1)))
+    columns = copied(transposed(b, (0, 2, 1)))
     how = KEPT if turned else TURNED
     if count == 1:
         info = zeros((1,), np.int32)
@@ -244,6 +237,6 @@ def cholesky_factor(out: Any, message: str) -> None:
 
 
 __all__ = [
-    "bindings", "cholesky_factor", "factorise", "gemm", "in_c_order", "len_of", "solve_factorised", "solve_triangle",
+    "bindings", "cholesky_factor", "factorise", "gemm", "len_of", "solve_factorised", "solve_triangle",
     "watch",
 ]  # fmt: skip

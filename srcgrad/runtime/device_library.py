@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 
 from srcgrad.rules.device import LIBRARY
-from srcgrad.runtime.device import SIMULATED, copy_into, empty, zeros
+from srcgrad.runtime.device import SIMULATED, copied, copy_into, empty, zeros
 from srcgrad.runtime.device_arrays import reshaped, subscript, transposed
 from srcgrad.runtime.device_blas import (
     cholesky_factor,
     factorise,
     gemm,
-    in_c_order,
     len_of,
     solve_factorised,
     solve_triangle,
@@ -102,7 +101,7 @@ def _stack(x: Any, letter: str) -> tuple[Any, Any]:
     """The stack, and the copy where it is one."""
     if letter not in AXES:
         return x, None
-    copy = None if x.is_c_contiguous() else in_c_order(x)
+    copy = None if x.is_c_contiguous() else copied(x)
     whole = x if copy is None else copy
     ahead = x.ndim - AXES[letter]
     core = tuple(x.shape[ahead:])
@@ -172,14 +171,14 @@ def _solve_triangular(x: Any, a: Any, b: Any, lower: Any, turned: Any, unit: Any
 
 @routine("M|MM___")
 def _triangular_to_right(b_b: Any, a: Any, x_b: Any, lower: Any, turned: Any, unit: Any) -> None:
-    share = in_c_order(x_b)
+    share = copied(x_b)
     solve_triangle(share, a, lower, not turned, unit)
     add_scaled(b_b, share, 1.0)
 
 
 @routine("M|MMM___")
 def _triangular_to_matrix(a_b: Any, a: Any, x: Any, x_b: Any, lower: Any, turned: Any, unit: Any) -> None:
-    share = in_c_order(x_b)
+    share = copied(x_b)
     solve_triangle(share, a, lower, not turned, unit)
     whole = _times(x, share, turn_y=True) if turned else _times(share, x, turn_y=True)
     add_triangle(a_b, whole, -1.0, lower, 1 if unit else 0)
@@ -247,7 +246,7 @@ def _cholesky_adjoint(a_b: Any, out: Any, out_b: Any) -> None:
     middle = _times(out, below, turn_x=True)
     keep_lower(middle, middle, 0.5)
     solve_triangle(middle, out, True, True, False)
-    middle = in_c_order(transposed(middle, (0, 2, 1)))
+    middle = copied(transposed(middle, (0, 2, 1)))
     solve_triangle(middle, out, True, True, False)
     add_symmetric_part(a_b, middle)
 

@@ -31,9 +31,15 @@ __all__ = [
     "CompiledError",
     "CotangentShapeError",
     "DepthError",
+    "MoreRows",
     "RuntimeShapeError",
     "ShortAxisError",
 ]
+
+
+class MoreRows(Exception):
+    """A thread of a GPU kept more than there was room for: the call is made again with room for that."""
+
 
 APART, NAMED, NUMBERS, NOTHING = "\x1f", "\x1e", "\x1d", "\x1c"  # marks between, and in the place of, arguments
 

@@ -595,7 +595,7 @@ class Machine:
             where, who = address(run, lanes), run.who(lanes)
             values = [np.broadcast_to(read(run, lanes), where.shape) for read in reads]
             for memory, which, at in self._memory(space, run, lanes, where):
-                places = memory.update(at, kind.itemsize, who.some(which), what)
+                places = memory.update(at, kind.itemsize, who.some(which), what, op == "cas")
                 held = memory.views[kind.itemsize].view(kind)
                 before = np.empty(len(places), kind)
                 for k, (place, *each) in enumerate(zip(places, *(value[which] for value in values), strict=True)):

@@ -84,7 +84,7 @@ class Memory:
         self.state = np.zeros(self.size, np.uint8)
         if base is not None:
             self.state[:] = HANDED_OUT
-        self.kinds = {kind: Touches(self.size) for kind in ("read", "write", "atomic")} if watched else {}
+        self.kinds = {kind: Touches(self.size) for kind in ("read", "write", "atomic", "flag")} if watched else {}
 
     def places(self, address: np.ndarray, size: int, what: str) -> np.ndarray:
         at = (address - np.uint64(self.base)).view(np.int64)
@@ -104,16 +104,16 @@ class Memory:
 
     def store(self, address: np.ndarray, values: Any, size: int, who: Who, what: str) -> None:
         at = self.places(address, size, what)
-        self.touch("write", at, who, ("read", "write", "atomic"), what)
+        self.touch("write", at, who, ("read", "write", "atomic", "flag"), what)
         self.views[size][at // size] = values
         self.written(at, size)
 
-    def update(self, address: np.ndarray, size: int, who: Who, what: str) -> np.ndarray:
-        """Where an atomic operation finds its elements."""
+    def update(self, address: np.ndarray, size: int, who: Who, what: str, is_flag: bool) -> np.ndarray:
+        """Where an atomic operation finds its elements.  Flags may be read at any time: both values make sense then."""
         at = self.places(address, size, what)
         if (self.state[at] != WRITTEN).any():
             raise Fault(f"nobody has written what is added to: {what}")
-        self.touch("atomic", at, who, ("read", "write"), what)
+        self.touch(*(("flag", at, who, ("write",)) if is_flag else ("atomic", at, who, ("read", "write"))), what)
         return at // size
 
     def written(self, at: np.ndarray, size: int) -> None:
