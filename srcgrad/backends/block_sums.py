@@ -47,7 +47,7 @@ def cleared(shared: tuple[Array, ...], threads: int) -> list[str]:
 
 
 def flushed(shared: tuple[Array, ...], threads: int) -> list[str]:
-    """One addition per block and element."""
+    """One addition per block, and element that it has added to."""
     lines = ["cuda.syncthreads()", "if block_sums.size > 0:"] if shared else []
     for array in shared:
         ahead = "".join(f"{other.name}.size + " for other in shared[: shared.index(array)])
@@ -56,10 +56,12 @@ def flushed(shared: tuple[Array, ...], threads: int) -> list[str]:
             parts.append(f"{rest} % {array.name}.shape[{axis}]")
             rest = f"{rest} // {array.name}.shape[{axis}]"
         at = ", ".join([rest, *reversed(parts)])
+        total = f"block_sums[{ahead}place]"
         lines += [
             "    place = member",
             f"    while place < {array.name}.size:",
-            f"        cuda.atomic.add({array.name}, {at if array.ndim == 1 else f'({at})'}, block_sums[{ahead}place])",
+            f"        if {total} != 0:",
+            f"            cuda.atomic.add({array.name}, {at if array.ndim == 1 else f'({at})'}, {total})",
             f"        place += {threads}",
         ]
     return lines
@@ -72,18 +74,18 @@ def zero(var: Var) -> str:
 def by_shuffles(var: Var, shared: str, part: str, threads: int) -> Iterator[str]:
     name, warps = var.name, threads // 32
     yield f"{shared} = cuda.shared.array({warps}, np.{var.dtype.name})"
-    yield from _folded(name, 16)
+    yield from folded(name, 16)
     yield "if member % 32 == 0:"
     yield f"    {shared}[member // 32] = {name}"
     yield "cuda.syncthreads()"
     yield "if member < 32:"
     yield f"    {name} = {shared}[member] if member < {warps} else {zero(var)}"
-    yield from (f"    {line}" for line in _folded(name, warps // 2))
+    yield from (f"    {line}" for line in folded(name, warps // 2))
     yield "    if member == 0:"
     yield f"        {part} = {name}"
 
 
-def _folded(name: str, half: int) -> Iterator[str]:
+def folded(name: str, half: int) -> Iterator[str]:
     yield f"half = {half}"
     yield "while half > 0:"
     yield f"    {name} += cuda.shfl_down_sync(0xFFFFFFFF, {name}, half)"
@@ -105,4 +107,4 @@ def by_halves(var: Var, shared: str, part: str, threads: int, op: str) -> Iterat
     yield f"    {part} = {shared}[0]"
 
 
-__all__ = ["by_halves", "by_shuffles", "cleared", "flushed", "place_in_block", "shared_arrays", "zero"]
+__all__ = ["by_halves", "by_shuffles", "cleared", "flushed", "folded", "place_in_block", "shared_arrays", "zero"]

@@ -27,6 +27,7 @@ from ..ir.nodes import (
     LANE,
     AddTo,
     Alloc,
+    Assign,
     AtomicAdd,
     Block,
     Fetch,
@@ -68,6 +69,7 @@ from .expressions import expression_text
 from .kept_arrays import Kept
 from .kernel_text import chosen, operand, pop, push, raising, said, text_of
 from .signatures import Signatures
+from .thread_sums import ThreadSums, thread_sums, within_warp
 from .views import view_text
 
 MOST_AXES = 3  # of a grid: more of them are loops in the thread
@@ -246,7 +248,8 @@ class _Writer:
     def write(self, kernel: Kernel, on_grid: tuple[For, ...]) -> list[str]:
         """Write the definition; what it takes, as the host calls that."""
         errors = len(self.errors)
-        body = self.of_one_thread(kernel)
+        summed = thread_sums(kernel, on_grid, self.names)
+        body = self.of_one_thread(kernel, kernel.body if summed is None else summed.body)
         taken = _taken(kernel)
         cells = {var.name: self.cell(var) for var in kernel.reads}
         given = [cells.get(name, name) for name in taken]
@@ -273,7 +276,7 @@ class _Writer:
         ahead += cleared(shared, self.form.threads)
         behind += flushed(shared, self.form.threads)
         behind += self.sums(kernel, on_grid)
-        whole = (*_lines(ahead), *self.over_the_grid(kernel, on_grid, body), *_lines(behind))
+        whole = (*_lines(ahead), *self.over_the_grid(kernel, on_grid, body, summed), *_lines(behind))
         names = tuple(array.name for array in shared)
         places = {name: var for (var, _), name in self.known.items()}
         signature = self.signatures.of(kernel, params, places)
@@ -282,7 +285,9 @@ class _Writer:
         self.kernels.append(made)
         return given
 
-    def over_the_grid(self, kernel: Kernel, on_grid: tuple[For, ...], body: Block) -> Block:
+    def over_the_grid(
+        self, kernel: Kernel, on_grid: tuple[For, ...], body: Block, summed: ThreadSums | None = None
+    ) -> Block:
         """The loops over the grid, around one iteration.
 
         Where threads have nothing of their own, there are as many as iterations along the innermost axis: that is a
@@ -291,7 +296,8 @@ class _Writer:
         """
         count = len(on_grid)
         once = not (kernel.sums or shared_arrays(kernel) or kernel.scratch or kernel.stacks or kernel.by_rows)
-        for axis in reversed(on_grid):
+        inward = [axis for axis in on_grid if summed is None or axis is not summed.axis]
+        for axis in ([summed.axis] if summed else []) + inward[::-1]:
             name, step = axis.index.name, int(axis.step.value)  # type: ignore[attr-defined]
             first, stride = self.along(axis, count, kernel.by_rows)
             scaled = {1: "{}", -1: "-{}"}.get(step, f"{step} * {{}}")
@@ -304,6 +310,8 @@ class _Writer:
             else:
                 turn = While(axis.index, goes_on, (*body, Lines(f"{name} += {scaled.format(stride)}")))
             body = (Lines(f"{name} = {start}{scaled.format(first)}"), turn)
+            if summed is not None and axis is summed.axis:
+                body = self.with_totals(kernel, body, goes_on, summed, axis is on_grid[-1])
         for axis in reversed(kernel.axes[: len(kernel.axes) - count]):
             first_one, last_one = said(axis.start, None), said(axis.stop, None)
             body = (replace(axis, start=first_one, stop=last_one, body=body),)
@@ -312,6 +320,14 @@ class _Writer:
         firsts = ", ".join(self.of(axis.index, "first") for axis in reversed(on_grid))
         steps = ", ".join(self.of(axis.index, "step") for axis in reversed(on_grid))
         return (Lines(f"{firsts} = cuda.grid({count})"), Lines(f"{steps} = cuda.gridsize({count})"), *body)
+
+    def with_totals(self, kernel: Kernel, turns: Block, goes_on: Expr, summed: ThreadSums, in_warp: bool) -> Block:
+        """The turns of a thread along an axis, between the start of its sums and what they are added to."""
+        runs = Var(self.names.fresh("runs"), BOOL)
+        ahead = [Lines(f"{total.name} = {zero(total)}") for total in summed.totals]
+        joined = _lines(list(within_warp(summed.totals, runs)) if in_warp and self.form.shuffles else [])
+        added = If(runs, self.of_one_thread(kernel, summed.added))
+        return (*ahead, turns[0], Assign(runs, goes_on), *turns[1:], *joined, added)
 
     def along(self, axis: For, count: int, by_rows: bool) -> tuple[str, str]:
         """The first iteration of a thread, and how far it is to the next."""
@@ -380,7 +396,7 @@ class _Writer:
 
     # ------------------------------------------------------------------------------------------- one iteration
 
-    def of_one_thread(self, kernel: Kernel) -> Block:
+    def of_one_thread(self, kernel: Kernel, body: Block) -> Block:
         private = {made.array.name for made in kernel.scratch}
         shared = shared_arrays(kernel)
         by_rows = kernel.by_rows
@@ -424,7 +440,7 @@ class _Writer:
                     return (Lines(raising(stmt, len(self.errors))),)
             return (stmt,)
 
-        return rewrite_block(kernel.body, change)
+        return rewrite_block(body, change)
 
 
 def _lines(lines: list[str]) -> Block:

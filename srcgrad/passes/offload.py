@@ -268,6 +268,8 @@ class _Kernels:
                 out += (stmt,) if is_private else (If(FIRST_LANE, self.inside((stmt,), colliding, ())),)
             elif _is_of_own_numbers(stmt) and not sets(stmt) & set(shared.sums):
                 out.append(stmt)
+            elif isinstance(stmt, If) and all(map(_is_one_element, (*stmt.then, *stmt.orelse))):
+                out.append(If(FIRST_LANE, self.inside((stmt,), colliding, ())))
             else:
                 return None
         return None if width is None else _Rows(tuple(out), width)
@@ -376,6 +378,10 @@ def _is_of_own_numbers(stmt: Stmt) -> bool:
     inner = tuple(statements((stmt,)))
     is_store = lambda s: isinstance(s, Store) or (isinstance(s, AddTo) and isinstance(s.target, Load))
     return all(isinstance(s, OF_NUMBERS) and not is_store(s) for s in inner)
+
+
+def _is_one_element(stmt: Stmt) -> bool:
+    return isinstance(stmt, (Comment, Store)) or (isinstance(stmt, AddTo) and isinstance(stmt.target, Load))
 
 
 def _stays_whole(stmt: Stmt) -> bool:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..ir.expressions import BOOL, Array, Call, Const, Expr, Load, Var
-from ..ir.nodes import AddTo, Alloc, Assign, Block, For, Function, If, Rule, Stmt, Store, Swap, View
+from ..ir.nodes import AddTo, Alloc, Assign, Block, Comment, For, Function, If, Rule, Stmt, Store, Swap, View
 from ..ir.walk import (
     blocks,
     expressions,
@@ -54,11 +54,12 @@ class _Stores:
 
     def block(self, block: Block, in_thread: bool) -> Block:
         out: list[Stmt] = []
+        alone = sum(not isinstance(stmt, Comment) for stmt in block) == 1  # two loops are the axes of a grid
         for stmt in block:
             if blocks(stmt) and not isinstance(stmt, Rule):
                 inner = in_thread or (isinstance(stmt, For) and not stmt.ordered)
                 stmt = with_blocks(stmt, tuple(self.block(b, inner) for b in blocks(stmt)))
-            out += self.summed(stmt) if in_thread and isinstance(stmt, For) and stmt.ordered else (stmt,)
+            out += self.summed(stmt) if in_thread and isinstance(stmt, For) and (stmt.ordered or not alone) else (stmt,)
         for position in range(len(out)):
             place = _place(out[position])
             if place is not None and place.array.name in self.own and not any(map(loads, place.index)):

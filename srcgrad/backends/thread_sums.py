@@ -1,0 +1,93 @@
+"""What a thread adds to one element in many of its iterations is a number while they last.
+
+i = i_first                                        j = j_first
+while i < n:                                       while j < m:
+    j = j_first                                        total = 0.0
+    while j < m:                                       i = i_first
+        atomic: s[j] += x[i, j]               →        runs = i < n
+        j += j_step                                    while i < n:
+    i += i_step                                            total += x[i, j]
+                                                           i += i_step
+                                                       if runs:
+                                                           atomic: s[j] += total
+                                                       j += j_step
+
+One atomic addition per thread and element.  Where the axis is the one along which threads of a warp are neighbours, all
+of them mean the same element, and add up among themselves first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from ..ir.expressions import Expr, Var
+from ..ir.nodes import AddTo, AtomicAdd, Block, For, Kernel, Stmt
+from ..ir.walk import loads, rewrite_block, statements, variables, written
+from .block_sums import folded
+
+
+@dataclass(frozen=True)
+class ThreadSums:
+    """The axis that goes innermost, an iteration with numbers for the elements, and what is added to those at last."""
+
+    axis: For
+    body: Block
+    totals: tuple[Var, ...]
+    added: tuple[AtomicAdd, ...]
+
+
+def thread_sums(kernel: Kernel, on_grid: tuple[For, ...], names: object) -> ThreadSums | None:
+    if kernel.by_rows:
+        return None
+    private = {made.array.name for made in kernel.scratch}
+    found = [s for s in statements(kernel.body) if isinstance(s, AtomicAdd) and s.array.name not in private]
+    steady = _steady(kernel, on_grid)
+    free: dict[For, list[AtomicAdd]] = {axis: [] for axis in on_grid}
+    for stmt in found:
+        used = set().union(*map(variables, stmt.index)) if stmt.index else set()
+        if used <= steady and not any(map(loads, stmt.index)):
+            for axis in on_grid:
+                if axis.index not in used:
+                    free[axis].append(stmt)
+    axis = max(on_grid, key=lambda axis: len(free[axis]), default=None)  # of several the outermost
+    if axis is None or not free[axis]:
+        return None
+    totals: dict[tuple[str, tuple[Expr, ...]], tuple[Var, AtomicAdd]] = {}
+    for stmt in free[axis]:
+        if (stmt.array.name, stmt.index) in totals:
+            continue
+        total = Var(names.fresh("total"), stmt.array.dtype)  # type: ignore[attr-defined]
+        totals[stmt.array.name, stmt.index] = total, replace(stmt, value=total)
+    chosen = set(map(id, free[axis]))
+
+    def in_number(stmt: Stmt) -> Block:
+        if not (isinstance(stmt, AtomicAdd) and id(stmt) in chosen):
+            return (stmt,)
+        return (AddTo(totals[stmt.array.name, stmt.index][0], stmt.value, reorder=True, span=stmt.span),)
+
+    body = rewrite_block(kernel.body, in_number)
+    return ThreadSums(axis, body, tuple(t for t, _ in totals.values()), tuple(add for _, add in totals.values()))
+
+
+def _steady(kernel: Kernel, on_grid: tuple[For, ...]) -> set[Var]:
+    """What an index may be made of, to be known where the innermost loop is over."""
+    moving = {axis.index for axis in kernel.axes if axis not in on_grid}
+    for stmt in statements(kernel.body):
+        target = written(stmt)
+        moving |= {item for item in (target if isinstance(target, tuple) else (target,)) if isinstance(item, Var)}
+        if isinstance(stmt, For):
+            moving.add(stmt.index)
+    used = {v for s in statements(kernel.body) if isinstance(s, AtomicAdd) for part in s.index for v in variables(part)}
+    return used - moving
+
+
+def within_warp(totals: tuple[Var, ...], runs: Var) -> Iterator[str]:
+    """The first thread of a warp has what all of them have; if anyone had an iteration, it had one."""
+    yield "if cuda.blockDim.x >= 32:"
+    for total in totals:
+        yield from (f"    {line}" for line in folded(total.name, 16))
+    yield f"    {runs.name} = {runs.name} and cuda.threadIdx.x % 32 == 0"
+
+
+__all__ = ["ThreadSums", "thread_sums", "within_warp"]
