@@ -68,6 +68,7 @@ from .passes.place_numbers import place_numbers
 from .passes.preaccumulate import preaccumulate
 from .passes.prove_bounds import prove_bounds
 from .passes.read_copies import read_copies
+from .passes.read_once import read_once
 from .passes.registers import registers
 from .passes.resolve_views import resolve_views
 from .passes.reverse import reverse
@@ -189,6 +190,7 @@ ON_A_GPU: tuple[Pass, ...] = (
     first_touch,
     fuse,
     store_once,  # an element that a thread changes again and again is a scalar in between
+    read_once,  # what it has just stored it does not read back
     offload,  # independent loops become kernels, and the host launches them
     place_numbers,  # what is computed from sums stays on the device, until the host decides by it
 )

@@ -92,12 +92,12 @@ class Definition:
     sums: tuple[Var, ...]
     body: Block
     shared: tuple[str, ...] = ()  # arrays of which a block has sums of its own
-    by_rows: bool = False
+    by_rows: str = ""
     extremes: tuple[tuple[Var, str], ...] = ()  # which of them are not sums, and what instead
 
     @property
     def decorator(self) -> str:
-        given = ["by_rows=True"] if self.by_rows else []
+        given = [f"by_rows={self.by_rows!r}"] if self.by_rows else []
         given += [f"block_sums={self.shared!r}"] if self.shared else []
         ops = dict(self.extremes)
         kinds = [(var, f"np.{var.dtype.name}") for var in self.sums]
@@ -114,10 +114,9 @@ class Form:
     lanes: int = 32
     shuffles: bool = True
 
-    @property
-    def meet(self) -> str:
+    def meet(self, by_rows: str) -> str:
         """Where those that run a row together wait for each other, and see what they have written."""
-        return "cuda.syncwarp()" if self.shuffles else "cuda.syncthreads()"
+        return "cuda.syncwarp()" if self.shuffles and by_rows == "warp" else "cuda.syncthreads()"
 
 
 def with_kernels(program: Function, form: Form) -> tuple[tuple[Definition, ...], Function]:
@@ -329,7 +328,7 @@ class _Writer:
         added = If(runs, self.of_one_thread(kernel, summed.added))
         return (*ahead, turns[0], Assign(runs, goes_on), *turns[1:], *joined, added)
 
-    def along(self, axis: For, count: int, by_rows: bool) -> tuple[str, str]:
+    def along(self, axis: For, count: int, by_rows: str) -> tuple[str, str]:
         """The first iteration of a thread, and how far it is to the next."""
         if by_rows:
             return "row", "cuda.gridDim.x * cuda.blockDim.y"
@@ -354,42 +353,49 @@ class _Writer:
                 lines += by_shuffles(var, shared, part, self.form.threads)
         return lines
 
-    def together(self, loop: Lanes) -> Block:
+    def together(self, loop: Lanes, by_rows: str) -> Block:
         """A loop by the threads of a row; all of them know the sums then."""
-        index, form = loop.index, self.form
+        index, meet = loop.index, self.form.meet(by_rows)
+        exchanged = partial(self.exchanged, by_rows)
         start = "" if affine.same(loop.start, affine.ZERO) else f"{text_of(loop.start)} + "
         writes = any(isinstance(s, (Store, AtomicAdd, Lines)) or _adds(s) for s in statements(loop.body))
-        ahead = [*([form.meet] if writes else []), f"{index.name} = {start}lane"]
+        ahead = [*([meet] if writes else []), f"{index.name} = {start}lane"]
         behind: list[str] = []
         for var in loop.sums:
             before = self.of(var, "before")
             ahead += [f"{before} = {var.name}", f"{var.name} = {zero(var)}"]
-            behind += self.exchanged(var, lambda x, y: f"{x} + {y}")
+            behind += exchanged(var, lambda x, y: f"{x} + {y}")
             behind.append(f"{var.name} = {before} + {var.name}")
         for var, op in loop.extremes:
-            behind += self.exchanged(var, partial(chosen, op, var.dtype))
+            behind += exchanged(var, partial(chosen, op, var.dtype))
         goes_on = Call("lt", (index, loop.stop), BOOL)
-        body = (*loop.body, Lines(f"{index.name} += {form.lanes}"))
-        return (*_lines(ahead), While(index, goes_on, body), *_lines([*behind, form.meet]))
+        lanes = self.form.threads if by_rows == "block" else self.form.lanes
+        body = (*loop.body, Lines(f"{index.name} += {lanes}"))
+        return (*_lines(ahead), While(index, goes_on, body), *_lines([*behind, meet]))
 
-    def exchanged(self, var: Var, joined: Callable[[str, str], str]) -> list[str]:
-        """Every lane gets what all of them have, joined."""
-        if self.form.shuffles:
-            other = self.of(var, "other")
-            return [
-                f"half = {self.form.lanes // 2}",
-                "while half > 0:",
-                f"    {other} = cuda.shfl_xor_sync(0xFFFFFFFF, {var.name}, half)",
-                f"    {var.name} = {joined(var.name, other)}",
-                "    half >>= 1",
-            ]
-        shared = self.of(var, "lanes")
+    def exchanged(self, by_rows: str, var: Var, joined: Callable[[str, str], str]) -> list[str]:
+        """Every lane gets what all have, joined: of a warp by shuffles, of several warps in memory that they share."""
+        other, shared, form = self.of(var, "other"), self.of(var, "lanes"), self.form
+        by_shuffles = [
+            f"half = {form.lanes // 2}",
+            "while half > 0:",
+            f"    {other} = cuda.shfl_xor_sync(0xFFFFFFFF, {var.name}, half)",
+            f"    {var.name} = {joined(var.name, other)}",
+            "    half >>= 1",
+        ]
+        if form.shuffles and by_rows == "warp":
+            return by_shuffles
+        count = form.threads // form.lanes if form.shuffles else form.lanes
+        put = [f"{shared}[lane] = {var.name}"]
+        if form.shuffles:
+            put = [f"if lane % {form.lanes} == 0:", f"    {shared}[lane // {form.lanes}] = {var.name}"]
         return [
-            f"{shared} = cuda.shared.array({self.form.lanes}, np.{var.dtype.name})",
-            f"{shared}[lane] = {var.name}",
+            *(by_shuffles if form.shuffles else []),
+            f"{shared} = cuda.shared.array({count}, np.{var.dtype.name})",
+            *put,
             "cuda.syncthreads()",
             f"{var.name} = {shared}[0]",
-            f"for half in range(1, {self.form.lanes}):",
+            f"for half in range(1, {count}):",
             f"    {var.name} = {joined(var.name, f'{shared}[half]')}",
             "cuda.syncthreads()",
         ]
@@ -415,9 +421,9 @@ class _Writer:
                 case Store(array=array, index=index) if array.name in private:
                     return (replace(stmt, array=_own(array, by_rows), index=_own_index(index, by_rows)),)
                 case Lanes():
-                    return self.together(stmt)
+                    return self.together(stmt, by_rows)
                 case If(condition=condition) if condition == FIRST_LANE:
-                    return (Lines(self.form.meet), stmt, Lines(self.form.meet))
+                    return (Lines(self.form.meet(by_rows)), stmt, Lines(self.form.meet(by_rows)))
                 case AtomicAdd(array=array, index=index, value=value):
                     index = _own_index(index, by_rows) if array.name in private else index
                     at = text_of(index[0]) if len(index) == 1 else f"({', '.join(map(text_of, index))})"
@@ -459,7 +465,7 @@ def _may_never_end(kernel: Kernel) -> bool:
     return any(isinstance(s, While) for s in inside) or any(load.array.dtype.kind in "iu" for load in numbers)
 
 
-def _member(on_grid: tuple[For, ...], by_rows: bool) -> str:
+def _member(on_grid: tuple[For, ...], by_rows: str) -> str:
     """The number of a thread in its block."""
     if len(on_grid) <= 1 and not by_rows:
         return "cuda.threadIdx.x"
@@ -469,12 +475,12 @@ def _member(on_grid: tuple[For, ...], by_rows: bool) -> str:
 THREAD, ROW = Var("thread", INT64), Var("row", INT64)
 
 
-def _own(array: Array, by_rows: bool) -> Array:
+def _own(array: Array, by_rows: str) -> Array:
     """Scratch of all threads, or of all rows."""
     return Array(array.name, array.dtype, (ROW, *array.dims) if by_rows else (*array.dims, THREAD))
 
 
-def _own_index(index: tuple[Expr, ...], by_rows: bool) -> tuple[Expr, ...]:
+def _own_index(index: tuple[Expr, ...], by_rows: str) -> tuple[Expr, ...]:
     """Threads that are neighbours lie beside each other; so do the elements of a row."""
     return (ROW, *index) if by_rows else (*index, THREAD)
 

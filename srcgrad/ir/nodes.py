@@ -393,7 +393,7 @@ class Kernel(Stmt):
     every thread adds in a variable of its own; `extremes` are those of them of which the greatest, the least or the
     like is wanted instead, with the primitive.  Of `scratch` and of `stacks` every thread has its own.
 
-    `by_rows`: the threads of a warp run each iteration together, see `Lanes`.
+    `by_rows`: the threads of a "warp", or of a "block", run each iteration together, see `Lanes`.
     """
 
     name: str
@@ -405,7 +405,7 @@ class Kernel(Stmt):
     extremes: tuple[tuple[Var, str], ...] = ()
     scratch: tuple[Alloc, ...] = ()
     stacks: tuple[Stack, ...] = ()
-    by_rows: bool = False
+    by_rows: str = ""
 
 
 LANE = Var("lane", INT64)  # which of the threads that run an iteration together this one is

@@ -55,12 +55,14 @@ from ..rules.device import LIBRARY
 from .effects import is_dead
 from .info import elementwise
 from .lengths import Lengths
+from .read_once import without_last_stores
 from .sharing import Shared, Sharing
 
 IN_A_THREAD = (AddTo, Alloc, Assign, Comment, CopyTo, For, If, Pop, Push, Raise, Store, View, While)
 OF_NUMBERS = (AddTo, Assign, Comment, For, If, Store, While)  # what one thread can do
 FIRST_LANE = Call("eq", (LANE, affine.ZERO), BOOL)  # one of those that run an iteration together
 WIDE_ROWS = 16  # iterations of a loop within a loop that are worth a warp
+LONG_ROWS = 512  # that are worth a block: fewer rows are under way at one time, and stay where they can be read again
 COMPLEX = (COMPLEX64, COMPLEX128)
 LARGEST_LOCAL = 64  # elements of an array that a thread keeps to itself
 
@@ -191,7 +193,7 @@ class _Kernels:
         return tuple(out)
 
     def launched(self, loop: For, later: tuple[Block, ...]) -> Stmt | None:
-        """The kernel of a loop, or two of them to choose from when the lengths are known."""
+        """The kernel of a loop, or three of them to choose from when the lengths are known."""
         nest = self.nest(loop, later)
         if nest is None:
             return None
@@ -203,6 +205,7 @@ class _Kernels:
         colliding = {array.name for shared in shares for array in shared.partial}
         colliding |= set().union(*(shared.near for shared in shares))
         scratch = (*inner.scratch, *local)
+        body = without_last_stores(body, {made.array.name for made in scratch})
         self.moved |= {made.array.name for made in inner.scratch} | {made.stack.name for made in inner.stacks}
         self.count += not all(isinstance(s, Store) and _is_copied(s.value) for s in body)
         by_threads = Kernel(
@@ -217,11 +220,19 @@ class _Kernels:
         rows = self.rows(loop, inner, body, colliding, later) if len(axes) == 1 else None
         if rows is None:
             return by_threads
-        name = self.names.fresh(f"{by_threads.name}_rows")
-        made = tuple(dict.fromkeys(scratch))
-        by_rows = replace(by_threads, name=name, body=rows.body, scratch=made, by_rows=True)
-        wide = Call("ge", (rows.width, affine.integer(WIDE_ROWS)), BOOL)
-        return If(wide, (by_rows,), (by_threads,), span=loop.span)
+        by_warps, by_blocks = (
+            replace(
+                by_threads,
+                name=self.names.fresh(f"{by_threads.name}_{word}"),
+                body=rows.body,
+                scratch=tuple(dict.fromkeys(scratch)),
+                by_rows=by,
+            )
+            for by, word in (("warp", "rows"), ("block", "long_rows"))
+        )
+        long, wide = (Call("ge", (rows.width, affine.integer(n)), BOOL) for n in (LONG_ROWS, WIDE_ROWS))
+        shorter = If(wide, (by_warps,), (by_threads,), span=loop.span)
+        return If(long, (by_blocks,), (shorter,), span=loop.span)
 
     def extreme(self, loop: For, later: tuple[Block, ...]) -> Kernel | None:
         """The kernel of a nest that finds the greatest or the least of some numbers, or whether any or all are true."""
@@ -248,7 +259,7 @@ class _Kernels:
     def rows(
         self, loop: For, shared: Shared, body: Block, colliding: set[str], later: tuple[Block, ...]
     ) -> _Rows | None:
-        """The body as the threads of a warp run it together, where they can."""
+        """The body as the threads of a warp or of a block run it together, where they can."""
         if shared.stacks or any(isinstance(s, (Raise, Alloc)) for s in statements(body)):
             return None
         out: list[Stmt] = []
@@ -275,7 +286,7 @@ class _Kernels:
         return None if width is None else _Rows(tuple(out), width)
 
     def lanes(self, stmt: Stmt, outer: Shared, colliding: set[str], later: tuple[Block, ...]) -> Lanes | None:
-        """A loop within the iteration that the threads of a warp may share."""
+        """A loop within the iteration that the threads of a row may share."""
         if not isinstance(stmt, For) or not affine.same(stmt.step, affine.ONE):
             return None
         found = _extreme(stmt)

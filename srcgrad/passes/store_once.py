@@ -39,18 +39,23 @@ def store_once(function: Function) -> Function:
     return replace(function, body=_Stores(function).block(function.body, False))
 
 
+def memory_of_its_own(function: Function) -> set[str]:
+    """Arrays that the function makes, and that no other name is for."""
+    own: set[str] = set()
+    shared: set[str] = set()
+    for stmt in statements(function.body):
+        match stmt:
+            case Alloc(array=array):
+                own.add(array.name)
+            case View(array=array, base=base) | Swap(left=array, right=base):
+                shared |= {array.name, base.name}
+    return own - shared
+
+
 class _Stores:
     def __init__(self, function: Function) -> None:
         self.names = function.info.names
-        self.own: set[str] = set()  # arrays that no other name is for
-        shared: set[str] = set()
-        for stmt in statements(function.body):
-            match stmt:
-                case Alloc(array=array):
-                    self.own.add(array.name)
-                case View(array=array, base=base) | Swap(left=array, right=base):
-                    shared |= {array.name, base.name}
-        self.own -= shared
+        self.own = memory_of_its_own(function)
 
     def block(self, block: Block, in_thread: bool) -> Block:
         out: list[Stmt] = []
@@ -61,7 +66,7 @@ class _Stores:
                 stmt = with_blocks(stmt, tuple(self.block(b, inner) for b in blocks(stmt)))
             out += self.summed(stmt) if in_thread and isinstance(stmt, For) and (stmt.ordered or not alone) else (stmt,)
         for position in range(len(out)):
-            place = _place(out[position])
+            place = place_of(out[position])
             if place is not None and place.array.name in self.own and not any(map(loads, place.index)):
                 last = _last(out, position, place)
                 if last > position:
@@ -73,14 +78,14 @@ class _Stores:
         if not isinstance(loop.step, Const):
             return (loop,)
         low, high = extremes(loop)
-        moving = {v for inner in statements((loop,)) for v in _set_by(inner)} | {loop.index}
+        moving = {v for inner in statements((loop,)) for v in set_by(inner)} | {loop.index}
         ahead: list[Stmt] = []
         behind: list[Stmt] = []
         for place in self.sums(loop, moving):
             now = Var(self.names.fresh(f"{place.array.name}_now"), place.dtype)
 
             def in_scalar(stmt: Stmt, place: Load = place, now: Var = now) -> Block:
-                here = _place(stmt)
+                here = place_of(stmt)
                 return (replace(stmt, target=now) if here is not None and _is_same(here, place) else stmt,)  # type: ignore[call-arg]
 
             loop = replace(loop, body=rewrite_block(loop.body, in_scalar))
@@ -93,7 +98,7 @@ class _Stores:
 
     def sums(self, loop: For, moving: set[Var]) -> list[Load]:
         """Elements at one place throughout, of memory that the loop does nothing else to, in every iteration."""
-        every_time = [stmt for stmt in loop.body if isinstance(stmt, AddTo) and _place(stmt) is not None]
+        every_time = [stmt for stmt in loop.body if isinstance(stmt, AddTo) and place_of(stmt) is not None]
         seen = effects(loop.body)
         out: list[Load] = []
         for place in dict.fromkeys(stmt.target for stmt in every_time if isinstance(stmt.target, Load)):
@@ -115,7 +120,7 @@ class _Stores:
         first = stmts[0]
         out: list[Stmt] = []
         for stmt in stmts:
-            here = _place(stmt)
+            here = place_of(stmt)
             if stmt is first:  # what it reads of the place is what was there before
                 out.append(Assign(now, stmt.value, span=stmt.span, label=stmt.label))  # type: ignore[attr-defined]
             elif here is None or not _is_same(here, place):
@@ -128,7 +133,7 @@ class _Stores:
         return [*out, whole]
 
 
-def _place(stmt: Stmt) -> Load | None:
+def place_of(stmt: Stmt) -> Load | None:
     """The element that a statement stores or adds to."""
     match stmt:
         case Store(array=array, index=index, checked=False):
@@ -149,9 +154,9 @@ def _last(stmts: list[Stmt], position: int, place: Load) -> int:
     last = position
     for k in range(position + 1, len(stmts)):
         stmt = stmts[k]
-        if fixed & {v for inner in statements((stmt,)) for v in _set_by(inner)}:
+        if fixed & {v for inner in statements((stmt,)) for v in set_by(inner)}:
             break
-        here = _place(stmt)
+        here = place_of(stmt)
         if here is not None and _is_same(here, place):
             if adds and not isinstance(stmt, AddTo):
                 break
@@ -167,10 +172,10 @@ def _last(stmts: list[Stmt], position: int, place: Load) -> int:
     return last
 
 
-def _set_by(stmt: Stmt) -> list[Var]:
+def set_by(stmt: Stmt) -> list[Var]:
     target = written(stmt)
     items: tuple[Var | Array | None, ...] = target if isinstance(target, tuple) else (target,)
     return [item for item in items if isinstance(item, Var)]
 
 
-__all__ = ["store_once"]
+__all__ = ["memory_of_its_own", "place_of", "set_by", "store_once"]

@@ -241,7 +241,7 @@ class Kernel:
     """A kernel by the number of its iterations: `f_i[n, m](x, y)`."""
 
     def __init__(
-        self, function: Callable[..., Any], sums: dict[str, Any], shared: tuple[str, ...] = (), by_rows: bool = False
+        self, function: Callable[..., Any], sums: dict[str, Any], shared: tuple[str, ...] = (), by_rows: str = ""
     ) -> None:
         self.function, self.by_rows = function, by_rows
         self.sums = {name: kind[0] if isinstance(kind, tuple) else kind for name, kind in sums.items()}
@@ -283,7 +283,8 @@ class Launch:
     def __init__(self, kernel: Kernel, lengths: tuple[int, ...]) -> None:
         self.kernel, self.lengths = kernel, tuple(map(int, lengths))  # CUDA takes no integers of NumPy's
         self.is_idle = any(length <= 0 for length in self.lengths)
-        self.block = (LANES, THREADS // LANES) if kernel.by_rows else self._block()
+        lanes = {"warp": LANES, "block": THREADS}.get(kernel.by_rows)
+        self.block = (lanes, THREADS // lanes) if lanes else self._block()
         own = kernel.by_rows or kernel.sums or kernel.shared
         self.grid = self._grid(MOST_RESIDENT if own else (1 << 31) - 1)
         self.configure(0)
@@ -363,10 +364,10 @@ def _started(start: Any, dtype: Any) -> Any:
     return start if hasattr(start, "copy_to_host") else put(start, dtype)
 
 
-def kernel(*function: Callable[..., Any], block_sums: tuple[str, ...] = (), by_rows: bool = False, **sums: Any) -> Any:
+def kernel(*function: Callable[..., Any], block_sums: tuple[str, ...] = (), by_rows: str = "", **sums: Any) -> Any:
     """`@kernel`, or `@kernel(s=np.float64)` for one whose threads add up s, `(np.float64, 'maximum')` for the greatest.
 
-    `block_sums`: arguments that many threads add to.  `by_rows`: a warp runs each iteration.
+    `block_sums`: arguments that many threads add to.  `by_rows`: a warp, or a block, runs each iteration.
     """
     if function:
         return Kernel(function[0], {})
