@@ -30,6 +30,7 @@ from ..ir.nodes import (
     Assign,
     AtomicAdd,
     Block,
+    Comment,
     Fetch,
     For,
     Function,
@@ -184,8 +185,9 @@ class _Writer:
                     self.take(*stmt.reads)
                     out.append(self.launch(stmt))
                     self.bound |= {*stmt.sets, *stmt.sums}
-                case Fetch(var=var):
+                case Fetch(var=var, why=why):
                     self.take(var)
+                    out.append(Comment(why))
                     out.append(Lines(f"{var.name} = fetch({self.cell(var)})"))
                 case Put(var=var):
                     out.append(Lines(f"{self.cell(var)} = put({var.name}, np.{var.dtype.name})"))

@@ -50,9 +50,9 @@ def thread_sums(kernel: Kernel, on_grid: tuple[For, ...], names: object) -> Thre
             for axis in on_grid:
                 if axis.index not in used:
                     free[axis].append(stmt)
-    axis = max(on_grid, key=lambda axis: len(free[axis]), default=None)  # of several the outermost
-    if axis is None or not free[axis]:
+    if not any(free.values()):
         return None
+    axis = max(on_grid, key=lambda axis: len(free[axis]))  # of several the outermost
     totals: dict[tuple[str, tuple[Expr, ...]], tuple[Var, AtomicAdd]] = {}
     for stmt in free[axis]:
         if (stmt.array.name, stmt.index) in totals:

@@ -444,9 +444,10 @@ class LocalArray(Stmt):
 
 @dataclass(frozen=True)
 class Fetch(Stmt):
-    """The number that lies on the device, for the host to decide by."""
+    """The number that lies on the device, for the host to know; and what for."""
 
     var: Var
+    why: str
 
 
 @dataclass(frozen=True)

@@ -170,11 +170,13 @@ def _split_at_the_entry(function: Function, forward: Block, sweep: Sweep) -> Fun
     for param in params:
         name = names.fresh(f"{param.name}_kept")
         if isinstance(param, Array):
-            handed.append(Array(name, param.dtype, param.dims))
-            ahead += [Alloc(handed[-1], param.dims), CopyTo(handed[-1], param)]
+            copy = Array(name, param.dtype, param.dims)
+            ahead += [Alloc(copy, param.dims), CopyTo(copy, param)]
+            handed.append(copy)
         else:
-            handed.append(Var(name, param.dtype))
-            ahead.append(Assign(handed[-1], param))
+            number = Var(name, param.dtype)
+            ahead.append(Assign(number, param))
+            handed.append(number)
     structure = TupleType((extra["output_structure"], TupleType(tuple(map(type_of, handed)))))
     body = (*ahead, *_without_stacks(forward))
     params = [*extra["own"], *extra["captured_params"]]

@@ -24,6 +24,7 @@ neighbours in memory.  Where there is not enough room, that is an error (`MoreRo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ..ir import affine
@@ -106,7 +107,7 @@ def _columns(stack: Stack, function: Function, nests: list[Nest]) -> _Columns | 
     return made
 
 
-def _around(uses: list[Stmt], nests: list[Nest]) -> Nest | None:
+def _around(uses: Sequence[Stmt], nests: list[Nest]) -> Nest | None:
     """The nest in which all of these are, wherever in an iteration."""
     wanted = {id(s) for s in uses}
     found = [nest for nest in nests if wanted and wanted <= {id(s) for s in statements(nest.body)}]

@@ -80,6 +80,7 @@ class _Residency:
             self.device |= {s.target for s in self.host_statements(function.body) if self.is_of_device(s, Pop)}  # type: ignore[attr-defined]
         given = {param for param in function.params if isinstance(param, Var)}
         self.on_host: set[Var] = given & self.device  # the ones whose value the host knows at this point
+        self.fetched: set[Var] = set()  # those on the device of which the host has the value too
         self.results: set[Var] = set()
         for leaf in leaves(function.results):
             self.results |= variables(leaf) if isinstance(leaf, Expr) else set()
@@ -179,6 +180,7 @@ class _Residency:
         put = [Put(var) for var in sorted(partly & self.on_host, key=_by_name)]
         reads = self.lies(needed) | partly
         self.on_host -= made
+        self.fetched -= made
         kernel = Kernel(
             name=self.names.fresh(f"{self.whole.name}_set"),
             axes=(),
@@ -196,6 +198,7 @@ class _Residency:
             return (*self.put({stmt.value} & self.on_host), stmt)  # type: ignore[attr-defined]
         if self.is_of_device(stmt, Pop):
             self.on_host.discard(stmt.target)  # type: ignore[attr-defined]
+            self.fetched.discard(stmt.target)  # type: ignore[attr-defined]
             return (stmt,)
         if isinstance(stmt, Kernel):
             put = self.put(var for var, _ in stmt.extremes if var in self.on_host)  # every thread begins there
@@ -203,6 +206,7 @@ class _Residency:
             used = {v for v in set().union(*map(_mentioned, stmt.body)) if not is_private(v, stmt.body)}
             reads = tuple(sorted(self.lies(used | set(stmt.sums)), key=_by_name))
             self.on_host -= set(stmt.sums)
+            self.fetched -= set(stmt.sums)
             return (*put, *ahead, replace(stmt, axes=axes, reads=reads))
         inner = blocks(stmt)
         if not inner:
@@ -222,7 +226,9 @@ class _Residency:
     def inner(self, block: Block, later: tuple[Block, ...]) -> Block:
         """A block that may run or not, or often: what it leaves lies where it lay before."""
         before = set(self.on_host)
+        self.fetched.clear()
         out = self.block(block, later)
+        self.fetched.clear()
         put = self.put(var for var in self.on_host - before if not self.is_dead(var, later))
         self.on_host = before
         return (*out, *put)
@@ -241,12 +247,15 @@ class _Residency:
             if (isinstance(stmt, Pop) and expr == stmt.target) or (isinstance(stmt, While) and expr == stmt.trip):
                 return expr
             if not loads(expr):
-                ahead.extend(Fetch(var, span=stmt.span) for var in sorted(self.lies(variables(expr)), key=_by_name))
+                unknown = self.lies(variables(expr)) - self.fetched
+                ahead.extend(Fetch(var, _why(stmt), span=stmt.span) for var in sorted(unknown, key=_by_name))
+                self.fetched |= unknown
                 return expr
             var = known if isinstance(known, Var) else Var(self.names.fresh("decision"), expr.dtype)
             self.device.add(var)
             ahead.extend(self.by_one_thread((Assign(var, expr, span=stmt.span),), ((Assign(var, var),),)))
-            ahead.append(Fetch(var, span=stmt.span))
+            ahead.append(Fetch(var, _why(stmt), span=stmt.span))
+            self.fetched.add(var)
             return var
 
         alone = map_expressions(stmt, ask)
@@ -272,6 +281,22 @@ def _is_free(stmt: Stmt) -> bool:
     """May it come ahead of what one thread does?  Nobody sees what ran before a check failed."""
     is_check = isinstance(stmt, If) and all(isinstance(s, Raise) for s in (*stmt.then, *stmt.orelse))
     return is_check or isinstance(stmt, (Alloc, View))
+
+
+def _why(stmt: Stmt) -> str:
+    """What the host has to know a number for."""
+    match stmt:
+        case While():
+            return "the host goes on by this"
+        case If():
+            return "the host decides by this"
+        case For():
+            return "as many iterations"
+        case Push():
+            return "the host keeps this"
+        case Alloc() | View() | Pop():
+            return "which elements the host is to take"
+    return "the host has to know this"
 
 
 def _mentioned(stmt: Stmt) -> set[Var]:

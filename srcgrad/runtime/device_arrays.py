@@ -64,7 +64,7 @@ def part(base: Any, offset: int, shape: tuple[int, ...], strides: tuple[int, ...
     if 0 in shape:
         return empty(shape, base.dtype)
     in_bytes = tuple(size * stride for stride in strides)
-    return handle(base, address(base) + offset * size, shape, in_bytes, base.dtype)
+    return handle(base, address(base) + int(offset) * size, shape, in_bytes, base.dtype)
 
 
 def address(array: Any) -> int:

@@ -24,7 +24,7 @@ PROGRAMS = {
             "while_with_everything while_two_conditions while_counting_down product fibonacci_like "
             "last_index_survives branch_carried many_iterations varying_trip_counts running_maximum "
             "for_else_free_search starts_below_zero "
-            "shifted_round places_that_meet sweeps_over_compressed_rows "
+            "shifted_round places_that_meet "
             "bound_set_inside keeps_of_all_kinds table_of_tables sines_and_cosines_under_names adding_powers"
         ),
         "physics": "leapfrog kepler",
