@@ -1,7 +1,7 @@
-"""tests/cuda in Numba's simulator of a GPU, on any machine.
+"""tests/cuda on any machine: kernels as Python in Numba's simulator, and their PTX on a virtual GPU.
 
-Numba decides when it is imported whether it simulates, so that this is another process; several of them, so that the
-workers of pytest share the work.
+Numba decides when it is imported whether it simulates, and has one GPU, so that these are other processes; several of
+them, so that the workers of pytest share the work.
 """
 
 from __future__ import annotations
@@ -17,40 +17,51 @@ import pytest
 FOLDER = Path(__file__).parent / "cuda"
 SHARES = 4  # of the corpus, each in a process of its own
 
-PARTS = {
-    **{f"corpus-{share}": (["test_cuda_corpus.py"], share, 45) for share in range(SHARES)},
-    "programs": (["test_cuda_programs.py", "test_cuda_library.py"], 0, 80),
-    "generated": (["test_cuda_properties.py", "test_cuda_errors.py", "test_cuda_simulator.py"], 0, 20),
-    "launches": (["test_cuda_launches.py", "test_cuda_extremes.py", "test_cuda_columns.py"], 0, 110),
-    "benchmarks": (["test_cuda_benchmarks.py", "test_cuda_examples.py", "test_cuda_sweeps.py"], 0, 60),
+# For each part its files, and how many tests there are at least.
+SIMULATED = {
+    **{f"corpus-{share}": (["test_cuda_corpus.py"], 45) for share in range(SHARES)},
+    "programs": (["test_cuda_programs.py", "test_cuda_library.py"], 80),
+    "generated": (["test_cuda_properties.py", "test_cuda_simulator.py"], 12),
+    "reductions": (["test_cuda_extremes.py", "test_cuda_columns.py"], 85),
+    "benchmarks": (["test_cuda_benchmarks.py", "test_cuda_examples.py", "test_cuda_sweeps.py"], 60),
+}
+VIRTUAL = {
+    "programs": (["test_cuda_programs.py"], 60),
+    "launches": (["test_cuda_launches.py", "test_cuda_errors.py", "test_cuda_virtual.py", "test_cuda_library.py"], 80),
 }
 
 
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("part", SIMULATED)
 def test_in_the_simulator(part: str) -> None:
-    files, share, least = PARTS[part]
-    report = simulated(files, share)
-    output = report.stdout + report.stderr
-    assert report.returncode == 0, f"tests/cuda failed in the simulator:\n{output}"
-    passed = re.search(r"(\d+) passed", output)
-    assert passed and int(passed[1]) >= least, f"too few tests ran:\n{output}"
+    files, least = SIMULATED[part]
+    share = part.partition("-")[2] or "0"
+    run(files, least, {"NUMBA_ENABLE_CUDASIM": "1", "SRCGRAD_SHARE": f"{share}/{SHARES}"})
 
 
-def simulated(files: list[str], share: int) -> subprocess.CompletedProcess[str]:
+@pytest.mark.skipif(sys.platform != "linux", reason="numba-cuda is there for Linux alone")
+@pytest.mark.parametrize("part", VIRTUAL)
+def test_on_the_virtual_gpu(part: str) -> None:
+    run(*VIRTUAL[part], {"SRCGRAD_VIRTUAL_GPU": "1"})
+
+
+def run(files: list[str], least: int, how: dict[str, str]) -> None:
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},
-        "NUMBA_ENABLE_CUDASIM": "1",
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-        "SRCGRAD_SHARE": f"{share}/{SHARES}",
+        **how,
     }
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short"]
-    return subprocess.run(
+    report = subprocess.run(
         [*command, *(str(FOLDER / name) for name in files)],
         env=environment,
         cwd=FOLDER.parent.parent,
         capture_output=True,
         text=True,
     )
+    output = report.stdout + report.stderr
+    assert report.returncode == 0, f"tests/cuda failed with {how}:\n{output}"
+    passed = re.search(r"(\d+) passed", output)
+    assert passed and int(passed[1]) >= least, f"too few tests ran:\n{output}"
 
 
 # ------------------------------------------------------------------------------------------ the script for a machine

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from . import library
-from .machine import Counts, Machine
+from .machine import Machine
 from .memory import Arena, Fault
 from .ptx import parse
+from .steps import Counts
 
 MEMORY = 256 << 20
 
@@ -68,7 +69,8 @@ def packed(machine: Machine, args: tuple[Any, ...]) -> bytes:
     out = bytearray()
     for (name, bits), arg in zip(machine.kernel.params.items(), args, strict=True):
         out += bytes(machine.offsets[name] - len(out))
-        given = bytes(arg) if isinstance(arg, ctypes._SimpleCData) else int(arg).to_bytes(bits // 8, "little", signed=True)
+        is_packed = isinstance(arg, ctypes._SimpleCData)
+        given = bytes(arg) if is_packed else int(arg).to_bytes(bits // 8, "little", signed=True)
         assert len(given) == bits // 8, (name, arg)
         out += given
     return bytes(out)
@@ -127,7 +129,8 @@ def install(cc: tuple[int, int] = (9, 0)) -> VirtualGPU:
         "cuStreamCreate": lambda flags: binding.CUstream(next(numbers)), "cuStreamDestroy": lambda handle: None,
         "cuStreamSynchronize": lambda handle: None, "cuStreamWaitEvent": lambda *args: None,
         "cuEventCreate": lambda flags: next(numbers), "cuEventDestroy": lambda handle: None,
-        "cuEventRecord": lambda *args: None, "cuEventSynchronize": lambda handle: None, "cuEventQuery": lambda handle: None,
+        "cuEventRecord": lambda *args: None, "cuEventSynchronize": lambda handle: None,
+        "cuEventQuery": lambda handle: None,
     }  # fmt: skip
     ours = driver.driver
     driver._logger = driver.make_logger()
@@ -135,7 +138,7 @@ def install(cc: tuple[int, int] = (9, 0)) -> VirtualGPU:
     for name, answer in answers.items():
         setattr(ours, name, answer)
     card = object.__new__(driver.Device)
-    card.__dict__.update(id=0, compute_capability=cc, name="virtual", uuid="GPU-0", primary_context=None, _dev=HostArrays)
+    card.__dict__.update(id=0, compute_capability=cc, name="virtual", uuid="GPU-0", _dev=HostArrays)
     ours.devices[0] = card
     card.primary_context = driver.Context(weakref.proxy(card), 1)
     driver._to_core_stream = lambda stream: stream

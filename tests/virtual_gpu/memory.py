@@ -7,6 +7,7 @@ them that both took part in: of their warp, or of their block.  Nothing orders b
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,7 +58,7 @@ class Touches:
         self.spread = np.zeros(size, np.int8)
 
     def before(self, at: np.ndarray, who: Who) -> tuple[np.ndarray, np.ndarray]:
-        """Which of the elements others have touched in this launch, with no order since; and how far those are spread."""
+        """Which elements others have touched in this launch, with no order since; and how far those are spread."""
         stamp, time = self.stamp[at], self.time[at]
         current = stamp >> 32 == who.launch
         spread = np.maximum(self.spread[at], who.distance(np.where(current, stamp & 0xFFFFFFFF, who.thread)))
@@ -151,8 +152,13 @@ class Arena(Memory):
         super().__init__("global", size)
         self.next = 0
         self.held: dict[int, int] = {}
+        self.lock = threading.RLock()  # memory may be freed at any time
 
     def allocate(self, size: int) -> int:
+        with self.lock:
+            return self._allocated(size)
+
+    def _allocated(self, size: int) -> int:
         wanted = -(-max(size, 1) // GUARD) * GUARD + GUARD
         self.next = 0 if self.next > SOON else self.next
         for start in (self.next, 0):
@@ -169,10 +175,11 @@ class Arena(Memory):
 
     def free(self, address: int) -> None:
         start = address - self.base
-        size = self.held.pop(start, None)
-        if size is None:
-            raise Fault("what is freed was not allocated")
-        self.state[start : start + size] = FREE
+        with self.lock:
+            size = self.held.pop(start, None)
+            if size is None:
+                raise Fault("what is freed was not allocated")
+            self.state[start : start + size] = FREE
 
     def copy_in(self, address: int, data: np.ndarray) -> None:
         start = self.span(address, data.size)

@@ -2,8 +2,8 @@
 
 parse(text)["kernel"]  →  Kernel(params, instructions, labels, …)
 
-Format: NVIDIA, *Parallel Thread Execution ISA*; only what NVVM makes of Numba's kernels is known here, and anything else
-is an error that names it.
+Format: NVIDIA, *Parallel Thread Execution ISA*; only what NVVM makes of Numba's kernels is known here, and anything
+else is an error that names it.
 """
 
 from __future__ import annotations
@@ -143,7 +143,8 @@ def _params(text: str) -> dict[str, int]:
 
 def _constants(outside: list[str]) -> Iterator[tuple[str, bytes]]:
     for declaration in outside:
-        match = re.match(r"(?:\.\w+ )*\.(?:global|const) (?:\.align \d+ )?\.(\w+) ([\w$]+)(?:\[(\d+)\])?(?: = (.*))?", declaration)
+        kind_and_name = r"(?:\.\w+ )*\.(?:global|const) (?:\.align \d+ )?\.(\w+) ([\w$]+)"
+        match = re.match(kind_and_name + r"(?:\[(\d+)\])?(?: = (.*))?", declaration)
         if match:
             kind, name, count, given = match.groups()
             size = WIDTHS[kind] // 8
@@ -236,7 +237,8 @@ class _Inliner:
             callee = self.functions[name]
             self.calls += 1
             inside, behind = f"{prefix}{name}#{self.calls}.", f"{prefix}behind#{self.calls}"
-            outer = [renamed(item.strip()) for text in (results, args) for item in (text or "").split(",") if item.strip()]
+            given = [item.strip() for text in (results, args) for item in (text or "").split(",")]
+            outer = [renamed(item) for item in given if item]
             self.add(callee, inside, dict(zip([*callee.results, *callee.params], outer, strict=True)), behind)
             kernel.labels[behind] = len(kernel.instructions)
         elif parts[0] == "ret" and end is not None:
