@@ -70,7 +70,7 @@ class Trial:
         assert_close(got, want, self.tolerance, what)
 
 
-@pytest.mark.parametrize(("program", "position", "dtype"), some(FIRST, 2) + some(OTHERS, 8) + some(FIRST, 10, FLOAT32))
+@pytest.mark.parametrize(("program", "position", "dtype"), some(FIRST, 3) + some(OTHERS, 12) + some(FIRST, 10, FLOAT32))
 def test_value_and_backward(program: Program, position: int, dtype: np.dtype) -> None:
     trial = Trial(program, position, dtype)
     if program.name in REFUSED and is_refused(trial, must_be=position == 0):

@@ -83,7 +83,7 @@ def test_atomics_barriers_and_shared_memory():
     assert first[0] == first[1] + 1
 
 
-# --------------------------------------------------------------------------------------------- what it does not let pass
+# -------------------------------------------------------------------------------------------- what it does not let pass
 
 
 def missing_barrier(x, y):

@@ -56,22 +56,31 @@ class Touches:
         self.stamp = np.zeros(size, np.int64)  # launch << 32 | thread
         self.time = np.zeros(size, np.int64)  # block_time << 32 | warp_time
         self.spread = np.zeros(size, np.int8)
+        self.launch = 0  # the last one with such a touch
 
-    def before(self, at: np.ndarray, who: Who) -> tuple[np.ndarray, np.ndarray]:
+    def before(self, at: np.ndarray, who: Who) -> tuple[np.ndarray, np.ndarray] | None:
         """Which elements others have touched in this launch, with no order since; and how far those are spread."""
-        stamp, time = self.stamp[at], self.time[at]
+        if self.launch != who.launch:
+            return None
+        stamp = self.stamp[at]
         current = stamp >> 32 == who.launch
+        if not current.any():
+            return None
+        time = self.time[at]
         spread = np.maximum(self.spread[at], who.distance(np.where(current, stamp & 0xFFFFFFFF, who.thread)))
         after_block, after_warp = who.block_time > time >> 32, who.warp_time > time & 0xFFFFFFFF
         ordered = (spread <= BLOCK) & after_block | (spread <= WARP) & after_warp
         return current & (spread > ALONE) & ~ordered, np.where(current & ~ordered, spread, ALONE)
 
-    def note(self, at: np.ndarray, who: Who, spread: np.ndarray) -> None:
+    def note(self, at: np.ndarray, who: Who, before: tuple[np.ndarray, np.ndarray] | None) -> None:
+        self.launch = who.launch
         self.stamp[at] = who.launch << 32 | who.thread
         self.time[at] = who.block_time << 32 | who.warp_time
         self.spread[at] = ALONE
         last = self.stamp[at] & 0xFFFFFFFF  # of several that touch one element here, the last
-        np.maximum.at(self.spread, at, np.maximum(spread, who.distance(last)).astype(np.int8))
+        if before is not None or (last != who.thread).any():
+            spread = ALONE if before is None else before[1]
+            np.maximum.at(self.spread, at, np.maximum(spread, who.distance(last)).astype(np.int8))
 
 
 class Memory:
@@ -91,14 +100,13 @@ class Memory:
         at = (address - np.uint64(self.base)).view(np.int64)
         if (at % size).any():
             raise Fault(f"misaligned: {what}")
-        wrong = (at < 0) | (at + size > self.size)
-        if wrong.any() or (self.state[at] == FREE).any() or (self.state[at + (size - 1)] == FREE).any():
+        if at.min() < 0 or at.max() + size > self.size or (self.state[at] == FREE).any():
             raise Fault(f"outside of what is allocated in {self.name} memory: {what}")
         return at
 
     def load(self, address: np.ndarray, size: int, who: Who, what: str) -> np.ndarray:
         at = self.places(address, size, what)
-        if (self.state[at] != WRITTEN).any() or (self.state[at + (size - 1)] != WRITTEN).any():
+        if (self.state[at + (size - 1)] != WRITTEN).any():
             raise Fault(f"nobody has written what is read: {what}")
         self.touch("read", at, who, ("write", "atomic"), what)
         return self.views[size][at // size]
@@ -125,12 +133,13 @@ class Memory:
         if not self.kinds:
             return
         for other in against:
-            if other != kind:
-                self.refuse(self.kinds[other].before(at, who)[0], who, at, other, what)
-        own, spread = self.kinds[kind].before(at, who)
-        if kind in against:
-            self.refuse(own, who, at, kind, what)
-        self.kinds[kind].note(at, who, spread)
+            found = self.kinds[other].before(at, who) if other != kind else None
+            if found is not None:
+                self.refuse(found[0], who, at, other, what)
+        own = self.kinds[kind].before(at, who)
+        if kind in against and own is not None:
+            self.refuse(own[0], who, at, kind, what)
+        self.kinds[kind].note(at, who, own)
         if kind in against:
             several = self.kinds[kind].spread[at] > ALONE
             self.refuse(several, who, at, kind, what)

@@ -1,0 +1,146 @@
+"""What loops keep for the way back stays on the device: of the host's own loops, and of loops in threads."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from srcgrad import grad
+from srcgrad.runtime import device
+
+SIGNED = np.random.default_rng(0).uniform(-1.0, 1.0, (9, 7))
+
+
+def settling(x, steps, limit):
+    """Each element goes on until it is small, which nobody knows ahead, in each of several steps."""
+    for _ in range(steps):
+        z = x.copy()
+        for i in range(1, len(x)):
+            y = z[i] + 0.5 * z[i - 1]
+            while abs(y) > limit:
+                y = 0.95 * np.sin(y)
+            x[i] = y + z[i]
+    return x
+
+
+def branching(x, steps, limit):
+    for _ in range(steps):
+        z = x.copy()
+        for i in range(1, x.shape[0] - 1):
+            for j in range(x.shape[1]):
+                y = z[i, j] + 0.5 * z[i - 1, j]
+                for _ in range(j % 3):
+                    y = y * y * 0.5
+                    if y > limit:
+                        y = np.sin(y) + y * z[i + 1, j]
+                x[i, j] = y + z[i, j]
+    return x
+
+
+def downwards(x, steps, limit):
+    for _ in range(steps):
+        for i in range(len(x) - 1, 1, -1):
+            y = x[i]
+            while y * y > limit:
+                y = y * 0.5 - y * y * 0.1
+            x[i] = np.sin(y) * x[i]
+    return x
+
+
+def while_on_the_host(x, steps, limit):
+    total, k = 0.0, 0
+    while total < limit * 40 and k < steps:
+        y = np.sin(x) * (1.0 + total)
+        total += np.sum(y * y)
+        x = x + 0.1 * y
+        k += 1
+    return x * total
+
+
+CASES = [
+    (settling, SIGNED[:, 0], 3, 0.5),
+    (settling, np.repeat(SIGNED, 9), 2, 0.05),
+    (branching, SIGNED, 3, 0.1),
+    (downwards, SIGNED[0], 3, 0.1),
+    (downwards, SIGNED[0, :2], 3, 0.1),
+    (while_on_the_host, SIGNED.ravel(), 5, 1.0),
+    (while_on_the_host, SIGNED.ravel(), 0, 1.0),
+]
+
+
+@pytest.mark.parametrize("f, x, steps, limit", CASES)
+def test_gradients(f: Callable[..., Any], x: np.ndarray, steps: int, limit: float) -> None:
+    g, plain = grad(f, wrt="x", target="cuda"), grad(f, wrt="x", jit=False)
+    v = np.cos(np.arange(x.size)).reshape(x.shape)
+    y, want = plain.value_and_backward(x.copy(), steps, limit, v)
+    value, pullback = g.vjp(x.copy(), steps, limit)
+    for got in (g.backward(x.copy(), steps, limit, v), pullback(v), pullback(v)):
+        np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(value, y, rtol=1e-12, atol=1e-12)
+
+
+def test_more_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "FIRST_ROWS", 4)
+    x, v = SIGNED[:, 0], np.ones(9)
+    g = grad(settling, wrt="x", target="cuda")
+    want = grad(settling, wrt="x", jit=False).backward(x.copy(), 3, 0.05, v)
+    for _ in range(2):
+        np.testing.assert_allclose(g.backward(x.copy(), 3, 0.05, v), want, rtol=1e-11)
+
+
+def looked_up_in_steps(x, k, steps, limit):
+    for _ in range(steps):
+        z = x.copy()
+        for i in range(len(x)):
+            y = z[k[i]]
+            while abs(y) > limit:
+                y = 0.9 * np.sin(y)
+            x[i] = y + z[i]
+    return x
+
+
+@pytest.mark.parametrize("kind", ["backward", "pullback"])
+def test_an_error_in_a_step_is_not_followed_by_steps_without_end(kind: str) -> None:
+    """What the kernel that stopped has not written is what later kernels would count by."""
+    x, v = SIGNED[:, 0], np.ones(9)
+    g = grad(looked_up_in_steps, wrt="x", target="cuda")
+    plain = grad(looked_up_in_steps, wrt="x", jit=False)
+    right, wrong = np.arange(9)[::-1].copy(), np.arange(9) + 3
+    np.testing.assert_allclose(g.backward(x.copy(), right, 2, 0.3, v), plain.backward(x.copy(), right, 2, 0.3, v))
+    with pytest.raises(IndexError):
+        g.backward(x.copy(), wrong, 2, 0.3, v) if kind == "backward" else g.vjp(x.copy(), wrong, 2, 0.3)
+
+
+# ------------------------------------------------------------------------------------------------------- in the text
+
+
+def host_loops(text: str) -> list[ast.stmt]:
+    hosts = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef) and not node.decorator_list]
+    return [node for host in hosts for node in ast.walk(host) if isinstance(node, (ast.For, ast.While))]
+
+
+def calls_in(loop: ast.AST) -> set[str]:
+    calls = [node.func for node in ast.walk(loop) if isinstance(node, ast.Call)]
+    return {f.id for f in calls if isinstance(f, ast.Name)} | {f.attr for f in calls if isinstance(f, ast.Attribute)}
+
+
+@pytest.mark.parametrize("kind", ["backward", "forward", "pullback"])
+@pytest.mark.parametrize("f", [settling, branching, downwards])
+def test_nothing_is_fetched_in_a_loop(f: Callable[..., Any], kind: str) -> None:
+    x = SIGNED if f is branching else SIGNED[0]
+    text = grad(f, wrt="x", target="cuda").source(x, 3, 0.5, kind=kind)
+    for loop in host_loops(text):
+        assert not calls_in(loop) & {"fetch", "push", "push_array", "by_one"}, text
+
+
+def test_a_while_loop_fetches_what_it_goes_on_by() -> None:
+    text = grad(while_on_the_host, wrt="x", target="cuda").source(SIGNED[0], 3, 0.5)
+    lines = [line.strip() for line in text.splitlines()]
+    fetched = [k for k, line in enumerate(lines) if "= fetch(" in line]
+    assert len(fetched) == 2  # ahead of the loop, and at the end of each round
+    assert {lines[k - 1] for k in fetched} == {"# the host goes on by this"}
+    assert not any(calls_in(loop) & {"push", "push_array"} for loop in host_loops(text))

@@ -1,0 +1,90 @@
+"""Sums along the axes of a matrix, of any shape: rows by threads, by warps and by blocks, and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from srcgrad import grad
+from srcgrad.runtime import device
+
+LONG = device.THREADS * 2 + 3 if device.SIMULATED else 1_300
+
+
+def rows(x):
+    return np.sum(x * x, axis=1)
+
+
+def columns(x):
+    return np.sum(x * x, axis=0)
+
+
+def norms_of_columns(x):
+    return np.sqrt(1.0 + np.sum(x * x, axis=0))
+
+
+def both(x):
+    return x * np.sum(x, axis=0) + np.sum(x, axis=1)[:, None]
+
+
+def standardised(x):
+    return (x - np.mean(x, axis=0)) / np.sqrt(1.0 + np.var(x, axis=0))
+
+
+def softmax(x):
+    e = np.exp(x - np.max(x, axis=1, keepdims=True))
+    return e / np.sum(e, axis=1, keepdims=True)
+
+
+def rows_in_loops(x):
+    out = np.zeros(x.shape[0])
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1] - 1, -1, -1):
+            out[i] += np.sin(x[i, j])
+        out[i] = out[i] * out[i]
+    return out
+
+
+def of_a_stack(x):
+    y = np.reshape(x, (1, x.shape[0], x.shape[1])) * np.array([1.0, 2.0]).reshape(2, 1, 1)
+    return np.sum(y * y, axis=(0, 2)) * np.sum(y, axis=0)[:, 0]
+
+
+EVERY = [rows, columns, norms_of_columns, both, standardised, softmax, rows_in_loops, of_a_stack]
+CASES = [(f, shape) for f in EVERY for shape in ((3, LONG), (33, 31))]
+CASES += [(f, shape) for f in (rows, both, softmax) for shape in ((1, 1), (70, 3), (5, 300))]
+CASES += [(f, shape) for f in (columns, rows_in_loops) for shape in ((0, 4), (4, 0))]
+
+
+@pytest.mark.parametrize("f, shape", CASES)
+def test_of_any_shape(f: Callable[..., Any], shape: tuple[int, int]) -> None:
+    x = np.random.default_rng(0).normal(size=shape)
+    g, plain = grad(f, target="cuda"), grad(f, jit=False)
+    y = plain(x)
+    v = np.cos(np.arange(y.size)).reshape(y.shape)
+    np.testing.assert_allclose(g(x), y, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(g.backward(x, v), plain.backward(x, v), rtol=1e-11, atol=1e-11)
+
+
+def kernels(f: Callable[..., Any], kind: str = "backward") -> list[str]:
+    text = grad(f, target="cuda").source(np.ones((3, 4)), kind=kind)
+    return [part for part in text.split("@kernel")[1:] if "cuda." in part]
+
+
+@pytest.mark.parametrize("f", [columns, rows])
+def test_one_atomic_addition_behind_each_loop(f: Callable[..., Any]) -> None:
+    (text,) = kernels(f, "primal")
+    loops = text[text.index("total = 0.0") :]
+    assert loops.index("total += x[i, j] * x[i, j]") < loops.index("if runs:") < loops.index("cuda.atomic.add")
+    if f is rows and not device.SIMULATED:  # the threads of a warp add to one element
+        assert "total += cuda.shfl_down_sync" in loops[: loops.index("if runs:")]
+
+
+def test_what_a_row_of_a_softmax_keeps() -> None:
+    """The exponentials and their cotangents; not the quotients, and nothing twice."""
+    text = grad(softmax, target="cuda").source(np.ones((3, 4)))
+    host = text[text.rindex("\ndef ") :]
+    assert host.count("= scratch(softmax_backward_i_long_rows[") == 2, host
