@@ -7,17 +7,30 @@ raise ValueError("n is {n}")   →   if cuda.atomic.compare_and_swap(status, 0, 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ..errors import UnsupportedError
 from ..ir import affine
 from ..ir.expressions import Call, Const, Expr, Span, Var
-from ..ir.nodes import Raise, Stack
+from ..ir.nodes import Block, Raise, Stack, Stmt
 from ..ir.walk import rewrite
 from ..rules.device import INSTEAD, spelling
 from .expressions import expression_text
 
 VALUES = 2  # where numbers of an error begin in the status of a program
+
+
+@dataclass(frozen=True)
+class Lines(Stmt):
+    """Statements as text."""
+
+    text: str
+
+
+def lines_of(lines: list[str]) -> Block:
+    return (Lines("\n".join(lines)),) if lines else ()
 
 
 def chosen(op: str, dtype: np.dtype, x: str, y: str) -> str:

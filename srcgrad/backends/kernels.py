@@ -17,9 +17,8 @@ A kernel is self-contained: without a driver, Numba compiles none that calls a f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Array, Call, Dim, Expr, Load, Span, Var
@@ -68,19 +67,13 @@ from ..passes.offload import FIRST_LANE
 from .block_sums import by_halves, by_shuffles, cleared, flushed, place_in_block, shared_arrays, zero
 from .expressions import expression_text
 from .kept_arrays import Kept
-from .kernel_text import chosen, operand, pop, push, raising, said, text_of
+from .kernel_text import Lines, lines_of, operand, pop, push, raising, said, text_of
+from .rows_together import Form, together
 from .signatures import Signatures
 from .thread_sums import ThreadSums, thread_sums, within_warp
 from .views import view_text
 
 MOST_AXES = 3  # of a grid: more of them are loops in the thread
-
-
-@dataclass(frozen=True)
-class Lines(Stmt):
-    """Statements as text."""
-
-    text: str
 
 
 @dataclass(frozen=True)
@@ -104,20 +97,6 @@ class Definition:
         kinds = [(var, f"np.{var.dtype.name}") for var in self.sums]
         given += [f"{var.name}=({kind}, {ops[var]!r})" if var in ops else f"{var.name}={kind}" for var, kind in kinds]
         return f"kernel({', '.join(given)})" if given else "kernel"
-
-
-@dataclass(frozen=True)
-class Form:
-    """How kernels are written: how many threads make a block, how many of them run a row together, and whether those
-    may pass numbers to each other without memory that they share."""
-
-    threads: int = 256
-    lanes: int = 32
-    shuffles: bool = True
-
-    def meet(self, by_rows: str) -> str:
-        """Where those that run a row together wait for each other, and see what they have written."""
-        return "cuda.syncwarp()" if self.shuffles and by_rows == "warp" else "cuda.syncthreads()"
 
 
 def with_kernels(program: Function, form: Form) -> tuple[tuple[Definition, ...], Function]:
@@ -165,7 +144,7 @@ class _Writer:
 
     def around(self, body: Block) -> Block:
         """With the status that kernels report to, where one may, and with cells that not every way sets."""
-        body = (*_lines([self.new_cell(var) for var in self.unset]), *body)
+        body = (*lines_of([self.new_cell(var) for var in self.unset]), *body)
         if not self.needs_status:
             return body
         table = "".join(f"({e.error}, {e.message!r}, {len(e.values)}), " for e in self.errors)
@@ -277,7 +256,7 @@ class _Writer:
         ahead += cleared(shared, self.form.threads)
         behind += flushed(shared, self.form.threads)
         behind += self.sums(kernel, on_grid)
-        whole = (*_lines(ahead), *self.over_the_grid(kernel, on_grid, body, summed), *_lines(behind))
+        whole = (*lines_of(ahead), *self.over_the_grid(kernel, on_grid, body, summed), *lines_of(behind))
         names = tuple(array.name for array in shared)
         places = {name: var for (var, _), name in self.known.items()}
         signature = self.signatures.of(kernel, params, places)
@@ -326,7 +305,7 @@ class _Writer:
         """The turns of a thread along an axis, between the start of its sums and what they are added to."""
         runs = Var(self.names.fresh("runs"), BOOL)
         ahead = [Lines(f"{total.name} = {zero(total)}") for total in summed.totals]
-        joined = _lines(list(within_warp(summed.totals, runs)) if in_warp and self.form.shuffles else [])
+        joined = lines_of(list(within_warp(summed.totals, runs)) if in_warp and self.form.shuffles else [])
         added = If(runs, self.of_one_thread(kernel, summed.added))
         return (*ahead, turns[0], Assign(runs, goes_on), *turns[1:], *joined, added)
 
@@ -355,53 +334,6 @@ class _Writer:
                 lines += by_shuffles(var, shared, part, self.form.threads)
         return lines
 
-    def together(self, loop: Lanes, by_rows: str) -> Block:
-        """A loop by the threads of a row; all of them know the sums then."""
-        index, meet = loop.index, self.form.meet(by_rows)
-        exchanged = partial(self.exchanged, by_rows)
-        start = "" if affine.same(loop.start, affine.ZERO) else f"{text_of(loop.start)} + "
-        writes = any(isinstance(s, (Store, AtomicAdd, Lines)) or _adds(s) for s in statements(loop.body))
-        ahead = [*([meet] if writes else []), f"{index.name} = {start}lane"]
-        behind: list[str] = []
-        for var in loop.sums:
-            before = self.of(var, "before")
-            ahead += [f"{before} = {var.name}", f"{var.name} = {zero(var)}"]
-            behind += exchanged(var, lambda x, y: f"{x} + {y}")
-            behind.append(f"{var.name} = {before} + {var.name}")
-        for var, op in loop.extremes:
-            behind += exchanged(var, partial(chosen, op, var.dtype))
-        goes_on = Call("lt", (index, loop.stop), BOOL)
-        lanes = self.form.threads if by_rows == "block" else self.form.lanes
-        body = (*loop.body, Lines(f"{index.name} += {lanes}"))
-        return (*_lines(ahead), While(index, goes_on, body), *_lines([*behind, meet]))
-
-    def exchanged(self, by_rows: str, var: Var, joined: Callable[[str, str], str]) -> list[str]:
-        """Every lane gets what all have, joined: of a warp by shuffles, of several warps in memory that they share."""
-        other, shared, form = self.of(var, "other"), self.of(var, "lanes"), self.form
-        by_shuffles = [
-            f"half = {form.lanes // 2}",
-            "while half > 0:",
-            f"    {other} = cuda.shfl_xor_sync(0xFFFFFFFF, {var.name}, half)",
-            f"    {var.name} = {joined(var.name, other)}",
-            "    half >>= 1",
-        ]
-        if form.shuffles and by_rows == "warp":
-            return by_shuffles
-        count = form.threads // form.lanes if form.shuffles else form.lanes
-        put = [f"{shared}[lane] = {var.name}"]
-        if form.shuffles:
-            put = [f"if lane % {form.lanes} == 0:", f"    {shared}[lane // {form.lanes}] = {var.name}"]
-        return [
-            *(by_shuffles if form.shuffles else []),
-            f"{shared} = cuda.shared.array({count}, np.{var.dtype.name})",
-            *put,
-            "cuda.syncthreads()",
-            f"{var.name} = {shared}[0]",
-            f"for half in range(1, {count}):",
-            f"    {var.name} = {joined(var.name, f'{shared}[half]')}",
-            "cuda.syncthreads()",
-        ]
-
     # ------------------------------------------------------------------------------------------- one iteration
 
     def of_one_thread(self, kernel: Kernel, body: Block) -> Block:
@@ -423,7 +355,7 @@ class _Writer:
                 case Store(array=array, index=index) if array.name in private:
                     return (replace(stmt, array=_own(array, by_rows), index=_own_index(index, by_rows)),)
                 case Lanes():
-                    return self.together(stmt, by_rows)
+                    return together(stmt, by_rows, self.form, self.of)
                 case If(condition=condition) if condition == FIRST_LANE:
                     return (Lines(self.form.meet(by_rows)), stmt, Lines(self.form.meet(by_rows)))
                 case AtomicAdd(array=array, index=index, value=value):
@@ -449,10 +381,6 @@ class _Writer:
             return (stmt,)
 
         return rewrite_block(body, change)
-
-
-def _lines(lines: list[str]) -> Block:
-    return (Lines("\n".join(lines)),) if lines else ()
 
 
 def _reports(stmt: Stmt) -> bool:
@@ -485,10 +413,6 @@ def _own(array: Array, by_rows: str) -> Array:
 def _own_index(index: tuple[Expr, ...], by_rows: str) -> tuple[Expr, ...]:
     """Threads that are neighbours lie beside each other; so do the elements of a row."""
     return (ROW, *index) if by_rows else (*index, THREAD)
-
-
-def _adds(stmt: Stmt) -> bool:
-    return isinstance(stmt, AddTo) and isinstance(stmt.target, Load)
 
 
 def _trips(axis: For) -> Expr:
@@ -531,4 +455,4 @@ def _named(*exprs: Expr) -> Iterator[str]:
                 yield node.array.name
 
 
-__all__ = ["Form", "Lines", "with_kernels"]
+__all__ = ["Form", "with_kernels"]

@@ -66,7 +66,8 @@ from .expressions import (
     vectorises,
 )
 from .facts import Facts, facts_about
-from .kernels import Definition, Form, Lines, with_kernels
+from .kernel_text import Lines
+from .kernels import Definition, Form, with_kernels
 from .lending import Borrow, Called, with_lending
 from .source import MARK, to_source
 from .threads import with_threads
