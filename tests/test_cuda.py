@@ -27,7 +27,7 @@ SIMULATED = {
 }
 SOME = (
     "black_scholes or mandelbrot or rk4 or scattered or mixture or two_layers or softmax or stencil or conjugate or "
-    "iterations_that or normalised or nests or scratch_of or in_place_by_rows"
+    "iterations_that or nests or in_place_by_rows"
 )  # of the programs, which the simulator runs all: to compile a kernel takes a quarter of a second
 VIRTUAL = {
     "programs": (["test_cuda_programs.py", "-k", SOME], 20),

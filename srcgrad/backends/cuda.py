@@ -90,6 +90,9 @@ class Entry:
     """The entry of a generated module."""
 
     def __init__(self, generated: Any, kind: str, options: Any, cache: bool) -> None:
+        from srcgrad.runtime import device, device_streams
+
+        self.device, self.streams = device, device_streams  # an import takes longer than what is wanted of it
         module = load(generated, options, cache)
         self.host = getattr(module, generated.entry)
         self.results = generated.results
@@ -100,15 +103,13 @@ class Entry:
         self.rows: int | None = None  # that its threads keep, where one has once kept more than there was room for
 
     def __call__(self, *values: Any) -> Any:
-        from srcgrad.runtime.device_streams import let_wait, other_streams, wait_for
-
-        stays = any(is_on_device(value) for value in values)
-        others = other_streams(values) if stays else ()
-        wait_for(others)
+        stays = any(map(is_on_device, values))
+        others = self.streams.other_streams(values) if stays else ()
+        self.streams.wait_for(others)
         try:
             given, leaves = self.run(values, stays)
         finally:
-            let_wait(others)
+            self.streams.let_wait(others)
         if stays:
             return kept_on_device(self.results, iter(leaves), self.is_forward)
         for k in self.writes:
@@ -117,18 +118,16 @@ class Entry:
 
     def run(self, values: tuple[Any, ...], stays: bool) -> tuple[Sequence[Any], list[Any]]:
         """What the host's part was given, and what it has made of that."""
-        from srcgrad.runtime.device import FIRST_ROWS, begin, check_watched, running
-
         while True:
             given = values if stays else [send(value) for value in values]
-            begin(not stays, self.rows or FIRST_ROWS)
+            self.device.begin(not stays, self.rows or self.device.FIRST_ROWS)
             try:
                 with self.lock, np.errstate(all="ignore"):
                     leaves = list(flat_results(self.host(*given)))
-                check_watched()
+                self.device.check_watched()
                 return given, leaves
             except MoreRows:
-                self.rows = running.rows
+                self.rows = self.device.running.rows
 
 
 def load(generated: Any, options: Any, cache: bool) -> ModuleType:

@@ -48,6 +48,7 @@ class Running(threading.local):
     errors: tuple[tuple[type[Exception], str, int], ...] = ()
     fetched: int = 0  # numbers, by this call
     watched: list[tuple[Any, str]] = field(default_factory=list)  # what library routines report, and what that means
+    driver: Any = None  # once this thread has a device
 
 
 running = Running()
@@ -123,7 +124,7 @@ class Pool:
 
     def block(self, size: int) -> Any:
         """Memory that is given back on the same stream once nobody holds it."""
-        device = cuda.current_context().device.id
+        device = self.current()
         resource = self.resources.get(device)
         if resource is None:
             resource = self.resources[device] = self.resource(device)
@@ -131,6 +132,15 @@ class Pool:
         if stream is None:
             stream = self.streams[running.pointer] = self.stream(running.pointer)
         return resource.allocate(size, stream=stream)
+
+    def current(self) -> int:
+        """The number of the current device: the driver says it sooner than Numba, once a thread has one."""
+        if running.driver is None:
+            from numba.cuda.cudadrv.driver import driver
+
+            cuda.current_context()
+            running.driver = driver
+        return int(running.driver.cuCtxGetDevice())
 
     def resource(self, device: int) -> Any:
         from cuda.core import Device
