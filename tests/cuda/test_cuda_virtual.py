@@ -237,3 +237,23 @@ def test_arrays_of_the_host():
 
     with pytest.raises(Fault, match="an array of the host"):
         kernel[1, N](np.zeros(N))
+
+
+def test_what_is_counted():
+    """A gradient that touches everything once, and one that adds up along columns."""
+    from virtual_gpu import driver
+    from virtual_gpu.steps import Counts
+
+    from benchmarks.cuda.counted import row
+    from benchmarks.cuda.programs import PROGRAMS
+
+    gpu = driver.install()
+    gpu.counts = Counts()
+    try:
+        launches, touched, asked, atomics = row(PROGRAMS["chain_arithmetic"], gpu).split()
+        assert (launches, touched, asked, atomics) == ("1", "1.00", "1.00", "0.00")
+        launches, touched, _, atomics = row(PROGRAMS["column_norms"], gpu).split()
+        assert (launches, touched) == ("3", "1.50")  # once for the sums, and once for the gradient
+        assert float(atomics) < 0.2
+    finally:
+        gpu.counts = None

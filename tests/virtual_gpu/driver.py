@@ -9,6 +9,7 @@ import ctypes
 import itertools
 import threading
 import weakref
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -92,8 +93,9 @@ class HostArrays:
         raise Fault("a kernel is given an array of the host")
 
 
+@cache
 def install(cc: tuple[int, int] = (9, 0)) -> VirtualGPU:
-    """From now on Numba has this GPU."""
+    """From now on Numba has this GPU; asked again, it is the same one."""
     from numba.cuda import codegen, dispatcher
     from numba.cuda.cudadrv import driver
 
