@@ -202,8 +202,7 @@ class _Kernels:
         local = [s for s in statements(body) if isinstance(s, Alloc)]
         if any(_is_known_inside(made, body, axes) for made in local):
             return None
-        colliding = {array.name for shared in shares for array in shared.partial}
-        colliding |= set().union(*(shared.near for shared in shares))
+        colliding = set().union(*map(self.meeting, shares))
         scratch = (*inner.scratch, *local)
         body = without_last_stores(body, {made.array.name for made in scratch})
         self.moved |= {made.array.name for made in inner.scratch} | {made.stack.name for made in inner.stacks}
@@ -233,6 +232,11 @@ class _Kernels:
         long, wide = (Call("ge", (rows.width, affine.integer(n)), BOOL) for n in (LONG_ROWS, WIDE_ROWS))
         shorter = If(wide, (by_warps,), (by_threads,), span=loop.span)
         return If(long, (by_blocks,), (shorter,), span=loop.span)
+
+    def meeting(self, shared: Shared) -> set[str]:
+        """Arrays in which iterations may add to one element, by every name that there is for their memory."""
+        near = {name for name, root in self.sharing.roots.items() if root in shared.near}
+        return near | shared.near | {array.name for array in shared.partial}
 
     def extreme(self, loop: For, later: tuple[Block, ...]) -> Kernel | None:
         """The kernel of a nest that finds the greatest or the least of some numbers, or whether any or all are true."""
@@ -295,7 +299,7 @@ class _Kernels:
         shared = None if stmt.ordered else self.sharing.of(stmt, later)
         if shared is None or shared.scratch or shared.stacks:
             return None
-        meeting = colliding | {array.name for array in shared.partial} | shared.near
+        meeting = colliding | self.meeting(shared)
         sums = tuple(var for var in shared.sums if var not in outer.sums)
         body = self.inside(stmt.body, meeting, ())
         return Lanes(stmt.index, stmt.start, stmt.stop, body, sums=sums, span=stmt.span)
