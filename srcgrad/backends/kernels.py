@@ -248,7 +248,7 @@ class _Writer:
         if kernel.by_rows:
             ahead += ["lane = cuda.threadIdx.x", "row = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y"]
         elif kernel.scratch or kernel.stacks:
-            ahead.append("thread = cuda.grid(1)")
+            ahead.append(f"thread = {_thread(on_grid, self.form.threads)}")
         behind = [f"{self.cell(var)}[0] = {var.name}" for var in kernel.sets]
         shared = shared_arrays(kernel)
         if kernel.sums or shared:
@@ -321,9 +321,7 @@ class _Writer:
         """What the threads of a block have added up is one number per block."""
         if not kernel.sums:
             return []
-        block = "cuda.blockIdx.x"
-        if len(on_grid) > 1:
-            block += " + cuda.gridDim.x * (cuda.blockIdx.y + cuda.gridDim.y * cuda.blockIdx.z)"
+        block = _block(on_grid)
         lines: list[str] = []
         ops = dict(kernel.extremes)
         for var in kernel.sums:
@@ -393,6 +391,20 @@ def _may_never_end(kernel: Kernel) -> bool:
     inside = tuple(statements(kernel.body))
     numbers = (load for stmt in inside for expr in expressions(stmt) for load in loads(expr))
     return any(isinstance(s, While) for s in inside) or any(load.array.dtype.kind in "iu" for load in numbers)
+
+
+def _block(on_grid: tuple[For, ...]) -> str:
+    """Which block of the grid it is."""
+    if len(on_grid) <= 1:
+        return "cuda.blockIdx.x"
+    return "cuda.blockIdx.x + cuda.gridDim.x * (cuda.blockIdx.y + cuda.gridDim.y * cuda.blockIdx.z)"
+
+
+def _thread(on_grid: tuple[For, ...], threads: int) -> str:
+    """Which thread of the grid it is: those of a warp are neighbours."""
+    if len(on_grid) <= 1:
+        return "cuda.grid(1)"
+    return f"{_member(on_grid, '')} + {threads} * ({_block(on_grid)})"
 
 
 def _member(on_grid: tuple[For, ...], by_rows: str) -> str:

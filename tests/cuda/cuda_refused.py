@@ -63,6 +63,7 @@ CALLS_REFUSED = {
     "in_place.while_writes",
     "language.built_in_functions",
     "lists.appends_under_a_condition",
+    "lists.pairs_of_a_triangle",
     "lists.stops_early",
     "loops.scratch_that_goes_round",
     "resized.longer_by_one",

@@ -69,7 +69,21 @@ def lattice(x, steps, limit):
     return values
 
 
+def forces(x, steps, limit):
+    """An array of each thread's own, in two loops within each other: a grid of two axes."""
+    for _ in range(steps):
+        a = np.zeros_like(x)
+        for i in range(len(x)):
+            for j in range(len(x)):
+                if i != j:
+                    d = x[j] - x[i]
+                    a[i] += d / ((d * d).sum() + limit)
+        x = x + 0.1 * a
+    return x
+
+
 CASES = [
+    (forces, SIGNED, 2, 0.5),
     (lattice, SIGNED.ravel(), 50, -0.2),
     (settling, SIGNED[:, 0], 3, 0.5),
     (settling, np.repeat(SIGNED, 9), 2, 0.05),
@@ -84,7 +98,8 @@ CASES = [
 @pytest.mark.parametrize("f, x, steps, limit", CASES)
 def test_gradients(f: Callable[..., Any], x: np.ndarray, steps: int, limit: float) -> None:
     g, plain = grad(f, wrt="x", target="cuda"), grad(f, wrt="x", jit=False)
-    v = np.cos(np.arange(x.size)).reshape(x.shape)
+    shape = plain(x.copy(), steps, limit).shape
+    v = np.cos(np.arange(np.prod(shape))).reshape(shape)
     y, want = plain.value_and_backward(x.copy(), steps, limit, v)
     value, pullback = g.vjp(x.copy(), steps, limit)
     for got in (g.backward(x.copy(), steps, limit, v), pullback(v), pullback(v)):
