@@ -11,7 +11,6 @@ from __future__ import annotations
 import dataclasses
 import types
 from collections.abc import Iterator, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -101,23 +100,16 @@ def device_array(value: Any, name: str) -> Any:
 
 def refuse_other_device(value: Any, name: str) -> None:
     """Kernels run on the current GPU, and read the memory of that one."""
-    if not _several_devices():
-        return
-    from srcgrad.runtime.device_arrays import current_device, device_of
+    from srcgrad.runtime.device_arrays import current_device, device_count, device_of
 
+    if device_count() < 2:
+        return
     current, device = current_device(), device_of(value)
     if device not in (None, current):
         raise ArgumentError(
             f"argument {name} lies on GPU {device}, and GPU {current} is the current one",
             help=(f"call the function where that is the current one:  with numba.cuda.gpus[{device}]:",),
         )
-
-
-@cache
-def _several_devices() -> bool:
-    from srcgrad.runtime.device_arrays import device_count
-
-    return device_count() > 1
 
 
 def _holds_structure(value: list[Any]) -> bool:
