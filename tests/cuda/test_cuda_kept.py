@@ -71,15 +71,13 @@ def lattice(x, steps, limit):
 
 def forces(x, steps, limit):
     """An array of each thread's own, in two loops within each other: a grid of two axes."""
-    for _ in range(steps):
-        a = np.zeros_like(x)
-        for i in range(len(x)):
-            for j in range(len(x)):
-                if i != j:
-                    d = x[j] - x[i]
-                    a[i] += d / ((d * d).sum() + limit)
-        x = x + 0.1 * a
-    return x
+    a = np.zeros_like(x)
+    for i in range(len(x)):
+        for j in range(len(x)):
+            if i != j:
+                d = x[j] - x[i]
+                a[i] += steps * d / ((d * d).sum() + limit)
+    return a
 
 
 CASES = [
@@ -102,6 +100,7 @@ def test_gradients(f: Callable[..., Any], x: np.ndarray, steps: int, limit: floa
     v = np.cos(np.arange(np.prod(shape))).reshape(shape)
     y, want = plain.value_and_backward(x.copy(), steps, limit, v)
     value, pullback = g.vjp(x.copy(), steps, limit)
+    np.testing.assert_allclose(g(x.copy(), steps, limit), y, rtol=1e-12, atol=1e-12)
     for got in (g.backward(x.copy(), steps, limit, v), pullback(v), pullback(v)):
         np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-12)
     np.testing.assert_allclose(value, y, rtol=1e-12, atol=1e-12)
@@ -140,6 +139,12 @@ def test_an_error_in_a_step_is_not_followed_by_steps_without_end(kind: str) -> N
 
 
 # ------------------------------------------------------------------------------------------------------- in the text
+
+
+def test_threads_of_two_axes_are_numbered_along_both() -> None:
+    text = grad(forces, wrt="x", target="cuda").source(SIGNED, 2, 0.5, kind="primal")
+    kernel = next(part for part in text.split("@kernel") if "thread]" in part)
+    assert "cuda.grid(2)" in kernel and "thread = cuda.threadIdx.x + cuda.blockDim.x" in kernel
 
 
 def host_loops(text: str) -> list[ast.stmt]:
