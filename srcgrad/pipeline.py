@@ -33,7 +33,7 @@ from .passes.dead_stores import dead_stores
 from .passes.equal_lengths import equal_lengths
 from .passes.few_columns import few_columns
 from .passes.find_active import find_active
-from .passes.find_independent import find_independent
+from .passes.find_independent import find_independent, independent_as_they_are
 from .passes.first_touch import first_touch
 from .passes.flatten_nests import flatten_nests
 from .passes.flatten_rows import flatten_rows
@@ -182,6 +182,7 @@ ON_A_GPU: tuple[Pass, ...] = (
     keep_by_threads,  # neither do those of which each keeps as much as it turns out to need
     guard_accesses,  # a device checks no index
     resolve_views,  # a kernel has no handles on parts of arrays
+    independent_as_they_are,  # loops of the sweep's own too: the products that each row of a matrix makes
     scalar_arrays,  # sums and means that keep their axes
     add_apart,  # so do those without axes
     keep_threads,  # before fuse and store_once: a number of each column's, instead of a kernel for each row

@@ -29,13 +29,17 @@ def find_independent(function: Function, forgetful: frozenset[str] = frozenset()
 
     `forgetful`: functions whose calls keep nothing for a reverse sweep.
     """
-    finder = _Finder(function, forgetful)
-    return replace(function, body=finder.block(function.body))
+    return replace(function, body=_Finder(function, forgetful).block(function.body))
+
+
+def independent_as_they_are(function: Function) -> Function:
+    """The same for loops that other passes have made; scratch stays where it is."""
+    return replace(function, body=_Finder(function, frozenset(), moves_scratch=False).block(function.body))
 
 
 class _Finder:
-    def __init__(self, function: Function, forgetful: frozenset[str]) -> None:
-        self.forgetful = forgetful
+    def __init__(self, function: Function, forgetful: frozenset[str], moves_scratch: bool = True) -> None:
+        self.forgetful, self.moves_scratch = forgetful, moves_scratch
         self.roots, self.signs = roots_of(function), Signs(function)
         self.uses = uses(function.body)
         self.indices = {s.index for s in statements(function.body) if isinstance(s, For)}  # nobody reads them after
@@ -47,7 +51,7 @@ class _Finder:
     def block(self, block: Block, around: tuple[For, ...] = ()) -> Block:
         out: list[Stmt] = []
         for stmt in block:
-            if isinstance(stmt, For) and stmt.ordered:
+            if self.moves_scratch and isinstance(stmt, For) and stmt.ordered:
                 out, stmt = self.with_own_scratch(out, stmt)
             if blocks(stmt):
                 inner = (*around, stmt) if isinstance(stmt, For) else around
@@ -127,4 +131,4 @@ class _Finder:
         return inside > 0 and self.uses[name] == inside + 1 and name not in self.roots.values()
 
 
-__all__ = ["find_independent"]
+__all__ = ["find_independent", "independent_as_they_are"]

@@ -16,7 +16,7 @@ from dataclasses import replace
 from ..ir.expressions import INT64, Array, Call, Dim, Expr, Load, Var, is_inexact
 from ..ir.nodes import AddTo, Assign, Block, For, Function, If, Stmt, Store, While
 from ..ir.walk import blocks, map_expressions, rebuild, statements, subexpressions, variables, with_blocks
-from ..rules.costs import DEAR, cost
+from ..rules.costs import cost
 from .costs import DIVISIONS
 from .effects import effects
 from .find_active import edges_of, spread
@@ -25,6 +25,7 @@ from .known_here import made_by
 from .lengths import Lengths
 
 MOVES = (Assign, AddTo, Store)
+DEAR = 10  # additions: `keep` would keep what costs more, one and the same number for every iteration to store
 
 
 def hoist_scalars(function: Function) -> Function:

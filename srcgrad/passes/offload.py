@@ -170,6 +170,7 @@ class _Kernels:
         self.sharing = Sharing(function)
         self.indices = frozenset(s.index.name for s in statements(function.body) if isinstance(s, For))
         self.moved: set[str] = set()
+        self.around: tuple[For, ...] = ()  # the loops of the host around this place
         self.host_launches = True  # at this place; loops of nothing but extremes are for one thread
         self.count = 0
 
@@ -184,9 +185,11 @@ class _Kernels:
             if launched is not None:
                 stmt = launched
             elif isinstance(stmt, (For, While)):
-                before, self.host_launches = self.host_launches, any(map(_is_independent, statements(stmt.body)))
+                before = self.host_launches, self.around
+                self.host_launches = any(map(_is_independent, statements(stmt.body)))
+                self.around += (stmt,) if isinstance(stmt, For) else ()
                 stmt = with_blocks(stmt, (self.block(stmt.body, ((stmt,), *rest)),))
-                self.host_launches = before
+                self.host_launches, self.around = before
             elif blocks(stmt):
                 stmt = with_blocks(stmt, tuple(self.block(b, rest) for b in blocks(stmt)))
             out.append(stmt)
@@ -194,7 +197,7 @@ class _Kernels:
 
     def launched(self, loop: For, later: tuple[Block, ...]) -> Stmt | None:
         """The kernel of a loop, or three of them to choose from when the lengths are known."""
-        nest = self.nest(loop, later)
+        nest = self.nest(loop, later, self.around)
         if nest is None:
             return None
         axes, shares, body = nest
@@ -270,7 +273,8 @@ class _Kernels:
         width: Expr | None = None
         changed = set().union(*map(sets, body)) | {loop.index}
         for position, stmt in enumerate(body):
-            lanes = self.lanes(stmt, shared, colliding, (body[position + 1 :], (loop,), *later))
+            rest = (body[position + 1 :], (loop,), *later)
+            lanes = self.lanes(stmt, shared, colliding, rest, (*self.around, loop))
             if lanes is not None:
                 length = affine.sub(lanes.stop, lanes.start)
                 if width is None and not loads(length) and not variables(length) & changed:
@@ -289,14 +293,16 @@ class _Kernels:
                 return None
         return None if width is None else _Rows(tuple(out), width)
 
-    def lanes(self, stmt: Stmt, outer: Shared, colliding: set[str], later: tuple[Block, ...]) -> Lanes | None:
+    def lanes(
+        self, stmt: Stmt, outer: Shared, colliding: set[str], later: tuple[Block, ...], around: tuple[For, ...]
+    ) -> Lanes | None:
         """A loop within the iteration that the threads of a row may share."""
         if not isinstance(stmt, For) or not affine.same(stmt.step, affine.ONE):
             return None
         found = _extreme(stmt)
         if found is not None:
             return Lanes(stmt.index, stmt.start, stmt.stop, stmt.body, extremes=(found,), span=stmt.span)
-        shared = None if stmt.ordered else self.sharing.of(stmt, later)
+        shared = None if stmt.ordered else self.sharing.of(stmt, later, around)
         if shared is None or shared.scratch or shared.stacks:
             return None
         meeting = colliding | self.meeting(shared)
@@ -304,13 +310,15 @@ class _Kernels:
         body = self.inside(stmt.body, meeting, ())
         return Lanes(stmt.index, stmt.start, stmt.stop, body, sums=sums, span=stmt.span)
 
-    def nest(self, loop: For, later: tuple[Block, ...]) -> tuple[tuple[For, ...], tuple[Shared, ...], Block] | None:
+    def nest(
+        self, loop: For, later: tuple[Block, ...], around: tuple[For, ...]
+    ) -> tuple[tuple[For, ...], tuple[Shared, ...], Block] | None:
         """The loops right within each other that are independent, what each shares, and the body of the innermost."""
         if loop.ordered or not isinstance(loop.step, Const):
             return None
         if not all(isinstance(s, IN_A_THREAD) and not _stays_whole(s) for s in statements(loop.body)):
             return None
-        shared = self.sharing.of(loop, later)
+        shared = self.sharing.of(loop, later, around)
         if shared is None:
             return None
         inside = _without_comments(loop.body)
@@ -318,7 +326,7 @@ class _Kernels:
             inner = inside[0]
             bounds = (inner.start, inner.stop)
             if not any(loop.index in variables(bound) or loads(bound) for bound in bounds):
-                deeper = self.nest(inner, ((loop,), *later))
+                deeper = self.nest(inner, ((loop,), *later), (*around, loop))
                 if deeper is not None:
                     axes, shares, body = deeper
                     return (loop, *axes), (shared, *shares), body

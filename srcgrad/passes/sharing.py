@@ -48,6 +48,7 @@ from ..ir.walk import blocks, expressions, loads, statements, subexpressions, va
 from .compressed_rows import Rows, rows_of
 from .effects import Access, Effects, effects, is_dead, is_private, meet_in_one_iteration
 from .info import roots_of
+from .ranges import Ranges
 from .signs import Signs, extremes
 
 # What may run in any order.
@@ -105,10 +106,11 @@ class Sharing:
         self.params = {p.name for p in function.params}
         self.outside = self.results | self.params
 
-    def of(self, loop: For, later: tuple[Block, ...]) -> Shared | None:
+    def of(self, loop: For, later: tuple[Block, ...], around: tuple[For, ...] = ()) -> Shared | None:
         """What the iterations share; None where they can't be proved to be apart.
 
-        `later` is what runs after the loop: the rest of the blocks around it, innermost first.
+        `later` is what runs after the loop: the rest of the blocks around it, innermost first.  `around`: the loops
+        around it, as far as they are known, outermost first.
         """
         if not all(isinstance(s, SIMPLE) and not calls_users(s) for s in statements(loop.body)):
             return None
@@ -117,7 +119,7 @@ class Sharing:
         if stacks is None or not self.scalars_are_apart(loop, inside, later):
             return None
         sums = tuple(sorted(inside.sums, key=lambda var: var.name))
-        return self.memory(loop, inside, sums, tuple(stacks))
+        return self.memory(loop, inside, sums, tuple(stacks), around)
 
     # ------------------------------------------------------------------------------------------------- scalars
 
@@ -145,16 +147,21 @@ class Sharing:
 
     # -------------------------------------------------------------------------------------------------- memory
 
-    def memory(self, loop: For, inside: Effects, sums: tuple[Var, ...], stacks: tuple[NewStack, ...]) -> Shared | None:
+    def memory(
+        self,
+        loop: For,
+        inside: Effects,
+        sums: tuple[Var, ...],
+        stacks: tuple[NewStack, ...],
+        around: tuple[For, ...],
+    ) -> Shared | None:
         partial: dict[str, Array] = {}
         scratch: list[Alloc] = []
         near: set[str] = set()
         rows: dict[Rows, None] = {}
         reach: Expr = affine.ZERO
-        changed = inside.writes - {loop.index}
         for root, accesses in self.by_root(inside).items():
-            writes = [a for a in accesses if a.writes]
-            if all(meet_in_one_iteration(a, b, loop, changed, self.signs) for a in writes for b in accesses):
+            if self.are_apart(accesses, loop, inside, around):
                 continue
             if self.lives_in(root, loop, inside):
                 own = self.own_scratch(root, inside)
@@ -164,7 +171,7 @@ class Sharing:
             elif self.by_rows and (row := rows_of(root, loop, self.roots)):
                 rows[row] = None
             elif all(a.adds for a in accesses):
-                apart = self.reach(accesses, loop, changed)
+                apart = self.reach(accesses, loop, inside.writes - {loop.index})
                 if apart is not None:
                     reach = apart if affine.same(reach, affine.ZERO) else affine.maximum(reach, apart)
                     near.add(root)
@@ -175,6 +182,18 @@ class Sharing:
             else:
                 return None
         return Shared(sums, tuple(partial.values()), frozenset(near), reach, tuple(scratch), stacks, tuple(rows))
+
+    def are_apart(self, accesses: list[Access], loop: For, inside: Effects, around: tuple[For, ...]) -> bool:
+        """Is no element that an iteration writes another one's?"""
+        changed = inside.writes - {loop.index}
+        ranges: Ranges | None = None
+        for a in accesses:
+            for b in accesses if a.writes else ():
+                if not meet_in_one_iteration(a, b, loop, changed, self.signs):
+                    ranges = ranges or Ranges(around, loop, self.signs)
+                    if not ranges.never_meet(a, b):
+                        return False
+        return True
 
     def by_root(self, inside: Effects) -> dict[str, list[Access]]:
         out: dict[str, list[Access]] = {}
