@@ -82,12 +82,14 @@ from .passes.side_by_side import side_by_side
 from .passes.simplify import simplify
 from .passes.skip_zeros import skip_zeros
 from .passes.slice_ends import slice_ends
+from .passes.states_in_rows import states_in_rows
 from .passes.step_in_strips import step_in_strips
 from .passes.store_once import store_once
 from .passes.take_over import take_over
 from .passes.tell_apart import tell_apart
 from .passes.tidy import tidy
 from .passes.to_the_next import to_the_next
+from .passes.unchanged_copies import unchanged_copies
 
 Pass = Callable[[Function], Function]
 
@@ -187,6 +189,8 @@ ON_A_GPU: tuple[Pass, ...] = (
     add_apart,  # so do those without axes
     keep_threads,  # before fuse and store_once: a number of each column's, instead of a kernel for each row
     gather,  # instead of gather_rows: nobody adds to an element of another thread's, where that can be had
+    states_in_rows,  # a step copies no state to keep it
+    unchanged_copies,  # what had the first state is an argument
     alternate,  # sweeps over a grid copy and clear nothing on the way
     first_touch,
     fuse,

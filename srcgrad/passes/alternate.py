@@ -48,8 +48,23 @@ BY_ELEMENT = (AddTo, Alloc, Assign, CopyTo, For, If, Store, Swap, While)  # what
 
 
 def alternate(function: Function) -> Function:
+    function = replace(function, body=_without_stores_back(function.body))
     function = _ClearedLate(function).function()
     return _Copied(function).function()
+
+
+def _without_stores_back(block: Block) -> Block:
+    """Nothing is stored where it has just been read from."""
+    out: list[Stmt] = []
+    for stmt in block:
+        if blocks(stmt):
+            stmt = with_blocks(stmt, tuple(map(_without_stores_back, blocks(stmt))))
+        match out[-1] if out else None, stmt:
+            case Store(array=there, index=x, value=Load() as read), Store(array=back, index=y, value=Load() as value):
+                if (read.array, read.index, value.array, value.index) == (back, y, there, x):
+                    continue
+        out.append(stmt)
+    return tuple(out)
 
 
 @dataclass(frozen=True)
@@ -65,7 +80,7 @@ class Sweep:
         return self.add.target  # type: ignore[return-value]
 
 
-def _within(loops: tuple[For, ...], body: Block) -> Stmt:
+def within(loops: tuple[For, ...], body: Block) -> Stmt:
     for loop in reversed(loops):
         body = (replace(loop, body=body),)
     return body[0]
@@ -76,7 +91,7 @@ def _is_parallel(stmt: Stmt) -> bool:
     return isinstance(stmt, For) and not stmt.ordered
 
 
-def _nest(stmt: Stmt) -> tuple[tuple[For, ...], Block] | None:
+def nest_of(stmt: Stmt) -> tuple[tuple[For, ...], Block] | None:
     """Independent loops, upwards by one, right within each other, and the body of the innermost."""
     loops: list[For] = []
     while isinstance(stmt, For) and not stmt.ordered and affine.same(stmt.step, affine.ONE):
@@ -89,7 +104,7 @@ def _nest(stmt: Stmt) -> tuple[tuple[For, ...], Block] | None:
 
 
 def _sweep(stmt: Stmt) -> Sweep | None:
-    nest = _nest(stmt)
+    nest = nest_of(stmt)
     if nest is None or not nest[1] or not all(isinstance(s, (AddTo, Assign, If)) for s in statements(nest[1])):
         return None
     loops, (*ahead, add) = nest
@@ -106,7 +121,7 @@ def _sweep(stmt: Stmt) -> Sweep | None:
     return Sweep(loops, tuple(ahead), add)
 
 
-class _Memory:
+class Memory:
     """What is known of the arrays of a function."""
 
     def __init__(self, function: Function) -> None:
@@ -138,7 +153,7 @@ class _Memory:
 # ------------------------------------------------------------------------------------------------- cleared too early
 
 
-class _ClearedLate(_Memory):
+class _ClearedLate(Memory):
     """Memory that a loop clears for its next iteration is cleared there, by what adds to it first."""
 
     def function(self) -> Function:
@@ -182,8 +197,8 @@ class _ClearedLate(_Memory):
             if seen or not self.is_fixed(loops):
                 return None
             body[at] = _over_cleared(sweep, loops)
-            body[k : k + 1] = [_within(loops, rest)] if rest else []
-            return replace(loop, body=tuple(body)), _within(loops, (store,))
+            body[k : k + 1] = [within(loops, rest)] if rest else []
+            return replace(loop, body=tuple(body)), within(loops, (store,))
         return None
 
     def is_zero(self, array: Array, before: Block) -> bool:
@@ -197,7 +212,7 @@ class _ClearedLate(_Memory):
 
 def _clearing(stmt: Stmt, name: str) -> tuple[tuple[For, ...], Store, Block] | None:
     """Loops that store zeros in a box of an array and look at it no more; the store, and what else they do."""
-    nest = _nest(stmt)
+    nest = nest_of(stmt)
     if nest is None or not all(isinstance(s, (AddTo, Assign, Store)) for s in nest[1]):
         return None
     loops, body = nest
@@ -218,16 +233,22 @@ def _clearing(stmt: Stmt, name: str) -> tuple[tuple[For, ...], Store, Block] | N
 
 def _over_cleared(sweep: Sweep, box: tuple[For, ...]) -> Stmt:
     """The sweep, which assigns inside of the box, and adds around it."""
-    inside: Expr | None = None
-    for loop, cleared in zip(sweep.loops, box, strict=True):
-        if not affine.same(cleared.start, loop.start):
-            inside = _and(inside, Call("le", (cleared.start, loop.index), BOOL))
-        if not affine.same(cleared.stop, loop.stop):
-            inside = _and(inside, Call("lt", (loop.index, cleared.stop), BOOL))
+    inside = in_box(sweep.loops, [(cleared.start, cleared.stop) for cleared in box])
     total = sweep.add.value
     assert isinstance(total, Var)
     around = () if inside is None else (If(Call("not", (inside,), BOOL), (AddTo(total, sweep.place, reorder=True),)),)
-    return _within(sweep.loops, (*sweep.body, *around, _stored(sweep, sweep.place.array, total)))
+    return within(sweep.loops, (*sweep.body, *around, _stored(sweep, sweep.place.array, total)))
+
+
+def in_box(loops: tuple[For, ...], box: list[tuple[Expr, Expr]]) -> Expr | None:
+    """Whether the indices of these loops lie in ranges; None where they always do."""
+    inside: Expr | None = None
+    for loop, (start, stop) in zip(loops, box, strict=True):
+        if not affine.same(start, loop.start):
+            inside = _and(inside, Call("le", (start, loop.index), BOOL))
+        if not affine.same(stop, loop.stop):
+            inside = _and(inside, Call("lt", (loop.index, stop), BOOL))
+    return inside
 
 
 def _stored(sweep: Sweep, array: Array, value: Expr) -> Store:
@@ -242,7 +263,7 @@ def _and(x: Expr | None, y: Expr) -> Expr:
 # ------------------------------------------------------------------------------------------------------------ copied
 
 
-class _Copied(_Memory):
+class _Copied(Memory):
     """A sweep that reads a copy of what it adds to reads that itself, and writes to other memory."""
 
     def function(self) -> Function:
@@ -275,7 +296,7 @@ class _Copied(_Memory):
             return None
         for k in reversed(range(len(out))):
             seen = effects((out[k],))
-            nest = _nest(out[k])
+            nest = nest_of(out[k])
             copied = None if nest is None else self.copied(*nest, target)
             if nest is not None and copied is not None:
                 return self.without_copy(nest[0], copied, nest[1], sweep, out, k)
@@ -294,20 +315,20 @@ class _Copied(_Memory):
                 return _moved(copied.value, dict(zip(indices, expr.index, strict=True)))
             return expr
 
-        readers = (*out[at + 1 :], _within(sweep.loops, sweep.body))
+        readers = (*out[at + 1 :], within(sweep.loops, sweep.body))
         uses = sum(name in touched(s) for s in statements(readers))
         *between, swept = rewrite_block(readers, lambda s: (map_expressions(s, lambda e: rewrite(e, read)),))
         if len(self.uses[name]) != uses + 2 or any(name in touched(s) for s in statements((*between, swept))):
             return None  # somebody else reads it, or asks how long it is
         rest = tuple(s for s in body if s is not copied)
-        out[at:] = [*([_within(loops, rest)] if rest else []), *between]
+        out[at:] = [*([within(loops, rest)] if rest else []), *between]
         self.gone.add(name)
         if target.name not in self.others:
             self.others[target.name] = Array(self.names.fresh(f"{target.name}_next"), target.dtype, target.dims)
         other = self.others[target.name]
-        loops, body = _nest(swept) or ((), ())
+        loops, body = nest_of(swept) or ((), ())
         stored = _stored(sweep, other, sweep.place + sweep.add.value)
-        return _within(loops, (*body, stored)), Swap(target, other)
+        return within(loops, (*body, stored)), Swap(target, other)
 
     def copied(self, loops: tuple[For, ...], body: Block, target: Array) -> Store | None:
         """The store that copies elements of `target` to memory that is there for that alone."""
@@ -333,4 +354,4 @@ def _moved(value: Expr, at: dict[Var, Expr]) -> Expr:
     return rewrite(substitute(value, at), normal)
 
 
-__all__ = ["alternate"]
+__all__ = ["Memory", "alternate", "in_box", "nest_of", "within"]
