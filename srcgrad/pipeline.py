@@ -85,6 +85,7 @@ from .passes.slice_ends import slice_ends
 from .passes.states_in_rows import states_in_rows
 from .passes.step_in_strips import step_in_strips
 from .passes.store_once import store_once
+from .passes.sum_around import sum_around
 from .passes.take_over import take_over
 from .passes.tell_apart import tell_apart
 from .passes.tidy import tidy
@@ -192,6 +193,8 @@ ON_A_GPU: tuple[Pass, ...] = (
     states_in_rows,  # a step copies no state to keep it
     unchanged_copies,  # what had the first state is an argument
     alternate,  # sweeps over a grid copy and clear nothing on the way
+    sum_around,  # nor add up in the end what they have cleared
+    take_over,
     first_touch,
     fuse,
     store_once,  # an element that a thread changes again and again is a scalar in between

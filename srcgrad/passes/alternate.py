@@ -111,14 +111,19 @@ def _sweep(stmt: Stmt) -> Sweep | None:
     if not isinstance(add, AddTo) or not isinstance(add.target, Load) or not isinstance(add.value, Var):
         return None
     array = add.target.array
-    covers = add.target.index == tuple(loop.index for loop in loops) and all(
+    all_of_it = add.target.index == tuple(loop.index for loop in loops) and covers(loops, array)
+    stores = any(isinstance(s, AddTo) and isinstance(s.target, Load) for s in statements(tuple(ahead)))
+    if not all_of_it or stores or any(array.name in touched(s) for s in statements(tuple(ahead))):
+        return None
+    return Sweep(loops, tuple(ahead), add)
+
+
+def covers(loops: tuple[For, ...], array: Array) -> bool:
+    """Do their indices go through all elements?"""
+    return len(loops) == array.ndim and all(
         affine.same(loop.start, affine.ZERO) and affine.same(loop.stop, dim)
         for loop, dim in zip(loops, array.dims, strict=True)
     )
-    stores = any(isinstance(s, AddTo) and isinstance(s.target, Load) for s in statements(tuple(ahead)))
-    if not covers or stores or any(array.name in touched(s) for s in statements(tuple(ahead))):
-        return None
-    return Sweep(loops, tuple(ahead), add)
 
 
 class Memory:
@@ -165,23 +170,29 @@ class _ClearedLate(Memory):
             if blocks(stmt) and not _is_parallel(stmt):
                 stmt = with_blocks(stmt, tuple(map(self.block, blocks(stmt))))
             later = self.later(stmt, tuple(out)) if isinstance(stmt, For) else None
+            if later is not None:
+                out = [s for s in out if not (isinstance(s, Alloc) and s.array == written(later[0]))]
             out += (stmt,) if later is None else later
         return tuple(out)
 
     def later(self, loop: For, before: Block) -> Block | None:
-        """The loop without the clearing, and the clearing, which is left for its end."""
+        """The loop without the clearing, and the clearing, which is left for its end.
+
+        Ahead of it the memory, of which only what is never cleared has to be zero in the beginning.
+        """
         swaps = [s for s in statements(loop.body) if isinstance(s, Swap)]
         if len(swaps) != 1 or swaps[0] not in loop.body:
             return None
         (swap,) = swaps
         for added, cleared in ((swap.left, swap.right), (swap.right, swap.left)):
             if self.made(added.name) is not None and self.is_zero(cleared, before):
-                changed = self.changed(loop, swap, added.name, cleared.name)
+                changed = self.changed(loop, swap, added.name, cleared)
                 if changed is not None:
                     return changed
         return None
 
-    def changed(self, loop: For, swap: Swap, added: str, cleared: str) -> Block | None:
+    def changed(self, loop: For, swap: Swap, added: str, memory: Array) -> Block | None:
+        cleared = memory.name
         body = list(loop.body)
         exchanged = body.index(swap)
         at = next((k for k in range(exchanged + 1, len(body)) if added in names_used(body[k])), None)
@@ -189,7 +200,7 @@ class _ClearedLate(Memory):
         if at is None or sweep is None or sweep.place.array.name != added:
             return None
         for k in range(at + 1, len(body)):
-            clearing = _clearing(body[k], cleared)
+            clearing = clearing_of(body[k], cleared)
             if clearing is None:
                 continue
             loops, store, rest = clearing
@@ -198,8 +209,19 @@ class _ClearedLate(Memory):
                 return None
             body[at] = _over_cleared(sweep, loops)
             body[k : k + 1] = [within(loops, rest)] if rest else []
-            return replace(loop, body=tuple(body)), within(loops, (store,))
+            return (*self.zero_around(sweep, loops, memory), replace(loop, body=tuple(body)), within(loops, (store,)))
         return None
+
+    def zero_around(self, sweep: Sweep, box: tuple[For, ...], memory: Array) -> Block:
+        """The memory, with zeros around the box."""
+        made = self.made(memory.name)
+        assert made is not None
+        inside = in_box(sweep.loops, [(cleared.start, cleared.stop) for cleared in box])
+        if inside is None:
+            return (replace(made, fill=None),)
+        indices = tuple(loop.index for loop in sweep.loops)
+        zero = Store(memory, indices, Const(memory.dtype.type(0).item(), memory.dtype), checked=False)
+        return replace(made, fill=None), within(sweep.loops, (If(Call("not", (inside,), BOOL), (zero,)),))
 
     def is_zero(self, array: Array, before: Block) -> bool:
         """Is this memory as it was made, of zeros?"""
@@ -210,7 +232,7 @@ class _ClearedLate(Memory):
         return not any(array.name in names_used(s) for s in since)
 
 
-def _clearing(stmt: Stmt, name: str) -> tuple[tuple[For, ...], Store, Block] | None:
+def clearing_of(stmt: Stmt, name: str) -> tuple[tuple[For, ...], Store, Block] | None:
     """Loops that store zeros in a box of an array and look at it no more; the store, and what else they do."""
     nest = nest_of(stmt)
     if nest is None or not all(isinstance(s, (AddTo, Assign, Store)) for s in nest[1]):
@@ -354,4 +376,4 @@ def _moved(value: Expr, at: dict[Var, Expr]) -> Expr:
     return rewrite(substitute(value, at), normal)
 
 
-__all__ = ["Memory", "alternate", "in_box", "nest_of", "within"]
+__all__ = ["Memory", "alternate", "clearing_of", "covers", "in_box", "nest_of", "within"]
