@@ -39,6 +39,7 @@ from .passes.flatten_nests import flatten_nests
 from .passes.flatten_rows import flatten_rows
 from .passes.forward_again import forward_again
 from .passes.fuse import fuse
+from .passes.fuse_boxes import fuse_boxes
 from .passes.gather import gather
 from .passes.gather_rows import gather_rows
 from .passes.guard_accesses import guard_accesses
@@ -86,6 +87,7 @@ from .passes.states_in_rows import states_in_rows
 from .passes.step_in_strips import step_in_strips
 from .passes.store_once import store_once
 from .passes.sum_around import sum_around
+from .passes.sweep_and_add import sweep_and_add
 from .passes.take_over import take_over
 from .passes.tell_apart import tell_apart
 from .passes.tidy import tidy
@@ -193,10 +195,12 @@ ON_A_GPU: tuple[Pass, ...] = (
     states_in_rows,  # a step copies no state to keep it
     unchanged_copies,  # what had the first state is an argument
     alternate,  # sweeps over a grid copy and clear nothing on the way
+    sweep_and_add,  # nor gather by themselves what they add
     sum_around,  # nor add up in the end what they have cleared
     take_over,
     first_touch,
     fuse,
+    fuse_boxes,  # so are loops over a part of what others go over
     store_once,  # an element that a thread changes again and again is a scalar in between
     read_once,  # what it has just stored it does not read back
     offload,  # independent loops become kernels, and the host launches them

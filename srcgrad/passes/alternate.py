@@ -86,7 +86,7 @@ def within(loops: tuple[For, ...], body: Block) -> Stmt:
     return body[0]
 
 
-def _is_parallel(stmt: Stmt) -> bool:
+def is_parallel(stmt: Stmt) -> bool:
     """Does it become a kernel?  In there names stay what they are."""
     return isinstance(stmt, For) and not stmt.ordered
 
@@ -103,7 +103,7 @@ def nest_of(stmt: Stmt) -> tuple[tuple[For, ...], Block] | None:
     return None
 
 
-def _sweep(stmt: Stmt) -> Sweep | None:
+def sweep_of(stmt: Stmt) -> Sweep | None:
     nest = nest_of(stmt)
     if nest is None or not nest[1] or not all(isinstance(s, (AddTo, Assign, If)) for s in statements(nest[1])):
         return None
@@ -167,7 +167,7 @@ class _ClearedLate(Memory):
     def block(self, block: Block) -> Block:
         out: list[Stmt] = []
         for stmt in block:
-            if blocks(stmt) and not _is_parallel(stmt):
+            if blocks(stmt) and not is_parallel(stmt):
                 stmt = with_blocks(stmt, tuple(map(self.block, blocks(stmt))))
             later = self.later(stmt, tuple(out)) if isinstance(stmt, For) else None
             if later is not None:
@@ -196,7 +196,7 @@ class _ClearedLate(Memory):
         body = list(loop.body)
         exchanged = body.index(swap)
         at = next((k for k in range(exchanged + 1, len(body)) if added in names_used(body[k])), None)
-        sweep = None if at is None else _sweep(body[at])
+        sweep = None if at is None else sweep_of(body[at])
         if at is None or sweep is None or sweep.place.array.name != added:
             return None
         for k in range(at + 1, len(body)):
@@ -304,9 +304,9 @@ class _Copied(Memory):
     def block(self, block: Block) -> Block:
         out: list[Stmt] = []
         for stmt in block:
-            if blocks(stmt) and not _is_parallel(stmt):
+            if blocks(stmt) and not is_parallel(stmt):
                 stmt = with_blocks(stmt, tuple(map(self.block, blocks(stmt))))
-            sweep = _sweep(stmt)
+            sweep = sweep_of(stmt)
             turned = self.turned(sweep, out) if sweep is not None else None
             out += (stmt,) if turned is None else turned
         return tuple(out)
@@ -376,4 +376,15 @@ def _moved(value: Expr, at: dict[Var, Expr]) -> Expr:
     return rewrite(substitute(value, at), normal)
 
 
-__all__ = ["Memory", "alternate", "clearing_of", "covers", "in_box", "nest_of", "within"]
+__all__ = [
+    "Memory",
+    "Sweep",
+    "alternate",
+    "clearing_of",
+    "covers",
+    "in_box",
+    "is_parallel",
+    "nest_of",
+    "sweep_of",
+    "within",
+]

@@ -67,14 +67,19 @@ from .signs import Signs
 def fuse(function: Function, quiet: frozenset[str] = frozenset()) -> Function:
     """The function with such loops merged.  `quiet`: functions that print nothing, and raise nothing of the user's."""
     roots, signs = roots_of(function), Signs(function)
-    body = _Fuser(roots, signs, function, quiet).block(function.body, frozenset())
+    body = Fuser(roots, signs, function, quiet).block(function.body, frozenset())
+    return with_contracted(function, body, signs)
+
+
+def with_contracted(function: Function, body: Block, signs: Signs) -> Function:
+    """The function with this body, in which loops are merged, and with arrays that can live in one loop there."""
     return replace(function, body=contracted(body, _fixed(function, body), uses(body), signs))
 
 
 # ----------------------------------------------------------------------------------------------------------- fusion
 
 
-class _Fuser:
+class Fuser:
     def __init__(self, roots: dict[str, str], signs: Signs, function: Function, quiet: frozenset[str]) -> None:
         self.roots, self.signs, self.names, self.quiet = roots, signs, function.info.names, quiet
         made = [s for s in statements(function.body) if isinstance(s, Alloc)]
@@ -392,4 +397,4 @@ def _without_aliases(body: Block, array: Array) -> Block:
     return tuple(rename_arrays(s, aliases) for s in kept)
 
 
-__all__ = ["contracted", "fuse", "upwards"]
+__all__ = ["Fuser", "contracted", "fuse", "upwards", "with_contracted"]
