@@ -25,7 +25,7 @@ BY_ELEMENT = (AddTo, Assign, If, Store)
 
 
 def fuse_boxes(function: Function) -> Function:
-    signs = Signs(function)
+    signs = Signs(function, never_negative=True)
     body = _Boxes(Fuser(roots_of(function), signs, function, frozenset())).block(function.body, frozenset())
     return with_contracted(function, body, signs)
 

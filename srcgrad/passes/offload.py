@@ -45,8 +45,10 @@ from ..ir.nodes import (
 from ..ir.walk import (
     blocks,
     loads,
+    map_expressions,
     rewrite_block,
     statements,
+    substitute,
     variables,
     with_blocks,
     written,
@@ -167,7 +169,7 @@ class _Kernels:
 
     def __init__(self, function: Function) -> None:
         self.name, self.names = function.name, function.info.names
-        self.sharing = Sharing(function)
+        self.sharing = Sharing(function, never_negative=True)
         self.indices = frozenset(s.index.name for s in statements(function.body) if isinstance(s, For))
         self.moved: set[str] = set()
         self.around: tuple[For, ...] = ()  # the loops of the host around this place
@@ -197,6 +199,8 @@ class _Kernels:
 
     def launched(self, loop: For, later: tuple[Block, ...]) -> Stmt | None:
         """The kernel of a loop, or three of them to choose from when the lengths are known."""
+        if loop.index in variables(loop.start) | variables(loop.stop):  # of a `while` loop, how often it has run
+            loop = self.by_another_name(loop)
         nest = self.nest(loop, later, self.around)
         if nest is None:
             return None
@@ -235,6 +239,12 @@ class _Kernels:
         long, wide = (Call("ge", (rows.width, affine.integer(n)), BOOL) for n in (LONG_ROWS, WIDE_ROWS))
         shorter = If(wide, (by_warps,), (by_threads,), span=loop.span)
         return If(long, (by_blocks,), (shorter,), span=loop.span)
+
+    def by_another_name(self, loop: For) -> For:
+        index = Var(self.names.fresh(loop.index.name), loop.index.dtype)
+        change = lambda e: substitute(e, {loop.index: index})
+        body = rewrite_block(loop.body, lambda s: (map_expressions(s, change),))
+        return replace(loop, index=index, body=body)
 
     def meeting(self, shared: Shared) -> set[str]:
         """Arrays in which iterations may add to one element, by every name that there is for their memory."""

@@ -51,7 +51,9 @@ class Ranges:
         )
 
     def never_equal(self, p: Expr, q: Expr) -> bool:
-        if loads(p) or loads(q) or not (self.is_natural(p) and self.is_natural(q)):
+        if loads(p) or loads(q):
+            return False
+        if not (self.signs.never_negative or (self.is_natural(p) and self.is_natural(q))):
             return False  # x[-1] is x[n - 1]
         p = affine.normal(substitute(p, dict(self.other)))
         lead = affine.sub(p, q)

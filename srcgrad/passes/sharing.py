@@ -82,12 +82,15 @@ class Shared:
 
 
 class Sharing:
-    """Answers about the loops of one function; about compressed rows where the caller asks, `by_rows`, at run time."""
+    """Answers about the loops of one function; about compressed rows where the caller asks, `by_rows`, at run time.
 
-    def __init__(self, function: Function, by_rows: bool = False) -> None:
+    `never_negative`: no index is (see `Signs`).
+    """
+
+    def __init__(self, function: Function, by_rows: bool = False, never_negative: bool = False) -> None:
         self.by_rows = by_rows
         self.roots = roots_of(function)
-        self.signs = Signs(function)
+        self.signs = Signs(function, never_negative)
         self.uses: Counter[str] = Counter()
         self.makes: Counter[Var] = Counter()
         self.made: dict[str, list[Alloc]] = {}

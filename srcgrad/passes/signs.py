@@ -16,9 +16,13 @@ from ..ir.walk import statements, substitute, variables, written
 
 
 class Signs:
-    """What is known of the integers of a function."""
+    """What is known of the integers of a function.
 
-    def __init__(self, function: Function) -> None:
+    `never_negative`: every index has been made one that is not negative (see `guard_accesses`).
+    """
+
+    def __init__(self, function: Function, never_negative: bool = False) -> None:
+        self.never_negative = never_negative
         self.lengths: dict[Var, Expr] = {}  # variables that are one length throughout
         makes: dict[Var, list[Stmt]] = {}
         for stmt in statements(function.body):
@@ -54,6 +58,8 @@ class Signs:
 
     def is_apart(self, part: Expr, array: Array, axis: int, loop: For) -> bool:
         """Do iterations of the loop in which this index of the axis differs mean different elements?"""
+        if self.never_negative:
+            return True
         low, high = extremes(loop)
         terms, _ = affine.affine(part)
         count = next((c for term, c in terms if term == loop.index), 0)

@@ -53,7 +53,7 @@ from ..ir.walk import (
     variables,
     with_blocks,
 )
-from .alternate import Memory, in_box, nest_of, within
+from .alternate import Memory, covers, in_box, nest_of, within
 from .effects import effects, names_used
 from .signs import Signs
 
@@ -97,7 +97,7 @@ class _Loop(Memory):
 
     def __init__(self, function: Function, position: int, loop: For) -> None:
         super().__init__(function)
-        self.ahead, self.loop = function.body[:position], loop
+        self.ahead, self.loop = function.body[:position], replace(loop, body=tuple(map(_as_copy, loop.body)))
         self.later = function.body[position + 1 :]
         self.step = affine.sub(loop.index, loop.start)
         self.signs = Signs(function)
@@ -125,7 +125,7 @@ class _Loop(Memory):
         array = copy.source
         if kept is None or kept.fill is not None or not affine.same(kept.dims[0], runs):
             return None
-        if any(array.name in names_used(s) for s in self.loop.body[:at]) or array.dtype != kept.array.dtype:
+        if array.dtype != kept.array.dtype:
             return None
         arrays = {array.name}
         for stmt in self.loop.body:
@@ -206,25 +206,39 @@ class _Loop(Memory):
         at = {state.array.name: 0 for state in states}
         out: list[Stmt] = []
         made: set[State] = set()
-        rows = {state.row.name for state in states}
+        rows = {state.row.name: state for state in states}
+        kept: set[State] = set()
         for stmt in self.loop.body:
             used = names_used(stmt)
             here = {state_of[name] for name in used if name in state_of}
-            if used & rows and isinstance(stmt, (CopyTo, View)):
+            if used & set(rows) and isinstance(stmt, (CopyTo, View)):
+                kept |= {rows[name] for name in used & set(rows)}
                 continue
-            if used & rows:
+            if used & set(rows):
                 raise _NotSo
             if isinstance(stmt, Swap) and here:
                 left, right = stmt.left.name, stmt.right.name
                 if left not in at or right not in at:
                     raise _NotSo
                 at[left], at[right] = at[right], at[left]
+            elif isinstance(stmt, CopyTo) and stmt.source.name in at and stmt.target.name not in state_of:
+                state = state_of[stmt.source.name]
+                row = affine.add(self.step, affine.integer(at[stmt.source.name]))
+                view, _ = self.handed(state, row, CopyTo)
+                assert isinstance(view, View)
+                out += [view, replace(stmt, source=view.array)]
             elif isinstance(stmt, CopyTo) and here:
                 if stmt.source.name not in at or state_of.get(stmt.target.name) != state_of[stmt.source.name]:
                     raise _NotSo
                 at[stmt.target.name] = at[stmt.source.name]
-            elif (changed := _set(stmt) & set(state_of)) and all(at.get(name) == 1 for name in changed):
-                out.append(_in_next_row(stmt, state_of, at, self.step))
+            elif (changed := _set(stmt) & set(state_of)) and all(
+                at.get(name) == (1 if state_of[name] in kept else 0) for name in changed
+            ):
+                if any(self.shares_row(name, at if here <= kept else before, state_of) for name in changed):
+                    raise _NotSo
+                out.append(_set_in_row(stmt, state_of, at, self.step))
+            elif changed and not here <= kept:
+                raise _NotSo
             elif changed:
                 step = _Step(self, stmt, state_of, at, before)
                 if made & step.states:
@@ -234,6 +248,10 @@ class _Loop(Memory):
             else:
                 out.append(_reading(stmt, state_of, at, self.step))
         return tuple(out), at
+
+    def shares_row(self, name: str, at: dict[str, int], state_of: dict[str, State]) -> bool:
+        """Has another array, a copy of this one, its elements in the same row, and would be changed with it?"""
+        return any(other != name and at.get(other) == 1 for other in state_of[name].arrays)
 
 
 class _Step:
@@ -320,17 +338,18 @@ class _Step:
         return (If(affine.equals(self.row, affine.ZERO), (at_first,), (before,)),)
 
 
-def _in_next_row(stmt: Stmt, state_of: dict[str, State], at: dict[str, int], step: Expr) -> Stmt:
-    """What changes more elements of states that are in the next row already."""
-    place = lambda load: (affine.add(step, affine.ONE), *load.index)
+def _set_in_row(stmt: Stmt, state_of: dict[str, State], at: dict[str, int], step: Expr) -> Stmt:
+    """What changes elements of states that are in the next row already, or of this row before it is kept."""
+    row = lambda name: affine.add(step, affine.integer(at[name]))
 
     def set_there(inner: Stmt) -> Block:
-        if isinstance(inner, Store) and inner.array.name in state_of:
-            return (replace(inner, array=state_of[inner.array.name].rows, index=place(inner)),)
+        if isinstance(inner, Store) and (name := inner.array.name) in state_of:
+            return (replace(inner, array=state_of[name].rows, index=(row(name), *inner.index)),)
         target = inner.target if isinstance(inner, AddTo) else None
-        if isinstance(inner, AddTo) and isinstance(target, Load) and target.array.name in state_of:
-            rows = state_of[target.array.name].rows
-            return (replace(inner, target=replace(target, array=rows, index=place(target))),)
+        if isinstance(inner, AddTo) and isinstance(target, Load) and (name := target.array.name) in state_of:
+            return (
+                replace(inner, target=replace(target, array=state_of[name].rows, index=(row(name), *target.index))),
+            )
         return (inner,)
 
     (stmt,) = rewrite_block((stmt,), set_there)
@@ -368,6 +387,17 @@ def _place(stmt: Stmt) -> Load:
         case AddTo(target=Load() as target):
             return target
     raise _NotSo
+
+
+def _as_copy(stmt: Stmt) -> Stmt:
+    """Loops that copy all elements of an array into another one, as one statement."""
+    loops, body = nest_of(stmt) or ((), ())
+    indices = tuple(loop.index for loop in loops)
+    match body:
+        case (Store(array=target, index=there, value=Load(array=source, index=here), span=span),):
+            if there == here == indices and covers(loops, target) and covers(loops, source):
+                return CopyTo(target, source, span=span)
+    return stmt
 
 
 def _asks_lengths(stmt: Stmt, name: str) -> bool:
