@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..ir import affine
-from ..ir.expressions import Array, Call, Dim, Expr, Load, Var
+from ..ir.expressions import Array, Call, Dim, Expr, Load, Var, less
 from ..ir.nodes import (
     AddTo,
     Alloc,
@@ -163,6 +163,12 @@ class _Loop(Memory):
                 return False
         return True
 
+    def is_set_ahead(self, name: str) -> bool:
+        """Is there anything in it when the loop begins?"""
+        made = next(s for s in self.ahead if isinstance(s, (Alloc, OwnCopy)) and s.array.name == name)
+        is_filled = not isinstance(made, Alloc) or made.fill is not None
+        return is_filled or any(name in _set(s) for s in self.ahead if s is not made)
+
     def is_used_later(self, name: str) -> bool:
         return name in self.results or any(name in names_used(s) for s in self.later)
 
@@ -263,7 +269,7 @@ class _Step:
         nest = nest_of(stmt)
         if nest is None or not all(isinstance(s, BY_ELEMENT) for s in statements(nest[1])):
             raise _NotSo
-        self.loops, self.body = nest
+        self.around, (self.loops, self.body) = around, nest
         self.row, self.state_of, self.at, self.before = around.step, state_of, at, before
         self.stores = {name: k for k, s in enumerate(self.body) for name in _set(s) if name in state_of}
         self.lay = {name: at.get(name) for name in self.stores}  # where it was
@@ -334,6 +340,8 @@ class _Step:
         if lay is not None:
             return (in_row(affine.add(self.row, affine.integer(lay))),)
         before = in_row(affine.add(self.row, affine.integer(self.before.get(name, 0) - 1)))
+        if not self.around.is_set_ahead(name):
+            return (If(less(affine.ZERO, self.row), (before,)),)
         at_first = kept(Load(self.arrays[name], indices, checked=False))
         return (If(affine.equals(self.row, affine.ZERO), (at_first,), (before,)),)
 
