@@ -33,6 +33,7 @@ VIRTUAL = {
     "programs": (["test_cuda_programs.py", "-k", SOME], 20),
     "launches": (["test_cuda_launches.py", "test_cuda_errors.py", "test_cuda_virtual.py"], 75),
     "loops": (["test_cuda_kept.py", "test_cuda_sums.py"], 45),
+    "steps": (["test_cuda_states.py", "test_cuda_alone.py"], 45),
 }
 
 

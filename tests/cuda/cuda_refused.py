@@ -18,7 +18,7 @@ PROGRAMS = {
         "lists": "grows_in_a_loop rebound_in_a_loop changed_in_a_loop window_of_a_history",
         "loops": (
             "repeated_sine range_at_run_time while_newton break_out continue_past return_early nested_jumps "
-            "while_with_everything while_two_conditions while_counting_down product fibonacci_like "
+            "while_with_everything while_counting_down product fibonacci_like "
             "last_index_survives branch_carried many_iterations varying_trip_counts running_maximum "
             "for_else_free_search starts_below_zero "
             "shifted_round places_that_meet "
@@ -55,14 +55,17 @@ PROGRAMS = {
 
 # Nothing in them is parallel but their reverse.
 CALLS_REFUSED = {
-    "elimination.eliminated_from_below",
-    "elimination.eliminated_with_the_pivot_row",
+    "elimination.sum_where_a_branch_is_taken",
+    "in_place.back_substitution",
     "in_place.while_writes",
     "language.built_in_functions",
     "lists.appends_under_a_condition",
     "lists.pairs_of_a_triangle",
     "lists.stops_early",
+    "lists.tuple_that_widens",
+    "loops.bound_set_inside",
     "loops.scratch_that_goes_round",
+    "loops.while_two_conditions",
     "resized.longer_by_one",
     "resized.without_its_first",
     "resized.without_its_last",
