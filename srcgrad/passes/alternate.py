@@ -104,6 +104,7 @@ def nest_of(stmt: Stmt) -> tuple[tuple[For, ...], Block] | None:
 
 
 def sweep_of(stmt: Stmt) -> Sweep | None:
+    """The statement as a sweep, if it is one; where nothing comes to some elements, nothing is added to them."""
     nest = nest_of(stmt)
     if nest is None or not nest[1] or not all(isinstance(s, (AddTo, Assign, If)) for s in statements(nest[1])):
         return None
@@ -111,11 +112,29 @@ def sweep_of(stmt: Stmt) -> Sweep | None:
     if not isinstance(add, AddTo) or not isinstance(add.target, Load) or not isinstance(add.value, Var):
         return None
     array = add.target.array
-    all_of_it = add.target.index == tuple(loop.index for loop in loops) and covers(loops, array)
+    is_own = add.target.index == tuple(loop.index for loop in loops)
     stores = any(isinstance(s, AddTo) and isinstance(s.target, Load) for s in statements(tuple(ahead)))
-    if not all_of_it or stores or any(array.name in touched(s) for s in statements(tuple(ahead))):
+    if not is_own or stores or any(array.name in touched(s) for s in statements(tuple(ahead))):
         return None
-    return Sweep(loops, tuple(ahead), add)
+    return _over_all(Sweep(loops, tuple(ahead), add))
+
+
+def _over_all(sweep: Sweep) -> Sweep | None:
+    """The sweep over all elements of its array, of which it may have been over a part."""
+    loops, dims = sweep.loops, sweep.place.array.dims
+    if covers(loops, sweep.place.array):
+        return sweep
+    total, *body = sweep.body
+    is_zero = isinstance(total, Assign) and total.var == sweep.add.value and isinstance(total.value, Const)
+    if not is_zero or total.value.value or len(loops) != len(dims):  # type: ignore[attr-defined]
+        return None
+    for loop, dim in zip(loops, dims, strict=True):
+        if not (affine.is_at_least(loop.start, 0) and affine.is_at_least(affine.sub(dim, loop.stop), 0)):
+            return None
+    full = tuple(replace(loop, start=affine.ZERO, stop=dim) for loop, dim in zip(loops, dims, strict=True))
+    inside = in_box(full, [(loop.start, loop.stop) for loop in loops])
+    assert inside is not None
+    return Sweep(full, (total, If(inside, tuple(body))), sweep.add)
 
 
 def covers(loops: tuple[For, ...], array: Array) -> bool:
