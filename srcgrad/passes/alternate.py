@@ -124,6 +124,8 @@ def _over_all(sweep: Sweep) -> Sweep | None:
     loops, dims = sweep.loops, sweep.place.array.dims
     if covers(loops, sweep.place.array):
         return sweep
+    if not sweep.body:
+        return None
     total, *body = sweep.body
     is_zero = isinstance(total, Assign) and total.var == sweep.add.value and isinstance(total.value, Const)
     if not is_zero or total.value.value or len(loops) != len(dims):  # type: ignore[attr-defined]
