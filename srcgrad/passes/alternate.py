@@ -41,7 +41,7 @@ from ..ir.walk import (
     with_blocks,
     written,
 )
-from .effects import effects, names_used
+from .effects import effects, is_set, names_used
 from .sharing import touched
 
 BY_ELEMENT = (AddTo, Alloc, Assign, CopyTo, For, If, Store, Swap, While)  # what may touch memory whose names change
@@ -116,6 +116,8 @@ def sweep_of(stmt: Stmt) -> Sweep | None:
     stores = any(isinstance(s, AddTo) and isinstance(s.target, Load) for s in statements(tuple(ahead)))
     if not is_own or stores or any(array.name in touched(s) for s in statements(tuple(ahead))):
         return None
+    if not is_set(add.value, tuple(ahead)):
+        return None  # a number of somebody else's, which is not to be added to
     return _over_all(Sweep(loops, tuple(ahead), add))
 
 
@@ -124,8 +126,6 @@ def _over_all(sweep: Sweep) -> Sweep | None:
     loops, dims = sweep.loops, sweep.place.array.dims
     if covers(loops, sweep.place.array):
         return sweep
-    if not sweep.body:
-        return None
     total, *body = sweep.body
     is_zero = isinstance(total, Assign) and total.var == sweep.add.value and isinstance(total.value, Const)
     if not is_zero or total.value.value or len(loops) != len(dims):  # type: ignore[attr-defined]
