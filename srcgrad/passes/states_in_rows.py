@@ -172,6 +172,11 @@ class _Loop(Memory):
     def is_used_later(self, name: str) -> bool:
         return name in self.results or any(name in names_used(s) for s in self.later)
 
+    def outlives(self, row: str) -> bool:
+        """Does somebody use the handle after the loop, but for loops that make it anew?"""
+        makes = lambda s: any(isinstance(inner, View) and inner.array.name == row for inner in statements((s,)))
+        return row in self.results or any(row in names_used(s) and not makes(s) for s in self.later)
+
     # ------------------------------------------------------------------------------------------- what becomes of it
 
     def in_rows(self, states: list[State]) -> Function:
@@ -183,7 +188,8 @@ class _Loop(Memory):
         ahead: list[Stmt] = []
         behind: list[Stmt] = []
         for state in states:
-            if left[state.array.name] != 1 or any(self.is_used_later(n) for n in state.arrays - {state.array.name}):
+            others = state.arrays - {state.array.name}
+            if left[state.array.name] != 1 or any(map(self.is_used_later, others)) or self.outlives(state.row.name):
                 raise _NotSo
             ahead += self.handed(state, affine.ZERO, lambda array, row: CopyTo(row, array))
             if self.is_used_later(state.array.name):
@@ -202,6 +208,12 @@ class _Loop(Memory):
         runs = tuple(Run(affine.ZERO, affine.ONE, dim, whole=True) for dim in state.kept.dims[1:])
         return [View(handle, state.rows, Subscript((Pick(row), *runs))), copied(state.array, handle)]
 
+    def from_row(self, copy: CopyTo, state: State, lay: int) -> list[Stmt]:
+        """The copy, of a row instead of the array that had the state."""
+        view, _ = self.handed(state, affine.add(self.step, affine.integer(lay)), CopyTo)
+        assert isinstance(view, View)
+        return [view, replace(copy, source=view.array)]
+
     def walked(
         self, states: list[State], state_of: dict[str, State], before: dict[str, int]
     ) -> tuple[Block, dict[str, int]]:
@@ -217,22 +229,22 @@ class _Loop(Memory):
         for stmt in self.loop.body:
             used = names_used(stmt)
             here = {state_of[name] for name in used if name in state_of}
-            if used & set(rows) and isinstance(stmt, (CopyTo, View)):
-                kept |= {rows[name] for name in used & set(rows)}
-                continue
             if used & set(rows):
-                raise _NotSo
+                made_row = isinstance(stmt, View) and stmt.array.name in rows
+                if isinstance(stmt, CopyTo) and stmt.source.name in rows and stmt.target.name not in state_of:
+                    out += self.from_row(stmt, rows[stmt.source.name], 0)
+                elif made_row or (isinstance(stmt, CopyTo) and stmt.target.name in rows):
+                    kept |= {rows[name] for name in used & set(rows)}
+                else:
+                    raise _NotSo
+                continue
             if isinstance(stmt, Swap) and here:
                 left, right = stmt.left.name, stmt.right.name
                 if left not in at or right not in at:
                     raise _NotSo
                 at[left], at[right] = at[right], at[left]
             elif isinstance(stmt, CopyTo) and stmt.source.name in at and stmt.target.name not in state_of:
-                state = state_of[stmt.source.name]
-                row = affine.add(self.step, affine.integer(at[stmt.source.name]))
-                view, _ = self.handed(state, row, CopyTo)
-                assert isinstance(view, View)
-                out += [view, replace(stmt, source=view.array)]
+                out += self.from_row(stmt, state_of[stmt.source.name], at[stmt.source.name])
             elif isinstance(stmt, CopyTo) and here:
                 if stmt.source.name not in at or state_of.get(stmt.target.name) != state_of[stmt.source.name]:
                     raise _NotSo

@@ -113,6 +113,15 @@ def with_a_residual(u, rate, steps):
     return changed + now[0]
 
 
+def the_one_before(u, rate, steps):
+    before, now = 2.0 * u, u.copy()
+    for _ in range(steps):
+        before = now.copy()
+        for i in range(1, u.size - 1):
+            now[i] += rate * before[i] * before[i - 1]
+    return before * now
+
+
 def summed_as_it_was(u, rate, steps):
     now, then = u.copy(), u.copy()
     s = 0.0
@@ -162,7 +171,8 @@ def on_a_plate(u, rate, steps):
 PROGRAMS: dict[Callable[..., Any], tuple[int, int]] = {
     two_buffers: (1, 1), in_place: (1, 1), from_a_copy: (1, 1), into_a_copy: (1, 1), on_a_plate: (1, 1),
     copied_back: (1, 3), copied_back_and_set: (3, 5), starts_from_zeros: (1, 2), both_used: (2, 2), with_ends: (3, 4),
-    two_states: (1, 2), with_a_residual: (2, 3), summed_as_it_was: (1, 2), changed_afterwards: (1, 1),
+    two_states: (1, 2), with_a_residual: (2, 3), summed_as_it_was: (1, 2), the_one_before: (2, 3),
+    changed_afterwards: (1, 1),
 }  # fmt: skip
 
 
