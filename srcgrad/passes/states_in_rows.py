@@ -252,7 +252,7 @@ class _Loop(Memory):
             elif (changed := _set(stmt) & set(state_of)) and all(
                 at.get(name) == (1 if state_of[name] in kept else 0) for name in changed
             ):
-                if any(self.shares_row(name, at if here <= kept else before, state_of) for name in changed):
+                if any(_share_row(state_of[name], name, at, before, here <= kept) for name in changed):
                     raise _NotSo
                 out.append(_set_in_row(stmt, state_of, at, self.step))
             elif changed and not here <= kept:
@@ -267,9 +267,11 @@ class _Loop(Memory):
                 out.append(_reading(stmt, state_of, at, self.step))
         return tuple(out), at
 
-    def shares_row(self, name: str, at: dict[str, int], state_of: dict[str, State]) -> bool:
-        """Has another array, a copy of this one, its elements in the same row, and would be changed with it?"""
-        return any(other != name and at.get(other) == 1 for other in state_of[name].arrays)
+
+def _share_row(state: State, name: str, at: dict[str, int], before: dict[str, int], is_kept: bool) -> bool:
+    """Has another array, a copy of this one, its elements in the same row, and would be changed with it?"""
+    others = state.arrays - {name}
+    return any(at.get(x) == at[name] or (x not in at and not is_kept and before.get(x) == 1) for x in others)
 
 
 class _Step:
