@@ -59,6 +59,7 @@ from .passes.keep_threads import keep_threads
 from .passes.last_step import last_step
 from .passes.last_taken import last_taken
 from .passes.late_checks import compares_late
+from .passes.lengths_of_arrays import lengths_of_arrays
 from .passes.lower_arrays import lower_arrays
 from .passes.masked_rows import masked_rows
 from .passes.name_choices import name_choices
@@ -187,6 +188,7 @@ ON_A_GPU: tuple[Pass, ...] = (
     keep_by_threads,  # neither do those of which each keeps as much as it turns out to need
     guard_accesses,  # a device checks no index
     resolve_views,  # a kernel has no handles on parts of arrays
+    lengths_of_arrays,  # `n` and `u.shape[0]` are one length
     independent_as_they_are,  # loops of the sweep's own too: the products that each row of a matrix makes
     scalar_arrays,  # sums and means that keep their axes
     add_apart,  # so do those without axes

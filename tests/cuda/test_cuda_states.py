@@ -113,6 +113,26 @@ def with_a_residual(u, rate, steps):
     return changed + now[0]
 
 
+def of_a_named_length(u, rate, steps):
+    n = len(u)
+    now, then = u.copy(), np.zeros(n)
+    for _ in range(steps):
+        then[0], then[n - 1] = now[0], now[n - 1]
+        for i in range(1, n - 1):
+            then[i] = now[i] - rate * now[i] * (now[i + 1] - now[i - 1])
+        now, then = then, now
+    return now
+
+
+def from_a_copy_by_loops(u, rate, steps):
+    n = len(u)
+    for _ in range(steps):
+        old = u.copy()
+        for i in range(1, n - 1):
+            u[i] = old[i] + rate * old[i] * (old[i - 1] - 2.0 * old[i] + old[i + 1])
+    return u * 1.0
+
+
 def the_one_before(u, rate, steps):
     before, now = 2.0 * u, u.copy()
     for _ in range(steps):
@@ -172,7 +192,7 @@ PROGRAMS: dict[Callable[..., Any], tuple[int, int]] = {
     two_buffers: (1, 1), in_place: (1, 1), from_a_copy: (1, 1), into_a_copy: (1, 1), on_a_plate: (1, 1),
     copied_back: (1, 3), copied_back_and_set: (3, 5), starts_from_zeros: (1, 2), both_used: (2, 2), with_ends: (3, 4),
     two_states: (1, 2), with_a_residual: (2, 3), summed_as_it_was: (1, 2), the_one_before: (2, 3),
-    changed_afterwards: (1, 1),
+    changed_afterwards: (1, 1), from_a_copy_by_loops: (1, 1),
 }  # fmt: skip
 
 
@@ -182,7 +202,7 @@ def arguments(f: Callable[..., Any], length: int, dtype: Any, steps: int) -> tup
     return rng.normal(size=shape).astype(dtype), dtype(0.1), steps
 
 
-@pytest.mark.parametrize("f", [*PROGRAMS, one_after_the_other], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [*PROGRAMS, one_after_the_other, of_a_named_length], ids=lambda f: f.__name__)
 def test_backward(f: Callable[..., Any]) -> None:
     same_as_in_python(f, [(7, 0), (7, 1), (7, 4), (3, 2)], np.float64)
 

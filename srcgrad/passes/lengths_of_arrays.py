@@ -1,0 +1,78 @@
+"""A length that has been given a name is said by its array again, so that loops and arrays have the same bounds.
+
+    n = len(u)                             now = empty(u.shape[0])
+    now = empty(n)                 →       for i in range(1, u.shape[0] - 1):
+    for i in range(1, n - 1):                  now[i] = …
+        now[i] = …
+
+On a CPU the name is worth having: nothing has to be read from the array in a loop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ..ir.expressions import Array, Dim, Expr, Var
+from ..ir.nodes import Assign, Function, View
+from ..ir.rename import rename_arrays
+from ..ir.walk import map_expressions, rewrite_block, statements, substitute, variables, written
+from .lengths import Lengths
+
+
+def lengths_of_arrays(function: Function) -> Function:
+    names = _named(function)
+    if not names:
+        return function
+    arrays = {a.name: a for a in _arrays(function)}
+    said = {
+        name: replace(array, dims=tuple(substitute(dim, names) for dim in array.dims))
+        for name, array in arrays.items()
+        if any(variables(dim) & set(names) for dim in array.dims)
+    }
+    body = (stmt for stmt in function.body if not (isinstance(stmt, Assign) and stmt.var in names))
+    change = lambda e: substitute(e, names)
+    block = rewrite_block(tuple(rename_arrays(s, said) for s in body), lambda s: (map_expressions(s, change),))
+    return replace(function, body=block, results=_in_results(function.results, names, said))
+
+
+def _named(function: Function) -> dict[Expr, Expr]:
+    """The names of lengths of arguments: set once, before all else that might want them."""
+    made = Lengths(function).made
+    params = {p.name for p in function.params if isinstance(p, Array) and made[p.name] == 1}
+    sets: dict[Var, int] = {}
+    for stmt in statements(function.body):
+        target = written(stmt)
+        for var in target if isinstance(target, tuple) else (target,):
+            if isinstance(var, Var):
+                sets[var] = sets.get(var, 0) + 1
+    return {
+        stmt.var: stmt.value
+        for stmt in function.body
+        if isinstance(stmt, Assign)
+        and sets[stmt.var] == 1
+        and isinstance(stmt.value, Dim)
+        and stmt.value.array in params
+    }
+
+
+def _arrays(function: Function) -> list[Array]:
+    """Those that the function makes."""
+    found: list[Array] = []
+    for stmt in statements(function.body):
+        target = written(stmt)
+        of_stmt = target if isinstance(target, tuple) else (target,)
+        found += [item for item in of_stmt if isinstance(item, Array)]
+        found += [stmt.array] if isinstance(stmt, View) else []
+    return found
+
+
+def _in_results(results: Any, names: dict[Expr, Expr], arrays: dict[str, Array]) -> Any:
+    if isinstance(results, tuple):
+        return tuple(_in_results(item, names, arrays) for item in results)
+    if isinstance(results, Array):
+        return arrays.get(results.name, results)
+    return substitute(results, names) if isinstance(results, Expr) else results
+
+
+__all__ = ["lengths_of_arrays"]
