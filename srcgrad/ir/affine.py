@@ -170,10 +170,8 @@ def _never_negative(expr: Expr) -> bool:
             return True
         case Call(op="maximum", args=(x, y)):
             return _never_negative(x) or _never_negative(y) or is_at_least(x, 0) or is_at_least(y, 0)
-        case Call(op="mul" | "floordiv" | "minimum", args=(x, y)):
+        case Call(op="mul", args=(x, y)):
             return is_at_least(x, 0) and is_at_least(y, 0)
-        case Call(op="mod", args=(_, y)):  # of the sign of y
-            return is_at_least(y, 0)
         case Call(op="select", args=(_, x, y)):
             return is_at_least(x, 0) and is_at_least(y, 0)
         case Const(value=value):

@@ -10,7 +10,7 @@ most as many iterations as elements.
 from __future__ import annotations
 
 from ..ir import affine
-from ..ir.expressions import INT64, Array, Const, Dim, Expr, Var
+from ..ir.expressions import INT64, Array, Call, Const, Dim, Expr, Var
 from ..ir.nodes import AddTo, Assign, For, Function, Stmt, While
 from ..ir.walk import statements, substitute, variables, written
 
@@ -54,7 +54,18 @@ class Signs:
     def is_natural(self, expr: Expr) -> bool:
         """Provably >= 0."""
         terms, constant = affine.affine(expr)
-        return constant >= 0 and all(c > 0 and (t in self.naturals or affine.is_at_least(t, 0)) for t, c in terms)
+        return constant >= 0 and all(
+            c > 0 and (t in self.naturals or affine.is_at_least(t, 0) or self._is_part(t)) for t, c in terms
+        )
+
+    def _is_part(self, expr: Expr) -> bool:
+        """Is it a quotient or a remainder of what makes it natural?  (A remainder has the sign of the divisor.)"""
+        match expr:
+            case Call(op="floordiv", args=(x, y)):
+                return self.is_natural(x) and self.is_natural(y)
+            case Call(op="mod", args=(_, y)):
+                return self.is_natural(y)
+        return False
 
     def is_apart(self, part: Expr, array: Array, axis: int, loop: For) -> bool:
         """Do iterations of the loop in which this index of the axis differs mean different elements?"""
