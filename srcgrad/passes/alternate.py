@@ -306,8 +306,8 @@ def _and(x: Expr | None, y: Expr) -> Expr:
 # ------------------------------------------------------------------------------------------------------------ copied
 
 
-class _Copied(Memory):
-    """A sweep that reads a copy of what it adds to reads that itself, and writes to other memory."""
+class InOtherMemory(Memory):
+    """Arrays are given others, with which they change places."""
 
     def function(self) -> Function:
         self.others: dict[str, Array] = {}
@@ -327,16 +327,23 @@ class _Copied(Memory):
         for stmt in block:
             if blocks(stmt) and not is_parallel(stmt):
                 stmt = with_blocks(stmt, tuple(map(self.block, blocks(stmt))))
-            sweep = sweep_of(stmt)
-            turned = self.turned(sweep, out) if sweep is not None else None
+            turned = self.turned(stmt, out)
             out += (stmt,) if turned is None else turned
         return tuple(out)
 
-    def turned(self, sweep: Sweep, out: list[Stmt]) -> Block | None:
-        """What takes the place of the sweep, and of what is behind the copy in `out`, which goes."""
-        target = sweep.place.array
-        if self.made(target.name) is None:
+    def turned(self, stmt: Stmt, out: list[Stmt]) -> Block | None:
+        """What takes the place of the statement, if anything does; what stands ahead of it, in `out`, may change."""
+        raise NotImplementedError
+
+
+class _Copied(InOtherMemory):
+    """A sweep that reads a copy of what it adds to reads that itself, and writes to other memory."""
+
+    def turned(self, stmt: Stmt, out: list[Stmt]) -> Block | None:
+        sweep = sweep_of(stmt)
+        if sweep is None or self.made(sweep.place.array.name) is None:
             return None
+        target = sweep.place.array
         for k in reversed(range(len(out))):
             seen = effects((out[k],))
             nest = nest_of(out[k])
@@ -398,6 +405,7 @@ def _moved(value: Expr, at: dict[Var, Expr]) -> Expr:
 
 
 __all__ = [
+    "InOtherMemory",
     "Memory",
     "Sweep",
     "alternate",

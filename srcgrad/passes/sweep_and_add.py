@@ -16,13 +16,11 @@ The sweep of a step from a copy of the state: `u[1:-1] = f(old[:-2], old[2:])`, 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ..ir import affine
 from ..ir.expressions import BOOL, Array, Call, Const, Expr, Load, Var
-from ..ir.nodes import AddTo, Alloc, Assign, Block, Function, If, Stmt, Store, Swap
-from ..ir.walk import blocks, expressions, loads, rewrite_block, statements, with_blocks
-from .alternate import Memory, Sweep, covers, in_box, is_parallel, nest_of, sweep_of, within
+from ..ir.nodes import AddTo, Assign, Block, Function, If, Stmt, Store, Swap
+from ..ir.walk import expressions, loads, statements
+from .alternate import InOtherMemory, Sweep, covers, in_box, nest_of, sweep_of, within
 from .effects import effects, names_used
 from .sharing import touched
 
@@ -31,32 +29,12 @@ def sweep_and_add(function: Function) -> Function:
     return _Adds(function).function()
 
 
-class _Adds(Memory):
-    def function(self) -> Function:
-        self.others: dict[str, Array] = {}
-        self.gone: set[str] = set()
-        body = self.block(self.whole.body)
-        return replace(self.whole, body=rewrite_block(body, self.allocated)) if self.others else self.whole
-
-    def allocated(self, stmt: Stmt) -> Block:
-        if isinstance(stmt, Alloc) and stmt.array.name in self.gone:
-            return ()
-        if isinstance(stmt, Alloc) and stmt.array.name in self.others:
-            return stmt, replace(stmt, array=self.others[stmt.array.name], fill=None)
-        return (stmt,)
-
-    def block(self, block: Block) -> Block:
-        out: list[Stmt] = []
-        for stmt in block:
-            if blocks(stmt) and not is_parallel(stmt):
-                stmt = with_blocks(stmt, tuple(map(self.block, blocks(stmt))))
-            added = _added(stmt)
-            turned = None if added is None else self.turned(*added, out)
-            out += (stmt,) if turned is None else turned
-        return tuple(out)
-
-    def turned(self, target: Array, gathered: Array, out: list[Stmt]) -> Block | None:
-        """The exchange that takes the place of the addition; what stands in `out` is changed."""
+class _Adds(InOtherMemory):
+    def turned(self, stmt: Stmt, out: list[Stmt]) -> Block | None:
+        added = _added(stmt)
+        if added is None:
+            return None
+        target, gathered = added
         name = gathered.name
         touching = [k for k, s in enumerate(out) if name in names_used(s)]
         if len(touching) < 2 or len(self.uses[name]) != 4 or name in self.outside or target.name in self.others:
