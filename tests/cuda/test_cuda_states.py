@@ -133,6 +133,17 @@ def from_a_copy_by_loops(u, rate, steps):
     return u * 1.0
 
 
+def copied_and_set(u, rate, steps):
+    now, then = u.copy(), u.copy()
+    for _ in range(steps):
+        then[:] = now
+        now[0] = 0.5 * now[1]
+        for i in range(1, u.size - 1):
+            then[i] = now[i] + rate * now[i] * now[i - 1]
+        now, then = then, now
+    return now * now
+
+
 def the_one_before(u, rate, steps):
     before, now = 2.0 * u, u.copy()
     for _ in range(steps):
@@ -202,7 +213,9 @@ def arguments(f: Callable[..., Any], length: int, dtype: Any, steps: int) -> tup
     return rng.normal(size=shape).astype(dtype), dtype(0.1), steps
 
 
-@pytest.mark.parametrize("f", [*PROGRAMS, one_after_the_other, of_a_named_length], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "f", [*PROGRAMS, one_after_the_other, of_a_named_length, copied_and_set], ids=lambda f: f.__name__
+)
 def test_backward(f: Callable[..., Any]) -> None:
     same_as_in_python(f, [(7, 0), (7, 1), (7, 4), (3, 2)], np.float64)
 
