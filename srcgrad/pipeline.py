@@ -26,6 +26,7 @@ from .passes.add_apart import add_apart
 from .passes.alternate import alternate
 from .passes.assemble import assemble
 from .passes.callees import everywhere
+from .passes.change_places import change_places
 from .passes.check_rows import check_rows
 from .passes.choose_integers import choose_integers
 from .passes.counted import counted
@@ -50,6 +51,7 @@ from .passes.hoist_scalars import hoist_scalars
 from .passes.in_strips import in_strips
 from .passes.induction import induction
 from .passes.interchange import interchange
+from .passes.interior import interior
 from .passes.join_branches import join_branches
 from .passes.keep import keep, without_keep
 from .passes.keep_by_threads import keep_by_threads
@@ -63,9 +65,11 @@ from .passes.lengths_of_arrays import lengths_of_arrays
 from .passes.lower_arrays import lower_arrays
 from .passes.masked_rows import masked_rows
 from .passes.name_choices import name_choices
+from .passes.name_places import name_places
 from .passes.offload import offload
 from .passes.parallelise import parallelise
 from .passes.peel import peel
+from .passes.periodic import periodic
 from .passes.place_numbers import place_numbers
 from .passes.preaccumulate import preaccumulate
 from .passes.prove_bounds import prove_bounds
@@ -197,6 +201,7 @@ ON_A_GPU: tuple[Pass, ...] = (
     states_in_rows,  # a step copies no state to keep it
     unchanged_copies,  # what had the first state is an argument
     alternate,  # sweeps over a grid copy and clear nothing on the way
+    change_places,  # nor move on what they made for the step before
     sweep_and_add,  # nor gather by themselves what they add
     sum_around,  # nor add up in the end what they have cleared
     take_over,
@@ -205,6 +210,8 @@ ON_A_GPU: tuple[Pass, ...] = (
     fuse_boxes,  # so are loops over a part of what others go over
     store_once,  # an element that a thread changes again and again is a scalar in between
     read_once,  # what it has just stored it does not read back
+    interior,  # whether neighbours are there a thread asks once
+    name_places,
     offload,  # independent loops become kernels, and the host launches them
     place_numbers,  # what is computed from sums stays on the device, until the host decides by it
 )
@@ -331,15 +338,19 @@ def transformed(
 def passes_for(kind: str, options: Options) -> tuple[Pass, ...]:
     steps = PRIMAL if kind == "primal" else DERIVATIVE
     if options.target == "cuda":
+        steps = _with(steps, find_independent, (periodic, find_independent))
         if kind in ("forward", "pullback"):  # both halves have to agree, and each sees its own alone in the end
-            more = (keep, keep_in_rows, forward_again)
-            steps = tuple(step for each in steps for step in (more if each is keep else (each,)))
+            steps = _with(steps, keep, (keep, keep_in_rows, forward_again))
         return _chosen((*steps, *ON_A_GPU))
     if kind != "primal":
         steps = (*steps, *SWEEP_ON_A_CPU)
     # parallelise after prove_bounds: what fails ahead of a loop fails once
     steps = (*steps, *ON_A_CPU, *((parallelise, flatten_nests) if options.parallel else ON_ONE_THREAD))
     return _chosen((*steps, *IN_VECTORS, *BYTECODE))
+
+
+def _with(steps: tuple[Pass, ...], known: Pass, more: tuple[Pass, ...]) -> tuple[Pass, ...]:
+    return tuple(step for each in steps for step in (more if each is known else (each,)))
 
 
 def _chosen(steps: tuple[Pass, ...]) -> tuple[Pass, ...]:

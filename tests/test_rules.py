@@ -65,6 +65,7 @@ WRITTEN = {
 }
 # met in slopes of others only, or in functions that are no single primitive
 INTERNAL = ("trigamma", "sinc_slope", "exprel_slope", "log1p_ratio_slope", "exponent", "stop_gradient",
+            "wrap_low", "wrap_high",
             "eval_jacobi", "eval_genlaguerre", "eval_chebyu")
 SCALAR_ONLY = [op for op, text in WRITTEN.items() if re.search(r"\b(if|math|int|max|min|float64|abs)\b", text)]
 # fmt: on

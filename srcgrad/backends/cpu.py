@@ -30,10 +30,10 @@ from srcgrad.backends.brief import ALWAYS
 from srcgrad.backends.direct import Direct, Outside, stub
 from srcgrad.backends.facts import Facts
 from srcgrad.backends.own_functions import can_be_kept, compile_own, room_for
-from srcgrad.backends.resolved import calls_resolved_once
 from srcgrad.garbage import no_search_for_garbage
 from srcgrad.runtime import threads
 from srcgrad.runtime.errors import Told
+from srcgrad.runtime.resolved import calls_resolved_once
 
 LOCK = global_compiler_lock  # one lock for all: Numba's own, so that two locks can't be taken in two orders
 
@@ -59,7 +59,7 @@ def compile_entry(generated: Any, arguments: tuple[types.Type, ...], options: An
     inner = CPUDispatcher(entry, targetoptions=flags, pipeline_class=EntryCompiler)
     if cache and portable:
         inner._cache = CheckedCache(module, generated.entry)
-    with calls_resolved_once(), room_for(module, generated.entry):
+    with calls_resolved_once(cpu_target.typing_context), room_for(module, generated.entry):
         inner.compile(typing.signature(Promised(generated.results, generated.facts), *arguments))
     _keep_alive.append(inner)
     result = inner.overloads[arguments]

@@ -29,6 +29,7 @@ from srcgrad.errors import ArgumentError, DeviceError
 from srcgrad.frontend.outputs import type_leaves
 from srcgrad.frontend.types import ArrayType, ScalarType, StaticType, TupleType
 from srcgrad.runtime.errors import MoreRows
+from srcgrad.runtime.resolved import calls_of_kernels_resolved_once
 
 
 def form(ptx: bool = False) -> Form:
@@ -185,7 +186,8 @@ def ptx(generated: Any, cc: tuple[int, int], options: Any) -> dict[str, str]:
     out = {}
     for name, signature in generated.facts.kernels:
         types = eval(signature, vars(numba.types))
-        out[name], _ = cuda.compile_ptx(getattr(module, name).function, types, cc=cc, fastmath=options.fastmath)
+        with calls_of_kernels_resolved_once():
+            out[name], _ = cuda.compile_ptx(getattr(module, name).function, types, cc=cc, fastmath=options.fastmath)
     return out
 
 

@@ -84,6 +84,7 @@ class Builder:
         self.length_parts: dict[Expr, frozenset[Expr]] = {}
         self.compatible: set[frozenset[Expr]] = set()  # lengths found to fit on the way here
         self.checked_lengths: set[frozenset[Expr]] = set()  # lengths found equal at the top level
+        self.wraps = False  # arrays are rolled by reading around their ends
         self.stretch = False  # see `pipeline.Options`
         self.equal_lengths = False  # lengths were taken to be equal
         self.cut = True  # see `pipeline.Options`

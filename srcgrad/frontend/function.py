@@ -179,6 +179,7 @@ class _Job:
         """What a new builder has to know of the options."""
         self.build.stretch, self.build.cut = self.options.stretch, self.options.cut
         if self.options.target == "cuda":
+            self.build.wraps = True
             self.build.names.taken |= RESERVED_ON_DEVICE
 
     def once(self) -> Interpreted:

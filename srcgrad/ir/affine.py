@@ -166,7 +166,7 @@ def _never_negative(expr: Expr) -> bool:
     from .expressions import Axis, Dim
 
     match expr:
-        case Dim() | Axis():
+        case Dim() | Axis() | Call(op="wrap_low" | "wrap_high"):
             return True
         case Call(op="maximum", args=(x, y)):
             return _never_negative(x) or _never_negative(y) or is_at_least(x, 0) or is_at_least(y, 0)

@@ -280,7 +280,7 @@ def _over_cleared(sweep: Sweep, box: tuple[For, ...]) -> Stmt:
     total = sweep.add.value
     assert isinstance(total, Var)
     around = () if inside is None else (If(Call("not", (inside,), BOOL), (AddTo(total, sweep.place, reorder=True),)),)
-    return within(sweep.loops, (*sweep.body, *around, _stored(sweep, sweep.place.array, total)))
+    return within(sweep.loops, (*sweep.body, *around, stored(sweep, sweep.place.array, total)))
 
 
 def in_box(loops: tuple[For, ...], box: list[tuple[Expr, Expr]]) -> Expr | None:
@@ -294,7 +294,7 @@ def in_box(loops: tuple[For, ...], box: list[tuple[Expr, Expr]]) -> Expr | None:
     return inside
 
 
-def _stored(sweep: Sweep, array: Array, value: Expr) -> Store:
+def stored(sweep: Sweep, array: Array, value: Expr) -> Store:
     place = sweep.place
     return Store(array, place.index, value, checked=False, natural=place.natural, span=sweep.add.span)
 
@@ -377,8 +377,8 @@ class _Copied(InOtherMemory):
             self.others[target.name] = Array(self.names.fresh(f"{target.name}_next"), target.dtype, target.dims)
         other = self.others[target.name]
         loops, body = nest_of(swept) or ((), ())
-        stored = _stored(sweep, other, sweep.place + sweep.add.value)
-        return within(loops, (*body, stored)), Swap(target, other)
+        sum_stored = stored(sweep, other, sweep.place + sweep.add.value)
+        return within(loops, (*body, sum_stored)), Swap(target, other)
 
     def copied(self, loops: tuple[For, ...], body: Block, target: Array) -> Store | None:
         """The store that copies elements of `target` to memory that is there for that alone."""
@@ -414,6 +414,7 @@ __all__ = [
     "in_box",
     "is_parallel",
     "nest_of",
+    "stored",
     "sweep_of",
     "within",
 ]

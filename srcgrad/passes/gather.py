@@ -34,12 +34,14 @@ from ..ir.walk import (
     variables,
     with_blocks,
 )
+from ..ir.wraps import back_from, step_of, unwound
 from ..rules.scalar import PRIMITIVES
 from .info import roots_of
 
 FLAT = (AddTo, Assign, Comment, Store)
 DEAREST = 40  # additions that may be done again for a neighbour
 Offset = tuple[int, ...]  # along each loop
+Around = tuple[Call | None, ...]  # along each loop: the place, where it goes around the ends of an axis
 
 
 def gather(function: Function) -> Function:
@@ -112,8 +114,13 @@ class Part:
     """One addition to a neighbour: where in the body it is, what is computed for it, and how far the neighbour is."""
 
     offset: Offset
+    around: Around
     position: int
     slice: frozenset[int]
+
+    @property
+    def to(self) -> tuple[Offset, Around]:
+        return self.offset, self.around
 
 
 @dataclass(frozen=True)
@@ -198,19 +205,40 @@ class Nest:
             assert isinstance(stmt, AddTo) and isinstance(stmt.target, Load)
             if stmt.target.checked or (self.ours_alone and not stmt.reorder):
                 return None
-            first = first or stmt.target.index
-            offset = self.offset(stmt.target.index, first)
+            index, around = self.unwrapped(stmt.target)
+            first = first or index
+            offset = self.offset(index, first)
             needed = _slice(stmt, body[:position])
             if offset is None or needed is None:
                 return None
             if _cost([body[k] for k in needed], stmt.value) > self.dearest:
                 return None
-            parts.append(Part(offset, position, needed))
+            parts.append(Part(offset, around, position, needed))
         base = self.offset(first, None) if first is not None else None
         if base is None:
             return None
         parts = [replace(p, offset=tuple(a + b for a, b in zip(p.offset, base, strict=True))) for p in parts]
-        return parts if len({part.offset for part in parts}) > 1 else None
+        goes_around = [any(along) for along in zip(*(part.around for part in parts), strict=True)]
+        if any(goes and apart for part in parts for goes, apart in zip(goes_around, part.offset, strict=True)):
+            return None
+        return parts if any(goes_around) or len({part.to for part in parts}) > 1 else None
+
+    def unwrapped(self, target: Load) -> tuple[tuple[Expr, ...], Around]:
+        """The index without going around the ends of axes, and where it goes around them."""
+        around: dict[Var, Call] = {}
+        index = list(target.index)
+        for axis, part in enumerate(target.index):
+            for loop in self.loops:
+                if loop.index not in around and self.goes_around(part, loop):
+                    around[loop.index], index[axis] = part, loop.index  # type: ignore[assignment]
+        return tuple(index), tuple(around.get(index) for index in self.indices)
+
+    def goes_around(self, part: Expr, loop: For) -> bool:
+        """Is it a fixed step from the index of a loop over all that it goes around?"""
+        step = step_of(part, loop.index)
+        if step is None or loads(step) or variables(step) & {*self.indices, *_sets(self.body)}:
+            return False
+        return affine.same(loop.start, affine.ZERO) and affine.same(loop.stop, part.args[1])  # type: ignore[attr-defined]
 
     def offset(self, index: tuple[Expr, ...], other: tuple[Expr, ...] | None) -> Offset | None:
         """How far an element is from another one, or from the iteration itself, along each loop."""
@@ -242,12 +270,13 @@ class Nest:
     # ------------------------------------------------------------------------------------------------------ the loop
 
     def gathering(self, array: Array, parts: list[Part], body: Block) -> Gathering:
-        offsets = tuple(dict.fromkeys(part.offset for part in parts))
+        places = dict.fromkeys(part.to for part in parts)
+        offsets = tuple(offset for offset, _ in places)
         low = tuple(affine.add(loop.start, least) for loop, least in zip(self.loops, _least(offsets), strict=True))
         high = tuple(affine.add(loop.stop, most) for loop, most in zip(self.loops, _most(offsets), strict=True))
         total = Var(self.names.fresh("total"), array.dtype)
         start = Assign(total, Const(0, array.dtype))
-        own = [self.moved([part for part in parts if part.offset == offset], body, total) for offset in offsets]
+        own = [self.moved([part for part in parts if part.to == place], body, total) for place in places]
         under = [self.inside(offset, low, high) for offset in offsets]
         target = body[parts[0].position].target  # type: ignore[attr-defined]
         add = AddTo(self.at(target), total, reorder=True)
@@ -255,9 +284,9 @@ class Nest:
 
     def moved(self, parts: list[Part], body: Block, total: Var) -> Block:
         """What one iteration adds, said of the element that it adds to."""
-        offset = parts[0].offset
         added = {part.position for part in parts}
-        there = {index: affine.sub(index, affine.integer(k)) for index, k in zip(self.indices, offset, strict=True)}
+        to = zip(self.indices, *parts[0].to, strict=True)
+        there = {i: back_from(i, end) if end else affine.sub(i, affine.integer(apart)) for i, apart, end in to}
         said = lambda expr: rewrite(substitute(expr, there), _normal)
         out: list[Stmt] = []
         for position in sorted(added.union(*(part.slice for part in parts))):
@@ -280,10 +309,11 @@ class Nest:
 
     def at(self, target: Load) -> Load:
         """The element of the iteration itself."""
-        base = self.offset(target.index, None)
+        index, _ = self.unwrapped(target)
+        base = self.offset(index, None)
         assert base is not None
         back = {i: affine.sub(i, affine.integer(apart)) for i, apart in zip(self.indices, base, strict=True)}
-        return replace(target, index=tuple(affine.normal(substitute(part, back)) for part in target.index))
+        return replace(target, index=tuple(affine.normal(substitute(part, back)) for part in index))
 
     def inside(self, offset: Offset, low: Sequence[Expr], high: Sequence[Expr]) -> tuple[Expr | None, ...]:
         """Is there an iteration that adds to this element from so far away?  One answer per loop."""
@@ -328,7 +358,7 @@ def _adds_to(stmt: Stmt, array: Array) -> bool:
 def _normal(expr: Expr) -> Expr:
     if isinstance(expr, Load):
         return replace(expr, index=tuple(affine.normal(part) for part in expr.index))
-    return expr
+    return unwound(expr)
 
 
 def _sets(body: Block) -> set[Var]:

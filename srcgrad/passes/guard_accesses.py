@@ -32,6 +32,7 @@ from ..ir.nodes import (
     While,
 )
 from ..ir.walk import blocks, children, expressions, loads, map_expressions, rewrite, variables, with_blocks
+from ..ir.wraps import is_wrap
 from .effects import effects
 from .lengths import Lengths
 from .signs import Signs, extremes
@@ -64,6 +65,8 @@ class _Known:
 
     def is_below(self, part: Expr, length: Expr) -> bool:
         """Provably less than the length."""
+        if is_wrap(part) and affine.same(part.args[1], length):  # type: ignore[attr-defined]
+            return True
         if isinstance(length, Call) and length.op == "maximum":  # … of a number of iterations and 0, mostly
             return any(self.is_below(part, operand) for operand in length.args)
         return self.is_natural(affine.sub(affine.sub(length, part), affine.ONE))

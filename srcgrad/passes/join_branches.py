@@ -28,15 +28,15 @@ Roots = dict[str, str]
 
 
 def join_branches(function: Function) -> Function:
-    return replace(function, body=_block(function.body, memory_of(function)))
+    return replace(function, body=joined(function.body, memory_of(function)))
 
 
-def _block(block: Block, roots: Roots, in_iteration: bool = False) -> Block:
+def joined(block: Block, roots: Roots, in_iteration: bool = False) -> Block:
     out: list[Stmt] = []
     for stmt in block:
         if blocks(stmt):
             inside = (isinstance(stmt, For) and not stmt.ordered) or (in_iteration and isinstance(stmt, If))
-            stmt = with_blocks(stmt, tuple(_block(part, roots, inside) for part in blocks(stmt)))
+            stmt = with_blocks(stmt, tuple(joined(part, roots, inside) for part in blocks(stmt)))
         if not (in_iteration and isinstance(stmt, If) and _join(out, stmt, roots)):
             out.append(stmt)
     return tuple(out)

@@ -5,7 +5,8 @@
     for i in range(1, n - 1):                  now[i] = …
         now[i] = …
 
-On a CPU the name is worth having: nothing has to be read from the array in a loop.
+On a CPU the name is worth having: nothing has to be read from the array in a loop.  Handles say the lengths by which
+their memory was made.
 """
 
 from __future__ import annotations
@@ -14,29 +15,30 @@ from dataclasses import replace
 from typing import Any
 
 from ..ir.expressions import Array, Dim, Expr, Var
-from ..ir.nodes import Assign, Function, View
+from ..ir.nodes import Alloc, Assign, Function, View
 from ..ir.rename import rename_arrays
-from ..ir.walk import map_expressions, rewrite_block, statements, substitute, variables, written
+from ..ir.walk import map_expressions, rewrite_block, statements, substitute, written
 from .lengths import Lengths
 
 
 def lengths_of_arrays(function: Function) -> Function:
-    names = _named(function)
-    if not names:
-        return function
+    names, lengths = lengths_by_name(function), Lengths(function)
     arrays = {a.name: a for a in _arrays(function)}
-    said = {
-        name: replace(array, dims=tuple(substitute(dim, names) for dim in array.dims))
-        for name, array in arrays.items()
-        if any(variables(dim) & set(names) for dim in array.dims)
-    }
+    dims = {name: array.dims for name, array in arrays.items()}
+    for stmt in statements(function.body):
+        if isinstance(stmt, Alloc) and lengths.made[stmt.array.name] == 1 and all(map(lengths.stays, stmt.dims)):
+            dims[stmt.array.name] = stmt.dims  # (lengths that a check has found equal go by one name there)
+    dims = {name: tuple(substitute(dim, names) for dim in of_it) for name, of_it in dims.items()}
+    said = {name: replace(array, dims=dims[name]) for name, array in arrays.items() if dims[name] != array.dims}
+    if not names and not said:
+        return function
     body = (stmt for stmt in function.body if not (isinstance(stmt, Assign) and stmt.var in names))
     change = lambda e: substitute(e, names)
     block = rewrite_block(tuple(rename_arrays(s, said) for s in body), lambda s: (map_expressions(s, change),))
     return replace(function, body=block, results=_in_results(function.results, names, said))
 
 
-def _named(function: Function) -> dict[Expr, Expr]:
+def lengths_by_name(function: Function) -> dict[Expr, Expr]:
     """The names of lengths of arguments: set once, before all else that might want them."""
     made = Lengths(function).made
     params = {p.name for p in function.params if isinstance(p, Array) and made[p.name] == 1}
@@ -75,4 +77,4 @@ def _in_results(results: Any, names: dict[Expr, Expr], arrays: dict[str, Array])
     return substitute(results, names) if isinstance(results, Expr) else results
 
 
-__all__ = ["lengths_of_arrays"]
+__all__ = ["lengths_by_name", "lengths_of_arrays"]

@@ -334,6 +334,8 @@ class _Prover:
                 return scope.values[term]
             case Call(op="mod", args=(_, y)) if affine.is_at_least(y, 0):  # compiled, x % 0 is 0
                 return affine.ZERO if low else affine.sub(y, affine.ONE) if self.is_positive(y, scope) else None
+            case Call(op="wrap_low" | "wrap_high", args=(_, y)):
+                return affine.ZERO if low else affine.sub(y, affine.ONE)
             case Call(op="floordiv", args=(x, Const(value=by))) if by > 0 and self.is_natural(x, scope):
                 return affine.ZERO if low else x
             case Load(array=Array(name=name)) if name in self.contents:

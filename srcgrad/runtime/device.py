@@ -22,6 +22,7 @@ from numba.core import config
 from srcgrad.errors import CompiledError
 from srcgrad.rules.device import HOST_NAMES
 from srcgrad.runtime.errors import MoreRows
+from srcgrad.runtime.resolved import calls_of_kernels_resolved_once
 
 SIMULATED = bool(config.ENABLE_CUDASIM)
 THREADS = 8 if SIMULATED else 256  # of a block; in the simulator each is one of Python's
@@ -267,6 +268,8 @@ class Kernel:
         made = cuda.jit(self.function, fastmath=self.fastmath)
         if self.cache is not None:
             made._cache = self.cache
+        if not SIMULATED:
+            made.compile = _resolving_once(made.compile)
         return made
 
     def __getitem__(self, lengths: int | tuple[int, ...]) -> Launch:
@@ -284,6 +287,15 @@ class Kernel:
         return self[()]
 
 
+def _resolving_once(compile_for: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def resolving_once(signature: Any) -> Any:
+        with calls_of_kernels_resolved_once():
+            return compile_for(signature)
+
+    return resolving_once
+
+
+MOST_TURNS = 4  # of a thread along the outermost of three axes
 MOST_LAUNCHES = 1000  # forms of one kernel that are remembered
 
 
@@ -305,6 +317,8 @@ class Launch:
             wide = 1
             while wide < min(length, left, 64 if axis == 2 else left):
                 wide *= 2
+            if axis == 0 and len(self.lengths) > 1 and wide > 32:
+                wide = _with_few_idle(length, wide)
             block.append(wide)
             left //= wide
         if block:
@@ -321,6 +335,9 @@ class Launch:
             blocks = max(1, min(-(-length // wide), limit))
             grid.append(blocks)
             most = max(1, most // blocks)
+        if len(grid) == 3:  # finding out where it is takes a thread as long as half an element: once for a few
+            turns = max(1, min(MOST_TURNS, prod(grid) // (4 * MOST_RESIDENT)))
+            grid[2] = -(-grid[2] // turns)
         return tuple(grid) or (1,)
 
     def owners(self, size: int) -> int:
@@ -368,6 +385,13 @@ class Launch:
             for start, part, op in zip(starts.values(), parts, ops, strict=True)
         ]
         return cells[0] if len(cells) == 1 else cells
+
+
+def _with_few_idle(length: int, wide: int) -> int:
+    """So many threads beside each other, or fewer (a warp at least), that hardly any lie beyond the end of a row."""
+    widths = [wide] + [w for w in (128, 64, 32) if w < wide]
+    lanes = {w: -(-length // w) * w for w in widths}
+    return next(w for w in widths if 16 * lanes[w] <= 17 * min(lanes.values()))
 
 
 def _started(start: Any, dtype: Any) -> Any:

@@ -1,6 +1,7 @@
 """Functions that roll, cut and join arrays.
 
 np.roll(x, s)         →   t = empty(n); for each i < n - s: t[i + s] = x[i]; for each i < s: t[i] = x[i + n - s]
+                          for a GPU: for each i: x[wrap_low(i - s, n)]
 a, b = np.split(x, 2) →   two views of x
 """
 
@@ -18,6 +19,7 @@ from ...ir import affine
 from ...ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Var
 from ...ir.nodes import If, Raise
 from ...ir.walk import is_constant, substitute
+from ...ir.wraps import wrap
 from ...rules.compositions.shapes import copy_part
 from ..arithmetic import cast, cast_value
 from ..builder import Builder
@@ -45,7 +47,21 @@ def roll(build: Builder, a: Any, shift: Any, axis: Any = None) -> Any:
     for item, by in zip(wanted * (count // len(wanted)), shifts * (count // len(shifts)), strict=True):
         k = axis_in(build, item, value.ndim)
         totals[k] = by if k not in totals else Scalar(affine.add(_whole(build, totals[k]), _whole(build, by)))
+    if build.wraps and value.dtype != BOOL:
+        places = [_place(build, Axis(k), totals.get(k), length) for k, length in enumerate(value.dims)]
+        return ArrayValue(value.dims, Call("pos", (remap(value, value.dims, places).element,), value.dtype))  # no view
     return _rolled(build, value, {k: _shift(build, by, value.dims[k]) for k, by in totals.items()})
+
+
+def _place(build: Builder, axis: Axis, by: Any, length: Expr) -> Expr:
+    """Where the element comes from that moves here."""
+    if by is None:
+        return axis
+    amount = _whole(build, by)
+    if affine.same(amount, affine.integer(-1)):
+        return wrap("wrap_high", affine.add(axis, affine.ONE), length)
+    shift = amount if affine.same(amount, affine.ONE) else _shift(build, by, length)
+    return axis if affine.same(shift, affine.ZERO) else wrap("wrap_low", affine.sub(axis, shift), length)
 
 
 def _whole(build: Builder, value: Any) -> Expr:

@@ -11,13 +11,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from numba.core import types
-from numba.core.registry import cpu_target
 
 
 @contextmanager
-def calls_resolved_once() -> Iterator[None]:
-    """To be entered under the compiler's lock: Numba has one typing context for all."""
-    context = cpu_target.typing_context
+def calls_resolved_once(context: Any) -> Iterator[None]:
+    """To be entered under the compiler's lock: Numba has one typing context for all that it compiles for a target."""
     resolve = context.resolve_function_type
     known: dict[Any, Any] = {}
 
@@ -43,10 +41,20 @@ def calls_resolved_once() -> Iterator[None]:
             del context.resolve_function_type
 
 
+@contextmanager
+def calls_of_kernels_resolved_once() -> Iterator[None]:
+    """The same for the compiler of kernels, under its lock."""
+    from numba.cuda.core.compiler_lock import global_compiler_lock
+    from numba.cuda.descriptor import cuda_target
+
+    with global_compiler_lock, calls_resolved_once(cuda_target.typing_context):
+        yield
+
+
 def _is_inlined(context: Any, function: Any, signature: Any) -> bool:
     """Is its text put in the place of each call?  Numba makes that anew every time it is asked."""
     kind = function if isinstance(function, types.Function) else context._lookup_global(function)
     return any(signature.args in getattr(each, "_inline_overloads", ()) for each in getattr(kind, "templates", ()))
 
 
-__all__ = ["calls_resolved_once"]
+__all__ = ["calls_of_kernels_resolved_once", "calls_resolved_once"]

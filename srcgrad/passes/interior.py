@@ -1,0 +1,114 @@
+"""In the interior of a grid nobody asks, on a GPU: a thread looks once whether all neighbours are there.
+
+    for i in range(n):                               for i in range(n):
+        for j in range(m):                               for j in range(m):
+            total = 0.0                                      if 2 <= i and i < n - 2:
+            if 2 <= i and 1 <= j:                                total = 0.0
+                total += y_b[i - 1, j]                           if 1 <= j:
+            if i < n - 2 and 1 <= j:             →                   total += y_b[i - 1, j]
+                total += y_b[i + 1, j]                               total += y_b[i + 1, j]
+            if 1 <= i and i < n - 1 and 2 <= j:                  if 2 <= j:
+                total += y_b[i, j - 1]                               total += y_b[i, j - 1]
+            …                                                    …
+                                                             else:
+                                                                 …as it was
+
+What is asked of the last index stays where it is: threads of a warp differ in that one alone, and so they all go the
+same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ..ir import affine
+from ..ir.expressions import INT64, Call, Expr
+from ..ir.nodes import Block, For, Function, If, Stmt
+from ..ir.walk import blocks, loads, variables, with_blocks
+from .alternate import nest_of, within
+from .effects import effects
+from .gather import all_of
+from .info import memory_of
+from .join_branches import Roots, joined
+
+TIMES = 3  # as many questions there have to be as are asked instead
+COMPARISONS = ("le", "lt", "ge", "gt")
+
+
+def interior(function: Function) -> Function:
+    roots = memory_of(function)
+
+    def changed(stmt: Stmt) -> Stmt:
+        nest = nest_of(stmt)
+        if nest is not None and len(nest[0]) > 1:
+            return within(nest[0], _Body(*nest).split(roots))
+        return with_blocks(stmt, tuple(tuple(map(changed, block)) for block in blocks(stmt)))
+
+    return replace(function, body=tuple(map(changed, function.body)))
+
+
+class _Body:
+    """What a nest does for an element."""
+
+    def __init__(self, loops: tuple[For, ...], block: Block) -> None:
+        self.block = block
+        self.outer = {loop.index for loop in loops[:-1]}
+        self.unlike = {loops[-1].index, *effects(block).writes}  # in a warp, or on the way through the body
+
+    def split(self, roots: Roots) -> Block:
+        """In two, where that saves enough."""
+        asked = [part for guard in _guards(self.block) for part in _parts(guard.condition) if self.is_of_outer(part)]
+        strictest: dict[object, tuple[int, Expr]] = {}
+        for part in asked:
+            terms, room = affine.affine(_room(part))
+            if terms not in strictest or room < strictest[terms][0]:
+                strictest[terms] = room, part
+        inside = all_of(part for _, part in strictest.values())
+        if inside is None or len(asked) < TIMES * len(strictest):
+            return self.block
+        return (If(inside, joined(self.unasked(self.block), roots, in_iteration=True), self.block),)
+
+    def is_of_outer(self, part: Expr) -> bool:
+        """A comparison of outer indices with what stays as it is?"""
+        names = variables(part)
+        if not isinstance(part, Call) or part.op not in COMPARISONS or not names & self.outer:
+            return False
+        return all(x.dtype == INT64 for x in part.args) and not (names & self.unlike or loads(part))
+
+    def unasked(self, block: Block) -> Block:
+        """The body, where all such comparisons hold."""
+        out: list[Stmt] = []
+        for stmt in block:
+            if not isinstance(stmt, If) or stmt.orelse:
+                out.append(stmt)
+                continue
+            then = self.unasked(stmt.then)
+            left = all_of(part for part in _parts(stmt.condition) if not self.is_of_outer(part))
+            out += then if left is None else (replace(stmt, condition=left, then=then),)
+        return tuple(out)
+
+
+def _guards(block: Block) -> Iterator[If]:
+    for stmt in block:
+        if isinstance(stmt, If) and not stmt.orelse:
+            yield stmt
+            yield from _guards(stmt.then)
+
+
+def _parts(condition: Expr) -> list[Expr]:
+    """What has to hold together."""
+    if isinstance(condition, Call) and condition.op == "and":
+        return [part for arg in condition.args for part in _parts(arg)]
+    return [condition]
+
+
+def _room(comparison: Expr) -> Expr:
+    """What is at least 0 where the comparison holds."""
+    assert isinstance(comparison, Call)
+    x, y = comparison.args
+    less, more = (x, y) if comparison.op in ("le", "lt") else (y, x)
+    return affine.sub(affine.sub(more, less), affine.integer(comparison.op in ("lt", "gt")))
+
+
+__all__ = ["interior"]

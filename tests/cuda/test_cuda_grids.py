@@ -1,0 +1,144 @@
+"""Grids: those without ends, whose sweeps gather around them, and those in whose interior a thread asks once."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import test_cuda_corpus
+from corpus import FLOAT32, FLOAT64, PROGRAMS
+
+from srcgrad import grad
+from srcgrad.runtime import device
+
+NAMED = {program.name: program for program in PROGRAMS}
+PERIODIC = [name for name in NAMED if name.startswith("periodic.")]
+GATHERED = "ring_by_steps ring_by_remainders ring_from_the_end added_to_the_next lorenz_96 reaction_on_a_torus"
+
+# ------------------------------------------------------------------------------------------------------ without ends
+
+
+@pytest.mark.parametrize("name, position", [(name, k) for name in PERIODIC for k in range(len(NAMED[name].cases))])
+def test_without_ends(name: str, position: int) -> None:
+    test_cuda_corpus.test_value_and_backward(NAMED[name], position, FLOAT64)
+
+
+@pytest.mark.parametrize("name", ["periodic.ring_by_remainders", "periodic.reaction_on_a_torus"])
+def test_pullbacks_and_single_precision(name: str) -> None:
+    test_cuda_corpus.test_call_and_vjp(NAMED[name], 0, FLOAT64)
+    test_cuda_corpus.test_value_and_backward(NAMED[name], 0, FLOAT32)
+
+
+@pytest.mark.parametrize("name", GATHERED.split())
+def test_nobody_adds_to_anothers_element_or_divides(name: str) -> None:
+    args, keywords = NAMED[f"periodic.{name}"].arguments(0, FLOAT64)
+    text = grad(NAMED[f"periodic.{name}"].function, target="cuda").source(*args, **keywords)
+    kernels = text[: text.rindex("\ndef ")]
+    assert "atomic" not in kernels and "%" not in kernels, text
+
+
+def diffused(u, rate, steps):
+    for _ in range(steps):
+        u = u + rate * (np.roll(u, 1) - 2.0 * u + np.roll(u, -1))
+    return u
+
+
+def diffused_by_loops(u, rate, steps):
+    n = len(u)
+    now, then = u.copy(), np.zeros_like(u)
+    for _ in range(steps):
+        for i in range(n):
+            then[i] = now[i] + rate * (now[(i + 1) % n] - 2.0 * now[i] + now[i - 1])
+        now, then = then, now
+    return now
+
+
+@pytest.mark.parametrize("f", [diffused, diffused_by_loops])
+def test_a_step_of_the_sweep_is_one_kernel(f: Callable[..., Any]) -> None:
+    text = grad(f, wrt="u", target="cuda").source(np.ones(7), 0.1, 3)
+    (loop,) = (node for node in ast.walk(ast.parse(text).body[-1]) if isinstance(node, ast.For))
+    assert [type(stmt) for stmt in loop.body] == [ast.Assign, ast.Expr], text  # two arrays change places, a kernel
+
+
+# ---------------------------------------------------------------------------------------------------- their interior
+
+
+def five_points(u, w, rate):
+    for _ in range(2):
+        flow = u[2:, 1:-1] - u[:-2, 1:-1] + u[1:-1, 2:] * u[1:-1, :-2]
+        u[1:-1, 1:-1] += rate * w[1:-1, 1:-1] * flow - u[1:-1, 1:-1]
+    return u * 1.0
+
+
+def lopsided(u, w, rate):
+    """Neighbours further to one side than to the other, along both axes."""
+    n, m = u.shape
+    y = np.zeros_like(u)
+    for i in range(1, n - 3):
+        for j in range(2, m - 1):
+            y[i, j] = u[i - 1, j] * w[i + 3, j] + rate * u[i + 2, j - 2] * u[i + 1, j + 1] - u[i, j]
+    return y
+
+
+def seven_points(u, w, rate):
+    for _ in range(2):
+        middle = u[1:-1, 1:-1, 1:-1]
+        near = u[2:, 1:-1, 1:-1] + u[:-2, 1:-1, 1:-1] + u[1:-1, 2:, 1:-1] + u[1:-1, :-2, 1:-1]
+        u[1:-1, 1:-1, 1:-1] += rate * (near + u[1:-1, 1:-1, 2:] + w[1:-1, 1:-1, :-2] - 6.0 * middle) * middle
+    return u * w
+
+
+INTERIOR = {five_points: 2, lopsided: 2, seven_points: 3}
+
+
+@pytest.mark.parametrize("f", INTERIOR, ids=lambda f: f.__name__)
+def test_interior(f: Callable[..., Any]) -> None:
+    plain, on_gpu = (grad(f, wrt=("u", "w", "rate"), **how) for how in ({"jit": False}, {"target": "cuda"}))
+    for shape in [(9, 8, 7), (5, 5, 5), (4, 6, 3), (3, 3, 4), (2, 1, 5), (1, 3, 1), (0, 4, 2)]:
+        rng = np.random.default_rng(3)
+        u, w, v = (rng.normal(size=shape[: INTERIOR[f]]) for _ in range(3))
+        for got, want in zip(on_gpu.backward(u, w, 0.3, v), plain.backward(u, w, 0.3, v), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("f", INTERIOR, ids=lambda f: f.__name__)
+def test_a_thread_asks_once(f: Callable[..., Any]) -> None:
+    """And of the last index no more than that: it alone differs in a warp."""
+    u = np.ones((9, 8, 7)[: INTERIOR[f]])
+    text = grad(f, wrt=("u", "w", "rate"), target="cuda").source(u, u, 0.3)
+    last = "ijk"[INTERIOR[f] - 1]
+    split = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.If) and node.orelse]
+    interiors = [node for node in split if indices(node.test) and last not in indices(node.test)]
+    assert interiors, text
+    for node in interiors:
+        asked = [inner.test for inner in ast.walk(ast.Module(node.body, [])) if isinstance(inner, ast.If)]
+        assert all(indices(test) == {last} for test in asked), text
+
+
+def indices(test: ast.expr) -> set[str]:
+    return {node.id for node in ast.walk(test) if isinstance(node, ast.Name)} & set("ijk")
+
+
+# ------------------------------------------------------------------------------------------------------------ shapes
+
+
+@pytest.mark.parametrize(
+    "lengths, block, grid",
+    [
+        ((215, 215, 215), (32, 8, 1), (7, 27, 54)),  # rows of 224 threads, and not of 256; four planes for a thread
+        ((46, 46, 46), (64, 4, 1), (1, 12, 46)),
+        ((3162, 3162), (256, 1), (13, 3162)),
+        ((5, 100), (128, 2), (1, 3)),
+        ((100, 3), (4, 64), (1, 2)),
+        ((10_000_000,), (256,), (39_063,)),
+    ],
+)
+def test_few_threads_are_idle(monkeypatch: pytest.MonkeyPatch, lengths: Any, block: Any, grid: Any) -> None:
+    monkeypatch.setattr(device, "THREADS", 256)
+    monkeypatch.setattr(device, "MOST_RESIDENT", 2112)
+    monkeypatch.setattr(device.Launch, "configure", lambda launch, shared_bytes: None)
+    launch = device.Launch(device.Kernel(lambda x: None, {}), lengths)
+    assert (launch.block, launch.grid) == (block, grid)
