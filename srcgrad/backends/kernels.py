@@ -63,6 +63,7 @@ from ..ir.walk import (
     with_blocks,
     written,
 )
+from ..passes.info import memory_of
 from ..passes.offload import FIRST_LANE
 from .block_sums import by_halves, by_shuffles, cleared, flushed, place_in_block, shared_arrays, zero
 from .expressions import expression_text
@@ -119,6 +120,7 @@ class _Writer:
         self.bound: set[Var] = set()  # cells that there are, wherever the program has come from
         self.unset: dict[Var, None] = {}  # cells that something takes before they are set
         self.signatures = Signatures(program)
+        self.memory = memory_of(program)
         self.stacks_of_device = program.info.extra["stacks_of_device"]
         kernels = [stmt for stmt in statements(program.body) if isinstance(stmt, Kernel)]
         self.changing = {v for k in kernels for v in k.reads if v in (*k.sets, *k.sums)}  # whose cell stays the same
@@ -228,7 +230,7 @@ class _Writer:
     def write(self, kernel: Kernel, on_grid: tuple[For, ...]) -> list[str]:
         """Write the definition; what it takes, as the host calls that."""
         errors = len(self.errors)
-        summed = thread_sums(kernel, on_grid, self.names)
+        summed = thread_sums(kernel, on_grid, self.names, self.memory)
         body = self.of_one_thread(kernel, kernel.body if summed is None else summed.body)
         taken = _taken(kernel)
         cells = {var.name: self.cell(var) for var in kernel.reads}
@@ -307,7 +309,8 @@ class _Writer:
         ahead = [Lines(f"{total.name} = {zero(total)}") for total in summed.totals]
         joined = lines_of(list(within_warp(summed.totals, runs)) if in_warp and self.form.shuffles else [])
         added = If(runs, self.of_one_thread(kernel, summed.added))
-        return (*ahead, turns[0], Assign(runs, goes_on), *turns[1:], *joined, added)
+        common = self.of_one_thread(kernel, summed.ahead)
+        return (*ahead, *common, turns[0], Assign(runs, goes_on), *turns[1:], *joined, added)
 
     def along(self, axis: For, count: int, by_rows: str) -> tuple[str, str]:
         """The first iteration of a thread, and how far it is to the next."""

@@ -18,26 +18,33 @@ of them mean the same element, and add up among themselves first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ..ir.expressions import Expr, Var
+from ..ir.names import Names
 from ..ir.nodes import AddTo, AtomicAdd, Block, For, Kernel, Stmt
-from ..ir.walk import loads, rewrite_block, statements, variables, written
+from ..ir.walk import loads, rewrite_block, statements, variables
 from .block_sums import folded
+from .in_common import changed_by, in_common
 
 
 @dataclass(frozen=True)
 class ThreadSums:
-    """The axis that goes innermost, an iteration with numbers for the elements, and what is added to those at last."""
+    """The axis that goes innermost, an iteration with numbers for the elements, and what is added to those at last.
+
+    `ahead` is what all iterations have in common.
+    """
 
     axis: For
+    ahead: Block
     body: Block
     totals: tuple[Var, ...]
     added: tuple[AtomicAdd, ...]
 
 
-def thread_sums(kernel: Kernel, on_grid: tuple[For, ...], names: object) -> ThreadSums | None:
+def thread_sums(kernel: Kernel, on_grid: tuple[For, ...], names: Names, memory: Mapping[str, str]) -> ThreadSums | None:
+    """`memory`: which memory arrays are handles on."""
     if kernel.by_rows:
         return None
     private = {made.array.name for made in kernel.scratch}
@@ -57,7 +64,7 @@ def thread_sums(kernel: Kernel, on_grid: tuple[For, ...], names: object) -> Thre
     for stmt in free[axis]:
         if (stmt.array.name, stmt.index) in totals:
             continue
-        total = Var(names.fresh("total"), stmt.array.dtype)  # type: ignore[attr-defined]
+        total = Var(names.fresh("total"), stmt.array.dtype)
         totals[stmt.array.name, stmt.index] = total, replace(stmt, value=total)
     chosen = set(map(id, free[axis]))
 
@@ -66,20 +73,14 @@ def thread_sums(kernel: Kernel, on_grid: tuple[For, ...], names: object) -> Thre
             return (stmt,)
         return (AddTo(totals[stmt.array.name, stmt.index][0], stmt.value, reorder=True, span=stmt.span),)
 
-    body = rewrite_block(kernel.body, in_number)
-    return ThreadSums(axis, body, tuple(t for t, _ in totals.values()), tuple(add for _, add in totals.values()))
+    ahead, body = in_common(kernel, axis, on_grid, rewrite_block(kernel.body, in_number), names, memory)
+    return ThreadSums(axis, ahead, body, tuple(t for t, _ in totals.values()), tuple(add for _, add in totals.values()))
 
 
 def _steady(kernel: Kernel, on_grid: tuple[For, ...]) -> set[Var]:
     """What an index may be made of, to be known where the innermost loop is over."""
-    moving = {axis.index for axis in kernel.axes if axis not in on_grid}
-    for stmt in statements(kernel.body):
-        target = written(stmt)
-        moving |= {item for item in (target if isinstance(target, tuple) else (target,)) if isinstance(item, Var)}
-        if isinstance(stmt, For):
-            moving.add(stmt.index)
     used = {v for s in statements(kernel.body) if isinstance(s, AtomicAdd) for part in s.index for v in variables(part)}
-    return used - moving
+    return used - changed_by(kernel, on_grid)
 
 
 def within_warp(totals: tuple[Var, ...], runs: Var) -> Iterator[str]:

@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 from operator import is_
 from typing import Any, TypeVar
 
-from .expressions import Array, Axis, Call, Const, Cotangent, Expr, Load, Old, OldArray, Var
+from .expressions import LAZY, Array, Axis, Call, Const, Cotangent, Expr, Load, Old, OldArray, Var
 from .nodes import (
     Absorb,
     AddTo,
@@ -121,6 +121,15 @@ def loads(expr: Expr) -> tuple[Load, ...]:
     """The array elements that an expression reads, in order, each once."""
     own = (expr,) if isinstance(expr, Load) else ()
     return tuple(dict.fromkeys(own + tuple(load for part in children(expr) for load in loads(part))))
+
+
+def sure_loads(expr: Expr) -> Iterator[Load]:
+    """The array elements that are read whenever the expression is evaluated."""
+    if isinstance(expr, Load):
+        yield expr
+    parts = children(expr)
+    for part in parts[:1] if isinstance(expr, Call) and expr.op in LAZY else parts:
+        yield from sure_loads(part)
 
 
 # --------------------------------------------------------------------------------------------------- statements

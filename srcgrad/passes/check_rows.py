@@ -16,17 +16,17 @@ from functools import reduce
 
 from ..errors import place
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, LAZY, Call, Expr, Load, Var, compare, less, select
+from ..ir.expressions import BOOL, INT64, Call, Expr, Load, Var, compare, less, select
 from ..ir.nodes import AddTo, Assign, Block, For, Function, If, Invoke, Print, Raise, Rule, Stmt, Store
 from ..ir.walk import (
     blocks,
-    children,
     expressions,
     loads,
     map_expressions,
     rewrite,
     rewrite_block,
     statements,
+    sure_loads,
     variables,
     with_blocks,
 )
@@ -150,19 +150,11 @@ def _sure_accesses(stmt: Stmt) -> Iterator[Load]:
     if not isinstance(stmt, (Assign, AddTo, Store, If)):
         return
     for expr in expressions(stmt):
-        yield from _sure(expr)
+        yield from sure_loads(expr)
     if isinstance(stmt, Store):
         yield Load(stmt.array, stmt.index, stmt.checked, stmt.natural)
     elif isinstance(stmt, AddTo) and isinstance(stmt.target, Load):
         yield stmt.target
-
-
-def _sure(expr: Expr) -> Iterator[Load]:
-    if isinstance(expr, Load):
-        yield expr
-    parts = children(expr)
-    for part in parts[:1] if isinstance(expr, Call) and expr.op in LAZY else parts:
-        yield from _sure(part)
 
 
 __all__ = ["check_rows"]

@@ -1,4 +1,8 @@
-"""Moments and spreads."""
+"""Moments and spreads.
+
+A sum of squared distances is at its least where they are from the mean: by the mean its derivative is 0, and the way
+back does not go through that (as PyTorch's `var_backward`).
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,13 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from srcgrad.rules.compositions.along import count_along
 from srcgrad.rules.compositions.registry import means
+from srcgrad.rules.user import stop_gradient
 
 
 @means(np.var, method="var")
 def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, mean=None):
     a = np.asarray(a)
-    center = np.mean(a, axis, dtype, keepdims=True) if mean is None else mean
+    center = stop_gradient(np.mean(a, axis, dtype, keepdims=True)) if mean is None else mean
     free = max(count_along(a.shape, axis) - ddof, 0)
     if np.iscomplexobj(a):
         far = a - center
@@ -89,14 +94,14 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
         ddof = 0 if bias else 1
     n = x.shape[1]
     if fweights is None and aweights is None:
-        center, factor = np.mean(x, axis=1, keepdims=True), np.float64(n - ddof)
+        center, factor = stop_gradient(np.mean(x, axis=1, keepdims=True)), np.float64(n - ddof)
         weighted = centered = x - center
     else:
         weights = np.ones(n) if fweights is None else np.asarray(fweights).astype(np.float64)
         if aweights is not None:
             weights = weights * aweights
         total = np.sum(weights)
-        center = np.sum(x * weights, axis=1, keepdims=True) / total
+        center = stop_gradient(np.sum(x * weights, axis=1, keepdims=True) / total)
         if ddof == 0:
             factor = total
         elif aweights is None:
