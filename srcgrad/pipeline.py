@@ -80,6 +80,7 @@ from .passes.resolve_views import resolve_views
 from .passes.reverse import reverse
 from .passes.scalar_arrays import scalar_arrays
 from .passes.scale_once import scale_once
+from .passes.searches_in_two import searches_in_two
 from .passes.set_aside import set_aside
 from .passes.share import share
 from .passes.share_lookups import share_lookups
@@ -91,6 +92,7 @@ from .passes.slice_ends import slice_ends
 from .passes.states_in_rows import states_in_rows
 from .passes.step_in_strips import step_in_strips
 from .passes.store_once import store_once
+from .passes.stored_later import stored_later
 from .passes.sum_around import sum_around
 from .passes.sweep_and_add import sweep_and_add
 from .passes.take_over import take_over
@@ -208,10 +210,12 @@ ON_A_GPU: tuple[Pass, ...] = (
     first_touch,
     fuse,
     fuse_boxes,  # so are loops over a part of what others go over
+    stored_later,  # what is added to later is stored there
     store_once,  # an element that a thread changes again and again is a scalar in between
     read_once,  # what it has just stored it does not read back
     interior,  # whether neighbours are there a thread asks once
     name_places,
+    searches_in_two,  # for the best, and for the first that is as good
     offload,  # independent loops become kernels, and the host launches them
     place_numbers,  # what is computed from sums stays on the device, until the host decides by it
 )

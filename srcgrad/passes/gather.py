@@ -180,7 +180,7 @@ class Nest:
             body = tuple(s for s in body if not _adds_to(s, array))
         if body == self.body:
             return (self.around(body),)
-        kept = _live(body)
+        kept = live(body)
         return (*ahead, *((self.around(kept),) if kept else ()), *behind)
 
     def around(self, body: Block) -> Stmt:
@@ -208,10 +208,10 @@ class Nest:
             index, around = self.unwrapped(stmt.target)
             first = first or index
             offset = self.offset(index, first)
-            needed = _slice(stmt, body[:position])
+            needed = needed_for(stmt, body[:position])
             if offset is None or needed is None:
                 return None
-            if _cost([body[k] for k in needed], stmt.value) > self.dearest:
+            if cost_of([body[k] for k in needed], stmt.value) > self.dearest:
                 return None
             parts.append(Part(offset, around, position, needed))
         base = self.offset(first, None) if first is not None else None
@@ -366,8 +366,8 @@ def _sets(body: Block) -> set[Var]:
     return out | {s.target for s in body if isinstance(s, AddTo) and isinstance(s.target, Var)}
 
 
-def _slice(stmt: AddTo, ahead: Block) -> frozenset[int] | None:
-    """Where the statements are that compute what is added; None where that takes a sum of all iterations."""
+def needed_for(stmt: AddTo | Store, ahead: Block) -> frozenset[int] | None:
+    """Where the statements are that compute what is added, or stored; None where that takes a sum of all iterations."""
     wanted = set(variables(stmt.value))
     out: set[int] = set()
     for position in reversed(range(len(ahead))):
@@ -381,7 +381,7 @@ def _slice(stmt: AddTo, ahead: Block) -> frozenset[int] | None:
     return None if wanted & _sets(ahead) else frozenset(out)
 
 
-def _cost(block: Iterable[Stmt], value: Expr) -> int:
+def cost_of(block: Iterable[Stmt], value: Expr) -> int:
     return sum(_operations(expr) for stmt in block for expr in expressions(stmt)) + _operations(value)
 
 
@@ -402,7 +402,7 @@ def _order(array: Array, body: Block, memory: _Memory) -> int | None:
     for position, stmt in enumerate(body):
         if not _adds_to(stmt, array):
             continue
-        for at in (position, *(_slice(stmt, body[:position]) or ())):  # type: ignore[arg-type]
+        for at in (position, *(needed_for(stmt, body[:position]) or ())):  # type: ignore[arg-type]
             for load in {load for expr in expressions(body[at]) for load in loads(expr)}:
                 reads.setdefault(load.array.name, []).append(at)
     when = 0
@@ -424,7 +424,7 @@ def _written_array(stmt: Stmt) -> str:
     return stmt.array.name if isinstance(stmt, Store) else ""
 
 
-def _live(body: Block) -> Block:
+def live(body: Block) -> Block:
     """Without what computes numbers that nobody uses any more."""
     wanted: set[Var] = set()
     out: list[Stmt] = []
@@ -441,4 +441,4 @@ def _live(body: Block) -> Block:
     return tuple(reversed(out))
 
 
-__all__ = ["Gathering", "Nest", "gather", "gathered"]
+__all__ = ["Gathering", "Nest", "cost_of", "gather", "gathered", "live", "needed_for"]

@@ -26,7 +26,7 @@ PROGRAMS = {
         ),
         "physics": "leapfrog kepler",
         "searches": (
-            "smallest beginning_with_an_argument from_the_end from_the_second two_searches farthest_pair "
+            "beginning_with_an_argument from_the_end two_searches farthest_pair "
             "sum_of_all_bests sum_of_those_taken better_than_half with_its_place best_of_each_step time_warping "
             "the_last_below infinite_slopes"
         ),

@@ -114,3 +114,77 @@ def test_a_few_numbers_of_each_step_are_for_one_thread() -> None:
 
     text = grad(f, target="cuda").source(np.ones((3, 2)), kind="primal")
     assert "by_one(" in text and "'maximum')" not in text
+
+
+# ------------------------------------------------------------------------------------------------------ which it was
+
+
+def at_the_greatest(x, w):
+    k = np.argmax(x)
+    return x[k] * w[k] + np.sum(x)
+
+
+def at_the_least_of_a_matrix(x, w):
+    k = np.argmin(x * w)
+    return x.ravel()[k] * np.sum(w) + w.ravel()[0] * k
+
+
+def nearest(x, w):
+    """A loop of the user's, which passes over nan."""
+    best, at = 4.0, -1
+    for i in range(1, len(x)):
+        if (x[i] - w[0]) ** 2 < best:
+            best = (x[i] - w[0]) ** 2
+            at = i
+    return best * x[at] if at >= 0 else w[0] * 2.0
+
+
+def best_in_each_round(x, w):
+    total, at = 0.0, 0
+    for k in range(3):
+        best = -np.inf
+        for i in range(len(x)):
+            if x[i] * w[i] - k * x[i] > best:
+                at = i
+                best = x[i] * w[i] - k * x[i]
+        total += best * w[at] + np.sum(x * k)
+    return total
+
+
+SEARCHES = (at_the_greatest, at_the_least_of_a_matrix, nearest, best_in_each_round)
+NAN, INF = np.nan, np.inf
+ORDINARY = [
+    [0.3, 0.9, -0.2, 0.9, 0.1],
+    [0.0, -0.0, 0.0],
+    [-0.0, 0.0, -1.0],
+    [INF, 1.0, INF],
+    [-INF, -INF],
+    [2.0],
+    [5.0, 5.0, 5.0, 5.0],
+]
+
+
+@pytest.mark.parametrize("f", SEARCHES, ids=lambda f: f.__name__)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_searches(f: Callable[..., Any]) -> None:
+    rng = np.random.default_rng(1)
+    with_nan = [[0.3, NAN, 0.9], [NAN, 1.0], [1.0, NAN, NAN, 2.0]]
+    long = [rng.integers(0, 9, size).astype(float) for size in (device.THREADS + 3, GRID + 7)]
+    on_gpu, plain = (grad(f, wrt=("x", "w"), **how) for how in ({"target": "cuda"}, {"jit": False}))
+    for values in (*ORDINARY, *with_nan, *long):
+        x = np.array(values)
+        w = rng.uniform(0.5, 1.5, x.shape)
+        if f is at_the_least_of_a_matrix:
+            x, w = (np.stack([a, a[::-1]]) for a in (x, w))
+        value, cotangents = on_gpu.value_and_backward(x, w)
+        expected, wanted = plain.value_and_backward(x, w)
+        np.testing.assert_allclose(value, expected, rtol=1e-12)
+        for got, want in zip(cotangents, wanted, strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("f", SEARCHES, ids=lambda f: f.__name__)
+def test_all_threads_search(f: Callable[..., Any]) -> None:
+    x = np.ones((2, 3)) if f is at_the_least_of_a_matrix else np.ones(3)
+    text = grad(f, wrt="x", target="cuda").source(x, x, kind="primal")
+    assert text.count("'maximum')") + text.count("'minimum')") >= 2, text
