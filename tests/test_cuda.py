@@ -34,7 +34,7 @@ VIRTUAL = {
     "launches": (["test_cuda_launches.py", "test_cuda_errors.py", "test_cuda_virtual.py"], 75),
     "loops": (["test_cuda_kept.py", "test_cuda_sums.py"], 45),
     "steps": (["test_cuda_states.py", "test_cuda_alone.py"], 45),
-    "grids": (["test_cuda_grids.py"], 45),
+    "grids": (["test_cuda_grids.py", "test_cuda_later.py"], 60),
 }
 
 

@@ -6,21 +6,34 @@ where the memory that a block shares has room for them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ..ir.expressions import Array, Const, Var
-from ..ir.nodes import AtomicAdd, Kernel
-from ..ir.walk import statements
+from ..ir.nodes import AtomicAdd, Kernel, Stmt
+from ..ir.walk import expressions, loads, statements, written
 from .expressions import expression_text
 from .kernel_text import chosen
 
 
-def shared_arrays(kernel: Kernel) -> tuple[Array, ...]:
-    """Arrays of one dtype that many threads add to: a block adds up in memory of its own, if that is large enough."""
-    private = {made.array.name for made in kernel.scratch}
+def shared_arrays(kernel: Kernel, roots: Mapping[str, str]) -> tuple[Array, ...]:
+    """Arrays of one dtype that many threads add to: a block adds up in memory of its own, if that is large enough.
+
+    What the threads of a row read again, or set, they have to add to the array itself.  `roots`: of what arrays are
+    views.
+    """
+    root = lambda array: roots.get(array.name, array.name)
+    but = {made.array.name for made in kernel.scratch}
+    for stmt in statements(kernel.body):
+        but |= {root(load.array) for expr in expressions(stmt) for load in loads(expr)}
+        but |= {root(item) for item in _set_by(stmt)}
     added = (s.array for s in statements(kernel.body) if isinstance(s, AtomicAdd))
-    arrays = tuple(dict.fromkeys(array for array in added if array.name not in private))
+    arrays = tuple(dict.fromkeys(array for array in added if root(array) not in but))
     return tuple(array for array in arrays if array.dtype == arrays[0].dtype)
+
+
+def _set_by(stmt: Stmt) -> tuple[Array, ...]:
+    target = () if isinstance(stmt, AtomicAdd) else written(stmt)
+    return tuple(item for item in (target if isinstance(target, tuple) else (target,)) if isinstance(item, Array))
 
 
 def place_in_block(array: Array, index: list[str], shared: tuple[Array, ...]) -> str:

@@ -63,7 +63,7 @@ from ..ir.walk import (
     with_blocks,
     written,
 )
-from ..passes.info import memory_of
+from ..passes.info import memory_of, roots_of
 from ..passes.offload import FIRST_LANE
 from .block_sums import by_halves, by_shuffles, cleared, flushed, place_in_block, shared_arrays, zero
 from .expressions import expression_text
@@ -120,7 +120,7 @@ class _Writer:
         self.bound: set[Var] = set()  # cells that there are, wherever the program has come from
         self.unset: dict[Var, None] = {}  # cells that something takes before they are set
         self.signatures = Signatures(program)
-        self.memory = memory_of(program)
+        self.memory, self.roots = memory_of(program), roots_of(program)
         self.stacks_of_device = program.info.extra["stacks_of_device"]
         kernels = [stmt for stmt in statements(program.body) if isinstance(stmt, Kernel)]
         self.changing = {v for k in kernels for v in k.reads if v in (*k.sets, *k.sums)}  # whose cell stays the same
@@ -252,7 +252,7 @@ class _Writer:
         elif kernel.scratch or kernel.stacks:
             ahead.append(f"thread = {_thread(on_grid, self.form.threads)}")
         behind = [f"{self.cell(var)}[0] = {var.name}" for var in kernel.sets]
-        shared = shared_arrays(kernel)
+        shared = shared_arrays(kernel, self.roots)
         if kernel.sums or shared:
             ahead.insert(0, f"member = {_member(on_grid, kernel.by_rows)}")
         ahead += cleared(shared, self.form.threads)
@@ -277,7 +277,8 @@ class _Writer:
         known not to be negative is one that Numba need not wrap.
         """
         count = len(on_grid)
-        once = not (kernel.sums or shared_arrays(kernel) or kernel.scratch or kernel.stacks or kernel.by_rows)
+        shares = kernel.sums or shared_arrays(kernel, self.roots)
+        once = not (shares or kernel.scratch or kernel.stacks or kernel.by_rows)
         inward = [axis for axis in on_grid if summed is None or axis is not summed.axis]
         for axis in ([summed.axis] if summed else []) + inward[::-1]:
             name, step = axis.index.name, int(axis.step.value)  # type: ignore[attr-defined]
@@ -339,7 +340,7 @@ class _Writer:
 
     def of_one_thread(self, kernel: Kernel, body: Block) -> Block:
         private = {made.array.name for made in kernel.scratch}
-        shared = shared_arrays(kernel)
+        shared = shared_arrays(kernel, self.roots)
         by_rows = kernel.by_rows
 
         def own(expr: Expr) -> Expr:

@@ -6,7 +6,7 @@
         s += x[i - 1]                          s += x[wrap_high(i + turn, n)]
         s += x[(i + k) % n]
 
-`turn` is the rest of k by n, which is computed once, ahead of the loop.
+`turn` is the rest of k by n, which is computed once, ahead of all loops that leave both alone.
 """
 
 from __future__ import annotations
@@ -86,10 +86,11 @@ class _Places:
                 return wrap("wrap_high", x, n)
             if affine.same(step, affine.integer(-1)):
                 return wrap("wrap_low", x, n)
-            if self.is_fixed(step, loop):
+            around = [k for k, other in loops.items() if self.is_fixed(step, other) and self.is_fixed(n, other)]
+            if index in around:
                 turn = Var(self.names.fresh("turn"), INT64)
                 rest = Call("mod", (step, affine.maximum(n, affine.ONE)), INT64)
-                self.ahead.setdefault(index, []).append(Assign(turn, rest))
+                self.ahead.setdefault(around[0], []).append(Assign(turn, rest))  # the outermost
                 return wrap("wrap_high", affine.add(index, turn), n)
         return None
 
@@ -104,13 +105,19 @@ class _Places:
         """Are its indices ones of an axis of this length, which the loop leaves alone?"""
         if not isinstance(loop.step, Const) or loop.step.value <= 0 or not self.is_fixed(n, loop):
             return False
+        if loop.index in effects(loop.body).writes | _indices(loop.body):
+            return False
         stop = substitute(loop.stop, self.by_name)
         room = affine.sub(substitute(n, self.by_name), stop)
         return affine.is_at_least(loop.start, 0) and affine.is_at_least(room, 0)
 
     def is_fixed(self, expr: Expr, loop: For) -> bool:
-        changed = effects((loop,)).writes | {s.index for s in statements((loop,)) if isinstance(s, For)}
+        changed = effects((loop,)).writes | _indices((loop,))
         return not loads(expr) and not variables(expr) & changed and self.lengths.stays(expr)
+
+
+def _indices(block: Block) -> set[Var]:
+    return {stmt.index for stmt in statements(block) if isinstance(stmt, For)}
 
 
 def _without(known: Known, changed: Iterable[object]) -> Known:

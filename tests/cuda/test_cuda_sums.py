@@ -88,3 +88,40 @@ def test_what_a_row_of_a_softmax_keeps() -> None:
     text = grad(softmax, target="cuda").source(np.ones((3, 4)))
     host = text[text.rindex("\ndef ") :]
     assert host.count("= scratch(softmax_backward_i_long_rows[") == 2, host
+
+
+def added_to_and_exchanged(x, w):
+    """A row adds to places that may meet, and reads and sets the same array after that."""
+    a, b = x * 1.0, w * 1.0
+    for _ in range(2):
+        for i in range(x.shape[0]):
+            for j in range(x.shape[1] - 1):
+                a[i, (j + 1) % x.shape[1]] += np.sin(b[i, j])
+        b, a = a, b
+    return a * b
+
+
+def added_to_and_set(x, w):
+    a, b = x * 1.0, w * 1.0
+    for _ in range(2):
+        for i in range(x.shape[0]):
+            first = (i + 2) % 3
+            for j in range(x.shape[1] - 1):
+                a[i, (first + 2 * j) % x.shape[1]] += np.sin(b[i, j])
+            for j in range(x.shape[1]):
+                c = a[i, j]
+                a[i, j] = b[i, j]
+                b[i, j] = c
+    return a * b
+
+
+@pytest.mark.parametrize("f", [added_to_and_exchanged, added_to_and_set], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("shape", [(3, 4), (3, 34), (2, LONG // 2)])
+def test_what_a_row_adds_to_and_reads(f: Callable[..., Any], shape: tuple[int, int]) -> None:
+    x, w, v = np.random.default_rng(1).normal(size=(3, *shape))
+    on_gpu, plain = (grad(f, wrt=("x", "w"), **how) for how in ({"target": "cuda"}, {"jit": False}))
+    value, cotangents = on_gpu.value_and_backward(x, w, v)
+    expected, wanted = plain.value_and_backward(x, w, v)
+    np.testing.assert_allclose(value, expected, rtol=1e-11, atol=1e-11)
+    for got, want in zip(cotangents, wanted, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-11)
