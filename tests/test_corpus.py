@@ -46,7 +46,12 @@ def parameters(programs: list[Program], first_case_only: bool = False) -> list[A
     ]
 
 
-EVERYTHING = parameters(PROGRAMS)
+EVERYTHING = [  # a program's first case is run in both dtypes, each of the others in one, by turns
+    one
+    for one in parameters(PROGRAMS)
+    for program, position, dtype in [one.values]
+    if position == 0 or dtype == program.cases[position].dtypes[position % len(program.cases[position].dtypes)]
+]
 COMPILED = [p for p in PROGRAMS if p.compiled]
 LAST_OF_FAMILIES = list({p.family: p for p in COMPILED}.values())
 ONE_OF_A_FAMILY = parameters(LAST_OF_FAMILIES, first_case_only=True)[::2]

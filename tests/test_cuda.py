@@ -15,26 +15,28 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parent / "cuda"
-SHARES = 4  # of the corpus, each in a process of its own
+SHARES = 2  # of the corpus, each in a process of its own
+
+
+def named(names: str) -> list[str]:
+    return [f"test_cuda_{name}.py" for name in names.split()]
+
 
 # For each part its files, which of their tests, and how many of those there are at least.
 SIMULATED = {
-    **{f"corpus-{share}": (["test_cuda_corpus.py"], 45) for share in range(SHARES)},
-    "programs": (["test_cuda_programs.py", "test_cuda_library.py"], 80),
-    "generated": (["test_cuda_properties.py", "test_cuda_simulator.py"], 6),
-    "reductions": (["test_cuda_extremes.py", "test_cuda_columns.py"], 85),
-    "benchmarks": (["test_cuda_benchmarks.py", "test_cuda_examples.py", "test_cuda_sweeps.py"], 60),
+    **{f"corpus-{share}": (["test_cuda_corpus.py"], 90) for share in range(SHARES)},
+    "programs": (named("programs library properties simulator"), 86),
+    "reductions": (named("extremes columns benchmarks examples sweeps"), 150),
 }
 SOME = (
     "black_scholes or mandelbrot or rk4 or scattered or mixture or two_layers or softmax or stencil or conjugate or "
     "iterations_that or nests or in_place_by_rows"
 )  # of the programs, which the simulator runs all: to compile a kernel takes a quarter of a second
 VIRTUAL = {
-    "programs": (["test_cuda_programs.py", "-k", SOME], 20),
-    "launches": (["test_cuda_launches.py", "test_cuda_errors.py", "test_cuda_virtual.py"], 75),
-    "loops": (["test_cuda_kept.py", "test_cuda_sums.py"], 45),
-    "steps": (["test_cuda_states.py", "test_cuda_alone.py"], 45),
-    "grids": (["test_cuda_grids.py", "test_cuda_later.py"], 60),
+    "programs": ([*named("programs"), "-k", f"({SOME}) and not (conjugate and float32)"], 18),
+    "launches": (named("launches errors virtual"), 75),
+    "loops": (named("kept sums"), 45),
+    "steps": (named("states alone grids later"), 105),
 }
 
 

@@ -24,6 +24,7 @@ Both stand behind `gather`, which writes such loops over p.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ..ir import affine
@@ -89,6 +90,20 @@ def within(loops: tuple[For, ...], body: Block) -> Stmt:
 def is_parallel(stmt: Stmt) -> bool:
     """Does it become a kernel?  In there names stay what they are."""
     return isinstance(stmt, For) and not stmt.ordered
+
+
+def on_host(block: Block, turned: Callable[[Stmt, list[Stmt]], Block | None]) -> Block:
+    """The block with what takes the place of each statement that is no kernel's, innermost first.
+
+    `turned` is given what stands ahead of it, too, and may change that; None leaves the statement.
+    """
+    out: list[Stmt] = []
+    for stmt in block:
+        if blocks(stmt) and not is_parallel(stmt):
+            stmt = with_blocks(stmt, tuple(on_host(part, turned) for part in blocks(stmt)))
+        new = turned(stmt, out)
+        out += (stmt,) if new is None else new
+    return tuple(out)
 
 
 def nest_of(stmt: Stmt) -> tuple[tuple[For, ...], Block] | None:
@@ -183,18 +198,13 @@ class _ClearedLate(Memory):
     """Memory that a loop clears for its next iteration is cleared there, by what adds to it first."""
 
     def function(self) -> Function:
-        return replace(self.whole, body=self.block(self.whole.body))
+        return replace(self.whole, body=on_host(self.whole.body, self.turned))
 
-    def block(self, block: Block) -> Block:
-        out: list[Stmt] = []
-        for stmt in block:
-            if blocks(stmt) and not is_parallel(stmt):
-                stmt = with_blocks(stmt, tuple(map(self.block, blocks(stmt))))
-            later = self.later(stmt, tuple(out)) if isinstance(stmt, For) else None
-            if later is not None:
-                out = [s for s in out if not (isinstance(s, Alloc) and s.array == written(later[0]))]
-            out += (stmt,) if later is None else later
-        return tuple(out)
+    def turned(self, stmt: Stmt, out: list[Stmt]) -> Block | None:
+        later = self.later(stmt, tuple(out)) if isinstance(stmt, For) else None
+        if later is not None:
+            out[:] = [s for s in out if not (isinstance(s, Alloc) and s.array == written(later[0]))]
+        return later
 
     def later(self, loop: For, before: Block) -> Block | None:
         """The loop without the clearing, and the clearing, which is left for its end.
@@ -312,7 +322,7 @@ class InOtherMemory(Memory):
     def function(self) -> Function:
         self.others: dict[str, Array] = {}
         self.gone: set[str] = set()
-        body = self.block(self.whole.body)
+        body = on_host(self.whole.body, self.turned)
         return replace(self.whole, body=rewrite_block(body, self.allocated)) if self.others else self.whole
 
     def allocated(self, stmt: Stmt) -> Block:
@@ -321,15 +331,6 @@ class InOtherMemory(Memory):
         if isinstance(stmt, Alloc) and stmt.array.name in self.others:
             return stmt, Alloc(self.others[stmt.array.name], stmt.dims, span=stmt.span)
         return (stmt,)
-
-    def block(self, block: Block) -> Block:
-        out: list[Stmt] = []
-        for stmt in block:
-            if blocks(stmt) and not is_parallel(stmt):
-                stmt = with_blocks(stmt, tuple(map(self.block, blocks(stmt))))
-            turned = self.turned(stmt, out)
-            out += (stmt,) if turned is None else turned
-        return tuple(out)
 
     def turned(self, stmt: Stmt, out: list[Stmt]) -> Block | None:
         """What takes the place of the statement, if anything does; what stands ahead of it, in `out`, may change."""
@@ -414,6 +415,7 @@ __all__ = [
     "in_box",
     "is_parallel",
     "nest_of",
+    "on_host",
     "stored",
     "sweep_of",
     "within",

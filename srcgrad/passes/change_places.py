@@ -15,8 +15,7 @@ from itertools import pairwise
 
 from ..ir.expressions import Array, Const, Load
 from ..ir.nodes import Block, For, Function, Stmt, Store, Swap
-from ..ir.walk import blocks, with_blocks
-from .alternate import Memory, covers, is_parallel, nest_of, stored, sweep_of, within
+from .alternate import Memory, covers, nest_of, on_host, stored, sweep_of, within
 from .effects import names_used
 
 
@@ -26,18 +25,13 @@ def change_places(function: Function) -> Function:
 
 class _Moved(Memory):
     def function(self) -> Function:
-        return replace(self.whole, body=self.block(self.whole.body))
+        return replace(self.whole, body=on_host(self.whole.body, self.turned))
 
-    def block(self, block: Block) -> Block:
-        out: list[Stmt] = []
-        for stmt in block:
-            if blocks(stmt) and not is_parallel(stmt):
-                stmt = with_blocks(stmt, tuple(map(self.block, blocks(stmt))))
-            sweep = sweep_of(stmt)
-            if sweep is not None and self.is_exchanged(sweep.place.array, out):
-                stmt = within(sweep.loops, (*sweep.body, stored(sweep, sweep.place.array, sweep.add.value)))
-            out.append(stmt)
-        return tuple(out)
+    def turned(self, stmt: Stmt, out: list[Stmt]) -> Block | None:
+        sweep = sweep_of(stmt)
+        if sweep is None or not self.is_exchanged(sweep.place.array, out):
+            return None
+        return (within(sweep.loops, (*sweep.body, stored(sweep, sweep.place.array, sweep.add.value))),)
 
     def is_exchanged(self, array: Array, out: list[Stmt]) -> bool:
         """Was what is in an array moved, in what last had to do with it?  Then the two arrays change places there."""

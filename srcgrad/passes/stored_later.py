@@ -18,8 +18,8 @@ from dataclasses import replace
 from ..ir import affine
 from ..ir.expressions import Array, Load, Var
 from ..ir.nodes import AddTo, Alloc, Assign, Block, For, Function, Stmt, Store, Swap, View
-from ..ir.walk import blocks, expressions, loads, map_expressions, statements, substitute, variables, with_blocks
-from .alternate import is_parallel, nest_of, within
+from ..ir.walk import expressions, loads, map_expressions, statements, substitute, variables
+from .alternate import nest_of, on_host, within
 from .effects import effects, names_used
 from .gather import DEAREST, cost_of, live, needed_for
 from .info import memory_of
@@ -40,20 +40,17 @@ class _Later:
         self.own, self.memory = memory_of_its_own(function), memory_of(function)
 
     def function(self) -> Function:
-        return replace(self.whole, body=self.block(self.whole.body))
+        return replace(self.whole, body=on_host(self.whole.body, self.turned))
 
-    def block(self, block: Block) -> Block:
-        out: list[Stmt] = []
-        for stmt in block:
-            if blocks(stmt) and not is_parallel(stmt):
-                stmt = with_blocks(stmt, tuple(map(self.block, blocks(stmt))))
-            nest = _flat(stmt)
-            for k in reversed(range(len(out))) if nest is not None else ():
-                moved = self.moved(out, k, stmt)
-                if moved is not None:
-                    out[k], stmt = moved
-            out.append(stmt)
-        return tuple(s for s in out if not _is_empty(s))
+    def turned(self, stmt: Stmt, out: list[Stmt]) -> Block | None:
+        if _flat(stmt) is None:
+            return None
+        for k in reversed(range(len(out))):
+            moved = self.moved(out, k, stmt)
+            if moved is not None:
+                out[k], stmt = moved
+        out[:] = [s for s in out if not _is_empty(s)]
+        return (stmt,)
 
     def moved(self, out: list[Stmt], at: int, later: Stmt) -> tuple[Stmt, Stmt] | None:
         """Two nests, the first of which leaves a store to the second."""
