@@ -8,7 +8,6 @@ REASONS = {
 
 PROGRAMS = {
     "sequential": {
-        "arrays": "argument_of_the_maximum",
         "branches": "branch_in_a_loop only_one_side_defines jumps_in_a_loop_in_a_branch",
         "calls": "callee_in_a_loop",
         "complex_programs": "cooley_tukey mixed_precisions",
