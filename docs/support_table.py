@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.integrate
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -262,6 +263,7 @@ def _is_no_array_function(function: Any) -> bool:
 
 def _compositions() -> Iterator[str]:
     """One row per function that is said in simpler ones."""
+    compositions.composition_of(scipy.integrate.simpson)  # and all of its module
     spellings: dict[Any, list[str]] = {}
     for function, composition in compositions.COMPOSITIONS.items():
         if _is_method_of_a_ufunc(function):

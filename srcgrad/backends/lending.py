@@ -107,8 +107,7 @@ def _calls(block: Block, forms: dict[str, _Form], inside: Function | None) -> Bl
     def change(stmt: Stmt) -> Stmt:
         if isinstance(stmt, Invoke):
             return _called(stmt, forms[_key(stmt)], forms[inside.name] if inside else None)
-        inner = blocks(stmt)
-        return with_blocks(stmt, tuple(tuple(map(change, b)) for b in inner)) if inner else stmt
+        return with_blocks(stmt, tuple(_calls(part, forms, inside) for part in blocks(stmt)))
 
     return tuple(map(change, block))
 

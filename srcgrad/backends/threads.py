@@ -24,26 +24,23 @@ from .lending import Called
 def with_threads(program: Function) -> tuple[Function | ast.FunctionDef, ...]:
     """The functions of the module, the entry last."""
     beside: list[Function | ast.FunctionDef] = []
-    fresh = cache(program.info.names.fresh)  # every function may use them again
-
-    def outlined(block: Block) -> Block:
-        out: list[Stmt] = []
-        for stmt in block:
-            if isinstance(stmt, Parallel):
-                shared = _shared(stmt)
-                called = f"{stmt.name}_on_threads"
-                beside.append(_piece(stmt, shared))
-                beside.append(_on_threads(stmt, shared, called, fresh))
-                reach = () if isinstance(stmt.reach, Const) else (stmt.reach,)
-                args = (stmt.start, stmt.stop, stmt.work, *reach, *stmt.sums, *shared)
-                stmt = Called(called, stmt.sums, (), args, span=stmt.span)
-            elif blocks(stmt):
-                stmt = with_blocks(stmt, tuple(map(outlined, blocks(stmt))))
-            out.append(stmt)
-        return tuple(out)
-
-    body = outlined(program.body)
+    body = _outlined(program.body, beside, cache(program.info.names.fresh))  # every function may use names again
     return (*beside, replace(program, body=body))
+
+
+def _outlined(block: Block, beside: list[Function | ast.FunctionDef], fresh: Callable[[str], str]) -> Block:
+    out: list[Stmt] = []
+    for stmt in block:
+        if isinstance(stmt, Parallel):
+            shared = _shared(stmt)
+            called = f"{stmt.name}_on_threads"
+            beside.append(_piece(stmt, shared))
+            beside.append(_on_threads(stmt, shared, called, fresh))
+            reach = () if isinstance(stmt.reach, Const) else (stmt.reach,)
+            args = (stmt.start, stmt.stop, stmt.work, *reach, *stmt.sums, *shared)
+            stmt = Called(called, stmt.sums, (), args, span=stmt.span)
+        out.append(with_blocks(stmt, tuple(_outlined(part, beside, fresh) for part in blocks(stmt))))
+    return tuple(out)
 
 
 def _piece(loop: Parallel, shared: tuple[Var, ...]) -> Function:

@@ -15,7 +15,7 @@ from ..errors import ArgumentError, UnsupportedError
 from ..ir.expressions import Array, Dim, Var
 from ..ir.nodes import External
 from ..rules import compositions
-from ..rules.compositions import COMPOSITIONS
+from ..rules.compositions import composition_of
 from ..rules.names import COMPLEX_MATH, MATH, TO_INT, WHOLE_MATH
 from ..rules.user import UserRule
 from . import (
@@ -167,8 +167,8 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
             raise
         name = name_of(target)
         build.refuse(f"{name}: {_binding_text(problem)}", "this argument of the function is not supported")
-    if target in COMPOSITIONS:
-        return call_composition(interpreter, COMPOSITIONS[target], args, kwargs)
+    if composition := composition_of(target):
+        return call_composition(interpreter, composition, args, kwargs)
     if isinstance(target, np.vectorize) and not (target.otypes or target.excluded or target.signature):
         return call_method(interpreter, Static(target.pyfunc), ".vectorized", args, kwargs)
     if isinstance(target, np.dtype) or (isinstance(target, type) and issubclass(target, np.generic)):

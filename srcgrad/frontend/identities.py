@@ -40,16 +40,12 @@ def _scopes(values: Iterable[Any]) -> Iterator[Any]:
 def held(interpreter: Interpreter) -> dict[object, Any]:
     """Every list that was made here and is held somewhere, by its identity."""
     out: dict[object, Any] = {}
-
-    def visit(value: Any) -> None:
+    waiting = [value for frame in frames_of(interpreter) for value in frame.env.values()][::-1]
+    while waiting:
+        value = waiting.pop()
         if isinstance(value, (TupleValue, Items)) and value.identity is not None:
             out[value.identity] = value
-        for part in _parts(value):
-            visit(part)
-
-    for frame in frames_of(interpreter):
-        for value in frame.env.values():
-            visit(value)
+        waiting += _parts(value)[::-1]
     return out
 
 

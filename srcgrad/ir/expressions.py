@@ -1,4 +1,4 @@
-"""Expressions of the intermediate representation: pure, typed, hashable, over scalars, array elements and lengths.
+"""Expressions of the intermediate representation: pure, typed, over scalars, array elements and lengths.
 
 Arithmetic on them builds larger ones, so that rules read like a textbook.  An `Array` is a handle on memory: an
 argument, a fresh allocation, or a view of another handle; which memory a handle denotes never changes, only contents
@@ -8,9 +8,11 @@ do.  Scalars are variables, told apart by name; a name has one dtype.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
+
+from .interned import Node, interned, the_one
 
 FLOAT64 = np.dtype(np.float64)
 FLOAT32 = np.dtype(np.float32)
@@ -48,7 +50,7 @@ class Span:
     function: str = ""
 
 
-class Expr:
+class Expr(Node):
     """A typed scalar value: reading it changes nothing."""
 
     dtype: np.dtype
@@ -84,46 +86,23 @@ class Expr:
         return call("neg", self)
 
 
-Kind = TypeVar("Kind", bound=type)
-
-
-def hashed_once(kind: Kind) -> Kind:
-    """Trees are keys of many tables: a node remembers its hash, so that asking for it does not walk the tree."""
-    walk: Any = kind.__hash__
-
-    def hash_of(self: Any) -> int:
-        held: dict[str, int] = self.__dict__
-        try:
-            return held["hashed"]
-        except KeyError:
-            held["hashed"] = found = walk(self)
-            return found
-
-    kind.__hash__ = hash_of  # type: ignore
-    return kind
-
-
-@hashed_once
-@dataclass(frozen=True)
+@interned
+@dataclass(frozen=True, eq=False)
 class Const(Expr):
     """A number; `dtype` is part of what it is."""
 
     value: Any
     dtype: np.dtype = FLOAT64
 
-    def __post_init__(self) -> None:
-        if self.dtype.kind == "c":
-            object.__setattr__(self, "value", complex(self.value))  # one text for 1.0 and 1.0 + 0j
-
-    def __hash__(self) -> int:
-        return hash((repr(self.value), self.dtype))
-
-    def __eq__(self, other: object) -> bool:  # nan equals itself, 0.0 differs from -0.0: this is text, not arithmetic
-        return isinstance(other, Const) and repr(self.value) == repr(other.value) and self.dtype == other.dtype
+    def __new__(cls, value: Any, dtype: np.dtype = FLOAT64) -> Any:
+        """Told apart as text, not as numbers: nan is nan, and 0.0 is not -0.0."""
+        if dtype.kind == "c":
+            value = complex(value)
+        return the_one(cls, (value, dtype), (cls, value if type(value) is int else repr(value), dtype))
 
 
-@hashed_once
-@dataclass(frozen=True)
+@interned
+@dataclass(frozen=True, eq=False)
 class Var(Expr):
     """A scalar variable."""
 
@@ -131,7 +110,8 @@ class Var(Expr):
     dtype: np.dtype = FLOAT64
 
 
-@dataclass(frozen=True)
+@interned
+@dataclass(frozen=True, eq=False)
 class Axis(Expr):
     """The index along axis `number` of the array value that this expression is an element of (frontend only)."""
 
@@ -139,8 +119,8 @@ class Axis(Expr):
     dtype: np.dtype = INT64
 
 
-@hashed_once
-@dataclass(frozen=True)
+@interned
+@dataclass(frozen=True, eq=False)
 class Call(Expr):
     """A primitive of the rule table applied to operands."""
 
@@ -149,8 +129,8 @@ class Call(Expr):
     dtype: np.dtype
 
 
-@hashed_once
-@dataclass(frozen=True)
+@interned
+@dataclass(frozen=True, eq=False)
 class Load(Expr):
     """One element of an array.  `checked=False`: the index is proved to be inside (see `prove_bounds`).
 
@@ -167,7 +147,8 @@ class Load(Expr):
         return self.array.dtype
 
 
-@dataclass(frozen=True)
+@interned
+@dataclass(frozen=True, eq=False)
 class Dim(Expr):
     """The length of one axis of an argument."""
 
@@ -176,8 +157,8 @@ class Dim(Expr):
     dtype: np.dtype = INT64
 
 
-@hashed_once
-@dataclass(frozen=True)
+@interned
+@dataclass(frozen=True, eq=False)
 class Old(Expr):
     """The value that `expr` had just before the forward statement labelled `at` (between `reverse` and `keep`).
 
@@ -193,7 +174,8 @@ class Old(Expr):
         return self.expr.dtype
 
 
-@dataclass(frozen=True)
+@interned
+@dataclass(frozen=True, eq=False)
 class Cotangent(Expr):
     """The cotangent of a scalar or of an array element (only in the adjoint of a `Rule`)."""
 
@@ -204,17 +186,18 @@ class Cotangent(Expr):
         return self.of.dtype
 
 
-@dataclass(frozen=True)
-class OldArray:
+@interned
+@dataclass(frozen=True, eq=False)
+class OldArray(Node):
     """The contents that `array` had just before the forward statement labelled `at` (between `reverse` and `keep`)."""
 
     array: Array
     at: int
 
 
-@hashed_once
-@dataclass(frozen=True)
-class Array:
+@interned
+@dataclass(frozen=True, eq=False)
+class Array(Node):
     """A handle on memory: C-ordered unless it is a view."""
 
     name: str

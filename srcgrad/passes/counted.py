@@ -38,47 +38,50 @@ TURNED = {"gt": "lt", "ge": "le", "lt": "gt", "le": "ge", "ne": "ne"}
 
 
 def counted(function: Function) -> Function:
-    read = {var for stmt in statements(function.body) for expr in expressions(stmt) for var in variables(expr)}
-    names, memory, lengths = function.info.names, memory_of(function), Lengths(function)
+    return replace(function, body=_Counting(function).block(function.body))
 
-    def steady(end: Expr, wanted: str, ahead: list[Stmt]) -> Expr:
-        """The end of a range, also for who asks when the loop is over."""
-        if lengths.is_known(end):
-            return end
-        var = Var(names.fresh(wanted), INT64)
-        ahead.append(Assign(var, end))
-        return var
 
-    def counting(loop: While, ahead: list[Stmt]) -> Block | None:
+class _Counting:
+    def __init__(self, function: Function) -> None:
+        self.names, self.memory, self.lengths = function.info.names, memory_of(function), Lengths(function)
+        self.read = frozenset().union(*(variables(e) for s in statements(function.body) for e in expressions(s)))
+
+    def block(self, block: Block) -> Block:
+        out: list[Stmt] = []
+        for stmt in block:
+            if blocks(stmt):
+                stmt = with_blocks(stmt, tuple(map(self.block, blocks(stmt))))
+            may_count = isinstance(stmt, While) and stmt.trip not in self.read
+            out += (may_count and self.loop(stmt, out)) or (stmt,)  # type: ignore[arg-type]
+        return tuple(out)
+
+    def loop(self, loop: While, ahead: list[Stmt]) -> Block | None:
         for var, op, end in _comparison(loop.condition):
             place, step = _step(loop.body, var)
-            if not _goes(op, step, loop.body) or not _stays(end, var, loop.body, memory):
+            if not _goes(op, step, loop.body) or not _stays(end, var, loop.body, self.memory):
                 continue
             stop = affine.add(end, affine.integer({"le": 1, "ge": -1}.get(op, 0)))
             ends: list[Stmt] = []
-            start = steady(known_value(ahead, var), "start", ends)
-            stop = steady(stop, "stop", ends)
+            start = self.steady(known_value(ahead, var), "start", ends)
+            stop = self.steady(stop, "stop", ends)
             way = affine.sub(stop, start) if step > 0 else affine.sub(start, stop)
             if op == "ne" and not affine.is_at_least(way, 0):
                 past = Raise("BoundsError", "the counter of the loop runs past its end" + error_place(loop.span))
                 ends.append(If(compare("lt", way, 0), (past,), span=loop.span))
-            index = Var(names.fresh(var.name), INT64)
+            index = Var(self.names.fresh(var.name), INT64)
             after = affine.add(index, affine.integer(step))
             body = (*_with(loop.body[:place], var, index), *_with(loop.body[place + 1 :], var, after))
             last = Assign(var, _last(start, stop, step), span=loop.body[place].span)
             return (*ends, For(index, start, stop, affine.integer(step), body, span=loop.span), last)
         return None
 
-    def count(block: Block) -> Block:
-        out: list[Stmt] = []
-        for stmt in block:
-            if blocks(stmt):
-                stmt = with_blocks(stmt, tuple(map(count, blocks(stmt))))
-            may_count = isinstance(stmt, While) and stmt.trip not in read
-            out += (may_count and counting(stmt, out)) or (stmt,)  # type: ignore[arg-type]
-        return tuple(out)
-
-    return replace(function, body=count(function.body))
+    def steady(self, end: Expr, wanted: str, ahead: list[Stmt]) -> Expr:
+        """The end of a range, also for who asks when the loop is over."""
+        if self.lengths.is_known(end):
+            return end
+        var = Var(self.names.fresh(wanted), INT64)
+        ahead.append(Assign(var, end))
+        return var
 
 
 def _goes(op: str, step: int, body: Block) -> bool:

@@ -212,6 +212,12 @@ def _touch_whole(out: Effects, array: Array, writes: bool) -> None:
     out.accesses.append(Access(array, (None,) * array.ndim, writes, whole=True))
 
 
+@remembered
+def _asked(expr: Expr) -> frozenset[str]:
+    """The arrays of which an expression asks a length."""
+    return frozenset(node.array for node in subexpressions(expr) if isinstance(node, Dim))
+
+
 def _note_reads(out: Effects, stmt: Stmt) -> None:
     elements: set[str] = set()
     for expr in expressions(stmt):
@@ -221,7 +227,7 @@ def _note_reads(out: Effects, stmt: Stmt) -> None:
         for load in loads(expr):
             out.accesses.append(Access(load.array, load.index, False))
             elements.add(load.array.name)
-        out.shapes |= {n.array for n in subexpressions(expr) if isinstance(n, Dim)}
+        out.shapes |= _asked(expr)
     match stmt:
         case View(array=array, base=base, how=Conform()):  # it may be a copy
             _touch_whole(out, base, writes=False)

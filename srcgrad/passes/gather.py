@@ -56,20 +56,19 @@ def gathered(
     `ours_alone`: sums of the user's keep their order.
     """
     names, memory = function.info.names, _Memory(function)
+    change = lambda nest: Nest(nest[0], nest[1], names, dearest, memory, ours_alone).gathered(written)
+    return replace(function, body=_with_nests(function.body, change))
 
-    def changed(block: Block) -> Block:
-        out: list[Stmt] = []
-        for stmt in block:
-            nest = _nest(stmt)
-            if nest is not None:
-                out += Nest(*nest, names, dearest, memory, ours_alone).gathered(written)
-            elif blocks(stmt):
-                out.append(with_blocks(stmt, tuple(map(changed, blocks(stmt)))))
-            else:
-                out.append(stmt)
-        return tuple(out)
 
-    return replace(function, body=changed(function.body))
+def _with_nests(block: Block, change: Callable[[tuple[tuple[For, ...], Block]], Block]) -> Block:
+    out: list[Stmt] = []
+    for stmt in block:
+        nest = _nest(stmt)
+        if nest is not None:
+            out += change(nest)
+        else:
+            out.append(with_blocks(stmt, tuple(_with_nests(part, change) for part in blocks(stmt))))
+    return tuple(out)
 
 
 def _nest(stmt: Stmt) -> tuple[tuple[For, ...], Block] | None:

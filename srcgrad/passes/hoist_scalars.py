@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 
 from ..ir.expressions import INT64, Array, Call, Dim, Expr, Load, Var, is_inexact
 from ..ir.nodes import AddTo, Assign, Block, For, Function, If, Stmt, Store, While
@@ -63,28 +64,30 @@ class _Hoist:
     def split(self, loop: For | While, is_sure: bool) -> list[Stmt]:
         """What moves ahead of the loop, and the loop."""
         changed = effects((loop,)).writes
-        found: dict[Expr, Var] = {}
+        found: dict[Expr, Var] = {}  # with those that are ahead of the loop, in order
         ahead: list[Stmt] = []
         body: list[Stmt] = []
-
-        def moved(expr: Expr) -> Expr:
-            if self.is_worth_it(expr) and not variables(expr) & changed:
-                of_arguments = is_sure and not any(self.assigned[v] for v in variables(expr))
-                known = self.ahead if of_arguments else found
-                if expr not in known:
-                    known[expr] = Var(self.names.fresh("t"), expr.dtype)
-                    self.ours.add(known[expr])
-                    ahead.extend([] if of_arguments else [Assign(known[expr], expr)])
-                return known[expr]
-            return rebuild(expr, tuple(map(moved, expr.args))) if isinstance(expr, Call) and is_sure_of(expr) else expr
-
         for stmt in loop.body:
             if isinstance(stmt, Assign) and stmt.var in self.ours and not variables(stmt.value) & changed:
                 ahead.append(stmt)
                 changed = changed - {stmt.var}
             else:
-                body.append(map_expressions(stmt, moved) if isinstance(stmt, MOVES) else stmt)
+                known = len(found)
+                move = partial(self.moved, changed=changed, found=found, is_sure=is_sure)
+                body.append(map_expressions(stmt, move) if isinstance(stmt, MOVES) else stmt)
+                ahead += [Assign(var, expr) for expr, var in list(found.items())[known:]]
         return [*ahead, replace(loop, body=tuple(body))]
+
+    def moved(self, expr: Expr, changed: set[Var], found: dict[Expr, Var], is_sure: bool) -> Expr:
+        if self.is_worth_it(expr) and not variables(expr) & changed:
+            known = self.ahead if is_sure and not any(self.assigned[v] for v in variables(expr)) else found
+            if expr not in known:
+                known[expr] = Var(self.names.fresh("t"), expr.dtype)
+                self.ours.add(known[expr])
+            return known[expr]
+        if not (isinstance(expr, Call) and is_sure_of(expr)):
+            return expr
+        return rebuild(expr, tuple(self.moved(part, changed, found, is_sure) for part in expr.args))
 
     def is_worth_it(self, expr: Expr) -> bool:
         if not is_inexact(expr.dtype) or not variables(expr) or not self.is_steady(expr):

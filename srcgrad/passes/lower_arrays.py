@@ -35,19 +35,20 @@ from .info import Info, roots_of
 
 
 def lower_arrays(function: Function) -> Function:
-    info: Info = function.info
-    roots = roots_of(function)
+    return replace(function, body=_lowered(function.body, roots_of(function), function.info))
 
+
+def _lowered(block: Block, roots: dict[str, str], info: Info) -> Block:
     def lower(stmt: Stmt) -> tuple[Stmt, ...]:
         if isinstance(stmt, Rule):
-            return (replace(stmt, adjoint=rewrite_block(stmt.adjoint, lower)),)
+            return (replace(stmt, adjoint=_lowered(stmt.adjoint, roots, info)),)
         if isinstance(stmt, ForEach):
             return _loops(stmt, roots, info)
         if isinstance(stmt, View) and isinstance(stmt.how, Subscript):
             return (replace(stmt, how=_with_whole_axes(stmt.how, stmt.base)),)
         return (stmt,)
 
-    return replace(function, body=rewrite_block(function.body, lower))
+    return rewrite_block(block, lower)
 
 
 def _with_whole_axes(how: Subscript, base: Array) -> Subscript:

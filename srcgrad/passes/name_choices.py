@@ -23,40 +23,48 @@ CHOICES = ("select", "and", "or")  # branches, in Python's bytecode
 def name_choices(function: Function) -> Function:
     """The function with a name for every choice inside an access that is not proved to be inside its array."""
     info: Info = function.info
+    return replace(function, body=rewrite_block(function.body, lambda stmt: _Ahead(stmt, info).then()))
 
-    def change(stmt: Stmt) -> Block:
-        ahead: list[Stmt] = []
 
-        def named(expr: Expr, wanted: str) -> Expr:
-            expr = in_accesses(expr)
-            if not _has_choice(expr):
-                return expr
-            var = Var(info.names.fresh(wanted), expr.dtype)
-            ahead.append(Assign(var, expr, span=stmt.span))
-            return var
+class _Ahead:
+    """A statement, and what is computed ahead of it."""
 
-        def in_accesses(expr: Expr) -> Expr:
-            """The expression with choices named in those of its accesses that are made in any case."""
-            if isinstance(expr, Load) and expr.checked:
-                return _with_index(expr, lambda part: named(part, "at"))
-            parts = children(expr)
-            sure = 1 if isinstance(expr, Call) and expr.op in CHOICES else len(parts)
-            changed = tuple(in_accesses(part) if k < sure else part for k, part in enumerate(parts))
-            return rebuild(expr, changed) if changed != parts else expr
+    def __init__(self, stmt: Stmt, info: Info) -> None:
+        self.stmt, self.names = stmt, info.names
+        self.ahead: list[Stmt] = []
 
+    def then(self) -> Block:
+        stmt = self.stmt
         match stmt:
             case While():
                 return (stmt,)  # its condition is asked in every iteration
             case Store(index=index, value=value, checked=True):
-                stmt = replace(stmt, index=tuple(named(part, "at") for part in index), value=in_accesses(value))
+                stmt = replace(stmt, index=tuple(map(self.place, index)), value=self.in_accesses(value))
             case AddTo(target=Load(checked=True) as target, value=value):
-                place = _with_index(target, lambda part: named(part, "at"))
-                stmt = replace(stmt, target=place, value=named(value, "g"))
+                stmt = replace(stmt, target=_with_index(target, self.place), value=self.named(value, "g"))
             case _:
-                stmt = map_expressions(stmt, in_accesses)
-        return (*ahead, stmt)
+                stmt = map_expressions(stmt, self.in_accesses)
+        return (*self.ahead, stmt)
 
-    return replace(function, body=rewrite_block(function.body, change))
+    def place(self, expr: Expr) -> Expr:
+        return self.named(expr, "at")
+
+    def named(self, expr: Expr, wanted: str) -> Expr:
+        expr = self.in_accesses(expr)
+        if not _has_choice(expr):
+            return expr
+        var = Var(self.names.fresh(wanted), expr.dtype)
+        self.ahead.append(Assign(var, expr, span=self.stmt.span))
+        return var
+
+    def in_accesses(self, expr: Expr) -> Expr:
+        """The expression with choices named in those of its accesses that are made in any case."""
+        if isinstance(expr, Load) and expr.checked:
+            return _with_index(expr, self.place)
+        parts = children(expr)
+        sure = 1 if isinstance(expr, Call) and expr.op in CHOICES else len(parts)
+        changed = tuple(self.in_accesses(part) if k < sure else part for k, part in enumerate(parts))
+        return rebuild(expr, changed) if changed != parts else expr
 
 
 def _with_index(load: Load, rule: Callable[[Expr], Expr]) -> Load:

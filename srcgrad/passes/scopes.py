@@ -5,6 +5,8 @@ for i: t = x[i] * 2; s += t        t lives in the loop: its adjoint starts from 
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 from ..ir.expressions import Array, Var
@@ -146,43 +148,33 @@ def written_by(stmt: Stmt) -> tuple[Any, ...]:
 
 def with_steady_matrices(body: Block, roots: dict[str, str]) -> set[int]:
     """Library calls in loops that never write their first argument."""
-    found: set[int] = set()
+    return set(_steady(body, roots, None))
 
-    def visit(block: Block, changed: set[str] | None) -> None:
-        for stmt in block:
-            if isinstance(stmt, Library) and changed is not None and isinstance(stmt.args[0], Array):
-                if roots.get(stmt.args[0].name, stmt.args[0].name) not in changed:
-                    found.add(stmt.label)
-            inside = changed
-            if inside is None and isinstance(stmt, (For, While)):
-                inside = {roots.get(w.name, w.name) for s in statements(stmt.body) for w in written_by(s)}
-            for inner in blocks(stmt):
-                visit(inner, inside)
 
-    visit(body, None)
-    return found
+def _steady(block: Block, roots: dict[str, str], changed: set[str] | None) -> Iterator[int]:
+    """`changed`: what the outermost loop around changes, if there is one."""
+    for stmt in block:
+        if isinstance(stmt, Library) and changed is not None and isinstance(stmt.args[0], Array):
+            if roots.get(stmt.args[0].name, stmt.args[0].name) not in changed:
+                yield stmt.label
+        inside = changed
+        if inside is None and isinstance(stmt, (For, While)):
+            inside = {roots.get(w.name, w.name) for s in statements(stmt.body) for w in written_by(s)}
+        for inner in blocks(stmt):
+            yield from _steady(inner, roots, inside)
 
 
 def first_writes_of(body: Block, roots: dict[str, str], signs: Signs) -> set[int]:
     """Stores that are the first to touch fresh memory, each element once: their shadow needs no restart."""
+    made = Counter(stmt.array.name for stmt in statements(body) if isinstance(stmt, Alloc))
     found: set[int] = set()
-
-    def visit(block: Block) -> None:
+    for block in (body, *(block for stmt in statements(body) for block in blocks(stmt))):
         for position, stmt in enumerate(block):
-            if isinstance(stmt, Alloc):
+            if isinstance(stmt, Alloc) and made[stmt.array.name] == 1:
                 name = stmt.array.name
                 after = next((s for s in block[position + 1 :] if _touches(s, name, roots)), None)
-                if after is not None:
-                    label = _only_store(after, name, roots, signs)
-                    if (
-                        label is not None
-                        and sum(isinstance(s, Alloc) and s.array.name == name for s in statements(body)) == 1
-                    ):
-                        found.add(label)
-            for inner in blocks(stmt):
-                visit(inner)
-
-    visit(body)
+                label = _only_store(after, name, roots, signs) if after is not None else None
+                found |= set() if label is None else {label}
     return found
 
 

@@ -12,15 +12,29 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import sys
+from typing import Any
 
 from srcgrad.rules.compositions import registry
 
+_WAITING = {"scipy_integrals": "scipy.integrate"}  # whose import takes as long as half of ours
+
 for _module in pkgutil.iter_modules(__path__):  # each adds its functions to the registry
-    importlib.import_module(f"{__name__}.{_module.name}")
+    if _module.name not in _WAITING:
+        importlib.import_module(f"{__name__}.{_module.name}")
 
 COMPOSITIONS = registry.COMPOSITIONS
 METHODS = registry.METHODS
 DRAWS = registry.DRAWS
 PYTHON = registry.PYTHON
 
-__all__ = ["COMPOSITIONS", "DRAWS", "METHODS", "PYTHON"]
+
+def composition_of(function: Any) -> registry.Composition | None:
+    """What stands for a function; what stands for those of a module that waits is read once it is imported."""
+    for name in [name for name, module in _WAITING.items() if module in sys.modules]:
+        importlib.import_module(f"{__name__}.{name}")
+        _WAITING.pop(name, None)
+    return COMPOSITIONS.get(function)
+
+
+__all__ = ["COMPOSITIONS", "DRAWS", "METHODS", "PYTHON", "composition_of"]

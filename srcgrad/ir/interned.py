@@ -1,0 +1,87 @@
+"""Nodes that say the same are one object.
+
+Passes compare trees and look them up in tables without end; where each tree is one object, that costs what it costs for
+any object, however large the tree is (hash consing: Ershov, "On programming of arithmetic operations", 1958).
+"""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields
+from threading import Lock
+from typing import Any, TypeVar
+from weakref import ref
+
+Kind = TypeVar("Kind", bound=type)
+Key = tuple[Any, ...]
+
+
+class Held(ref):
+    """A node in the table, which leaves it with its last user."""
+
+    __slots__ = ("key",)
+    key: Key
+
+
+_held: dict[Key, Held] = {}
+_adding = Lock()
+
+
+def _forget(held: Held) -> None:
+    if _held.get(held.key) is held:  # another may have taken its place by now
+        del _held[held.key]
+
+
+def the_one(cls: type, values: Key, key: Key) -> Any:
+    """The node of this key, or one with these values in its fields."""
+    held = _held.get(key)
+    node = held() if held is not None else None
+    if node is not None:
+        return node
+    new: Any = object.__new__(cls)
+    new.__dict__.update(zip(cls.__match_args__, values, strict=True))  # type: ignore[attr-defined]
+    made = Held(new, _forget)
+    made.key = key
+    with _adding:
+        held = _held.get(key)
+        node = held() if held is not None else None
+        if node is not None:  # by another thread, meanwhile
+            return node
+        _held[key] = made
+    return new
+
+
+class Node:
+    """What is interned: a call gives the node that there is, or makes it."""
+
+    def __new__(cls, *args: Any, **more: Any) -> Any:
+        if more or len(args) != len(cls.__match_args__):  # type: ignore[attr-defined]
+            args = _complete(cls, args, more)
+        return the_one(cls, args, (cls, *args))
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+    def __reduce__(self) -> Any:
+        return type(self), tuple(getattr(self, name) for name in type(self).__match_args__)  # type: ignore
+
+
+def _complete(cls: Any, args: Key, more: dict[str, Any]) -> Key:
+    """All by position, with the defaults of those that were left out."""
+    names = cls.__match_args__[len(args) :]
+    if len(args) > len(cls.__match_args__) or not more.keys() <= set(names):
+        raise TypeError(f"{cls.__name__} has {cls.__match_args__}, and is given {args} and {more}")
+    try:
+        return *args, *(more[name] if name in more else cls._defaults[name] for name in names)
+    except KeyError as problem:
+        raise TypeError(f"{cls.__name__} needs {problem}") from None
+
+
+def interned(cls: Kind) -> Kind:
+    """Of a frozen dataclass of nodes, with no equality of its own."""
+    made: Any = cls
+    made._defaults = {item.name: item.default for item in fields(made) if item.default is not MISSING}
+    del made.__init__  # type checkers read it; `Node` fills the fields, once
+    return cls
