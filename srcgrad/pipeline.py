@@ -19,7 +19,7 @@ from .errors import OptionError
 from .frontend.function import LIKE_THE_OUTPUT, Interpreted, interpret
 from .frontend.outside import Place
 from .frontend.types import ValueType
-from .ir.check import check, check_types
+from .ir.check import GONE_AFTER, check, check_types
 from .ir.nodes import Function
 from .ir.show import show
 from .passes.add_apart import add_apart
@@ -377,7 +377,9 @@ def through(
     program: Function, steps: tuple[Pass, ...], watch: Callable[[str, Function], object] | None = None
 ) -> Function:
     for step in map(everywhere, steps):
-        program = check(step(program), after=step.__name__)
+        before, program = program, step(program)
+        if program is not before or step.__name__ in GONE_AFTER:
+            check(program, after=step.__name__)
         if watch:
             watch(step.__name__, program)
     return program

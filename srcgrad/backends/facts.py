@@ -12,7 +12,7 @@ from ..ir.expressions import Const, Dim, Expr, Load, Var
 from ..ir.nodes import AddTo, Alloc, For, Function, Stmt, Store, While
 from ..ir.walk import expressions, loads, statements
 from ..passes.info import memory_of
-from ..passes.signs import Signs
+from ..passes.signs import signs_of
 from .source import is_comment
 
 
@@ -102,7 +102,7 @@ def _lengths(function: Function) -> Iterator[tuple[tuple[str, int], tuple[str, i
     """The axes of arrays that are made once, and are as long as axes of arguments."""
     every = statements(function.body)
     made = Counter(stmt.array.name for stmt in every if isinstance(stmt, Alloc))
-    known = Signs(function).lengths
+    known = signs_of(function).lengths
     params = {param.name for param in function.params}
     for stmt in every:
         if isinstance(stmt, Alloc) and made[stmt.array.name] == 1:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-from .expressions import BOOL, INT64, Call, Const, Expr, integer
+from .expressions import BOOL, INT64, Axis, Call, Const, Dim, Expr, integer
 
 ZERO, ONE = integer(0), integer(1)
 STEPS = 16  # substitutions of a bound for a term, in one proof
@@ -163,8 +163,6 @@ def proved_by_bounds(
 
 
 def _never_negative(expr: Expr) -> bool:
-    from .expressions import Axis, Dim
-
     match expr:
         case Dim() | Axis() | Call(op="wrap_low" | "wrap_high"):
             return True

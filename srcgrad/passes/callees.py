@@ -13,7 +13,7 @@ from typing import Any
 
 from ..ir.expressions import Array, Expr, Var, is_inexact
 from ..ir.nodes import Block, Function, Invoke, Stmt, Sweep, leaves
-from ..ir.walk import blocks, statements, with_blocks
+from ..ir.walk import blocks, is_same, statements, with_blocks
 from .assemble import reads_of
 from .check_rows import check_rows
 from .effects import is_loud
@@ -47,6 +47,9 @@ def everywhere(step: Pass) -> Pass:
     """The pass on the entry and on every function of its own."""
 
     def run(program: Function) -> Function:
+        return _itself(program, anew(program))
+
+    def anew(program: Function) -> Function:
         if not program.callees or step.__name__ in ("find_active", "peel", "preaccumulate", "parallelise"):
             return step(program)
         if step.__name__ == "keep":
@@ -64,8 +67,18 @@ def everywhere(step: Pass) -> Pass:
 
 
 def _each(program: Function, step: Pass) -> Function:
-    callees = tuple(c if _is_left_alone(c, step) else step(c) for c in program.callees)
+    callees = tuple(c if _is_left_alone(c, step) else _itself(c, step(c)) for c in program.callees)
     return replace(step(program), callees=callees)
+
+
+def _itself(old: Function, new: Function) -> Function:
+    """The function as it was, where nothing is new: it remembers what has been asked of it."""
+    parts = ((f.name, f.params, f.results, f.info) for f in (old, new))
+    return old if is_same(new.body, old.body) and is_same(new.callees, old.callees) and _agree(*parts) else new
+
+
+def _agree(old: tuple[Any, ...], new: tuple[Any, ...]) -> bool:
+    return old[3] is new[3] and old[:3] == new[:3]
 
 
 def quiet_functions(program: Function) -> frozenset[str]:

@@ -26,7 +26,7 @@ from ..rules.costs import is_dear
 from .effects import Access, effects, is_private, sums_in_order, uses
 from .fuse import upwards
 from .info import memory_of
-from .signs import Signs
+from .signs import signs_of
 
 OF_LOOPS = (AddTo, Assign, Comment, Store)
 BETWEEN = (AddTo, Assign, Comment, If, Store)
@@ -78,7 +78,7 @@ class Chains:
     """Answers about the innermost loops of one function."""
 
     def __init__(self, function: Function) -> None:
-        self.memory, self.signs = memory_of(function), Signs(function)
+        self.memory, self.signs = memory_of(function), signs_of(function)
         self.outside = {self.memory[param.name] for param in function.params}
         self.own = _of_their_loops(function.body)
 

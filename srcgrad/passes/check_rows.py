@@ -33,7 +33,7 @@ from ..ir.walk import (
 from .effects import effects, runs_along
 from .info import roots_of
 from .known_here import arrays_made
-from .lengths import Lengths
+from .lengths import lengths_of
 from .prove_bounds import prove_bounds
 
 Choice = tuple[Expr, Expr]  # the length of an axis, and what chooses a place along it
@@ -50,7 +50,7 @@ def check_rows(function: Function, quiet: frozenset[str] = frozenset()) -> Funct
 class _Checker:
     def __init__(self, function: Function) -> None:
         self.names, self.roots = function.info.names, roots_of(function)
-        self.lengths = Lengths(function)
+        self.lengths = lengths_of(function)
         self.found = False
 
     def block(self, block: Block) -> Block:

@@ -32,7 +32,7 @@ from ..rules.costs import may_raise
 from .effects import effects
 from .induction import known_value
 from .info import memory_of
-from .lengths import Lengths
+from .lengths import lengths_of
 
 TURNED = {"gt": "lt", "ge": "le", "lt": "gt", "le": "ge", "ne": "ne"}
 
@@ -43,7 +43,7 @@ def counted(function: Function) -> Function:
 
 class _Counting:
     def __init__(self, function: Function) -> None:
-        self.names, self.memory, self.lengths = function.info.names, memory_of(function), Lengths(function)
+        self.names, self.memory, self.lengths = function.info.names, memory_of(function), lengths_of(function)
         self.read = frozenset().union(*(variables(e) for s in statements(function.body) for e in expressions(s)))
 
     def block(self, block: Block) -> Block:

@@ -16,7 +16,7 @@ from ..ir.nodes import Alloc, Block, CopyTo, For, Function, If, Rule, Stmt, Stor
 from ..ir.rename import rename_arrays
 from ..ir.walk import blocks, loads, statements, subexpressions, variables, with_blocks
 from .effects import Access, Effects, effects, meet_in_one_iteration
-from .signs import Signs, extremes
+from .signs import extremes, signs_of
 
 
 def dead_stores(function: Function) -> Function:
@@ -36,7 +36,7 @@ def dead_stores(function: Function) -> Function:
 
 class _Cleaner:
     def __init__(self, function: Function, local: set[str]) -> None:
-        self.local, self.signs = local, Signs(function)
+        self.local, self.signs = local, signs_of(function)
         self.given = {param.name for param in function.params}  # arrays that are what they are throughout
 
     def block(self, block: Block, after: list[Iterable[Stmt]], around: list[For]) -> Block:

@@ -39,7 +39,7 @@ from ..rules.costs import is_dear, may_raise
 from .added_ahead import is_of_numbers
 from .effects import Access, effects, runs_along, sums_in_order
 from .info import roots_of
-from .lengths import Lengths
+from .lengths import lengths_of
 
 Memory = Callable[[Var | Load], Load]  # of an iteration, for what it looks up, or adds to a place
 NEUTRAL = -0.0  # no sum changes by it: 0.0 would make 0.0 of -0.0
@@ -60,7 +60,7 @@ class DearApart:
     def __init__(self, function: Function) -> None:
         self.names, self.roots = function.info.names, roots_of(function)
         self.given = {param.name for param in function.params}
-        self.lengths = Lengths(function)
+        self.lengths = lengths_of(function)
 
     def parts(self, loop: For, memory: Memory) -> Parts | None:
         """The body of a loop in parts, if it computes something dear, and something else that has to wait its turn."""

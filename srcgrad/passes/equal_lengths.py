@@ -14,11 +14,11 @@ from dataclasses import replace
 from ..ir.expressions import Expr
 from ..ir.nodes import Alloc, Block, For, Function, If, Stmt
 from ..ir.walk import blocks, statements, subexpressions, with_blocks
-from .lengths import Equal, Lengths
+from .lengths import Equal, Lengths, lengths_of
 
 
 def equal_lengths(function: Function) -> Function:
-    lengths = Lengths(function)
+    lengths = lengths_of(function)
     used = (part for stmt in statements(function.body) for end in _ends(stmt) for part in subexpressions(end))
     order = {part: k for k, part in enumerate(dict.fromkeys(used))}
     return replace(function, body=_block(function.body, lengths, Equal(order)))

@@ -25,7 +25,7 @@ from ..ir.walk import blocks, loads, variables, with_blocks
 from ..rules.costs import dear_calls
 from .effects import effects
 from .lengths import steps_by_one, trips
-from .signs import Signs
+from .signs import Signs, signs_of
 
 FEW = (2, 3, 4)  # elements
 SMALL = 6  # statements: LLVM makes versions of small loops only
@@ -33,7 +33,7 @@ SIMPLE = (AddTo, Assign, Comment, Store)
 
 
 def few_columns(function: Function) -> Function:
-    return replace(function, body=_block(function.body, Signs(function)))
+    return replace(function, body=_block(function.body, signs_of(function)))
 
 
 def _block(block: Block, signs: Signs) -> Block:

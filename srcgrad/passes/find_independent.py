@@ -21,7 +21,7 @@ from .effects import Access, Effects, effects, is_private, meet_in_one_iteration
 from .info import roots_of
 from .overwritten import is_overwritten_first
 from .ranges import Ranges
-from .signs import Signs
+from .signs import signs_of
 
 
 def find_independent(function: Function, forgetful: frozenset[str] = frozenset()) -> Function:
@@ -40,7 +40,7 @@ def independent_as_they_are(function: Function) -> Function:
 class _Finder:
     def __init__(self, function: Function, forgetful: frozenset[str], moves_scratch: bool = True) -> None:
         self.forgetful, self.moves_scratch = forgetful, moves_scratch
-        self.roots, self.signs = roots_of(function), Signs(function)
+        self.roots, self.signs = roots_of(function), signs_of(function)
         self.uses = uses(function.body)
         self.indices = {s.index for s in statements(function.body) if isinstance(s, For)}  # nobody reads them after
         for leaf in leaves(function.results):

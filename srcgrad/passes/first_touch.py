@@ -18,7 +18,7 @@ from .added_to_zero import added_to_zero, is_zero
 from .effects import effects
 from .info import roots_of
 from .overwritten import span_over
-from .signs import Signs
+from .signs import Signs, signs_of
 
 MOST_ENDS = 2  # elements at either end that are set one by one
 
@@ -30,7 +30,7 @@ def first_touch(function: Function) -> Function:
 class _Toucher:
     def __init__(self, function: Function) -> None:
         self.is_primal = function.info.kind == "primal"
-        self.roots, self.signs = roots_of(function), Signs(function)
+        self.roots, self.signs = roots_of(function), signs_of(function)
 
     def block(self, block: Block) -> Block:
         out = [

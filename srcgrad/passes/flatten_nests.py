@@ -47,7 +47,7 @@ from ..ir.walk import (
 )
 from .effects import effects
 from .info import roots_of
-from .lengths import Equal, Lengths, in_order
+from .lengths import Equal, in_order, lengths_of
 from .short_rows import ShortRows, natural
 from .varying import Differs
 
@@ -64,7 +64,7 @@ def flatten_nests(function: Function) -> Function:
 
 class _Flatten:
     def __init__(self, function: Function) -> None:
-        self.names, self.lengths = function.info.names, Lengths(function)
+        self.names, self.lengths = function.info.names, lengths_of(function)
         self.roots = roots_of(function)
         self.lasting, self.may_be_in_order = in_order(function)
         self.to_order: dict[str, Array] = {}

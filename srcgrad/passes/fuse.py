@@ -61,12 +61,12 @@ from .effects import (
     uses,
 )
 from .info import elementwise, roots_of
-from .signs import Signs
+from .signs import Signs, signs_of
 
 
 def fuse(function: Function, quiet: frozenset[str] = frozenset()) -> Function:
     """The function with such loops merged.  `quiet`: functions that print nothing, and raise nothing of the user's."""
-    roots, signs = roots_of(function), Signs(function)
+    roots, signs = roots_of(function), signs_of(function)
     body = Fuser(roots, signs, function, quiet).block(function.body, frozenset())
     return with_contracted(function, body, signs)
 

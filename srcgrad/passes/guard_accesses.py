@@ -34,8 +34,8 @@ from ..ir.nodes import (
 from ..ir.walk import blocks, children, expressions, loads, map_expressions, rewrite, variables, with_blocks
 from ..ir.wraps import is_wrap
 from .effects import effects
-from .lengths import Lengths
-from .signs import Signs, extremes
+from .lengths import lengths_of
+from .signs import extremes, signs_of
 
 Guarded = tuple[Expr | None, Load]  # under a condition
 
@@ -44,7 +44,7 @@ class _Known:
     """What is known of indices where a statement stands: how long arrays are, and the ranges of the loops around."""
 
     def __init__(self, function: Function) -> None:
-        self.lengths, self.signs = Lengths(function), Signs(function)
+        self.lengths, self.signs = lengths_of(function), signs_of(function)
         self.around: list[For] = []
 
     def of(self, array: Array) -> tuple[Expr, ...]:

@@ -23,7 +23,7 @@ from .effects import effects
 from .find_active import edges_of, spread
 from .info import Info, roots_of
 from .known_here import made_by
-from .lengths import Lengths
+from .lengths import lengths_of
 
 MOVES = (Assign, AddTo, Store)
 DEAR = 10  # additions: `keep` would keep what costs more, one and the same number for every iteration to store
@@ -43,7 +43,7 @@ class _Hoist:
     def __init__(self, function: Function, varied: set[str]) -> None:
         self.names, self.varied = function.info.names, varied
         self.assigned = Counter(var for stmt in statements(function.body) for var in made_by(stmt))
-        made = Lengths(function).made
+        made = lengths_of(function).made
         self.lasting = {p.name for p in function.params if isinstance(p, Array) and made[p.name] == 1}
         self.ahead: dict[Expr, Var] = {}  # what arguments alone decide is computed once for the whole function
         self.ours: set[Var] = set()

@@ -32,7 +32,7 @@ from ..ir.nodes import (
 from ..ir.walk import blocks, statements, with_blocks
 from .effects import SIMPLE, commutes, effects
 from .info import roots_of
-from .lengths import Lengths
+from .lengths import lengths_of
 
 BYTES = 1 << 18  # of a strip: a fraction of what a core has to itself
 TURNED = {"add_matvec_t": True, "matvec_t": False}  # does it add?
@@ -45,7 +45,7 @@ def in_strips(function: Function) -> Function:
 
 class _Strips:
     def __init__(self, function: Function) -> None:
-        self.names, self.roots, self.lengths = function.info.names, roots_of(function), Lengths(function)
+        self.names, self.roots, self.lengths = function.info.names, roots_of(function), lengths_of(function)
         self.own = {stmt.array.name for stmt in statements(function.body) if isinstance(stmt, Alloc)}
         self.whole = self.own | {param.name for param in function.params if isinstance(param, Array)}  # in C order
 

@@ -10,7 +10,7 @@ from ..ir import affine
 from ..ir.expressions import Array, Expr, Var
 from ..ir.names import Names
 from ..ir.nodes import Alloc, For, Function, OwnCopy, Stmt, Store, Swap, View
-from ..ir.walk import statements
+from ..ir.walk import remembered, statements
 
 OUTSIDE = ""  # the memory of arguments
 
@@ -32,8 +32,9 @@ class Info:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
+@remembered
 def roots_of(function: Function) -> dict[str, str]:
-    """Which memory each view is a handle on (memory names itself)."""
+    """Which memory each view is a handle on (memory names itself).  It is not to be changed, nor is `memory_of`."""
     roots: dict[str, str] = {}
     for stmt in statements(function.body):
         if isinstance(stmt, View):
@@ -41,6 +42,7 @@ def roots_of(function: Function) -> dict[str, str]:
     return roots
 
 
+@remembered
 def memory_of(function: Function) -> dict[str, str]:
     """Which memory each array is a handle on; those that change places are one, as far as anybody can tell."""
     group: dict[str, str] = {}

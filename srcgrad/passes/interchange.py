@@ -26,7 +26,7 @@ from ..ir.nodes import AddTo, Assign, Block, For, Function, If, Rule, Stmt, Stor
 from ..ir.walk import blocks, expressions, loads, statements, subexpressions, variables, with_blocks
 from .effects import Access, Effects, effects, is_private, is_set, meet_in_one_iteration
 from .info import roots_of
-from .signs import Signs
+from .signs import signs_of
 
 FAR = 8  # accesses along a row that one down a column costs
 ODD = 3  # … or one with gaps, or at a place that is looked up
@@ -42,7 +42,7 @@ def interchange(function: Function) -> Function:
 
 class Mover:
     def __init__(self, function: Function) -> None:
-        self.roots, self.signs = roots_of(function), Signs(function)
+        self.roots, self.signs = roots_of(function), signs_of(function)
         made = [s for s in statements(function.body) if isinstance(s, View)]
         self.reads = _reads(function.body)
         self.reads.update(v for leaf in leaves(function.results) if isinstance(leaf, Expr) for v in variables(leaf))

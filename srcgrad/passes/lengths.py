@@ -33,7 +33,7 @@ from ..ir.nodes import (
     View,
     While,
 )
-from ..ir.walk import blocks, loads, rewrite, statements, subexpressions, variables, written
+from ..ir.walk import blocks, loads, remembered, rewrite, statements, subexpressions, variables, written
 from .effects import effects
 
 
@@ -77,6 +77,11 @@ class Lengths:
     def is_known_ahead(self, length: Expr) -> bool:
         """Is it known, and the same, ahead of all loops around?"""
         return self.is_known(length) and not self.moving & variables(length)
+
+
+@remembered
+def lengths_of(function: Function) -> Lengths:
+    return Lengths(function)
 
 
 class Equal:
@@ -228,4 +233,4 @@ def _nested(block: Block, is_inside: bool = False) -> Iterator[tuple[Stmt, bool]
             yield from _nested(part, is_inside or isinstance(stmt, (For, If, While)))
 
 
-__all__ = ["Equal", "Lengths", "in_order", "steps_by_one", "trips"]
+__all__ = ["Equal", "Lengths", "in_order", "lengths_of", "steps_by_one", "trips"]

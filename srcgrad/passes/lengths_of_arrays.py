@@ -18,11 +18,11 @@ from ..ir.expressions import Array, Dim, Expr, Var
 from ..ir.nodes import Alloc, Assign, Function, View
 from ..ir.rename import rename_arrays
 from ..ir.walk import map_expressions, rewrite_block, statements, substitute, written
-from .lengths import Lengths
+from .lengths import lengths_of
 
 
 def lengths_of_arrays(function: Function) -> Function:
-    names, lengths = lengths_by_name(function), Lengths(function)
+    names, lengths = lengths_by_name(function), lengths_of(function)
     arrays = {a.name: a for a in _arrays(function)}
     dims = {name: array.dims for name, array in arrays.items()}
     for stmt in statements(function.body):
@@ -40,7 +40,7 @@ def lengths_of_arrays(function: Function) -> Function:
 
 def lengths_by_name(function: Function) -> dict[Expr, Expr]:
     """The names of lengths of arguments: set once, before all else that might want them."""
-    made = Lengths(function).made
+    made = lengths_of(function).made
     params = {p.name for p in function.params if isinstance(p, Array) and made[p.name] == 1}
     sets: dict[Var, int] = {}
     for stmt in statements(function.body):

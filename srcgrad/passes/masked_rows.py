@@ -20,14 +20,14 @@ from ..ir.expressions import Call, Const, Load, Var, compare, integer
 from ..ir.nodes import AddTo, Assign, Block, Comment, For, Function, If, Stmt, Store, While
 from ..ir.walk import blocks, statements, variables, with_blocks
 from ..rules.costs import dear_calls
-from .lengths import Lengths, steps_by_one, trips
+from .lengths import Lengths, lengths_of, steps_by_one, trips
 
 LONG = 16  # iterations: of so many, what does not fill a register is little
 LANES = 8  # of the widest registers; of more of them in narrower ones
 
 
 def masked_rows(function: Function) -> Function:
-    return replace(function, body=_block(function.body, Lengths(function), False))
+    return replace(function, body=_block(function.body, lengths_of(function), False))
 
 
 def _block(block: Block, lengths: Lengths, is_inside: bool) -> Block:

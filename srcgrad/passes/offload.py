@@ -56,7 +56,7 @@ from ..ir.walk import (
 from ..rules.device import LIBRARY
 from .effects import is_dead
 from .info import elementwise
-from .lengths import Lengths
+from .lengths import lengths_of
 from .read_once import without_last_stores
 from .sharing import Shared, Sharing
 
@@ -125,7 +125,7 @@ def _no_parallel_loop(function: Function) -> UnsupportedError:
 
 def _copies_as_loops(function: Function) -> Block:
     """Copies of arrays are loops over their elements."""
-    names, lengths = function.info.names, Lengths(function)
+    names, lengths = function.info.names, lengths_of(function)
 
     def changed(block: Block, around: frozenset[str]) -> Block:
         out: list[Stmt] = []

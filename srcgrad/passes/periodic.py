@@ -20,7 +20,7 @@ from ..ir.nodes import Assign, Block, For, Function, Stmt, Store
 from ..ir.walk import blocks, loads, map_expressions, rewrite, statements, substitute, variables, with_blocks
 from ..ir.wraps import is_wrap, wrap
 from .effects import effects
-from .lengths import Lengths
+from .lengths import lengths_of
 from .lengths_of_arrays import lengths_by_name
 
 Loops = Mapping[Var, For]
@@ -33,7 +33,7 @@ def periodic(function: Function) -> Function:
 
 class _Places:
     def __init__(self, function: Function) -> None:
-        self.names, self.lengths = function.info.names, Lengths(function)
+        self.names, self.lengths = function.info.names, lengths_of(function)
         self.by_name = lengths_by_name(function)
         self.ahead: dict[Var, list[Stmt]] = {}  # of the loops of these indices
 

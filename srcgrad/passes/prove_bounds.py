@@ -62,7 +62,7 @@ from .known_here import (
     to_the_end,
     view_dims,
 )
-from .lengths import Lengths
+from .lengths import Lengths, lengths_of
 
 
 def prove_bounds(function: Function, quiet: frozenset[str] = frozenset()) -> Function:
@@ -78,7 +78,7 @@ def prove_bounds(function: Function, quiet: frozenset[str] = frozenset()) -> Fun
         if isinstance(p, Array)
     }
     naturals, contents = _naturals(function, shapes)
-    prover = _Prover(info.boundscheck, naturals, Lengths(function), quiet=quiet)
+    prover = _Prover(info.boundscheck, naturals, lengths_of(function), quiet=quiet)
     prover.contents = contents
     return replace(function, body=prover.block(function.body, Scope.at_entry(shapes)))
 
@@ -91,7 +91,7 @@ def _naturals(function: Function, shapes: dict[str, tuple[Expr, ...]]) -> tuple[
     found = {v.name for s in statements(function.body) for v in made_by(s) if v.dtype == INT64}
     found |= {s.array.name for s in statements(function.body) if isinstance(s, Alloc) and s.array.dtype == INT64}
     found -= {p.name for p in function.params}
-    lengths = Lengths(function)
+    lengths = lengths_of(function)
     while True:
         learner = _Prover(False, found, lengths, learning=True)
         learner.block(function.body, Scope.at_entry(shapes))
@@ -306,12 +306,15 @@ class _Prover:
         match expr:
             case Call(op="select", args=(_, x, y)) if expr.dtype == INT64:
                 return self.is_natural(x, scope) and self.is_natural(y, scope)
+        expr = scope.equal.named(expr)
+        if self.is_natural_sum(expr):
+            return True
         loops = {loop.stmt.index: loop for loop in scope.loops}
         depth: dict[Expr, int] = {index: k for k, index in enumerate(reversed(loops))}  # the innermost loop first
         steady = (loop.trips for loop in scope.loops if not variables(loop.trips) & loop.changed)
         facts = [*scope.facts, *(((), affine.sub(trips, affine.ONE)) for trips in steady)]
         return affine.proved_by_bounds(
-            scope.equal.named(expr),
+            expr,
             lambda e: self.is_natural_sum(e) or any(self.follows(e, fact, scope) for fact in facts),
             lambda term, low: scope.equal.named(self.bound(term, low, loops, scope)),
             lambda term: depth.get(term, len(depth)),

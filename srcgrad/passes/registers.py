@@ -22,7 +22,7 @@ from ..ir.walk import blocks, expressions, loads, rewrite_block, statements, sub
 from .effects import Access, effects
 from .info import roots_of
 from .ranges import Ranges
-from .signs import Signs, extremes
+from .signs import extremes, signs_of
 
 
 def registers(function: Function) -> Function:
@@ -31,7 +31,7 @@ def registers(function: Function) -> Function:
 
 class _Registers:
     def __init__(self, function: Function) -> None:
-        self.roots, self.signs, self.names = roots_of(function), Signs(function), function.info.names
+        self.roots, self.signs, self.names = roots_of(function), signs_of(function), function.info.names
 
     def block(self, block: Block, around: tuple[For, ...]) -> Block:
         out: list[Stmt] = []

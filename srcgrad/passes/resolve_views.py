@@ -31,11 +31,11 @@ from ..ir.nodes import (
 )
 from ..ir.walk import arrays_read, expressions, loads, map_expressions, rewrite, rewrite_block, statements, written
 from .effects import effects
-from .lengths import Lengths
+from .lengths import Lengths, lengths_of
 
 
 def resolve_views(function: Function) -> Function:
-    views, lengths = stable_views(function), Lengths(function)
+    views, lengths = stable_views(function), lengths_of(function)
 
     def resolved(stmt: Stmt) -> tuple[Stmt, ...]:
         stmt = map_expressions(stmt, lambda expr: rewrite(expr, lambda e: _length(_of_base(e, views, lengths), views)))

@@ -61,7 +61,7 @@ from .cotangents import Cotangents, zero
 from .invoke import adjoint_of_call, is_differentiated
 from .roughness import EVERY, levels_at_labels
 from .scopes import Scopes, first_writes_of, with_steady_matrices, written_by
-from .signs import Signs
+from .signs import signs_of
 from .vjp import adjoint_by_vjp, is_users
 
 END = 1_000_000_000  # the label of the end of the forward part
@@ -90,7 +90,7 @@ class _Reverse(Cotangents):
         self.steady = with_steady_matrices(body, self.roots)
         if not self.has_calls:
             self.levels = levels_at_labels(body, self.roots, self.info.wrt, END)
-        self.first_writes = first_writes_of(body, self.roots, Signs(self.function))
+        self.first_writes = first_writes_of(body, self.roots, signs_of(self.function))
         sweep = [*self.shadows_of_parameters(), *self.begin_block(body, -1, 0), *self.seeds()]
         sweep += [s for stmt in reversed(body) for s in self.adjoint_of(stmt)]
         sweep_body, results, params = self.finish(tuple(self.seeded_directly(sweep, body)))

@@ -54,7 +54,7 @@ from ..ir.walk import (
     written,
 )
 from .effects import SIMPLE, is_dead
-from .lengths import Lengths
+from .lengths import lengths_of
 from .resolve_views import index_in_base, stable_views
 
 FEW = 9  # elements, and iterations of a loop that is written out
@@ -175,7 +175,7 @@ class _Numbers:
     """The elements of small arrays, each with the variable that it becomes."""
 
     def __init__(self, function: Function, small: dict[str, tuple[int, ...]]) -> None:
-        self.small, self.names, self.lengths = small, function.info.names, Lengths(function)
+        self.small, self.names, self.lengths = small, function.info.names, lengths_of(function)
         self.views = stable_views(function)
         self.variables: dict[Place, Var] = {}
         made = [stmt.array for stmt in statements(function.body) if isinstance(stmt, Alloc)]

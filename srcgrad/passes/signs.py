@@ -12,7 +12,7 @@ from __future__ import annotations
 from ..ir import affine
 from ..ir.expressions import INT64, Array, Call, Const, Dim, Expr, Var
 from ..ir.nodes import AddTo, Assign, For, Function, Stmt, While
-from ..ir.walk import statements, substitute, variables, written
+from ..ir.walk import remembered, statements, substitute, variables, written
 
 
 class Signs:
@@ -93,4 +93,9 @@ def extremes(loop: For) -> tuple[Expr, Expr]:
     return affine.add(loop.stop, affine.ONE), loop.start
 
 
-__all__ = ["Signs", "extremes"]
+@remembered
+def signs_of(function: Function) -> Signs:
+    return Signs(function)
+
+
+__all__ = ["Signs", "extremes", "signs_of"]

@@ -18,7 +18,7 @@ from ..ir.expressions import INT64, Call, Expr
 from ..ir.nodes import Block, For, Function, Stmt
 from ..ir.walk import blocks, expressions, map_expressions, rewrite, subexpressions, with_blocks
 from .ranges import Ranges
-from .signs import Signs
+from .signs import signs_of
 
 
 def slice_ends(function: Function) -> Function:
@@ -28,7 +28,7 @@ def slice_ends(function: Function) -> Function:
 class _Ends:
     def __init__(self, function: Function) -> None:
         self.whole = function
-        self.signs = Signs(function)
+        self.signs = signs_of(function)
 
     def function(self) -> Function:
         body = self.block(self.whole.body, ())

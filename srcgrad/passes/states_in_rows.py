@@ -55,7 +55,7 @@ from ..ir.walk import (
 )
 from .alternate import Memory, covers, in_box, nest_of, within
 from .effects import effects, names_used
-from .signs import Signs
+from .signs import signs_of
 
 BY_ELEMENT = (AddTo, Assign, If, Store)
 
@@ -100,7 +100,7 @@ class _Loop(Memory):
         self.ahead, self.loop = function.body[:position], replace(loop, body=tuple(map(_as_copy, loop.body)))
         self.later = function.body[position + 1 :]
         self.step = affine.sub(loop.index, loop.start)
-        self.signs = Signs(function)
+        self.signs = signs_of(function)
         self.results = {leaf.name for leaf in leaves(function.results) if isinstance(leaf, Array)}
 
     def changed(self) -> Function | None:

@@ -20,8 +20,8 @@ from ..ir.nodes import Assign, Block, Comment, CopyTo, For, Function, If, Stmt, 
 from ..ir.walk import blocks, loads, statements, variables, with_blocks
 from .effects import SIMPLE, Effects, effects, is_dead, is_private
 from .info import elementwise, roots_of
-from .lengths import Lengths
-from .signs import Signs
+from .lengths import lengths_of
+from .signs import signs_of
 
 STRIP = 1024  # elements: a few arrays of so many are at home in the first cache
 
@@ -34,8 +34,8 @@ class Strips:
     """Answers about the outermost loops of one function."""
 
     def __init__(self, function: Function) -> None:
-        self.names, self.roots, self.lengths = function.info.names, roots_of(function), Lengths(function)
-        self.signs = Signs(function)
+        self.names, self.roots, self.lengths = function.info.names, roots_of(function), lengths_of(function)
+        self.signs = signs_of(function)
         self.results = {var for leaf in leaves(function.results) if isinstance(leaf, Expr) for var in variables(leaf)}
 
     def block(self, block: Block, later: tuple[Block, ...]) -> Block:

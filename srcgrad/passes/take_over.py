@@ -16,11 +16,11 @@ from ..ir.nodes import AddTo, Alloc, Assign, Block, For, Function, Stmt, Store, 
 from ..ir.rename import rename_arrays
 from ..ir.walk import expressions, rewrite_block, statements, subexpressions
 from .effects import effects, names_used
-from .signs import Signs
+from .signs import Signs, signs_of
 
 
 def take_over(function: Function) -> Function:
-    signs = Signs(function)
+    signs = signs_of(function)
     while (pair := _pair(function, signs)) is not None:
         old, new = pair
         body = (s for s in function.body if not (isinstance(s, Alloc) and s.array == new))

@@ -19,7 +19,7 @@ from ..ir.walk import blocks, expressions, loads, statements, with_blocks
 from .effects import Access, effects, meet_in_one_iteration
 from .info import memory_of
 from .ranges import Ranges
-from .signs import Signs
+from .signs import signs_of
 
 SIMPLE = (AddTo, Assign, Comment, If, Store)
 
@@ -30,7 +30,7 @@ def tell_apart(function: Function) -> Function:
 
 class _Teller:
     def __init__(self, function: Function) -> None:
-        self.memory, self.signs = memory_of(function), Signs(function)
+        self.memory, self.signs = memory_of(function), signs_of(function)
         self.outside = {self.memory[param.name] for param in function.params}
 
     def block(self, block: Block, around: tuple[For, ...]) -> Block:
