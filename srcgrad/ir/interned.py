@@ -6,8 +6,8 @@ any object, however large the tree is (hash consing: Ershov, "On programming of 
 
 from __future__ import annotations
 
+from _weakref import _remove_dead_weakref  # type: ignore[attr-defined]  # as in WeakValueDictionary
 from dataclasses import MISSING, fields
-from threading import Lock
 from typing import Any, TypeVar
 from weakref import ref
 
@@ -23,12 +23,10 @@ class Held(ref):
 
 
 _held: dict[Key, Held] = {}
-_adding = Lock()
 
 
 def _forget(held: Held) -> None:
-    if _held.get(held.key) is held:  # another may have taken its place by now
-        del _held[held.key]
+    _remove_dead_weakref(_held, held.key)  # in one step, and only if no other has taken its place by now
 
 
 def the_one(cls: type, values: Key, key: Key) -> Any:
@@ -41,12 +39,11 @@ def the_one(cls: type, values: Key, key: Key) -> Any:
     new.__dict__.update(zip(cls.__match_args__, values, strict=True))  # type: ignore[attr-defined]
     made = Held(new, _forget)
     made.key = key
-    with _adding:
-        held = _held.get(key)
-        node = held() if held is not None else None
+    while (held := _held.setdefault(key, made)) is not made:
+        node = held()
         if node is not None:  # by another thread, meanwhile
             return node
-        _held[key] = made
+        _forget(held)
     return new
 
 
