@@ -169,8 +169,20 @@ def names_of_its_own(stmt: Stmt) -> frozenset[str]:
 
 
 def uses(block: Block) -> Counter[str]:
-    """How many statements have to do with each array and variable."""
-    return Counter(name for stmt in statements(block) for name in names_of_its_own(stmt))
+    """How many statements have to do with each array and variable.  It is not to be changed."""
+    return _uses_of_one(block[0]) if len(block) == 1 else _sum(map(_uses_of_one, block))
+
+
+@remembered
+def _uses_of_one(stmt: Stmt) -> Counter[str]:
+    return _sum((Counter(names_of_its_own(stmt)), *(_uses_of_one(inner) for part in blocks(stmt) for inner in part)))
+
+
+def _sum(counts: Iterable[Counter[str]]) -> Counter[str]:
+    out: Counter[str] = Counter()
+    for count in counts:
+        out.update(count)
+    return out
 
 
 def _together(stmts: tuple[Stmt, ...]) -> Effects:

@@ -41,7 +41,7 @@ class _Finder:
     def __init__(self, function: Function, forgetful: frozenset[str], moves_scratch: bool = True) -> None:
         self.forgetful, self.moves_scratch = forgetful, moves_scratch
         self.roots, self.signs = roots_of(function), signs_of(function)
-        self.uses = uses(function.body)
+        self.uses = Counter(uses(function.body))
         self.indices = {s.index for s in statements(function.body) if isinstance(s, For)}  # nobody reads them after
         for leaf in leaves(function.results):
             self.uses.update([v.name for v in variables(leaf)] if isinstance(leaf, Expr) else [leaf.name])
