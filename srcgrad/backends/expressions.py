@@ -55,7 +55,8 @@ def expression_text(expr: Expr, dialect: Dialect | None = None) -> str:
 
 
 def _text(expr: Expr) -> str:
-    return to_source(ast.Module([ast.Expr(operand(expr))], [])).strip()
+    tree = operand(expr)
+    return tree.id if isinstance(tree, ast.Name) else to_source(ast.Module([ast.Expr(tree)], [])).strip()
 
 
 def named(name: str) -> ast.expr:

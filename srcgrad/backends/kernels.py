@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Array, Call, Dim, Expr, Load, Span, Var
+from ..ir.expressions import BOOL, INT64, Array, Call, Dim, Expr, Load, Span, Var, both
 from ..ir.nodes import (
     LANE,
     AddTo,
@@ -285,9 +285,9 @@ class _Writer:
             first, stride = self.along(axis, count, kernel.by_rows)
             scaled = {1: "{}", -1: "-{}"}.get(step, f"{step} * {{}}")
             start = "" if affine.same(axis.start, affine.ZERO) and step > 0 else f"({text_of(axis.start)}) + "
-            goes_on = Call("lt" if step > 0 else "gt", (axis.index, said(axis.stop, None)), BOOL)
+            goes_on: Expr = Call("lt" if step > 0 else "gt", (axis.index, said(axis.stop, None)), BOOL)
             if once and step > 0 and affine.is_at_least(axis.start, 0):
-                goes_on = Call("and", (Call("ge", (axis.index, affine.ZERO), BOOL), goes_on), BOOL)
+                goes_on = both(Call("ge", (axis.index, affine.ZERO), BOOL), goes_on)
             if once and axis is on_grid[-1]:
                 turn: Stmt = If(goes_on, body)
             else:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import ArgumentError, ShapeError, UnsupportedError, place
 from ..ir import affine
-from ..ir.expressions import BOOL, FLOAT64, INT64, Array, Axis, Call, Const, Expr, Load, part_of
+from ..ir.expressions import BOOL, FLOAT64, INT64, Array, Axis, Call, Const, Expr, Load, either, negated, part_of
 from ..ir.nodes import Conform, If, Raise, View
 from ..ir.walk import children, is_constant, loads, rewrite, subexpressions
 from ..rules.names import UFUNCS
@@ -241,7 +241,7 @@ def _guarded_length(builder: Builder, x: Expr, y: Expr) -> Expr:
     parts_x, parts_y = builder.length_parts.get(x, {x}), builder.length_parts.get(y, {y})
     if parts_y <= parts_x or parts_x <= parts_y:  # one was made of the other, and compared with it then
         return x if parts_y <= parts_x else y
-    single = Call("or", (affine.equals(x, affine.ONE), affine.equals(y, affine.ONE)), BOOL)
+    single = either(affine.equals(x, affine.ONE), affine.equals(y, affine.ONE))
     parts = frozenset(parts_x | parts_y)
     if parts not in builder.common_lengths:
         length = Call("select", (affine.equals(x, affine.ONE), y, x), INT64)
@@ -291,9 +291,9 @@ def _checked(builder: Builder, x: Expr, y: Expr, single: Expr, length: Expr) -> 
     key = frozenset((x, y))
     if key not in builder.compatible:
         builder.compatible.add(key)
-        fits = Call("or", (affine.equals(x, y), single), BOOL)
+        fits = either(affine.equals(x, y), single)
         message = "lengths {} and {} do not broadcast together" + place(builder.span)
-        builder.emit(If(Call("not", (fits,), BOOL), (Raise("BroadcastError", message, (x, y)),)))
+        builder.emit(If(negated(fits), (Raise("BroadcastError", message, (x, y)),)))
     return length
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import SrcgradError
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Var
+from ..ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Var, both, negated
 from ..ir.nodes import Assign, For, Stmt, While
 from ..ir.walk import is_constant
 from . import assignment, expressions, identities, lists, operators
@@ -191,7 +191,7 @@ def _for_until(
         less, more = (Call(op, (at, rng.stop), BOOL) for op in ("lt", "gt"))
         inside = Call("select", (ahead, less, more), BOOL)
     stopped = interpreter.lookup(node.stop_flag)  # type: ignore[attr-defined]
-    condition = Call("and", (inside, Call("not", (stopped.expr,), BOOL)), BOOL)
+    condition = both(inside, negated(stopped.expr))
     block: list[Stmt] = []
     with build.nested(block):
         index = Var(build.names.fresh("i"), INT64)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError, UnsupportedError, ValueArgumentError
-from ..ir.expressions import BOOL, Call
+from ..ir.expressions import negated
 from ..ir.names import RESERVED
 from ..ir.nodes import If, Print, Raise, Stmt
 from ..runtime.errors import APART, NAMED, NOTHING, NUMBERS, as_told
@@ -127,7 +127,7 @@ def assertion(interpreter: Interpreter, node: ast.Assert) -> None:
     if condition is None:
         interpreter.build.block.extend(block)
     else:
-        interpreter.build.emit(If(Call("not", (condition,), BOOL), tuple(block)))
+        interpreter.build.emit(If(negated(condition), tuple(block)))
 
 
 def print_values(interpreter: Interpreter, values: list[Any]) -> None:

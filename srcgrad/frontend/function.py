@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import ArgumentError, OptionError, ShapeError, SrcgradError, UnsupportedError, place
 from ..ir import affine
-from ..ir.expressions import BOOL, Array, Call, Const, Dim, Expr, Load, Var, is_inexact
+from ..ir.expressions import BOOL, Array, Call, Const, Dim, Expr, Load, Var, either, is_inexact
 from ..ir.names import RESERVED
 from ..ir.nodes import Alloc, Assign, For, Function, If, Library, OwnCopy, Raise, Stmt, Store
 from ..ir.walk import statements, targets
@@ -459,7 +459,7 @@ class _Job:
         wrong: Expr | None = None
         for axis, dim in enumerate(leaf.dims):
             differs = Call("ne", (dim, Dim(param.name, axis) if isinstance(param, Array) else affine.ONE), BOOL)
-            wrong = differs if wrong is None else Call("or", (wrong, differs), BOOL)
+            wrong = either(wrong, differs)
         if wrong is not None:
             shape = ", ".join(["{}"] * leaf.ndim) + ("," if leaf.ndim == 1 else "")
             message = f"v has shape ({shape}), but the output has shape ({shape})" + place(None)

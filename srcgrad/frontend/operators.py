@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import ArgumentError
 from ..errors import place as error_place
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Call, Const, Expr
+from ..ir.expressions import BOOL, INT64, Call, Const, Expr, both, either, negated
 from ..ir.nodes import If, Raise
 from ..ir.walk import is_constant
 from ..rules.names import OPERATORS as ARITHMETIC
@@ -131,7 +131,7 @@ def unary(interpreter: Interpreter, op: ast.unaryop, value: Any) -> Any:
         known = static_truth(value)
         if known is not None:
             return constant(not known)
-        return Scalar(Call("not", (truth(interpreter, value),), BOOL), weak=True)
+        return Scalar(negated(truth(interpreter, value)), weak=True)
     name = OPERATORS[type(op)]
     if isinstance(value, Scalar) and value.dtype == BOOL and value.weak and name != "invert":
         value = Scalar(cast(value.expr, INT64), weak=True)
@@ -248,7 +248,7 @@ def _static_comparison(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) 
             if is_constant(condition, False):
                 out = condition
                 break
-            out = condition if is_constant(out, True) else Call("and", (out, condition), BOOL)
+            out = condition if is_constant(out, True) else both(out, condition)
         result = Scalar(out, weak=True)
         return result if isinstance(op, ast.Eq) else unary(interpreter, ast.Not(), result)
     if isinstance(x, Items) or isinstance(y, Items):
@@ -281,9 +281,7 @@ def _membership(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
                 break
             if static_truth(same) is None:
                 condition = truth(interpreter, same)
-                found = Scalar(
-                    condition if static_truth(found) is False else Call("or", (found.expr, condition), BOOL), True
-                )
+                found = Scalar(condition if static_truth(found) is False else either(found.expr, condition), True)
     else:
         return interpreter.build.refuse("`in` needs a tuple or a list here")
     return found if isinstance(op, ast.In) else unary(interpreter, ast.Not(), found)

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..errors import place
-from ..ir.expressions import BOOL, Call
+from ..ir.expressions import negated
 from ..ir.nodes import If, Raise
 from . import expressions
 from .values import NONE, UNDEFINED, ArrayValue, Scalar, TupleValue, constant
@@ -73,7 +73,7 @@ def used(interpreter: Interpreter, name: str, value: TupleValue) -> Any:
     flag, held = value.items
     if not (flag.is_constant and flag.value):
         message = f"{name} is None here, and only `is None` can be asked of it" + place(interpreter.build.span)
-        interpreter.build.emit(If(Call("not", (flag.expr,), BOOL), (Raise("TypeError", message),)))
+        interpreter.build.emit(If(negated(flag.expr), (Raise("TypeError", message),)))
     return held
 
 
@@ -93,7 +93,7 @@ def asked(interpreter: Interpreter, node: ast.Compare) -> Scalar | None:
     flag = value.items[0]
     if isinstance(node.ops[0], ast.IsNot) or flag.is_constant:
         return flag if isinstance(node.ops[0], ast.IsNot) else constant(not flag.value)
-    return Scalar(Call("not", (flag.expr,), BOOL), weak=True)
+    return Scalar(negated(flag.expr), weak=True)
 
 
 def _name_asked_for(node: ast.expr) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from ..errors import UnsupportedError
-from ..ir.expressions import BOOL, Call, Const
+from ..ir.expressions import BOOL, Const, negated
 from ..ir.nodes import If, Raise
 from .recursion import NotYetKnown
 from .values import Scalar
@@ -40,5 +40,5 @@ def check_bound(interpreter: Interpreter, name: str) -> None:
     missing = Raise(
         "UnboundLocalError", f"cannot access local variable '{name}' where it is not associated with a value"
     )
-    interpreter.build.emit(If(Call("not", (flag.expr,), BOOL), (missing,)))
+    interpreter.build.emit(If(negated(flag.expr), (missing,)))
     interpreter.env[bound_flag(name)] = Scalar(Const(True, BOOL), weak=True) if interpreter.build.is_top_level else flag

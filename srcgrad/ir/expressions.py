@@ -223,6 +223,20 @@ def compare(op: str, x: Any, y: Any) -> Expr:
     return Call(op, call(op, x, y).args, BOOL)  # type: ignore[attr-defined]
 
 
+def both(x: Expr | None, y: Expr) -> Expr:
+    """x and y; y, where x is no condition yet."""
+    return y if x is None else Call("and", (x, y), BOOL)
+
+
+def either(x: Expr | None, y: Expr) -> Expr:
+    """x or y; y, where x is no condition yet."""
+    return y if x is None else Call("or", (x, y), BOOL)
+
+
+def negated(x: Expr) -> Expr:
+    return Call("not", (x,), BOOL)
+
+
 def select(condition: Expr, x: Any, y: Any) -> Expr:
     """x where the condition holds, else y; the side not taken counts for nothing, not even as 0 * inf."""
     dtype = next(a.dtype for a in (x, y) if isinstance(a, Expr))

@@ -28,7 +28,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ..ir import affine
-from ..ir.expressions import BOOL, Array, Call, Const, Expr, Load, Var
+from ..ir.expressions import BOOL, Array, Call, Const, Expr, Load, Var, both, negated
 from ..ir.nodes import AddTo, Alloc, Assign, Block, Comment, CopyTo, For, Function, If, Stmt, Store, Swap, While, leaves
 from ..ir.walk import (
     blocks,
@@ -252,7 +252,7 @@ class _ClearedLate(Memory):
             return (replace(made, fill=None),)
         indices = tuple(loop.index for loop in sweep.loops)
         zero = Store(memory, indices, Const(memory.dtype.type(0).item(), memory.dtype), checked=False)
-        return replace(made, fill=None), within(sweep.loops, (If(Call("not", (inside,), BOOL), (zero,)),))
+        return replace(made, fill=None), within(sweep.loops, (If(negated(inside), (zero,)),))
 
     def is_zero(self, array: Array, before: Block) -> bool:
         """Is this memory as it was made, of zeros?"""
@@ -289,7 +289,7 @@ def _over_cleared(sweep: Sweep, box: tuple[For, ...]) -> Stmt:
     inside = in_box(sweep.loops, [(cleared.start, cleared.stop) for cleared in box])
     total = sweep.add.value
     assert isinstance(total, Var)
-    around = () if inside is None else (If(Call("not", (inside,), BOOL), (AddTo(total, sweep.place, reorder=True),)),)
+    around = () if inside is None else (If(negated(inside), (AddTo(total, sweep.place, reorder=True),)),)
     return within(sweep.loops, (*sweep.body, *around, stored(sweep, sweep.place.array, total)))
 
 
@@ -298,19 +298,15 @@ def in_box(loops: tuple[For, ...], box: list[tuple[Expr, Expr]]) -> Expr | None:
     inside: Expr | None = None
     for loop, (start, stop) in zip(loops, box, strict=True):
         if not affine.same(start, loop.start):
-            inside = _and(inside, Call("le", (start, loop.index), BOOL))
+            inside = both(inside, Call("le", (start, loop.index), BOOL))
         if not affine.same(stop, loop.stop):
-            inside = _and(inside, Call("lt", (loop.index, stop), BOOL))
+            inside = both(inside, Call("lt", (loop.index, stop), BOOL))
     return inside
 
 
 def stored(sweep: Sweep, array: Array, value: Expr) -> Store:
     place = sweep.place
     return Store(array, place.index, value, checked=False, natural=place.natural, span=sweep.add.span)
-
-
-def _and(x: Expr | None, y: Expr) -> Expr:
-    return y if x is None else Call("and", (x, y), BOOL)
 
 
 # ------------------------------------------------------------------------------------------------------------ copied

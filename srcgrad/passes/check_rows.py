@@ -16,7 +16,7 @@ from functools import reduce
 
 from ..errors import place
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Call, Expr, Load, Var, compare, less, select
+from ..ir.expressions import INT64, Expr, Load, Var, both, compare, either, less, select
 from ..ir.nodes import AddTo, Assign, Block, For, Function, If, Invoke, Print, Raise, Rule, Stmt, Store
 from ..ir.walk import (
     blocks,
@@ -84,10 +84,10 @@ class _Checker:
             there = part if isinstance(part, Var) else held[part]
             row = rows[length, part] = Var(self.names.fresh(f"{there.name}_inside"), INT64)
             inside.append(Assign(row, select(less(there, 0), there + length, there)))
-            outside.append(Call("or", (less(there, -length), compare("ge", there, length)), BOOL))
-        any_outside = reduce(lambda x, y: Call("or", (x, y), BOOL), outside)
+            outside.append(either(less(there, -length), compare("ge", there, length)))
+        any_outside = reduce(either, outside)
         message = "an index in the loop is out of bounds" + place(loop.span)
-        guard = If(Call("and", (runs, any_outside), BOOL), (Raise("BoundsError", message),), span=loop.span)
+        guard = If(both(runs, any_outside), (Raise("BoundsError", message),), span=loop.span)
         body = rewrite_block(loop.body, lambda stmt: (self.with_rows(stmt, rows),))
         return [*lookups, guard, *inside, replace(loop, body=body)]
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from ..ir.expressions import BOOL, Array, Call, Const, Expr, Load, Old, Var, is_inexact, part_of, select
+from ..ir.expressions import BOOL, Array, Call, Const, Expr, Load, Old, Var, both, is_inexact, negated, part_of, select
 from ..ir.nodes import AddTo, Assign, Function, Stmt
 from ..ir.walk import (
     loads,
@@ -73,7 +74,7 @@ class Cotangents:
                 held, out = self.named(g, self.depends(x) and self.depends(y))
                 chosen = self.old(condition, at)
                 out += self.spread(x, held, at, clean, own, (*guards, chosen))
-                return out + self.spread(y, held, at, clean, own, (*guards, _not(chosen)))
+                return out + self.spread(y, held, at, clean, own, (*guards, negated(chosen)))
             case Call(op=op, args=args):
                 return self.spread_call(expr, op, args, g, at, clean, own, guards)
         raise AssertionError(expr)
@@ -109,7 +110,10 @@ class Cotangents:
             if careful and is_bent and _may_diverge(partial) and not isinstance(g, Const):
                 inner = (*guards, Call("ne", (g, zero(g.dtype)), BOOL))
             while isinstance(partial, Call) and partial.op == "select" and _is_zero(partial.args[1]):
-                inner, partial = (*inner, _not(partial.args[0])), partial.args[2]  # this operand lost: exactly nothing
+                inner, partial = (
+                    (*inner, negated(partial.args[0])),
+                    partial.args[2],
+                )  # this operand lost: exactly nothing
             passed = partial.of(g) if isinstance(partial, Adjoint) else times(_beside(g, partial), partial)
             if op == "div" and len(to) == 2:  # g / y goes to x, and -g / y * out to y: one division for both
                 if k == 0:
@@ -170,17 +174,10 @@ def _is_zero(expr: Expr) -> bool:
     return isinstance(expr, Const) and expr.value == 0
 
 
-def _not(condition: Expr) -> Expr:
-    return Call("not", (condition,), BOOL)
-
-
 def _guarded(g: Expr, guards: tuple[Expr, ...]) -> Expr:
     if not guards:
         return g
-    condition = guards[0]
-    for other in guards[1:]:
-        condition = Call("and", (condition, other), BOOL)
-    return select(condition, g, zero(g.dtype))
+    return select(reduce(both, guards), g, zero(g.dtype))
 
 
 def _is_own(index: Expr, own: Any) -> bool:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ..ir import affine
-from ..ir.expressions import BOOL, Array, Call, Const, Expr, Load, Var
+from ..ir.expressions import BOOL, Array, Call, Const, Expr, Load, Var, both
 from ..ir.names import Names
 from ..ir.nodes import AddTo, Assign, Block, Comment, For, Function, If, Stmt, Store, Swap
 from ..ir.walk import (
@@ -346,7 +346,7 @@ def all_of(conditions: Iterable[Expr | None]) -> Expr | None:
     out: Expr | None = None
     for condition in conditions:
         if condition is not None:
-            out = condition if out is None else Call("and", (out, condition), BOOL)
+            out = both(out, condition)
     return out
 
 

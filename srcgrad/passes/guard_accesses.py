@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import reduce
 
 from ..errors import place
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Array, Call, Expr, Load, Span, Var
+from ..ir.expressions import BOOL, INT64, Array, Call, Expr, Load, Span, Var, both, either, negated
 from ..ir.nodes import (
     AddTo,
     Assign,
@@ -122,18 +123,14 @@ def _guarded(expr: Expr, under: Expr | None) -> Iterator[Guarded]:
             yield under, expr
         case Call(op="select", args=(condition, x, y)):
             yield from _guarded(condition, under)
-            yield from _guarded(x, _and(under, condition))
-            yield from _guarded(y, _and(under, Call("not", (condition,), BOOL)))
+            yield from _guarded(x, both(under, condition))
+            yield from _guarded(y, both(under, negated(condition)))
         case Call(op="and" | "or" as op, args=(x, y)) if expr.dtype == BOOL:
             yield from _guarded(x, under)
-            yield from _guarded(y, _and(under, x if op == "and" else Call("not", (x,), BOOL)))
+            yield from _guarded(y, both(under, x if op == "and" else negated(x)))
         case _:
             for part in children(expr):
                 yield from _guarded(part, under)
-
-
-def _and(x: Expr | None, y: Expr) -> Expr:
-    return y if x is None else Call("and", (x, y), BOOL)
 
 
 def _picked(view: View, how: Subscript, known: _Known) -> tuple[Block, View]:
@@ -168,10 +165,10 @@ def _checks_of(
         wrong.append(Call("ge", (part, dim), BOOL))
     if not wrong:
         return ()
-    condition = wrong[0] if len(wrong) == 1 else Call("or", tuple(wrong), BOOL)
     message = f"index {{}} is out of bounds for axis {axis} with size {{}}" + place(span)
-    condition = condition if under is None else Call("and", (under, condition), BOOL)
-    return (If(condition, (Raise("BoundsError", message, (part, dim), span=span),), span=span),)
+    return (
+        If(both(under, reduce(either, wrong)), (Raise("BoundsError", message, (part, dim), span=span),), span=span),
+    )
 
 
 def _inside(stmt: Stmt, known: _Known) -> Stmt:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..ir import affine
-from ..ir.expressions import BOOL, Call
+from ..ir.expressions import BOOL, Call, both
 from ..ir.nodes import Block, For, Function, If, Invoke, Print, Raise, Stmt
 from ..ir.walk import blocks, loads, statements, variables, with_blocks
 from .effects import effects
@@ -42,7 +42,7 @@ def _split(loop: For) -> list[Stmt]:
             ends = (loop.start, loop.stop) if affine.same(loop.step, affine.integer(-1)) else (loop.stop, loop.start)
             if not affine.is_at_least(affine.sub(*ends), 1):
                 runs = Call("gt", ends, BOOL)
-                stmt = replace(stmt, condition=Call("and", (runs, stmt.condition), BOOL))  # type: ignore[call-arg, attr-defined]
+                stmt = replace(stmt, condition=both(runs, stmt.condition))  # type: ignore[call-arg, attr-defined]
             ahead.append(stmt)
             continue
         seen_before |= any(isinstance(s, (Raise, Print, Invoke)) for s in statements((stmt,)))

@@ -15,9 +15,10 @@ pieces that are not neighbours.  The outermost loop that can be split is.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Load, Var, integer
+from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Load, Var, both, integer
 from ..ir.nodes import (
     AddTo,
     Alloc,
@@ -112,10 +113,7 @@ class _Splitter:
         threaded = with_blocks(stmt, (self.block(stmt.body, ((stmt,), *later), (*around, stmt)),))
         if around or threaded == stmt:
             return threaded
-        condition = self.short[0]
-        for other in self.short[1:]:
-            condition = Call("and", (condition, other), BOOL)
-        return If(condition, (stmt,), (threaded,), span=stmt.span)
+        return If(reduce(both, self.short), (stmt,), (threaded,), span=stmt.span)
 
     def is_short(self, length: Expr, around: tuple[For | While, ...]) -> Expr | None:
         """The condition under which a loop is not worth threads, as far as that is known ahead of the loops around."""

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import reduce
 
 from ..errors import place
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Load, Var
+from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Load, Var, both, either
 from ..ir.nodes import (
     AddTo,
     Alloc,
@@ -414,13 +415,11 @@ def _violation(conditions: tuple[Expr, ...], index: Expr, dim: Expr) -> Expr:
     for condition in reversed(conditions):
         terms, constant = affine.affine(condition)
         runs = Call("gt", (affine.from_affine(terms, 0), affine.integer(-constant)), BOOL)
-        out = Call("and", (runs, out), BOOL)
+        out = both(runs, out)
     return out
 
 
 def _guard(loop: Loop, stmt: For) -> Stmt:
-    condition = loop.guards[0][2]
-    for _, _, other in loop.guards[1:]:
-        condition = Call("or", (condition, other), BOOL)
+    condition = reduce(either, (guard[2] for guard in loop.guards))
     message = "an index in the loop is out of bounds" + place(stmt.span)
     return If(condition, (Raise("BoundsError", message),), span=stmt.span)

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Call, Expr, Var, select
+from ..ir.expressions import BOOL, INT64, Call, Expr, Var, both, either, negated, select
 from ..ir.names import Names
 from ..ir.nodes import Assign, Block, Comment, For, Function, If, Stmt, leaves
 from ..ir.walk import blocks, expressions, loads, statements, substitute, variables, with_blocks
@@ -61,7 +61,7 @@ class _Search:
 
     def is_better(self, x: Expr, y: Expr) -> Expr:
         better = Call(self.better, (x, y), BOOL)
-        return _or(better, _and(_is_nan(x), Call("not", (_is_nan(y),), BOOL))) if self.sees_nan else better
+        return either(better, both(_is_nan(x), negated(_is_nan(y)))) if self.sees_nan else better
 
     def in_two(self, names: Names) -> Block:
         best, value = self.best.var, self.best.value
@@ -69,7 +69,7 @@ class _Search:
         counted, count, here = self.counted(at)
         is_top: Expr = Call("eq", (value, top), BOOL)
         if self.sees_nan:
-            is_top = _or(is_top, _and(_is_nan(value), _is_nan(top)))
+            is_top = either(is_top, both(_is_nan(value), _is_nan(top)))
         taken = value if self.sees_nan else select(self.asked, value, best)
         again = {loop.index: Var(names.fresh(loop.index.name), INT64) for loop in self.loops}
         greatest = Assign(top, Call(EXTREME[self.better], (top, taken), best.dtype))
@@ -154,14 +154,6 @@ def _taken(body: Block, read: Counter[Var]) -> tuple[Expr | None, tuple[Assign, 
 
 def _is_nan(x: Expr) -> Expr:
     return Call("ne", (x, x), BOOL)
-
-
-def _and(x: Expr, y: Expr) -> Expr:
-    return Call("and", (x, y), BOOL)
-
-
-def _or(x: Expr, y: Expr) -> Expr:
-    return Call("or", (x, y), BOOL)
 
 
 __all__ = ["searches_in_two"]

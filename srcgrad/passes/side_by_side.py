@@ -20,12 +20,11 @@ order are taken at a time (`jam`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Load, Var, integer, select
+from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Load, Var, both, integer, select
 from ..ir.nodes import (
     AddTo,
     Alloc,
@@ -217,7 +216,7 @@ class _Together:
                 replace(self.loop, start=first, few=True),
             )
         busy = Call("ge", (affine.mul(integer(WORTH), self.rounds.done), self.rounds.offered), BOOL)
-        condition = Call("and", (Call("lt", (index, first), BOOL), busy), BOOL)
+        condition = both(Call("lt", (index, first), BOOL), busy)
         tallies = Assign(self.rounds.done, affine.ZERO), Assign(self.rounds.offered, affine.ZERO)
         body = (*together, AddTo(index, integer(WIDTH)))
         strips = While(Var(self.names.fresh("strips"), INT64), condition, body)
@@ -404,7 +403,7 @@ class _Together:
         fits: Expr | None = None
         if conditions:
             fits = Var(self.names.fresh("fits"), BOOL)
-            out.append(Assign(fits, _all(conditions)))
+            out.append(Assign(fits, reduce(both, conditions)))
         for dims, fill, wide in parts:
             if fits is not None and dims and not isinstance(dims[0], Const):
                 dims = (select(fits, dims[0], affine.ZERO), *dims[1:])
@@ -414,10 +413,10 @@ class _Together:
         # a loop in which nothing is read may go on past the end
         lengths = [(row.array, row.axis, self.loop.stop) for row in self.rows.wide]
         lengths += sorted(self.inside, key=lambda length: (length[0].name, *map(repr, length[1:])))
-        inside = [_is_at_most(end, Dim(array.name, axis)) for array, axis, end in dict.fromkeys(lengths)]
-        inside = [each for each in inside if each.args[0] != each.args[1]]
+        ends_and_lengths = [(end, Dim(array.name, axis)) for array, axis, end in dict.fromkeys(lengths)]
+        inside = [_is_at_most(end, length) for end, length in ends_and_lengths if end != length]
         every = [*([fits] if fits is not None else []), *inside]
-        return tuple(out), _all(every) if every else None
+        return tuple(out), reduce(both, every) if every else None
 
     def expanded(self, block: Block) -> Block:
         out: list[Stmt] = []
@@ -505,12 +504,8 @@ class _Together:
         return node
 
 
-def _is_at_most(x: Expr, bound: Expr) -> Call:
+def _is_at_most(x: Expr, bound: Expr) -> Expr:
     return Call("le", (x, bound), BOOL)
-
-
-def _all(conditions: Sequence[Expr]) -> Expr:
-    return reduce(lambda x, y: Call("and", (x, y), BOOL), conditions)
 
 
 __all__ = ["side_by_side"]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..ir.expressions import BOOL, Array, Call, Load
+from ..ir.expressions import Array, Load, negated
 from ..ir.nodes import AddTo, Block, For, Function, If, Stmt, Store
 from .alternate import Memory, clearing_of, covers, in_box, nest_of, within
 from .effects import names_used
@@ -66,7 +66,7 @@ def _around(stmt: Stmt, cleared: Array, box: tuple[For, ...]) -> Block | None:
         return None
     inside = in_box(loops, [(part.start, part.stop) for part in box])
     copied = within(loops, (replace(first, value=other),))
-    added = () if inside is None else (If(Call("not", (inside,), BOOL), (AddTo(add.target, zero),)),)
+    added = () if inside is None else (If(negated(inside), (AddTo(add.target, zero),)),)
     return (copied, within(loops, added)) if added else (copied,)
 
 

@@ -17,7 +17,7 @@ The sweep of a step from a copy of the state: `u[1:-1] = f(old[:-2], old[2:])`, 
 from __future__ import annotations
 
 from ..ir import affine
-from ..ir.expressions import BOOL, Array, Call, Const, Expr, Load, Var
+from ..ir.expressions import Array, Const, Expr, Load, Var, negated
 from ..ir.nodes import AddTo, Assign, Block, Function, If, Stmt, Store, Swap
 from ..ir.walk import expressions, loads, statements
 from .alternate import InOtherMemory, Sweep, covers, in_box, nest_of, sweep_of, within
@@ -96,7 +96,7 @@ def _in_other(sweep: Sweep, target: Array, other: Array, inside: Expr | None, is
     assert isinstance(total, Var)
     added: Block = (AddTo(total, place, reorder=True),)
     if is_cleared:
-        added = () if inside is None else (If(Call("not", (inside,), BOOL), added),)
+        added = () if inside is None else (If(negated(inside), added),)
     stored = Store(other, place.index, total, checked=False, natural=place.natural, span=sweep.add.span)
     return within(sweep.loops, (*sweep.body, *added, stored))
 

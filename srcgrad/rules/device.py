@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ..ir.expressions import BOOL, Call, Const, Expr, call, compare, is_inexact, less, select
+from ..ir.expressions import BOOL, Call, Const, Expr, both, call, compare, either, is_inexact, less, select
 from .scalar import PRIMITIVES, number
 
 # Operators, and what Numba spells alike for both targets.
@@ -44,12 +44,12 @@ def _is_nan(x: Expr) -> Expr:
 
 def _of_two(x: Expr, y: Expr, wins: Expr) -> Expr:
     """The winner, or whichever is nan."""
-    return select(Call("or", (wins, _is_nan(x)), BOOL) if is_inexact(x.dtype) else wins, x, y)
+    return select(either(wins, _is_nan(x)) if is_inexact(x.dtype) else wins, x, y)
 
 
 def _of_numbers(x: Expr, y: Expr, wins: Expr) -> Expr:
     """The winner, or whichever is not nan."""
-    return select(Call("or", (wins, _is_nan(y)), BOOL) if is_inexact(x.dtype) else wins, x, y)
+    return select(either(wins, _is_nan(y)) if is_inexact(x.dtype) else wins, x, y)
 
 
 def _sign(x: Expr) -> Expr:
@@ -96,7 +96,7 @@ def _sinc_slope(x: Expr) -> Expr:
 
 def _unless_zero(x: Expr, y: Expr, value: Expr) -> Expr:
     """`value`, but 0 where x is 0 (and y is a number)."""
-    counts = Call("or", (compare("ne", x, 0.0), _is_nan(y)), BOOL)
+    counts = either(compare("ne", x, 0.0), _is_nan(y))
     return select(counts, value, number(0.0, x))
 
 
@@ -120,8 +120,8 @@ INSTEAD: dict[str, Callable[..., Expr]] = {
     "pow": _power,
     "reciprocal": lambda x: number_of(x, 1) / x,
     "sign": _sign,
-    "maximum": lambda x, y: Call("or", (x, y), BOOL) if x.dtype == BOOL else _of_two(x, y, less(y, x)),
-    "minimum": lambda x, y: Call("and", (x, y), BOOL) if x.dtype == BOOL else _of_two(x, y, less(x, y)),
+    "maximum": lambda x, y: either(x, y) if x.dtype == BOOL else _of_two(x, y, less(y, x)),
+    "minimum": lambda x, y: both(x, y) if x.dtype == BOOL else _of_two(x, y, less(x, y)),
     "clip_low": lambda x, y: _of_two(x, y, less(y, x)),
     "clip_high": lambda x, y: _of_two(x, y, less(x, y)),
     "fmax": lambda x, y: _of_numbers(x, y, less(y, x)),

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from ..ir.expressions import BOOL, Call, Expr, call, compare, less, select
+from ..ir.expressions import Call, Expr, both, call, compare, less, select
 from .names import FUNCTIONS, UFUNCS, Like
 from .scalar import (
     ABOVE_ONE,
@@ -119,7 +119,7 @@ def psi(x: Any) -> Expr:
 
 def reciprocal_gamma_slope(x: Expr, out: Expr) -> Expr:
     """-psi(x) / gamma(x); at the poles of the gamma function (-1)**n n!."""
-    at_pole = Call("and", (compare("le", x, 0.0), compare("eq", x, call("floor", x))), BOOL)
+    at_pole = both(compare("le", x, 0.0), compare("eq", x, call("floor", x)))
     return select(at_pole, call("cos", math.pi * x) * call("scipy_gamma", 1.0 - x), -(out * psi(x)))
 
 

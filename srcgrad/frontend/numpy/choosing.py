@@ -12,7 +12,7 @@ import numpy as np
 
 from ...errors import ArgumentError, ShapeError
 from ...ir import affine
-from ...ir.expressions import BOOL, INT64, Axis, Call, Expr, Load
+from ...ir.expressions import BOOL, INT64, Axis, Call, Expr, Load, either
 from ...ir.nodes import If, Raise
 from ..arithmetic import broadcast, cast, cast_value, common_dims, element_under
 from ..builder import Builder
@@ -136,4 +136,4 @@ def _is_no_choice(value: ArrayValue, count: Expr) -> ArrayValue:
     """Is an element no number of one of `count` things?"""
     below = Call("lt", (cast(value.element, INT64), affine.ZERO), BOOL)
     above = Call("ge", (cast(value.element, INT64), count), BOOL)
-    return ArrayValue(value.dims, Call("or", (below, above), BOOL))
+    return ArrayValue(value.dims, either(below, above))

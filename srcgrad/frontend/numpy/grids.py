@@ -13,7 +13,7 @@ import numpy as np
 
 from ...errors import ArgumentError, ShapeError
 from ...ir import affine
-from ...ir.expressions import BOOL, FLOAT64, INT64, Axis, Call, Const, Expr
+from ...ir.expressions import BOOL, FLOAT64, INT64, Axis, Call, Const, Expr, both
 from ...ir.walk import is_constant
 from ..arithmetic import cast, cast_value, element_under, elementwise
 from ..builder import Builder
@@ -332,7 +332,7 @@ def linspace(
     at = ArrayValue((points, *[affine.ONE] * ndim), cast(Axis(0), step.dtype))
     line = elementwise(build, "add", (elementwise(build, "mul", (at, step)), as_float(low)))
     if flag(endpoint):
-        last = Call("and", (affine.equals(Axis(0), gaps), Call("gt", (points, affine.ONE), BOOL)), BOOL)
+        last = both(affine.equals(Axis(0), gaps), Call("gt", (points, affine.ONE), BOOL))
         end = cast(element_under(build, as_float(high), line.dims), line.dtype)
         line = ArrayValue(line.dims, Call("select", (last, end, line.element), line.dtype))
     line = creation.to_dtype(line, wanted)

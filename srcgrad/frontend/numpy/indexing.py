@@ -13,7 +13,7 @@ import numpy as np
 
 from ...errors import ArgumentError, IndexArgumentError, ShapeError, place
 from ...ir import affine
-from ...ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Load, is_inexact
+from ...ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Load, either, is_inexact, negated
 from ...ir.nodes import AddTo, If, Library, Raise, Stmt, Store
 from ...ir.walk import is_constant, loads, subexpressions, substitute, variables
 from ..arithmetic import (
@@ -242,7 +242,7 @@ def _check_bounds(builder: Builder, expr: Expr, length: Expr) -> None:
     gap = affine.difference(length, expr)
     if gap is not None and gap > 0 and builder.is_at_least(expr, 0):
         return
-    outside = Call("or", (is_negative(expr), Call("ge", (expr, length), BOOL)), BOOL)
+    outside = either(is_negative(expr), Call("ge", (expr, length), BOOL))
     builder.emit(
         If(
             outside,
@@ -404,9 +404,9 @@ def _element(builder: Builder, value: Any, dims: tuple[Expr, ...]) -> Expr:
         if not builder.stretch:
             equal_length(builder, length, wanted)
             continue
-        fits = Call("or", (affine.equals(length, wanted), affine.equals(length, affine.ONE)), BOOL)
+        fits = either(affine.equals(length, wanted), affine.equals(length, affine.ONE))
         message = "an axis of length {} does not fit into one of length {}" + place(builder.span)
-        builder.emit(If(Call("not", (fits,), BOOL), (Raise("BroadcastError", message, (length, wanted)),)))
+        builder.emit(If(negated(fits), (Raise("BroadcastError", message, (length, wanted)),)))
     return element_under(builder, value, dims)
 
 

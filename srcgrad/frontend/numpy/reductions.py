@@ -25,7 +25,10 @@ from ...ir.expressions import (
     Expr,
     Load,
     Var,
+    both,
+    either,
     is_inexact,
+    negated,
     select,
 )
 from ...ir.nodes import AddTo, Assign, ForEach, If, Raise, Rule, Spread, Stmt, Store
@@ -199,7 +202,7 @@ def place_of_extremum(builder: Builder, wins: str, value: ArrayValue, axis: Any,
         x, top = value.at(index), job.place(best, index)
         better: Expr = Call(wins, (x, top), BOOL)
         if value.dtype.kind == "f":
-            better = Call("or", (better, Call("and", (_is_nan(x), Call("not", (_is_nan(top),), BOOL)), BOOL)), BOOL)
+            better = either(better, both(_is_nan(x), negated(_is_nan(top))))
         return [If(better, (_set(top, x), _set(target, position(index))))]
 
     builder.emit(job.over(step, place))

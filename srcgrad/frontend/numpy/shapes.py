@@ -11,7 +11,7 @@ from typing import Any
 
 from ...errors import ArgumentError, ShapeError, place
 from ...ir import affine
-from ...ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Load
+from ...ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Load, either, negated
 from ...ir.nodes import If, Raise
 from ...ir.walk import is_constant
 from ..arithmetic import element_under, shape_text
@@ -195,9 +195,9 @@ def check_fit(builder: Builder, dims: tuple[Expr, ...], wanted: tuple[Expr, ...]
         if isinstance(length, Const) and isinstance(target, Const):
             texts = f"{shape_text(dims)} into shape {shape_text(wanted)}"
             builder.refuse(f"could not broadcast an array of shape {texts}", error=ShapeError)
-        fits = Call("or", (affine.equals(length, target), affine.equals(length, affine.ONE)), BOOL)
+        fits = either(affine.equals(length, target), affine.equals(length, affine.ONE))
         message = "an axis of length {} does not fit into one of length {}" + place(builder.span)
-        builder.emit(If(Call("not", (fits,), BOOL), (Raise("BroadcastError", message, (length, target)),)))
+        builder.emit(If(negated(fits), (Raise("BroadcastError", message, (length, target)),)))
 
 
 def flip(value: ArrayValue, axes: Sequence[int]) -> ArrayValue:
