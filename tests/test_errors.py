@@ -17,6 +17,7 @@ from support import along, directional, fresh, from_text, inner, random_like, su
 
 from srcgrad import grad
 from srcgrad.errors import DeviceError, RuntimeShapeError, SrcgradError, UnsupportedError
+from srcgrad.testing import richardson
 
 
 def line_of(function: Callable[..., Any], text: str) -> tuple[int, str]:
@@ -505,7 +506,7 @@ ORDERS = [
     (part_of_a_transpose_reshaped, True),
     (sums_of_a_transpose_reshaped, True),
     (stacked_transposes_reshaped, True),
-    (made_contiguous, False),
+    (made_contiguous, True),
     (like_a_transpose_reshaped, True),
     (transposed_product_reshaped, True),
     (reshaped_in_the_loop, True),
@@ -534,8 +535,8 @@ def test_reshape_of_what_numpy_keeps_in_another_order(function: Callable[..., An
 
 
 def writes_a_maybe_view(a):
-    b = a * 1.0  # Fortran-ordered where a is
-    c = b.T.reshape(3, 4)  # so a view of b there, and a copy elsewhere
+    b = a * np.ones((2, 6))  # Fortran-ordered where a is
+    c = b.T.ravel()  # so a view of b there, and a copy elsewhere
     c[0] = 0.0
     return b.sum()
 
@@ -545,6 +546,92 @@ def test_a_view_that_depends_on_the_memory_layout() -> None:
     assert f.backward(np.ones((2, 6))).tolist() == np.ones((2, 6)).tolist()
     with pytest.raises(UnsupportedError, match="(?s)line .*help: "):
         f.backward(np.asfortranarray(np.ones((2, 6))))
+
+
+def turned(a, m):  # a view of one row
+    return a.T.ravel()
+
+
+def some_columns(a, m):  # a view, if it is all of them
+    return a[:, :m].ravel()
+
+
+def columns_backwards(a, m):  # a view of one column
+    return a[:, ::-1].reshape(-1)
+
+
+def every_other_in_two(a, m):  # always a view
+    return a.ravel()[::2].reshape(2, -1)
+
+
+def swapped_behind(a, m):  # a view, if one of the two has length 1
+    return a.reshape(2, m, -1).transpose(0, 2, 1).reshape(2, -1)
+
+
+def in_order(a, m):  # the array itself, if it has one row
+    return np.ascontiguousarray(a.T)
+
+
+@pytest.mark.parametrize("shape", [(4, 6), (1, 4), (4, 1), (6, 2)], ids=str)
+@pytest.mark.parametrize(
+    "part", [turned, some_columns, columns_backwards, every_other_in_two, swapped_behind, in_order]
+)
+def test_a_copy_of_a_part_may_be_a_view(part: Callable[..., Any], shape: tuple[int, int]) -> None:
+    """It is read as it is; who writes to it, and returns the whole, is told so: NumPy's answer depends on lengths."""
+
+    def reads(a, m):
+        return part(a, m) ** 2 * 3.0
+
+    def writes(a, m):
+        own = a * 1.0
+        p = part(own, m)
+        p *= 3.0
+        return own
+
+    a = np.random.default_rng(0).normal(size=shape)
+    v = np.random.default_rng(1).normal(size=reads(a, 2).shape)
+    expected, _ = richardson(lambda t: np.sum(v * reads(a + t * np.cos(a), 2)), 0.0)
+    got = grad(reads, wrt="a", jit=False).backward(a, 2, v)
+    np.testing.assert_allclose(np.sum(got * np.cos(a)), expected, rtol=1e-7)
+    with pytest.raises(UnsupportedError, match="(?s)own may or may not be.*on lengths"):
+        grad(writes, wrt="a", jit=False).backward(a, 2, a)
+
+
+def every_element(a):
+    p = a.ravel()
+    p *= 2.0
+    return a
+
+
+def upper_half(a):
+    p = a.reshape(2, -1)
+    p[0] = 3.0 * p[1]
+    return a
+
+
+@pytest.mark.parametrize("entry", ["__call__", "backward", "value_and_backward"])
+@pytest.mark.parametrize("function", [every_element, upper_half])
+@pytest.mark.parametrize("turn", [np.asfortranarray, lambda a: np.repeat(a, 2, axis=1)[:, ::2]])
+def test_arguments_in_another_order(function: Callable[..., Any], turn: Callable[..., Any], entry: str) -> None:
+    """We have them in C order, where NumPy makes a copy of one and a view of another."""
+    a = np.arange(1.0, 13.0).reshape(4, 3)
+    v = () if entry == "__call__" else (np.ones((4, 3)),)
+    getattr(grad(function, jit=False), entry)(a.copy(), *v)
+    with pytest.raises(UnsupportedError, match="on the order in memory"):
+        getattr(grad(function, jit=False), entry)(turn(a), *v)
+    read = grad(lambda a: np.sum(a.ravel() ** 2 * np.arange(12.0)), jit=False)
+    np.testing.assert_array_equal(read.backward(turn(a)), 2.0 * a * np.arange(12.0).reshape(4, 3))
+
+
+def test_taken_apart_it_is_a_view() -> None:
+    def writes(a):
+        own = a * np.ones((4, 6))
+        p = own.T.reshape(2, 3, 4)
+        p *= 3.0
+        return own
+
+    with pytest.raises(UnsupportedError, match="on lengths"):
+        grad(writes, jit=False).backward(np.ones((4, 6)))
 
 
 def test_no_words_of_ours_reach_the_user() -> None:

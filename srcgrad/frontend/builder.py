@@ -72,7 +72,7 @@ class Builder:
         self.turned: set[str] = set()  # handles with their axes in another order than their memory has them
         self.transposed: dict[str, tuple[Array, tuple[int, ...]]] = {}  # handles → what they are a transpose of
         self.in_composition = False  # is a function of NumPy's interpreted?
-        self.other_layouts = False  # is an argument in another order than C?
+        self.other_layouts: set[str] = set()  # arguments in another order than C
         self.depth = 0  # of loops and branches
         self.parameters: set[str] = set()  # arrays that are handed in
         self.prologue: list[Stmt] = []  # what needs nothing but the arguments, ahead of everything
@@ -436,8 +436,8 @@ class Builder:
     def refuse_stale(self, name: str) -> None:
         self.refuse(
             f"{name} may or may not be the array that was written under another name",
-            "copy the array before a branch or a loop gives it a second name:  y = x.copy()",
-            because="which memory this is depends on the path taken",
+            "copy the array before it gets a second name:  y = x.copy()",
+            because="which memory this is depends on the path taken, on lengths or on the order in memory",
         )
 
     def sum(self, dims: tuple[Expr, ...], element: Callable[[tuple[Expr, ...]], Expr], dtype: np.dtype) -> Var:

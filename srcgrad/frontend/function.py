@@ -233,7 +233,7 @@ class _Job:
         if isinstance(param, Array):
             if isinstance(kind, ArrayType) and kind.layout != "C":
                 self.not_contiguous.add(param.name)
-                self.build.other_layouts = True
+                self.build.other_layouts.add(param.name)
             if param.name not in self.disordered:
                 self.build.contiguous.add(param.name)
             return whole(param)

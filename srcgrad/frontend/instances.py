@@ -58,7 +58,8 @@ def _interpret(outer: Interpreter, instance: Instance) -> None:
     for name, kind in zip(instance.names, instance.kinds, strict=True):
         param = parameter(build, name, kind)
         params.append(param)
-        build.other_layouts |= isinstance(kind, ArrayType) and kind.layout != "C"
+        if isinstance(kind, ArrayType) and kind.layout != "C":
+            build.other_layouts.add(param.name)
         values.append(whole(param) if isinstance(param, Array) else Scalar(param, kind.weak))
     depth = Var(build.names.fresh("depth"), INT64)
     interpreter.depth = depth

@@ -72,17 +72,31 @@ def reshaped(builder: Builder, value: ArrayValue, dims: tuple[Expr, ...], name: 
             index[a] = Axis(b)
         return remap(value, dims, index)
     memory = value.element.array if value.is_window else None  # type: ignore[attr-defined]
-    if memory is not None and not builder.is_in_order(memory):  # a view or a copy in NumPy: we have a copy
+    is_known = memory is None or (builder.is_in_order(memory) and builder.root(memory) not in builder.other_layouts)
+    if memory is not None and not is_known:  # a view or a copy in NumPy: we have a copy
         copy = builder.materialize(value, name, copy=True)
         builder.uncertain.discard(copy.name)
         builder.twin(copy, memory)
         return whole(builder.reshape(copy, dims, name))
     base = builder.in_order(value, name)
-    if value.is_window and builder.other_layouts:
+    if value.is_window and (builder.other_layouts or len(dims) > 1 or not _is_moved(builder, value)):
         assert isinstance(value.element, Load)
         if builder.root(base) != builder.root(value.element.array):
-            builder.twin(base, value.element.array)  # in another order, NumPy makes a view
+            builder.twin(base, value.element.array)  # in another order, or of other lengths, NumPy makes a view
     return whole(builder.reshape(base, dims, name))
+
+
+def _is_moved(builder: Builder, value: ArrayValue) -> bool:
+    """Are the elements of a part of an array in another order than in memory, whatever the lengths are?
+
+    An axis of length 1 is in any order: A.T.ravel() is a view of A where A has one row, as A[:, :m].ravel() is where
+    A has m columns.  And an axis can be taken apart wherever it is: A.T.reshape(3, 2, 2) is a view.
+    """
+    assert isinstance(value.element, Load)
+    array, index = value.element.array, value.element.index
+    axes = [part.number for part in index if isinstance(part, Axis)]
+    are_long = all(isinstance(d, Const) and d.value > 1 for d in value.dims)
+    return are_long and builder.root(array) == array.name and axes != sorted(axes)
 
 
 def _rest(builder: Builder, size: Expr, dims: tuple[Expr, ...], value: ArrayValue) -> Expr:
@@ -217,8 +231,8 @@ def in_c_order(builder: Builder, value: ArrayValue, name: str = "t") -> ArrayVal
         builder.twin(copy, handle)  # the argument itself, or a copy of it
         return whole(copy)
     copy = builder.materialize(value, name, copy=True)
-    if handle is not None and not builder.is_in_order(handle):
-        builder.twin(copy, handle)  # it may be in order after all
+    if value.is_window and not _is_moved(builder, value):
+        builder.twin(copy, value.element.array)  # type: ignore[attr-defined]  # it may be in order after all
     builder.uncertain.discard(copy.name)
     return whole(copy)
 
