@@ -200,6 +200,7 @@ def rename_array(interpreter: Interpreter, array: Array, name: str, mark: int) -
     build.roots[new.name] = new.name
     current = lambda name: new.name if name == array.name else name
     build.twins = {current(k): set(map(current, twins)) for k, twins in build.twins.items()}
+    build.parted = {frozenset(map(current, pair)): label for pair, label in build.parted.items()}
     build.transposed = {k: (new if x == array else x, turn) for k, (x, turn) in build.transposed.items()}
     return new
 

@@ -64,6 +64,9 @@ class Builder:
         self.rows_of_one: set[str] = set()  # memory of lists, of which Python may hold several items as one array
         self.roots: dict[str, str] = {}  # handle → the memory that it is a view of
         self.twins: dict[str, set[str]] = {}  # memory that Python might hold one for the other
+        self.parted: dict[frozenset[str], int] = {}  # twins that a check tells apart, if it has to be made: its label
+        self.wanted_checks: set[int] = set()
+        self.makes_checks = False  # of that kind
         self.stale: dict[str, Span | None] = {}
         self.lower: dict[Expr, int] = {}  # the least value of loop indices
         self.upper: dict[Expr, Expr] = {}  # the greatest
@@ -405,6 +408,25 @@ class Builder:
         self.twins.setdefault(copy.name, set()).add(root)
         self.twins.setdefault(root, set()).add(copy.name)
 
+    def twin_if(self, copy: Array, original: Array, one: Expr | None) -> None:
+        """Twins, if `one` holds when the program runs (None: perhaps).  Then a write to either is an error."""
+        if isinstance(one, Const) and not one.value:
+            return
+        self.twin(copy, original)
+        if one is not None and not isinstance(one, Const) and self.makes_checks and self.is_top_level:
+            label = -2 - len(self.parted)
+            self.parted[frozenset((copy.name, self.root(original)))] = label
+            message = (
+                "with these lengths ({} elements) this is a view of an array in NumPy, with others a copy: "
+                "to write to either, make a copy first (y = x.copy())" + place(self.span)
+            )
+            self.emit(If(one, (Raise("RuntimeShapeError", message, (affine.product(copy.dims),)),), label=label))
+
+    def with_wanted_checks(self) -> list[Stmt]:
+        """The statements, without the checks for which nobody has asked."""
+        kept = (s for s in self.block if s.label >= -1 or s.label in self.wanted_checks)
+        return [s if s.label >= -1 else replace(s, label=-1) for s in kept]
+
     def note_write(self, array: Array) -> None:
         """Whatever Python might hold for the same memory must not be read any more: we hold a copy of it."""
         self.check_fresh(Load(array, ()))
@@ -415,15 +437,18 @@ class Builder:
         if any(isinstance(s, View) and self.root(s.base) == root for s in self.prologue):
             raise WrittenAfterAll(root)
         self.conformed = {key: view for key, view in self.conformed.items() if self.root(view) != root}
-        for twin in self.all_twins(root) | (self.rows_of_one & {root}):
+        twins = self.all_twins(root)
+        self.wanted_checks |= {label for pair, label in self.parted.items() if pair <= twins | {root}}
+        for twin in self.all_twins(root, parted=False) | (self.rows_of_one & {root}):
             self.stale.setdefault(twin, self.span)
 
-    def all_twins(self, root: str) -> set[str]:
-        """Everything that might be this memory, by way of others too."""
+    def all_twins(self, root: str, parted: bool = True) -> set[str]:
+        """Everything that might be this memory, by way of others too; `parted`: if a check did not tell them apart."""
         found, work = {root}, [root]
         while work:
-            for twin in self.twins.get(work.pop(), ()):
-                if twin not in found:
+            name = work.pop()
+            for twin in self.twins.get(name, ()):
+                if twin not in found and (parted or frozenset((name, twin)) not in self.parted):
                     found.add(twin)
                     work.append(twin)
         return found - {root}

@@ -184,6 +184,7 @@ class _Job:
 
     def once(self) -> Interpreted:
         build = self.build
+        build.makes_checks = True
         arguments = {n: self.argument(n, t) for n, t in zip(self.parameters, self.types, strict=True)}
         self.arguments = arguments
         value = self.interpreter.run(self.function, arguments)
@@ -208,7 +209,8 @@ class _Job:
         if self.kind == "primal" and self.returns_nothing:
             results, extra["results"] = (), None
         name = entry_name(self.function, self.kind)
-        program = Function(name, tuple(params), (*entry, *build.prologue, *build.block), results, info)
+        body = (*entry, *build.prologue, *build.with_wanted_checks())
+        program = Function(name, tuple(params), body, results, info)
         positions = tuple(k for k, p in enumerate(params[: len(self.own) + len(captured)]) if p.name in written)
         return Interpreted(
             program, structure(outputs), self.given, like_the_output(outputs),

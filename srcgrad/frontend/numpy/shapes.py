@@ -7,11 +7,12 @@ x.reshape(-1)  →  a view of x where x is contiguous, else of a copy
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 from ...errors import ArgumentError, ShapeError, place
 from ...ir import affine
-from ...ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Load, either, negated
+from ...ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Load, both, either, negated
 from ...ir.nodes import If, Raise
 from ...ir.walk import is_constant
 from ..arithmetic import element_under, shape_text
@@ -76,27 +77,54 @@ def reshaped(builder: Builder, value: ArrayValue, dims: tuple[Expr, ...], name: 
     if memory is not None and not is_known:  # a view or a copy in NumPy: we have a copy
         copy = builder.materialize(value, name, copy=True)
         builder.uncertain.discard(copy.name)
-        builder.twin(copy, memory)
+        builder.twin_if(copy, memory, _where_a_view(builder, value, dims))
         return whole(builder.reshape(copy, dims, name))
     base = builder.in_order(value, name)
-    if value.is_window and (builder.other_layouts or len(dims) > 1 or not _is_moved(builder, value)):
+    if value.is_window:
         assert isinstance(value.element, Load)
         if builder.root(base) != builder.root(value.element.array):
-            builder.twin(base, value.element.array)  # in another order, or of other lengths, NumPy makes a view
+            builder.twin_if(base, value.element.array, _where_a_view(builder, value, dims))
     return whole(builder.reshape(base, dims, name))
 
 
-def _is_moved(builder: Builder, value: ArrayValue) -> bool:
-    """Are the elements of a part of an array in another order than in memory, whatever the lengths are?
+def _where_a_view(builder: Builder, value: ArrayValue, dims: tuple[Expr, ...]) -> Expr | None:
+    """Of which lengths a part of an array, that we copy to reshape it, is a view in NumPy; None where we can't say.
 
     An axis of length 1 is in any order: A.T.ravel() is a view of A where A has one row, as A[:, :m].ravel() is where
-    A has m columns.  And an axis can be taken apart wherever it is: A.T.reshape(3, 2, 2) is a view.
+    A has m columns.  And an axis can be taken apart wherever it is: A.T.reshape(3, 2, 2) is a view of 4 by 3 elements.
     """
     assert isinstance(value.element, Load)
-    array, index = value.element.array, value.element.index
-    axes = [part.number for part in index if isinstance(part, Axis)]
-    are_long = all(isinstance(d, Const) and d.value > 1 for d in value.dims)
-    return are_long and builder.root(array) == array.name and axes != sorted(axes)
+    array = value.element.array
+    places = [part.number if isinstance(part, Axis) else -1 for part in value.element.index]
+    while array.name in builder.transposed:
+        array, order = builder.transposed[array.name]
+        places = [places[order.index(k)] for k in range(len(order))]
+    lengths = value.dims
+    axes = [k for k in range(value.ndim) if k in places or not is_constant(lengths[k], 1)]
+    is_turned = array.name in builder.contiguous and builder.is_in_order(array) and sorted(places) == axes
+    if builder.other_layouts or not is_turned or (len(dims) > 1 and len(axes) > 2):
+        return None
+    turned = [(k, l) for l in axes for k in axes if k < l and places.index(k) > places.index(l)]
+    in_order = _all_of([_any_of([_equal(lengths[k], affine.ONE), _equal(lengths[l], affine.ONE)]) for k, l in turned])
+    apart = [_equal(affine.product(dims[:k]), lengths[axes[0]]) for k in range(1, len(dims))]
+    return _any_of([in_order, *apart])
+
+
+def _equal(x: Expr, y: Expr) -> Expr:
+    gap = affine.difference(x, y)
+    return affine.equals(x, y) if gap is None else Const(gap == 0, BOOL)
+
+
+def _any_of(conditions: list[Expr]) -> Expr:
+    unknown = [c for c in conditions if not isinstance(c, Const)]
+    is_sure = any(c.value for c in conditions if isinstance(c, Const))
+    return Const(is_sure, BOOL) if is_sure or not unknown else reduce(either, unknown)
+
+
+def _all_of(conditions: list[Expr]) -> Expr:
+    unknown = [c for c in conditions if not isinstance(c, Const)]
+    is_sure = all(c.value for c in conditions if isinstance(c, Const))
+    return reduce(both, unknown) if is_sure and unknown else Const(is_sure, BOOL)
 
 
 def _rest(builder: Builder, size: Expr, dims: tuple[Expr, ...], value: ArrayValue) -> Expr:
@@ -231,8 +259,9 @@ def in_c_order(builder: Builder, value: ArrayValue, name: str = "t") -> ArrayVal
         builder.twin(copy, handle)  # the argument itself, or a copy of it
         return whole(copy)
     copy = builder.materialize(value, name, copy=True)
-    if value.is_window and not _is_moved(builder, value):
-        builder.twin(copy, value.element.array)  # type: ignore[attr-defined]  # it may be in order after all
+    if value.is_window:  # it may be in order after all
+        where = _where_a_view(builder, value, (affine.product(value.dims),))
+        builder.twin_if(copy, value.element.array, where)  # type: ignore[attr-defined]
     builder.uncertain.discard(copy.name)
     return whole(copy)
 
