@@ -68,13 +68,65 @@ def defined_in_the_loop(x):
     return s
 
 
+def called_in_a_comprehension(x):
+    k = 5.0
+
+    def scaled(t):
+        return t * k
+
+    outs = [scaled(x[0]) for k in range(3)]
+    return outs[1] * k
+
+
+def called_for_every_element(x):
+    v = 3.0
+    scaled = lambda t: t * v
+    return np.sum(np.array([scaled(v) for v in x]) * x) * v
+
+
+def called_for_every_row(x):
+    row = x * 2.0
+    dot = lambda b: row @ b
+    rows = np.stack((x, x * 3.0))
+    return np.sum(np.array([dot(row) for row in rows]) ** 2) * row[0]
+
+
+def called_in_a_generator(x):
+    i = 4.0
+    held = lambda: i * x[1]
+    by_number = {i: held() for i in range(2)}
+    return sum(held() for i in range(3)) * x[0] + by_number[1] + i
+
+
+def called_where_the_list_grows(x):
+    v = 3.0
+    scaled = lambda t: t * v
+    return np.sum(np.array([scaled(v) for v in x if v > 0.4])) * v
+
+
+def made_in_a_comprehension(x):
+    k = 5.0
+    outs = [lambda t: t * k for k in range(3)]  # each is t * 2
+    return outs[0](x[0]) + outs[2](x[1]) * k
+
+
+def comprehensions_in_each_other(x):
+    k = 2.0
+    held = lambda: k
+    return np.sum(np.array([[k * w * held() for k in x] for w in x])) * k
+
+
 # fmt: off
 FUNCTIONS = [
     read_in_the_next_iteration, read_by_a_lambda, read_after_a_branch, read_when_it_is_not_none, defined_in_the_loop,
+    called_in_a_comprehension, called_for_every_element, called_for_every_row, called_in_a_generator,
+    called_where_the_list_grows, made_in_a_comprehension, comprehensions_in_each_other,
 ]
 # fmt: on
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_names_of_the_function_around(function: Callable[..., Any]) -> None:
-    check_grad(grad(function, jit=False), X)
+    f = grad(function, jit=False)
+    np.testing.assert_allclose(f(X), function(X), rtol=1e-14)
+    check_grad(f, X)

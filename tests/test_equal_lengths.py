@@ -237,3 +237,53 @@ def test_what_is_rebound_fits_in_every_step() -> None:
     for call in (f, f.backward):
         with pytest.raises(BroadcastError):
             call(np.ones(2), np.ones(400), 2)
+
+
+def arguments_trade_places(x, y, steps):
+    a = x * 2.0
+    for _ in range(steps):
+        a[0] += 1.0
+        x, a = a, x
+    return x * y
+
+
+def broadcast_before_and_after(x, y, steps):
+    a = x * 2.0
+    before = x * y
+    for _ in range(steps):
+        a[0] += 1.0
+        x, a = a, x
+    return before + x * y
+
+
+def two_buffers(u, b, steps):
+    new = np.zeros_like(u)
+    k = 0
+    while k < steps:
+        for i in range(1, u.size - 1):
+            new[i] = u[i] + 0.1 * (u[i - 1] - 2 * u[i] + u[i + 1])
+        u, new = new, u
+        k += 1
+    return u * b
+
+
+PLACES = [
+    (arguments_trade_places, (4, 4)),
+    (arguments_trade_places, (4, 1)),
+    (broadcast_before_and_after, (4, 4)),
+    (two_buffers, (4, 4)),
+    (two_buffers, (4, 1)),
+]
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, 3])
+@pytest.mark.parametrize(("function", "lengths"), PLACES)
+def test_who_has_changed_places_is_broadcast_as_it_is_then(function, lengths, steps) -> None:
+    x, y = (RNG.uniform(0.2, 1.0, length) for length in lengths)
+    f = grad(function, wrt=("u", "b") if function is two_buffers else ("x", "y"), jit=False)
+    v = RNG.uniform(0.2, 1.0, 4)
+    expected = function(x.copy(), y.copy(), steps)
+    np.testing.assert_allclose(f(x.copy(), y.copy(), steps), expected, rtol=1e-14)
+    np.testing.assert_allclose(f.value_and_backward(x, y, steps, v)[0], expected, rtol=1e-14)
+    np.testing.assert_allclose(f.vjp(x, y, steps)[0], expected, rtol=1e-14)
+    check_grad(f, x, y, steps)

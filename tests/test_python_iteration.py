@@ -683,7 +683,6 @@ RIGHT = [
     empty_product_leaves_names,
     product_of_what_changes,
     product_of_known_items_that_change,
-    sorted_items_that_are_written,
     kinds_of_sequences,
     compared_with_nothing,
     sum_of_truths,
@@ -697,6 +696,7 @@ RIGHT = [
     left_over_of_all,
 ]
 REFUSED = [
+    sorted_items_that_are_written,
     while_that_pops,
     rest_of_what_is_written,
     rest_that_is_written,

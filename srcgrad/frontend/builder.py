@@ -427,16 +427,20 @@ class Builder:
         kept = (s for s in self.block if s.label >= -1 or s.label in self.wanted_checks)
         return [s if s.label >= -1 else replace(s, label=-1) for s in kept]
 
-    def note_write(self, array: Array) -> None:
-        """Whatever Python might hold for the same memory must not be read any more: we hold a copy of it."""
-        self.check_fresh(Load(array, ()))
+    def note_change(self, root: str) -> None:
+        """Other contents, or other memory by this name: nothing that was made of it ahead may be used any more."""
         self.masks.clear()
-        root = self.root(array)
         self.written.add(root)
-        self.changed_in_loop.add(root)
         if any(isinstance(s, View) and self.root(s.base) == root for s in self.prologue):
             raise WrittenAfterAll(root)
         self.conformed = {key: view for key, view in self.conformed.items() if self.root(view) != root}
+
+    def note_write(self, array: Array) -> None:
+        """Whatever Python might hold for the same memory must not be read any more: we hold a copy of it."""
+        self.check_fresh(Load(array, ()))
+        root = self.root(array)
+        self.note_change(root)
+        self.changed_in_loop.add(root)
         twins = self.all_twins(root)
         self.wanted_checks |= {label for pair, label in self.parted.items() if pair <= twins | {root}}
         for twin in self.all_twins(root, parted=False) | (self.rows_of_one & {root}):

@@ -8,7 +8,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..ir import affine
@@ -56,7 +57,8 @@ def comprehension(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorEx
     if items is not None:
         saved = save(interpreter)
         try:
-            return new_list(_unrolled(interpreter, node, 0, items))
+            with _names_of_its_own(interpreter):
+                return new_list(_unrolled(interpreter, node, 0, items))
         except _AtRunTime:
             restore(interpreter, saved)
             return _grown(interpreter, node, over)
@@ -65,10 +67,26 @@ def comprehension(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorEx
     over = over if isinstance(over, Indexed) else lists.as_values(interpreter, over)
     saved = save(interpreter)
     try:
-        return _at_once(interpreter, node, over)
+        with _names_of_its_own(interpreter):
+            return _at_once(interpreter, node, over)
     except _AtRunTime:  # what it calls changes a list: a loop like any other
         restore(interpreter, saved)
         return _grown(interpreter, node, over)
+
+
+@contextmanager
+def _names_of_its_own(interpreter: Interpreter) -> Iterator[None]:
+    """No function that is called sees what a comprehension runs over; one that is made there does, and keeps it."""
+    from .interpret import Frame
+
+    around = interpreter.frame
+    interpreter.frames.append(
+        Frame(around.source, None, {}, around, around.depth, around.called_at, around.is_composition)
+    )
+    try:
+        yield
+    finally:
+        interpreter.frames.pop()
 
 
 def _at_once(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorExp, over: Any) -> Any:
@@ -101,7 +119,6 @@ def _known_items(interpreter: Interpreter, over: Any) -> list[Any] | None:
 
 def _unrolled(interpreter: Interpreter, node: Any, level: int, items: list[Any]) -> list[Any]:
     generator, out = node.generators[level], []
-    hidden = _hidden(interpreter, generator.target)
     for item in items:
         assignment.assign(
             interpreter, generator.target, identities.now(interpreter, item), len(interpreter.build.block)
@@ -119,21 +136,7 @@ def _unrolled(interpreter: Interpreter, node: Any, level: int, items: list[Any])
         else:
             value = expressions.evaluate(interpreter, node.elt)
             out.append(binding.bind_item(interpreter, "t", value) if isinstance(value, (Scalar, TupleValue)) else value)
-    _bring_back(interpreter, hidden)
     return [identities.now(interpreter, value) for value in out]
-
-
-def _hidden(interpreter: Interpreter, target: ast.expr) -> dict[str, Any]:
-    """The names that the comprehension has for itself, with what they are outside."""
-    names = [part.id for part in ast.walk(target) if isinstance(part, ast.Name)]
-    return {name: interpreter.env.get(name) for name in names}
-
-
-def _bring_back(interpreter: Interpreter, hidden: dict[str, Any]) -> None:
-    for name, value in hidden.items():
-        interpreter.env.pop(name, None)
-        if value is not None:
-            interpreter.env[name] = value
 
 
 def _grown(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorExp, over: Any) -> Any:
@@ -196,7 +199,8 @@ def _collected(interpreter: Interpreter, over: Indexed) -> Items:
 def filled(interpreter: Interpreter, name: str, count: Expr, element: Callable[[Var, list[Stmt]], Any]) -> Items:
     """A list of run-time length, whose items are computed in a loop."""
     build = interpreter.build
-    saved, lists_before = dict(interpreter.env), identities.held(interpreter)
+    saved = [(frame.env, dict(frame.env)) for frame in identities.frames_of(interpreter)]
+    lists_before = identities.held(interpreter)
     index = Var(build.names.index(name), INT64)
     build.lower[index] = 0
     block: list[Stmt] = []
@@ -207,8 +211,9 @@ def filled(interpreter: Interpreter, name: str, count: Expr, element: Callable[[
             raise _AtRunTime
         row = lists.row_of(interpreter, made)
         value = made if isinstance(made, Scalar) else operators.as_array(interpreter, made)
-    interpreter.env.clear()
-    interpreter.env.update(saved)
+    for env, before in saved:
+        env.clear()
+        env.update(before)
     dims = value.dims if isinstance(value, ArrayValue) else ()
     inside = numbers_set(tuple(block)) | {index}
     if isinstance(value, ArrayValue) and any(variables(dim) & inside for dim in dims):

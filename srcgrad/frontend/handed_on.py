@@ -111,6 +111,8 @@ def exchange(
         if source is None or source not in holder:
             build.refuse("these arrays change places in a way that depends on the path taken", "copy them instead")
         if source != target:
+            build.note_change(build.root(target))
+            build.note_change(build.root(source))
             build.emit(Swap(target, source))
             for other, wanted in holder.items():
                 if wanted == target and other != target:
