@@ -17,7 +17,7 @@ from support import along, directional, fresh, from_text, inner, random_like, su
 
 from srcgrad import grad
 from srcgrad.errors import DeviceError, RuntimeShapeError, SrcgradError, UnsupportedError
-from srcgrad.testing import richardson
+from srcgrad.testing import check_grad, richardson
 
 
 def line_of(function: Callable[..., Any], text: str) -> tuple[int, str]:
@@ -685,6 +685,58 @@ def test_a_copy_of_what_is_turned_may_be_a_view(part: Callable[..., Any], shape:
 def test_a_check_that_nobody_needs_is_not_made() -> None:
     f = grad(lambda a: np.sum(a.T.ravel() ** 2 * np.arange(a.size)), jit=False)
     assert "RuntimeShapeError" not in f.source(np.ones((2, 3)))
+
+
+def like_it(a):
+    return np.ones_like(a) * a[0, 0]
+
+
+def computed(a):
+    return np.maximum(a * 2.0, 0.1)
+
+
+def added_up_along(a):
+    return np.cumsum(a, axis=0)
+
+
+def backwards(a):
+    return a[::-1] + 0.0
+
+
+def copied(a):
+    return np.copy(a)
+
+
+@pytest.mark.parametrize("make", [like_it, computed, added_up_along, backwards, copied])
+def test_what_is_made_of_an_argument_is_in_its_order(make: Callable[..., Any]) -> None:
+    """A write to its elements in one row is one to a copy where NumPy has it in Fortran's order."""
+
+    def writes(a):
+        b = make(a)
+        p = b.ravel()
+        p *= 3.0
+        return b
+
+    a, v = np.arange(1.0, 7.0).reshape(2, 3), np.ones((2, 3))
+    value, _ = grad(writes, jit=False).value_and_backward(a, v)
+    np.testing.assert_array_equal(value, writes(a.copy()))
+    for entry in (grad(writes, jit=False).value_and_backward, grad(writes, jit=False).backward):
+        with pytest.raises(UnsupportedError, match="on the order in memory"):
+            entry(np.asfortranarray(a), v)
+
+
+def test_a_copy_of_its_own_is_in_c_order() -> None:
+    def writes(a, b):
+        made = [a.copy(), (b.T * 2.0).copy(order="C"), np.zeros((2, 3))]
+        for one in made:
+            p = one.ravel()
+            p += 3.0 * a[0, 0]
+        return made[0] * made[1] + made[2]
+
+    a, b = np.asfortranarray(np.arange(1.0, 7.0).reshape(2, 3)), np.arange(6.0).reshape(3, 2)
+    f = grad(writes, jit=False)
+    np.testing.assert_array_equal(f(a, b), writes(a, b))
+    check_grad(f, a, b)
 
 
 def test_taken_apart_it_is_a_view() -> None:

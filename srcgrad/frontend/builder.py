@@ -303,7 +303,7 @@ class Builder:
 
     def is_in_order(self, array: Array) -> bool:
         """Does the order of the axes follow the memory, in Python too?"""
-        return array.name not in self.turned and self.root(array) not in self.uncertain
+        return array.name not in self.turned and self.root(array) not in self.uncertain | self.other_layouts
 
     def view(self, value: ArrayValue, name: str = "t") -> Array:
         """A handle on the memory that a window shows."""

@@ -251,10 +251,19 @@ def broadcast_to(build: Builder, array: Any, shape: Any) -> Any:
     return shapes.broadcast_to(build, array_or_number(build, array), shape)
 
 
-@rule(np.copy, method="copy")
+@rule(np.copy)
 def copy(build: Builder, a: Any, order: Any = None) -> Any:
     value = array_or_number(build, a)
     return value if isinstance(value, Scalar) else _ordered(build, shapes.copied(build, value), order)
+
+
+@rule(method="copy")
+def copy_of_its_own(build: Builder, a: Any, order: Any = None) -> Any:
+    """In C order, where np.copy is in that of the array."""
+    made = copy(build, a, order)
+    if isinstance(made, ArrayValue) and made.handle is not None and (absent(order) or order.value == "C"):
+        build.uncertain.discard(made.handle.name)
+    return made
 
 
 @rule(method="astype")

@@ -73,8 +73,7 @@ def reshaped(builder: Builder, value: ArrayValue, dims: tuple[Expr, ...], name: 
             index[a] = Axis(b)
         return remap(value, dims, index)
     memory = value.element.array if value.is_window else None  # type: ignore[attr-defined]
-    is_known = memory is None or (builder.is_in_order(memory) and builder.root(memory) not in builder.other_layouts)
-    if memory is not None and not is_known:  # a view or a copy in NumPy: we have a copy
+    if memory is not None and not builder.is_in_order(memory):  # a view or a copy in NumPy: we have a copy
         copy = builder.materialize(value, name, copy=True)
         builder.uncertain.discard(copy.name)
         builder.twin_if(copy, memory, _where_a_view(builder, value, dims))
