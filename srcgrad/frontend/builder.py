@@ -49,7 +49,7 @@ PLAIN_HELP = "write it with NumPy expressions, loops and branches, or keep it ou
 REMEMBERED = (
     "block", "mutable", "pinned", "contiguous", "roots", "stale", "lower", "upper", "depth", "written",
     "changed_in_loop", "common_lengths", "length_parts", "compatible", "checked_lengths", "conformed", "turned",
-    "transposed", "rows_of_one",
+    "transposed", "rows_of_one", "parted",
 )  # fmt: skip
 
 
@@ -66,6 +66,7 @@ class Builder:
         self.twins: dict[str, set[str]] = {}  # memory that Python might hold one for the other
         self.parted: dict[frozenset[str], int] = {}  # twins that a check tells apart, if it has to be made: its label
         self.wanted_checks: set[int] = set()
+        self.checks_made = 0
         self.makes_checks = False  # of that kind
         self.stale: dict[str, Span | None] = {}
         self.lower: dict[Expr, int] = {}  # the least value of loop indices
@@ -405,6 +406,7 @@ class Builder:
     def twin(self, copy: Array, original: Array) -> None:
         """Where NumPy has (or may have) a view, we have a copy: writing to one ends reading the other."""
         root = self.root(original)
+        self.parted.pop(frozenset((copy.name, root)), None)  # no check tells these apart, whatever had the names before
         self.twins.setdefault(copy.name, set()).add(root)
         self.twins.setdefault(root, set()).add(copy.name)
 
@@ -414,7 +416,8 @@ class Builder:
             return
         self.twin(copy, original)
         if one is not None and not isinstance(one, Const) and self.makes_checks and self.is_top_level:
-            label = -2 - len(self.parted)
+            self.checks_made += 1
+            label = -1 - self.checks_made
             self.parted[frozenset((copy.name, self.root(original)))] = label
             message = (
                 "with these lengths ({} elements) this is a view of an array in NumPy, with others a copy: "
