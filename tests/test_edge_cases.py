@@ -100,6 +100,7 @@ FIGURES = [
     ("where(x != 0, sin(x)/x)",   guarded_quotient,                    ([0],),                [0]),
     ("if for where",              guarded_by_if,                       (0.,),                 0),
     ("mask for where",            masked_root,                         ([0, 4, -1],),         [0, .25, 0]),
+    ("nansum of squares", "y, z -> np.nansum((z - y)**2)", ([.5, 2, 4], [1, NAN, 3]), [[-1, 0, 2], [1, 0, -2]]),
     ("norm at 0",                 "x -> np.linalg.norm(x)",            ([0, 0],),             [0, 0]),
     ("norm of a matrix at 0",     "x -> np.linalg.norm(x)",            ([[0, 0], [0, 0]],),   [[0, 0], [0, 0]]),
     ("norm over an axis at 0",    "x -> np.linalg.norm(x, axis=1)",    ([[0, 0], [3, 4]],),   [[0, 0], [.6, .8]]),

@@ -34,7 +34,7 @@ from ..ir.expressions import (
     part_of,
     whole_exponent,
 )
-from ..ir.walk import subexpressions
+from ..ir.walk import loads, subexpressions
 from ..rules.costs import KERNELS, ONE_BY_ONE
 from ..rules.scalar import PRIMITIVES, spelling
 from .source import to_source
@@ -157,6 +157,8 @@ def _call(expr: Call) -> ast.expr:
         is_complex = any(part.dtype.kind == "c" for part in parts) and not may_raise
         if is_complex and vectorises.get() and _dialect.get() is None:
             return call_of("choose", condition, x, y)
+        if _leaves_a_product_out(expr) and _dialect.get() is None:
+            return call_of("either", condition, x, y)
         return ast.IfExp(condition, x, y)
     if expr.op == "complex":
         return call_of(expr.dtype.name, *map(operand, args))
@@ -181,6 +183,14 @@ def summand(expr: Expr) -> ast.expr:
             if expr.dtype.kind == "f" and _is_total(x) and _is_total(y):
                 return call_of("either", operand(condition), summand(x), summand(y))
     return operand(expr)
+
+
+def _leaves_a_product_out(expr: Call) -> bool:
+    """Is it a product or nothing, nothing where a factor is zero?  To compute it costs less than a branch."""
+    match expr.args:
+        case (Call(op="ne", args=(Var(), Const(value=0))), x, Const(value=0)) if expr.dtype.kind == "f":
+            return _is_total(x) and not any(load.checked for load in loads(x))
+    return False
 
 
 def _is_total(expr: Expr) -> bool:

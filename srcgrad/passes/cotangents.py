@@ -7,7 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.expressions import BOOL, Array, Call, Const, Expr, Load, Old, Var, both, is_inexact, negated, part_of, select
+from ..ir.expressions import (
+    BOOL,
+    Array,
+    Call,
+    Const,
+    Expr,
+    Load,
+    Old,
+    Var,
+    both,
+    either,
+    is_inexact,
+    negated,
+    part_of,
+    select,
+)
 from ..ir.nodes import AddTo, Assign, Function, Stmt
 from ..ir.walk import (
     loads,
@@ -17,7 +32,7 @@ from ..ir.walk import (
 from ..rules.scalar import PRIMITIVES, Adjoint, times
 from .find_active import differentiates, is_linear
 from .info import Info, roots_of
-from .roughness import EVERY, harm_of, kind_of
+from .roughness import EVERY, MASKED, harm_of, kind_of
 
 
 class Cotangents:
@@ -92,9 +107,12 @@ class Cotangents:
     ) -> list[Stmt]:
         rule = PRIMITIVES[op]
         if op == "mul" and args[0] == args[1]:
-            _held, out = self.named(g, False)
+            g, out = self.named(g, bool(clean & MASKED))
+            guards = (*guards, _counts(g)) if clean & MASKED and not isinstance(g, Const) else guards
             passed = times(g, 2.0 * self.old(args[0], at))
-            return out + self.spread(args[0], passed, at, clean & ~self.harm(expr, 0, at), own, guards)
+            if _is_sum(args[0]):  # nothing comes after it that a zero might be multiplied by
+                passed, guards = _guarded(passed, guards), ()
+            return out + self.spread(args[0], passed, at, clean & ~self.harm(expr, 0, at) & ~MASKED, own, guards)
         to = [k for k, arg in enumerate(args) if differentiates(op, k) and self.depends(arg)]
         olds = tuple(arg if isinstance(arg, Const) else self.old(arg, at) for arg in args)
         out_value = self.old(expr, at)
@@ -103,12 +121,20 @@ class Cotangents:
         duplicated = len(to) > 1 or any(isinstance(p, Call) and p.op == "select" for p in partials)
         bent = [not is_linear(expr, k) for k in to]
         harms = [self.harm(expr, k, at) for k in to]
-        careful = bool(clean & kind_of(expr)) and rule.singular and any(bent)
-        g, out = self.named(g, duplicated or careful)
+        careful = rule.singular and bool(clean & kind_of(expr)) and any(bent)
+        masked = bool(clean & MASKED) and any(bent)
+        g, out = self.named(g, duplicated or careful or masked)
         for k, partial, is_bent, harm in zip(to, partials, bent, harms, strict=True):
             inner = guards
-            if careful and is_bent and _may_diverge(partial) and not isinstance(g, Const):
-                inner = (*guards, Call("ne", (g, zero(g.dtype)), BOOL))
+            if is_bent and not isinstance(g, Const):
+                diverges = rule.singular and _may_diverge(partial)
+                if diverges and careful:
+                    inner = (*guards, _counts(g))
+                elif diverges and masked:  # a zero may be one of arithmetic, unless the value is no number either
+                    inner = (*guards, either(_counts(g), Call("eq", (out_value, out_value), BOOL)))
+                elif masked and _is_of_values(partial):
+                    inner = (*guards, _counts(g))
+            passed_on = clean & ~harm if inner is guards else clean & ~harm & ~MASKED
             while isinstance(partial, Call) and partial.op == "select" and _is_zero(partial.args[1]):
                 inner, partial = (
                     (*inner, negated(partial.args[0])),
@@ -121,7 +147,10 @@ class Cotangents:
                     out, quotient = out + named, passed
                 else:
                     passed = -(quotient * out_value)
-            out += self.spread(args[k], _converted(passed, args[k].dtype), at, clean & ~harm, own, inner)
+            passed = _converted(passed, args[k].dtype)
+            if _is_sum(args[k]):
+                passed, inner = _guarded(passed, inner), ()
+            out += self.spread(args[k], passed, at, passed_on, own, inner)
         return out
 
     def named(self, g: Expr, wanted: bool) -> tuple[Expr, list[Stmt]]:
@@ -149,8 +178,8 @@ class Cotangents:
         return EVERY if self.has_calls else harm_of(expr, number, self.levels[at])
 
     def clean(self, name: str) -> int:
-        """To which primitives is a zero cotangent of this one of structure?"""
-        return EVERY & ~self.info.unclean.get(name, 0)
+        """To which primitives is a zero cotangent of this one of structure; may it be one because of a condition?"""
+        return (EVERY & ~self.info.unclean.get(name, 0)) | (MASKED if name in self.info.masked else 0)
 
 
 def zero(dtype: np.dtype) -> Const:
@@ -182,6 +211,31 @@ def _guarded(g: Expr, guards: tuple[Expr, ...]) -> Expr:
 
 def _is_own(index: Expr, own: Any) -> bool:
     return bool(own) and all(v.name in own for v in variables(index)) and not loads(index)
+
+
+def _counts(g: Expr) -> Expr:
+    """Whether what is multiplied by a cotangent is not left out."""
+    return Call("ne", (g, zero(g.dtype)), BOOL)
+
+
+def _is_of_values(partial: Any) -> bool:
+    """Is there a number with a fraction in it, which may be a nan, and not only in its conditions?"""
+    match partial:
+        case Old(expr=inner):
+            return _is_of_values(inner)
+        case Call(op="select", args=(_, *sides)) | Call(args=sides):
+            return any(map(_is_of_values, sides))
+    return isinstance(partial, Expr) and not isinstance(partial, Const) and is_inexact(partial.dtype)
+
+
+def _is_sum(expr: Expr) -> bool:
+    """Is all that a cotangent goes through from here linear?"""
+    match expr:
+        case Call(op="select"):
+            return False
+        case Call(args=args):
+            return all(is_linear(expr, k) and _is_sum(arg) for k, arg in enumerate(args) if is_inexact(arg.dtype))
+    return True
 
 
 def _may_diverge(partial: Any) -> bool:

@@ -27,7 +27,8 @@ from ..ir.nodes import (
 )
 from ..ir.walk import blocks
 from ..rules.scalar import PRIMITIVES, UNKNOWN
-from .find_unclean import find_unclean
+from .find_masked import find_masked
+from .find_unclean import find_unclean, reads_of
 from .info import Info, roots_of
 
 ORDINALS = ("first", "second", "third", "fourth")
@@ -49,7 +50,9 @@ def find_active(function: Function) -> Function:
     useful = spread(wanted, [(t, s) for t, sources, _ in edges for s, _ in sources])
     active = frozenset(varied & useful)
     refuse_unknown(edges, function, active, roots)
-    return replace(function, info=replace(info, active=active, unclean=find_unclean(function, active)))
+    reads = reads_of(function, active)
+    unclean, masked = find_unclean(reads), find_masked(reads)
+    return replace(function, info=replace(info, active=active, unclean=unclean, masked=masked))
 
 
 def spread(start: set[str], edges: list[tuple[str, str]]) -> set[str]:

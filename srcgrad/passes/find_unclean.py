@@ -40,6 +40,7 @@ from .info import roots_of
 from .roughness import BILINEAR, EVERY, FINITE, INFINITE, OVERFLOWS, ROUGH, Roughness, effect, level
 
 Around = tuple[Any, ...]  # the loops around a statement, and the branches that it is in, outermost first
+Arms = tuple[tuple[Any, int], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +56,7 @@ class Read:
     around: Around
     place: int
     form: Any = None  # what is made of it, and nothing else: two reads as 1 / s are as one
+    arms: Arms = ()  # the selects that it stands in, and the side: 0 where the condition holds
 
 
 @dataclass
@@ -147,6 +149,7 @@ class Reads:
         harm: int = 0,
         tight: bool = False,
         form: Any = None,
+        arms: Arms = (),
     ) -> None:
         from .find_active import differentiates
 
@@ -154,17 +157,23 @@ class Reads:
             return
         match expr:
             case Var(name=name):
-                self.found.append(Read(name, targets, harm, tight, None, True, around, self.place, form))
+                self.found.append(Read(name, targets, harm, tight, None, True, around, self.place, form, arms))
             case Load(array=array):
-                once = array.name not in self.spread
-                self.found.append(Read(self.root(array), targets, harm, tight, expr, once, around, self.place, form))
+                once, root = array.name not in self.spread, self.root(array)
+                self.found.append(Read(root, targets, harm, tight, expr, once, around, self.place, form, arms))
             case Call(op=op, args=args):
                 for number, arg in enumerate(args):
                     if differentiates(op, number):
                         worse, tighter = effect(expr, number, of)
                         is_form = tighter and not tight and _is_own(expr, number)
                         form = (op, number, args[number + 1 :]) if is_form else None
-                        self.expression(arg, targets, of, around, harm | worse, tight or tighter, form)
+                        inner = (*arms, (args[0], number - 1)) if op == "select" else arms
+                        self.expression(arg, targets, of, around, harm | worse, tight or tighter, form, inner)
+
+    def writes(self, root: str) -> list[tuple[int, Around, tuple[Expr, ...]]]:
+        """Where it is assigned to, or which of its elements."""
+        stored = [(place, around, store.index) for place, store, around in self.stores.get(root, ())]
+        return stored or [(place, around, ()) for around, place in self.births.get(root, ())]
 
     # ------------------------------------------------------------------------------------- one reader of each value
 
@@ -275,21 +284,25 @@ def _share_a_loop(one: Around, other: Around, depth: int) -> bool:
     return False
 
 
-def find_unclean(function: Function, active: frozenset[str]) -> dict[str, int]:
-    """The names, and to which kinds of primitives they are unclean."""
-    from .find_active import spread
-
+def reads_of(function: Function, active: frozenset[str]) -> Reads:
+    """All reads with a derivative; those that have no targets are results."""
     roots = roots_of(function)
-    roughness = Roughness(function.body, roots, function.info.wrt)
-    reads = Reads(roughness, roots)
+    reads = Reads(Roughness(function.body, roots, function.info.wrt), roots)
     reads.walk(function.body, ())
     reads.place += 1
     for leaf in leaves(function.results):
         if isinstance(leaf, Array):
             reads.whole(leaf, (), 0, leaf.name not in reads.spread, ())
         elif isinstance(leaf, Expr):
-            reads.expression(leaf, (), roughness.of(None), ())
+            reads.expression(leaf, (), reads.roughness.of(None), ())
     reads.found = [r for r in reads.found if r.root in active and (not r.targets or active.intersection(r.targets))]
+    return reads
+
+
+def find_unclean(reads: Reads) -> dict[str, int]:
+    """The names, and to which kinds of primitives they are unclean."""
+    from .find_active import spread
+
     ways = [(target, r.root) for r in reads.found for target in r.targets]
     rough = spread({r.root for r in reads.found if r.tight}, ways)
     cancels = {r for r in reads.found if (r.tight or rough.intersection(r.targets)) and not reads.is_alone(r, rough)}
@@ -300,4 +313,4 @@ def find_unclean(function: Function, active: frozenset[str]) -> dict[str, int]:
     return found
 
 
-__all__ = ["find_unclean"]
+__all__ = ["Arms", "Around", "Read", "Reads", "find_unclean", "reads_of"]

@@ -25,6 +25,7 @@ class Info:
     seeds: tuple[Any, ...] | None = None  # one parameter per output leaf; None: the output is a scalar, with seed 1
     active: frozenset[str] = frozenset()  # scalars and memory that carry derivatives
     unclean: dict[str, int] = field(default_factory=dict)  # whose cotangents may be a zero of arithmetic, to what
+    masked: frozenset[str] = frozenset()  # whose cotangents are zero where a mask leaves a value out
     shadows: tuple[Any, ...] = ()  # of parameters, handed in
     outputs: Any = None
     boundscheck: bool = True

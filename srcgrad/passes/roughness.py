@@ -49,6 +49,7 @@ ROUGH = FINITE | INFINITE
 # those whose slope is infinite by overflow alone, for which a select in every loop is too dear.
 OVERFLOWS = 8
 EVERY = FINITE | INFINITE | OVERFLOWS
+MASKED = 16  # beside them: the cotangent is zero where a condition left the value out (see `find_masked`)
 
 Levels = dict[str, int]
 
@@ -277,6 +278,7 @@ __all__ = [
     "EVERY",
     "FINITE",
     "INFINITE",
+    "MASKED",
     "OVERFLOWS",
     "ROUGH",
     "Roughness",

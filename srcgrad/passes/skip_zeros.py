@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from ..ir.expressions import BOOL, Call, Const, Expr, Var, is_inexact
 from ..ir.nodes import AddTo, Assign, Block, Comment, For, Function, If, Rule, Stmt
-from ..ir.walk import blocks, is_constant, with_blocks
+from ..ir.walk import blocks, is_constant, map_expressions, rewrite, rewrite_block, with_blocks
 from .effects import effects
 
 
@@ -34,7 +34,7 @@ def _block(block: Block) -> Block:
             found = next((v for v in sorted(perhaps, key=lambda v: v.name) if _passes_on(stmt, v)), None)
             if found is not None:
                 condition = Call("ne", (found, Const(found.dtype.type(0).item(), found.dtype)), BOOL)
-                out.append(If(condition, (stmt,)))
+                out.append(If(condition, _where_it_holds(stmt, condition)))
                 continue
         written = effects((stmt,)).writes
         if isinstance(stmt, Assign) and is_inexact(stmt.var.dtype) and is_constant(stmt.value, 0.0):
@@ -47,6 +47,16 @@ def _block(block: Block) -> Block:
             perhaps -= written
         out.append(stmt)
     return tuple(out)
+
+
+def _where_it_holds(stmt: Stmt, condition: Expr) -> Block:
+    def change(expr: Expr) -> Expr:
+        match expr:
+            case Call(op="select", args=(asked, x, _)) if asked == condition:
+                return x
+        return expr
+
+    return rewrite_block((stmt,), lambda inner: (map_expressions(inner, lambda e: rewrite(e, change)),))
 
 
 def _passes_on(loop: For, cotangent: Var) -> bool:

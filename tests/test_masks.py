@@ -1,0 +1,212 @@
+"""What a condition leaves out contributes nothing, though it is a nan or infinite (edge case rule 3).
+
+Each program is compared with itself on the elements that it does not leave out, and there with differences.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from srcgrad import grad
+from srcgrad.testing import check_grad
+
+NAN, INF = math.nan, math.inf
+
+
+def nansum_of_squares(z, y):
+    return np.nansum((z - y) ** 2)
+
+
+def nanmean_of_products(z, y):
+    return np.nanmean(z * y)
+
+
+def nan_reductions(z, y):
+    a = z * y
+    return np.nanmax(a) + np.nanprod(a) + np.nanstd(a)
+
+
+def chosen_later(z, y):
+    a = z * y
+    return np.sum(np.where(np.isnan(a), 0.0, np.sin(a)))
+
+
+def replaced(z, y):
+    return np.sum(np.exp(np.nan_to_num(z * y)) - 1.0)
+
+
+def overwritten(z, y):
+    r = (z - y) ** 2
+    r[np.isnan(r)] = 0.0
+    return np.sum(r)
+
+
+def picked_by_a_mask(z, y):
+    keep = ~np.isnan(z)
+    r = np.tanh(z * y)
+    return np.sum(r[keep] ** 2)
+
+
+def picked_by_positions(z, y):
+    r = np.tanh(z * y)
+    return np.sum(r[np.flatnonzero(z == z)] ** 2)
+
+
+def picked_in_a_loop(z, y):
+    a = z * y
+    total = 0.0
+    for i in range(len(a)):
+        if not np.isnan(a[i]):
+            total += a[i] * a[i]
+    return total
+
+
+def skipped(z, y):
+    total = 0.0
+    for zi, yi in zip(z, y):
+        r = math.cos(zi) * yi
+        if math.isnan(r):
+            continue
+        total += r
+    return total
+
+
+def overwritten_in_a_loop(z, y):
+    total = 0.0
+    for i in range(len(z)):
+        r = np.sin(z[i]) * y[i]
+        if np.isnan(r):
+            r = 0.0
+        total += r
+    return total
+
+
+def roots_of_what_is_left(z, y):
+    r = (np.sqrt(z * z) - y) ** 2
+    return np.nansum(r)
+
+
+def through_two_names(z, y):
+    u = np.exp(z) * y
+    w = u * u + y
+    return np.sum(np.where(np.isnan(z), 0.0, w))
+
+
+def helper(z, y):
+    return (z * y - 1.0) ** 2
+
+
+def of_a_helper(z, y):
+    return np.nansum(helper(z, y)) / np.count_nonzero(~np.isnan(z))
+
+
+def least_of_those_there(z, y):
+    best = 1e9
+    for i in range(len(z)):
+        d = (z[i] - y[i]) ** 2
+        if d < best:
+            best = d
+    return best
+
+
+PROGRAMS = [
+    nansum_of_squares,
+    nanmean_of_products,
+    nan_reductions,
+    chosen_later,
+    replaced,
+    overwritten,
+    picked_by_a_mask,
+    picked_by_positions,
+    picked_in_a_loop,
+    skipped,
+    overwritten_in_a_loop,
+    roots_of_what_is_left,
+    through_two_names,
+    of_a_helper,
+    least_of_those_there,
+]
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
+def test_a_nan_that_is_left_out(program: Callable[..., Any], jit: bool) -> None:
+    z, y = np.array([0.5, NAN, -1.3, 0.8, NAN]), np.array([1.5, 0.7, 0.4, -0.6, 2.0])
+    f = grad(program, jit=jit)
+    there = ~np.isnan(z)
+    got = f.backward(z, y)
+    want = f.backward(z[there], y[there])
+    for g, w in zip(got, want, strict=True):
+        np.testing.assert_allclose(g[there], w, rtol=1e-14)
+        assert g[~there].tolist() == [0.0, 0.0]
+    check_grad(f, z[there], y[there])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex128])
+def test_other_dtypes(dtype: Any) -> None:
+    def masked(z, y, keep):
+        r = z * y
+        return np.sum(np.where(keep, np.abs(r * y), 0.0))
+
+    z, y = np.array([0.5, NAN, 2.0], dtype), np.array([2.0, INF, 1.0], dtype)
+    for g in grad(masked, jit=False).backward(z, y, ~np.isnan(z)):
+        assert g.dtype == dtype
+        assert g[1] == 0.0
+        assert np.all(np.isfinite(g))
+        assert np.all(g[[0, 2]] != 0.0)
+
+
+def test_an_infinite_factor_that_is_left_out() -> None:
+    """x log(x) at 0 has the factor log(0)."""
+
+    def entropy(p):
+        terms = p * np.log(p)
+        terms[p == 0] = 0.0
+        return -np.sum(terms)
+
+    p = np.array([0.0, 0.25, 0.75])
+    np.testing.assert_allclose(grad(entropy, jit=False).backward(p), [0.0, *(-np.log(p[1:]) - 1.0)])
+
+
+def test_a_nan_that_is_not_left_out() -> None:
+    """One reader that nothing leaves out, or both sides of a condition: the total is a nan, and so is the gradient."""
+
+    def summed(z, y):
+        r = z * y
+        return np.sum(r) + np.sum(np.where(np.isnan(r), 0.0, r))
+
+    def on_either_side(z, y):
+        r = z * y
+        return np.sum(np.where(y > 0, r * r, -r))
+
+    z, y = np.array([0.5, NAN]), np.array([1.0, 2.0])
+    for program in summed, on_either_side:
+        z_b, y_b = grad(program, jit=False).backward(z, y)
+        assert np.isnan(y_b[1])
+        assert np.isfinite([*z_b[:1], *y_b[:1]]).all()
+
+
+def test_a_zero_of_arithmetic_is_none_of_structure() -> None:
+    """The square of a root is x, with slope 1 also at 0: the gradient is no number there, never a 0."""
+
+    def squares_of_roots(x):
+        r = np.sqrt(x)
+        return np.nansum(r * r)
+
+    got = grad(squares_of_roots, jit=False).backward(np.array([0.0, 4.0, -1.0]))
+    assert np.isnan(got[0])
+    assert got[1] == 1.0
+    assert got[2] == 0.0  # the root of -1 is a nan, which the sum left out
+
+
+def test_no_condition_costs_nothing() -> None:
+    def squares(z, y):
+        return np.sum(((z - y) * y) ** 2)
+
+    z = np.ones(3)
+    assert "if" not in grad(squares, jit=False).source(z, z).partition("# reverse sweep")[2]
