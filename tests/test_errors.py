@@ -587,6 +587,30 @@ def test_a_copy_of_a_part_may_be_a_view(part: Callable[..., Any], shape: tuple[i
         grad(writes, wrt="a", jit=False).backward(a, 2, a)
 
 
+@pytest.mark.parametrize(
+    "stretch", [lambda own, w: np.broadcast_to(own, w.shape), lambda own, w: np.broadcast_arrays(own, w)[0]]
+)
+@pytest.mark.parametrize("n", [1, 3])
+def test_a_broadcast_operand_is_a_view(stretch: Callable[..., Any], n: int) -> None:
+    """Where its length turns out to be 1 it is stretched, which we do with a copy."""
+
+    def reads(x, w):
+        own = x * 1.0
+        shown = stretch(own, w)
+        return np.sum(shown * w) + np.sum(own**2)
+
+    def writes(x, w):
+        own = x * 1.0
+        shown = stretch(own, w)
+        own *= 2.0
+        return np.sum(shown * w)
+
+    x, w = np.linspace(0.5, 1.5, n), np.array([1.0, -2.0, 3.0])
+    np.testing.assert_allclose(grad(reads, jit=False).backward(x, w)[0], 2.0 * x + (2.0 if n == 1 else w))
+    with pytest.raises(UnsupportedError, match="may or may not be the array that was written"):
+        grad(writes, jit=False).backward(x[:1], w)
+
+
 def every_element(a):
     p = a.ravel()
     p *= 2.0

@@ -233,6 +233,69 @@ def test_one_of_several_arrays() -> None:
         grad(written, wrt=0, jit=False)(X, 1)
 
 
+def array_appended_in_a_branch(x: Any, own: Any) -> Any:
+    ys = []
+    for k in range(3):
+        if x[k] > 0:
+            ys.append(own)
+    own *= 2.0
+    return np.sum(ys[0])
+
+
+def view_appended_in_a_branch(x: Any, own: Any) -> Any:
+    ys = []
+    for k in range(3):
+        if x[k] > 0:
+            ys.append(own[1:])
+    ys[0][0] = 7.0
+    return np.sum(own)
+
+
+def reshaped_in_a_comprehension(x: Any, own: Any) -> Any:
+    ys = [own.reshape(1, -1).T.ravel() for k in range(3) if x[k] > 0]
+    own *= 2.0
+    return np.sum(ys[0])
+
+
+def last_one_written(x: Any, own: Any) -> Any:
+    ys = []
+    for k in range(3):
+        if x[k] > 0:
+            own = own * 1.5
+            ys.append(own)
+    own[0] = 3.0
+    return np.sum(ys[2])
+
+
+@pytest.mark.parametrize(
+    "program",
+    [array_appended_in_a_branch, view_appended_in_a_branch, reshaped_in_a_comprehension, last_one_written],
+    ids=lambda p: p.__name__,
+)
+def test_items_from_branches_that_are_written_to(program: Any) -> None:
+    """A list holds the arrays themselves, also where a branch has made it longer; here it holds copies."""
+
+    def written_of_its_own(x: Any) -> Any:
+        return program(x, x * 1.0)
+
+    with pytest.raises(srcgrad.UnsupportedError, match="may or may not be the array"):
+        grad(written_of_its_own, jit=False).backward(np.abs(X))
+
+
+def test_items_from_branches() -> None:
+    def f(x: Any) -> Any:
+        ys = []
+        for k in range(4):
+            if x[k] > 0:
+                y = x * (k + 1.0)
+                y[k] = 7.0 * x[0]
+                ys.append(y)
+        return np.sum(ys[0] ** 2) + np.sum(ys[-1])
+
+    x = np.array([0.5, -1.0, 2.0, 0.3])
+    check_grad(grad(f, jit=False), x)
+
+
 def test_popped_from_nothing() -> None:
     def f(x: Any) -> Any:
         ys = [x, 2.0 * x]

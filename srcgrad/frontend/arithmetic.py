@@ -332,9 +332,23 @@ def _conform(builder: Builder, value: ArrayValue, dims: tuple[Expr, ...]) -> Arr
     else:
         builder.emit(view)
     builder.roots[array.name] = builder.root(base)
+    builder.stretched[array.name] = base
     if early or builder.is_top_level:
         builder.conformed[key] = array
     return whole(array)
+
+
+def shown_as(builder: Builder, dims: tuple[Expr, ...], element: Expr) -> ArrayValue:
+    """An operand in a broadcast shape, handed out: a view in NumPy, and here a copy where an axis is stretched."""
+    match element:
+        case Load(array=Array(name=name), index=index) if name in builder.stretched:
+            base = builder.stretched[name]
+            array = Array(builder.names.fresh(base.name), base.dtype, element.array.dims)
+            builder.emit(View(array, base, Conform(array.dims)))
+            builder.roots[array.name] = array.name
+            builder.twin(array, base)
+            return ArrayValue(dims, Load(array, index))
+    return ArrayValue(dims, element)
 
 
 def _conform_leaves(builder: Builder, value: ArrayValue, dims: tuple[Expr, ...]) -> ArrayValue | None:

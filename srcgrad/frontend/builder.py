@@ -93,6 +93,7 @@ class Builder:
         self.equal_lengths = False  # lengths were taken to be equal
         self.cut = True  # see `pipeline.Options`
         self.whole: dict[Expr, list[Expr]] = {}  # lengths → what they are at least, if slices are not cut short
+        self.stretched: dict[str, Array] = {}  # operands that conform at run time, by name: what is stretched
         self.conformed: dict[Any, Array] = {}  # operands conformed at the top level, until they are written
         self.made_at_entry: set[str] = set()  # arrays that are made in the prologue
         self.random_states: dict[Any, Any] = {}  # generators of random numbers, from the entry on

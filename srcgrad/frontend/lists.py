@@ -106,18 +106,18 @@ def with_room(interpreter: Interpreter, name: str, value: TupleValue | Items, ro
     build = interpreter.build
     rows = build.allocate(name, row.dtype, (build.pin(capacity), *row.dims))
     fill(interpreter, rows, value)
-    if isinstance(value, Items):
-        _note_shared(interpreter, rows, value.rows)
-        build.rows_of_one |= {rows.name} if build.root(value.rows) in build.rows_of_one else set()
     return rows
 
 
 def fill(interpreter: Interpreter, rows: Array, value: TupleValue | Items, start: Expr = affine.ZERO) -> None:
     """Put the items of a list into rows, from `start` on."""
+    build = interpreter.build
     if isinstance(value, Items):
         held = array_of_items(interpreter, value)
         place = lambda index: (affine.add(start, index[0]), *index[1:])
-        interpreter.build.each(held.dims, lambda index: Store(rows, place(index), cast(held.at(index), rows.dtype)))
+        build.each(held.dims, lambda index: Store(rows, place(index), cast(held.at(index), rows.dtype)))
+        _note_shared(interpreter, rows, value.rows)
+        build.rows_of_one |= {rows.name} if build.root(value.rows) in build.rows_of_one else set()
         return
     for k, item in enumerate(value.items):
         put(interpreter, rows, affine.add(start, affine.integer(k)), item)
@@ -382,8 +382,6 @@ def joined(interpreter: Interpreter, parts: list[Any]) -> Items:
     for part in lists:
         fill(interpreter, rows, part, start)
         start = affine.add(start, length_of(part))
-        if isinstance(part, Items):
-            _note_shared(interpreter, rows, part.rows)
     return Items(rows, rows.dims[0], rows.dims[0], row.weak, row.inner, object())
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from ...errors import ArgumentError, ShapeError
 from ...ir import affine
 from ...ir.expressions import Axis, Const, Load
-from ..arithmetic import broadcast, common_dims
+from ..arithmetic import broadcast, common_dims, shown_as
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, TupleValue, remap, whole
 from . import creation, shapes
@@ -131,7 +131,7 @@ rule(np.atleast_3d)(_at_least(3))
 def broadcast_arrays(build: Builder, *args: Any) -> Any:
     parts = [as_array(build, item) for item in args]
     dims, elements = broadcast(build, parts)
-    return TupleValue(tuple(ArrayValue(dims, element) for element in elements))
+    return TupleValue(tuple(shown_as(build, dims, element) for element in elements))
 
 
 @rule(np.broadcast_shapes)

@@ -15,7 +15,7 @@ from ...ir import affine
 from ...ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Load, both, either, negated
 from ...ir.nodes import If, Raise
 from ...ir.walk import is_constant
-from ..arithmetic import element_under, shape_text
+from ..arithmetic import element_under, shape_text, shown_as
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, remap, static_int, whole
 from .creation import check_length, common_dtype, shape_of, write_part
@@ -222,7 +222,7 @@ def broadcast_to(builder: Builder, value: Any, shape: Any) -> ArrayValue:
     dims = shape_of(builder, shape)
     if isinstance(value, ArrayValue):
         check_fit(builder, value.dims, dims)
-    return ArrayValue(dims, element_under(builder, value, dims))
+    return shown_as(builder, dims, element_under(builder, value, dims))
 
 
 def check_fit(builder: Builder, dims: tuple[Expr, ...], wanted: tuple[Expr, ...]) -> None:
