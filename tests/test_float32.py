@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -57,3 +58,19 @@ def test_the_search_finds_double_arithmetic(function, arguments) -> None:
     x = np.linspace(0.5, 1.5, 9)
     code = machine_code(grad(function, cache=False), *[x] * arguments, np.ones(9))
     assert re.search(r"\bv?(?:add|mul)[sp]d\b", code)
+
+
+def test_a_number_that_float32_has_no_room_for() -> None:
+    def largest(x):
+        best = -1e300
+        for i in range(len(x)):
+            if x[i] > best:
+                best = x[i]
+        return best
+
+    x = np.array([0.25, 0.5], np.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        f = grad(largest, jit=False)
+        assert f.backward(x).tolist() == [0.0, 1.0]
+        assert f(x).dtype == np.float32

@@ -44,7 +44,8 @@ def cast(expr: Expr, dtype: np.dtype) -> Expr:
     if expr.dtype.kind == "c" and dtype.kind in "fiu":  # NumPy drops the imaginary part
         return cast(real_part(expr), dtype)
     if isinstance(expr, Const):
-        return Const(np.asarray(expr.value).astype(dtype).item(), dtype)
+        with np.errstate(over="ignore"):  # best = -1e300, beside float32
+            return Const(np.asarray(expr.value).astype(dtype).item(), dtype)
     return Call("cast", (expr,), dtype)
 
 
