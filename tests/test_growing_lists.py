@@ -267,9 +267,23 @@ def last_one_written(x: Any, own: Any) -> Any:
     return np.sum(ys[2])
 
 
+def row_stored_in_a_comprehension(x: Any, own: Any) -> Any:
+    table = np.stack([own, own])
+    ys = [x * 3.0 for k in range(3) if x[k] > 0.2]
+    ys[0] = table[0, :]
+    ys[0] *= -0.7
+    return np.sum(table)
+
+
 @pytest.mark.parametrize(
     "program",
-    [array_appended_in_a_branch, view_appended_in_a_branch, reshaped_in_a_comprehension, last_one_written],
+    [
+        array_appended_in_a_branch,
+        view_appended_in_a_branch,
+        reshaped_in_a_comprehension,
+        last_one_written,
+        row_stored_in_a_comprehension,
+    ],
     ids=lambda p: p.__name__,
 )
 def test_items_from_branches_that_are_written_to(program: Any) -> None:
@@ -280,6 +294,23 @@ def test_items_from_branches_that_are_written_to(program: Any) -> None:
 
     with pytest.raises(srcgrad.UnsupportedError, match="may or may not be the array"):
         grad(written_of_its_own, jit=False).backward(np.abs(X))
+
+
+def test_a_view_that_a_loop_reshapes() -> None:
+    """At the loop's head it has memory of its own; what it was a view of is not read as it was."""
+
+    def f(x: Any, w: Any) -> Any:
+        own = w * 1.0
+        shown = own[:]
+        for _ in range(3):
+            np.copyto(shown, own)
+            shown = shown.reshape(2, 2).ravel()
+            shown += x * 1.5
+        return np.sum(shown**2)
+
+    g = grad(f, jit=False)
+    assert g(X, X + 1.0) == f(X, X + 1.0)
+    check_grad(g, X, X + 1.0)
 
 
 def test_items_from_branches() -> None:

@@ -126,6 +126,7 @@ def choose(
         (else_block, else_lists, else_ended),
         ahead,
     )
+    interpreter.wanted = None  # it was what is read after this statement
     build.block.extend(ahead)
     build.emit(If(condition, tuple(then_block), tuple(else_block)))
     for identity, value in changed.items():

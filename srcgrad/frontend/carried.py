@@ -174,6 +174,7 @@ def _try_loop(
         interpreter.list_heads.pop()
         interpreter.stale_before.pop()
         interpreter.close_loop = outer_close
+        interpreter.wanted = None
     build.changed_in_loop |= changed_around
     interpreter.at(node)
     build.emit(loop)

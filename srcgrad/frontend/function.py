@@ -334,7 +334,7 @@ class _Job:
                     raise UnsupportedError(f"a result of dtype {value.dtype} is not supported")
                 return build.stored(value, name)
             case Scalar(expr=expr):
-                if isinstance(expr, Var) and (expr not in build.mutable or True):
+                if isinstance(expr, Var):
                     return ScalarOutput(expr, value.weak)
                 return ScalarOutput(build.variable(name, expr) if not isinstance(expr, Const) else expr, value.weak)
             case Static(value=None):

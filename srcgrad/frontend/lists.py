@@ -21,7 +21,7 @@ from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Array, Axis, Call, Const, Expr, Load
 from ..ir.nodes import Grow, If, Raise, Store
 from . import common_lengths, expressions, identities, operators
-from .aliases import arrays_of, is_known_elsewhere, note_twins, value_leaves
+from .aliases import arrays_of, is_seen_elsewhere, note_twins, value_leaves
 from .arithmetic import cast
 from .values import (
     NONE,
@@ -143,7 +143,7 @@ def note_held(interpreter: Interpreter, rows: Array, value: Any) -> None:
     note_twins(interpreter, "", rows, value)
     if value.handle is None and value.is_window:
         for seen in arrays_of(value):
-            if is_known_elsewhere(interpreter, "", interpreter.build.root(seen)):
+            if is_seen_elsewhere(interpreter, "", interpreter.build.root(seen)):
                 interpreter.build.twin(rows, seen)
 
 

@@ -44,8 +44,10 @@ def _accumulating(ufunc: Any, op: str) -> Handler:
         if not isinstance(target.element, Load):
             build.refuse(f"np.{ufunc.__name__}.at on a part of complex numbers is not supported", "z[k] += x")
         array, index = target.element.array, target.element.index
-        build.note_write(array)
         operands = [_steady(build, array_or_number(build, b), array)] if ufunc.nin == 2 else []
+        for operand in operands:
+            build.check_fresh(operand.element if isinstance(operand, ArrayValue) else operand.expr)
+        build.note_write(array)
         for operand in operands:
             refuse_to_drop(build, operand, array.dtype)
         elements = [element_under(build, operand, target.dims) for operand in operands]

@@ -319,6 +319,8 @@ def write(builder: Builder, target: ArrayValue, value: Any, *, op: str | None = 
     is_distinct = isinstance(target, Distinct)
     target = _with_own_indices(builder, target)
     index, dims = target.element.index, target.dims  # type: ignore[attr-defined]
+    if isinstance(value, (ArrayValue, Scalar)):
+        builder.check_fresh(value.element if isinstance(value, ArrayValue) else value.expr)
     builder.note_write(array)
     if op is not None:
         value = _updated(builder, target, value, op)
@@ -448,6 +450,7 @@ def masked_write(builder: Builder, target: ArrayValue, mask: ArrayValue, value: 
     is_ready = isinstance(mask.element, Load) and not overlaps
     held = mask if is_ready else whole(builder.materialize(mask, "mask", copy=True))
     condition = element_under(builder, held, target.dims)
+    builder.check_fresh(condition)
     builder.note_write(array)
     new = _updated(builder, target, value, op) if op else value
 
