@@ -105,6 +105,37 @@ def of_a_helper(z, y):
     return np.nansum(helper(z, y)) / np.count_nonzero(~np.isnan(z))
 
 
+def scaled_in_place(z, y):
+    r = z - y
+    r -= np.nanmean(r)
+    r /= np.nanstd(r)
+    return np.nansum(r**3)
+
+
+def squared_in_place(z, y):
+    r = z - y
+    r *= r
+    return np.nansum(r)
+
+
+def carried(z, y):
+    x = z
+    for _ in range(3):
+        x = x * y
+    return np.nansum(x)
+
+
+def number_carried(z, y):
+    total = 0.0
+    for i in range(len(z)):
+        t = z[i]
+        for _ in range(2):
+            t = t * y[i]
+        if not np.isnan(t):
+            total += t
+    return total
+
+
 def least_of_those_there(z, y):
     best = 1e9
     for i in range(len(z)):
@@ -129,6 +160,10 @@ PROGRAMS = [
     roots_of_what_is_left,
     through_two_names,
     of_a_helper,
+    scaled_in_place,
+    squared_in_place,
+    carried,
+    number_carried,
     least_of_those_there,
 ]
 

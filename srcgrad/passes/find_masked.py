@@ -31,20 +31,17 @@ def find_masked(reads: Reads) -> frozenset[str]:
         for target in read.targets:
             made.setdefault(target, []).append(read)
     paths = {root: [(r, _path_to(r, origins, reads)) for r in used.get(root, ())] for root, origins in made.items()}
-    masked = {root for root, origins in made.items() if _is_overwritten(root, origins, reads)}
+    plain: set[str] = set()  # a nan in these is one in the result; what is made of itself alone is none
+    candidates = {root for root, origins in made.items() if not _is_overwritten(root, origins, reads)}
     while True:
         more = {
             root
-            for root, its in paths.items()
-            if root not in masked and not _cover(frozenset(path for read, path in its if _is_alive(read, masked)))
+            for root in candidates - plain
+            if _cover(frozenset(path for read, path in paths[root] if not read.targets or plain & {*read.targets}))
         }
         if not more:
-            return frozenset(masked)
-        masked |= more
-
-
-def _is_alive(read: Read, masked: set[str]) -> bool:
-    return not read.targets or not masked.issuperset(read.targets)
+            return frozenset(made.keys() - plain)
+        plain |= more
 
 
 def _path_to(read: Read, origins: list[Read], reads: Reads) -> Path:
