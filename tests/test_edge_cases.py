@@ -23,6 +23,7 @@ from srcgrad import grad
 from srcgrad.backends import cpu
 from srcgrad.backends.boxing import Promised
 from srcgrad.errors import ArgumentError, SourceError, SrcgradError, UnsupportedError
+from srcgrad.testing import check_grad
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
@@ -1020,3 +1021,20 @@ def test_nothing_is_changed_where_an_error_comes_first() -> None:
     with pytest.raises(IndexError):
         grad(f, jit=False).backward(out, np.ones(3), np.ones(3))
     assert not out.any()
+
+
+def test_scores_that_begin_at_minus_infinity() -> None:
+    """A forward recursion over log probabilities, in which a state cannot be reached yet: a tie of two -inf."""
+
+    def forward(scores):
+        alpha = np.full(3, -np.inf)
+        alpha[0] = scores[0, 0]
+        for t in range(1, scores.shape[0]):
+            for s in range(2, 0, -1):
+                alpha[s] = np.logaddexp(alpha[s], alpha[s - 1]) + scores[t, s]
+            alpha[0] += scores[t, 0]
+        return np.logaddexp(alpha[1], alpha[2])
+
+    scores = np.linspace(-1.0, 1.0, 12).reshape(4, 3)
+    check_grad(grad(forward, jit=False), scores)
+    check_grad(grad(forward), scores)

@@ -201,7 +201,7 @@ def shares(power: str) -> tuple[Partial, Partial]:
     digits are lost (x - out would have lost them)."""
 
     def share(x: Expr, y: Expr, loses: Expr) -> Expr:
-        ratio = call(power, -call("abs", x - y))
+        ratio = call(power, pick(compare("eq", x, y), 0.0, -call("abs", x - y)))  # both may be -inf
         return pick(loses, ratio, 1.0) / (1.0 + ratio)
 
     return (lambda x, y, out: share(x, y, less(x, y))), (lambda x, y, out: share(x, y, less(y, x)))
@@ -345,8 +345,10 @@ PRIMITIVES: dict[str, Primitive] = {
                              {(0.0,): (INF,), (-1.0,): (NAN,)}, singular=True, cost=12),
     "log1p":       Primitive("np.log1p({})", (log1p_slope,), (POSITIVE,),
                              {(-1.0,): (INF,), (-2.0,): (NAN,), (0.0,): (1.0,)}, singular=True, cost=15),
-    "logaddexp":   Primitive("np.logaddexp({}, {})",  shares("exp"),  (REAL, REAL), {(1.0, 1.0): (0.5, 0.5)}, cost=30),
-    "logaddexp2":  Primitive("np.logaddexp2({}, {})", shares("exp2"), (REAL, REAL), {(1.0, 1.0): (0.5, 0.5)}, cost=30),
+    "logaddexp":   Primitive("np.logaddexp({}, {})",  shares("exp"),  (REAL, REAL),
+                             {(1.0, 1.0): (0.5, 0.5), (-INF, -INF): (0.5, 0.5)}, cost=30),
+    "logaddexp2":  Primitive("np.logaddexp2({}, {})", shares("exp2"), (REAL, REAL),
+                             {(1.0, 1.0): (0.5, 0.5), (-INF, -INF): (0.5, 0.5)}, cost=30),
 
     # trigonometric and hyperbolic
     "sin":         Primitive("np.sin({})",     (lambda x, out: call("cos", x),),           (REAL,), cost=15),
