@@ -73,10 +73,11 @@ def choose(
     build, env = interpreter.build, interpreter.env
     condition = build.capture(condition, "chosen") if build.mutable & variables(condition) else condition
     before = [(frame, dict(frame.env)) for frame in identities.frames_of(interpreter)]
-    lists_before = identities.held(interpreter)
+    lists_before, stale_before = identities.held(interpreter), build.stale
     results = []
     for run in (then, orelse):
         block: list[Stmt] = []
+        build.stale = dict(stale_before)
         with build.nested(block):
             ended = _ends(run)
         held_elsewhere = {  # by the names of other calls, where this branch has changed it
@@ -85,15 +86,17 @@ def choose(
             for name, value in frame.env.items()
             if frame is not interpreter.frame and value is not names_before.get(name)
         }
-        results.append((block, dict(env), held_elsewhere, identities.held(interpreter), ended))
+        results.append((block, dict(env), held_elsewhere, identities.held(interpreter), build.stale, ended))
         for frame, names_before in before:
             frame.env.clear()
             frame.env.update(names_before)
-    (then_block, then_env, then_others, then_lists, then_ended) = results[0]
-    (else_block, else_env, else_others, else_lists, else_ended) = results[1]
+    (then_block, then_env, then_others, then_lists, then_stale, then_ended) = results[0]
+    (else_block, else_env, else_others, else_lists, else_stale, else_ended) = results[1]
     merged: dict[str, Any] = {}
     ahead: list[Stmt] = []
     interpreter.branch_envs = ({**then_env, **then_others}, {**else_env, **else_others})
+    interpreter.branch_stale = (then_stale, else_stale)
+    build.stale = {**({} if else_ended else else_stale), **({} if then_ended else then_stale)}
     if then_ended or else_ended:
         merged = else_env if then_ended else then_env
     else:
@@ -284,7 +287,9 @@ def merge_arrays(
         merged = Array(merged_name, dtype, dims)
     build.contiguous.add(merged.name)
     build.roots[merged.name] = merged.name
-    for block, value in (x, y):
+    stale_behind = build.stale
+    for (block, value), stale in zip((x, y), interpreter.branch_stale, strict=True):
+        build.stale = stale
         with build.into(block):
             sizes = value.dims if isinstance(value, ArrayValue) else (affine.ZERO,) * ndim
             if not outside:
@@ -311,6 +316,7 @@ def merge_arrays(
                 store = lambda index, v=value: Store(merged, index, cast(v.at(index), dtype))
                 build.each(merged.dims, store)
             note_twins(interpreter, name, merged, value)
+    build.stale = stale_behind
     return whole(merged)
 
 

@@ -14,7 +14,9 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Sequence
+from typing import Any
 
+from . import liveness
 from .matching import matched
 
 RESULT, RETURNED = ".result", ".returned"
@@ -25,16 +27,21 @@ def structured(node: ast.FunctionDef | ast.Lambda) -> Statements:
     """The body of a function, with its result in `.result` at the end."""
     if isinstance(node, ast.Lambda):
         return [_assign(RESULT, node.body, node.body)]
-    last = node.body[-1]
-    end = ast.copy_location(ast.Return(ast.copy_location(ast.Constant(None), last)), last)
-    return _Flow().function([*node.body, end])  # new loops and branches: what is noted on them is this call's own
+    body, last = node.body, node.body[-1]
+    if _falls_through(body):
+        body = [*body, ast.copy_location(ast.Return(ast.copy_location(ast.Constant(None), last)), last)]
+    given = {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
+    return _Flow(given).function(body)  # new loops and branches: what is noted on them is this call's own
 
 
 class _Flow:
-    def __init__(self) -> None:
+    def __init__(self, given: set[str]) -> None:
         self.count = 0
         self.flags: list[tuple[str, str]] = []  # (stopped, skipped) of each enclosing loop
         self.returns_in_loop = False
+        self.bound = given  # ahead of the loops
+        self.behind: list[ast.If] = []  # what is returned behind the loops, each under its flag
+        self.returns_at_once = False
 
     def function(self, body: Statements) -> Statements:
         out = self.block(body)
@@ -48,7 +55,10 @@ class _Flow:
             match stmt:
                 case ast.Assign(value=ast.IfExp() as value) if _gives_none(value):
                     out += self.block([_as_branches(stmt, value)])
+                case ast.Return(value=ast.expr()) if self.flags and self.return_behind(stmt, out):
+                    return out + self.mark_return(stmt)
                 case ast.Return():
+                    self.returns_at_once |= bool(self.flags)
                     out.append(_assign(RESULT, stmt.value or ast.copy_location(ast.Constant(None), stmt), stmt))
                     return out + self.mark_return(stmt)
                 case ast.Break():
@@ -64,11 +74,10 @@ class _Flow:
                     return out + self.block([_with_test_inside(stmt), *rest])
                 case ast.For() | ast.While():
                     loop, stopped = self.loop(stmt)
-                    out += loop
                     after = [*_otherwise(stmt, stopped), *rest]
                     if _returns_in_body(stmt):
-                        guard = _not_any([RETURNED], stmt)
-                        return [*out, ast.copy_location(ast.If(guard, self.block(after), []), stmt)] if after else out
+                        return out + self.returning_loop(stmt, loop, after)
+                    out += loop
                     if stmt.orelse:  # it may jump, like everything that follows the loop
                         return out + self.block(after)
                 case ast.With(body=inner):
@@ -87,7 +96,58 @@ class _Flow:
                     return out + self.block([*cases, *rest])
                 case _:
                     out.append(stmt)
+            if not self.flags:
+                self.bound |= liveness.assigned([stmt])
         return out
+
+    def return_behind(self, stmt: ast.Return, out: Statements) -> bool:
+        """for …:              for …:
+             y[i] = …              y[i] = …
+             if y[i] > 1:          if y[i] > 1:
+                 return y      →       .returned_1_0 = .stopped = True
+                               if .returned_1_0: .result = y           (y itself: in the loop it would be a copy of it)
+        """
+        flag = f".returned_{self.count}_{len(self.behind)}"
+        kept: Statements = []
+        held: list[ast.expr] = []
+
+        def value_of(expr: ast.expr) -> ast.expr:
+            match expr:
+                case ast.Constant():
+                    return expr
+                case ast.Tuple(elts=parts) if not any(isinstance(part, ast.Starred) for part in parts):
+                    return ast.copy_location(ast.Tuple([value_of(part) for part in parts], ast.Load()), expr)
+            if _is_memory(expr) and _names(expr) <= self.bound:
+                held.append(expr)
+                return expr
+            name = f"{flag}_{len(kept)}"
+            kept.append(_assign(name, expr, stmt))
+            return ast.copy_location(ast.Name(name, ast.Load()), expr)
+
+        value = value_of(stmt.value)  # type: ignore[arg-type]
+        if not held:
+            return False
+        chosen = ast.If(ast.Name(flag, ast.Load()), [_assign(RESULT, value, stmt)], [])
+        self.behind.append(_located(chosen, stmt))
+        out += [*kept, _assign(flag, ast.Constant(True), stmt)]
+        return True
+
+    def returning_loop(self, stmt: ast.For | ast.While, loop: Statements, after: Statements) -> Statements:
+        """A loop that returns, and what comes after it where it did not."""
+        behind, at_once = self.behind, self.returns_at_once
+        if not self.flags:
+            self.behind, self.returns_at_once = [], False
+        final = self.block(after)
+        if (self.flags or at_once) and final:
+            final = [ast.copy_location(ast.If(_not_any([RETURNED], stmt), final, []), stmt)]
+        if self.flags:
+            return loop + final
+        flags = [_assign(chosen.test.id, ast.Constant(False), stmt) for chosen in behind]  # type: ignore[attr-defined]
+        if behind and not at_once and not _falls_through([stmt]):
+            final = behind.pop().body
+        for chosen in reversed(behind):
+            chosen.orelse, final = final, [chosen]
+        return flags + loop + final
 
     def mark_return(self, at: ast.stmt) -> Statements:
         if not self.flags and not self.general:
@@ -218,10 +278,30 @@ def _assign(name: str, value: ast.expr, at: ast.AST) -> ast.stmt:
 
 def _not_any(flags: list[str], at: ast.AST) -> ast.expr:
     tests: list[ast.expr] = [ast.UnaryOp(ast.Not(), ast.Name(flag, ast.Load())) for flag in flags]
-    test = tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
-    for node in ast.walk(test):
-        ast.copy_location(node, at)
-    return test
+    return _located(tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests), at)
+
+
+def _located(new: Any, at: ast.AST) -> Any:
+    for node in ast.walk(new):
+        if not hasattr(node, "lineno"):
+            ast.copy_location(node, at)
+    return new
+
+
+def _is_memory(expr: ast.expr) -> bool:
+    """May this be an array that has another name too: a name, or a part of what has one?"""
+    match expr:
+        case ast.Name():
+            return True
+        case ast.Attribute(value=base):
+            return _is_memory(base)
+        case ast.Subscript(value=base, slice=places):
+            return _is_memory(base) and any(isinstance(node, ast.Slice) for node in ast.walk(places))
+    return False
+
+
+def _names(expr: ast.expr) -> set[str]:
+    return {node.id for node in ast.walk(expr) if isinstance(node, ast.Name)}
 
 
 def _ends(body: Sequence[ast.stmt]) -> bool:
@@ -231,6 +311,33 @@ def _ends(body: Sequence[ast.stmt]) -> bool:
         or (isinstance(stmt, ast.If) and _ends(stmt.body) and _ends(stmt.orelse))
         for stmt in body
     )
+
+
+def _falls_through(body: Sequence[ast.stmt]) -> bool:
+    """May the end of the block be reached?"""
+    for stmt in body:
+        match stmt:
+            case ast.Return() | ast.Raise() | ast.Break() | ast.Continue():
+                return False
+            case ast.If(body=then, orelse=orelse):
+                falls = _falls_through(then) or _falls_through(orelse)
+            case ast.While(test=ast.Constant(value=always), body=inner) if always:
+                falls = _has_break(inner)
+            case ast.For(body=inner, orelse=orelse) | ast.While(body=inner, orelse=orelse):
+                falls = _falls_through(orelse) or _has_break(inner)
+            case ast.With(body=inner):
+                falls = _falls_through(inner)
+            case ast.Try(body=inner, orelse=orelse, finalbody=final, handlers=[]):
+                falls = all(map(_falls_through, (inner, orelse, final)))
+            case _:
+                falls = True
+        if not falls:
+            return False
+    return True
+
+
+def _has_break(body: Sequence[ast.stmt]) -> bool:
+    return any(isinstance(jump, ast.Break) for stmt in body for jump in _jumps(stmt))
 
 
 def _jumps(stmt: ast.stmt) -> list[ast.stmt]:

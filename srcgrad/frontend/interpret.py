@@ -106,6 +106,7 @@ class Interpreter:
         self.close_loop: Callable[[], None] | None = None  # at the end of the innermost one's body
         self.list_heads: list[dict[object, Any]] = []  # the lists that were there ahead of each loop around
         self.branch_envs: tuple[dict[str, Any], ...] = ()
+        self.branch_stale: tuple[dict[str, Any], ...] = ()  # see `Builder.stale`
         self.one_of_several: set[object] = set()  # lists that a name stands for on one path, and others hold as well
         self.wanted: frozenset[str] | None = None  # names of the current call that are still read; None: not known
 
