@@ -145,6 +145,60 @@ def least_of_those_there(z, y):
     return best
 
 
+def positions_with_a_name(z, y):
+    r = np.tanh(z * y)
+    total = 0.0
+    for i in np.flatnonzero(z == z):
+        total += r[i] * r[i]
+    return total
+
+
+def positions_of_positions(z, y):
+    r = (z - y) ** 2
+    k = np.where(~np.isnan(z))[0]
+    total = 0.0
+    for j in range(len(k)):
+        at = k[j]
+        total += r[at] * r[k[j]]
+    return total
+
+
+def found_by_a_search(z, y):
+    r = (z - y) ** 2
+    k = np.nanargmin(r)
+    return r[k] * 2.0 + r[np.nanargmax(r)]
+
+
+def copied_over(z, y):
+    r = (z - y) ** 2
+    np.copyto(r, 0.0, where=np.isnan(r))
+    return r.sum()
+
+
+def put_under_a_mask(z, y):
+    r = (z - y) ** 2
+    np.putmask(r, np.isnan(r), 0.0)
+    return r.sum()
+
+
+def replaced_in_place(z, y):
+    r = (z - y) ** 2
+    np.nan_to_num(r, copy=False)
+    return r.sum()
+
+
+def filled_forward(z, y):
+    r = (z - y) ** 2
+    for i in range(1, len(r)):
+        if np.isnan(r[i]):
+            r[i] = r[i - 1]
+    return np.sum(r * (z == z))
+
+
+def passed_by_fmax(z, y):
+    return np.sum(np.fmax((z - y) ** 2, 0.0))
+
+
 PROGRAMS = [
     nansum_of_squares,
     nanmean_of_products,
@@ -165,6 +219,14 @@ PROGRAMS = [
     carried,
     number_carried,
     least_of_those_there,
+    positions_with_a_name,
+    positions_of_positions,
+    found_by_a_search,
+    copied_over,
+    put_under_a_mask,
+    replaced_in_place,
+    filled_forward,
+    passed_by_fmax,
 ]
 
 
@@ -206,6 +268,38 @@ def test_an_infinite_factor_that_is_left_out() -> None:
 
     p = np.array([0.0, 0.25, 0.75])
     np.testing.assert_allclose(grad(entropy, jit=False).backward(p), [0.0, *(-np.log(p[1:]) - 1.0)])
+
+
+def squares_where_chosen(x):
+    inverse = 1.0 / x
+    return np.sum(np.where(x != 0.0, inverse**2, 0.0))
+
+
+def squares_of_what_is_replaced(x):
+    inverse = 1.0 / x
+    inverse[x == 0.0] = 0.0
+    return np.sum(inverse**2 + inverse**3)
+
+
+def squares_beside_a_diagonal(x):
+    inverse = 1.0 / (x[:, None] - x[None, :])
+    np.fill_diagonal(inverse, 0.0)
+    return np.sum(inverse**2)
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning")
+@pytest.mark.parametrize("program", [squares_where_chosen, squares_of_what_is_replaced, squares_beside_a_diagonal])
+def test_the_power_of_an_inverse_that_is_left_out(program: Callable[..., Any]) -> None:
+    """x**2 has an infinite slope where x is infinite, as x * x has: no zero of arithmetic."""
+    x = np.array([0.7, 0.0, -1.3])
+    f = grad(program, jit=False)
+    got = f.backward(x)
+    if program is squares_beside_a_diagonal:
+        check_grad(f, x)
+    else:
+        assert got[1] == 0.0
+        np.testing.assert_allclose(got[[0, 2]], f.backward(x[[0, 2]]), rtol=1e-15)
+        check_grad(f, x[[0, 2]])
 
 
 def test_a_nan_that_is_not_left_out() -> None:

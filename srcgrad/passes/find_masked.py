@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ir.expressions import Call, Const, Expr, Var
-from ..ir.nodes import Stmt
-from ..ir.walk import loads
+from ..ir.expressions import Call, Const, Expr, Load, Var
+from ..ir.nodes import For, Stmt
+from ..ir.walk import loads, variables
 from .find_unclean import Around, Read, Reads
 
 Path = frozenset[tuple[Any, int]]  # the conditions on the way to a statement or an operand, with their sides
@@ -47,7 +47,7 @@ def find_masked(reads: Reads) -> frozenset[str]:
 def _path_to(read: Read, origins: list[Read], reads: Reads) -> Path:
     """What decides on a read, given that its value was computed."""
     path = {(condition, side) for condition, side in read.arms if not _keeps_nan(condition, side, read)}
-    path |= _looked_up(read.load.index if read.load else ())
+    path |= _looked_up(read.load.index if read.load else (), read.around, reads)
     first = [r for r in origins if r.root != read.root] or origins  # not what is made of the value before
     return frozenset(path) | frozenset.intersection(*(_choices(read.around, r.around) for r in first))
 
@@ -65,9 +65,26 @@ def _choices(around: Around, origin: Around) -> Path:
     return frozenset(item for item in around if not isinstance(item, Stmt) and item not in origin)
 
 
-def _looked_up(index: tuple[Expr, ...]) -> Path:
-    """Nobody reads the places that are not in the list."""
-    return frozenset((load, 0) for item in index for load in loads(item))
+def _looked_up(index: tuple[Expr, ...], around: Around, reads: Reads) -> Path:
+    """Nobody reads the places that are not in the list, or that are not the one that was found."""
+    loads_of_positions = {load for item in index for load in loads(item)}
+    found = {v for item in index for v in variables(item) if _is_found(v, around, reads)}
+    return frozenset((position, 0) for position in loads_of_positions | found)
+
+
+def _is_found(position: Expr, around: Around, reads: Reads, seen: frozenset[Expr] = frozenset()) -> bool:
+    """Is it a number that depends on data, and not the index of a loop around, a counter or what is made of them?"""
+    match position:
+        case Load():
+            return True
+        case Call(args=args):
+            return any(_is_found(arg, around, reads, seen) for arg in args)
+        case Var(name=name) if position not in seen:
+            if any(isinstance(loop, For) and loop.index == position for loop in around):
+                return False
+            given, seen = reads.given.get(name, ()), seen | {position}
+            return name in reads.indices or any(_is_found(value, around, reads, seen) for value in given)
+    return False
 
 
 def _cover(paths: Paths) -> bool:
@@ -84,14 +101,23 @@ def _cover(paths: Paths) -> bool:
 
 
 def _is_overwritten(root: str, origins: list[Read], reads: Reads) -> bool:
-    """Does a branch, or a store at positions that are looked up, put something else in the place of such a value?"""
-    changes = {r.place for r in origins if r.root == root}  # these make it of the value before
+    """Does a branch, a choice, or a store at positions that are looked up, put something else in its place?"""
+    own = [r for r in origins if r.root == root and _is_of_itself(r, reads)]
+    chosen = {r.place for r in own if r.arms}  # r = 0.0 if isnan(r) else r
+    changes = {r.place for r in own if not r.arms}  # these make it of the value before
     for place, around, index in reads.writes(root):
         if place not in changes:
             for origin in origins:
-                if origin.place < place and (_looked_up(index) or _is_behind(around, origin.around)):
+                may_be = place in chosen or _looked_up(index, around, reads) or _is_behind(around, origin.around)
+                if origin.place < place and may_be:
                     return True
     return False
+
+
+def _is_of_itself(read: Read, reads: Reads) -> bool:
+    """Is the very element that is read there written?  r[i] = r[i - 1] reads another."""
+    index = next((store.index for place, store, _ in reads.stores.get(read.root, ()) if place == read.place), None)
+    return index is None or read.load is None or read.load.index == index
 
 
 def _is_behind(around: Around, origin: Around) -> bool:

@@ -67,6 +67,8 @@ class Reads:
     roots: dict[str, str]
     found: list[Read] = field(default_factory=list)
     births: dict[str, list[tuple[Around, int]]] = field(default_factory=dict)
+    given: dict[str, list[Expr]] = field(default_factory=dict)  # to scalars that are no floats: what positions are
+    indices: set[str] = field(default_factory=set)  # of all loops
     stores: dict[str, list[tuple[int, Store, Around]]] = field(default_factory=dict)
     changed: set[str] = field(default_factory=set)  # by other statements than those
     distinct: set[str] = field(default_factory=set)  # arrays of positions that are all different
@@ -82,6 +84,8 @@ class Reads:
                     self.walk(then, (*around, (id(stmt), 0)))
                     self.walk(orelse, (*around, (id(stmt), 1)))
                 case For(body=body) | While(body=body):
+                    if isinstance(stmt, For):
+                        self.indices.add(stmt.index.name)
                     self.walk(body, (*around, stmt))
 
     def step(self, stmt: Stmt, around: Around) -> None:
@@ -89,6 +93,8 @@ class Reads:
         match stmt:
             case Assign(var=var, value=value):
                 self.births.setdefault(var.name, []).append((around, self.place))
+                if not is_inexact(var.dtype):
+                    self.given.setdefault(var.name, []).append(value)
                 self.expression(value, (var.name,), of, around)
             case AddTo(target=target, value=value):
                 root = self.root(target.array if isinstance(target, Load) else target)
@@ -167,7 +173,10 @@ class Reads:
                         worse, tighter = effect(expr, number, of)
                         is_form = tighter and not tight and _is_own(expr, number)
                         form = (op, number, args[number + 1 :]) if is_form else None
-                        inner = (*arms, (args[0], number - 1)) if op == "select" else arms
+                        if op in ("fmax", "fmin"):  # they pass by what is a nan
+                            inner = (*arms, (expr, number))
+                        else:
+                            inner = (*arms, (args[0], number - 1)) if op == "select" else arms
                         self.expression(arg, targets, of, around, harm | worse, tight or tighter, form, inner)
 
     def writes(self, root: str) -> list[tuple[int, Around, tuple[Expr, ...]]]:

@@ -114,6 +114,11 @@ def _exponent(args: tuple[Expr, ...]) -> float | None:
     return None if isinstance(value, complex) else value
 
 
+def _grows(op: str, args: tuple[Expr, ...]) -> bool:
+    """Is the slope infinite where the operand is: x**2, x**3?"""
+    return op == "pow" and (_exponent(args) or 0.0) > 1
+
+
 def _of_a_function(part: int) -> int:
     """A function of an infinite value may be finite: exp(log(x)), 1 / (1 / x)."""
     return part | FINITE if part & INFINITE else part
@@ -163,8 +168,8 @@ def effect(expr: Call, number: int, of: Callable[[str], int]) -> tuple[int, bool
     for k, bits in found.items():
         if bits & FINITE and (k not in firm or is_complex):
             harm |= ROUGH
-        elif bits & INFINITE and (k in firm or op not in ("mul", "div")):  # a factor that is infinite is not zero
-            harm |= INFINITE
+        elif bits & INFINITE and (k in firm or not (op in ("mul", "div") or _grows(op, args))):
+            harm |= INFINITE  # a factor that is infinite is not zero
     return harm, any(found[k] & FINITE for k in firm & found.keys())
 
 

@@ -139,7 +139,7 @@ def number_choice() -> tuple[Partial, Partial]:
     """np.fmax, np.fmin: a nan never wins; who won can be read off the result."""
 
     def share(x: Expr, y: Expr, out: Expr) -> Expr:
-        return pick(compare("eq", x, out), pick(compare("eq", y, out), 0.5, 1.0), 0.0)
+        return pick(compare("ne", x, out), 0.0, pick(compare("eq", y, out), 0.5, 1.0))
 
     return share, lambda x, y, out: share(y, x, out)
 

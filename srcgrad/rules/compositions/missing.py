@@ -20,10 +20,9 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     x = np.asarray(x)[()]
     if x.dtype.kind not in "fc":
         return np.positive(x)
-    result = finite(x, nan, posinf, neginf)
     if copy:
-        return result
-    x[...] = result
+        return finite(x, nan, posinf, neginf)
+    x[...] = finite(x, nan, posinf, neginf)
     return x
 
 
