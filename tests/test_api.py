@@ -476,6 +476,25 @@ def test_division_by_zero_is_inf(jit):
     assert f(1.0, 0.0) == np.inf and np.isnan(f(0.0, 0.0))
 
 
+@modes
+def test_division_by_a_zero_of_the_text_is_inf(jit):
+    """A 0.0 that stands in the generated text is a number of NumPy's too, as it is when it is compiled."""
+
+    def f(x):
+        s = x[0]
+        for i in range(3):
+            v = 0.0
+            if x[i] > 1.5:
+                v = x[i] * 2.0
+            w = 1 / v
+            s += w * w if x[i] > 1.5 else 1 % v * 0.0 + v**-2
+        return s
+
+    f = grad(f, jit=jit)
+    assert np.isnan(f(np.array([1.0, 2.0, 3.0])))
+    np.testing.assert_allclose(f.backward(np.array([1.0, 2.0, 3.0])), [1.0, -0.0625, -0.5 / 27.0])
+
+
 def test_threads_generate_once(monkeypatch):
     count = []
     generate = pipeline.generate

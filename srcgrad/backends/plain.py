@@ -6,6 +6,7 @@ Dispatcher(build)(np.ones(3), 2.0)  →  np.float64(…), computed by the genera
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,9 @@ def plain_entry(generated: Any) -> Callable[..., Any]:
     """The entry of a generated module as a Python function with NumPy's arithmetic: 1.0 / 0.0 is inf."""
     module = files.load(generated.entry, files.digest(generated.text), generated.text, generated.globals)
     entry = getattr(module, generated.entry)
+    for function in vars(module).values():
+        if isinstance(function, FunctionType) and function.__code__.co_filename == module.__file__:
+            function.__code__ = _with_strong_numbers(function.__code__)
 
     def run(*values: Any) -> Any:
         try:
@@ -65,6 +69,20 @@ def _strong(value: Any) -> Any:
     """Python's own numbers raise on division by zero; NumPy's do not."""
     kind = type(value)
     return STRONG[kind](value) if kind in STRONG else value
+
+
+def _with_strong_numbers(code: CodeType) -> CodeType:
+    """The same for those that the text names; whole numbers count and index, and stay Python's."""
+
+    def strong(constant: Any) -> Any:
+        match constant:
+            case CodeType():
+                return _with_strong_numbers(constant)
+            case tuple():
+                return tuple(map(strong, constant))
+        return constant if isinstance(constant, int) else _strong(constant)
+
+    return code.replace(co_consts=strong(code.co_consts))
 
 
 def flat_results(result: Any) -> Iterator[Any]:
