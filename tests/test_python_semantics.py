@@ -352,7 +352,28 @@ def updated_from_what_it_was(x):
     return s * ys[0] * ys[1]
 
 
+def named_in_a_comprehension(x):
+    v = 0.0
+    ys = [(v := v + a) for a in x]
+    return ys[-1] + v * ys[1]
+
+
+def named_in_a_condition(x):
+    kept = [z * z for x in x if (z := np.sin(x)) > 0.2]  # its own x, and no other
+    return sum(kept) * x[0] + z + sum(row * row for k in range(x.size) if (row := x[k] * k) < 2.0)
+
+
+def named_in_comprehensions_in_loops(x):
+    t = 0.0
+    for i in range(3):
+        if x[i] > 0.0:
+            ys = [(t := t + v * w) for v in [x[i], x[0]] for w in x]
+            t += ys[i]
+    return t
+
+
 RIGHT = [
+    named_in_a_comprehension, named_in_a_condition, named_in_comprehensions_in_loops,
     methods_in_place, updated_from_what_it_was,
     one_array_in_several_places, changed_on_one_path_and_replaced_on_the_other, changed_on_one_path_for_the_caller,
     dict_changed_or_replaced,
@@ -470,10 +491,10 @@ class Doubled:
         self._a = value * 2
 
 
-def named_in_a_comprehension(x, n):
-    v = 0.0
-    ys = [(v := v + a) for a in x]
-    return ys[-1] + v
+def named_in_a_generator(x, n):
+    if any((first := v) > 1.0 for v in x):
+        return first
+    return x[0]
 
 
 def set_through_a_property(x, n):
@@ -717,7 +738,7 @@ REFUSED = [
     one_of_two_lists, one_of_two_lists_that_grow, list_of_the_caller, one_of_two_objects,
     held_by_two_at_first, held_by_two_from_then_on,
     history_of_one_array, rows_that_are_written,
-    named_in_a_comprehension, set_through_a_property, text_of_a_number, text_of_a_number_as_a_key, compared_twice,
+    named_in_a_generator, set_through_a_property, text_of_a_number, text_of_a_number_as_a_key, compared_twice,
     added_to_what_has_changed, elements_added_to_what_has_changed, masked_added_to_what_has_changed,
     flat_added_to_what_has_changed, adds_where_the_slice_has_changed,
     view_of_what_changes, real_part_of_what_changes,

@@ -1,4 +1,4 @@
-"""`return` out of loops, of arrays that the loop writes to: what is returned is the array, not a copy of what it was."""
+"""`return` out of loops, of arrays that the loop writes to: what is returned is the array, not a copy of it."""
 
 from __future__ import annotations
 

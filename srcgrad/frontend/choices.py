@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..ir.expressions import BOOL, Call, Expr
 from ..ir.nodes import Stmt
 from ..ir.walk import loads
-from . import binding, expressions, identities, operators, optional
+from . import binding, expressions, identities, liveness, operators, optional
 from .arithmetic import cast, join_scalars
 from .attempts import restore, save
 from .recursion import NotYetKnown
@@ -71,7 +71,7 @@ def choose_value(interpreter: Interpreter, condition: Expr, nodes: list[ast.expr
 
 def _named_in(nodes: list[ast.expr]) -> list[str]:
     """The names that := gives in expressions of which not all may be evaluated."""
-    return sorted({part.target.id for node in nodes for part in ast.walk(node) if isinstance(part, ast.NamedExpr)})
+    return sorted(set().union(*map(liveness.named_in, nodes)))
 
 
 def _either(

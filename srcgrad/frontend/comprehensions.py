@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from ..ir import affine
 from ..ir.expressions import INT64, Call, Const, Expr, Var
 from ..ir.nodes import For, Stmt, Store
 from ..ir.walk import numbers_set, variables
-from . import assignment, binding, calls, common_lengths, expressions, identities, lists, operators
+from . import assignment, binding, calls, common_lengths, expressions, identities, lists, liveness, operators
 from .attempts import restore, save
 from .control import note_range
 from .grid_loops import known_tuples
@@ -49,8 +50,8 @@ class _AtRunTime(Exception):
 
 def comprehension(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorExp) -> Any:
     """A list of known length where the range is known, else an array that a loop fills."""
-    if any(isinstance(part, ast.NamedExpr) for part in ast.walk(node)):
-        interpreter.build.refuse(":= in a comprehension is not supported", "write it as a loop")
+    if liveness.named_in(node):
+        return _in_place(interpreter, node)
     first = node.generators[0]
     over = expressions.evaluate(interpreter, first.iter)
     items = _known_items(interpreter, over)
@@ -141,18 +142,59 @@ def _unrolled(interpreter: Interpreter, node: Any, level: int, items: list[Any])
 
 def _grown(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorExp, over: Any) -> Any:
     """As the function that Python makes of it; `over`: what its first `for` runs over."""
-    body: ast.stmt = ast.Expr(ast.Call(ast.Attribute(_load(ITEMS), "append", ast.Load()), [node.elt], []))
+    body = _appending(node, ITEMS, _load(OVER))
+    arguments = ast.arguments([], [ast.arg(OVER)], None, [], [], None, [])
+    function = ast.FunctionDef("<listcomp>", arguments, [*body, ast.Return(_load(ITEMS))], [])
+    _locate(function, node)
+    return calls.call_closure(interpreter, Closure(function, {}, interpreter.frame), [over], {})
+
+
+def _in_place(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorExp) -> Any:
+    """One that binds names of the function around, by := : as statements of that function, its own names renamed."""
+    named, function = liveness.named_in(node), interpreter.frame.source.node
+    if any(isinstance(part, ast.Lambda) for part in ast.walk(node)):
+        interpreter.build.refuse(":= in a comprehension that holds a lambda is not supported", "write it as a loop")
+    if isinstance(node, ast.GeneratorExp) and _reads(function, named) != _reads(node, named):
+        interpreter.build.refuse(
+            "what := binds in a generator is read outside of it: what that is depends on how far the generator ran",
+            "use a list comprehension, or write it as a loop",
+        )
+    made = copy.deepcopy(node)
+    own = {n.id for part in ast.walk(made) if isinstance(part, ast.comprehension) for n in _names(part.target)}
+    for name in _names(made):
+        if name.id in own:
+            name.id = f".own_{name.id}"
+    items = f".made_{sum(name.startswith('.made_') for name in interpreter.env)}"
+    body = _appending(made, items, node.generators[0].iter)
+    for stmt in body:
+        _locate(stmt, node)
+    liveness.annotate(body, {items, *named, *interpreter.env})  # whatever is known here may still be read
+    interpreter.block(body)
+    return interpreter.env.pop(items)
+
+
+def _names(node: ast.AST) -> list[ast.Name]:
+    return [part for part in ast.walk(node) if isinstance(part, ast.Name)]
+
+
+def _reads(node: ast.AST, names: set[str]) -> int:
+    return sum(name.id in names and isinstance(name.ctx, ast.Load) for name in _names(node))
+
+
+def _appending(node: ast.ListComp | ast.GeneratorExp, items: str, over: ast.expr) -> list[ast.stmt]:
+    """Its loops and conditions, and the list that they make longer."""
+    body: ast.stmt = ast.Expr(ast.Call(ast.Attribute(_load(items), "append", ast.Load()), [node.elt], []))
     for number, generator in reversed(list(enumerate(node.generators))):
         for test in reversed(generator.ifs):
             body = ast.If(test, [body], [])
-        body = ast.For(generator.target, generator.iter if number else _load(OVER), [body], [])
-    start = ast.Assign([ast.Name(ITEMS, ast.Store())], ast.List([], ast.Load()))
-    arguments = ast.arguments([], [ast.arg(OVER)], None, [], [], None, [])
-    function = ast.FunctionDef("<listcomp>", arguments, [start, body, ast.Return(_load(ITEMS))], [])
-    for part in ast.walk(function):
+        body = ast.For(generator.target, generator.iter if number else over, [body], [])
+    return [ast.Assign([ast.Name(items, ast.Store())], ast.List([], ast.Load())), body]
+
+
+def _locate(made: ast.stmt, at: ast.expr) -> None:
+    for part in ast.walk(made):
         if isinstance(part, (ast.expr, ast.stmt, ast.arg)) and not hasattr(part, "lineno"):
-            ast.copy_location(part, node)
-    return calls.call_closure(interpreter, Closure(function, {}, interpreter.frame), [over], {})
+            ast.copy_location(part, at)
 
 
 def _load(name: str) -> ast.Name:

@@ -101,11 +101,13 @@ class _Flow:
         return out
 
     def return_behind(self, stmt: ast.Return, out: Statements) -> bool:
-        """for …:              for …:
-             y[i] = …              y[i] = …
-             if y[i] > 1:          if y[i] > 1:
-                 return y      →       .returned_1_0 = .stopped = True
-                               if .returned_1_0: .result = y           (y itself: in the loop it would be a copy of it)
+        """What is returned is bound behind the loops, where it is the array itself: in the loop it would be a copy.
+
+        for …:                 for …:
+            y[i] = …               y[i] = …
+            if y[i] > 1:           if y[i] > 1:
+                return y   →           .returned_1_0 = .stopped = True
+                               if .returned_1_0: .result = y
         """
         flag = f".returned_{self.count}_{len(self.behind)}"
         kept: Statements = []

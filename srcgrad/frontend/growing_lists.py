@@ -67,6 +67,11 @@ def enter(interpreter: Interpreter, name: str, value: TupleValue | Items, growth
     return Items(rows, counter, counter, growth.row.weak, growth.row.inner, value.identity, has_room=True, grows=grows)
 
 
+def _called(name: str) -> str:
+    """What a message calls a list; that of a comprehension has no name of the user's."""
+    return "its list" if name.startswith(".") else name
+
+
 ROWS = 16  # of a list that grows, to begin with
 
 
@@ -75,7 +80,7 @@ def _growing(interpreter: Interpreter, name: str, value: TupleValue | Items, row
     build = interpreter.build
     if interpreter.instance is not None or not build.is_top_level:
         build.refuse(
-            f"{name} grows in a while loop that is inside another loop, or a branch",
+            f"{_called(name)} grows in a while loop that is inside another loop, or a branch",
             "allocate an array that is long enough, and count",
         )
     fresh = build.names.fresh(name)
@@ -118,10 +123,11 @@ def close(
     inside = numbers_set(tuple(interpreter.build.block)) | {loop.index}
     if variables(each) & inside:
         interpreter.build.refuse(
-            f"{name} grows by another number of items in each iteration, so its length is not known ahead", ITS_ITEMS
+            f"{_called(name)} grows by another number of items in each iteration, so its length is not known ahead",
+            ITS_ITEMS,
         )
     if isinstance(each, Const) and each.value < 0:
-        interpreter.build.refuse(f"{name} gets shorter in a loop, which is not supported")
+        interpreter.build.refuse(f"{_called(name)} gets shorter in a loop, which is not supported")
     if growth is None or not affine.same(growth.each, each):
         row = common_row(interpreter, [*row_of_list(interpreter, entry), *row_of_list(interpreter, end)])
         raise Grows(end.identity, _row_ahead(interpreter, name, row, inside, loop), each)
@@ -137,7 +143,7 @@ def _row_ahead(interpreter: Interpreter, name: str, row: Row, inside: set[Any], 
     assert loop.over is not None
     dims = common_lengths.known_ahead(build, row.dims, build.block, loop.index, loop.over.start)
     if dims is None or row.inner is not None:
-        build.refuse(f"the shape of the items of {name} is only known inside the loop", ITS_ITEMS)
+        build.refuse(f"the shape of the items of {_called(name)} is only known inside the loop", ITS_ITEMS)
     return replace(row, dims=dims)
 
 

@@ -47,9 +47,16 @@ def assigned(body: Sequence[ast.stmt]) -> Names:
                 out.add(node.id)
         elif isinstance(node, ast.FunctionDef):
             out.add(node.name)
-        elif not isinstance(node, (ast.Constant, ast.Lambda, ast.ListComp, ast.GeneratorExp)):
+        elif isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+            out |= named_in(node)
+        elif not isinstance(node, (ast.Constant, ast.Lambda)):
             waiting += ast.iter_child_nodes(node)
     return frozenset(out)
+
+
+def named_in(node: ast.AST) -> set[str]:
+    """What := binds in an expression: in a comprehension too it is a name of the function around."""
+    return {part.target.id for part in ast.walk(node) if isinstance(part, ast.NamedExpr)}
 
 
 def without_targets(body: Sequence[ast.stmt]) -> list[ast.stmt]:

@@ -17,7 +17,7 @@ from ..arithmetic import broadcast, common_dims, shown_as
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, TupleValue, remap, whole
 from . import creation, shapes
-from .table import absent, as_array, axis_number, flag, rule
+from .table import absent, as_array, axis_number, dtype_or_none, flag, rule
 
 
 def axis_in(builder: Builder, value: Any, ndim: int) -> int:
@@ -171,6 +171,16 @@ def reshape(build: Builder, a: Any, shape: Any, order: Any = None, *, copy: Any 
 def ravel(build: Builder, a: Any, order: Any = None) -> Any:
     value = as_array(build, a)
     return shapes.ravel(build, shapes.transpose(build, value) if is_in_columns(build, value, order) else value)
+
+
+@rule(method="view")
+def view(build: Builder, a: Any, dtype: Any = None, type: Any = None) -> Any:
+    """The array under another name: with its elements as they are there is nothing else to it."""
+    value = as_array(build, a)
+    wanted = dtype_or_none(build, dtype)
+    if not absent(type) or wanted not in (None, value.dtype):
+        build.refuse("an array is seen as one of another kind", "convert it:  x.astype(dtype)")
+    return value
 
 
 @rule(method="flatten")
