@@ -6,7 +6,7 @@ import ast
 import functools
 import inspect
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -65,6 +65,7 @@ from .values import (
     Closure,
     Items,
     Method,
+    NotConstant,
     RandomSource,
     Scalar,
     Static,
@@ -167,6 +168,8 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
             raise
         name = name_of(target)
         build.refuse(f"{name}: {_binding_text(problem)}", "this argument of the function is not supported")
+    except NotConstant:
+        _refuse_run_time(interpreter, name_of(target))
     if composition := composition_of(target):
         return call_composition(interpreter, composition, args, kwargs)
     if isinstance(target, np.vectorize) and not (target.otypes or target.excluded or target.signature):
@@ -462,3 +465,11 @@ def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any]
         if isinstance(problem, ArgumentError) or not _is_binding(problem):
             raise
         return build.refuse(f".{name}: {_binding_text(problem)}", "this argument of the method is not supported")
+    except NotConstant:
+        return _refuse_run_time(interpreter, f".{name}")
+
+
+def _refuse_run_time(interpreter: Interpreter, name: str) -> NoReturn:
+    interpreter.build.refuse(
+        f"an option of {name} is a number that is only known at run time", "give it as a constant, or branch by it"
+    )

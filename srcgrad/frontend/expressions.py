@@ -339,6 +339,13 @@ def _tuple_item(interpreter: Interpreter, owner: TupleValue, index: list[Any]) -
     if records.is_dict(owner):
         return records.item(interpreter, owner, item)
     if isinstance(item, Slice):
+        given = [part for part in (item.start, item.stop, item.step) if part is not None]
+        if any(static_int(part) is None for part in given):
+            if owner.kind is not list:
+                interpreter.build.refuse(
+                    "a tuple is cut at a place that is only known at run time", "cut a list:  list(xs)[k:]"
+                )
+            return lists.subscripted(interpreter, lists.joined(interpreter, [owner]), item)
         bounds = [None if part is None else static_int(part) for part in (item.start, item.stop, item.step)]
         items = owner.items[slice(*bounds)]
         return new_list(items) if owner.kind is list else TupleValue(items)

@@ -23,6 +23,10 @@ def _varies(part: Expr) -> bool:
     return any(isinstance(node, Axis) for node in subexpressions(part))
 
 
+class NotConstant(Exception):
+    """A number that is only known at run time stands where one is wanted now: an option of a function."""
+
+
 @dataclass(frozen=True)
 class Scalar:
     """A number.  `weak`: a Python number, which takes the dtype of the NumPy value that it meets (NEP 50)."""
@@ -40,7 +44,8 @@ class Scalar:
 
     @property
     def value(self) -> Any:
-        assert isinstance(self.expr, Const)
+        if not isinstance(self.expr, Const):
+            raise NotConstant
         return self.expr.value
 
 

@@ -17,10 +17,10 @@ from ...ir.expressions import BOOL, FLOAT64, INT64, Axis, Call, Const, Expr, bot
 from ...ir.walk import is_constant
 from ..arithmetic import cast, cast_value, element_under, elementwise
 from ..builder import Builder
-from ..values import ArrayValue, Grid, Method, Range, Scalar, Static, TupleValue, remap, static_int, whole
+from ..values import ArrayValue, Grid, Method, Range, Scalar, Static, TupleValue, remap, whole
 from . import creation, indexing, rearranging, shapes
 from .axes import at_least, moveaxis
-from .table import absent, array_or_number, as_array, dtype_or_none, flag, kind_of, rule
+from .table import absent, array_or_number, as_array, axis_number, dtype_or_none, flag, kind_of, rule
 
 
 def whole_number(build: Builder, value: Any, what: str) -> Expr:
@@ -318,7 +318,7 @@ def linspace(
     low, high = array_or_number(build, start), array_or_number(build, stop)
     count = Scalar(affine.integer(50), True) if num is None else num
     wanted = dtype_or_none(build, dtype)
-    number = axis if isinstance(axis, int) else static_int(axis)
+    number = axis if isinstance(axis, int) else axis_number(build, axis)
     if isinstance(low, Scalar) and isinstance(high, Scalar) and not flag(retstep):
         return creation.linspace(build, low, high, count, flag(endpoint), wanted)
     as_float = lambda v: elementwise(build, "mul", (v, Scalar(Const(1.0, FLOAT64), True)), python=True)

@@ -8,8 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import IndexArgumentError, ValueArgumentError
+from ...errors import place as error_place
 from ...ir import affine
 from ...ir.expressions import BOOL, INT64, Call, Const, Expr
+from ...ir.nodes import If, Raise
 from ...ir.walk import is_constant
 from ..arithmetic import cast
 from ..builder import Builder
@@ -105,6 +107,8 @@ def _clip_down(builder: Builder, bound: Any, length: Expr) -> Expr:
 
 def _run_time_step(builder: Builder, part: Slice, step: Expr, length: Expr) -> tuple[Expr, Expr, Expr]:
     step = builder.capture(step, "step")
+    zero = Raise("ValueError", "slice step cannot be zero" + error_place(builder.span))
+    builder.emit(If(affine.equals(step, affine.ZERO), (zero,)))
     upward = Call("gt", (step, affine.ZERO), BOOL)
     up = [_clip(builder, part.start, length, affine.ZERO, False), _clip(builder, part.stop, length, length, False)]
     last = affine.sub(length, affine.ONE)

@@ -6,12 +6,12 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from srcgrad.rules.compositions.along import over_rest, part
-from srcgrad.rules.compositions.registry import means
+from srcgrad.rules.compositions.registry import constant_integer, means
 
 
 @means(np.diff)
 def diff(a, n=1, axis=-1, prepend=None, append=None):
-    a = np.asarray(a)
+    a, n = np.asarray(a), constant_integer(n, "n")
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n}")
     axis = normalize_axis_index(axis, a.ndim)

@@ -95,6 +95,19 @@ def star_mapped(function, items):
     return [function(*item) for item in items]
 
 
+@python_means(itertools.chain)
+def chained(*parts):
+    out = []
+    for items in parts:
+        out = [*out, *items]
+    return out
+
+
+@python_means(itertools.islice)
+def sliced(items, *bounds):
+    return list(items)[slice(*bounds)]
+
+
 def itself(item):
     return item
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from srcgrad.rules.compositions.registry import means
+from srcgrad.rules.compositions.registry import constant_integer, means
 
 
 @means(np.interp)
@@ -179,13 +179,13 @@ def polyval(p, x):
 
 @means(np.polyder)
 def polyder(p, m=1):
-    p = np.asarray(p)
+    p, m = np.asarray(p), constant_integer(m, "m")
     return p if m == 0 else polyder(p[:-1] * np.arange(len(p) - 1, 0, -1), m - 1)
 
 
 @means(np.polyint)
 def polyint(p, m=1):
-    p = np.asarray(p)
+    p, m = np.asarray(p), constant_integer(m, "m")
     return p if m == 0 else polyint(np.concatenate([p / np.arange(len(p), 0, -1), np.zeros(1, p.dtype)]), m - 1)
 
 
