@@ -89,3 +89,12 @@ def test_refused(text: str) -> None:
 def test_a_step_of_zero() -> None:
     with pytest.raises(ValueError, match="slice step cannot be zero"):
         grad(function_of("x[::k]"), jit=False)(X, Y, 0)
+
+
+@pytest.mark.parametrize("text", ["[v for v in x[0]][k]", "[1.0, 2.0][k] * x"])
+def test_a_truth_is_a_place_in_a_list_and_a_fraction_is_none(text: str) -> None:
+    plain = function_of(text)
+    f = grad(plain, wrt="x", jit=False)
+    np.testing.assert_array_equal(f(X, Y, True), plain(X, Y, True))
+    with pytest.raises(TypeError, match="a list is indexed by an integer|a tuple or list is indexed by an integer"):
+        f(X, Y, 1.0)

@@ -350,6 +350,8 @@ def _tuple_item(interpreter: Interpreter, owner: TupleValue, index: list[Any]) -
         items = owner.items[slice(*bounds)]
         return new_list(items) if owner.kind is list else TupleValue(items)
     number = static_int(item)
+    if isinstance(item, Scalar) and item.dtype.kind not in "iub":
+        interpreter.build.refuse("a tuple or list is indexed by an integer or a slice", error=ArgumentError)
     if number is None:
         if isinstance(item, Scalar) and owner.items and all(isinstance(v, Scalar) for v in owner.items):
             array = operators.as_array(interpreter, owner)

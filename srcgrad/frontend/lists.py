@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..errors import ArgumentError
 from ..errors import place as error_place
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Array, Axis, Call, Const, Expr, Load
@@ -282,7 +283,8 @@ def subscripted(interpreter: Interpreter, value: Items, index: Any) -> Any:
         return Items(part, part.dims[0], part.dims[0], value.weak, value.inner, object())
     number = static_int(index)
     if not isinstance(index, Scalar) or index.dtype.kind not in "iub":
-        build.refuse("a list is indexed by an integer or a slice")
+        build.refuse("a list is indexed by an integer or a slice", error=ArgumentError)
+    index = Scalar(cast(index.expr, INT64), index.weak)  # True is the second, not a mask
     if number is not None and number < 0:
         _check_there(interpreter, "lt", value, affine.integer(-number))
         return item_at(interpreter, value, affine.add(value.length, affine.integer(number)))
