@@ -92,6 +92,22 @@ def neighbours(x):
     return s
 
 
+def one_after_the_other(x):
+    s = 0.0
+    for k in itertools.chain(range(x.size - 1), [0, x.size - 1], (1,)):
+        s = s * 0.5 + x[k] * k
+    for row in itertools.chain(np.outer(x, x), [x, x * 2.0]):
+        s += row.sum() ** 2
+    return s + sum(itertools.chain(x, x * x))
+
+
+def from_and_to(x):
+    t = sum(v * w for v, w in zip(itertools.islice(x, 1, None), itertools.islice(x, 0, None, 2)))
+    for v in itertools.islice(itertools.chain(x, x), x.size, None):
+        t = t * v + 1.0
+    return t + sum(itertools.islice(range(9), x.size)) * x[0]
+
+
 def star_mapped(x):
     return sum(itertools.starmap(lambda a, b: a * b * b, zip(x, x[::-1])))
 

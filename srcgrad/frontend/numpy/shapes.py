@@ -183,10 +183,9 @@ def squeeze(builder: Builder, value: ArrayValue, axis: Any) -> Any:
 
 def concatenate(builder: Builder, parts: Sequence[Any], axis: Any) -> ArrayValue:
     if isinstance(axis, Static) and axis.value is None:
-        parts, number = [ravel(builder, part) for part in parts], 0
-    else:
-        number = static_int(axis)
-        assert number is not None
+        parts, axis = [ravel(builder, part) for part in parts], Scalar(affine.ZERO)
+    number = static_int(axis)
+    assert number is not None
     parts = list(parts)
     if any(not isinstance(p, ArrayValue) or p.ndim == 0 for p in parts):
         builder.refuse("zero-dimensional arrays cannot be concatenated", error=ArgumentError)

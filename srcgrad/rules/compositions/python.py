@@ -6,6 +6,7 @@ import functools
 import itertools
 import math
 import operator
+from typing import Any
 
 import numpy as np
 
@@ -97,7 +98,7 @@ def star_mapped(function, items):
 
 @python_means(itertools.chain)
 def chained(*parts):
-    out = []
+    out: list[Any] = []
     for items in parts:
         out = [*out, *items]
     return out
