@@ -25,10 +25,14 @@ if TYPE_CHECKING:
 
 
 HELD = ".items_"
+MEMORY = "memory "  # a name and the memory of another may be called the same
 
 
 class Aliased(Exception):
-    """What is rebound in the loop may be memory that others know: seen at its end, minded from its beginning."""
+    """What is rebound in the loop may be memory that others know: seen at its end, minded from its beginning.
+
+    Each twin is a name that goes round the loop and either another one or, behind MEMORY, the memory that it may be.
+    """
 
     def __init__(self, twins: set[tuple[str, str]], stale: dict[str, Any]) -> None:
         self.twins, self.stale = twins, stale
@@ -118,11 +122,9 @@ def mind_aliases(interpreter: Interpreter, arrays: list[tuple[str, Array, ArrayV
                 for other, value in frame.env.items()
                 if not (frame is interpreter.frame and (other in others or not is_wanted(interpreter, other)))
             ):
-                found.add((name, root))
-            found |= {(name, twin) for twin in build.twins.get(root, ()) if twin != memory_of(arrays, name)}
-    found = {pair for pair in found if pair not in attempt.twins and pair[0] != pair[1]}
-    own = {name: target.name for name, target, _ in arrays}
-    found = {(name, other) for name, other in found if own.get(name) != other}
+                found.add((name, MEMORY + root))
+            found |= {(name, MEMORY + twin) for twin in build.all_twins(root)}
+    found = {(name, other) for name, other in found - attempt.twins if other != MEMORY + memory_of(arrays, name)}
     if found:
         raise Aliased(found, {})
 

@@ -191,6 +191,7 @@ def rename_array(interpreter: Interpreter, array: Array, name: str, mark: int) -
     build = interpreter.build
     new = replace(array, name=build.names.fresh(name))
     build.names.taken.discard(array.name)
+    build.is_new(new.name)
     build.block[mark:] = [rename_arrays(stmt, {array.name: new}) for stmt in build.block[mark:]]
     for known in (build.contiguous, build.uncertain, build.turned):  # the old name is free for other arrays
         if array.name in known:

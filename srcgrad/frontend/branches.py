@@ -287,6 +287,7 @@ def merge_arrays(
         merged = Array(merged_name, dtype, dims)
     build.contiguous.add(merged.name)
     build.roots[merged.name] = merged.name
+    build.is_new(merged.name)
     stale_behind = build.stale
     for (block, value), stale in zip((x, y), interpreter.branch_stale, strict=True):
         build.stale = stale

@@ -268,6 +268,7 @@ class Builder:
         self.emit(Alloc(array, dims, fill))
         self.contiguous.add(array.name)
         self.roots[array.name] = array.name
+        self.is_new(array.name)
         return array
 
     def root(self, array: Array) -> str:
@@ -410,6 +411,15 @@ class Builder:
         self.parted.pop(frozenset((copy.name, root)), None)  # no check tells these apart, whatever had the names before
         self.twins.setdefault(copy.name, set()).add(root)
         self.twins.setdefault(root, set()).add(copy.name)
+
+    def is_new(self, name: str) -> None:
+        """Memory is allocated: what the one before it may have been, in the last iteration of a loop, it is not."""
+        others = self.twins.pop(name, set()) - {name}
+        for other in others:
+            self.twins[other].discard(name)
+            self.twins[other] |= others - {other}  # by way of the one before, which they may all have been
+            self.parted.pop(frozenset((name, other)), None)
+        self.stale.pop(name, None)
 
     def twin_if(self, copy: Array, original: Array, one: Expr | None) -> None:
         """Twins, if `one` holds when the program runs (None: perhaps).  Then a write to either is an error."""

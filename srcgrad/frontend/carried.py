@@ -20,7 +20,7 @@ from ..ir import affine
 from ..ir.expressions import BOOL, Array, Const
 from ..ir.nodes import Stmt
 from . import growing_lists, identities, lists, optional, resized
-from .aliases import Aliased
+from .aliases import MEMORY, Aliased
 from .attempts import Attempt, BecomesOptional, FirstInside, HeldTwice, OtherList, Rebound, Widen, restore, save
 from .liveness import assigned
 from .loop_end import close_loop
@@ -147,8 +147,10 @@ def _try_loop(
     for name, other in sorted(attempt.twins):
         own = handle_of(parts.get(name))
         if own is not None:
-            partner = handle_of(parts.get(other)) if other in parts else None
-            build.twin(own, partner if partner is not None else Array(other, own.dtype, ()))
+            memory = other.removeprefix(MEMORY)
+            partner = handle_of(parts.get(other)) if memory == other else Array(memory, own.dtype, ())
+            if partner is not None:
+                build.twin(own, partner)
     build.stale |= attempt.stale
     outer_close = interpreter.close_loop
     steady: set[object] = set()  # lists that every iteration makes longer by as much

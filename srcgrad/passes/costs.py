@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from ..ir.expressions import INT64, Call, Const, Dim, Expr, Load, Old, Var
 from ..ir.nodes import For, While
 from ..ir.walk import (
@@ -30,13 +32,16 @@ class Costs:
         beside = any(self.is_had_whole(x, at) and not self.forward.element_is_valid(x, at) for x in read)
         return KEEP_BESIDE if beside and not any(self.cost(x, at) >= KEEP_IN_LOOP for x in read) else KEEP_IN_LOOP
 
-    def cost(self, expr: Expr, at: int, depth: int = 0) -> float:
-        """What it costs the sweep to have this value, in additions, with the best choice for every part."""
+    def cost(self, expr: Expr, at: int, depth: int = 0, enough: float = inf) -> float:
+        """What it costs the sweep to have this value, in additions, with the best choice for every part.
+
+        From `enough` on it does not matter how much it is: the values that a long chain is made of are not all visited.
+        """
         match expr:
             case Const() | Dim():
                 return 0
             case Old(expr=inner, at=earlier):
-                return self.cost(inner, earlier, depth)
+                return self.cost(inner, earlier, depth, enough)
             case Var():
                 place = self.forward.birth(expr, at)
                 if place is None or self.forward.is_valid(Version(expr, place)):
@@ -49,7 +54,7 @@ class Costs:
                 made = self.forward.definition(version)
                 if made is None or depth > 8:
                     return KEEP_IN_LOOP
-                return min(KEEP_IN_LOOP, self.cost(made.value, made.label, depth + 1))
+                return min(KEEP_IN_LOOP, self.cost(made.value, made.label, depth + 1, min(KEEP_IN_LOOP, enough)))
             case Load(index=index):
                 if self.forward.element_is_valid(expr, at) or self.is_had_whole(expr, at):
                     return 1 + sum(self.cost(i, at, depth) for i in index)
@@ -59,8 +64,13 @@ class Costs:
                     return 0
                 if self.is_shared(expr, at):
                     return 1
-                own = cost(expr)
-                return own + sum(min(self.cost(arg, at, depth), KEEP_IN_LOOP + own) for arg in args)
+                total = own = cost(expr)
+                for arg in args:
+                    if total >= enough:
+                        break
+                    most = KEEP_IN_LOOP + own
+                    total += min(self.cost(arg, at, depth, min(most, enough - total)), most)
+                return total
         raise AssertionError(expr)
 
     def is_had_whole(self, load: Load, at: int) -> bool:

@@ -1,0 +1,208 @@
+"""Names that are one array in Python, in loops and branches: what is written by one is seen by the other, or refused."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from support import from_text
+
+from srcgrad import UnsupportedError, grad
+from srcgrad.testing import check_grad
+
+X = np.array([0.7123, 1.0917, 1.9371])
+
+
+def stops_before_it_hands_over(x, n):
+    u = x.copy()
+    for _ in range(n):
+        y = np.zeros(x.size)
+        y += 0.5 * u
+        if np.sum(y) < 0.6:
+            break
+        u = y
+    return u * x
+
+
+def accepts_or_shrinks(x, n):
+    u, h = x.copy(), 1.0
+    for _ in range(n):
+        y = np.zeros(x.size)
+        y += 0.8 * u * h
+        if np.sum(y) > 1.5:
+            u = y
+        else:
+            h *= 0.5
+    return u * x
+
+
+def skips_some(x, n):
+    u = x.copy()
+    for k in range(n):
+        y = np.empty(x.size)
+        y[:] = u * 0.9
+        y[0] += x[1]
+        if k % 2 == 1:
+            continue
+        u = y
+    return u * u
+
+
+def two_names_of_the_last(x, n):
+    u, w = x.copy(), x.copy()
+    for k in range(n):
+        y = u * 0.5
+        y[0] += w[1]
+        if k != 1:
+            u = y
+            w = y * 1.5
+    return u * w
+
+
+ACCEPTED = [stops_before_it_hands_over, accepts_or_shrinks, skips_some, two_names_of_the_last]
+
+
+@pytest.mark.parametrize("function", ACCEPTED, ids=lambda f: f.__name__)
+def test_what_is_allocated_anew_has_no_other_name(function: Callable[..., Any]) -> None:
+    f = grad(function, wrt="x", jit=False)
+    for n in (0, 1, 2, 5):
+        np.testing.assert_allclose(f(X, n), function(X, n), rtol=1e-15)
+        check_grad(f, X, n)
+
+
+def named_as_memory_is(x):
+    a = x * 1.0
+    c = a[:]
+    a = x + 0.5
+    for _ in range(1):
+        a = c
+    c *= 1.25
+    return a * 2.0
+
+
+def exchanged_and_bound_in_a_loop(x):
+    a, b = x * 1.0, x + 0.5
+    c = b
+    b, a = a, b
+    for _ in range(1):
+        b = c
+    b[2] = x[0]
+    return c + a
+
+
+def through_three_names(x):
+    b = x + 0.5
+    a = b
+    d = a
+    b = a * 1.0
+    for _ in range(1):
+        b = d
+    d[2] = b[0] - d[1]
+    return b * d
+
+
+def first_bound_in_a_branch(x):
+    b = x + 0.5
+    c = b
+    d = b
+    for _ in range(1):
+        if d[1] < 3.0:
+            if b[2] < 2.0:
+                c[0] = d[0]
+            else:
+                a = c[:]
+    a[1] += c[1]
+    return d[:]
+
+
+def two_names_of_an_old_one(x):
+    u, w = x.copy(), x.copy()
+    for k in range(3):
+        y = np.zeros(x.size)
+        u[0] += 1.0
+        y += 0.5 * w
+        if k < 2:
+            u = y
+            w = y
+    return u * w
+
+
+SEEN = [
+    named_as_memory_is, exchanged_and_bound_in_a_loop, through_three_names, first_bound_in_a_branch,
+    two_names_of_an_old_one,
+]  # fmt: skip
+
+
+def agrees_or_is_refused(function: Callable[..., Any]) -> bool:
+    want = function(X.copy())
+    try:
+        got = grad(function, jit=False)(X.copy())
+    except UnsupportedError as refused:
+        assert "written under another name" in str(refused)
+        return False
+    for g, w in zip(*(v if isinstance(v, tuple) else (v,) for v in (got, want)), strict=True):
+        np.testing.assert_allclose(g, w, rtol=1e-13)
+    return True
+
+
+@pytest.mark.parametrize("function", SEEN, ids=lambda f: f.__name__)
+def test_a_write_is_seen_or_refused(function: Callable[..., Any]) -> None:
+    agrees_or_is_refused(function)
+
+
+class Programs:
+    """Random programs of four arrays, of names for them, writes, branches and loops."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+
+    def name(self) -> str:
+        return self.random.choice("abcd")
+
+    def statement(self, depth: int, in_loop: bool) -> list[str]:
+        draw, one, other, place = self.random.random(), self.name(), self.name(), self.random.randrange(3)
+        element = f"{other}[{self.random.randrange(3)}]"
+        simple = [
+            (0.22, f"{one} = {other}"),
+            (0.28, f"{one} = {other}[:]"),
+            (0.32, f"{one} = {other}.copy()"),
+            (0.48, f"{one}[{place}] = {element} * x[1]"),
+            (0.55, f"{one}[{place}] += {element}"),
+            (0.60, f"{one} *= 1.25"),
+            (0.66, f"{one} = {other} * 1.5 + x[0]"),
+            (0.70, f"{one}[1:] = {other}[:-1] * 0.75"),
+            (0.73, f"{one}, {other} = {other}, {one}"),
+        ]
+        for bound, text in simple:
+            if draw < bound:
+                return [text]
+        if draw < 0.88 and depth < 3:
+            test = f"if {element} {self.random.choice('<>')} {self.random.choice(['1.0', '2.0', '3.0'])}:"
+            out = [test, *self.block(depth + 1, in_loop, self.random.randrange(1, 3))]
+            return [*out, "else:", *self.block(depth + 1, in_loop, 1)] if self.random.random() < 0.4 else out
+        if draw < 0.94 and depth < 2:
+            return [f"for _ in range({self.random.randrange(1, 4)}):", *self.block(depth + 1, True, 3)]
+        if draw < 0.96 and in_loop:
+            return ["break"]
+        return [f"return {one}, {other}"] if depth else [f"{one}[2] = {element} - {one}[1]"]
+
+    def block(self, depth: int, in_loop: bool, count: int) -> list[str]:
+        out: list[str] = []
+        while count > 0 and not (out and out[-1].strip().split()[0] in ("break", "return")):
+            out += ["    " + line for line in self.statement(depth, in_loop)]
+            count -= 1
+        return out
+
+    def program(self) -> str:
+        start = [f"    c = {self.random.choice(['a', 'b', 'x * x', 'a[:]'])}", f"    d = {self.name().replace('d', 'x')}"]
+        body = ["    a = x * 1.0", "    b = x + 0.5", *start, *self.block(0, False, self.random.randrange(4, 8))]
+        return "\n".join(["def f(x):", *body, f"    return {self.name()}, {self.name()}", ""])
+
+
+@pytest.mark.parametrize("first", range(0, 120, 20))
+def test_random_programs(first: int) -> None:
+    found = [agrees_or_is_refused(from_text(Programs(seed).program(), "f")) for seed in range(first, first + 20)]
+    assert sum(found) >= 12
