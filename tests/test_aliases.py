@@ -1,4 +1,4 @@
-"""Names that are one array in Python, in loops and branches: what is written by one is seen by the other, or refused."""
+"""Names that are one array in Python, in loops and branches: what one writes is seen by the other, or refused."""
 
 from __future__ import annotations
 
@@ -197,8 +197,9 @@ class Programs:
         return out
 
     def program(self) -> str:
-        start = [f"    c = {self.random.choice(['a', 'b', 'x * x', 'a[:]'])}", f"    d = {self.name().replace('d', 'x')}"]
-        body = ["    a = x * 1.0", "    b = x + 0.5", *start, *self.block(0, False, self.random.randrange(4, 8))]
+        third, fourth = self.random.choice(["a", "b", "x * x", "a[:]"]), self.name().replace("d", "x")
+        start = ["a = x * 1.0", "b = x + 0.5", f"c = {third}", f"d = {fourth}"]
+        body = [*("    " + line for line in start), *self.block(0, False, self.random.randrange(4, 8))]
         return "\n".join(["def f(x):", *body, f"    return {self.name()}, {self.name()}", ""])
 
 

@@ -129,6 +129,26 @@ def mind_aliases(interpreter: Interpreter, arrays: list[tuple[str, Array, ArrayV
         raise Aliased(found, {})
 
 
+class TwinsAhead:
+    """Which memory from ahead of a loop may be which at its head: what an iteration adds, the next begins with."""
+
+    def __init__(self, build: Any) -> None:
+        self.build = build
+        self.memory = {*build.parameters, *build.roots.values()}
+        self.at_head = {name: build.all_twins(name) for name in build.twins}
+
+    def mind_new_ones(self) -> None:
+        found = {
+            (MEMORY + name, MEMORY + other)
+            for name in self.build.twins
+            if name in self.memory
+            for other in self.build.all_twins(name) - self.at_head.get(name, set())
+            if other in self.memory and name < other
+        }
+        if found:
+            raise Aliased(found, {})
+
+
 def memory_of(arrays: list[tuple[str, Array, ArrayValue]], name: str) -> str:
     return next(target.name for other, target, _ in arrays if other == name)
 

@@ -20,7 +20,7 @@ from ..ir.nodes import Alloc, Assign, CopyTo, If, Stmt, Store, Swap
 from ..ir.rename import rename_arrays
 from ..ir.walk import numbers_set, statements, variables
 from . import expressions, growing_lists, identities, operators, optional
-from .aliases import mind_merged_aliases, note_twins, roots_of_value, value_leaves
+from .aliases import is_seen_elsewhere, mind_merged_aliases, note_twins, roots_of_value, value_leaves
 from .arithmetic import cast, join_scalars
 from .liveness import assigned
 from .recursion import NotYetKnown
@@ -278,6 +278,8 @@ def merge_arrays(
     dtype = np.result_type(*(v.dtype for v in known))
     alike = all(map(affine.same, known[0].dims, known[-1].dims))
     outside = alike and not any(_assigned_in(block, dim) for block, _ in (x, y) for dim in known[0].dims)
+    if outside and (own := _changed_in_place(interpreter, name, x, y, dtype)) is not None:
+        return own
     merged_name = build.names.fresh(name)
     if outside:
         merged = Array(merged_name, dtype, known[0].dims)
@@ -319,6 +321,45 @@ def merge_arrays(
             note_twins(interpreter, name, merged, value)
     build.stale = stale_behind
     return whole(merged)
+
+
+def _changed_in_place(
+    interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tuple[list[Stmt], Any], dtype: np.dtype
+) -> ArrayValue | None:
+    """In a loop, `if c: x = x * 0.5`: x is what it was on one side, and nobody else knows its memory.
+
+    Then the other side writes there, as `x[:] = x * 0.5` does: a branch that is not taken costs nothing.
+    """
+    build, before = interpreter.build, interpreter.env.get(name)
+    if not interpreter.loops or not isinstance(before, ArrayValue) or not (handle := before.handle):
+        return None
+    root = handle.name
+    changed = [k for k, (_, value) in enumerate((x, y)) if value != before]
+    if len(changed) != 1 or before != whole(handle) or handle.dtype != dtype or build.root(handle) != root:
+        return None
+    if root in build.parameters or root not in build.contiguous or root in build.uncertain:
+        return None
+    if is_seen_elsewhere(interpreter, name, root):
+        return None
+    (side,) = changed
+    block, value = (x, y)[side]
+    held = (held for env in interpreter.branch_envs for other, held in env.items() if other != name)
+    if not isinstance(value, ArrayValue) or any(root in roots_of_value(build, v) for v in (value, *held)):
+        return None
+    stale_behind, build.stale = build.stale, interpreter.branch_stale[side]
+    with build.into(block):
+        build.check_fresh(value.element)
+        build.note_write(handle)
+        source = value.handle
+        if source is None or source.name not in build.contiguous or source.name in build.uncertain:
+            build.uncertain.add(root)
+        if source is not None and source.dtype == dtype:
+            build.emit(CopyTo(handle, source))
+        else:
+            build.each(handle.dims, lambda index: Store(handle, index, cast(value.at(index), dtype)))
+        note_twins(interpreter, name, handle, value)
+    build.stale = stale_behind
+    return before
 
 
 def _assigned_in(block: list[Stmt], dim: Expr) -> bool:

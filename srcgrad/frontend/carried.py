@@ -16,11 +16,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..ir import affine
 from ..ir.expressions import BOOL, Array, Const
 from ..ir.nodes import Stmt
 from . import growing_lists, identities, lists, optional, resized
-from .aliases import MEMORY, Aliased
+from .aliases import MEMORY, Aliased, TwinsAhead
 from .attempts import Attempt, BecomesOptional, FirstInside, HeldTwice, OtherList, Rebound, Widen, restore, save
 from .liveness import assigned
 from .loop_end import close_loop
@@ -144,13 +146,11 @@ def _try_loop(
         entries.setdefault(name, env.get(name, UNDEFINED))
     known = {attempt.lists[identity]: head for identity, head in heads.items()} | entries
     parts = {part: value for name, entry in known.items() for part, value in parts_of(name, entry)} | entries
-    for name, other in sorted(attempt.twins):
-        own = handle_of(parts.get(name))
-        if own is not None:
-            memory = other.removeprefix(MEMORY)
-            partner = handle_of(parts.get(other)) if memory == other else Array(memory, own.dtype, ())
-            if partner is not None:
-                build.twin(own, partner)
+    for pair in sorted(attempt.twins):
+        one, other = (_memory_called(called, parts) for called in pair)
+        if one is not None and other is not None:
+            build.twin(one, other)
+    twins = TwinsAhead(build)
     build.stale |= attempt.stale
     outer_close = interpreter.close_loop
     steady: set[object] = set()  # lists that every iteration makes longer by as much
@@ -165,6 +165,7 @@ def _try_loop(
         interpreter.wanted = node.live_in_body | node.live_out  # type: ignore[attr-defined]
         inside = growing_lists.Inside(over, getattr(node, "index", None), steady)
         close_loop(interpreter, names, entries, heads, inside, attempt)
+        twins.mind_new_ones()
 
     interpreter.close_loop = close
     interpreter.loops.append((frame, [n for n in names if isinstance(entries[n], Scalar)]))
@@ -188,6 +189,11 @@ def _try_loop(
             exact = identity in steady and getattr(node, "stop_flag", None) is None
             value = growing_lists.leave(interpreter, before[identity], value, growth, trips, exact)
         identities.change(interpreter, identity, value)
+
+
+def _memory_called(called: str, parts: dict[str, Any]) -> Array | None:
+    memory = called.removeprefix(MEMORY)
+    return handle_of(parts.get(called)) if memory == called else Array(memory, np.dtype(float), ())
 
 
 def settle(interpreter: Interpreter, names: list[str]) -> dict[str, Any]:

@@ -64,7 +64,8 @@ class Costs:
                     return 0
                 if self.is_shared(expr, at):
                     return 1
-                total = own = cost(expr)
+                own = cost(expr)
+                total: float = own
                 for arg in args:
                     if total >= enough:
                         break
