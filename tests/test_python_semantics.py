@@ -372,7 +372,22 @@ def named_in_comprehensions_in_loops(x):
     return t
 
 
+def changed_where_it_has_been(x):
+    s, ys, d = 0.0, [x[0], x[1], x[2]], {"a": x[0], "b": x[1]}
+    for i, y in enumerate(ys):
+        ys[i] = y * x[3]
+        s += y * y
+    for y in list(ys):
+        ys.append(y * 2.0)
+    for key in d:
+        d[key] = d[key] * x[2]
+    for k in range(len(ys)):
+        ys[k] += x[0]
+    return s + sum(ys) * d["a"] * d["b"]
+
+
 RIGHT = [
+    changed_where_it_has_been,
     named_in_a_comprehension, named_in_a_condition, named_in_comprehensions_in_loops,
     methods_in_place, updated_from_what_it_was,
     one_array_in_several_places, changed_on_one_path_and_replaced_on_the_other, changed_on_one_path_for_the_caller,
@@ -495,6 +510,41 @@ def named_in_a_generator(x, n):
     if any((first := v) > 1.0 for v in x):
         return first
     return x[0]
+
+
+def longer_while_it_is_run_over(x, n):
+    s, ys = 0.0, [x[0], x[1]]
+    for y in ys:
+        s += y
+        if len(ys) < 4:
+            ys.append(y * 2.0)
+    return s
+
+
+def shorter_while_it_is_run_over(x, n):
+    ys = [x[0], x[1], x[2]]
+    return sum([ys.pop() * y for y in ys])
+
+
+def later_item_of_what_is_run_over(x, n):
+    s, ys = 0.0, [x[0], x[1], x[2]]
+    zs = ys
+    for y, a in zip(ys, x):
+        zs[2] = 5.0 * a
+        s += y * a
+    return s
+
+
+def changed_by_what_is_called(x, n):
+    s, ys = 0.0, [x[0], x[1], x[2]]
+
+    def change(y):
+        ys[2] = y
+
+    for i, y in enumerate(ys):
+        change(y * 2.0)
+        s += y * i
+    return s
 
 
 def set_through_a_property(x, n):
@@ -738,7 +788,8 @@ REFUSED = [
     one_of_two_lists, one_of_two_lists_that_grow, list_of_the_caller, one_of_two_objects,
     held_by_two_at_first, held_by_two_from_then_on,
     history_of_one_array, rows_that_are_written,
-    named_in_a_generator, set_through_a_property, text_of_a_number, text_of_a_number_as_a_key, compared_twice,
+    longer_while_it_is_run_over, shorter_while_it_is_run_over, later_item_of_what_is_run_over,
+    changed_by_what_is_called, named_in_a_generator, set_through_a_property, text_of_a_number, text_of_a_number_as_a_key, compared_twice,
     added_to_what_has_changed, elements_added_to_what_has_changed, masked_added_to_what_has_changed,
     flat_added_to_what_has_changed, adds_where_the_slice_has_changed,
     view_of_what_changes, real_part_of_what_changes,

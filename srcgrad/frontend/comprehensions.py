@@ -21,6 +21,7 @@ from . import assignment, binding, calls, common_lengths, expressions, identitie
 from .attempts import restore, save
 from .control import note_range
 from .grid_loops import known_tuples
+from .run_over import RunOver
 from .values import (
     ArrayValue,
     Closure,
@@ -120,7 +121,8 @@ def _known_items(interpreter: Interpreter, over: Any) -> list[Any] | None:
 
 def _unrolled(interpreter: Interpreter, node: Any, level: int, items: list[Any]) -> list[Any]:
     generator, out = node.generators[level], []
-    for item in items:
+    run_over = RunOver(interpreter, generator.iter, None)
+    for position, item in enumerate(items):
         assignment.assign(
             interpreter, generator.target, identities.now(interpreter, item), len(interpreter.build.block)
         )
@@ -137,6 +139,7 @@ def _unrolled(interpreter: Interpreter, node: Any, level: int, items: list[Any])
         else:
             value = expressions.evaluate(interpreter, node.elt)
             out.append(binding.bind_item(interpreter, "t", value) if isinstance(value, (Scalar, TupleValue)) else value)
+        run_over.check(position)
     return [identities.now(interpreter, value) for value in out]
 
 

@@ -24,6 +24,7 @@ from .carried import repeat, settle
 from .grid_loops import loop_over_grid
 from .growing_lists import WrittenOut
 from .liveness import assigned
+from .run_over import RunOver
 from .values import (
     ArrayValue,
     Grid,
@@ -49,8 +50,9 @@ GROWN = 16  # iterations at most of a loop that is written out because a list gr
 def for_loop(interpreter: Interpreter, node: ast.For) -> None:
     """A `for` loop; written out where that is the only way (an index that selects an axis, or an item of a tuple)."""
     over = expressions.evaluate(interpreter, node.iter)
+    run_over = RunOver(interpreter, node.iter, over)
     if isinstance(over, TupleValue):
-        unrolled(interpreter, node, expressions.items_of(interpreter, over))
+        unrolled(interpreter, node, expressions.items_of(interpreter, over), run_over)
         return
     if isinstance(over, Grid):
         loop_over_grid(interpreter, node, over)
@@ -58,14 +60,16 @@ def for_loop(interpreter: Interpreter, node: ast.For) -> None:
     few = known_items(interpreter, over, UNROLLED)
     if few is None:
         rolled(interpreter, node, over)
+        run_over.check()
         return
     saved = save(interpreter)
     try:
         rolled(interpreter, node, over, is_short=len(few) <= GROWN)
+        run_over.check()
         return
     except (SrcgradError, WrittenOut):
         restore(interpreter, saved)
-    unrolled(interpreter, node, few)
+    unrolled(interpreter, node, few, run_over)
 
 
 def known_items(interpreter: Interpreter, over: Any, most: int) -> list[Any] | None:
@@ -115,12 +119,13 @@ def rolled(interpreter: Interpreter, node: ast.For, over: Any, is_short: bool = 
         interpreter.env.pop(name, None)
 
 
-def unrolled(interpreter: Interpreter, node: ast.For, items: list[Any]) -> None:
-    """A loop over a tuple: one copy of the body each."""
+def unrolled(interpreter: Interpreter, node: ast.For, items: list[Any], run_over: RunOver, first: int = 0) -> None:
+    """A loop over a tuple: one copy of the body each.  `first`: the number of the first item."""
     flag = getattr(node, "stop_flag", None)
     for position, item in enumerate(items):
         assignment.assign(interpreter, node.target, identities.now(interpreter, item), len(interpreter.build.block))
         interpreter.block(node.body)
+        run_over.check(first + position)
         rest = items[position + 1 :]
         if flag is not None and rest:
             stopped = interpreter.lookup(flag)
@@ -134,7 +139,9 @@ def unrolled(interpreter: Interpreter, node: ast.For, items: list[Any]) -> None:
                 guard = ast.copy_location(ast.If(test, [again], []), node)
                 guard.live_out = node.live_out | assigned([node])  # type: ignore[attr-defined]
                 again.live_out = guard.live_out  # type: ignore[attr-defined]
-                branch(interpreter, guard, then=partial(unrolled, interpreter, again, rest))
+                branch(
+                    interpreter, guard, then=partial(unrolled, interpreter, again, rest, run_over, first + position + 1)
+                )
                 return
 
 
