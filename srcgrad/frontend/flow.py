@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import liveness
+from .exchanges import exchanging_always
 from .matching import matched
 
 RESULT, RETURNED = ".result", ".returned"
@@ -39,7 +40,8 @@ class _Flow:
         self.count = 0
         self.flags: list[tuple[str, str]] = []  # (stopped, skipped) of each enclosing loop
         self.returns_in_loop = False
-        self.bound = given  # ahead of the loops
+        self.bound = given  # ahead of all loops
+        self.seen = set(given)  # bound so far
         self.behind: list[ast.If] = []  # what is returned behind the loops, each under its flag
         self.returns_at_once = False
 
@@ -73,7 +75,9 @@ class _Flow:
                 case ast.While() if _names_in_test(stmt) and not stmt.orelse:
                     return out + self.block([_with_test_inside(stmt), *rest])
                 case ast.For() | ast.While():
+                    ahead, stmt, back = self.exchanging(stmt)
                     loop, stopped = self.loop(stmt)
+                    loop = ahead + loop + back
                     after = [*_otherwise(stmt, stopped), *rest]
                     if _returns_in_body(stmt):
                         return out + self.returning_loop(stmt, loop, after)
@@ -96,6 +100,7 @@ class _Flow:
                     return out + self.block([*cases, *rest])
                 case _:
                     out.append(stmt)
+            self.seen |= liveness.assigned([stmt])
             if not self.flags:
                 self.bound |= liveness.assigned([stmt])
         return out
@@ -189,6 +194,13 @@ class _Flow:
         if rest:
             out.append(ast.copy_location(ast.If(_not_any(flags, stmt), self.block(rest), []), stmt))
         return out
+
+    def exchanging(self, stmt: ast.For | ast.While) -> tuple[Statements, ast.For | ast.While, Statements]:
+        jumps = [jump for part in stmt.body for jump in _jumps(part)]
+        if len(jumps) != 1:
+            return [], stmt, []
+        known = self.bound if isinstance(jumps[0], ast.Return) else self.seen  # what is returned is so behind all loops
+        return exchanging_always(stmt, f".left_{self.count + 1}", known) or ([], stmt, [])
 
     def loop(self, stmt: ast.For | ast.While) -> tuple[Statements, str | None]:
         """The loop without its `else`, and the flag that says that it was left early, if it can be."""

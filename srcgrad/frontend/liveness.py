@@ -54,6 +54,10 @@ def assigned(body: Sequence[ast.stmt]) -> Names:
     return frozenset(out)
 
 
+def mentioned(node: ast.AST) -> set[str]:
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+
+
 def named_in(node: ast.AST) -> set[str]:
     """What := binds in an expression: in a comprehension too it is a name of the function around."""
     return {part.target.id for part in ast.walk(node) if isinstance(part, ast.NamedExpr)}

@@ -1,0 +1,103 @@
+"""Buffers that change places after the test that may end a loop: so that they do in every iteration.
+
+for …:                             left = False
+    y[1:-1] = f(x)                 for …:
+    if close(x, y):                    y[1:-1] = f(x)
+        break              →           if close(x, y): left = True
+    x, y = y, x                        x, y = y, x
+                                       if left: break
+                                   if left: y, x = x, y
+
+Which memory is whose is known then in each iteration, and the arrays need no copy.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+
+from . import liveness
+
+Parts = tuple[list[ast.stmt], ast.For | ast.While, list[ast.stmt]]
+
+
+def exchanging_always(loop: ast.For | ast.While, flag: str, bound: set[str]) -> Parts | None:
+    """What comes ahead of such a loop, the loop, and what comes behind it.  `bound`: names that have a value."""
+    at = next((k for k, stmt in enumerate(loop.body) if _leaves(stmt)), None)
+    if at is None or loop.orelse:
+        return None
+    test, rest = loop.body[at], loop.body[at + 1 :]
+    assert isinstance(test, ast.If)
+    exchange = next((stmt for stmt in rest if _targets(stmt)), None)
+    if exchange is None:
+        return None
+    names, jump, then = _targets(exchange), test.body[-1], test.body[:-1]
+    others = [stmt for stmt in rest if stmt is not exchange]
+    mentioned = {name for stmt in others for name in liveness.mentioned(stmt)}
+    if mentioned & names or liveness.assigned(then) & names or not names <= bound:
+        return None
+    if isinstance(jump, ast.Return) and jump.value is not None:
+        computed, jump = _computed_first(jump, flag)
+        then = [*then, *computed]
+    left = ast.copy_location(ast.Name(flag, ast.Load()), test)
+    stays = ast.If(test.test, [*then, _set(flag, True, test)], others)
+    leaves = ast.If(left, [jump], [])
+    back = ast.If(left, [_turned_back(exchange)], [])
+    changed = copy.copy(loop)
+    changed.body = [*loop.body[:at], _at(stays, test), exchange, _at(leaves, test)]
+    return [_set(flag, False, loop)], changed, [_at(back, exchange)]
+
+
+def _leaves(stmt: ast.stmt) -> bool:
+    match stmt:
+        case ast.If(body=[*_, ast.Break() | ast.Return()], orelse=[]):
+            return True
+    return False
+
+
+def _targets(stmt: ast.stmt) -> set[str]:
+    """The names that change places, where a statement does nothing else."""
+    match stmt:
+        case ast.Assign(targets=[ast.Tuple(elts=into)], value=ast.Tuple(elts=values)):
+            names = [part.id if isinstance(part, ast.Name) else "" for part in into]
+            given = [part.id if isinstance(part, ast.Name) else "" for part in values]
+            if "" not in names and len(set(names)) == len(names) and sorted(names) == sorted(given):
+                return set(names)
+    return set()
+
+
+def _turned_back(exchange: ast.stmt) -> ast.stmt:
+    assert isinstance(exchange, ast.Assign)
+    (into,), values = exchange.targets, exchange.value
+    assert isinstance(into, ast.Tuple)
+    assert isinstance(values, ast.Tuple)
+    targets = ast.Tuple([ast.Name(part.id, ast.Store()) for part in values.elts], ast.Store())  # type: ignore[attr-defined]
+    given = ast.Tuple([ast.Name(part.id, ast.Load()) for part in into.elts], ast.Load())  # type: ignore[attr-defined]
+    return _at(ast.Assign([targets], given), exchange)
+
+
+def _computed_first(jump: ast.Return, flag: str) -> tuple[list[ast.stmt], ast.Return]:
+    """What is returned, computed ahead of the exchange; what has a name is found by it when all are back in place."""
+    assert jump.value is not None
+    parts = jump.value.elts if isinstance(jump.value, ast.Tuple) else [jump.value]
+    computed: list[ast.stmt] = []
+    named: list[ast.expr] = []
+    for part in parts:
+        if not isinstance(part, (ast.Name, ast.Constant)):
+            name = f"{flag}_{len(named)}"
+            computed.append(_at(ast.Assign([ast.Name(name, ast.Store())], part), jump))
+            part = ast.copy_location(ast.Name(name, ast.Load()), part)
+        named.append(part)
+    value = ast.Tuple(named, ast.Load()) if isinstance(jump.value, ast.Tuple) else named[0]
+    return computed, ast.copy_location(ast.Return(ast.copy_location(value, jump)), jump)
+
+
+def _set(name: str, value: bool, at: ast.stmt) -> ast.stmt:
+    return _at(ast.Assign([ast.Name(name, ast.Store())], ast.Constant(value)), at)
+
+
+def _at(new: ast.stmt, at: ast.stmt) -> ast.stmt:
+    for node in ast.walk(new):
+        if isinstance(node, (ast.expr, ast.stmt)) and not hasattr(node, "lineno"):
+            ast.copy_location(node, at)
+    return new
