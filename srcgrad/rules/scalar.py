@@ -26,6 +26,7 @@ from ..ir.expressions import (
     Call,
     Const,
     Expr,
+    Old,
     call,
     compare,
     complex_of,
@@ -170,6 +171,8 @@ def less_one(exponent: Expr) -> Expr:
     match exponent:
         case Call(op="cast", args=(Expr(dtype=dtype) as k,)) if dtype == INT64:
             return Call("cast", (k - 1,), exponent.dtype)
+        case Old(expr=Call(op="cast") as inner, at=at):  # as the forward part had it
+            return Old(less_one(inner), at)
     return exponent - 1.0
 
 
