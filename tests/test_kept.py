@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from corpus import FLOAT64, named
+from support import from_text
 
 from srcgrad import grad
+from srcgrad.passes.costs import Costs
 
 
 def diffused(u, alpha, steps):
@@ -95,3 +97,20 @@ def test_a_few_elements_are_kept_alone(name: str) -> None:
     args, _ = program.arguments(0, FLOAT64)
     source = grad(program.function, jit=False).source(*args)
     assert "copy_to" not in source and "push_array" not in source
+
+
+def test_what_a_long_chain_is_made_of_is_not_searched_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each value is read twice by the next: by way of both reads there are 2**30 ways to the beginning."""
+    visited = 0
+    cost = Costs.cost
+
+    def counted(self: Costs, *args: Any) -> float:
+        nonlocal visited
+        visited += 1
+        return cost(self, *args)
+
+    monkeypatch.setattr(Costs, "cost", counted)
+    steps = "".join(f"    {a} = np.tanh({a} * 0.9) + {b} * np.sin({a})\n" for a, b in [("a", "b"), ("b", "a")] * 15)
+    f = from_text(f"import numpy as np\n\ndef f(a, b):\n{steps}    return np.sum(a * b)\n", "f")
+    grad(f, jit=False).source(np.ones(3), np.ones(3))
+    assert 0 < visited < 30 * 50
