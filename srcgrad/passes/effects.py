@@ -120,6 +120,7 @@ class Effects:
     plain: set[Var] = field(default_factory=set)  # read, or set in other ways than by adding
     strict: set[Var] = field(default_factory=set)  # added to in the user's own order
     otherwise: set[Var] = field(default_factory=set)  # set by other statements than loops
+    memory: tuple[Mapping[str, str], set[str], set[str]] | None = None  # what `memory_by` found last, for these roots
 
     def take(self, other: Effects) -> None:
         """Add what another statement does."""
@@ -129,6 +130,16 @@ class Effects:
                 own[name].update(theirs[name])
         self.accesses += other.accesses
         self.is_visible |= other.is_visible
+        self.memory = None
+
+    def memory_by(self, roots: Mapping[str, str]) -> tuple[set[str], set[str]]:
+        """The memory that is written, and all that is touched."""
+        found = self.memory  # another thread may be here, with other roots
+        if found is None or found[0] is not roots:
+            accesses = [(roots.get(a.array.name, a.array.name), a.writes) for a in self.accesses]
+            found = roots, {name for name, writes in accesses if writes}, {name for name, _ in accesses}
+            self.memory = found
+        return found[1:]
 
     def names(self) -> set[str]:
         return {a.array.name for a in self.accesses} | set(self.views) | {v.base.name for v in self.views.values()}
@@ -390,13 +401,12 @@ def commutes(x: Effects, y: Effects, roots: Mapping[str, str]) -> bool:
     shared = (x.writes & (y.reads | y.writes)) | (y.writes & x.reads)
     if shared - (x.ours & y.ours) - (x.indices & y.indices):
         return False
-    if set(x.views) & y.names() or set(y.views) & x.names():
+    if (x.views and x.views.keys() & y.names()) or (y.views and y.views.keys() & x.names()):
         return False
-    root = lambda a: roots.get(a.array.name, a.array.name)
-    wrote_x, wrote_y = {root(a) for a in x.accesses if a.writes}, {root(a) for a in y.accesses if a.writes}
-    touched_x, touched_y = {root(a) for a in x.accesses}, {root(a) for a in y.accesses}
+    (wrote_x, touched_x), (wrote_y, touched_y) = x.memory_by(roots), y.memory_by(roots)
     clash = wrote_x & touched_y | wrote_y & touched_x
-    return all(a.adds and a.ours for a in (*x.accesses, *y.accesses) if root(a) in clash)
+    touches = (*x.accesses, *y.accesses) if clash else ()
+    return all(a.adds and a.ours for a in touches if roots.get(a.array.name, a.array.name) in clash)
 
 
 def meet_in_one_iteration(a: Access, b: Access, loop: For, changed: set[Var], signs: Signs) -> bool:

@@ -161,12 +161,14 @@ class Fuser:
         first, last = effects((earlier,)), effects((later,)) if between else None
         ahead: list[Stmt] = []
         behind: list[Stmt] = []
+        passed = effects(())
         for stmt in between:
             own = effects((stmt,))
-            if commutes(first, own, self.roots) and commutes(effects(behind), own, self.roots):
+            if commutes(first, own, self.roots) and commutes(passed, own, self.roots):
                 ahead.append(stmt)
             elif last is not None and commutes(own, last, self.roots) and self.nobody_sees(own, last):
                 behind.append(stmt)
+                passed = effects(behind)
             else:
                 return None
         return ahead, behind
