@@ -22,6 +22,7 @@ from .attempts import restore, save
 from .control import note_range
 from .grid_loops import known_tuples
 from .run_over import RunOver
+from .source import located
 from .values import (
     ArrayValue,
     Closure,
@@ -148,7 +149,7 @@ def _grown(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorExp, over
     body = _appending(node, ITEMS, _load(OVER))
     arguments = ast.arguments([], [ast.arg(OVER)], None, [], [], None, [])
     function = ast.FunctionDef("<listcomp>", arguments, [*body, ast.Return(_load(ITEMS))], [])
-    _locate(function, node)
+    located(function, node)
     return calls.call_closure(interpreter, Closure(function, {}, interpreter.frame), [over], {})
 
 
@@ -170,7 +171,7 @@ def _in_place(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorExp) -
     items = f".made_{sum(name.startswith('.made_') for name in interpreter.env)}"
     body = _appending(made, items, node.generators[0].iter)
     for stmt in body:
-        _locate(stmt, node)
+        located(stmt, node)
     liveness.annotate(body, {items, *named, *interpreter.env})  # whatever is known here may still be read
     interpreter.block(body)
     return interpreter.env.pop(items)
@@ -192,12 +193,6 @@ def _appending(node: ast.ListComp | ast.GeneratorExp, items: str, over: ast.expr
             body = ast.If(test, [body], [])
         body = ast.For(generator.target, generator.iter if number else over, [body], [])
     return [ast.Assign([ast.Name(items, ast.Store())], ast.List([], ast.Load())), body]
-
-
-def _locate(made: ast.stmt, at: ast.expr) -> None:
-    for part in ast.walk(made):
-        if isinstance(part, (ast.expr, ast.stmt, ast.arg)) and not hasattr(part, "lineno"):
-            ast.copy_location(part, at)
 
 
 def _load(name: str) -> ast.Name:

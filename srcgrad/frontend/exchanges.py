@@ -17,6 +17,7 @@ import ast
 import copy
 
 from . import liveness
+from .source import located
 
 Parts = tuple[list[ast.stmt], ast.For | ast.While, list[ast.stmt]]
 
@@ -44,8 +45,8 @@ def exchanging_always(loop: ast.For | ast.While, flag: str, bound: set[str]) -> 
     leaves = ast.If(left, [jump], [])
     back = ast.If(left, [_turned_back(exchange)], [])
     changed = copy.copy(loop)
-    changed.body = [*loop.body[:at], _at(stays, test), exchange, _at(leaves, test)]
-    return [_set(flag, False, loop)], changed, [_at(back, exchange)]
+    changed.body = [*loop.body[:at], located(stays, test), exchange, located(leaves, test)]
+    return [_set(flag, False, loop)], changed, [located(back, exchange)]
 
 
 def _leaves(stmt: ast.stmt) -> bool:
@@ -73,7 +74,7 @@ def _turned_back(exchange: ast.stmt) -> ast.stmt:
     assert isinstance(values, ast.Tuple)
     targets = ast.Tuple([ast.Name(part.id, ast.Store()) for part in values.elts], ast.Store())  # type: ignore[attr-defined]
     given = ast.Tuple([ast.Name(part.id, ast.Load()) for part in into.elts], ast.Load())  # type: ignore[attr-defined]
-    return _at(ast.Assign([targets], given), exchange)
+    return located(ast.Assign([targets], given), exchange)
 
 
 def _computed_first(jump: ast.Return, flag: str) -> tuple[list[ast.stmt], ast.Return]:
@@ -85,7 +86,7 @@ def _computed_first(jump: ast.Return, flag: str) -> tuple[list[ast.stmt], ast.Re
     for part in parts:
         if not isinstance(part, (ast.Name, ast.Constant)):
             name = f"{flag}_{len(named)}"
-            computed.append(_at(ast.Assign([ast.Name(name, ast.Store())], part), jump))
+            computed.append(located(ast.Assign([ast.Name(name, ast.Store())], part), jump))
             part = ast.copy_location(ast.Name(name, ast.Load()), part)
         named.append(part)
     value = ast.Tuple(named, ast.Load()) if isinstance(jump.value, ast.Tuple) else named[0]
@@ -93,11 +94,4 @@ def _computed_first(jump: ast.Return, flag: str) -> tuple[list[ast.stmt], ast.Re
 
 
 def _set(name: str, value: bool, at: ast.stmt) -> ast.stmt:
-    return _at(ast.Assign([ast.Name(name, ast.Store())], ast.Constant(value)), at)
-
-
-def _at(new: ast.stmt, at: ast.stmt) -> ast.stmt:
-    for node in ast.walk(new):
-        if isinstance(node, (ast.expr, ast.stmt)) and not hasattr(node, "lineno"):
-            ast.copy_location(node, at)
-    return new
+    return located(ast.Assign([ast.Name(name, ast.Store())], ast.Constant(value)), at)

@@ -14,11 +14,11 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Sequence
-from typing import Any
 
 from . import liveness
 from .exchanges import exchanging_always
 from .matching import matched
+from .source import located
 
 RESULT, RETURNED = ".result", ".returned"
 Statements = list[ast.stmt]
@@ -135,7 +135,7 @@ class _Flow:
         if not held:
             return False
         chosen = ast.If(ast.Name(flag, ast.Load()), [_assign(RESULT, value, stmt)], [])
-        self.behind.append(_located(chosen, stmt))
+        self.behind.append(located(chosen, stmt))
         out += [*kept, _assign(flag, ast.Constant(True), stmt)]
         return True
 
@@ -292,14 +292,7 @@ def _assign(name: str, value: ast.expr, at: ast.AST) -> ast.stmt:
 
 def _not_any(flags: list[str], at: ast.AST) -> ast.expr:
     tests: list[ast.expr] = [ast.UnaryOp(ast.Not(), ast.Name(flag, ast.Load())) for flag in flags]
-    return _located(tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests), at)
-
-
-def _located(new: Any, at: ast.AST) -> Any:
-    for node in ast.walk(new):
-        if not hasattr(node, "lineno"):
-            ast.copy_location(node, at)
-    return new
+    return located(tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests), at)
 
 
 def _is_memory(expr: ast.expr) -> bool:

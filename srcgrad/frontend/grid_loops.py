@@ -18,6 +18,7 @@ from ..ir import affine
 from . import expressions, lists
 from .aliases import HELD
 from .liveness import annotate, assigned
+from .source import located
 from .values import Grid, Items, Range, Scalar, Static, TupleValue, new_list, static_int, whole
 
 if TYPE_CHECKING:
@@ -103,9 +104,7 @@ def loop_over_grid(interpreter: Interpreter, node: ast.For, grid: Grid) -> None:
             over = ast.Call(_load(RANGE), [*start, _load(LENGTH)], [])
         body = [ast.For(ast.Name(names[axis], ast.Store()), over, body, [])]
     for stmt in body:
-        for part in ast.walk(stmt):
-            if not hasattr(part, "lineno") and isinstance(part, (ast.expr, ast.stmt)):
-                ast.copy_location(part, node)
+        located(stmt, node)
     annotate(body, node.live_out | node.live_in_body)  # type: ignore[attr-defined]
     if grid.array is not None:
         hidden[held] = whole(build.stored(grid.array, "items"))

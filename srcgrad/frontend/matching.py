@@ -11,6 +11,8 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from .source import located
+
 
 def matched(stmt: ast.Match, subject: str) -> list[ast.stmt]:
     """The subject in a name, and the cases as branches on it."""
@@ -26,11 +28,7 @@ def matched(stmt: ast.Match, subject: str) -> list[ast.stmt]:
         out = [ast.If(_all(tests), body, out)] if tests else body
     first = ast.Assign([ast.Name(subject, ast.Store())], stmt.subject)
     every: list[ast.stmt] = [first, *out]
-    for made in every:
-        for node in ast.walk(made):
-            if not hasattr(node, "lineno") and isinstance(node, (ast.expr, ast.stmt)):
-                ast.copy_location(node, stmt)
-    return every
+    return [located(made, stmt) for made in every]
 
 
 def _all(tests: list[ast.expr]) -> ast.expr:

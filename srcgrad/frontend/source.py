@@ -52,6 +52,14 @@ class Source:
 LIBRARY = sysconfig.get_path("stdlib") + os.sep
 
 
+def located(new: Any, at: ast.AST) -> Any:
+    """Syntax that was made here, with the place of what it stands for where it has none of its own."""
+    for node in ast.walk(new):
+        if isinstance(node, (ast.expr, ast.stmt, ast.arg)) and not hasattr(node, "lineno"):
+            ast.copy_location(node, at)
+    return new
+
+
 def unwrap(function: Any) -> Any:
     """The plain Python function behind `@njit`, `@grad` and `@lru_cache`; other decorators are part of what runs."""
     while True:
