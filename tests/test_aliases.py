@@ -181,9 +181,25 @@ def two_names_of_an_old_one(x):
     return u * w
 
 
+def buffers_that_a_function_reads(x):
+    u, w, s = x.copy(), x * 0.5, 0.0
+
+    def first():
+        return u[0]
+
+    for k in range(3):
+        w[1:] = 0.7 * u[:-1] + 0.2
+        w[0] = 0.3 * k
+        if w[1] > 5.0:
+            break
+        u, w = w, u
+        s = s + first() * (k + 1)
+    return u * s + w
+
+
 SEEN = [
     named_as_memory_is, exchanged_and_bound_in_a_loop, through_three_names, first_bound_in_a_branch,
-    two_names_of_an_old_one,
+    two_names_of_an_old_one, buffers_that_a_function_reads,
 ]  # fmt: skip
 
 

@@ -42,10 +42,13 @@ class _Flow:
         self.returns_in_loop = False
         self.bound = given  # ahead of all loops
         self.seen = set(given)  # bound so far
+        self.captured: set[str] = set()  # read by functions that are defined here
         self.behind: list[ast.If] = []  # what is returned behind the loops, each under its flag
         self.returns_at_once = False
 
     def function(self, body: Statements) -> Statements:
+        inner = (node for stmt in body for node in ast.walk(stmt) if isinstance(node, (ast.FunctionDef, ast.Lambda)))
+        self.captured = set().union(*map(liveness.mentioned, inner))
         out = self.block(body)
         start = [_assign(RETURNED, ast.Constant(False), body[0])] if self.returns_in_loop else []
         return start + out
@@ -200,7 +203,7 @@ class _Flow:
         if len(jumps) != 1:
             return [], stmt, []
         known = self.bound if isinstance(jumps[0], ast.Return) else self.seen  # what is returned is so behind all loops
-        return exchanging_always(stmt, f".left_{self.count + 1}", known) or ([], stmt, [])
+        return exchanging_always(stmt, f".left_{self.count + 1}", known - self.captured) or ([], stmt, [])
 
     def loop(self, stmt: ast.For | ast.While) -> tuple[Statements, str | None]:
         """The loop without its `else`, and the flag that says that it was left early, if it can be."""
