@@ -1,14 +1,13 @@
 """Buffers that change places after the test that may end a loop: so that they do in every iteration.
 
-for …:                             left = False
-    y[1:-1] = f(x)                 for …:
-    if close(x, y):                    y[1:-1] = f(x)
-        break              →           if close(x, y): left = True
-    x, y = y, x                        x, y = y, x
-                                       if left: break
-                                   if left: y, x = x, y
+for …:                             for … until stopped:
+    y[1:-1] = f(x)                     y[1:-1] = f(x)
+    if close(x, y):        →           if close(x, y): stopped = True
+        break                          x, y = y, x
+    x, y = y, x                    if stopped: y, x = x, y
 
-Which memory is whose is known then in each iteration, and the arrays need no copy.
+A `return` is one behind the exchange, of what it has computed ahead of it.  Which memory is whose is known then in each
+iteration, and the arrays need no copy.
 """
 
 from __future__ import annotations
@@ -22,8 +21,11 @@ from .source import located
 Parts = tuple[list[ast.stmt], ast.For | ast.While, list[ast.stmt]]
 
 
-def exchanging_always(loop: ast.For | ast.While, flag: str, bound: set[str]) -> Parts | None:
-    """What comes ahead of such a loop, the loop, and what comes behind it.  `bound`: names that have a value."""
+def exchanging_always(loop: ast.For | ast.While, stopped: str, left: str, bound: set[str]) -> Parts | None:
+    """What comes ahead of such a loop, the loop, and what comes behind it.
+
+    `stopped` ends the loop; `left` is a name for a flag beside it, where it returns; `bound`: names that have a value.
+    """
     at = next((k for k, stmt in enumerate(loop.body) if _leaves(stmt)), None)
     if at is None or loop.orelse:
         return None
@@ -37,16 +39,18 @@ def exchanging_always(loop: ast.For | ast.While, flag: str, bound: set[str]) -> 
     mentioned = {name for stmt in others for name in liveness.mentioned(stmt)}
     if mentioned & names or liveness.assigned(then) & names or not names <= bound:
         return None
-    if isinstance(jump, ast.Return) and jump.value is not None:
+    flag = left if isinstance(jump, ast.Return) else stopped
+    ahead: list[ast.stmt] = []
+    leaves: list[ast.stmt] = []
+    if isinstance(jump, ast.Return):
         computed, jump = _computed_first(jump, flag)
-        then = [*then, *computed]
-    left = ast.copy_location(ast.Name(flag, ast.Load()), test)
+        then, ahead = [*then, *computed], [_set(flag, False, loop)]
+        leaves = [located(ast.If(ast.Name(flag, ast.Load()), [jump], []), test)]
     stays = ast.If(test.test, [*then, _set(flag, True, test)], others)
-    leaves = ast.If(left, [jump], [])
-    back = ast.If(left, [_turned_back(exchange)], [])
+    back = ast.If(ast.Name(flag, ast.Load()), [_turned_back(exchange)], [])
     changed = copy.copy(loop)
-    changed.body = [*loop.body[:at], located(stays, test), exchange, located(leaves, test)]
-    return [_set(flag, False, loop)], changed, [located(back, exchange)]
+    changed.body = [*loop.body[:at], located(stays, test), exchange, *leaves]
+    return ahead, changed, [located(back, exchange)]
 
 
 def _leaves(stmt: ast.stmt) -> bool:
@@ -79,7 +83,8 @@ def _turned_back(exchange: ast.stmt) -> ast.stmt:
 
 def _computed_first(jump: ast.Return, flag: str) -> tuple[list[ast.stmt], ast.Return]:
     """What is returned, computed ahead of the exchange; what has a name is found by it when all are back in place."""
-    assert jump.value is not None
+    if jump.value is None:
+        return [], jump
     parts = jump.value.elts if isinstance(jump.value, ast.Tuple) else [jump.value]
     computed: list[ast.stmt] = []
     named: list[ast.expr] = []

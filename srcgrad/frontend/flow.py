@@ -203,7 +203,8 @@ class _Flow:
         if len(jumps) != 1:
             return [], stmt, []
         known = self.bound if isinstance(jumps[0], ast.Return) else self.seen  # what is returned is so behind all loops
-        return exchanging_always(stmt, f".left_{self.count + 1}", known - self.captured) or ([], stmt, [])
+        stopped, left = f".stopped_{self.count + 1}", f".left_{self.count + 1}"
+        return exchanging_always(stmt, stopped, left, known - self.captured) or ([], stmt, [])
 
     def loop(self, stmt: ast.For | ast.While) -> tuple[Statements, str | None]:
         """The loop without its `else`, and the flag that says that it was left early, if it can be."""
