@@ -14,8 +14,8 @@ With four sums it has, and what is the same for all is read once.  Each sum is t
         for k in range(m):            →          for k in range(m):
             w_b[k] += g[i] * x[i, k]                 w_b[k] += g[i] * x[i, k]; w_b[k] += g[i + 1] * x[i + 1, k]; …
 
-A row into which all add is read and written once for four of them.  (Where each writes a row of its own too, and the
-nest is gone through once, memory takes the time, and four long rows at a time are slower: then only short ones are.)
+A row into which all add is read and written once for four of them.  (Where each writes a row of its own too, of another
+array, memory takes the time, and four long rows at a time are slower: then only short ones are.)
 
 Compilers call this unroll and jam; LLVM does not know that the iterations are independent.
 """
@@ -58,7 +58,7 @@ def jammed(loop: For, later: tuple[Block, ...], around: tuple[For, ...], sharing
     if not affine.is_at_least(count, 0):
         count = affine.maximum(count, affine.ZERO)
     whole = affine.mul(integer(TOGETHER), affine.floordiv(count, TOGETHER))
-    if row and not waits and _comes_once(row, around) and _writes_its_own(loop, row):
+    if row and not waits and _goes_to_memory(loop, row, around):
         whole = select(compare("lt", trips(row), integer(LONG)), whole, affine.ZERO)
     indices = {stmt.index for stmt in statements(loop.body) if isinstance(stmt, For)}
     own = sorted(inside.writes - indices, key=lambda var: var.name)
@@ -97,9 +97,15 @@ def _comes_once(row: For, around: tuple[For, ...]) -> bool:
     return all(strips.index == row.start for strips in around)
 
 
-def _writes_its_own(loop: For, inner: For) -> bool:
-    """Does each iteration write a row of its own, too?  From memory and to it, one long row at a time is faster."""
-    return any(access.writes and _is_own(access, loop) for access in effects(inner.body).accesses)
+def _goes_to_memory(loop: For, row: For, around: tuple[For, ...]) -> bool:
+    """Does each iteration write a row of its own too, of another array than that of the shared row, or only this once?
+
+    From memory and to it, one long row at a time is faster.
+    """
+    writes = [access for access in effects(row.body).accesses if access.writes]
+    own = {access.array.name for access in writes if _is_own(access, loop)}
+    shared = {access.array.name for access in writes if not _is_own(access, loop)}
+    return bool(own) and (_comes_once(row, around) or not own & shared)
 
 
 def _is_own(access: Access, loop: For) -> bool:
