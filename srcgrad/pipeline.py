@@ -19,7 +19,7 @@ from .errors import OptionError
 from .frontend.function import LIKE_THE_OUTPUT, Interpreted, interpret
 from .frontend.outside import Place
 from .frontend.types import ValueType
-from .ir.check import GONE_AFTER, check, check_types
+from .ir.check import GONE_AFTER, check, check_results, check_types
 from .ir.nodes import Function
 from .ir.show import show
 from .passes.add_apart import add_apart
@@ -63,6 +63,7 @@ from .passes.last_taken import last_taken
 from .passes.late_checks import compares_late
 from .passes.lengths_of_arrays import lengths_of_arrays
 from .passes.lower_arrays import lower_arrays
+from .passes.made_where_kept import made_where_kept
 from .passes.masked_rows import masked_rows
 from .passes.name_choices import name_choices
 from .passes.name_places import name_places
@@ -186,6 +187,9 @@ IN_VECTORS: tuple[Pass, ...] = (
     masked_rows,  # what does not fill a register of a short row goes into one that is masked
     tell_apart,  # inner loops of which LLVM would ask at run time whether rows overlap
 )
+ON_STACKS: tuple[Pass, ...] = (
+    made_where_kept,  # what is kept of a part of the program that runs nobody knows how often
+)
 BYTECODE: tuple[Pass, ...] = (
     name_choices,  # no array waits on Python's stack while a condition branches
 )
@@ -221,7 +225,8 @@ ON_A_GPU: tuple[Pass, ...] = (
 )
 NEEDED = {"lower_arrays", "find_active", "reverse", "keep", "assemble", "tidy"}  # without keep, gradients go wrong
 OPTIONAL = {
-    step.__name__ for step in (*PRIMAL, *DERIVATIVE, *SWEEP_ON_A_CPU, *ON_A_CPU, *ON_ONE_THREAD, *IN_VECTORS, *BYTECODE)
+    step.__name__
+    for step in (*PRIMAL, *DERIVATIVE, *SWEEP_ON_A_CPU, *ON_A_CPU, *ON_ONE_THREAD, *IN_VECTORS, *ON_STACKS, *BYTECODE)
 } - NEEDED  # without these: right, and slower
 _left_out: set[str] = set()
 
@@ -303,7 +308,7 @@ def generate(
     late = bool(written) and compares_late(program, written)
     if late and (start.equal_lengths or start.whole_slices):  # once it has written, it can't be run again
         return generate(function, kind, types, cotangents, replace(options, stretch=True, cut=True), form, memory)
-    text, facts = emit(check_types(program), form)
+    text, facts = emit(check_results(check_types(program)), form)
     writes = () if kind == "pullback" else start.writes  # whose arguments are what was kept, and v
     return Generated(
         text=text,
@@ -350,7 +355,7 @@ def passes_for(kind: str, options: Options) -> tuple[Pass, ...]:
         steps = (*steps, *SWEEP_ON_A_CPU)
     # parallelise after prove_bounds: what fails ahead of a loop fails once
     steps = (*steps, *ON_A_CPU, *((parallelise, flatten_nests) if options.parallel else ON_ONE_THREAD))
-    return _chosen((*steps, *IN_VECTORS, *BYTECODE))
+    return _chosen((*steps, *IN_VECTORS, *ON_STACKS, *BYTECODE))
 
 
 def _with(steps: tuple[Pass, ...], known: Pass, more: tuple[Pass, ...]) -> tuple[Pass, ...]:

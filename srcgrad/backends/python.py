@@ -184,7 +184,7 @@ def _statements(block: Block) -> list[ast.stmt]:
         stmt = block[position]
         after = block[position + 1] if position + 1 < len(block) else None
         match stmt, after:
-            case Alloc(array=array, fill=None), CopyTo(target=target, source=source) if (
+            case Alloc(array=array, fill=None, on=None), CopyTo(target=target, source=source) if (
                 target == array and array.dtype == source.dtype
             ):
                 out.append(
@@ -221,6 +221,10 @@ def _statement(stmt: Stmt) -> list[ast.stmt]:
             return [ast.AugAssign(target_of(target), ast.Add(), summand(value))]
         case AddTo(target=target, value=value):
             return [ast.AugAssign(target_of(target), ast.Add(), operand(value))]
+        case Alloc(array=array, on=Stack() as stack, dims=dims):
+            size = operand(affine.product(dims))
+            up = _assign(named(stack.top), call_of("make_room", named(stack.name), named(stack.top), size))
+            return [up, _part_of(stack, ast.BinOp(named(stack.top), ast.Sub(), size), array, dims)]
         case Alloc():
             return [_assign(named(stmt.array.name), allocation(stmt))]
         case View(array=array):
@@ -340,12 +344,12 @@ def _buffer(stack: Stack) -> ast.expr:
 
 
 def _pop(target: Array, stack: Stack, dims: tuple[Expr, ...]) -> list[ast.stmt]:
-    size = operand(affine.product(dims))
-    end = ast.BinOp(named(stack.top), ast.Add(), size)
-    part = ast.Subscript(_buffer(stack), ast.Slice(named(stack.top), end), ast.Load())
+    return [_down(stack, operand(affine.product(dims))), _part_of(stack, named(stack.top), target, dims)]
+
+
+def _part_of(stack: Stack, start: ast.expr, array: Array, dims: tuple[Expr, ...]) -> ast.stmt:
     shape = ast.Tuple([operand(affine.normal(dim)) for dim in dims], ast.Load())
-    reshaped = ast.Call(ast.Attribute(part, "reshape", ast.Load()), [shape], [])
-    return [_down(stack, size), _assign(named(target.name), reshaped)]
+    return _assign(named(array.name), call_of("kept_array", named(stack.name), start, shape))
 
 
 def _assign(target: ast.expr, value: ast.expr) -> ast.stmt:

@@ -9,6 +9,7 @@ from .expressions import BOOL, Array, Axis, Call, Cotangent, Expr, Load, Old, Ol
 from .nodes import (
     LANE,
     AddTo,
+    Alloc,
     Assign,
     For,
     ForEach,
@@ -16,11 +17,13 @@ from .nodes import (
     If,
     Kernel,
     Parallel,
+    Pop,
     Rule,
     Spread,
     Stack,
     Stmt,
     Store,
+    Swap,
     Sweep,
     View,
     While,
@@ -74,6 +77,24 @@ def check_types(function: Function) -> Function:
             kind = (item.dtype, item.ndim) if isinstance(item, Array) else (item.dtype,)
             if types.setdefault(item.name, kind) != kind:
                 raise BrokenIR(f"{item.name} in {part.name} is of two types: {types[item.name]} and {kind}")
+    return function
+
+
+def check_results(function: Function) -> Function:
+    """The function itself, if it hands out nothing that a stack holds: that counts no references."""
+    for part in (function, *function.callees):
+        held: set[str] = set()
+        for stmt in statements(part.body):
+            match stmt:
+                case Pop(target=Array(name=name)) | Alloc(array=Array(name=name), on=Stack()):
+                    held.add(name)
+                case View(array=array, base=base) if base.name in held:
+                    held.add(array.name)
+                case Swap(left=left, right=right) if {left.name, right.name} & held:
+                    held |= {left.name, right.name}
+        for leaf in leaves(part.results):
+            if isinstance(leaf, Array) and leaf.name in held:
+                raise BrokenIR(f"result {leaf.name} is memory of a stack")
     return function
 
 

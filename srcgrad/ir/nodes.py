@@ -63,11 +63,12 @@ class AddTo(Stmt):
 
 @dataclass(frozen=True)
 class Alloc(Stmt):
-    """array = fresh memory, filled with `fill`, or left as it is (None)."""
+    """array = fresh memory, filled with `fill`, or left as it is (None).  `on`: it is the next on this stack."""
 
     array: Array
     dims: tuple[Expr, ...]
     fill: Expr | None = None
+    on: Stack | None = None
 
 
 @dataclass(frozen=True)

@@ -98,6 +98,8 @@ def _lines(stmt: Stmt) -> list[Any]:
             return [f"{text(Load(array, index))} = {text(value)}"]
         case AddTo(target=target, value=value):
             return [f"{text(target)} += {text(value)}"]
+        case Alloc(array=array, dims=dims, on=Stack(name=stack)):
+            return [f"{array.name} = {array.dtype.name}[{texts(dims)}] on {stack}"]
         case Alloc(array=array, dims=dims, fill=fill):
             return [f"{array.name} = {array.dtype.name}[{texts(dims)}] of {'nothing' if fill is None else text(fill)}"]
         case View(array=array, base=base, how=how):

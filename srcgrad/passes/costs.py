@@ -11,6 +11,7 @@ from ..ir.walk import (
     variables,
 )
 from ..rules.costs import cost
+from .labelled import index_of
 from .validity import Forward, Version
 
 KEEP_IN_LOOP = 6  # additions that a store and a load of a kept value cost
@@ -100,7 +101,7 @@ class Costs:
         loops = self.forward.loops_around(key)
         if loads(expr) or not all(self.is_free(v, at) for v in variables(expr)):
             return loops
-        over = [x for x in loops if isinstance(x, While) or x.index in variables(expr)]
+        over = [x for x in loops if index_of(x) in variables(expr)]
         same = (self.forward.is_known_ahead(e, loops) for x in over if isinstance(x, For) for e in (x.start, x.step))
         return over if all(same) else loops  # (an iteration's number means the same index in each of the others)
 

@@ -20,6 +20,7 @@ from ..ir.nodes import Alloc, Assign, Block, For, Function, Rule, Stmt, Swap, Wh
 from ..ir.walk import blocks, loads, statements, substitute, variables, with_blocks
 from .effects import effects
 from .info import elementwise, roots_of
+from .made_where_kept import pushes_of_their_own
 
 
 def hoist(function: Function) -> Function:
@@ -33,6 +34,7 @@ def hoist(function: Function) -> Function:
     roots = roots_of(function)
     fixed |= {name for name, count in made.items() if count > 1}
     fixed |= {roots.get(leaf.name, leaf.name) for leaf in leaves(function.results) if isinstance(leaf, Array)}
+    fixed |= set(pushes_of_their_own(function))  # each iteration's memory is kept
     return replace(function, body=_Hoister(function, fixed).block(function.body, frozenset()))
 
 

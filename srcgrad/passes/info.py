@@ -9,7 +9,7 @@ from typing import Any
 from ..ir import affine
 from ..ir.expressions import Array, Expr, Var
 from ..ir.names import Names
-from ..ir.nodes import Alloc, For, Function, OwnCopy, Stmt, Store, Swap, View
+from ..ir.nodes import Alloc, For, Function, OwnCopy, Pop, Stmt, Store, Swap, View
 from ..ir.walk import remembered, statements
 
 OUTSIDE = ""  # the memory of arguments
@@ -63,11 +63,16 @@ def memory_of(function: Function) -> dict[str, str]:
                 known.add(array.name)
                 if isinstance(stmt, OwnCopy):
                     group.pop(array.name, None)
+                elif stmt.on is not None:
+                    group[find(array.name)] = find(stmt.on.name)
             case View(array=array, base=base):
                 known.add(array.name)
                 group[find(array.name)] = find(base.name)
             case Swap(left=left, right=right):
                 group[find(left.name)] = find(right.name)
+            case Pop(target=Array() as array, stack=stack):
+                known.add(array.name)
+                group[find(array.name)] = find(stack.name)
     return {name: find(name) for name in known}
 
 

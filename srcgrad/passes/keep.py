@@ -250,7 +250,7 @@ class _Keep:
         if self.forward.element_is_valid(load, at):
             self.have_handle(load.array, at)
             return Load(load.array, index)
-        again = self.filled_again(load.array, at)
+        again = self.filled_again(load.array, self.refills.born(load.array, at))
         if again is not None:
             return Load(again, index)
         if self.forward.element_is_valid_within(load, at):
@@ -259,7 +259,8 @@ class _Keep:
             return Load(load.array, index)
         snapshot = self.forward.snapshot_place(load, at)
         if snapshot is not None:
-            return Load(self.keep_array(load.array, snapshot), index)
+            again = self.filled_again(load.array, snapshot)
+            return Load(again or self.keep_array(load.array, snapshot), index)
         for place in self.refills.snapshots_of(load.array):
             if self.forward.is_as_it_was(load, at, place):
                 return Load(self.keep_array(load.array, place), index)
@@ -339,19 +340,38 @@ class _Keep:
             where.append(Assign(copy, source))
             self.tops.setdefault(key, []).append(Assign(target, copy))
             return
-        box = self.forward.rectangle(loops)
-        if box is not None:
-            over = over or loops
-            shape = tuple(trips for loop, trips in zip(loops, box, strict=True) if loop in over)
+        over = over or loops
+        shape = self.forward.shape_over(over, loops)
+        if shape is not None:
             kept = Array(self.info.names.fresh(f"{source.name}_kept"), source.dtype, shape)
             self.edits.before.setdefault(loops[0].label, []).append(Alloc(kept, shape))
             index = tuple(map(iteration, over))
             where.append(Store(kept, index, source))
             self.tops.setdefault(key, []).append(Assign(target, Load(kept, self.mirrored(index, key))))
             return
+        inner = self.forward.always_run(key)
+        if inner:
+            self.push_row(source, target, key, where, inner)
+            return
         if (key, source.dtype) not in self.stacks:
             self.stacks[key, source.dtype] = self.new_stack("kept", source.dtype, loops[0].label)
         self.push_at_end(self.stacks[key, source.dtype], source, target, key, where)
+
+    def push_row(self, source: Var, target: Var, key: tuple[int, int], where: list[Stmt], inner: list[For]) -> None:
+        """Of a nest that runs over and over, nobody knows how often: each time its values are pushed as one array."""
+        first, names = inner[0].label, self.info.names
+        shape = self.forward.rectangle(inner)
+        assert shape is not None
+        row = Array(names.fresh(f"{source.name}_row"), source.dtype, shape)
+        self.edits.before.setdefault(first, []).append(Alloc(row, shape))
+        index = tuple(map(iteration, inner))
+        where.append(Store(row, index, source))
+        stack = self.new_stack(f"{source.name}_kept", source.dtype, self.forward.loops_around(key)[0].label)
+        self.edits.after.setdefault(first, []).append(Push(stack, row))
+        dims = tuple(self.read(d, first) for d in shape)
+        out = Array(names.fresh(f"{source.name}_then"), source.dtype, dims)
+        self.tops.setdefault(self.forward.block_of(first), []).append(Pop(out, stack, dims))
+        self.tops.setdefault(key, []).append(Assign(target, Load(out, self.mirrored(index, key))))
 
     def push_at_end(self, stack: Stack, source: Var, target: Var, key: tuple[int, int], where: list[Stmt]) -> None:
         """What a block keeps is pushed together, when it is left, and popped together by the mirrored block."""
@@ -373,9 +393,8 @@ class _Keep:
 
     # ------------------------------------------------------------------------------------------------ arrays
 
-    def filled_again(self, array: Array, at: int) -> Array | None:
-        """Memory that the sweep fills as the forward part did in the same iteration, if it does."""
-        place = self.forward.birth(Var(array.name), at)
+    def filled_again(self, array: Array, place: Place | None) -> Array | None:
+        """Memory that the sweep fills as the forward part did up to that place of the same iteration, if it does."""
         if (array, place) in self.kept_arrays:
             return self.kept_arrays[array, place]
         for refill in self.refills.plan(array, place) or ():
@@ -430,7 +449,7 @@ class _Keep:
         if self.forward.array_is_valid(array, at):
             self.have_handle(array, at)
             return array
-        again = self.filled_again(array, at)
+        again = self.filled_again(array, self.refills.born(array, at))
         if again is not None:
             return again
         if self.forward.array_is_valid_within(array, at):

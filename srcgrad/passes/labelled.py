@@ -11,6 +11,7 @@ from ..ir.expressions import INT64, Array, Call, Const, Expr, Var
 from ..ir.nodes import Alloc, Assign, Block, For, Grow, If, Invoke, Rule, Stmt, View, While
 from ..ir.walk import blocks, loads, targets, variables
 from .reverse import END
+from .rows import row_lengths
 from .signs import Signs, extremes
 
 ROOT = (-1, 0)
@@ -245,6 +246,25 @@ class Labelled:
                 low, high = extremes(loop)
                 inner[loop.index] = self.extreme(low, inner, False), self.extreme(high, inner, True)
         return tuple(shape)
+
+    def shape_over(self, over: list[For | While], loops: list[For | While]) -> tuple[Expr, ...] | None:
+        """The trip counts of some of these loops, known ahead of all of them."""
+        box = self.rectangle(loops)
+        if box is not None:
+            return tuple(trips for loop, trips in zip(loops, box, strict=True) if loop in over)
+        shape = self.rectangle(over) if len(over) < len(loops) else None
+        is_known = shape is not None and all(self.is_known_ahead(trips, loops) for trips in shape)
+        return row_lengths(shape) if is_known else None
+
+    def always_run(self, key: Key) -> list[For]:
+        """Of the loops around a block, the innermost ones that run over a rectangle, all of it."""
+        found: list[For] = []
+        while key != ROOT and isinstance(self.statement[key[0]], For):
+            nest = [self.statement[key[0]], *found]
+            if self.rectangle(nest) is None:
+                break
+            found, key = nest, self.block_of(key[0])
+        return found
 
     def most_trips(self, loop: For, outer: dict[Var, tuple[Expr, Expr]]) -> Expr:
         """How often a loop runs at most, whatever the indices of the loops around it: a triangle kept in a square."""

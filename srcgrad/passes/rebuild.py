@@ -99,8 +99,12 @@ class Refills:
             for load, at in ((load, old.at) for old in read for load in loads(old.expr)):
                 born = self.born(load.array, at)
                 self.demanded.add((load.array.name, born))
-                if self.forward.snapshot_place(load, at) == born:
-                    self.snapshots[load.array.name, born] = None
+                if self.forward.element_is_valid(load, at) or self.forward.element_is_valid_within(load, at):
+                    continue
+                place = self.forward.snapshot_place(load, at)
+                if place is not None:
+                    self.demanded.add((load.array.name, place))
+                    self.snapshots[load.array.name, place] = None
             if isinstance(stmt, (Library, Invoke)):
                 olds = [(a.array, a.at) for a in stmt.args if isinstance(a, OldArray)]
                 wholes = [(a.name, self.born(a, at)) for a, at in olds if a.name == self.forward.root(a)]

@@ -102,12 +102,15 @@ class Forward(Labelled):
         return True
 
     def snapshot_place(self, load: Load, at: int) -> Place | None:
-        """Where the whole array can be kept, to be read many times: it stays as it is from there to `at`.
+        """Where the whole array can be kept, to be read many times: ahead of the read or behind it, unchanged between.
 
         None where it changes too often for that: within the loops that run over its elements.
         """
+        return self.place_ahead(load, at) or self.place_behind(load, at)
+
+    def place_ahead(self, load: Load, at: int) -> Place | None:
         array = load.array
-        if not self.lives_on(array):
+        if not self.lives_on(array) and self.rectangle(self.loops_around(self.block_of(at))) is not None:
             return None
         place = self.birth(Var(self.root(array)), at)
         if array.name != self.root(array):
@@ -116,6 +119,27 @@ class Forward(Labelled):
             return None
         around, loops = len(self.loops_around(place.block)), self.loops_around(self.block_of(at))
         return place if self.go_over(load, loops[:around], loops[around:]) else None
+
+    def place_behind(self, load: Load, at: int) -> Place | None:
+        """Just after a nest that leaves its elements alone once it has read them, and that runs nobody knows how often.
+
+        There memory has to grow; elsewhere each of its iterations has a place of its own for what it reads.
+        """
+        nest = self.always_run(self.block_of(at))
+        loops = self.loops_around(self.block_of(at))
+        if not nest or self.rectangle(loops) is not None:
+            return None
+        array, first = load.array, nest[0].label
+        outer = loops[: len(loops) - len(nest)]
+        if array.name != self.root(array) or array.name in self.growing or not self.run_over(array, outer, list(nest)):
+            return None
+        inside = lambda stmt: any(key[0] == first for key, _ in self.path(stmt.label))
+        writers = [stmt for stmt in self.writers.get(array.name, []) if inside(stmt)]
+        if any(map(inside, self.allocs.get(array.name, []))):
+            return None
+        if any(self.may_overwrite(stmt, load, at, depth=len(outer)) for stmt in writers):
+            return None
+        return Place(self.block_of(first), first)
 
     def go_over(self, load: Load, outer: list[For | While], inner: list[For | While]) -> bool:
         """Do the inner loops read about as many elements as the array has?  They do if they run over its axes.

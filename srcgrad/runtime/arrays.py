@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -151,24 +152,31 @@ STAND_INS[with_rows] = allocations.with_rows
 
 def push(buffer: Any, top: Any, *values: Any) -> Any:
     """Keep values; the new top.  (How it is compiled is in `lent`.)"""
-    end = top + len(values)
+    end = make_room(buffer, top, len(values))
+    buffer[0][top:end] = values
+    return end
+
+
+def make_room(buffer: Any, top: Any, size: Any) -> Any:
+    """Have so many more elements; the new top."""
+    end = top + size
     if end > buffer[0].size:
         grown = np.empty(2 * end, buffer[0].dtype)
         grown[:top] = buffer[0][:top]
         buffer[0] = grown
-    buffer[0][top:end] = values
     return end
 
 
 def push_array(buffer: Any, top: Any, values: Any) -> Any:
     """Keep the elements of an array; the new top."""
-    end = top + values.size
-    if end > buffer[0].size:
-        grown = np.empty(2 * end, buffer[0].dtype)
-        grown[:top] = buffer[0][:top]
-        buffer[0] = grown
-    buffer[0][top:end].reshape(values.shape)[...] = values
+    end = make_room(buffer, top, values.size)
+    kept_array(buffer, top, values.shape)[...] = values
     return end
+
+
+def kept_array(buffer: Any, start: Any, shape: Any) -> Any:
+    """The elements from `start` on, as an array of this shape.  (How it is compiled is in `lent`.)"""
+    return buffer[0][start : start + math.prod(shape)].reshape(shape)
 
 
 __all__ = [
@@ -177,6 +185,8 @@ __all__ = [
     "conform_zeros",
     "copy_to",
     "find_nonzero",
+    "kept_array",
+    "make_room",
     "push",
     "push_array",
     "trip_count",

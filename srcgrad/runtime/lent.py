@@ -15,9 +15,9 @@ from numba.core import cgutils, types
 from numba.core.extending import intrinsic, models, register_model
 from numba.cpython.listobj import ListInstance
 
-from srcgrad.runtime.arrays import copy_to, push, push_array
+from srcgrad.runtime.arrays import copy_to, kept_array, make_room, push, push_array
 from srcgrad.runtime.linked import linked, overload
-from srcgrad.runtime.memory import extended, roomy
+from srcgrad.runtime.memory import extended, roomy, without_owner
 from srcgrad.runtime.stand_ins import STAND_INS
 
 
@@ -165,22 +165,38 @@ def _extended(typing_context, shelf, length):
     return types.boolean(shelf, length), generate
 
 
+def _shelf_of(buffer: Any) -> Shelf:
+    return Shelf(buffer.dtype) if isinstance(buffer, types.List) else buffer
+
+
+def _address(context: Any, builder: Any, kind: Any, buffer: Any) -> Any:
+    """The address of the one array in a list: buffer[0] would count references."""
+    return buffer if isinstance(kind, Shelf) else _place_in_list(context, builder, kind, buffer)
+
+
+def _array_at(context: Any, builder: Any, shelf: Shelf, address: Any) -> Any:
+    place = builder.bitcast(address, context.get_data_type(shelf.array).as_pointer())
+    return context.make_array(shelf.array)(context, builder, ref=place)
+
+
+def _with_room(context: Any, builder: Any, shelf: Shelf, address: Any, end: Any) -> Any:
+    """The array with room up to the end: growing is a call, and not for callers to inline."""
+    array = _array_at(context, builder, shelf, address)
+    with cgutils.if_unlikely(builder, builder.icmp_signed(">", end, array.nitems)):
+        context.compile_internal(builder, _grow, types.none(shelf, types.intp), (address, end))
+    return array
+
+
 @intrinsic
 def _push(typing_context, buffer, top, *values):
-    """The stores alone are what callers are to inline: growing is a call."""
-    shelf = Shelf(buffer.dtype) if isinstance(buffer, types.List) else buffer
+    shelf = _shelf_of(buffer)
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        buffer, top, values = args[0], args[1], cgutils.unpack_tuple(builder, args[2])
-        if not isinstance(signature.args[0], Shelf):  # buffer[0] would count references
-            buffer = _place_in_list(context, builder, signature.args[0], buffer)
-        place = builder.bitcast(buffer, context.get_data_type(shelf.array).as_pointer())
-        array = context.make_array(shelf.array)(context, builder, ref=place)
-        top = context.cast(builder, top, signature.args[1], types.intp)
+        values = cgutils.unpack_tuple(builder, args[2])
+        top = context.cast(builder, args[1], signature.args[1], types.intp)
         end = builder.add(top, context.get_constant(types.intp, len(values)))
-        with cgutils.if_unlikely(builder, builder.icmp_signed(">", end, array.nitems)):
-            context.compile_internal(builder, _grow, types.none(shelf, types.intp), (buffer, end))
-        data = builder.load(array._get_ptr_by_name("data"))
+        address = _address(context, builder, signature.args[0], args[0])
+        data = builder.load(_with_room(context, builder, shelf, address, end)._get_ptr_by_name("data"))
         for k, (kind, value) in enumerate(zip(signature.args[2], values, strict=True)):
             item = builder.gep(data, [builder.add(top, context.get_constant(types.intp, k))])
             value = context.cast(builder, value, kind, shelf.array.dtype)
@@ -190,7 +206,37 @@ def _push(typing_context, buffer, top, *values):
     return types.intp(buffer, top, types.StarArgTuple(values)), generate
 
 
-STAND_INS[push] = _push
+@intrinsic
+def _make_room(typing_context, buffer, top, size):
+    shelf = _shelf_of(buffer)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        top, size = (context.cast(builder, args[k], signature.args[k], types.intp) for k in (1, 2))
+        end = builder.add(top, size)
+        _with_room(context, builder, shelf, _address(context, builder, signature.args[0], args[0]), end)
+        return end
+
+    return types.intp(buffer, top, size), generate
+
+
+@intrinsic
+def _kept_array(typing_context, buffer, start, shape):
+    """It counts no reference: the stack holds what is on it, and is there until the last of it has been taken off."""
+    shelf = _shelf_of(buffer)
+    kind = shelf.array.copy(ndim=len(shape), layout="C")
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        array = _array_at(context, builder, shelf, _address(context, builder, signature.args[0], args[0]))
+        start = context.cast(builder, args[1], signature.args[1], types.intp)
+        given = zip(cgutils.unpack_tuple(builder, args[2]), signature.args[2], strict=True)
+        lengths = [context.cast(builder, length, its, types.intp) for length, its in given]
+        data = builder.gep(builder.load(array._get_ptr_by_name("data")), [start])
+        return without_owner(context, builder, kind, lengths, data)
+
+    return kind(buffer, start, shape), generate
+
+
+STAND_INS |= {push: _push, make_room: _make_room, kept_array: _kept_array}
 
 
 @linked
@@ -206,15 +252,18 @@ def _grow(buffer, end):
     _replace(buffer, grown)
 
 
+@overload(make_room)
+def _make_room_elsewhere(buffer, top, size):
+    return lambda buffer, top, size: _make_room(buffer, top, size)
+
+
 @overload(push_array)
 def _push_array(buffer, top, values):
     if not isinstance(buffer, Shelf):
         return lambda buffer, top, values: push_array(_shelf(buffer), top, values)
 
     def on_shelf(buffer, top, values):
-        end = top + values.size
-        if end > _on_shelf(buffer).size:
-            _grow(buffer, end)
+        end = make_room(buffer, top, values.size)
         copy_to(_on_shelf(buffer)[top:end].reshape(values.shape), values)
         return end
 

@@ -365,6 +365,15 @@ def extended(context: Any, builder: Any, kind: types.Array, array: Any, least: A
     return builder.load(is_extended)
 
 
+def without_owner(context: Any, builder: Any, kind: types.Array, shape: Any, data: Any) -> Any:
+    """An array, contiguous by rows, that somebody else holds."""
+    strides = [context.get_constant(types.intp, get_itemsize(context, kind))]
+    for length in reversed(shape[1:]):
+        strides.insert(0, builder.mul(strides[0], length))
+    address = builder.ptrtoint(data, SIZE)
+    return _array_in(context, builder, kind, shape, strides[: len(shape)], None, address)._getvalue()
+
+
 def _array_in(context: Any, builder: Any, kind: types.Array, shape: Any, strides: Any, owner: Any, data: Any) -> Any:
     array = make_array(kind)(context, builder)
     populate_array(
@@ -409,4 +418,4 @@ def _owned_memory(context: Any, builder: Any, kind: types.Array, size: Any, name
     return owner, up(address), builder.load(room)
 
 
-__all__ = ["empty", "extended", "release_memory", "roomy"]
+__all__ = ["empty", "extended", "release_memory", "roomy", "without_owner"]
