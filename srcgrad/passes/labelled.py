@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -227,7 +227,7 @@ class Labelled:
 
     # ----------------------------------------------------------------------------------------------------- rectangles
 
-    def rectangle(self, loops: list[For | While]) -> tuple[Expr, ...] | None:
+    def rectangle(self, loops: Sequence[For | While]) -> tuple[Expr, ...] | None:
         """The trip counts of nested loops, if all are known ahead of the outermost one."""
         shape: list[Expr] = []
         uneven = 0
@@ -253,17 +253,18 @@ class Labelled:
         if box is not None:
             return tuple(trips for loop, trips in zip(loops, box, strict=True) if loop in over)
         shape = self.rectangle(over) if len(over) < len(loops) else None
-        is_known = shape is not None and all(self.is_known_ahead(trips, loops) for trips in shape)
-        return row_lengths(shape) if is_known else None
+        if shape is None or not all(self.is_known_ahead(trips, loops) for trips in shape):
+            return None
+        return row_lengths(shape)
 
     def always_run(self, key: Key) -> list[For]:
         """Of the loops around a block, the innermost ones that run over a rectangle, all of it."""
         found: list[For] = []
-        while key != ROOT and isinstance(self.statement[key[0]], For):
-            nest = [self.statement[key[0]], *found]
-            if self.rectangle(nest) is None:
+        while key != ROOT:
+            owner = self.statement[key[0]]
+            if not isinstance(owner, For) or self.rectangle([owner, *found]) is None:
                 break
-            found, key = nest, self.block_of(key[0])
+            found, key = [owner, *found], self.block_of(owner.label)
         return found
 
     def most_trips(self, loop: For, outer: dict[Var, tuple[Expr, Expr]]) -> Expr:
@@ -295,7 +296,7 @@ class Labelled:
             return Call("trip_count", (start, stop, step), INT64)
         return count if self.never_negative(count, loop.label) else affine.maximum(count, affine.ZERO)
 
-    def is_known_ahead(self, expr: Expr, loops: list[For | While]) -> bool:
+    def is_known_ahead(self, expr: Expr, loops: Sequence[For | While]) -> bool:
         """Has the expression one value from before the outermost loop to its end?"""
         if not loops:
             return True
