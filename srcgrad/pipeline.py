@@ -66,11 +66,11 @@ from .passes.lower_arrays import lower_arrays
 from .passes.made_where_kept import made_where_kept
 from .passes.masked_rows import masked_rows
 from .passes.name_choices import name_choices
-from .passes.name_places import name_places
+from .passes.name_places import name_all_places, name_places
 from .passes.offload import offload
 from .passes.parallelise import parallelise
 from .passes.peel import peel
-from .passes.periodic import periodic
+from .passes.periodic import neighbours, periodic
 from .passes.place_numbers import place_numbers
 from .passes.preaccumulate import preaccumulate
 from .passes.prove_bounds import prove_bounds
@@ -90,6 +90,7 @@ from .passes.side_by_side import side_by_side
 from .passes.simplify import simplify
 from .passes.skip_zeros import skip_zeros
 from .passes.slice_ends import slice_ends
+from .passes.split_ends import split_ends
 from .passes.states_in_rows import states_in_rows
 from .passes.step_in_strips import step_in_strips
 from .passes.store_once import store_once
@@ -187,6 +188,12 @@ IN_VECTORS: tuple[Pass, ...] = (
     masked_rows,  # what does not fill a register of a short row goes into one that is masked
     tell_apart,  # inner loops of which LLVM would ask at run time whether rows overlap
 )
+AT_THE_ENDS: tuple[Pass, ...] = (
+    prove_bounds,  # what can be checked ahead of the whole loop is
+    split_ends,  # what is near an end of an axis is gone over apart
+    name_all_places,  # an inner loop asks nothing about the index of an outer one
+    prove_bounds,
+)
 ON_STACKS: tuple[Pass, ...] = (
     made_where_kept,  # what is kept of a part of the program that runs nobody knows how often
 )
@@ -226,7 +233,18 @@ ON_A_GPU: tuple[Pass, ...] = (
 NEEDED = {"lower_arrays", "find_active", "reverse", "keep", "assemble", "tidy"}  # without keep, gradients go wrong
 OPTIONAL = {
     step.__name__
-    for step in (*PRIMAL, *DERIVATIVE, *SWEEP_ON_A_CPU, *ON_A_CPU, *ON_ONE_THREAD, *IN_VECTORS, *ON_STACKS, *BYTECODE)
+    for step in (
+        *PRIMAL,
+        *DERIVATIVE,
+        *SWEEP_ON_A_CPU,
+        *ON_A_CPU,
+        *ON_ONE_THREAD,
+        *IN_VECTORS,
+        *ON_STACKS,
+        *BYTECODE,
+        neighbours,
+        split_ends,
+    )
 } - NEEDED  # without these: right, and slower
 _left_out: set[str] = set()
 
@@ -351,6 +369,7 @@ def passes_for(kind: str, options: Options) -> tuple[Pass, ...]:
         if kind in ("forward", "pullback"):  # both halves have to agree, and each sees its own alone in the end
             steps = _with(steps, keep, (keep, keep_in_rows, forward_again))
         return _chosen((*steps, *ON_A_GPU))
+    steps = _with(_with(steps, find_independent, (neighbours, find_independent)), prove_bounds, AT_THE_ENDS)
     if kind != "primal":
         steps = (*steps, *SWEEP_ON_A_CPU)
     # parallelise after prove_bounds: what fails ahead of a loop fails once

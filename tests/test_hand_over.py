@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -109,3 +110,18 @@ def test_a_handle_on_one_part_and_then_on_another_is_not_looked_through() -> Non
 def test_neighbours_meet_in_registers(function: Callable[..., Any]) -> None:
     sweep = grad(function).source(np.ones((3, 4))).partition("# reverse sweep")[2]
     assert "+= handed" in sweep and "carried" not in sweep
+
+
+def test_of_what_is_taken_away_the_number_itself_is_handed_over() -> None:
+    """Its negative would come too late for LLVM, which negates where it adds: the loop did not vectorise."""
+
+    def angles(x):
+        s = 0.0
+        for i in range(x.shape[0] - 1):
+            s -= np.cos(x[i] - x[i + 1])
+        return s
+
+    text = grad(angles).source(np.ones(20))
+    assert re.search(r"x_b\[i\] -= handed\n +handed = g\n", text)
+    assert re.search(r"x_b\[.+ - 1\] -= handed\n", text)
+    check_grad(grad(angles), RNG.normal(size=37))

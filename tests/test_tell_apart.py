@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from llvmlite import ir
 
 from srcgrad import grad
+from srcgrad.backends.loop_wishes import AccessGroup
 from srcgrad.testing import check_grad
 
 RNG = np.random.default_rng(8)
@@ -97,3 +99,12 @@ def test_compiled(function: Callable[..., Any]) -> None:
         a, x = RNG.uniform(-0.2, 0.2, (3, n)), RNG.uniform(-0.5, 0.5, max(n, 3))
         np.testing.assert_allclose(f(a, x), function(a, x), rtol=1e-12, atol=1e-14)
         check_grad(f, a, x)
+
+
+def test_the_accesses_of_each_loop_are_a_group_of_their_own() -> None:
+    """llvmlite takes nodes of the same operands for one."""
+    module = ir.Module()
+    groups = [AccessGroup(module, (), name=str(k)) for k in range(2)]
+    wishes = [module.add_metadata(("llvm.loop.parallel_accesses", group)) for group in groups]
+    assert wishes[0] is not wishes[1]
+    assert [wish.operands[1] for wish in wishes] == groups

@@ -22,7 +22,14 @@ FACTS = "srcgrad_facts"  # under this name they travel in Numba's metadata of a 
 
 
 class AccessGroup(MDValue):
-    """A name for accesses of one loop: LLVM wants a node that is like no other, and has nothing in it."""
+    """A name for accesses of one loop: LLVM wants a node that is like no other, and has nothing in it.
+
+    Nodes of the same operands are one to llvmlite; to it a program's second group would be its first.
+    """
+
+    __eq__ = object.__eq__
+    __ne__ = object.__ne__
+    __hash__ = object.__hash__
 
     def descr(self, buf: Any) -> None:
         buf += ("distinct !{}", "\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
+from ..ir import affine
 from ..ir.expressions import INT64, Call, Const, Dim, Expr, Load, Old, Var
 from ..ir.nodes import For, While
 from ..ir.walk import (
@@ -65,6 +66,8 @@ class Costs:
                     return 0
                 if self.is_shared(expr, at):
                     return 1
+                if self.is_around_the_end(expr, at):
+                    return 2
                 own = cost(expr)
                 total: float = own
                 for arg in args:
@@ -91,10 +94,19 @@ class Costs:
 
     def is_shared(self, expr: Call, at: int) -> bool:
         """A division of indices that comes out the same in every iteration of an outer loop: one row of it is kept."""
-        if expr.dtype != INT64 or expr.op not in DIVISIONS:
+        if expr.dtype != INT64 or expr.op not in DIVISIONS or self.is_around_the_end(expr, at):
             return False
         key = self.forward.block_of(at)
         return len(self.loops_of(expr, key, at)) < self.depth(key)
+
+    def is_around_the_end(self, expr: Call, at: int) -> bool:
+        """A neighbour's place, which divides nothing but near the ends of its axis (`split_ends`): (i + 2) % n."""
+        if expr.op != "mod" or expr.dtype != INT64:
+            return False
+        x, n = expr.args
+        around = self.forward.loops_around(self.forward.block_of(at))
+        loops = (loop for loop in around if isinstance(loop, For) and affine.difference(x, loop.index) is not None)
+        return any(affine.same(loop.start, affine.ZERO) and affine.same(loop.stop, n) for loop in loops)
 
     def loops_of(self, expr: Expr, key: tuple[int, int], at: int) -> list[For | While]:
         """The loops around a block along which an expression can differ."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..ir import affine
-from ..ir.expressions import BOOL, Call, Const, Load, Var
+from ..ir.expressions import BOOL, Call, Const, Expr, Load, Var
 from ..ir.nodes import AddTo, Assign, Block, For, Function, If, Stmt
 from ..ir.walk import blocks, substitute, with_blocks
 from .added_ahead import Rows, at_the_end, may_be
@@ -48,10 +48,10 @@ class _Hands:
         for here, next_one in self.pairs(loop):
             var = Var(self.names.fresh("handed"), here[0].dtype)
             ahead.append(Assign(var, Const(var.dtype.type(0).item(), var.dtype)))
-            loop = self.through(loop, here[0], next_one, var)
+            loop, added = self.through(loop, here[0], next_one, var)
             last = {loop.index: affine.sub(loop.stop, affine.ONE)}
             index = tuple(affine.normal(substitute(part, last)) for part in next_one[0].index)
-            behind.append(AddTo(replace(next_one[0], index=index), var, reorder=True))
+            behind.append(AddTo(replace(next_one[0], index=index), added, reorder=True))
         if not behind:
             return (loop,)
         runs = Call("lt", (loop.start, loop.stop), BOOL)
@@ -62,10 +62,16 @@ class _Hands:
         rows = [row for row in self.rows.of(loop) if len(row) == 2]
         return [(row[min(row)], row[max(row)]) for row in rows if max(row) == min(row) + 1]
 
-    def through(self, loop: For, place: Load, next_one: list[Load], handed: Var) -> For:
-        """The loop with what it adds to the element of the next iteration in a register."""
+    def through(self, loop: For, place: Load, next_one: list[Load], handed: Var) -> tuple[For, Expr]:
+        """The loop with what it adds to the element of the next iteration in a register, and what is added there.
+
+        Of -g it is g, and taken away: LLVM negates where it adds, and then finds that -g comes too late for a vector.
+        """
         loop, value = at_the_end(loop, next_one, self.names, "ahead")
-        return replace(loop, body=(*loop.body, AddTo(place, handed, reorder=True), Assign(handed, value)))
+        added: Expr = handed
+        if isinstance(value, Call) and value.op == "neg":
+            (value,), added = value.args, Call("neg", (handed,), handed.dtype)
+        return replace(loop, body=(*loop.body, AddTo(place, added, reorder=True), Assign(handed, value))), added
 
 
 __all__ = ["hand_over"]

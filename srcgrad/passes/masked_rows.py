@@ -50,7 +50,13 @@ def _is_dear(loop: For) -> bool:
     written = [s for s in body if isinstance(s, Store) or (isinstance(s, AddTo) and isinstance(s.target, Load))]
     places = [s.index if isinstance(s, Store) else s.target.index for s in written]  # type: ignore[union-attr]
     along_rows = all(loop.index not in variables(part) for place in places for part in place[:-1])
-    if loop.ordered or loop.vector or not steps_by_one(loop) or not (simple and in_any_order and along_rows):
+    if (
+        loop.ordered
+        or loop.vector
+        or loop.few
+        or not steps_by_one(loop)
+        or not (simple and in_any_order and along_rows)
+    ):
         return False
     dear = [call.op for stmt in body for call in dear_calls(stmt)]
     return dear not in ([], ["exp"], ["exp2"])

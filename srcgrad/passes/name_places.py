@@ -1,4 +1,4 @@
-"""Places around the ends of a grid get names in a kernel.
+"""Places around the ends of a grid get names: in a kernel, or on a CPU as far out as they stay what they are.
 
 total += g[i - 1 + n if i - 1 < 0 else i - 1]          i_before = i - 1 + n if i - 1 < 0 else i - 1
 total += x[i - 1 + n if i - 1 < 0 else i - 1]    →     total += g[i_before]
@@ -7,14 +7,23 @@ total += x[i - 1 + n if i - 1 < 0 else i - 1]    →     total += g[i_before]
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from ..ir import affine
 from ..ir.expressions import INT64, Call, Expr, Var
 from ..ir.names import Names
 from ..ir.nodes import Assign, Block, For, Function, Stmt
-from ..ir.walk import blocks, map_expressions, rewrite, statements, variables, with_blocks
+from ..ir.walk import (
+    blocks,
+    expressions,
+    map_expressions,
+    rewrite,
+    statements,
+    subexpressions,
+    variables,
+    with_blocks,
+)
 from ..ir.wraps import is_wrap
 from .alternate import is_parallel
 from .effects import effects
@@ -32,24 +41,30 @@ def name_places(function: Function) -> Function:
     return replace(function, body=tuple(map(changed, function.body)))
 
 
+def name_all_places(function: Function) -> Function:
+    return replace(function, body=_named(function.body, function.info.names))
+
+
 def _named(block: Block, names: Names, known: Mapping[Expr, Var] | None = None) -> Block:
     """`known`: places that have names around the block."""
     known = dict(known or {})
     changing = effects(block).writes | {s.index for s in statements(block) if isinstance(s, For)}
     out: list[Stmt] = []
-
-    def name(expr: Expr) -> Expr:
-        if not is_wrap(expr) or variables(expr) & changing:
-            return expr
-        if expr not in known:
-            known[expr] = Var(names.fresh(_name(expr)), INT64)
-            out.append(Assign(known[expr], expr))
-        return known[expr]
-
     for stmt in block:
-        stmt = map_expressions(stmt, lambda expr: rewrite(expr, name))
+        for place in _places(stmt):
+            if place not in known and not variables(place) & changing:
+                known[place] = Var(names.fresh(_name(place)), INT64)
+                out.append(Assign(known[place], place))
+        stmt = map_expressions(stmt, lambda expr: rewrite(expr, lambda node: known.get(node, node)))
         out.append(with_blocks(stmt, tuple(_named(part, names, known) for part in blocks(stmt))))
     return tuple(out)
+
+
+def _places(stmt: Stmt) -> Iterator[Expr]:
+    """All in a statement and in those inside it: they may be computed where nobody wants them."""
+    for inner in statements((stmt,)):
+        for expr in expressions(inner):
+            yield from filter(is_wrap, subexpressions(expr))
 
 
 def _name(place: Expr) -> str:
@@ -59,4 +74,4 @@ def _name(place: Expr) -> str:
     return f"{index}_{STEPS.get(step, 'around') if len(terms) == 1 else 'around'}"
 
 
-__all__ = ["name_places"]
+__all__ = ["name_all_places", "name_places"]

@@ -1,4 +1,4 @@
-"""Places around the ends of a grid are steps of the index, on a GPU: they can be turned round, and divide nothing.
+"""Places around the ends of a grid are steps of the index: they divide nothing, and can be turned round on a GPU.
 
     for i in range(n):                     for i in range(n):
         k = (i + 1) % n                        s += x[wrap_high(i + 1, n)]         i + 1 - n if i + 1 >= n else i + 1
@@ -28,11 +28,17 @@ Known = Mapping[Var, Expr]
 
 
 def periodic(function: Function) -> Function:
-    return replace(function, body=_Places(function).block(function.body, {}, {}))
+    return replace(function, body=_Places(function, turns=True).block(function.body, {}, {}))
+
+
+def neighbours(function: Function) -> Function:
+    """The same for the next index and the one before alone: where `split_ends` goes over the ends apart."""
+    return replace(function, body=_Places(function, turns=False).block(function.body, {}, {}))
 
 
 class _Places:
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, turns: bool) -> None:
+        self.turns = turns  # are steps of any length computed ahead?
         self.names, self.lengths = function.info.names, lengths_of(function)
         self.by_name = lengths_by_name(function)
         self.ahead: dict[Var, list[Stmt]] = {}  # of the loops of these indices
@@ -87,7 +93,7 @@ class _Places:
             if affine.same(step, affine.integer(-1)):
                 return wrap("wrap_low", x, n)
             around = [k for k, other in loops.items() if self.is_fixed(step, other) and self.is_fixed(n, other)]
-            if index in around:
+            if index in around and self.turns:
                 turn = Var(self.names.fresh("turn"), INT64)
                 rest = Call("mod", (step, affine.maximum(n, affine.ONE)), INT64)
                 self.ahead.setdefault(around[0], []).append(Assign(turn, rest))  # the outermost
@@ -125,4 +131,4 @@ def _without(known: Known, changed: Iterable[object]) -> Known:
     return {var: place for var, place in known.items() if var not in gone and not variables(place) & gone}
 
 
-__all__ = ["periodic"]
+__all__ = ["neighbours", "periodic"]

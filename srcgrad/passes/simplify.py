@@ -71,6 +71,12 @@ def simpler(expr: Expr) -> Expr:
             return Const(x != y, BOOL)
         case Call(op="and", args=(Const(value=True), x)) | Call(op="and", args=(x, Const(value=True))):
             return x
+        case Call(op="and", args=(Const(value=False), _)) | Call(op="and", args=(_, Const(value=False))):
+            return Const(False, BOOL)
+        case Call(op="or", args=(Const(value=False), x)) | Call(op="or", args=(x, Const(value=False))):
+            return x
+        case Call(op="or", args=(Const(value=True), _)) | Call(op="or", args=(_, Const(value=True))):
+            return Const(True, BOOL)
         case Call(op="not", args=(Const(value=value),)):
             return Const(not value, BOOL)
         case Call(op=op, args=args) if (
