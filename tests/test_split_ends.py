@@ -142,6 +142,23 @@ def innermost(text: str) -> list[list[str]]:
     return found
 
 
+@pytest.mark.parametrize("condition", ["(i + 1) % n < n - 1", "(i - 1) % n > 0", "((i + 1) % n + 1) % n > 1"])
+def test_what_is_asked_of_a_place_that_goes_around(condition: str) -> None:
+    """In the middle (i + 1) % n is i + 1, of which nobody has asked how many indices are near the end."""
+    lines = [
+        "def f(x):",
+        "    n, s = x.size, 0.0",
+        "    for i in range(n):",
+        f"        s += x[i] * x[((i + 1) % n + 1) % n] if {condition} else -3.0 * x[i]",
+        "    return s",
+    ]
+    f = from_text("\n".join(lines), "f")
+    g = grad(f, jit=False)
+    for n in range(1, 7):
+        x = RNG.normal(size=n)
+        assert g(x) == pytest.approx(f(x), rel=1e-13)
+
+
 def test_few_iterations_are_left_as_they_are() -> None:
     def of_six(x):
         s = 0.0

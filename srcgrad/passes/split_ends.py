@@ -17,10 +17,11 @@ from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Const, Expr, Load, Var
 from ..ir.nodes import AddTo, Assign, Block, Comment, For, Function, If, Raise, Stmt, Store
 from ..ir.walk import (
+    children,
     expressions,
     loads,
     map_expressions,
-    rewrite,
+    rebuild,
     rewrite_block,
     statements,
     subexpressions,
@@ -36,6 +37,7 @@ FAR = 8  # indices from an end: an offset beyond is no neighbour
 LONG = 40  # statements: such a body is not worth having three times
 SHORT = 16  # iterations
 MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}  # y op x, for x op y
+CHOICES = ("select", "and", "or", "not")
 
 Ends = tuple[int, int, Expr]
 
@@ -181,10 +183,14 @@ def _in_the_middle(body: Block, whole: _Range) -> Block:
 
     def said(expr: Expr) -> Expr:
         found = whole.ends(expr) if not variables(expr) & changed else None
-        return simpler(expr) if found is None else found[2]
+        if found is not None:
+            return found[2]
+        parts = tuple(map(said, children(expr)))  # (nobody asked what they come to together)
+        new = rebuild(expr, parts) if parts else expr
+        return simpler(new) if isinstance(new, Call) and new.op in CHOICES else new
 
     def chosen(stmt: Stmt) -> Block:
-        stmt = map_expressions(stmt, lambda e: rewrite(e, said))
+        stmt = map_expressions(stmt, said)
         if isinstance(stmt, If) and isinstance(stmt.condition, Const):
             return stmt.then if stmt.condition.value else stmt.orelse
         return (stmt,)
