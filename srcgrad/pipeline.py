@@ -189,10 +189,9 @@ IN_VECTORS: tuple[Pass, ...] = (
     tell_apart,  # inner loops of which LLVM would ask at run time whether rows overlap
 )
 AT_THE_ENDS: tuple[Pass, ...] = (
-    prove_bounds,  # what can be checked ahead of the whole loop is
-    split_ends,  # what is near an end of an axis is gone over apart
-    name_all_places,  # an inner loop asks nothing about the index of an outer one
     prove_bounds,
+    split_ends,  # what is near an end of its range is gone over apart
+    name_all_places,  # an inner loop asks nothing about the index of an outer one
 )
 ON_STACKS: tuple[Pass, ...] = (
     made_where_kept,  # what is kept of a part of the program that runs nobody knows how often

@@ -349,7 +349,7 @@ class _Keep:
             where.append(Store(kept, index, source))
             self.tops.setdefault(key, []).append(Assign(target, Load(kept, self.mirrored(index, key))))
             return
-        inner = self.forward.always_run(key)
+        inner = self.forward.nest_run_again(key)
         if inner:
             self.push_row(source, target, key, where, inner)
             return

@@ -257,15 +257,21 @@ class Labelled:
             return None
         return row_lengths(shape)
 
-    def always_run(self, key: Key) -> list[For]:
-        """Of the loops around a block, the innermost ones that run over a rectangle, all of it."""
+    def nest_run_again(self, key: Key) -> list[For]:
+        """Of the loops around a block, the innermost ones that run over a rectangle, all of it, nobody knows how often.
+
+        None where an independent loop is around: its iterations have stacks of their own (on threads, in lanes).
+        """
+        loops = self.loops_around(key)
         found: list[For] = []
         while key != ROOT:
             owner = self.statement[key[0]]
             if not isinstance(owner, For) or self.rectangle([owner, *found]) is None:
                 break
             found, key = [owner, *found], self.block_of(owner.label)
-        return found
+        outer = loops[: len(loops) - len(found)]
+        is_one_at_a_time = all(isinstance(loop, While) or loop.ordered for loop in outer)
+        return found if is_one_at_a_time and self.rectangle(loops) is None else []
 
     def most_trips(self, loop: For, outer: dict[Var, tuple[Expr, Expr]]) -> Expr:
         """How often a loop runs at most, whatever the indices of the loops around it: a triangle kept in a square."""

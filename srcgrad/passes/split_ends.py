@@ -30,6 +30,7 @@ from ..ir.walk import (
 )
 from .effects import effects
 from .lengths_of_arrays import lengths_by_name
+from .prove_bounds import prove_bounds
 from .simplify import simpler
 
 SIMPLE = (AddTo, Assign, Comment, If, Raise, Store)
@@ -43,8 +44,10 @@ Ends = tuple[int, int, Expr]
 
 
 def split_ends(function: Function) -> Function:
+    """The function with such loops in parts, and their accesses proved anew: in the middle they are inside."""
     names = lengths_by_name(function)
-    return replace(function, body=rewrite_block(function.body, lambda stmt: _split(stmt, names)))
+    body = rewrite_block(function.body, lambda stmt: _split(stmt, names))
+    return prove_bounds(replace(function, body=body)) if body != function.body else function
 
 
 @dataclass(frozen=True)

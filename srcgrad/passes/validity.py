@@ -110,7 +110,7 @@ class Forward(Labelled):
 
     def place_ahead(self, load: Load, at: int) -> Place | None:
         array = load.array
-        if not self.lives_on(array) and self.rectangle(self.loops_around(self.block_of(at))) is not None:
+        if not self.lives_on(array) and not self.nest_run_again(self.block_of(at)):
             return None
         place = self.birth(Var(self.root(array)), at)
         if array.name != self.root(array):
@@ -125,9 +125,9 @@ class Forward(Labelled):
 
         There memory has to grow; elsewhere each of its iterations has a place of its own for what it reads.
         """
-        nest = self.always_run(self.block_of(at))
+        nest = self.nest_run_again(self.block_of(at))
         loops = self.loops_around(self.block_of(at))
-        if not nest or self.rectangle(loops) is not None:
+        if not nest:
             return None
         array, first = load.array, nest[0].label
         outer = loops[: len(loops) - len(nest)]
