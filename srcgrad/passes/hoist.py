@@ -12,14 +12,13 @@ for i in range(n):                  e_b = empty(m)
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 from ..ir import affine
 from ..ir.expressions import Array, Dim, Expr, Var
 from ..ir.nodes import Alloc, Assign, Block, For, Function, Rule, Stmt, Swap, While, leaves
 from ..ir.walk import blocks, loads, statements, substitute, variables, with_blocks
 from .effects import effects
-from .info import elementwise, roots_of
+from .info import filled, roots_of
 from .made_where_kept import pushes_of_their_own
 
 
@@ -69,8 +68,7 @@ class _Hoister:
                 continue
             ahead.append(replace(stmt, dims=tuple(map(self.length, stmt.dims)), fill=None))
             if stmt.fill is not None:
-                fill = partial(_same_everywhere, stmt.fill)
-                body.append(elementwise(stmt.array, stmt.dims, fill, self.names, around, stmt.span))
+                body.append(filled(stmt, self.names, around))
         return ahead, replace(loop, body=tuple(body)) if ahead else loop
 
     def varies(self, made: Alloc, changed: set[Var]) -> bool:
@@ -80,10 +78,6 @@ class _Hoister:
     def length(self, dim: Expr) -> Expr:
         """A loop that does not run allocates nothing: its lengths need not even be lengths."""
         return dim if affine.is_at_least(substitute(dim, self.lengths), 0) else affine.maximum(dim, affine.ZERO)
-
-
-def _same_everywhere(fill: Expr, index: tuple[Var, ...]) -> Expr:
-    return fill
 
 
 __all__ = ["hoist"]

@@ -90,3 +90,10 @@ def elementwise(
     for index, dim in reversed(list(zip(indices, dims, strict=True))):
         inner = For(index, affine.ZERO, dim, affine.ONE, (inner,), ordered=False, span=span)
     return inner
+
+
+def filled(made: Alloc, names: Names, around: frozenset[str]) -> Stmt:
+    """The loops that fill memory with the number that it is made of."""
+    fill = made.fill
+    assert fill is not None
+    return elementwise(made.array, made.dims, lambda _: fill, names, around, made.span)

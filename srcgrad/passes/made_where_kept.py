@@ -13,13 +13,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 
-from ..ir.expressions import Array, Expr, Var
+from ..ir.expressions import Array
 from ..ir.names import Names
 from ..ir.nodes import Alloc, Block, For, Function, NewStack, Push, Stmt, Swap, leaves
 from ..ir.walk import blocks, statements, targets, with_blocks
-from .info import elementwise, roots_of
+from .info import filled, roots_of
 
 
 def made_where_kept(function: Function) -> Function:
@@ -74,8 +73,7 @@ class _Mover:
             if isinstance(stmt, Alloc) and stmt.array.name in self.pushes:
                 out.append(replace(stmt, fill=None, on=self.pushes[stmt.array.name].stack))
                 if stmt.fill is not None:
-                    fill = partial(_same_everywhere, stmt.fill)
-                    out.append(elementwise(stmt.array, stmt.dims, fill, self.names, around, stmt.span))
+                    out.append(filled(stmt, self.names, around))
                 continue
             if id(stmt) in self.gone:
                 continue
@@ -83,10 +81,6 @@ class _Mover:
             parts = tuple(self.block(part, inner) for part in blocks(stmt))
             out.append(with_blocks(stmt, parts) if parts else stmt)
         return tuple(out)
-
-
-def _same_everywhere(fill: Expr, index: tuple[Var, ...]) -> Expr:
-    return fill
 
 
 __all__ = ["made_where_kept", "pushes_of_their_own"]
