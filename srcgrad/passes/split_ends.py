@@ -117,22 +117,21 @@ def _split(loop: Stmt, names: Mapping[Expr, Expr]) -> Block:
     if not first and not last:
         return (loop,)
     begin, end = affine.add(low, affine.integer(first)), affine.sub(high, affine.integer(last))
+    middle = replace(loop, body=_in_the_middle(loop.body, whole))
+    at_an_end = replace(loop, few=True)
     parts = [
-        (low, affine.minimum(begin, high), loop.body) if first else None,
-        (begin, end, _in_the_middle(loop.body, whole)),
-        (affine.maximum(end, begin), high, loop.body) if last else None,
+        (at_an_end, low, affine.minimum(begin, high)) if first else None,
+        (middle, begin, end),
+        (at_an_end, affine.maximum(end, begin), high) if last else None,
     ]
     found = [part for part in parts if part is not None]
-    return tuple(_over(loop, *part, upward=upward) for part in (found if upward else reversed(found)))
+    return tuple(_over(*part, upward=upward) for part in (found if upward else reversed(found)))
 
 
-def _over(loop: For, low: Expr, high: Expr, body: Block, upward: bool) -> For:
-    few = body is loop.body
+def _over(loop: For, low: Expr, high: Expr, upward: bool) -> For:
     if upward:
-        return replace(loop, start=low, stop=high, body=body, few=few or loop.few)
-    return replace(
-        loop, start=affine.sub(high, affine.ONE), stop=affine.sub(low, affine.ONE), body=body, few=few or loop.few
-    )
+        return replace(loop, start=low, stop=high)
+    return replace(loop, start=affine.sub(high, affine.ONE), stop=affine.sub(low, affine.ONE))
 
 
 def _is_simple(loop: For) -> bool:
