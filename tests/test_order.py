@@ -93,6 +93,26 @@ def test_what_numpy_makes_of_nothing(function: Callable[..., Any]) -> None:
     assert f.backward(np.ones(0), np.ones_like(want)).shape == (0,)
 
 
+@pytest.mark.parametrize("bins", [1, 3, 10, 97])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_histograms_count_as_numpy_does(dtype: Any, bins: int) -> None:
+    """In which of equal bins a number is, is computed; edges are rounded, and numbers lie on them."""
+    rng = np.random.default_rng(bins)
+    ranged = lambda a, w: np.histogram(a, bins, (-0.3, 0.7), weights=w)
+    w = rng.normal(size=300).astype(dtype)
+    spoilt = rng.normal(size=300)
+    spoilt[::7] = np.nan
+    for a in (rng.normal(size=300), np.linspace(-0.3, 0.7, 300), rng.integers(-3, 8, 300) / 10, spoilt):
+        a = a.astype(dtype)
+        wanted = [ranged, *([] if np.isnan(a).any() else [lambda a, w: np.histogram(a, bins, weights=w)])]
+        for function in wanted:
+            totals, edges = grad(function, jit=False)(a, w)
+            np.testing.assert_array_equal(edges, function(a, w)[1])
+            np.testing.assert_allclose(totals, function(a, w)[0], rtol=1e-4, atol=1e-5)
+    with pytest.raises(ValueError, match="is not finite"):
+        grad(lambda a, w: np.histogram(a, bins, weights=w)[0], jit=False)(spoilt, w)
+
+
 def test_no_degrees_of_freedom_are_nan_in_out() -> None:
     def f(x):
         out = np.zeros(2)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
-from support import from_arrow, from_text
+from support import from_arrow, from_text, leaves
 
 from srcgrad import ShapeError, SrcgradError, UnsupportedError, grad
+from srcgrad.testing import check_grad
 
 
 def drawn(*shape: int) -> np.ndarray:
@@ -133,6 +135,81 @@ def test_in_place_product_keeps_its_shape_and_kind() -> None:
         grad(f, jit=False)(drawn(3), drawn(3))
     with pytest.raises(TypeError):
         grad(f, jit=False)(np.ones((3, 3), int), drawn(3, 3))
+
+
+def covariances(x):
+    n, m = x.shape
+    x = x - x.mean(axis=0)
+    c = np.zeros((m, m))
+    for i in range(m):
+        c[i:, i] = c[i, i:] = x[:, i] @ x[:, i:] / (n - 1.0)
+    return c
+
+
+def cholesky_by_columns(a):
+    low = a.copy()
+    for k in range(a.shape[0]):
+        low[k:, k] -= low[k:, :k] @ low[k, :k]
+        low[k:, k] /= np.sqrt(low[k, k])
+    return np.tril(low)
+
+
+def elimination_by_blocks(a):
+    a = a.copy()
+    for k in range(0, a.shape[0], 2):
+        a[k : k + 2, k + 2 :] = np.linalg.solve(a[k : k + 2, k : k + 2], a[k : k + 2, k + 2 :])
+        a[k + 2 :, k + 2 :] -= a[k + 2 :, k : k + 2] @ a[k : k + 2, k + 2 :]
+    return a
+
+
+def changing(a, x):
+    a, y = a.copy(), x.copy()
+    for k in range(3):
+        y[1:] = a[1:, k:] @ y[k:]
+        a[:, 1:] *= 1.1 + 0.1 * np.sin(y[0])
+        y[:-1] += 0.1 * (a[k:, :-1].T @ y[k:])
+    return y
+
+
+def all_kinds_of_parts(a, b):
+    rows, steps = a[1:4, 2:5] @ b[::2, 1:4], a[::2, 1:] @ b[1:, 1:].T
+    return rows, steps, a[1:].T @ b[1:], a[:, :1] @ b[:1, 2:], a[2:3, 1:] @ b[1:, 3:4], a.T[1:, 1:] @ b[1:, 1:]
+
+
+def of_a_stack(t, x):
+    s, m = np.zeros(t.shape[1] - 1), np.zeros((2, 2))
+    for k in range(t.shape[0]):
+        s += t[k, 1:, :-1] @ x[:-1]
+        m += t[k, :2, 1:3] @ t[:2, k, :2].T
+    return s, m
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [
+        (covariances, (drawn(6, 5),)),
+        (cholesky_by_columns, (drawn(5, 5) + 5 * np.eye(5),)),
+        (elimination_by_blocks, (drawn(6, 6) + 5 * np.eye(6),)),
+        (changing, (drawn(5, 5), drawn(5))),
+        (all_kinds_of_parts, (drawn(6, 6), drawn(6, 6))),
+        (of_a_stack, (drawn(4, 4, 4), drawn(4))),
+        (changing, (np.asfortranarray(drawn(5, 5)), drawn(5))),
+        (changing, (drawn(10, 10)[::2, ::-2], drawn(5))),
+    ],
+)
+def test_products_of_parts_of_matrices(function: Any, args: Any, jit: bool) -> None:
+    f = grad(function, jit=jit)
+    for got, want in zip(*(leaves(g(*args)) for g in (f, function)), strict=True):
+        np.testing.assert_allclose(got, want)
+    check_grad(f, *args)
+
+
+def test_parts_of_matrices_are_multiplied_where_they_lie() -> None:
+    """Rows that lie in one piece each are all that BLAS asks for: of what a loop doesn't change nothing is copied."""
+    text = grad(covariances, jit=False).source(drawn(6, 5))
+    assert re.search(r" t = x_1\[:, i:", text) and re.search(r" t_b = x_1_b\[:, i:", text)
+    assert re.search(r"matvec\(\w+, t, ", text) and re.search(r"add_outer\(t_b, ", text)
 
 
 @pytest.mark.parametrize("call", ["np.diagonal(x)", "np.einsum('ii->i', x)"])

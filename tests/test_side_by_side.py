@@ -224,6 +224,29 @@ def test_what_vectorises_along_rows_stays(function: Any, other: Any) -> None:
     assert not any(is_together(f.source(np.ones((20, 5)), other, kind=kind)) for kind in ("primal", "backward"))
 
 
+def convolved(x, w):
+    k, n = w.shape[0], x.shape[1] - w.shape[0] + 1
+    y = np.empty((x.shape[0], n, w.shape[2]))
+    for i in range(n):
+        y[:, i] = np.sum(x[:, i : i + k, :, None] * w, axis=(1, 2))
+    return y
+
+
+def test_rows_of_which_a_window_is_read_are_not_copied_for_it() -> None:
+    """For each window, all of x of eight samples: more copies than products, and the image's length times too many."""
+    f = grad(convolved, jit=False)
+    rng = np.random.default_rng(0)
+    (fits,) = re.findall(
+        r"(?<= fits = ).*(?:\n  .*)*?(?=\n    \w)", f.source(rng.normal(size=(9, 6, 2)), rng.normal(size=(3, 2, 4)))
+    )
+    for length, window, is_worth in ((40, 3, False), (6, 5, True)):
+        x, w = rng.normal(size=(9, length, 2)), rng.normal(size=(window, 2, 4))
+        known = {"np": np, "x": x, "w": w, "x_b": x, "k": window}
+        assert bool(eval(" ".join(fits.split()).replace(". ", "."), known)) == is_worth
+        np.testing.assert_allclose(f(x, w), convolved(x, w))
+        check_grad(f, x, w)
+
+
 def test_compiled_into_vectors() -> None:
     """The innermost loop over iterations is vector instructions, and no loop of its own."""
     from srcgrad.backends import cpu

@@ -33,7 +33,7 @@ from ..ir.nodes import (
     View,
 )
 from ..ir.walk import loads, subexpressions, variables
-from .values import ArrayValue, follows_order, run_of, whole
+from .values import ArrayValue, follows_order, has_whole_rows, run_of, whole
 
 
 class WrittenAfterAll(Exception):
@@ -395,6 +395,12 @@ class Builder:
             if array.name in self.contiguous:
                 return array
         return self.twin_of_part(self.materialize(value, name, copy=True), value)
+
+    def in_rows(self, value: ArrayValue) -> Array:
+        """The value as a matrix whose rows lie in one piece each, which is all that BLAS asks for."""
+        if value.is_window and has_whole_rows(value.element, self.contiguous):
+            return self.stored(value)
+        return self.in_order(value)
 
     def twin_of_part(self, copy: Array, value: ArrayValue) -> Array:
         """The copy; of z.real and z.imag, NumPy has a view."""

@@ -6,7 +6,7 @@ x * w[:, None]   →   ArrayValue(dims=(n, m), element=mul(x[#0, #1], w[#0]))   
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -132,6 +132,15 @@ def run_of(index: Expr) -> tuple[Expr, int, Expr] | None:
                 rest = tuple((t, c) for t, c in terms if t != term)
                 return affine.from_affine(rest, constant), axis.number, step
     return None
+
+
+def has_whole_rows(window: Expr, contiguous: Container[str]) -> bool:
+    """Is it a matrix of rows of such an array, or of parts of them, as they lie there?"""
+    assert isinstance(window, Load)
+    runs = [run for part in window.index if (run := run_of(part)) is not None]
+    steps = [step.value if isinstance(step, Const) else 0 for _, _, step in runs]
+    by_rows = [axis for _, axis, _ in runs] == [0, 1] and run_of(window.index[-1]) is not None
+    return window.array.name in contiguous and by_rows and steps[0] > 0 and steps[1] == 1
 
 
 def follows_order(element: Expr, is_in_order: Callable[[Array], bool]) -> bool:

@@ -4,20 +4,22 @@
         s[lane] += x[i + lane, a] * w[j, a]  →   for lane in range(8):
                                                      s[lane] += x_lanes[a, lane] * w[j, a]
 
-A row that is gone through again and again, for every j, is worth the copy.  What iterations change in rows of their own
-is copied back; what they add to rows that others add to as well is summed beside them first.
+A row that is gone through again and again, for every j, is worth the copy; one of which only a window is read is not:
+how many elements are touched, and how many there are, is then asked ahead of the loop.  What iterations change in rows
+of their own is copied back; what they add to rows that others add to as well is summed beside them first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from ..ir import affine
-from ..ir.expressions import INT64, Array, Const, Dim, Expr, Load, Var, integer
+from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Load, Var, integer
 from ..ir.nodes import AddTo, For, Stmt, Store, While
-from ..ir.walk import statements
+from ..ir.walk import loads, statements, subexpressions, variables
 from .effects import effects
 from .varying import Varying, elements, moves_along
 
@@ -44,6 +46,7 @@ class OwnRows:
         self.names, self.varying, self.width, self.is_natural = names, varying, width, is_natural
         self.loop = varying.loop
         self.wide: dict[Row, Array] = {}
+        self.touches: dict[Row, dict[Loops, None]] = {}  # the loops in which elements of a row are touched
         self.back: set[Row] = set()
         self.summed: set[Row] = set()
 
@@ -64,10 +67,10 @@ class OwnRows:
         for stmt, around in together:
             for load in elements(stmt):
                 row, root = self.of(load), self.varying.root(load.array)
-                if row is None or row in self.wide or root in self.varying.scratch or not _again(load, around):
+                if row is None or root in self.varying.scratch or not _again(load, around):
                     continue
                 if root not in written or touched[root] == {row}:
-                    self.add(row)
+                    self.add(row, around)
                     self.back |= {row} if root in written else set()
 
     def sums(self, place: Load, around: Loops) -> bool:
@@ -77,13 +80,42 @@ class OwnRows:
         if row is None or not are_ours or not _again(place, around):
             return False
         if row not in self.wide:
-            self.add(row)
             self.summed.add(row)
+        self.add(row, around)
         return True
 
-    def add(self, row: Row) -> None:
-        dims = (*row.dims, integer(self.width))
-        self.wide[row] = Array(self.names.fresh(f"{row.array.name}_lanes"), row.array.dtype, dims)
+    def add(self, row: Row, around: Loops) -> None:
+        self.touches.setdefault(row, {})[around] = None
+        if row not in self.wide:
+            dims = (*row.dims, integer(self.width))
+            self.wide[row] = Array(self.names.fresh(f"{row.array.name}_lanes"), row.array.dtype, dims)
+
+    def worth(self) -> list[Expr]:
+        """What has to hold for the copies to be worth it, of rows that are not gone through from end to end."""
+        out: dict[Expr, None] = {}
+        for row in self.wide:
+            trips = [self.trips_of(around) for around in self.touches[row]]
+            if None in trips or any(all(dim in found for dim in row.dims) for found in trips if found is not None):
+                continue
+            touched = reduce(affine.add, (affine.product(found) for found in trips if found is not None))
+            out[Call("ge", (touched, affine.product(row.dims)), BOOL)] = None
+        return list(out)
+
+    def trips_of(self, around: Loops) -> tuple[Expr, ...] | None:
+        """How often the loops run, where that is known ahead of the one whose iterations go together."""
+        inside = effects(self.loop.body)
+        made_here = inside.allocated | inside.views.keys()
+        out: list[Expr] = []
+        for loop in around:
+            if not isinstance(loop, For):
+                return None
+            trips = affine.sub(loop.stop, loop.start)
+            lengths = {node.array for node in subexpressions(trips) if isinstance(node, Dim)}
+            is_known = not (loads(trips) or lengths & made_here or variables(trips) & inside.writes)
+            if not is_known or not affine.same(loop.step, affine.ONE):
+                return None
+            out.append(trips)
+        return tuple(out)
 
     def leave(self, loads: list[Load]) -> None:
         """Copy no rows of which these are elements."""

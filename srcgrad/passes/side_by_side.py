@@ -396,6 +396,7 @@ class _Together:
         if isinstance(room, Const) and room.value > ROOM:
             raise Differs
         conditions = [] if isinstance(room, Const) else [_is_at_most(room, integer(ROOM))]
+        conditions += self.rows.worth()
         if not self.is_slow:
             ends = [dims[-1] for dims, _, _ in scratch if dims and not isinstance(dims[-1], Const)]
             conditions += [_is_at_most(end, integer(LONG)) for end in dict.fromkeys(ends)]

@@ -9,6 +9,7 @@ Numba's `np.dot` compiles itself for every program anew, and has no way to add t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from llvmlite import ir
@@ -24,7 +25,6 @@ from numba.np.linalg import (
     ll_char,
     ll_void_p,
     make_constant_slot,
-    make_contiguous,
 )
 
 LARGEST = 2**31 - 1  # a length that BLAS can be told of
@@ -36,16 +36,12 @@ class _Matrix:
     rows: Any
     columns: Any
     data: Any
-    by_rows: bool  # in memory
-
-    @property
-    def stride(self) -> Any:
-        """Between its rows or columns in memory."""
-        return self.columns if self.by_rows else self.rows
+    stride: Any  # between its rows or columns in memory
+    by_rows: bool
 
     @property
     def turned(self) -> _Matrix:
-        return _Matrix(self.columns, self.rows, self.data, not self.by_rows)
+        return _Matrix(self.columns, self.rows, self.data, self.stride, not self.by_rows)
 
     @property
     def how(self) -> Any:
@@ -54,33 +50,32 @@ class _Matrix:
 
 
 def blas_product(turn_x: bool = False, turn_y: bool = False, adds: bool = False) -> Any:
-    """An intrinsic for contiguous operands of one dtype; `out` is contiguous by rows and is none of them."""
+    """An intrinsic for operands of one dtype, of which `out` is none.
+
+    Vectors are contiguous, matrices too, or each of their rows is; the latter is added to, but never overwritten.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         ensure_blas()
-        with make_contiguous(context, builder, signature, args) as (signature, args):
-            call = _Call(context, builder, signature.args[0].dtype, adds)
-            out, x, y = (make_array(kind)(context, builder, v) for kind, v in zip(signature.args, args, strict=True))
-            left = _matrix(builder, signature.args[1], x, turn_x)
-            if signature.args[2].ndim == 1:
-                call.matrix_with_vector(out, left, y)
-            else:
-                call.matrix_with_matrix(out, left, _matrix(builder, signature.args[2], y, turn_y))
+        call = _Call(context, builder, signature.args[0].dtype, adds)
+        out, x, y = (make_array(kind)(context, builder, v) for kind, v in zip(signature.args, args, strict=True))
+        left = call.matrix(signature.args[1], x, turn_x)
+        if signature.args[2].ndim == 1:
+            call.matrix_with_vector(out, left, y)
+        else:
+            right = call.matrix(signature.args[2], y, turn_y)
+            call.matrix_with_matrix(out, call.matrix(signature.args[0], out), left, right)
         return context.get_dummy_value()
 
     def product(typing_context, out, x, y):  # no types: Numba compares signatures
         kinds = {kind.dtype for kind in (out, x, y)}
-        if len(kinds) > 1 or out.layout != "C" or (x.ndim, y.ndim, out.ndim) not in ((2, 1, 1), (2, 2, 2)):
+        vectors = any(kind.ndim == 1 and kind.layout != "C" for kind in (out, y))
+        is_fine = out.layout == "C" or (out.layout == "A" and adds)
+        if len(kinds) > 1 or vectors or not is_fine or (x.ndim, y.ndim, out.ndim) not in ((2, 1, 1), (2, 2, 2)):
             raise TypingError(f"no product of {x} and {y} in {out}")
         return types.none(out, x, y), generate
 
     return intrinsic(product)
-
-
-def _matrix(builder: Any, kind: types.Array, array: Any, is_turned: bool) -> _Matrix:
-    rows, columns = cgutils.unpack_tuple(builder, array.shape)
-    matrix = _Matrix(rows, columns, array.data, kind.layout == "C")
-    return matrix.turned if is_turned else matrix
 
 
 class _Call:
@@ -90,28 +85,40 @@ class _Call:
         self.alpha = make_constant_slot(context, builder, dtype, 1.0)
         self.beta = make_constant_slot(context, builder, dtype, 1.0 if adds else 0.0)
 
+    def matrix(self, kind: types.Array, array: Any, is_turned: bool = False) -> _Matrix:
+        rows, columns = cgutils.unpack_tuple(self.builder, array.shape)
+        stride = {"C": columns, "F": rows}.get(kind.layout)
+        if stride is None:
+            down, along = cgutils.unpack_tuple(self.builder, array.strides)
+            self._check_rows(along, array.itemsize, columns)
+            stride = self.builder.sdiv(down, array.itemsize)
+        matrix = _Matrix(rows, columns, array.data, stride, kind.layout != "F")
+        return matrix.turned if is_turned else matrix
+
     def matrix_with_vector(self, out: Any, x: _Matrix, y: Any) -> None:
         (length,), (known,) = (cgutils.unpack_tuple(self.builder, array.shape) for array in (out, y))
         self._check((length, x.rows), (known, x.columns))
         with self._unless_empty(out, x.rows, x.columns):
             self._gemv(x, y.data, out.data)
 
-    def matrix_with_matrix(self, out: Any, x: _Matrix, y: _Matrix) -> None:
-        rows, columns = cgutils.unpack_tuple(self.builder, out.shape)
-        self._check((rows, x.rows), (columns, y.columns), (x.columns, y.rows))
-        one = self.context.get_constant(types.intp, 1)
-        with self._unless_empty(out, rows, columns, x.columns):
-            is_column = self.builder.icmp_signed("==", columns, one)
-            with self.builder.if_else(is_column) as (then, otherwise):
+    def matrix_with_matrix(self, memory: Any, out: _Matrix, x: _Matrix, y: _Matrix) -> None:
+        self._check((out.rows, x.rows), (out.columns, y.columns), (x.columns, y.rows))
+        with self._unless_empty(memory, out.rows, out.columns, x.columns):
+            with self.builder.if_else(self._are_columns(out, y)) as (then, otherwise):
                 with then:
                     self._gemv(x, y.data, out.data)
-                with otherwise:
-                    is_row = self.builder.icmp_signed("==", rows, one)
-                    with self.builder.if_else(is_row) as (then, otherwise):
-                        with then:
-                            self._gemv(y.turned, x.data, out.data)
-                        with otherwise:
-                            self._gemm(x, y, out.data)
+                with otherwise, self.builder.if_else(self._are_columns(out.turned, x.turned)) as (then, otherwise):
+                    with then:
+                        self._gemv(y.turned, x.data, out.data)
+                    with otherwise:
+                        self._gemm(x, y, out)
+
+    def _are_columns(self, *matrices: _Matrix) -> Any:
+        """Is each a single column, in one piece?"""
+        one = self.context.get_constant(types.intp, 1)
+        ones = [length for m in matrices for length in ((m.columns, m.stride) if m.by_rows else (m.columns,))]
+        found = [self.builder.icmp_signed("==", length, one) for length in ones]
+        return reduce(self.builder.and_, found)
 
     def _check(self, *pairs: tuple[Any, Any]) -> None:
         for a, b in pairs:
@@ -123,6 +130,13 @@ class _Call:
             with self.builder.if_then(too_large, likely=False):
                 words = "array size too large to fit in C int"
                 self.context.call_conv.return_user_exc(self.builder, OverflowError, (words,))
+
+    def _check_rows(self, along: Any, itemsize: Any, columns: Any) -> None:
+        apart = self.builder.icmp_signed("!=", along, itemsize)
+        several = self.builder.icmp_signed(">", columns, self.context.get_constant(types.intp, 1))
+        with self.builder.if_then(self.builder.and_(apart, several), likely=False):
+            words = "the rows of an operand of a matrix product do not lie in one piece each"
+            self.context.call_conv.return_user_exc(self.builder, ValueError, (words,))
 
     def _unless_empty(self, out: Any, *lengths: Any) -> Any:
         """Where there is nothing to be multiplied, the sum of nothing is zero."""
@@ -140,12 +154,12 @@ class _Call:
         m, n = (x.columns, x.rows) if x.by_rows else (x.rows, x.columns)
         self._run("numba_xxgemv", self.kind, how, m, n, self.alpha, x.data, x.stride, y, self.beta, out)
 
-    def _gemm(self, x: _Matrix, y: _Matrix, out: Any) -> None:
+    def _gemm(self, x: _Matrix, y: _Matrix, out: _Matrix) -> None:
         """out.T = y.T @ x.T: by columns, that is out by rows."""
         lengths = y.columns, x.rows, x.columns
         operands = y.data, y.stride, x.data, x.stride
         self._run(
-            "numba_xxgemm", self.kind, y.how, x.how, *lengths, self.alpha, *operands, self.beta, out, y.columns
+            "numba_xxgemm", self.kind, y.how, x.how, *lengths, self.alpha, *operands, self.beta, out.data, out.stride
         )  # fmt: skip
 
     def _run(self, name: str, *given: Any) -> None:

@@ -3,8 +3,9 @@
     matmul(out, x, y)           out = x @ y
     add_matmul_nt(out, x, y)    out += x @ y.T
 
-`t` says that an operand is taken with its matrices transposed.  Operands are contiguous matrices, or stacks of them
-with three axes, of which one of length 1 serves all (as an operand), or takes the sum over all (as the result).
+`t` says that an operand is taken with its matrices transposed.  Operands are matrices each of whose rows is contiguous,
+or contiguous stacks of matrices with three axes, of which one of length 1 serves all (as an operand), or takes the sum
+over all (as the result).
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba.core import types
+from numba.core import cgutils, types
 from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
 
 from srcgrad.runtime.blas import blas_product
 from srcgrad.runtime.linked import linked, overload
+from srcgrad.runtime.memory import without_owner
 from srcgrad.runtime.stand_ins import STAND_INS
 
 SMALL = 300  # multiplications in a product of two matrices, below which BLAS spends its time on getting started
@@ -164,6 +167,28 @@ by_intrinsic(matvec_t, blas_product(turn_x=True))
 by_intrinsic(add_matvec_t, blas_product(turn_x=True, adds=True))
 
 
+def row_of(matrix: Any, i: int) -> Any:
+    """The row, which is contiguous: Numba knows that only of matrices that are."""
+    return matrix[i]
+
+
+@intrinsic
+def _row_of(typing_context, matrix, i):
+    row = types.Array(matrix.dtype, 1, "C")
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        array = make_array(matrix)(context, builder, args[0])
+        _, columns = cgutils.unpack_tuple(builder, array.shape)
+        down, _ = cgutils.unpack_tuple(builder, array.strides)
+        data = cgutils.pointer_add(builder, array.data, builder.mul(args[1], down))
+        return without_owner(context, builder, row, [columns], data)
+
+    return row(matrix, types.intp), generate
+
+
+STAND_INS[row_of] = _row_of
+
+
 @linked
 def outer(out: Any, x: Any, y: Any) -> None:
     """out = x[:, None] * y"""
@@ -176,8 +201,9 @@ def outer(out: Any, x: Any, y: Any) -> None:
 def add_outer(out: Any, x: Any, y: Any) -> None:
     """out += x[:, None] * y"""
     for i in range(x.size):
+        row = row_of(out, i)
         for j in range(y.size):
-            out[i, j] += x[i] * y[j]
+            row[j] += x[i] * y[j]
 
 
 __all__ = [

@@ -225,7 +225,9 @@ class _Contraction:
         """A matrix or a stack of them, of free by summed labels, or the other way round (True)."""
         is_turned = factor.labels == (*stack, *summed, *free)
         groups = (summed, free) if is_turned else (free, summed)
-        array = self.builder.in_order(factor.turned((*stack, *groups[0], *groups[1])).value)
+        value = factor.turned((*stack, *groups[0], *groups[1])).value
+        is_matrix = value.ndim == 2 and not stacked
+        array = self.builder.in_rows(value) if is_matrix else self.builder.in_order(value)
         return self.merged(array, (stack, *groups) if stacked else groups), is_turned
 
     def merged(self, array: Array, groups: tuple[Labels, ...]) -> Array:

@@ -91,6 +91,10 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
         low, high = 0.0, 1.0
     else:
         low, high = np.min(a), np.max(a)
+    if low > high:
+        raise ValueError("max must be larger than min in range parameter.")
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise ValueError("the range of the histogram is not finite")
     if low == high:
         low, high = low - 0.5, high + 0.5
     return np.linspace(low, high, bins + 1, dtype=a.dtype if a.dtype.kind == "f" else np.float64)
@@ -102,10 +106,12 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
     a = np.ravel(a)
     edges = histogram_bin_edges(a, bins, range)
     n = len(edges) - 1
-    place = np.searchsorted(edges, a, side="right") - 1
-    place = np.where(a == edges[-1], n - 1, place)
     inside = (a >= edges[0]) & (a <= edges[-1])
-    place = np.where(inside, place, 0)
+    if np.ndim(bins) == 1:
+        place = np.searchsorted(edges, a, side="right") - 1
+        place = np.where(inside, np.where(a == edges[-1], n - 1, place), 0)
+    else:
+        place = place_in_equal_bins(np.where(inside, a, edges[0]), edges)
     if weights is None:
         counts = np.zeros(n, np.int64)
         np.add.at(counts, place, inside.astype(np.int64))
@@ -116,6 +122,14 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
     if density:
         return counts / np.diff(edges) / np.sum(counts), edges
     return counts, edges
+
+
+def place_in_equal_bins(a, edges):
+    """As NumPy does it: computed, and mended by the edges, which are rounded."""
+    n = len(edges) - 1
+    place = np.clip(((a - edges[0]) / (edges[-1] - edges[0]) * n).astype(np.int64), 0, n - 1)
+    place = place - (a < edges[place])
+    return place + ((a >= edges[place + 1]) & (place < n - 1))
 
 
 @means(np.unique)
