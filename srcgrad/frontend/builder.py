@@ -97,7 +97,7 @@ class Builder:
         self.conformed: dict[Any, Array] = {}  # operands conformed at the top level, until they are written
         self.made_at_entry: set[str] = set()  # arrays that are made in the prologue
         self.random_states: dict[Any, Any] = {}  # generators of random numbers, from the entry on
-        self.masks: dict[Any, Any] = {}  # positions where a mask holds, until anything is written
+        self.masks: dict[Any, Any] = {}  # where masks hold, until anything is written
 
     @property
     def is_top_level(self) -> bool:

@@ -1,4 +1,4 @@
-"""A shadow that is set back to zero and never looked at again need not be; a copy that nobody writes is its source.
+"""What is stored and never looked at again need not be; a copy that nobody writes is its source.
 
 g = e_b[j]                        g = e_b[j]            y_b = v.copy()
 e_b[j] = 0.0              →       …                     … y_b[i] …              →       … v[i] …
@@ -7,7 +7,7 @@ e_b[j] = 0.0              →       …                     … y_b[i] …      
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Callable, Iterable, Set
 from dataclasses import replace
 
 from ..ir import affine
@@ -54,7 +54,7 @@ class _Cleaner:
 
     def is_dead(self, store: Store, after: list[Iterable[Stmt]], around: list[For]) -> bool:
         name = store.array.name
-        if name not in self.local or not isinstance(store.value, Const):
+        if name not in self.local or not (isinstance(store.value, Const) or self.is_safe(store, around)):
             return False
         own = Access(store.array, store.index, True)
         if any(not self.are_apart(own, read, around) for rest in after for read in _reads(effects(rest), name)):
@@ -70,6 +70,14 @@ class _Cleaner:
                     return False
         return True
 
+    def is_safe(self, store: Store, around: list[For]) -> bool:
+        """Is it sure to be inside of the array, as is all that it stores?"""
+        is_natural = self.prover(around)
+        ahead = lambda low, high: is_natural(affine.sub(affine.sub(high, low), affine.ONE))
+        places = list(zip(store.index, store.array.dims, strict=True))
+        is_inside = not store.checked or all(is_natural(part) and ahead(part, length) for part, length in places)
+        return is_inside and not any(load.checked for load in loads(store.value))
+
     def are_apart(self, own: Access, read: Access, around: list[For]) -> bool:
         """Two accesses of one array that never meet: at different places along some axis."""
         return any(
@@ -81,6 +89,13 @@ class _Cleaner:
         """Is an index, wherever the loops around it are, another place than one that stays the same?"""
         if loads(p) or not self.is_fixed(q):
             return False  # x[-1] is x[n - 1], so neither may be negative
+        is_natural = self.prover(around)
+        above, below = affine.sub(p, q), affine.sub(q, p)
+        ahead = lambda gap: is_natural(affine.sub(gap, affine.ONE))
+        return (is_natural(q) and ahead(above)) or (is_natural(p) and ahead(below))
+
+    def prover(self, around: list[For]) -> Callable[[Expr], bool]:
+        """Of what is never negative, wherever the loops are."""
         indices = {loop.index for loop in around}
         ends = {loop.index: extremes(loop) for loop in around}
         bounds = {i: both for i, both in ends.items() if all(self.is_fixed(end, indices) for end in both)}
@@ -90,9 +105,7 @@ class _Cleaner:
             bound = lambda term, low: bounds[term][not low] if term in bounds else None
             return affine.proved_by_bounds(expr, self.signs.is_natural, bound, lambda term: rank.get(term, len(rank)))
 
-        above, below = affine.sub(p, q), affine.sub(q, p)
-        ahead = lambda gap: is_natural(affine.sub(gap, affine.ONE))
-        return (is_natural(q) and ahead(above)) or (is_natural(p) and ahead(below))
+        return is_natural
 
     def is_fixed(self, expr: Expr, also: Set[Var] = frozenset()) -> bool:
         """Is it one number for the whole function?"""

@@ -9,7 +9,7 @@ from typing import Any
 from ..ir import affine
 from ..ir.expressions import INT64, Array, Call, Const, Expr, Var
 from ..ir.nodes import Alloc, Assign, Block, For, Grow, If, Invoke, Rule, Stmt, View, While
-from ..ir.walk import blocks, loads, targets, variables
+from ..ir.walk import blocks, loads, statements, targets, variables
 from .reverse import END
 from .rows import row_lengths
 from .signs import Signs, extremes
@@ -220,10 +220,37 @@ class Labelled:
             return None
         place = self.birth(term, at)
         made = self.statement.get(place.label) if place is not None and place.label is not None else None
+        if isinstance(made, (For, If)):
+            return self.bound_after(made, term, lower, at)
         if not isinstance(made, Assign) or made.var != term or loads(made.value):
             return None
-        same = all(self.birth(v, made.label) == self.birth(v, at) for v in variables(made.value))
-        return made.value if same and term not in variables(made.value) else None
+        return self.still_means(made.value, made.label, at) if term not in variables(made.value) else None
+
+    def still_means(self, expr: Expr | None, before: int, at: int) -> Expr | None:
+        """The expression, if its variables are at `at` what they were before."""
+        is_same = expr is not None and all(self.birth(v, before) == self.birth(v, at) for v in variables(expr))
+        return expr if is_same else None
+
+    def bound_after(self, owner: For | If, var: Var, lower: bool, at: int) -> Expr | None:
+        """What a variable is at least (at most) that a loop or a branch may have set: the search for a pivot."""
+        loops = {index_of(loop): loop for loop in self.loops_around(self.block_of(owner.label))}
+        ends: list[Expr | None] = [self.still_means(self.bound(var, loops, lower, owner.label), owner.label, at)]
+        for stmt in statements((owner,)):
+            if var not in targets(stmt):
+                continue
+            if not isinstance(stmt, Assign) or loads(stmt.value):
+                return None
+            inner = {index_of(loop): loop for loop in self.loops_around(self.block_of(stmt.label))}
+            is_index = stmt.value in inner and stmt.value not in loops
+            end = self.bound(stmt.value, inner, lower, stmt.label) if is_index else stmt.value
+            ends.append(self.still_means(end, stmt.label, at))
+        known = [end for end in ends if end is not None]
+        sign = 1 if lower else -1
+        for end in known if len(known) == len(ends) else ():
+            gaps = [affine.difference(other, end) for other in known]
+            if all(gap is not None and sign * gap >= 0 for gap in gaps):
+                return end
+        return None
 
     # ----------------------------------------------------------------------------------------------------- rectangles
 

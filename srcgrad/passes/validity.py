@@ -110,15 +110,18 @@ class Forward(Labelled):
 
     def place_ahead(self, load: Load, at: int) -> Place | None:
         array = load.array
-        if not self.lives_on(array) and not self.nest_run_again(self.block_of(at)):
-            return None
         place = self.birth(Var(self.root(array)), at)
         if array.name != self.root(array):
             place = self.view_place(array, place)
         if place is None:
             return None
         around, loops = len(self.loops_around(place.block)), self.loops_around(self.block_of(at))
-        return place if self.go_over(load, loops[:around], loops[around:]) else None
+        outer, inner = loops[:around], loops[around:]
+        if not self.lives_on(array) and not self.nest_run_again(self.block_of(at)):
+            in_turn = all(isinstance(loop, While) or loop.ordered for loop in outer)
+            if not in_turn or len(inner) <= array.ndim:  # (no more values than elements: each has a place)
+                return None
+        return place if self.go_over(load, outer, inner) else None
 
     def place_behind(self, load: Load, at: int) -> Place | None:
         """Just after a nest that leaves its elements alone once it has read them, and that runs nobody knows how often.
@@ -343,14 +346,18 @@ class Forward(Labelled):
         return out
 
     def from_below(self, write: Expr, read: Expr, loops: list[For | While], writer: int) -> Iterator[tuple[Var, Expr]]:
-        """What an index of a common loop is at most: k <= r where w[p] is written, p = k + at, and w[r] is read."""
+        """What an index of a common loop is at most: k <= r - 1 where w[k + at + 1] is written, and w[r] is read."""
         if isinstance(write, Var):
             write = self.bound(write, {}, True, writer) or write
         terms, constant = affine.affine(write)
         for loop in loops:
             index = index_of(loop)
-            rest = affine.from_affine(tuple(item for item in terms if item[0] != index), constant)
-            if index is not None and dict(terms).get(index) == 1 and self.never_negative(rest, writer):
+            if index is None or dict(terms).get(index) != 1:
+                continue
+            rest = tuple(item for item in terms if item[0] != index)
+            if self.never_negative(affine.from_affine(rest, 0), writer):
+                yield index, affine.sub(read, affine.integer(constant))
+            elif self.never_negative(affine.from_affine(rest, constant), writer):
                 yield index, read
 
     def differ(self, x: Expr, y: Expr, at: int) -> bool:

@@ -20,6 +20,7 @@ from ..builder import Builder
 from ..values import ArrayValue, Grid, Method, Range, Scalar, Static, TupleValue, remap, whole
 from . import creation, indexing, rearranging, shapes
 from .axes import at_least, moveaxis
+from .masks import mask_positions
 from .table import absent, array_or_number, as_array, axis_number, dtype_or_none, flag, kind_of, rule
 
 
@@ -81,7 +82,7 @@ def tril(build: Builder, m: Any, k: Any = 0) -> Any:
 
 
 def _positions(build: Builder, mask: ArrayValue) -> TupleValue:
-    return TupleValue(tuple(indexing.mask_positions(build, mask)))
+    return TupleValue(mask_positions(build, mask))
 
 
 @rule(np.triu_indices)
@@ -195,7 +196,7 @@ def open_mesh(build: Builder, *args: Any) -> Any:
         if line.ndim != 1:
             build.refuse("Cross index must be 1 dimensional", error=ShapeError)
         if line.dtype == BOOL:
-            (line,) = indexing.mask_positions(build, line)
+            (line,) = mask_positions(build, line)
         lines.append(line)
     return _open_grid(lines)
 

@@ -20,6 +20,7 @@ from ..builder import Builder
 from ..values import ArrayValue, Scalar, Slice, Static, TupleValue, whole
 from . import indexing
 from .creation import refuse_to_drop
+from .masks import mask_positions
 from .table import Handler, absent, array_or_number, as_array, rule
 
 
@@ -34,7 +35,7 @@ def nonzero(build: Builder, a: Any) -> Any:
     value = as_array(build, a)
     if value.ndim == 0:
         return build.refuse("calling nonzero on 0d arrays is not allowed", "np.atleast_1d(x)", error=ValueArgumentError)
-    return TupleValue(tuple(indexing.mask_positions(build, cast_value(value, BOOL))))
+    return TupleValue(mask_positions(build, cast_value(value, BOOL)))
 
 
 def _accumulating(ufunc: Any, op: str) -> Handler:

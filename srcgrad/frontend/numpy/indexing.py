@@ -14,10 +14,9 @@ import numpy as np
 from ...errors import ArgumentError, IndexArgumentError, ShapeError, place
 from ...ir import affine
 from ...ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Load, either, is_inexact, negated
-from ...ir.nodes import AddTo, If, Library, Raise, Stmt, Store
-from ...ir.walk import is_constant, loads, subexpressions, substitute, variables
+from ...ir.nodes import AddTo, If, Raise, Stmt, Store
+from ...ir.walk import is_constant, loads, subexpressions, substitute
 from ..arithmetic import (
-    are_equal,
     broadcast,
     cast,
     element_under,
@@ -29,6 +28,7 @@ from ..arithmetic import (
 )
 from ..builder import Builder
 from ..values import ArrayValue, Range, Scalar, Slice, Static, TupleValue, remap, run_of, whole
+from .masks import Positions, check_mask, mask_positions, spread_out
 from .slices import as_integer, is_negative, normalize
 
 # ------------------------------------------------------------------------------------------------- subscripts
@@ -43,11 +43,6 @@ class Flag:
     @property
     def places(self) -> ArrayValue:
         return ArrayValue((self.count,), affine.ZERO)
-
-
-@dataclass(frozen=True)
-class Positions(ArrayValue):
-    """Indices along an axis that are known to be inside of it, and not negative."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +150,7 @@ def _expand(builder: Builder, value: ArrayValue, items: list[Any]) -> list[Any]:
             out += missing
             axis += len(missing)
         elif isinstance(item, ArrayValue) and item.dtype == BOOL:
-            _check_mask(builder, item, value, axis)
+            check_mask(builder, item, value, axis)
             out += mask_positions(builder, item)
         else:
             out.append(item)
@@ -166,24 +161,6 @@ def _expand(builder: Builder, value: ArrayValue, items: list[Any]) -> list[Any]:
 def axes_taken(item: Any) -> int:
     """How many axes of the array an index uses up."""
     return item.ndim if isinstance(item, ArrayValue) and item.dtype == BOOL else 1
-
-
-def _check_mask(builder: Builder, mask: ArrayValue, value: ArrayValue, axis: int) -> None:
-    """A mask is as long as the axes that it stands for."""
-    for k, length in enumerate(mask.dims, axis):
-        wanted = value.dims[k]
-        key = frozenset((length, wanted))
-        if are_equal(builder, length, wanted) or key in builder.checked_lengths:
-            continue
-        text = "boolean index did not match indexed array along axis {}; size of axis is {} but size of corresponding"
-        text += " boolean axis is {}"
-        if isinstance(length, Const) and isinstance(wanted, Const):
-            builder.refuse(text.format(k, wanted.value, length.value), error=IndexArgumentError)
-        if builder.is_top_level:
-            builder.checked_lengths.add(key)
-        differs = Call("ne", (length, wanted), BOOL)
-        values = (affine.integer(k), wanted, length)
-        builder.emit(If(differs, (Raise("BoundsError", text + place(builder.span), values),)))
 
 
 def _with_own_bounds(builder: Builder, value: ArrayValue, parts: list[Any]) -> ArrayValue:
@@ -261,34 +238,6 @@ def _wrapped(builder: Builder, value: ArrayValue, axis: int, element: Expr) -> E
     if _is_whole_axis(value, axis) or builder.is_at_least(element, 0):
         return element
     return Call("select", (is_negative(element), affine.add(element, value.dims[axis]), element), INT64)
-
-
-# ------------------------------------------------------------------------------------------------------ masks
-
-
-def mask_positions(builder: Builder, mask: ArrayValue) -> list[Positions]:
-    """One integer array per axis of the mask: where it holds, in C order."""
-    key = (mask.dims, mask.element)
-    if key in builder.masks:
-        return builder.masks[key]
-    held = builder.in_order(mask, "mask")
-    known = whole(held)
-    count = builder.sum(known.dims, lambda index: cast(known.at(index), INT64), INT64)
-    builder.mutable.discard(count)
-    positions = builder.allocate("positions", INT64, (count,))
-    builder.emit(Library("find_nonzero", positions, (held,)))
-    flat = Load(positions, (Axis(0),))
-    out: list[Positions] = []
-    below: Expr = affine.ONE
-    for axis in reversed(range(mask.ndim)):
-        part = flat if is_constant(below, 1) else Call("floordiv", (flat, below), INT64)
-        if axis:
-            part = Call("mod", (part, mask.dims[axis]), INT64)
-            below = affine.mul(below, mask.dims[axis])
-        out.insert(0, Positions((count,), part))
-    if not variables(mask.element) & builder.mutable:
-        builder.masks[key] = out
-    return out
 
 
 # --------------------------------------------------------------------------------------------------- writing
@@ -439,12 +388,19 @@ def _updated(builder: Builder, target: ArrayValue, value: Any, op: str) -> Any:
 
 
 def masked_write(builder: Builder, target: ArrayValue, mask: ArrayValue, value: Any, op: str | None) -> bool:
-    """`x[mask] = number` as a loop with a condition; False where the general way is needed."""
-    if not isinstance(value, Scalar) or mask.ndim != target.ndim or not isinstance(target.element, Load):
+    """`x[mask] = number`, or `= y[mask] * 2`, as a loop with a condition; False where the general way is needed."""
+    if mask.ndim != target.ndim or not isinstance(target.element, Load):
         return False
     array, index = target.element.array, target.element.index
-    _check_mask(builder, mask, target, 0)
-    if loads(value.expr):  # the right side comes first: it may be an element that is about to change
+    if isinstance(value, ArrayValue):
+        value = spread_out(builder, value, mask)
+        others = [load for load in loads(value.element) if load != target.element] if value is not None else []
+        if value is None or any(builder.root(load.array) == builder.root(array) for load in others):
+            return False
+    elif not isinstance(value, Scalar):
+        return False
+    check_mask(builder, mask, target, 0)
+    if isinstance(value, Scalar) and loads(value.expr):  # the right side comes first: it may be about to change
         value = Scalar(builder.variable("t", value.expr), value.weak)
     overlaps = any(builder.root(load.array) == builder.root(array) for load in loads(mask.element))
     is_ready = isinstance(mask.element, Load) and not overlaps

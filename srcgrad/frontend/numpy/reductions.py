@@ -37,6 +37,7 @@ from ..builder import Builder
 from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, remap, static_int, whole
 from .creation import refuse_to_drop
 from .decompositions import library_call
+from .masks import where_mask_holds
 
 Index = tuple[Expr, ...]
 
@@ -123,7 +124,12 @@ def total(builder: Builder, value: ArrayValue, axis: Any = None, keepdims: bool 
     builder.check_fresh(value.element)
     job = Reduction(builder, value, axis, keepdims)
     target = job.start(out, Const(out.type(0).item(), out), "s")
-    builder.emit(job.over(lambda index, place: AddTo(place, value.at(index), True), target))
+    masked = where_mask_holds(builder, value)
+    if masked is not None and isinstance(target, Var):
+        mask, spread = masked
+        builder.each(mask.dims, lambda index: If(mask.at(index), (AddTo(target, spread.at(index), True),)))
+    else:
+        builder.emit(job.over(lambda index, place: AddTo(place, value.at(index), True), target))
     return job.result(target)
 
 
