@@ -32,18 +32,19 @@ from ..ir.nodes import (
 )
 from ..ir.walk import expressions, is_constant, loads, map_expressions, rewrite_block, statements, substitute, variables
 from .info import Info, roots_of
+from .signs import signs_of
 
 
 def lower_arrays(function: Function) -> Function:
-    return replace(function, body=_lowered(function.body, roots_of(function), function.info))
+    return replace(function, body=_lowered(function.body, roots_of(function), function))
 
 
-def _lowered(block: Block, roots: dict[str, str], info: Info) -> Block:
+def _lowered(block: Block, roots: dict[str, str], function: Function) -> Block:
     def lower(stmt: Stmt) -> tuple[Stmt, ...]:
         if isinstance(stmt, Rule):
-            return (replace(stmt, adjoint=_lowered(stmt.adjoint, roots, info)),)
+            return (replace(stmt, adjoint=_lowered(stmt.adjoint, roots, function)),)
         if isinstance(stmt, ForEach):
-            return _loops(stmt, roots, info)
+            return _loops(stmt, roots, function)
         if isinstance(stmt, View) and isinstance(stmt.how, Subscript):
             return (replace(stmt, how=_with_whole_axes(stmt.how, stmt.base)),)
         return (stmt,)
@@ -63,15 +64,15 @@ def _with_whole_axes(how: Subscript, base: Array) -> Subscript:
     return Subscript(tuple(items))
 
 
-def _loops(stmt: ForEach, roots: dict[str, str], info: Info) -> Block:
+def _loops(stmt: ForEach, roots: dict[str, str], function: Function) -> Block:
     body = stmt.body
     if (
         not stmt.running
         and len(body) == 1
         and isinstance(body[0], (Store, AddTo))
-        and _reads_what_it_writes(body[0], stmt, roots)
+        and _reads_what_it_writes(body[0], stmt, roots, function)
     ):
-        return _by_way_of_temporary(stmt, body[0], info)
+        return _by_way_of_temporary(stmt, body[0], function.info)
     return (_nest(stmt.indices, stmt.dims, body, stmt),)
 
 
@@ -132,7 +133,7 @@ def is_injective(index: tuple[Expr, ...], over: tuple[Var, ...]) -> bool:
     return found == set(over)
 
 
-def _reads_what_it_writes(inner: Store | AddTo, stmt: ForEach, roots: dict[str, str]) -> bool:
+def _reads_what_it_writes(inner: Store | AddTo, stmt: ForEach, roots: dict[str, str], function: Function) -> bool:
     place = Load(inner.array, inner.index) if isinstance(inner, Store) else inner.target
     if isinstance(place, Var):
         return False
@@ -141,7 +142,25 @@ def _reads_what_it_writes(inner: Store | AddTo, stmt: ForEach, roots: dict[str, 
     exact = is_injective(place.index, moving)
     read = [load for expr in expressions(inner) for load in loads(expr)]
     clashes = [load for load in read if roots.get(load.array.name, load.array.name) == root]
-    return any(load != place or not exact for load in clashes)
+    return any((load != place or not exact) and not _is_elsewhere(load, place, stmt, function) for load in clashes)
+
+
+def _is_elsewhere(load: Load, place: Load, stmt: ForEach, function: Function) -> bool:
+    """Is what is read never written, in any of the iterations: a[i + k + 1, k] beside a[i + k + 1, j + k + 1]?
+
+    Along some axis one of them stays the same, and the other is always ahead.
+    """
+    if load.array.name != place.array.name:
+        return False
+    inside, signs = set(stmt.indices), signs_of(function)
+    for pair in zip(load.index, place.index, strict=True):
+        for low, high in (pair, pair[::-1]):
+            if variables(low) & inside or loads(low) or not signs.is_natural(low):
+                continue  # (x[-1] is x[n - 1])
+            terms, constant = affine.affine(affine.sub(high, low))
+            if constant > 0 and all(c > 0 and (t in inside or signs.is_natural(t)) for t, c in terms):
+                return True
+    return False
 
 
 def _by_way_of_temporary(stmt: ForEach, inner: Store | AddTo, info: Info) -> Block:
