@@ -55,7 +55,7 @@ np.squeeze(x[:1], axis=k)
 np.diff(x, n=k)
 np.polyder(x[0], k)
 np.polyint(x[0], k)
-np.round(x, k)
+np.round(x, 1.0 * k)
 np.split(x, k)[0]
 np.put_along_axis(x, np.array([[0], [1]]), 3.0, k)
 np.std(x, axis=0, ddof=1, keepdims=k)

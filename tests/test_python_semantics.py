@@ -840,3 +840,89 @@ def test_uint64_on_one_path_and_pythons_integer_on_another() -> None:
     u = np.array([2**63 + 4096], np.uint64)
     for large in (True, False):
         assert grad(large_or_small, jit=False)(u, 3, large) == large_or_small(u, 3, large)
+
+
+def rounded(x, n):
+    return x * round(x * 3.14159, n) + np.round(x * 1.2345, decimals=n)
+
+
+@pytest.mark.parametrize("n", [-1, 0, 2])
+def test_decimals_that_are_an_argument(n: int) -> None:
+    f = grad(rounded, wrt="x", jit=False)
+    assert f(12.34, n) == pytest.approx(rounded(12.34, n), rel=1e-15)
+    assert f.backward(12.34, n) == pytest.approx(round(12.34 * 3.14159, n))
+
+
+def how_many_are_zero(x, y):
+    return y * (x, y).count(0) + x
+
+
+def first_that_is_the_last(x, y):
+    return y * (x, y).index(y) + x
+
+
+def true_ones(x, y):
+    return x * [x > 1, y > 1].count(True)
+
+
+def one_must_be_zero(voltage, current):
+    if (voltage, current).count(0) != 1:
+        raise ValueError("one must be 0")
+    return voltage + 2.0 * current
+
+
+def within_bounds(x, y):
+    return (
+        x * (y, x, 2.0, x).index(x, 2) + y * (y, x, y).index(y, -2, 5) + ("a", "b").index("b") * x * (1, 2, 1).count(1)
+    )
+
+
+def of_a_list_that_grows(x, y):
+    ys = []
+    for k in range(3):
+        ys.append(k * x)
+    return x * ys.count(0.0) + y * ys.index(2 * x)
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+@pytest.mark.parametrize(
+    "function",
+    [how_many_are_zero, first_that_is_the_last, true_ones, one_must_be_zero, within_bounds, of_a_list_that_grows],
+)
+def test_numbers_are_counted_and_found_when_the_program_runs(function: Any, jit: bool) -> None:
+    f = grad(function, jit=jit)
+    for point in ((0.0, 3.0), (3.0, 0.0), (2.0, 2.0), (2.0, 3.0), (0.5, 0.25)):
+        try:
+            wanted = function(*point)
+        except ValueError:
+            with pytest.raises(ValueError, match="one must be 0|is not in the tuple"):
+                f(*point)
+            continue
+        assert f(*point) == wanted
+    assert grad(how_many_are_zero, jit=jit).backward(0.0, 3.0) == (1.0, 1.0)
+    assert grad(within_bounds, jit=jit).backward(2.0, 3.0) == (4.0, 2.0)
+
+
+def test_what_is_not_there_is_an_error() -> None:
+    with pytest.raises(ValueError, match="is not in the tuple or list"):
+        grad(lambda x: x * (x, 2.0).index(7.0), jit=False)(1.0)
+
+
+OFFSETS = np.array([0.1, 0.2, 0.3])
+
+
+def shifted_by_default(z, offsets=OFFSETS, rest=(OFFSETS * 2, 3.0)):
+    return np.sum(offsets[1:] * z) * len(offsets) + rest[0][1] * rest[1]
+
+
+def with_defaults(z):
+    return shifted_by_default(z) + shifted_by_default(z, OFFSETS[::-1]) * z + shifted_by_default(z, rest=(OFFSETS, z))
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+def test_arrays_that_are_defaults_are_looked_at_in_every_call(jit: bool) -> None:
+    f = grad(with_defaults, jit=jit)
+    for _ in range(2):
+        assert f(2.0) == pytest.approx(with_defaults(2.0), rel=1e-14)
+        check_grad(f, 2.0)
+        OFFSETS[1] += 0.5

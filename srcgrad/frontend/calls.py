@@ -393,6 +393,8 @@ def call_function(interpreter: Interpreter, function: Any, args: list[Any], kwar
         return call_composition(interpreter, function, args, kwargs)
     source, defaults = read(function), parameters.defaults_of(function)
     bound = parameters.bind_arguments(interpreter, source.node.args, source.name, defaults, args, kwargs)
+    arrays = {n: v for n, v in parameters.array_defaults(function).items() if bound[n] is defaults[n]}
+    bound |= given_values(interpreter, function, arrays)
     if recursion.key_of(source) in interpreter.callees.chosen.own:
         return invoke(interpreter, source, function, bound)
     is_ours = function.__module__.startswith("srcgrad.rules.compositions.")
@@ -415,7 +417,7 @@ def call_closure(interpreter: Interpreter, closure: Closure, args: list[Any], kw
 
 
 def given_values(interpreter: Interpreter, holder: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments that a partial or a bound method has already: handed in, as globals are."""
+    """The arguments that a partial or a bound method has already, or a default: handed in, as globals are."""
     return {name: interpreter.outside(str(name), Fixed((id(holder), name), value)) for name, value in given.items()}
 
 
@@ -436,9 +438,9 @@ def drawn(interpreter: Interpreter, source: RandomSource, name: str, args: list[
 
 def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
     build = interpreter.build
+    if isinstance(owner, (TupleValue, Items)) and name in compositions.SEARCHES and not records.is_dict(owner):
+        return call_composition(interpreter, compositions.SEARCHES[name], [owner, *args], kwargs)
     if isinstance(owner, TupleValue):
-        if name == "index" or name == "count":
-            return constant(getattr(tuple(operators.plain(v) for v in owner.items), name)(operators.plain(args[0])))
         if records.is_dict(owner):
             return records.method(interpreter, owner, name, args, kwargs)
         if hasattr(owner.kind, "_fields") and name in ("_asdict", "_replace"):

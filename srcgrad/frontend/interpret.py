@@ -45,7 +45,7 @@ from . import (
     unbound,
 )
 from .builder import Builder
-from .outside import LIBRARIES, InCell, InGroup, InObject, InScope, Place
+from .outside import LIBRARIES, InCell, InGroup, InObject, InScope, Place, holds_arrays
 from .source import Source, read
 from .types import DictKind
 from .values import (
@@ -310,7 +310,7 @@ class Interpreter:
             return self.hand_in(name, place)
         if not inspect.ismodule(current) or current.__name__.split(".")[0] not in LIBRARIES:
             self.assumed[key] = (place, current)
-        if isinstance(current, (tuple, list, dict)) and _holds_arrays(current):
+        if isinstance(current, (tuple, list, dict)) and holds_arrays(current):
             keys = list(current) if isinstance(current, dict) else range(len(current))
             items = [self.outside(name, InGroup(place, k)) for k in keys]
             return TupleValue(tuple(items), DictKind(tuple(keys)) if isinstance(current, dict) else type(current))
@@ -328,14 +328,6 @@ class Interpreter:
 
 def _is_users_name(target: ast.expr) -> bool:
     return isinstance(target, ast.Name) and not target.id.startswith(".")
-
-
-def _holds_arrays(value: Any) -> bool:
-    if isinstance(value, dict):
-        value = value.values()
-    elif not isinstance(value, (tuple, list)):
-        return isinstance(value, np.ndarray)
-    return any(map(_holds_arrays, value))
 
 
 def _origin(stmt: ast.Import | ast.ImportFrom, name: str, package: str | None) -> InObject | None:

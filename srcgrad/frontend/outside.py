@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from types import CellType, ModuleType
 from typing import Any, Protocol
 
+import numpy as np
+
 LIBRARIES = ("numpy", "math", "cmath", "scipy")  # modules that stay what they are
 
 
@@ -146,3 +148,11 @@ class Fixed:
     @property
     def holder(self) -> tuple[Any, str | None] | None:
         return {"value": self.value}, "value"
+
+
+def holds_arrays(value: Any) -> bool:
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, (tuple, list)):
+        return isinstance(value, np.ndarray)
+    return any(map(holds_arrays, value))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError
 from . import lists
+from .outside import holds_arrays
 from .values import TupleValue, Unpacked, constant, new_dict
 
 if TYPE_CHECKING:
@@ -84,8 +85,14 @@ def _unpacked(
 
 
 def defaults_of(function: Any) -> dict[str, Any]:
-    return {
-        name: constant(p.default)
-        for name, p in inspect.signature(function).parameters.items()
-        if p.default is not inspect.Parameter.empty
-    }
+    return {name: constant(value) for name, value in _own_defaults(function).items()}
+
+
+def array_defaults(function: Any) -> dict[str, Any]:
+    """The defaults that are arrays, or hold some: no constants."""
+    return {name: value for name, value in _own_defaults(function).items() if holds_arrays(value)}
+
+
+def _own_defaults(function: Any) -> dict[str, Any]:
+    given = inspect.signature(function).parameters.items()
+    return {name: p.default for name, p in given if p.default is not inspect.Parameter.empty}

@@ -120,8 +120,9 @@ def where(build: Builder, condition: Any, x: Any = None, y: Any = None) -> Any:
 def round_to(build: Builder, x: Any, decimals: Any = None, out: Any = None) -> Any:
     x = array_or_number(build, x)
     digits = 0 if decimals is None else static_int(decimals)
-    if digits is None:
-        build.refuse("the number of decimals must be a constant")
+    is_whole = isinstance(decimals, Scalar) and decimals.dtype.kind in "iu"
+    if digits is None and not is_whole:
+        build.refuse("the number of decimals must be an integer", error=ArgumentError)
     if x.dtype.kind == "c":
         parts = [round_to(build, part(build, x), decimals) for part in (complex_numbers.real, complex_numbers.imag)]
         return also_into(build, out, complex_numbers.from_parts(build, *parts))
@@ -129,7 +130,7 @@ def round_to(build: Builder, x: Any, decimals: Any = None, out: Any = None) -> A
         return also_into(build, out, copy(build, x))
     if digits == 0:
         return also_into(build, out, elementwise(build, "rint", (x,)))
-    number = Const(digits, INT64)
+    number = cast(decimals.expr, INT64) if digits is None else Const(digits, INT64)
     if isinstance(x, Scalar):
         return also_into(build, out, Scalar(Call("round_to", (x.expr, number), x.dtype)))
     return also_into(build, out, ArrayValue(x.dims, Call("round_to", (x.element, number), x.dtype)))

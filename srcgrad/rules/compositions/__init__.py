@@ -27,6 +27,7 @@ COMPOSITIONS = registry.COMPOSITIONS
 METHODS = registry.METHODS
 DRAWS = registry.DRAWS
 PYTHON = registry.PYTHON
+SEARCHES = registry.SEARCHES
 
 
 def composition_of(function: Any) -> registry.Composition | None:
@@ -37,4 +38,4 @@ def composition_of(function: Any) -> registry.Composition | None:
     return COMPOSITIONS.get(function)
 
 
-__all__ = ["COMPOSITIONS", "DRAWS", "METHODS", "PYTHON", "composition_of"]
+__all__ = ["COMPOSITIONS", "DRAWS", "METHODS", "PYTHON", "SEARCHES", "composition_of"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from srcgrad.rules.compositions.registry import python_means
+from srcgrad.rules.compositions.registry import python_means, searches
 
 
 @python_means(filter)
@@ -153,6 +153,26 @@ def ordered(items, key, reverse):
     else:
         places = np.argsort(keys, kind="stable")
     return [items[k] for k in places]
+
+
+@searches("count")
+def count(items, value, /):
+    n = 0
+    for item in items:
+        if item == value:
+            n += 1
+    return n
+
+
+@searches("index")
+def index(items, value, start=0, stop=None, /):
+    n = len(items)
+    first = max(start + n, 0) if start < 0 else start
+    last = n if stop is None else stop + n if stop < 0 else min(stop, n)
+    for k in range(first, last):
+        if items[k] == value:
+            return k
+    raise ValueError("the value is not in the tuple or list")
 
 
 @python_means(math.factorial)

@@ -10,6 +10,7 @@ COMPOSITIONS: dict[Any, Composition] = {}
 METHODS: dict[str, Composition] = {}
 DRAWS: dict[str, Composition] = {}
 PYTHON: dict[Any, Composition] = {}
+SEARCHES: dict[str, Composition] = {}
 
 
 def means(*functions: Any, method: str | None = None) -> Callable[[Composition], Composition]:
@@ -30,6 +31,16 @@ def python_means(function: Any) -> Callable[[Composition], Composition]:
 
     def register(composition: Composition) -> Composition:
         PYTHON[function] = composition
+        return composition
+
+    return register
+
+
+def searches(name: str) -> Callable[[Composition], Composition]:
+    """The function below is what this method of tuples and lists finds."""
+
+    def register(composition: Composition) -> Composition:
+        SEARCHES[name] = composition
         return composition
 
     return register
