@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import scipy.integrate
+import scipy.stats
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -263,7 +264,7 @@ def _is_no_array_function(function: Any) -> bool:
 
 def _compositions() -> Iterator[str]:
     """One row per function that is said in simpler ones."""
-    compositions.composition_of(scipy.integrate.simpson)  # and all of its module
+    compositions.composition_of(scipy.integrate.simpson)  # and all of its module, and of others that are imported
     spellings: dict[Any, list[str]] = {}
     for function, composition in compositions.COMPOSITIONS.items():
         if _is_method_of_a_ufunc(function):
@@ -271,7 +272,9 @@ def _compositions() -> Iterator[str]:
         spellings.setdefault(composition, []).append(name_of(function))
     methods = {composition: name for name, composition in compositions.METHODS.items() if name.isidentifier()}
     for composition in {**spellings, **methods}:
-        first, *rest = inspect.signature(composition).parameters.values()
+        handed_on = inspect.getclosurevars(composition).nonlocals  # exp(log_density(*args, **kwargs))
+        own = handed_on.get("log_density", composition)
+        first, *rest = inspect.signature(own).parameters.values()
         arguments = ", ".join(map(_argument, [first, *rest]))
         spelt = ", ".join(f"`{name}({arguments})`" for name in spellings.get(composition, ()))
         method = f"`.{methods[composition]}({', '.join(map(_argument, rest))})`" if composition in methods else ""

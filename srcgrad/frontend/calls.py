@@ -233,13 +233,13 @@ def name_of(target: Any) -> str:
     module = getattr(target, "__module__", None) or ""
     if isinstance(owner := getattr(target, "__self__", None), np.ufunc):
         return f"{name_of(owner)}.{name}"
+    if module.startswith("scipy.stats") and inspect.ismethod(target):
+        return f"scipy.stats.{type(owner).__name__.removesuffix('_gen')}.{name}"
     if module.split(".")[0] == "scipy" or (isinstance(target, np.ufunc) and not hasattr(np, name)):
         return ".".join([*(module or "scipy.special").split(".")[:2], name])  # scipy.linalg, whichever file it is in
     if isinstance(target, np.ufunc) or module.split(".")[0] == "numpy":
         inner = module.split(".")[1:] if module.startswith("numpy.") and not module.startswith("numpy._") else []
         return ".".join(["np", *inner, name])
-    if module.startswith("scipy."):
-        return ".".join([*module.split(".")[:2], name])  # scipy.linalg, whichever file it is in
     return f"{module}.{name}" if module in ("math", "cmath") else name
 
 

@@ -22,6 +22,7 @@ import scipy.fft
 import scipy.integrate
 import scipy.linalg
 import scipy.special
+import scipy.stats
 
 """
 

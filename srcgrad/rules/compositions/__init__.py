@@ -17,7 +17,10 @@ from typing import Any
 
 from srcgrad.rules.compositions import registry
 
-_WAITING = {"scipy_integrals": "scipy.integrate"}  # whose import takes as long as half of ours
+_WAITING = {  # modules whose import takes as long as half of ours
+    "scipy_distributions": "scipy.stats",
+    "scipy_integrals": "scipy.integrate",
+}
 
 for _module in pkgutil.iter_modules(__path__):  # each adds its functions to the registry
     if _module.name not in _WAITING:

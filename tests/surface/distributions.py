@@ -1,0 +1,33 @@
+"""Densities and distribution functions of scipy.stats."""
+
+from corpus.registry import integers, positive, real, values
+
+from .registry import call
+
+# fmt: off
+CALLS = [
+    *(call(f"scipy.stats.{name}.logpdf(x, -3.0, s) + scipy.stats.{name}.pdf(x, loc=-2.0, scale=8.0)",
+           x=real(4, low=-0.9, high=0.9), s=positive(1), loose=3)
+      for name in ("norm", "cauchy", "laplace", "logistic", "expon")),
+    call("scipy.stats.uniform.logpdf(x, -3.0, 4.0 + s) + scipy.stats.uniform.pdf(x, scale=0.5) * s",
+         x=values(-0.7, 0.2, 0.9), s=positive(3)),
+    *(call(f"scipy.stats.norm.{name}(x, m, s)", x=real(4), m=real(4), s=positive(1), loose=3)
+      for name in ("cdf", "logcdf", "sf", "logsf")),
+    call("scipy.stats.norm.ppf(x, 0.5, s)", x=real(4, low=0.1, high=0.9), s=positive(1), loose=3),
+    call("scipy.stats.norm.logpdf(x) + scipy.stats.norm.pdf(y, x, 2.0)", x=0.7, y=0.3, compiled=True),
+    call("scipy.stats.t.logpdf(x, n, 0.5, s) + scipy.stats.t.pdf(x, df=3.5)", x=real(4), n=positive(4), s=positive(1),
+         loose=3),
+    call("scipy.stats.gamma.logpdf(x, a, scale=s)", x=positive(4), a=positive(4), s=positive(1), loose=3),
+    call("scipy.stats.beta.logpdf(x, a, b) + scipy.stats.beta.pdf(x, 2.0, 3.0)", x=real(4, low=0.1, high=0.9),
+         a=positive(1), b=positive(4), loose=3),
+    call("scipy.stats.lognorm.logpdf(x, s, scale=m) + scipy.stats.lognorm.pdf(x, 0.9)", x=positive(4), s=positive(4),
+         m=positive(1), loose=3),
+    call("scipy.stats.poisson.logpmf(k, m) + scipy.stats.poisson.pmf(k, 2.0 * m, loc=-1)", k=integers(0, 1, 4, 7),
+         m=positive(4), loose=3),
+    call("scipy.stats.multivariate_normal.logpdf(x, m, a @ a.T + np.eye(3))", x=real(4, 3), m=real(3), a=real(3, 3),
+         loose=10, compiled=True),
+    call("scipy.stats.multivariate_normal.pdf(x, cov=a @ a.T + np.eye(3))", x=real(3), a=real(3, 3), loose=10),
+    call("scipy.stats.multivariate_normal.logpdf(x, m, s) + scipy.stats.multivariate_normal.logpdf(x, cov=s)",
+         x=real(4), m=0.4, s=2.3, loose=3),
+    call("scipy.stats.multivariate_normal.logpdf(x, m, d)", x=real(2, 4, 3), m=real(3), d=positive(3), loose=3),
+]
