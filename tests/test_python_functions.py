@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import functools
+import logging
 import operator
+import random
+import statistics
 from collections.abc import Callable
 from typing import Any
 
@@ -193,3 +196,23 @@ def test_a_table_of_lists_says_what_to_write(function: Callable[..., Any]) -> No
 def test_a_list_of_none_says_what_to_write() -> None:
     with pytest.raises(UnsupportedError, match=r"np\.empty\(\(n, \.\.\.\)\)"):
         grad(list_of_none, jit=False)(X)
+
+
+@grad
+def cubes(x):
+    return np.sum(x**3)
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda x: logging.info("x") or x[0], r"logging\.info is not supported"),
+        (lambda x: statistics.fmean(x), r"statistics\.fmean is not supported"),
+        (lambda x: x[random.randint(0, 1)], r"random\.randint is not supported"),
+        (lambda x: np.sum(cubes.backward(x) ** 2), r"\.backward of a gradient .* second derivative"),
+    ],
+)
+def test_what_ends_in_pythons_own_library_is_said_of_the_function(function: Any, words: str) -> None:
+    """Not `a try statement with except is not supported`, of a statement that the user has not written."""
+    with pytest.raises(UnsupportedError, match=words):
+        grad(function, jit=False)(np.array([1.0, 2.0]))

@@ -6,6 +6,7 @@ import ast
 import functools
 import inspect
 import math
+import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -116,9 +117,32 @@ def apply(interpreter: Interpreter, function: Any, args: list[Any], kwargs: dict
             return apply(interpreter, target, [*first, *args], dict(known) | kwargs)
         case TupleValue() if records.is_record(function) or special_methods.own(function, "__call__"):
             return apply(interpreter, attributes.attribute(interpreter, function, "__call__"), args, kwargs)
+        case Static(value=target) if _is_pythons_own(target):
+            return call_of_pythons_own(interpreter, target, args, kwargs)
         case Static(value=target):
             return call_object(interpreter, target, args, kwargs)
     return interpreter.build.refuse("this is not a function")
+
+
+def _is_pythons_own(target: Any) -> bool:
+    """Is it a function of Python's library, written in Python, for which nothing of ours stands?"""
+    module = (getattr(target, "__module__", None) or "").split(".")[0]
+    if module not in sys.stdlib_module_names or not (inspect.isfunction(target) or inspect.ismethod(target)):
+        return False
+    return target not in BUILTINS and target not in compositions.PYTHON
+
+
+def call_of_pythons_own(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """It is gone through like the user's own functions; what ends there is said of the function, not of its text."""
+    span = interpreter.build.span
+    try:
+        return call_object(interpreter, target, args, kwargs)
+    except UnsupportedError as problem:
+        if problem.span != span:
+            raise
+        interpreter.build.span = span
+        name = f"{target.__module__}.{target.__name__}"
+        return interpreter.build.refuse(f"{name} is not supported: srcgrad has no rule for it", error=UnsupportedError)
 
 
 def _few_enough(interpreter: Interpreter, function: Any, args: list[Any]) -> list[Any]:
@@ -143,6 +167,8 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         build.refuse(f"an object of the class {name_of(type(target))} can't be called here", "write what it computes")
     if isinstance(target, UserRule):
         return call_rule(interpreter, target, args, kwargs)
+    if inspect.ismethod(target) and target.__module__ == "srcgrad.api":
+        build.refuse(f".{target.__name__} of a gradient can't be differentiated: that would be a second derivative")
     if random_numbers.is_drawing(target):
         return call_method(interpreter, *random_numbers.method_of(interpreter, target), args, kwargs)
     try:
