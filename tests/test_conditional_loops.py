@@ -89,9 +89,15 @@ def shapes_of(function: Callable[..., Any]) -> list[tuple[int, ...]]:
     return [(7, 2)] if function is seen_through_views else [(9,)] if function is how_many_hold else [(9,), (4, 3)]
 
 
-@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
-@pytest.mark.parametrize(("function", "looked_up"), PROGRAMS, ids=lambda p: getattr(p, "__name__", ""))
-def test_values_and_gradients(function: Callable[..., Any], looked_up: int, jit: bool) -> None:
+COMPILED = (two_sides, of_itself_elsewhere)
+
+
+@pytest.mark.parametrize(
+    ("function", "jit"),
+    [*((function, False) for function, _ in PROGRAMS), *((function, True) for function in COMPILED)],
+    ids=lambda p: getattr(p, "__name__", "compiled" if p is True else "plain"),
+)
+def test_values_and_gradients(function: Callable[..., Any], jit: bool) -> None:
     f = grad(function, jit=jit)
     for shape in shapes_of(function):
         args = drawn(shape)

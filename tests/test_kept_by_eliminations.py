@@ -123,8 +123,11 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
-@pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    ("function", "jit"),
+    [*((function, False) for function in PROGRAMS), (pivot_by_a_loop, True), (reflected, True)],
+    ids=lambda p: getattr(p, "__name__", "compiled" if p is True else "plain"),
+)
 def test_gradients(function: Any, jit: bool) -> None:
     rng = np.random.default_rng(5)
     f = grad(function, jit=jit)

@@ -465,6 +465,8 @@ def drawn(interpreter: Interpreter, source: RandomSource, name: str, args: list[
 def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
     build = interpreter.build
     if isinstance(owner, (TupleValue, Items)) and name in compositions.SEARCHES and not records.is_dict(owner):
+        if is_known(owner) and all(map(is_known, args)):
+            return constant(getattr(operators.plain(owner), name)(*map(operators.plain, args)))
         return call_composition(interpreter, compositions.SEARCHES[name], [owner, *args], kwargs)
     if isinstance(owner, TupleValue):
         if records.is_dict(owner):

@@ -56,7 +56,7 @@ CALLS = [
     call("x[np.where(x > 0)]", x=real(3, 4)),
     call("x[(x > 0).nonzero()] * x[np.nonzero(x > 0)]", x=real(3, 4)),
     call("x[np.flatnonzero(x > 0)] * np.argwhere(x > 0)[:, 0]", x=real(5), compiled=True),
-    call("np.argwhere(x > 0) * x[0, 0]", x=real(3, 4)),
+    call("np.argwhere(x.reshape(2, 3) > 0) * x[0]", x=values(0.5, -0.4, 0.3, -0.9, 0.8, 0.7)),
     call("rows = np.where(m)[0]\ny = 0.0\nfor r in rows:\n    y += x[r, 0] ** 2", x=real(5, 2), m=M),
     call("x[np.tril_indices(3)] * x[np.triu_indices_from(x)]", x=real(3, 3)),
     call("i, j = np.unravel_index(np.argmax(x), x.shape)\ny = x[i, j] * i", x=real(3, 4)),
