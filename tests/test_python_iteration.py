@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numba
 import numpy as np
 import pytest
 
@@ -24,6 +25,22 @@ def positive_ones(x):
 
 def sum_of_positive_ones(x):
     return sum(v * v * k for k, v in enumerate(x) if v > 0.0)
+
+
+@numba.njit(parallel=True)
+def mean_difference(x):
+    sums = np.zeros(len(x))
+    for i in numba.prange(len(x)):
+        for j in range(len(x)):
+            sums[i] += abs(x[i] - x[j])
+    return np.sum(sums) / (2 * len(x) * np.sum(x))
+
+
+def over_prange(x):
+    s = mean_difference(x)
+    for i in numba.prange(1, len(x)):
+        s += x[i] * x[i - 1] ** 2
+    return s
 
 
 def pairs_below(x):

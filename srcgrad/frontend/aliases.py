@@ -15,6 +15,7 @@ from . import identities
 from .values import (
     ArrayValue,
     Items,
+    OneOf,
     TupleValue,
     whole,
 )
@@ -100,7 +101,7 @@ def value_leaves(value: Any) -> list[Any]:
         return [leaf for item in value.items for leaf in value_leaves(item)]
     if isinstance(value, Items):
         return [whole(value.rows)]
-    return [value]
+    return [value.number] if isinstance(value, OneOf) else [value]
 
 
 def roots_of_value(build: Any, value: Any) -> set[str]:

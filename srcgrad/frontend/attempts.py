@@ -34,6 +34,7 @@ class Attempt:
     twins: set[tuple[str, str]] = field(default_factory=set)  # a rebound name, and a name or memory that it may be
     stale: dict[str, Any] = field(default_factory=dict)  # what an iteration leaves stale for the next
     optional: dict[str, Any] = field(default_factory=dict)  # names that are None at times, with what they are else
+    one_of: dict[str, tuple[Any, ...]] = field(default_factory=dict)  # names that are one of several known things
     lists: dict[object, str] = field(default_factory=dict)  # lists that may change in place, with a name for each
     growth: dict[object, Growth] = field(default_factory=dict)  # of lists that change their lengths
     other_lists: set[str] = field(default_factory=set)  # names that are other lists at the end than at the beginning
@@ -48,6 +49,13 @@ class Widen(Exception):
 
     def __init__(self, name: str, dtype: np.dtype, weak: bool, part: str = "") -> None:
         self.name, self.part, self.dtype, self.weak = name, part or name, dtype, weak
+
+
+class BecomesOneOf(Exception):
+    """A name stands for another text, or another function, at the end of the loop than at its head."""
+
+    def __init__(self, name: str, options: tuple[Any, ...], part: str) -> None:
+        self.name, self.options, self.part = name, options, part
 
 
 class OtherList(Exception):

@@ -15,6 +15,7 @@ from .attempts import Widen
 from .values import (
     ArrayValue,
     Flat,
+    OneOf,
     Scalar,
     Slice,
     TupleValue,
@@ -55,6 +56,8 @@ def settled(interpreter: Interpreter, value: Any) -> Any:
         if value.is_constant:
             return value
         return Scalar(interpreter.build.variable("t", value.expr), value.weak)
+    if isinstance(value, OneOf):
+        return replace(value, number=settled(interpreter, value.number))
     if isinstance(value, TupleValue) and value.identity is None:
         return TupleValue(tuple(settled(interpreter, item) for item in value.items), value.kind)
     if isinstance(value, ArrayValue) and value.ndim and lists.is_item(interpreter, value):
@@ -73,7 +76,7 @@ def bind(interpreter: Interpreter, name: str, value: Any, mark: int) -> None:
             interpreter.env[name] = _bind_scalar(interpreter, name, value, mark)
         case ArrayValue():
             interpreter.env[name] = _bind_array(interpreter, name, value, mark)
-        case TupleValue() | Slice():
+        case TupleValue() | Slice() | OneOf():
             interpreter.env[name] = bind_item(interpreter, name, value)
         case _:
             interpreter.env[name] = value
@@ -91,6 +94,8 @@ def bind_item(interpreter: Interpreter, name: str, item: Any) -> Any:
             return interpreter.build.kept(item, name)
         case TupleValue(items=items):
             return replace(item, items=tuple(bind_item(interpreter, name, part) for part in items))
+        case OneOf(number=number):
+            return replace(item, number=bind_item(interpreter, name, number))
         case Slice(start=start, stop=stop, step=step):
             return Slice(*(bind_item(interpreter, name, part) for part in (start, stop, step)))
     return item
@@ -213,7 +218,7 @@ def _makes(stmt: Stmt, var: Var) -> bool:
 def _flat(value: Any) -> list[Any]:
     if isinstance(value, TupleValue):
         return [leaf for item in value.items for leaf in _flat(item)]
-    return [value]
+    return [value.number] if isinstance(value, OneOf) else [value]
 
 
 def _rename(stmt: Stmt, names: dict[Any, Expr]) -> Stmt:

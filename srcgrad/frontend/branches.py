@@ -19,7 +19,7 @@ from ..ir.expressions import BOOL, INT64, Array, Const, Expr, Var
 from ..ir.nodes import Alloc, Assign, CopyTo, If, Stmt, Store, Swap
 from ..ir.rename import rename_arrays
 from ..ir.walk import numbers_set, statements, variables
-from . import expressions, growing_lists, identities, operators, optional
+from . import growing_lists, identities, one_of, operators, optional, split_statements
 from .aliases import is_seen_elsewhere, mind_merged_aliases, note_twins, roots_of_value, value_leaves
 from .arithmetic import cast, join_scalars
 from .liveness import assigned
@@ -29,6 +29,7 @@ from .values import (
     UNDEFINED,
     ArrayValue,
     Items,
+    OneOf,
     Scalar,
     Static,
     TupleValue,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 def branch(interpreter: Interpreter, node: ast.If, then: Callable[[], Any] | None = None) -> bool:
     """An `if`.  A test that is known now leaves one branch only."""
-    test = expressions.evaluate(interpreter, node.test)
+    test = split_statements.test(interpreter, node.test)
     known = operators.static_truth(test)
     if known is not None:
         if known:
@@ -174,8 +175,14 @@ def merge(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tup
         if isinstance(known, Scalar) and known.is_constant:
             return known
         a, b = (_absent(known) if value is UNDEFINED else value for value in (a, b))
-    if not name.startswith(".") and optional.joins(a, b) and a != b:
+    if optional.joins(a, b) and a != b:
         a, b = optional.as_optional(a, b), optional.as_optional(b, a)
+    if one_of.joins(a, b):
+        options = one_of.options_of(a, b)
+        sides = [one_of.as_one_of(value, options).number for value in (a, b)]
+        return OneOf(merge(interpreter, name, (x[0], sides[0]), (y[0], sides[1])), options)
+    if isinstance(a, (Static, OneOf)) and a == b:
+        return a
     match a, b:
         case Scalar(), Scalar():
             dtype, weak = join_scalars(a, b)

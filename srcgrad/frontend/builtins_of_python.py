@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numba
 import numpy as np
 
 from ..errors import ArgumentError, ValueArgumentError, place
@@ -493,7 +494,8 @@ def static_integer(interpreter: Interpreter, value: Any, what: Static) -> Any:
 
 
 BUILTINS: dict[Any, Callable[..., Any]] = {
-    range: make_range, len: length, abs: absolute, pow: power, max: choose_extremum("max"), min: choose_extremum("min"),
+    range: make_range, numba.prange: make_range, len: length, abs: absolute, pow: power,
+    max: choose_extremum("max"), min: choose_extremum("min"),
     sum: total, float: to_float, bool: to_bool, complex: to_complex, print: show, tuple: make_tuple(tuple),
     list: make_tuple(list), enumerate: number_items, zip: zipped, reversed: turned, isinstance: is_instance,
     dict: make_dict,

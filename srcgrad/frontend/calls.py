@@ -29,7 +29,6 @@ from . import (
     lists,
     named_tuples,
     operators,
-    optional,
     parameters,
     records,
     recursion,
@@ -85,10 +84,11 @@ PLAIN_CLASSES = (np.finfo, np.iinfo, np.dtype)  # evaluated when the function is
 def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
     function = expressions.evaluate(interpreter, node.func)
     is_users = isinstance(function, Closure) or (isinstance(function, Static) and _is_users(function.value))
-    args = expressions.sequence(interpreter, node.args, may_be_none=is_users)
+    read = expressions.as_it_is if is_users else expressions.evaluate
+    args = expressions.sequence(interpreter, node.args, read)
     kwargs: dict[str, Any] = {}
     for keyword in node.keywords:
-        value = optional.as_it_is(interpreter, keyword.value, is_users)
+        value = read(interpreter, keyword.value)
         if keyword.arg is not None:
             kwargs[keyword.arg] = value
         elif records.is_dict(value):
@@ -274,7 +274,7 @@ def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict
     refuse_masked(interpreter, target)
     given = (*args, *kwargs.values())
     values = [operators.plain(v) for v in given]
-    if all(map(is_known, given)) and callable(target):
+    if all(map(operators.is_known, given)) and callable(target):
         is_text = isinstance(getattr(target, "__self__", None), str)
         if is_text or (args and (not isinstance(target, type) or target in PLAIN_CLASSES)):
             try:
@@ -303,16 +303,6 @@ def refuse_masked(interpreter: Interpreter, target: Any) -> None:
             f"np.ma.{name.rpartition('.')[2]} is not supported: srcgrad has no masked arrays",
             "choose by a condition instead:  np.where(x < 0, 0.0, x).sum()",
         )
-
-
-def is_known(value: Any) -> bool:
-    """Is it a Python object now, with nothing in it that is known at run time only?"""
-    match value:
-        case TupleValue(items=items):
-            return all(map(is_known, items))
-        case Scalar():
-            return value.is_constant
-    return isinstance(value, Static)
 
 
 def handed_in(interpreter: Interpreter, name: str, key: Any, made: Any) -> Any:
@@ -465,7 +455,7 @@ def drawn(interpreter: Interpreter, source: RandomSource, name: str, args: list[
 def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
     build = interpreter.build
     if isinstance(owner, (TupleValue, Items)) and name in compositions.SEARCHES and not records.is_dict(owner):
-        if is_known(owner) and all(map(is_known, args)):
+        if operators.is_known(owner) and all(map(operators.is_known, args)):
             return constant(getattr(operators.plain(owner), name)(*map(operators.plain, args)))
         return call_composition(interpreter, compositions.SEARCHES[name], [owner, *args], kwargs)
     if isinstance(owner, TupleValue):

@@ -21,9 +21,20 @@ import numpy as np
 from ..ir import affine
 from ..ir.expressions import BOOL, Array, Const
 from ..ir.nodes import Stmt
-from . import growing_lists, identities, lists, optional, resized
+from . import growing_lists, identities, lists, resized
 from .aliases import MEMORY, Aliased, TwinsAhead
-from .attempts import Attempt, BecomesOptional, FirstInside, HeldTwice, OtherList, Rebound, Widen, restore, save
+from .attempts import (
+    Attempt,
+    BecomesOneOf,
+    BecomesOptional,
+    FirstInside,
+    HeldTwice,
+    OtherList,
+    Rebound,
+    Widen,
+    restore,
+    save,
+)
 from .liveness import assigned
 from .loop_end import close_loop
 from .loop_head import enter, enter_lists, handle_of, parts_of
@@ -84,6 +95,10 @@ def repeat(
             attempt.optional[found.name] = found.value
             attempt.types |= found.types
             attempt.rebound |= found.shapes
+        except BecomesOneOf as found:
+            if found.name not in names and found.name not in attempt.lists.values():
+                raise
+            attempt.one_of[found.part] = found.options
         except FirstInside as found:
             attempt.tuples |= found.tuples
             attempt.types |= found.types
@@ -128,8 +143,6 @@ def _try_loop(
     interpreter.wanted = node.live_in_body | node.live_out  # type: ignore[attr-defined]
     for name in names:
         value = env.get(name, UNDEFINED)
-        if name in attempt.optional and value is not UNDEFINED:
-            value = optional.as_optional(value, attempt.optional[name])
         identity = getattr(value, "identity", None)
         if identity is not None and name not in attempt.other_lists:
             attempt.lists.setdefault(identity, name)

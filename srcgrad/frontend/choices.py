@@ -11,14 +11,14 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..ir.expressions import BOOL, Call, Expr
+from ..ir.expressions import BOOL, Call, Expr, select
 from ..ir.nodes import Stmt
 from ..ir.walk import loads
-from . import binding, expressions, identities, liveness, operators, optional
+from . import binding, expressions, identities, liveness, one_of, operators, optional
 from .arithmetic import cast, join_scalars
 from .attempts import restore, save
 from .recursion import NotYetKnown
-from .values import ArrayValue, Items, Scalar
+from .values import ArrayValue, Items, OneOf, Scalar
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -105,13 +105,17 @@ def _either(
 
 
 def comparison(interpreter: Interpreter, node: ast.Compare) -> Any:
-    asked = optional.asked(interpreter, node)
-    if asked is not None:
-        return asked
     operands = [node.left, *node.comparators]
     if len(node.ops) == 1 or all(_is_simple(o) for o in operands[2:]):
-        values = expressions.evaluate_all(interpreter, operands)
+        values = expressions.evaluate_all(interpreter, operands, expressions.as_it_is)
         interpreter.at(node)
+        asked = optional.asked(node.ops[0], *values) if len(values) == 2 else None
+        if asked is not None:
+            return asked
+        values = [
+            value if isinstance(value, OneOf) else one_of.settled(interpreter, operand, value)
+            for operand, value in zip(operands, values, strict=True)
+        ]
         results = [
             operators.compare(interpreter, op, x, y) for op, x, y in zip(node.ops, values, values[1:], strict=False)
         ]
@@ -146,15 +150,15 @@ def _is_simple(node: ast.expr) -> bool:
 
 
 def conditional(interpreter: Interpreter, node: ast.IfExp) -> Any:
-    test = expressions.evaluate(interpreter, node.test)
+    test = expressions.as_it_is(interpreter, node.test)
     known = operators.static_truth(test)
     if known is not None:
-        return expressions.evaluate(interpreter, node.body if known else node.orelse)
+        return expressions.as_it_is(interpreter, node.body if known else node.orelse)
     condition = operators.truth(interpreter, test)
 
     def side(part: ast.expr, holds: bool) -> Any:
         with optional.known_there(interpreter, [node.test], holds):
-            return expressions.evaluate(interpreter, part)
+            return expressions.as_it_is(interpreter, part)
 
     then_side, else_side = partial(side, node.body, True), partial(side, node.orelse, False)
     names = _named_in([node.body, node.orelse])
@@ -173,5 +177,9 @@ def conditional(interpreter: Interpreter, node: ast.IfExp) -> Any:
         if not (then or orelse or changes) and plain_numbers:  # an element is only read on the side that is taken
             dtype, weak = join_scalars(x, y)
             return Scalar(Call("select", (condition, cast(x.expr, dtype), cast(y.expr, dtype)), dtype), weak)
+        if not (then or orelse or changes) and one_of.joins(x, y):
+            options = one_of.options_of(x, y)
+            first, second = (one_of.as_one_of(value, options).number.expr for value in (x, y))
+            return OneOf(Scalar(select(condition, first, second), weak=True), options)
     restore(interpreter, saved)
     return _either(interpreter, condition, then_side, else_side, names)

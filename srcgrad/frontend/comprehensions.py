@@ -29,6 +29,7 @@ from .values import (
     Grid,
     Indexed,
     Items,
+    OneOf,
     Range,
     Scalar,
     TupleValue,
@@ -138,8 +139,9 @@ def _unrolled(interpreter: Interpreter, node: Any, level: int, items: list[Any])
                 raise _AtRunTime
             out += _unrolled(interpreter, node, level + 1, inner)
         else:
-            value = expressions.evaluate(interpreter, node.elt)
-            out.append(binding.bind_item(interpreter, "t", value) if isinstance(value, (Scalar, TupleValue)) else value)
+            value = expressions.as_it_is(interpreter, node.elt)
+            is_bound = isinstance(value, (Scalar, TupleValue, OneOf))
+            out.append(binding.bind_item(interpreter, "t", value) if is_bound else value)
         run_over.check(position)
     return [identities.now(interpreter, value) for value in out]
 

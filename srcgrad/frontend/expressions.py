@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import ArgumentError
 from ..ir import affine
-from ..ir.expressions import INT64, Axis, Const, Expr, Var
+from ..ir.expressions import Axis, Const, Expr, Var
 from ..ir.nodes import Alloc, Stmt
 from ..ir.walk import loads, statements, targets, variables
-from . import attributes, binding, calls, choices, identities, lists, operators, optional, records, special_methods
-from .arithmetic import cast
+from . import (
+    attributes,
+    binding,
+    calls,
+    choices,
+    identities,
+    lists,
+    one_of,
+    operators,
+    records,
+    special_methods,
+    tuple_items,
+)
 from .builder import Builder
 from .comprehensions import comprehension
 from .grid_loops import known_tuples
 from .numpy import flat, grids, indexing
-from .recursion import NotYetKnown
 from .values import (
     ArrayValue,
     Flat,
@@ -35,13 +46,13 @@ from .values import (
     new_dict,
     new_list,
     remap,
-    static_int,
     whole,
 )
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
 
+Reading = Callable[["Interpreter", ast.expr], Any]
 EXPRESSION_WORDS: dict[type[ast.AST], str] = {
     ast.Set: "a set", ast.SetComp: "a set comprehension",
     ast.Yield: "yield", ast.YieldFrom: "yield", ast.Await: "await",
@@ -49,6 +60,12 @@ EXPRESSION_WORDS: dict[type[ast.AST], str] = {
 
 
 def evaluate(interpreter: Interpreter, node: ast.expr) -> Any:
+    """What an expression stands for, to compute with."""
+    return one_of.settled(interpreter, node, as_it_is(interpreter, node))
+
+
+def as_it_is(interpreter: Interpreter, node: ast.expr) -> Any:
+    """What an expression stands for, to hand it on: None at times, or one of several things by the path taken."""
     interpreter.at(node)
     match node:
         case ast.Constant(value=value):
@@ -95,7 +112,7 @@ def evaluate(interpreter: Interpreter, node: ast.expr) -> Any:
             return closure(interpreter, node)
         case ast.NamedExpr(target=target, value=value):
             mark = len(interpreter.build.block)
-            binding.bind(interpreter, target.id, evaluate(interpreter, value), mark)
+            binding.bind(interpreter, target.id, as_it_is(interpreter, value), mark)
             return interpreter.env[target.id]
         case ast.JoinedStr():
             from .texts import joined
@@ -109,7 +126,7 @@ def _dict_display(interpreter: Interpreter, keys: list[ast.expr | None], nodes: 
     """{"w": w, **more}"""
     names = [None if key is None else records.key_of(interpreter, evaluate(interpreter, key)) for key in keys]
     items: dict[Any, Any] = {}
-    for name, value in zip(names, evaluate_all(interpreter, nodes), strict=True):
+    for name, value in zip(names, evaluate_all(interpreter, nodes, as_it_is), strict=True):
         if name is not None:
             items[name] = value
         elif records.is_dict(value):
@@ -123,14 +140,14 @@ def none_as_absent(value: Any) -> Any:
     return None if isinstance(value, Static) and value.value is None else value
 
 
-def evaluate_all(interpreter: Interpreter, nodes: list[ast.expr], may_be_none: bool = False) -> list[Any]:
+def evaluate_all(interpreter: Interpreter, nodes: list[ast.expr], read: Reading = evaluate) -> list[Any]:
     """Operands from left to right.  An array expression is read late, so one that a later operand's statements write
     to is put into memory before them."""
     build = interpreter.build
     values: list[Any] = []
     for node in nodes:
         mark = len(build.block)
-        value = optional.as_it_is(interpreter, node, may_be_none)
+        value = read(interpreter, node)
         if len(build.block) > mark and values:
             changed = _changed(build, build.block[mark:])
             if changed:
@@ -184,7 +201,7 @@ def _before(interpreter: Interpreter, value: Any, changed: set[Any]) -> Any:
 
 def display(interpreter: Interpreter, nodes: list[ast.expr], kind: type) -> TupleValue | Items:
     """[x, y], [*xs, y], (x, y)"""
-    parts = _parts(interpreter, nodes)
+    parts = _parts(interpreter, nodes, as_it_is)
     items = [items if items is None else list(items) for _, items in parts]
     if None in items:
         return lists.joined(interpreter, [v if i is None else TupleValue(tuple(i)) for v, i in parts])
@@ -192,20 +209,18 @@ def display(interpreter: Interpreter, nodes: list[ast.expr], kind: type) -> Tupl
     return new_list(known) if kind is list else TupleValue(known)
 
 
-def sequence(interpreter: Interpreter, nodes: list[ast.expr], may_be_none: bool = False) -> list[Any]:
+def sequence(interpreter: Interpreter, nodes: list[ast.expr], read: Reading = evaluate) -> list[Any]:
     """The arguments of a call, with stars unpacked; several whose number is not known are an `Unpacked`."""
     out: list[Any] = []
-    for value, items in _parts(interpreter, nodes, may_be_none):
+    for value, items in _parts(interpreter, nodes, read):
         out.extend([Unpacked(value)] if items is None else items)
     return out
 
 
-def _parts(
-    interpreter: Interpreter, nodes: list[ast.expr], may_be_none: bool = False
-) -> list[tuple[Any, list[Any] | None]]:
+def _parts(interpreter: Interpreter, nodes: list[ast.expr], read: Reading) -> list[tuple[Any, list[Any] | None]]:
     """What stands at each place, and which items that are; None for a star with a number that is not known."""
     plain = [node.value if isinstance(node, ast.Starred) else node for node in nodes]
-    values = evaluate_all(interpreter, plain, may_be_none)
+    values = evaluate_all(interpreter, plain, read)
     stars = [isinstance(node, ast.Starred) for node in nodes]
     return [(v, known_items(interpreter, v) if s else [v]) for v, s in zip(values, stars, strict=True)]
 
@@ -277,13 +292,13 @@ def _as_index(interpreter: Interpreter, part: Any) -> Any:
 def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items: ast.expr) -> Any:
     index = index_items(interpreter, items)
     interpreter.at(node)
+    place = index[0] if len(index) == 1 and not isinstance(items, ast.Tuple) else TupleValue(tuple(index))
     if isinstance(owner, TupleValue):
-        place = index[0] if len(index) == 1 and not isinstance(items, ast.Tuple) else TupleValue(tuple(index))
         said = special_methods.called(interpreter, owner, "__getitem__", place)
         if said is not None:
             return said
         special_methods.refuse_object(interpreter, owner, "an item")
-        return _tuple_item(interpreter, owner, index)
+        return tuple_items.item(interpreter, owner, place)
     if isinstance(owner, Items):
         return lists.subscripted(interpreter, owner, index[0])
     if isinstance(owner, Static) and isinstance(owner.value, type(np.s_)):  # np.s_[1:, None]
@@ -293,8 +308,11 @@ def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items
         if id(owner.value) in grids.BY_SUBSCRIPT:
             is_tuple = len(index) != 1 or isinstance(items, ast.Tuple)
             return grids.BY_SUBSCRIPT[id(owner.value)](interpreter.build, tuple(index) if is_tuple else index)
+        if isinstance(owner.value, dict) and not operators.is_known(place):
+            keys, values = zip(*owner.value.items(), strict=True)
+            return tuple_items.under_key(interpreter, keys, tuple(map(constant, values)), place)
         try:
-            return constant(owner.value[operators.plain(index[0])])
+            return constant(owner.value[operators.plain(place)])
         except Exception as problem:
             return interpreter.build.refuse(f"{type(problem).__name__}: {problem}")
     if not isinstance(owner, ArrayValue):
@@ -311,69 +329,7 @@ def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items
     return out
 
 
-def _are_alike(items: tuple[Any, ...]) -> bool:
-    """Are these arrays of one shape?"""
-    return bool(items) and all(
-        isinstance(item, ArrayValue)
-        and item.ndim == items[0].ndim
-        and item.dtype == items[0].dtype
-        and all(map(affine.same, item.dims, items[0].dims))
-        for item in items
-    )
-
-
-def _copy_of_item(interpreter: Interpreter, owner: TupleValue, place: Scalar) -> ArrayValue:
-    """One of several arrays: a copy, which is not read any more once any of them, or it, is written."""
-    build = interpreter.build
-    number = Scalar(cast(place.expr, INT64), place.weak)  # True is the second, not a mask
-    picked = indexing.subscript(build, operators.as_array(interpreter, owner), [number])
-    copy = build.materialize(picked, "item", copy=True)
-    for item in owner.items:
-        for load in loads(item.element):
-            build.twin(copy, load.array)
-    return whole(copy)
-
-
-def _tuple_item(interpreter: Interpreter, owner: TupleValue, index: list[Any]) -> Any:
-    item = index[0]
-    if records.is_dict(owner):
-        return records.item(interpreter, owner, item)
-    if isinstance(item, Slice):
-        given = [part for part in (item.start, item.stop, item.step) if part is not None]
-        if any(static_int(part) is None for part in given):
-            if owner.kind is not list:
-                interpreter.build.refuse(
-                    "a tuple is cut at a place that is only known at run time", "cut a list:  list(xs)[k:]"
-                )
-            return lists.subscripted(interpreter, lists.joined(interpreter, [owner]), item)
-        bounds = [None if part is None else static_int(part) for part in (item.start, item.stop, item.step)]
-        items = owner.items[slice(*bounds)]
-        return new_list(items) if owner.kind is list else TupleValue(items)
-    number = static_int(item)
-    if isinstance(item, Scalar) and item.dtype.kind not in "iub":
-        interpreter.build.refuse("a tuple or list is indexed by an integer or a slice", error=ArgumentError)
-    if number is None:
-        if isinstance(item, Scalar) and owner.items and all(isinstance(v, Scalar) for v in owner.items):
-            array = operators.as_array(interpreter, owner)
-            value = element(array, cast(item.expr, INT64))
-            return Scalar(value.expr, all(v.weak for v in owner.items))
-        if isinstance(item, Scalar) and _are_alike(owner.items):
-            return _copy_of_item(interpreter, owner, item)
-        return interpreter.build.refuse(
-            "a tuple or list is indexed by a number that is only known at run time", "use an array:  np.stack(items)"
-        )
-    if not -len(owner.items) <= number < len(owner.items):
-        error = ArgumentError(
-            f"index {number} is out of range for {len(owner.items)} items", span=interpreter.build.span
-        )
-        if owner.identity is not None and any(owner.identity in heads for heads in interpreter.list_heads):
-            interpreter.early_reads.append(error)
-            raise NotYetKnown  # the loop may yet turn out to make the list longer
-        raise error
-    return owner.items[number]
-
-
-# ----------------------------------------------------------------------------------------------- comprehensions
+# ----------------------------------------------------------------------------------------------------- functions
 
 
 def defaults(interpreter: Interpreter, args: ast.arguments) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from ..ir.nodes import Alloc, Assign, For, Function, If, Library, OwnCopy, Raise
 from ..ir.walk import statements, targets
 from ..passes.info import Info
 from ..rules.device import RESERVED as RESERVED_ON_DEVICE
-from . import expressions
+from . import expressions, one_of, optional
 from .arguments import parameter, type_of
 from .arithmetic import cast
 from .builder import WrittenAfterAll
@@ -44,7 +44,7 @@ from .outputs import (
 from .outside import Place
 from .recursion import Callees, Chosen, InPlace, NotYetKnown, OwnFunction, refuse
 from .types import ArrayType, DictKind, RecordKind, ScalarType, StaticType, TupleType, ValueType
-from .values import NONE, UNDEFINED, ArrayValue, Items, Scalar, Static, TupleValue, constant, new_list, whole
+from .values import NONE, UNDEFINED, ArrayValue, Items, OneOf, Scalar, Static, TupleValue, constant, new_list, whole
 
 
 class MissingCotangent(ArgumentError):
@@ -152,6 +152,12 @@ class _Job:
             out, problem, callees = None, None, self.interpreter.callees
             try:
                 out = self.once()
+            except one_of.Splits as found:
+                if callees.has_choices:
+                    one_of.refuse(self.interpreter, found.value)
+                callees.has_choices = True
+                self.start_again()
+                continue
             except (NotYetKnown, SrcgradError) as error:
                 problem = error
             if callees.settle(self.interpreter):
@@ -317,6 +323,8 @@ class _Job:
     def leaf_outputs(self, value: Any, name: str) -> Any:
         build = self.build
         match value:
+            case TupleValue() if optional.is_optional(value):
+                raise UnsupportedError("a function that returns None on one path or in a tuple is not supported")
             case TupleValue(items=items, kind=kind):
                 if any(item is UNDEFINED for item in items):
                     raise UnsupportedError("a result may not be bound on every path")
@@ -337,6 +345,8 @@ class _Job:
                 if isinstance(expr, Var):
                     return ScalarOutput(expr, value.weak)
                 return ScalarOutput(build.variable(name, expr) if not isinstance(expr, Const) else expr, value.weak)
+            case OneOf():
+                raise UnsupportedError(f"the result is {one_of.told(value)}: return numbers, arrays, or tuples of them")
             case Static(value=None):
                 raise UnsupportedError("a function that returns None on one path or in a tuple is not supported")
             case Static(value=item):

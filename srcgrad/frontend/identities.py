@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from .values import Bound, Closure, Items, Method, TupleValue
+from .values import Bound, Closure, Items, Method, OneOf, TupleValue
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -92,6 +92,8 @@ def _parts(value: Any) -> tuple[Any, ...]:
             return (owner,)
         case Bound(args=args, kwargs=kwargs):
             return (*args, *(item for _, item in kwargs))
+        case OneOf(options=options):
+            return options
     return ()
 
 
@@ -101,6 +103,8 @@ def _with_parts(value: Any, parts: tuple[Any, ...]) -> Any:
             return replace(value, items=parts)
         case Method():
             return replace(value, owner=parts[0])
+        case OneOf():
+            return replace(value, options=parts)
     known = zip(dict(value.kwargs), parts[len(value.args) :], strict=True)
     return replace(value, args=parts[: len(value.args)], kwargs=tuple(known))
 

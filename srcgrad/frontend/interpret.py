@@ -42,6 +42,7 @@ from . import (
     parameters,
     records,
     recursion,
+    split_statements,
     unbound,
 )
 from .builder import Builder
@@ -108,6 +109,7 @@ class Interpreter:
         self.branch_envs: tuple[dict[str, Any], ...] = ()
         self.branch_stale: tuple[dict[str, Any], ...] = ()  # see `Builder.stale`
         self.one_of_several: set[object] = set()  # lists that a name stands for on one path, and others hold as well
+        self.chosen: dict[Expr, int] = {}  # numbers that say which of several things it is, where that is known
         self.wanted: frozenset[str] | None = None  # names of the current call that are still read; None: not known
 
     @property
@@ -160,7 +162,7 @@ class Interpreter:
         """Interpret statements in order; True if the block ends in an exception."""
         for stmt in body:
             self.at(stmt)
-            if self.statement(stmt):
+            if split_statements.statement(self, stmt, self.statement):
                 return True
         return False
 
@@ -180,7 +182,8 @@ class Interpreter:
                 pass
             case ast.Assign(targets=targets, value=value):
                 mark = len(self.build.block)
-                result = optional.as_it_is(self, value, all(map(_is_users_name, targets)))
+                handed_on = all(map(self._is_handed_on_by, targets))
+                result = (expressions.as_it_is if handed_on else expressions.evaluate)(self, value)
                 if len(targets) > 1 and not isinstance(targets[0], ast.Name):
                     result = binding.bind_item(self, "t", result)
                 for target in targets:
@@ -196,7 +199,7 @@ class Interpreter:
                 assignment.augment(self, stmt)
             case ast.Expr(value=value):
                 if not isinstance(value, ast.Constant):
-                    expressions.evaluate(self, value)
+                    expressions.as_it_is(self, value)
             case ast.If():
                 return branches.branch(self, stmt)
             case ast.For():
@@ -229,6 +232,11 @@ class Interpreter:
                 )
                 self.build.refuse(f"a {word} statement is not supported in a differentiated function")
         return False
+
+    def _is_handed_on_by(self, target: ast.expr) -> bool:
+        """What is None at times, or one of several things: for a name, a field, a caller; not as the result of f."""
+        is_result = isinstance(target, ast.Name) and target.id == flow.RESULT
+        return isinstance(target, (ast.Name, ast.Attribute)) and not (is_result and len(self.frames) == 1)
 
     def delete(self, targets: list[ast.expr]) -> None:
         for target in targets:
@@ -279,7 +287,7 @@ class Interpreter:
                     f"keep a copy:  {name} = ys[i].copy()",
                 )
             unbound.check_bound(self, name)
-            return optional.used(self, name, value) if optional.is_optional(value) else value
+            return optional.where_known(value)
         while frame.function is None and frame.parent is not None:
             frame = frame.parent
         function = frame.function
@@ -324,10 +332,6 @@ class Interpreter:
         value: Any = whole(param) if isinstance(param, Array) else Scalar(param, getattr(kind, "weak", False))
         self.captured[place.key] = (Captured(name, place, param), value)
         return value
-
-
-def _is_users_name(target: ast.expr) -> bool:
-    return isinstance(target, ast.Name) and not target.id.startswith(".")
 
 
 def _origin(stmt: ast.Import | ast.ImportFrom, name: str, package: str | None) -> InObject | None:

@@ -14,13 +14,13 @@ from ..ir import affine
 from ..ir.expressions import Array, Expr, Var, is_inexact
 from ..ir.nodes import AddTo, Alloc, Assign
 from ..ir.walk import statements, variables
-from . import growing_lists, identities, optional, resized
+from . import growing_lists, identities, one_of, optional, resized
 from .aliases import Aliased, mind_aliases, roots_of_value
 from .arithmetic import cast, cast_value, join_scalars
-from .attempts import Attempt, BecomesOptional, FirstInside, HeldTwice, OtherList, Rebound, Widen
+from .attempts import Attempt, BecomesOneOf, BecomesOptional, FirstInside, HeldTwice, OtherList, Rebound, Widen
 from .handed_on import exchange, in_parallel, permuted, shape_known_ahead, steady_dims
 from .loop_head import handle_of
-from .values import UNDEFINED, ArrayValue, Items, Scalar, Slice, Static, TupleValue
+from .values import UNDEFINED, ArrayValue, Items, OneOf, Scalar, Slice, Static, TupleValue
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -51,8 +51,13 @@ class _Comparison:
             return
         if optional.is_optional(entry) and optional.joins(entry, end):
             end = optional.as_optional(end, entry)
-        elif name in self.names and optional.joins(entry, end):
+        elif optional.joins(entry, end):
             raise BecomesOptional(self.interpreter, name, end if optional.is_none(entry) else entry)
+        if one_of.joins(entry, end):
+            options = one_of.options_of(entry, end)
+            if not isinstance(entry, OneOf) or options != entry.options:
+                raise BecomesOneOf(self.names_of[name], options, name)
+            entry, end = entry.number, one_of.as_one_of(end, options).number
         match entry, end:
             case Scalar(expr=Var() as var), Scalar():
                 joined, weak = join_scalars(entry, end)

@@ -13,12 +13,12 @@ import numpy as np
 
 from ..ir import affine
 from ..ir.expressions import Array, Const, Expr, Var
-from . import binding, growing_lists, identities, resized
+from . import binding, growing_lists, identities, one_of, optional, resized
 from .aliases import is_private, note_twins
 from .arithmetic import cast
 from .attempts import Attempt
 from .handed_on import check_same_shape, in_other_memory
-from .values import UNDEFINED, ArrayValue, Scalar, TupleValue, whole
+from .values import UNDEFINED, ArrayValue, OneOf, Scalar, TupleValue, whole
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -40,7 +40,13 @@ def enter(interpreter: Interpreter, name: str, value: Any, attempt: Attempt, tri
             value = replace(found, items=(UNDEFINED,) * len(found.items))
         else:
             return UNDEFINED
+    if name in attempt.optional and value is not UNDEFINED:
+        value = optional.as_optional(value, attempt.optional[name])
+    if name in attempt.one_of:
+        value = one_of.as_one_of(value, attempt.one_of[name])
     match value:
+        case OneOf(number=number, options=options):
+            return OneOf(Scalar(_own_variable(interpreter, name, number, number.dtype), weak=True), options)
         case Scalar():
             dtype, weak = attempt.types.get(name, (value.dtype, value.weak))
             return Scalar(_own_variable(interpreter, name, value, dtype), weak)

@@ -16,7 +16,7 @@ from ..ir.expressions import BOOL, INT64, Call, Const, Expr, both, either, negat
 from ..ir.nodes import If, Raise
 from ..ir.walk import is_constant
 from ..rules.names import OPERATORS as ARITHMETIC
-from . import binding, lists, records, special_methods
+from . import binding, lists, one_of, records, special_methods
 from .arithmetic import cast, elementwise
 from .numpy import products
 from .types import RecordKind
@@ -24,7 +24,9 @@ from .values import (
     ArrayValue,
     Closure,
     Items,
+    OneOf,
     Scalar,
+    Slice,
     Static,
     Template,
     TupleValue,
@@ -147,6 +149,8 @@ def truth(interpreter: Interpreter, value: Any) -> Expr:
         said = special_methods.called(interpreter, value, name)
         if said is not None:
             return truth(interpreter, said)
+    if isinstance(value, OneOf):
+        return one_of.compared(value, lambda option: truth(interpreter, option)).expr
     if isinstance(value, Items):
         return Call("ne", (value.length, affine.ZERO), BOOL)
     if isinstance(value, ArrayValue) and all(is_constant(d, 1) for d in value.dims):
@@ -166,6 +170,9 @@ def static_truth(value: Any) -> bool | None:
             return bool(number)
         case Static(value=item):
             return None if getattr(item, "depends_on_path", False) else bool(item)
+        case OneOf(options=options):
+            answers = {static_truth(option) for option in options}
+            return answers.pop() if len(answers) == 1 else None
         case TupleValue() if special_methods.own(value, "__bool__") or special_methods.own(value, "__len__"):
             return None
         case TupleValue(items=items, kind=kind):
@@ -184,8 +191,12 @@ def refuse_template(interpreter: Interpreter, *values: Any) -> None:
 
 def compare(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
     refuse_template(interpreter, x, y)
+    if isinstance(x, OneOf):
+        return one_of.compared(x, lambda option: truth(interpreter, compare(interpreter, op, option, y)))
+    if isinstance(y, OneOf):
+        return one_of.compared(y, lambda option: truth(interpreter, compare(interpreter, op, x, option)))
     if isinstance(op, (ast.Is, ast.IsNot)):
-        same = isinstance(x, Static) and isinstance(y, Static) and x.value is y.value
+        same = isinstance(x, Static) and isinstance(y, Static) and one_of.is_same(x, y)
         if type(x) is type(y) and not isinstance(x, (Static, Scalar)):
             return _identity(interpreter, op, x, y)
         if isinstance(x, Scalar) and isinstance(y, Scalar) and not (x.is_constant and y.is_constant):
@@ -237,7 +248,9 @@ def _compares_fields(cls: Any) -> bool:
 
 def _static_comparison(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
     if isinstance(x, TupleValue) and isinstance(y, TupleValue) and isinstance(op, (ast.Eq, ast.NotEq)):
-        if len(x.items) != len(y.items):
+        if records.is_dict(x) and records.is_dict(y) and set(x.kind.keys) == set(y.kind.keys):
+            y = TupleValue(tuple(records.as_dict(y)[key] for key in x.kind.keys), x.kind)
+        if len(x.items) != len(y.items) or _plain_kind(x) != _plain_kind(y):
             return constant(isinstance(op, ast.NotEq))
         parts = [compare(interpreter, ast.Eq(), a, b) for a, b in zip(x.items, y.items, strict=False)]
         out: Expr = Const(True, BOOL)
@@ -267,14 +280,17 @@ def _static_comparison(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) 
         return interpreter.build.refuse(str(problem), error=ArgumentError)
 
 
+def _plain_kind(value: TupleValue) -> Any:
+    """What must be the same of two that are equal: a list is no tuple, a named tuple is one; dicts have keys."""
+    return tuple if isinstance(value.kind, type) and issubclass(value.kind, tuple) else value.kind
+
+
 def _membership(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
-    if isinstance(y, Static):
+    if isinstance(y, Static) and is_known(x):
         found: Any = constant(plain(x) in y.value)
-    elif records.is_dict(y):
-        found = constant(records.key_of(interpreter, x) in y.kind.keys)
-    elif isinstance(y, TupleValue):
+    elif (items := _items_known(y)) is not None:
         found = constant(False)
-        for item in y.items:
+        for item in items:
             same = compare(interpreter, ast.Eq(), x, item)
             if static_truth(same) is True:
                 found = same
@@ -287,6 +303,29 @@ def _membership(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
     return found if isinstance(op, ast.In) else unary(interpreter, ast.Not(), found)
 
 
+def _items_known(value: Any) -> tuple[Any, ...] | None:
+    """What `in` compares with: the items of a tuple or a list, the keys of a dict."""
+    if records.is_dict(value):
+        return tuple(constant(key) for key in value.kind.keys)
+    if isinstance(value, TupleValue):
+        return value.items
+    if isinstance(value, Static) and isinstance(value.value, (set, frozenset, dict)):
+        return tuple(constant(item) for item in value.value)
+    return None
+
+
+def is_known(value: Any) -> bool:
+    """Is it a Python object now, with nothing in it that is known at run time only?"""
+    match value:
+        case TupleValue(items=items):
+            return all(map(is_known, items))
+        case Slice(start=start, stop=stop, step=step):
+            return all(part is None or is_known(part) for part in (start, stop, step))
+        case Scalar():
+            return value.is_constant
+    return isinstance(value, Static)
+
+
 def plain(value: Any) -> Any:
     """The Python object behind a value that is known."""
     match value:
@@ -296,4 +335,6 @@ def plain(value: Any) -> Any:
             return number
         case TupleValue(items=items, kind=kind):
             return kind(plain(item) for item in items) if kind in (tuple, list) else tuple(plain(i) for i in items)
+        case Slice(start=start, stop=stop, step=step):
+            return slice(*(None if part is None else plain(part) for part in (start, stop, step)))
     return value

@@ -17,10 +17,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..errors import place
-from ..ir.expressions import negated
+from ..ir import affine
+from ..ir.expressions import BOOL, Call, negated, select
 from ..ir.nodes import If, Raise
-from . import expressions
-from .values import NONE, UNDEFINED, ArrayValue, Scalar, TupleValue, constant
+from .values import UNDEFINED, ArrayValue, OneOf, Scalar, Static, TupleValue, constant
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -33,7 +33,7 @@ def is_optional(value: Any) -> bool:
 
 
 def is_none(value: Any) -> bool:
-    return value == NONE
+    return isinstance(value, Static) and value.value is None
 
 
 def can_be_optional(value: Any) -> bool:
@@ -68,6 +68,12 @@ def _place(value: Any) -> Any:
     return UNDEFINED
 
 
+def where_known(value: Any) -> Any:
+    """The value itself, where it is known not to be None."""
+    flag = value.items[0] if is_optional(value) else None
+    return value.items[1] if flag is not None and flag.is_constant and flag.value else value
+
+
 def used(interpreter: Interpreter, name: str, value: TupleValue) -> Any:
     """The value of a name that must not be None here."""
     flag, held = value.items
@@ -77,22 +83,13 @@ def used(interpreter: Interpreter, name: str, value: TupleValue) -> Any:
     return held
 
 
-def as_it_is(interpreter: Interpreter, node: ast.expr, may_be_none: bool) -> Any:
-    """The value of an expression, which may be None if it is a name: for another name, or a parameter."""
-    if may_be_none and isinstance(node, ast.Name) and is_optional(value := interpreter.frame.bound(node.id)):
-        return value
-    return expressions.evaluate(interpreter, node)
-
-
-def asked(interpreter: Interpreter, node: ast.Compare) -> Scalar | None:
-    """name is None, name is not None: of a name that may be None."""
-    name = _name_asked_for(node)
-    value = interpreter.frame.bound(name) if name else None
-    if value is None or not is_optional(value):
+def asked(op: ast.cmpop, x: Any, y: Any) -> Scalar | None:
+    """x is None, x is not None: of what may be None."""
+    if not isinstance(op, (ast.Is, ast.IsNot)) or not (is_optional(x) and is_none(y)):
         return None
-    flag = value.items[0]
-    if isinstance(node.ops[0], ast.IsNot) or flag.is_constant:
-        return flag if isinstance(node.ops[0], ast.IsNot) else constant(not flag.value)
+    flag = x.items[0]
+    if isinstance(op, ast.IsNot) or flag.is_constant:
+        return flag if isinstance(op, ast.IsNot) else constant(not flag.value)
     return Scalar(negated(flag.expr), weak=True)
 
 
@@ -120,11 +117,29 @@ def known_there(interpreter: Interpreter, tests: list[ast.expr], holds: bool) ->
     """Where all of these tests hold, or none: the names that are not None then are what they are."""
     env = interpreter.env
     names = set().union(*(names_with_values(test, holds) for test in tests))
-    held = {name: env[name] for name in sorted(names) if is_optional(env.get(name))}
+    held = {name: env[name] for name in sorted(names) if _may_be_none(env.get(name))}
     for name, value in held.items():
-        env[name] = TupleValue((constant(True), value.items[1]), OPTIONAL)
+        env[name] = _not_none(value)
     seen = {name: env[name] for name in held}
     yield
     for name, value in held.items():
         if env.get(name) is seen[name]:
             env[name] = value
+
+
+def _may_be_none(value: Any) -> bool:
+    return is_optional(value) or (isinstance(value, OneOf) and any(map(is_none, value.options)))
+
+
+def _not_none(value: TupleValue | OneOf) -> Any:
+    if isinstance(value, TupleValue):
+        return TupleValue((constant(True), value.items[1]), OPTIONAL)
+    others = tuple(option for option in value.options if not is_none(option))
+    if len(others) == 1:
+        return others[0]
+    number = value.number.expr
+    first = next(k for k, option in enumerate(value.options) if is_none(option))
+    if first < len(others):
+        behind = Call("gt", (number, affine.integer(first)), BOOL)
+        number = select(behind, affine.sub(number, affine.ONE), number)
+    return OneOf(Scalar(number, weak=True), others)

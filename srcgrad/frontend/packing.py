@@ -10,9 +10,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..ir.expressions import BOOL, Const
+from . import one_of
 from .liveness import assigned
 from .types import ArrayType, ScalarType
-from .values import UNDEFINED, ArrayValue, Closure, Scalar, Static, TupleValue, constant
+from .values import UNDEFINED, ArrayValue, Closure, OneOf, Scalar, Static, TupleValue, constant
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -55,6 +56,7 @@ class Pack:
             case Closure():
                 return self.closure(value)
         what = "a name that may not be bound" if value is UNDEFINED else type(value).__name__.lower()
+        what = one_of.told(value) if isinstance(value, OneOf) else what
         return build.refuse(f"{name}: {what} can't be handed to a function that calls itself")
 
     def add(self, name: str, leaf: Any, kind: Any) -> None:

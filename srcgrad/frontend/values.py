@@ -229,6 +229,14 @@ class Static:
 
 
 @dataclass(frozen=True)
+class OneOf:
+    """One of several things that are known, by the path taken: a number says which."""
+
+    number: Scalar
+    options: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
 class Replaced:
     """What a name stands for that stood for an item of a list, which has another one in its place since."""
 

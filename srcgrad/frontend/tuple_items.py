@@ -1,0 +1,119 @@
+"""An item of a tuple, a list or a dict: at a place or under a key, which is known now, or only at run time.
+
+names = ("cos", "sin"); names[i]          →      one of these two, and i says which
+{2: 1.5, 3: 2.5}[n]                       →      (1.5, 2.5)[0 if n == 2 else 1], or a KeyError
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ArgumentError, place
+from ..ir import affine
+from ..ir.expressions import BOOL, INT64, Call, Const, Expr, both, either, negated, select
+from ..ir.nodes import If, Raise
+from ..ir.walk import loads
+from . import expressions, identities, lists, one_of, operators, records
+from .arithmetic import cast
+from .numpy import indexing
+from .recursion import NotYetKnown
+from .values import ArrayValue, OneOf, Scalar, Slice, TupleValue, constant, new_list, static_int, whole
+
+if TYPE_CHECKING:
+    from .interpret import Interpreter
+
+
+def _are_alike(items: tuple[Any, ...]) -> bool:
+    """Are these arrays of one shape?"""
+    return bool(items) and all(
+        isinstance(item, ArrayValue)
+        and item.ndim == items[0].ndim
+        and item.dtype == items[0].dtype
+        and all(map(affine.same, item.dims, items[0].dims))
+        for item in items
+    )
+
+
+def _copy_of_item(interpreter: Interpreter, owner: TupleValue, place: Scalar) -> ArrayValue:
+    """One of several arrays: a copy, which is not read any more once any of them, or it, is written."""
+    build = interpreter.build
+    number = Scalar(cast(place.expr, INT64), place.weak)  # True is the second, not a mask
+    picked = indexing.subscript(build, operators.as_array(interpreter, owner), [number])
+    copy = build.materialize(picked, "item", copy=True)
+    for item in owner.items:
+        for load in loads(item.element):
+            build.twin(copy, load.array)
+    return whole(copy)
+
+
+def item(interpreter: Interpreter, owner: TupleValue, at: Any) -> Any:
+    """xs[i], d[key]"""
+    if records.is_dict(owner) and not operators.is_known(at):
+        return under_key(interpreter, owner.kind.keys, owner.items, at)
+    if records.is_dict(owner):
+        return records.item(interpreter, owner, at)
+    if isinstance(at, Slice):
+        given = [part for part in (at.start, at.stop, at.step) if part is not None]
+        if any(static_int(part) is None for part in given):
+            if owner.kind is not list:
+                interpreter.build.refuse(
+                    "a tuple is cut at a place that is only known at run time", "cut a list:  list(xs)[k:]"
+                )
+            return lists.subscripted(interpreter, lists.joined(interpreter, [owner]), at)
+        bounds = [None if part is None else static_int(part) for part in (at.start, at.stop, at.step)]
+        items = owner.items[slice(*bounds)]
+        return new_list(items) if owner.kind is list else TupleValue(items)
+    number = static_int(at)
+    if isinstance(at, Scalar) and at.dtype.kind not in "iub":
+        interpreter.build.refuse("a tuple or list is indexed by an integer or a slice", error=ArgumentError)
+    if number is None:
+        if isinstance(at, Scalar) and owner.items and all(isinstance(v, Scalar) for v in owner.items):
+            array = operators.as_array(interpreter, owner)
+            value = expressions.element(array, cast(at.expr, INT64))
+            return Scalar(value.expr, all(v.weak for v in owner.items))
+        if isinstance(at, Scalar) and _are_alike(owner.items):
+            return _copy_of_item(interpreter, owner, at)
+        if isinstance(at, Scalar) and owner.items and all(map(one_of.is_option, owner.items)):
+            return _one_of_items(interpreter, owner, at)
+        if isinstance(at, Scalar) and owner.items and all(identities.is_alike(owner.items[0], v) for v in owner.items):
+            columns = zip(*(other.items for other in owner.items), strict=True)
+            parts = (item(interpreter, TupleValue(column), at) for column in columns)
+            return TupleValue(tuple(parts), owner.items[0].kind)
+        return interpreter.build.refuse(
+            "a tuple or list is indexed by a number that is only known at run time", "use an array:  np.stack(items)"
+        )
+    if not -len(owner.items) <= number < len(owner.items):
+        error = ArgumentError(
+            f"index {number} is out of range for {len(owner.items)} items", span=interpreter.build.span
+        )
+        if owner.identity is not None and any(owner.identity in heads for heads in interpreter.list_heads):
+            interpreter.early_reads.append(error)
+            raise NotYetKnown  # the loop may yet turn out to make the list longer
+        raise error
+    return owner.items[number]
+
+
+def _one_of_items(interpreter: Interpreter, owner: TupleValue, place_of_item: Scalar) -> OneOf:
+    """A text or a function at a place: checked here, for what comes of it is no array."""
+    build, count = interpreter.build, affine.integer(len(owner.items))
+    number = build.capture(cast(place_of_item.expr, INT64), "which")
+    number = build.capture(select(Call("lt", (number, affine.ZERO), BOOL), affine.add(number, count), number), "which")
+    inside = both(Call("ge", (number, affine.ZERO), BOOL), Call("lt", (number, count), BOOL))
+    message = f"{'list' if owner.kind is list else 'tuple'} index out of range" + place(build.span)
+    build.emit(If(negated(inside), (Raise("IndexError", message),)))
+    return OneOf(Scalar(number, weak=True), owner.items)
+
+
+def under_key(interpreter: Interpreter, keys: Sequence[Any], items: tuple[Any, ...], key: Any) -> Any:
+    """d[key], where only the keys of d are known."""
+    build = interpreter.build
+    same = [operators.truth(interpreter, operators.compare(interpreter, ast.Eq(), key, constant(k))) for k in keys]
+    found: Expr = Const(False, BOOL)
+    number: Expr = affine.ZERO
+    for k, condition in reversed(list(enumerate(same))):
+        found = either(condition, found) if found != Const(False, BOOL) else condition
+        number = select(condition, affine.integer(k), number)
+    build.emit(If(negated(found), (Raise("KeyError", "no item under this key" + place(build.span)),)))
+    return item(interpreter, TupleValue(items), Scalar(build.variable("which", number), weak=True))
