@@ -338,6 +338,58 @@ def with_its_index(x):
     return x[bi] * best
 
 
+def known_by_the_index(x):
+    best = before = None
+    for i in range(len(x)):
+        c = np.sin(3 * x[i])
+        if i == 0 or c < best:
+            best = c
+        if i > 0:
+            best = best + 0.1 * (c - before)
+        before = c
+    return best * before
+
+
+def secant(x):
+    before, now = None, x[0]
+    for i in range(4):
+        f = np.sin(now) - x[1]
+        if f > 0.1 and i > 0:
+            new = before + (now - before) * 0.5
+        else:
+            new = now - 0.3 * f
+        before, now = now, new
+    return now
+
+
+def true_or_not(x):
+    best = None
+    for i in range(len(x)):
+        if not best:
+            x = x * 1.5
+        best = x[i] - x[0] if i != 2 else None
+    return x * best if best else x
+
+
+def one_or_the_other(x):
+    best = None
+    for v in x:
+        y = best or 0.5
+        if best and best > 0.6:
+            y = y * v
+        best = y * 0.5 + v
+    return best and best * 2
+
+
+def while_there_is_none(x):
+    found, k = None, 0
+    while not found and k < len(x):
+        if x[k] > 1.5:
+            found = x[k] * x[0]
+        k += 1
+    return found or x[1]
+
+
 OF_MATRIX = (neighbours,)
 PROGRAMS = [
     differences,
@@ -370,6 +422,11 @@ PROGRAMS = [
     conditional_none,
     several_paths,
     with_its_index,
+    known_by_the_index,
+    secant,
+    true_or_not,
+    one_or_the_other,
+    while_there_is_none,
 ]
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from ..ir import affine
 from ..ir.expressions import BOOL, Array, Const
 from ..ir.nodes import Stmt
-from . import growing_lists, identities, lists, resized
+from . import growing_lists, identities, lists, optional, resized
 from .aliases import MEMORY, Aliased, TwinsAhead
 from .attempts import (
     Attempt,
@@ -182,11 +182,13 @@ def _try_loop(
 
     interpreter.close_loop = close
     interpreter.loops.append((frame, [n for n in names if isinstance(entries[n], Scalar)]))
+    interpreter.none_ahead.append((frame, {n: value for n, value in entries.items() if optional.is_none(value)}))
     interpreter.list_heads.append(identities.held(interpreter))
     try:
         loop = make(names)
     finally:
         interpreter.loops.pop()
+        interpreter.none_ahead.pop()
         interpreter.list_heads.pop()
         interpreter.stale_before.pop()
         interpreter.close_loop = outer_close

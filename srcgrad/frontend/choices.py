@@ -26,17 +26,21 @@ if TYPE_CHECKING:
 
 def boolean(interpreter: Interpreter, is_and: bool, nodes: list[ast.expr]) -> Any:
     """`and`, `or`: the later operands run only where they are needed."""
-    first = expressions.evaluate(interpreter, nodes[0])
+    first = expressions.as_it_is(interpreter, nodes[0])
     if len(nodes) == 1:
         return first
+    if not optional.is_none(first) and not optional.is_optional(first):
+        first = one_of.settled(interpreter, nodes[0], first)
     if isinstance(first, Items):  # `if ys and …`: whether it has items is what counts
         first = _has_items(interpreter, first, is_and)
     known = operators.static_truth(first)
     if known is not None:
         return boolean(interpreter, is_and, nodes[1:]) if known == is_and else first
     rest: list[Stmt] = []
-    if _named_in(nodes[1:]):
-        return choose_value(interpreter, operators.truth(interpreter, first), nodes, first, is_and)
+    if _named_in(nodes[1:]) or optional.is_optional(first):
+        condition = operators.truth(interpreter, first)
+        first = first.items[1] if optional.is_optional(first) and not is_and else first  # true, so not None
+        return choose_value(interpreter, condition, nodes, first, is_and)
     saved, lists_before = save(interpreter), identities.held(interpreter)
     try:
         with interpreter.build.nested(rest), optional.known_there(interpreter, nodes[:1], is_and):
@@ -112,8 +116,11 @@ def comparison(interpreter: Interpreter, node: ast.Compare) -> Any:
         asked = optional.asked(node.ops[0], *values) if len(values) == 2 else None
         if asked is not None:
             return asked
+        by_order = any(isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) for op in node.ops)
         values = [
-            value if isinstance(value, OneOf) else one_of.settled(interpreter, operand, value)
+            value
+            if isinstance(value, OneOf) or (optional.is_none(value) and not by_order)
+            else one_of.settled(interpreter, operand, value)
             for operand, value in zip(operands, values, strict=True)
         ]
         results = [

@@ -128,7 +128,7 @@ def _unrolled(interpreter: Interpreter, node: Any, level: int, items: list[Any])
         assignment.assign(
             interpreter, generator.target, identities.now(interpreter, item), len(interpreter.build.block)
         )
-        kept = [operators.static_truth(expressions.evaluate(interpreter, test)) for test in generator.ifs]
+        kept = [operators.static_truth(expressions.as_it_is(interpreter, test)) for test in generator.ifs]
         if None in kept:
             raise _AtRunTime
         if not all(kept):

@@ -231,7 +231,7 @@ def while_loop(interpreter: Interpreter, node: ast.While) -> None:
         saved = save(interpreter)
         lists_before = identities.held(interpreter)
         with build.into(head):
-            condition = operators.truth(interpreter, expressions.evaluate(interpreter, test))
+            condition = operators.truth(interpreter, expressions.as_it_is(interpreter, test))
         if identities.held(interpreter) != lists_before:
             interpreter.at(node.test)
             build.refuse("the test of the while loop changes a list", "while True: if not …: break")
@@ -239,7 +239,7 @@ def while_loop(interpreter: Interpreter, node: ast.While) -> None:
         if not simple:  # the test needs statements of its own: they run ahead of the loop, and at its end
             restore(interpreter, saved)
             changing = settle(interpreter, names)
-            condition = operators.truth(interpreter, expressions.evaluate(interpreter, test))
+            condition = operators.truth(interpreter, expressions.as_it_is(interpreter, test))
             condition = build.variable("running", condition)
             build.mutable.add(condition)
             interpreter.env.update(changing)
@@ -251,7 +251,7 @@ def while_loop(interpreter: Interpreter, node: ast.While) -> None:
             if not simple:
                 interpreter.at(node.test)
                 settle(interpreter, names)
-                again = operators.truth(interpreter, expressions.evaluate(interpreter, test))
+                again = operators.truth(interpreter, expressions.as_it_is(interpreter, test))
                 build.emit(Assign(condition, again))  # type: ignore[arg-type]
         return While(trip, condition, tuple(block))
 

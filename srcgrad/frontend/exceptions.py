@@ -115,7 +115,7 @@ def _argument(interpreter: Interpreter, value: Any) -> tuple[str, list[Scalar]]:
 
 
 def assertion(interpreter: Interpreter, node: ast.Assert) -> None:
-    test = expressions.evaluate(interpreter, node.test)
+    test = expressions.as_it_is(interpreter, node.test)
     known = operators.static_truth(test)
     if known:
         return

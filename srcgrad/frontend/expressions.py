@@ -77,7 +77,8 @@ def as_it_is(interpreter: Interpreter, node: ast.expr) -> Any:
             interpreter.at(node)
             return operators.binary(interpreter, operators.OPERATORS[type(op)], x, y)
         case ast.UnaryOp(op=op, operand=operand):
-            return operators.unary(interpreter, op, evaluate(interpreter, operand))
+            read = as_it_is if isinstance(op, ast.Not) else evaluate
+            return operators.unary(interpreter, op, read(interpreter, operand))
         case ast.BoolOp(op=op, values=values):
             return choices.boolean(interpreter, isinstance(op, ast.And), values)
         case ast.Compare():

@@ -105,6 +105,7 @@ class Interpreter:
         self.early_reads: list[SrcgradError] = []  # errors, unless a loop turns out to bind what is read
         self.loops: list[tuple[Frame, list[str]]] = []  # those around: whose they are, and the numbers that go round
         self.close_loop: Callable[[], None] | None = None  # at the end of the innermost one's body
+        self.none_ahead: list[tuple[Frame, dict[str, Any]]] = []  # the names that are None ahead of each loop around
         self.list_heads: list[dict[object, Any]] = []  # the lists that were there ahead of each loop around
         self.branch_envs: tuple[dict[str, Any], ...] = ()
         self.branch_stale: tuple[dict[str, Any], ...] = ()  # see `Builder.stale`

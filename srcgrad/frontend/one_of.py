@@ -112,6 +112,8 @@ def settled(interpreter: Interpreter, node: ast.expr, value: Any) -> Any:
     """What an expression stands for, to compute with it: one thing."""
     if optional.is_optional(value):
         return optional.used(interpreter, ast.unparse(node), value)
+    if isinstance(node, ast.Name) and optional.is_none(value):
+        optional.refuse_yet(interpreter, node.id, value)
     if isinstance(value, Static) and hasattr(value.value, "depends_on_path"):
         interpreter.build.refuse(
             f"{ast.unparse(node)} is of another kind by the path taken", "give it a value of one kind on every path"

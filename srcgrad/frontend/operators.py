@@ -16,7 +16,7 @@ from ..ir.expressions import BOOL, INT64, Call, Const, Expr, both, either, negat
 from ..ir.nodes import If, Raise
 from ..ir.walk import is_constant
 from ..rules.names import OPERATORS as ARITHMETIC
-from . import binding, lists, one_of, records, special_methods
+from . import binding, lists, one_of, optional, records, special_methods
 from .arithmetic import cast, elementwise
 from .numpy import products
 from .types import RecordKind
@@ -151,6 +151,11 @@ def truth(interpreter: Interpreter, value: Any) -> Expr:
             return truth(interpreter, said)
     if isinstance(value, OneOf):
         return one_of.compared(value, lambda option: truth(interpreter, option)).expr
+    if optional.is_optional(value):
+        flag, held = value.items
+        if not isinstance(held, Scalar):
+            interpreter.build.refuse("the truth value of what is None or an array is ambiguous", "ask: is not None")
+        return both(flag.expr, truth(interpreter, held))
     if isinstance(value, Items):
         return Call("ne", (value.length, affine.ZERO), BOOL)
     if isinstance(value, ArrayValue) and all(is_constant(d, 1) for d in value.dims):
@@ -173,6 +178,9 @@ def static_truth(value: Any) -> bool | None:
         case OneOf(options=options):
             answers = {static_truth(option) for option in options}
             return answers.pop() if len(answers) == 1 else None
+        case TupleValue(items=(flag, held)) if optional.is_optional(value):
+            is_there = static_truth(flag)
+            return static_truth(held) if is_there else is_there
         case TupleValue() if special_methods.own(value, "__bool__") or special_methods.own(value, "__len__"):
             return None
         case TupleValue(items=items, kind=kind):

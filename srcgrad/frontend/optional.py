@@ -16,10 +16,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ..errors import place
+from ..errors import UnsupportedError, place
 from ..ir import affine
 from ..ir.expressions import BOOL, Call, negated, select
 from ..ir.nodes import If, Raise
+from .recursion import NotYetKnown
 from .values import UNDEFINED, ArrayValue, OneOf, Scalar, Static, TupleValue, constant
 
 if TYPE_CHECKING:
@@ -74,6 +75,15 @@ def where_known(value: Any) -> Any:
     return value.items[1] if flag is not None and flag.is_constant and flag.value else value
 
 
+def refuse_yet(interpreter: Interpreter, name: str, value: Any) -> None:
+    """To compute with a name that is None at the head of a loop: the rest of the loop may tell what else it is."""
+    if any(frame is interpreter.frame and names.get(name) is value for frame, names in interpreter.none_ahead):
+        help = ("give it a value ahead of the loop",)
+        error = UnsupportedError(f"{name} is None here", span=interpreter.build.span, help=help)
+        interpreter.early_reads.append(error)
+        raise NotYetKnown
+
+
 def used(interpreter: Interpreter, name: str, value: TupleValue) -> Any:
     """The value of a name that must not be None here."""
     flag, held = value.items
@@ -103,6 +113,8 @@ def _name_asked_for(node: ast.expr) -> str | None:
 def names_with_values(test: ast.expr, holds: bool) -> set[str]:
     """The names that are not None where a test holds, or where it does not."""
     match test:
+        case ast.Name(id=tested):
+            return {tested} if holds else set()  # None is false
         case ast.Compare(ops=[op]) if (name := _name_asked_for(test)) is not None:
             return {name} if isinstance(op, ast.IsNot) == holds else set()
         case ast.UnaryOp(op=ast.Not(), operand=operand):
