@@ -36,6 +36,22 @@ def mean_difference(x):
     return np.sum(sums) / (2 * len(x) * np.sum(x))
 
 
+FACTORS = [1.01**k for k in range(40)]
+
+
+def over_many_numbers(x):
+    s = x[0]
+    for c in FACTORS:
+        s = s * 0.9 + c * x[1]
+        if s > 2.5:
+            break
+    for c in [k * x[2] for k in range(40)]:
+        if c > 20:
+            continue
+        s += np.cos(c)
+    return s
+
+
 def over_prange(x):
     s = mean_difference(x)
     for i in numba.prange(1, len(x)):

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 
 UNROLLED = 64  # iterations at most of a loop that is written out, because its index has to be known
+LONG = 32  # numbers at most in a tuple or a list that a loop over them is written out for
 GROWN = 16  # iterations at most of a loop that is written out because a list grows in it
 
 
@@ -52,7 +53,9 @@ def for_loop(interpreter: Interpreter, node: ast.For) -> None:
     over = expressions.evaluate(interpreter, node.iter)
     run_over = RunOver(interpreter, node.iter, over)
     if isinstance(over, TupleValue):
-        unrolled(interpreter, node, expressions.items_of(interpreter, over), run_over)
+        items = expressions.items_of(interpreter, over)
+        if len(items) <= LONG or not _over_array(interpreter, node, items, run_over):
+            unrolled(interpreter, node, items, run_over)
         return
     if isinstance(over, Grid):
         loop_over_grid(interpreter, node, over)
@@ -70,6 +73,24 @@ def for_loop(interpreter: Interpreter, node: ast.For) -> None:
     except (SrcgradError, WrittenOut):
         restore(interpreter, saved)
     unrolled(interpreter, node, few, run_over)
+
+
+def _over_array(interpreter: Interpreter, node: ast.For, items: list[Any], run_over: RunOver) -> bool:
+    """A loop over many numbers runs over an array of them, if it can."""
+    if not all(
+        isinstance(item, Scalar) and (item.dtype, item.weak) == (items[0].dtype, items[0].weak) for item in items
+    ):
+        return False
+    saved = save(interpreter)
+    try:
+        held = whole(interpreter.build.stored(operators.as_array(interpreter, TupleValue(tuple(items))), "items"))
+        number = lambda index: Scalar(expressions.element(held, index).expr, items[0].weak)
+        rolled(interpreter, node, Indexed(held.dims[0], number, (held,)))
+        run_over.check()
+        return True
+    except (SrcgradError, WrittenOut):
+        restore(interpreter, saved)
+        return False
 
 
 def known_items(interpreter: Interpreter, over: Any, most: int) -> list[Any] | None:
