@@ -13,6 +13,7 @@ from srcgrad import UnsupportedError, grad
 from srcgrad.testing import check_grad
 
 NAMES = ("lift", "drag", "lift")
+LAMINAR = "laminar"
 FUNCTIONS = [np.sin, np.cos, np.tanh]
 POWERS = {1: 2.0, 4: 0.5}
 BY_PAIR = {(1, 2): (1.5, 2.0), (3, 4): (0.5, -1.0)}
@@ -179,7 +180,45 @@ def in_a_nested_branch(x, n):
 
 def the_same_object(x, n):
     mode = regime(n)
-    return x * x if mode is "laminar" else x  # noqa: F632
+    return x * x if mode is LAMINAR else x
+
+
+def bound_on_one_path(x, n):
+    if n > 0:
+        mode = "a" if n > 2 else "b"
+        pair = (x, mode)
+    if n > 0 and mode == "a":
+        return x * x
+    return x * 3 if n > 1 and pair[1] == "b" else x
+
+
+def first_in_a_loop(x, n):
+    for k in range(n):
+        word = "even"
+        pair = (x * k, "a" if k > 1 else "b", np.sin)
+    if n > 0 and word == "even" and pair[1] == "a":
+        return pair[2](pair[0])
+    return x
+
+
+def of_the_iteration_before(x, n):
+    s = x
+    for k in range(n):
+        if k > 0 and mode == "a":  # noqa: F821
+            s += pair[0] * (2 if pair[1] == "odd" else 3)  # noqa: F821
+        mode = "a" if k != 1 else "b"  # noqa: F841
+        pair = (x * k, "odd" if k % 2 else "even")  # noqa: F841
+    return s
+
+
+def beside_the_best(x, n):
+    best = None
+    for k in range(n):
+        if best is None or x * k > best[0]:
+            best = (np.sin(x * k), "odd" if k % 2 else "even")
+    if best is None:
+        return x
+    return best[0] * 2 if best[1] == "odd" else best[0] * 3
 
 
 class Kind(enum.Enum):
@@ -277,6 +316,20 @@ def alternating(x, n):
     return x
 
 
+def two_of_its_own(x, n):
+    def shrink(u):
+        return 0.5 * u * x
+
+    def grow(u):
+        return u + x
+
+    f = shrink
+    for _ in range(n):
+        x = x * 0.9 + 0.1 * f(x)
+        f = grow if f is shrink else shrink
+    return x
+
+
 def two_at_once(x, n):
     f, slope = (np.sin, np.cos) if n > 1 else (np.exp, np.exp)
     for _ in range(3):
@@ -362,11 +415,16 @@ PROGRAMS = [
     of_a_function_of_its_own,
     up_and_down,
     equal_as_python_has_it,
+    bound_on_one_path,
+    first_in_a_loop,
+    of_the_iteration_before,
+    beside_the_best,
     a_function_by_the_path,
     one_of_two_lambdas,
     none_or_a_function,
     alternating,
     two_at_once,
+    two_of_its_own,
     reductions,
     at_a_place,
     in_one_expression,
@@ -460,7 +518,16 @@ def a_loop_over_one_of_two(x, n):
     return x
 
 
+def another_in_each_iteration(x, n):
+    f = np.sin
+    for k in range(n):
+        x = f(x)
+        f = lambda u, k=k: u * k
+    return x
+
+
 REFUSED = [
+    (another_in_each_iteration, "f stands for another text or function in each iteration"),
     (lambda x, n: regime(n), "the result is 'laminar', 'transition' or 'turbulent', by the path taken"),
     (a_text_or_a_number, "y is of another kind by the path taken"),
     (a_loop_over_one_of_two, "this needs one thing, and it is 'laminar', 'transition' or 'turbulent'"),

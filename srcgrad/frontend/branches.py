@@ -174,6 +174,9 @@ def merge(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tup
         known = a if b is UNDEFINED else b
         if isinstance(known, Scalar) and known.is_constant:
             return known
+        if isinstance(known, OneOf):
+            first, second = (v if v is UNDEFINED else v.number for v in (a, b))
+            return OneOf(merge(interpreter, name, (x[0], first), (y[0], second)), known.options)
         a, b = (_absent(known) if value is UNDEFINED else value for value in (a, b))
     if optional.joins(a, b) and a != b:
         a, b = optional.as_optional(a, b), optional.as_optional(b, a)
@@ -219,7 +222,7 @@ def _merged_part(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any],
     if p == q:
         return p
     known = p if q is UNDEFINED else q
-    if (p is UNDEFINED or q is UNDEFINED) and not isinstance(known, (Scalar, ArrayValue, TupleValue, Items)):
+    if (p is UNDEFINED or q is UNDEFINED) and not isinstance(known, (Scalar, OneOf, ArrayValue, TupleValue, Items)):
         return known  # None, a string, a function
     return merge(interpreter, name, x, y)
 

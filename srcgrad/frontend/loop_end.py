@@ -55,6 +55,8 @@ class _Comparison:
             raise BecomesOptional(self.interpreter, name, end if optional.is_none(entry) else entry)
         if one_of.joins(entry, end):
             options = one_of.options_of(entry, end)
+            if len(options) > one_of.MOST:
+                build.refuse(f"{name} stands for another text or function in each iteration")
             if not isinstance(entry, OneOf) or options != entry.options:
                 raise BecomesOneOf(self.names_of[name], options, name)
             entry, end = entry.number, one_of.as_one_of(end, options).number
@@ -76,6 +78,8 @@ class _Comparison:
                     self.compare_arrays(name, entry, end)
             case x, Scalar() if x is UNDEFINED:
                 raise Widen(self.names_of[name], end.dtype, end.weak, name)
+            case x, _ if x is UNDEFINED and one_of.is_option(end) and not optional.is_none(end):
+                raise BecomesOneOf(self.names_of[name], one_of.options_of(end), name)
             case x, ArrayValue() if x is UNDEFINED:
                 self.rebound[name] = (end.dtype, shape_known_ahead(self.interpreter, name, end))
             case Static(), Static() if entry.value is end.value or entry.value == end.value:

@@ -38,6 +38,8 @@ def enter(interpreter: Interpreter, name: str, value: Any, attempt: Attempt, tri
         elif name in attempt.tuples:
             found = attempt.tuples[name]
             value = replace(found, items=(UNDEFINED,) * len(found.items))
+        elif name in attempt.one_of:
+            value = OneOf(Scalar(affine.ZERO, weak=True), attempt.one_of[name])
         else:
             return UNDEFINED
     if name in attempt.optional and value is not UNDEFINED:

@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from ..ir import affine
 from ..ir.expressions import BOOL, Const, Expr, both, either, negated, select
 from ..ir.walk import is_constant
-from . import optional
-from .values import Closure, OneOf, Scalar, Static, Template
+from . import optional, unbound
+from .values import UNDEFINED, Closure, OneOf, Scalar, Static, Template
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
+
+
+MOST = 32  # things at most that a name may stand for
 
 
 class Splits(Exception):
@@ -44,8 +47,11 @@ def is_option(value: Any) -> bool:
 
 
 def is_same(x: Any, y: Any) -> bool:
+    """Are these one thing: the same object, an equal text, one function defined in one scope?"""
     if isinstance(x, Static) and isinstance(y, Static):
         return x.value is y.value or (type(x.value) is type(y.value) is str and x.value == y.value)
+    if isinstance(x, Closure) and isinstance(y, Closure):
+        return x.node is y.node and x.frame is y.frame and not x.defaults and not y.defaults
     return x is y
 
 
@@ -118,6 +124,8 @@ def settled(interpreter: Interpreter, node: ast.expr, value: Any) -> Any:
         interpreter.build.refuse(
             f"{ast.unparse(node)} is of another kind by the path taken", "give it a value of one kind on every path"
         )
+    if value is UNDEFINED:
+        unbound.refuse_unbound(interpreter, ast.unparse(node))
     if not isinstance(value, OneOf):
         return value
     number = value.number.expr

@@ -227,6 +227,8 @@ def _identity(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
     """Are these one array, list or object?"""
     is_one = x is y or (isinstance(x, TupleValue) and x.identity is not None and x.identity is y.identity)
     is_other = isinstance(x, TupleValue) and None not in (x.identity, y.identity)
+    if isinstance(x, Closure):
+        is_other = x.node is not y.node
     if not is_one and not is_other:
         interpreter.build.refuse("whether these are one object is not known here", "compare what is in them")
     return constant(is_one == isinstance(op, ast.Is))

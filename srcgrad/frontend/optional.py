@@ -41,7 +41,7 @@ def can_be_optional(value: Any) -> bool:
     """Is it of a kind that is kept beside a flag: numbers, arrays, and tuples of them?"""
     if isinstance(value, TupleValue):
         is_plain = value.kind is OPTIONAL or (isinstance(value.kind, type) and issubclass(value.kind, tuple))
-        return is_plain and all(map(can_be_optional, value.items))
+        return is_plain and all(can_be_optional(item) or isinstance(item, (Static, OneOf)) for item in value.items)
     return isinstance(value, (Scalar, ArrayValue)) or value is UNDEFINED
 
 

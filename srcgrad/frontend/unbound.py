@@ -21,12 +21,17 @@ def bound_flag(name: str) -> str:
 
 def refuse(interpreter: Interpreter, name: str) -> NoReturn:
     """A name is read that no statement so far has bound; one behind it in a loop may."""
+    refuse_unbound(interpreter, name.lstrip("."), bound_flag(name) in interpreter.env)
+
+
+def refuse_unbound(interpreter: Interpreter, text: str, may_be_bound: bool = True) -> NoReturn:
+    """The same of an item of a tuple."""
     error = UnsupportedError(
-        f"{name.lstrip('.')} may not be defined here",
+        f"{text} may not be defined here",
         span=interpreter.build.span,
         help=("assign it ahead of the branch or loop",),
     )
-    if bound_flag(name) in interpreter.env and any(frame is interpreter.frame for frame, _ in interpreter.loops):
+    if may_be_bound and any(frame is interpreter.frame for frame, _ in interpreter.loops):
         interpreter.early_reads.append(error)
         raise NotYetKnown
     raise error
