@@ -363,6 +363,37 @@ def in_a_set(x, n):
     return x * 3 if n not in FEW else x
 
 
+def in_an_array(x, n):
+    values = np.array([x, 0.0, 2 * x])
+    if n > 1:
+        values[1] = x
+    if n in np.array([0, 3]):
+        x = x + 1
+    return x * x if 0.0 in values else x
+
+
+def in_a_range(x, n):
+    s = x
+    for k in range(n + 2):
+        if k in range(1, n):
+            s = s * x
+        if k not in range(n):
+            s += 1
+    return s
+
+
+def in_a_list_that_grows(x, n):
+    seen, s = [], 0.0
+    for k in range(n + 4):
+        rest = (k * k) % 5
+        if rest in seen:
+            s += x * x
+        else:
+            seen.append(rest)
+            s += x
+    return s
+
+
 def under_a_key(x, n):
     if n not in POWERS:
         return x
@@ -429,6 +460,9 @@ PROGRAMS = [
     at_a_place,
     in_one_expression,
     in_a_set,
+    in_an_array,
+    in_a_range,
+    in_a_list_that_grows,
     under_a_key,
     under_a_pair,
     none_in_a_tuple,
@@ -444,7 +478,9 @@ def test_the_path_tells(function: Callable[..., Any]) -> None:
         check_grad(f, 1.3, n)
 
 
-@pytest.mark.parametrize("function", [state_of_an_object, round_a_loop, at_a_place, under_a_pair, found_or_none])
+@pytest.mark.parametrize(
+    "function", [state_of_an_object, round_a_loop, at_a_place, under_a_pair, found_or_none, in_a_list_that_grows]
+)
 def test_the_path_tells_compiled(function: Callable[..., Any]) -> None:
     f = grad(function)
     for n in (0, 1, 3):

@@ -19,12 +19,14 @@ from ..rules.names import OPERATORS as ARITHMETIC
 from . import binding, lists, one_of, optional, records, special_methods
 from .arithmetic import cast, elementwise
 from .numpy import products
+from .numpy.table import TABLE
 from .types import RecordKind
 from .values import (
     ArrayValue,
     Closure,
     Items,
     OneOf,
+    Range,
     Scalar,
     Slice,
     Static,
@@ -308,9 +310,22 @@ def _membership(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
             if static_truth(same) is None:
                 condition = truth(interpreter, same)
                 found = Scalar(condition if static_truth(found) is False else either(found.expr, condition), True)
+    elif isinstance(y, Range) and isinstance(x, Scalar) and x.dtype.kind in "iu":
+        found = Scalar(_is_in_range(interpreter, x.expr, y), weak=True)
+    elif (isinstance(y, Items) and y.rows.ndim == 1) or (isinstance(y, ArrayValue) and y.ndim):
+        held = lists.array_of_items(interpreter, y) if isinstance(y, Items) else y
+        found = TABLE[np.any](interpreter.build, compare(interpreter, ast.Eq(), held, x))
+        found = Scalar(found.expr, weak=True)
     else:
-        return interpreter.build.refuse("`in` needs a tuple or a list here")
+        return interpreter.build.refuse("`in` needs a tuple, a list, an array of numbers or a set here")
     return found if isinstance(op, ast.In) else unary(interpreter, ast.Not(), found)
+
+
+def _is_in_range(interpreter: Interpreter, number: Expr, over: Range) -> Expr:
+    if not is_constant(over.step, 1):
+        interpreter.build.refuse("`in` of a range whose step is not 1", "compare: a <= n < b and (n - a) % step == 0")
+    number = cast(number, INT64)
+    return both(Call("ge", (number, over.start), BOOL), Call("lt", (number, over.stop), BOOL))
 
 
 def _items_known(value: Any) -> tuple[Any, ...] | None:
