@@ -360,6 +360,8 @@ def in_one_expression(x, n):
 def in_a_set(x, n):
     if n in SPECIAL:
         return x * x
+    if regime(n) in {"laminar", "transition"} and n not in {0, 7}:
+        return x + 1
     return x * 3 if n not in FEW else x
 
 

@@ -109,7 +109,7 @@ def _either(
 
 
 def comparison(interpreter: Interpreter, node: ast.Compare) -> Any:
-    operands = [node.left, *node.comparators]
+    operands = [node.left, *(_in_order(op, other) for op, other in zip(node.ops, node.comparators, strict=True))]
     if len(node.ops) == 1 or all(_is_simple(o) for o in operands[2:]):
         values = expressions.evaluate_all(interpreter, operands, expressions.as_it_is)
         interpreter.at(node)
@@ -149,6 +149,13 @@ def comparison(interpreter: Interpreter, node: ast.Compare) -> Any:
             "what a chained comparison compares changes variables or arrays", "give it a name first"
         )
     return out
+
+
+def _in_order(op: ast.cmpop, node: ast.expr) -> ast.expr:
+    """n in {2, 3} asks what n in (2, 3) does."""
+    if isinstance(node, ast.Set) and isinstance(op, (ast.In, ast.NotIn)):
+        return ast.copy_location(ast.Tuple(node.elts, ast.Load()), node)
+    return node
 
 
 def _is_simple(node: ast.expr) -> bool:
