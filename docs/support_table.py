@@ -79,8 +79,8 @@ EXPRESSIONS = {
     "IfExp": "`x if c else y`", "Call": "calls of NumPy's, `math`'s, Python's and your own functions",
     "Subscript": "indexing", "Slice": "slices", "Attribute": "attributes", "Tuple": "tuples", "List": "lists",
     "ListComp": "list comprehensions", "GeneratorExp": "generator expressions", "Lambda": "`lambda`",
-    "NamedExpr": "`(x := ...)`", "JoinedStr": "f-strings, in messages", "Dict": "dictionaries", "Set": "sets, but for `n in {1, 2}`",
-    "DictComp": "dictionary comprehensions", "Starred": "`*x` in calls and displays", "Yield": "`yield`",
+    "NamedExpr": "`(x := ...)`", "JoinedStr": "f-strings, in messages", "Dict": "dictionaries",
+    "Set": "sets, but for `n in {1, 2}`", "DictComp": "dictionary comprehensions", "Starred": "`*x` in calls and displays", "Yield": "`yield`",
     "Await": "`await`",
 }
 # fmt: on
