@@ -80,7 +80,8 @@ EXPRESSIONS = {
     "Subscript": "indexing", "Slice": "slices", "Attribute": "attributes", "Tuple": "tuples", "List": "lists",
     "ListComp": "list comprehensions", "GeneratorExp": "generator expressions", "Lambda": "`lambda`",
     "NamedExpr": "`(x := ...)`", "JoinedStr": "f-strings, in messages", "Dict": "dictionaries",
-    "Set": "sets, but for `n in {1, 2}`", "DictComp": "dictionary comprehensions", "Starred": "`*x` in calls and displays", "Yield": "`yield`",
+    "Set": "sets, but for `n in {1, 2}`", "DictComp": "dictionary comprehensions",
+    "Starred": "`*x` in calls and displays", "Yield": "`yield`",
     "Await": "`await`",
 }
 # fmt: on
