@@ -350,6 +350,14 @@ def at_a_place(x, n):
     return s
 
 
+def under_a_condition(x, n):
+    """What is not reached raises nothing: there are three functions, and no power of 0."""
+    y = x + (FUNCTIONS[n](x) if n < 3 else x * x)
+    if n > 3 or (n < 3 and FUNCTIONS[n](y) > 0.5 and regime(n) != "turbulent"):
+        y = y * x
+    return y * ((n == 1 and POWERS[n]) or 0.25)
+
+
 def in_one_expression(x, n):
     return (np.sin if n > 1 else np.cos)(x) * {"laminar": 2.0, "transition": 3.0, "turbulent": 4.0}[regime(n)]
 
@@ -461,6 +469,7 @@ PROGRAMS = [
     reductions,
     at_a_place,
     in_one_expression,
+    under_a_condition,
     in_a_set,
     in_an_array,
     in_a_range,
@@ -564,7 +573,13 @@ def another_in_each_iteration(x, n):
     return x
 
 
+def behind_a_change(x, n):
+    places = [0, 1, n]
+    return places.pop() * x + FUNCTIONS[places.pop() * n % 3](x)
+
+
 REFUSED = [
+    (behind_a_change, "this needs one thing, and it is sin, cos or tanh, by the path taken"),
     (another_in_each_iteration, "f stands for another text or function in each iteration"),
     (lambda x, n: regime(n), "the result is 'laminar', 'transition' or 'turbulent', by the path taken"),
     (a_text_or_a_number, "y is of another kind by the path taken"),

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 def branch(interpreter: Interpreter, node: ast.If, then: Callable[[], Any] | None = None) -> bool:
     """An `if`.  A test that is known now leaves one branch only."""
-    test = split_statements.test(interpreter, node.test)
+    test = split_statements.expression(interpreter, node.test)
     known = operators.static_truth(test)
     if known is not None:
         if known:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..ir.expressions import BOOL, Call, Expr, select
 from ..ir.nodes import Stmt
 from ..ir.walk import loads
-from . import binding, expressions, identities, liveness, one_of, operators, optional
+from . import binding, expressions, identities, liveness, one_of, operators, optional, split_statements
 from .arithmetic import cast, join_scalars
 from .attempts import restore, save
 from .recursion import NotYetKnown
@@ -24,27 +24,29 @@ if TYPE_CHECKING:
     from .interpret import Interpreter
 
 
-def boolean(interpreter: Interpreter, is_and: bool, nodes: list[ast.expr]) -> Any:
+def boolean(interpreter: Interpreter, is_and: bool, nodes: list[ast.expr], is_later: bool = False) -> Any:
     """`and`, `or`: the later operands run only where they are needed."""
-    first = expressions.as_it_is(interpreter, nodes[0])
+    read = split_statements.expression if is_later else expressions.as_it_is
+    first = read(interpreter, nodes[0])
     if len(nodes) == 1:
         return first
-    if not optional.is_none(first) and not optional.is_optional(first):
+    by_path = isinstance(first, OneOf) or optional.is_optional(first)
+    if not by_path and not optional.is_none(first):
         first = one_of.settled(interpreter, nodes[0], first)
     if isinstance(first, Items):  # `if ys and …`: whether it has items is what counts
         first = _has_items(interpreter, first, is_and)
     known = operators.static_truth(first)
     if known is not None:
-        return boolean(interpreter, is_and, nodes[1:]) if known == is_and else first
+        return boolean(interpreter, is_and, nodes[1:], is_later) if known == is_and else first
     rest: list[Stmt] = []
-    if _named_in(nodes[1:]) or optional.is_optional(first):
+    if _named_in(nodes[1:]) or by_path:
         condition = operators.truth(interpreter, first)
         first = first.items[1] if optional.is_optional(first) and not is_and else first  # true, so not None
         return choose_value(interpreter, condition, nodes, first, is_and)
     saved, lists_before = save(interpreter), identities.held(interpreter)
     try:
         with interpreter.build.nested(rest), optional.known_there(interpreter, nodes[:1], is_and):
-            other = boolean(interpreter, is_and, nodes[1:])
+            other = boolean(interpreter, is_and, nodes[1:], is_later=True)
     except NotYetKnown:
         return first
     changes = identities.held(interpreter) != lists_before
@@ -65,7 +67,7 @@ def choose_value(interpreter: Interpreter, condition: Expr, nodes: list[ast.expr
 
     def later() -> Any:
         with optional.known_there(interpreter, nodes[:1], is_and):
-            return boolean(interpreter, is_and, nodes[1:])
+            return boolean(interpreter, is_and, nodes[1:], is_later=True)
 
     names = _named_in(nodes[1:])
     if is_and:
@@ -172,7 +174,7 @@ def conditional(interpreter: Interpreter, node: ast.IfExp) -> Any:
 
     def side(part: ast.expr, holds: bool) -> Any:
         with optional.known_there(interpreter, [node.test], holds):
-            return expressions.as_it_is(interpreter, part)
+            return split_statements.expression(interpreter, part)
 
     then_side, else_side = partial(side, node.body, True), partial(side, node.orelse, False)
     names = _named_in([node.body, node.orelse])

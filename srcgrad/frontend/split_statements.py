@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..ir import affine
-from ..ir.expressions import Expr
+from ..ir.expressions import Expr, Var
 from . import binding, branches, expressions, identities, liveness
 from .attempts import restore, save
 from .one_of import Splits, refuse
@@ -59,50 +59,69 @@ def statement(interpreter: Interpreter, node: ast.stmt, run: Callable[[ast.stmt]
     """Interpret a statement; for each thing that what it computes with may be."""
     if not interpreter.callees.has_choices or isinstance(node, ast.If):
         return run(node)
-    saved = save(interpreter)
+    saved, changes = save(interpreter), _Changes(interpreter)
     try:
         return run(node)
     except Splits as found:
+        is_changed = changes.since()
         restore(interpreter, saved)
         interpreter.at(node)
         if isinstance(node, WHOLE) or liveness.named_in(node):
             refuse(interpreter, found.value)
-        value, node = _named(interpreter, node, found)
+        value, node = _named(interpreter, node, found, is_changed)
         return each(interpreter, value, lambda: statement(interpreter, node, run), sorted(liveness.assigned([node])))
 
 
-def test(interpreter: Interpreter, node: ast.expr) -> Any:
-    """The test of an `if`, for each thing that what it asks about may be."""
+def expression(interpreter: Interpreter, node: ast.expr) -> Any:
+    """The test of an `if`, or what only runs under a condition: for each thing that it may compute with."""
     if not interpreter.callees.has_choices:
         return expressions.as_it_is(interpreter, node)
-    saved, name = save(interpreter), ".test"
+    saved, changes, name = save(interpreter), _Changes(interpreter), ".one"
     try:
         return expressions.as_it_is(interpreter, node)
     except Splits as found:
+        is_changed = changes.since()
         restore(interpreter, saved)
         if liveness.named_in(node):
             refuse(interpreter, found.value)
-        value, node = _named(interpreter, node, found)
+        value, node = _named(interpreter, node, found, is_changed)
 
         def bind() -> bool:
-            interpreter.env[name] = test(interpreter, node)
+            interpreter.env[name] = expression(interpreter, node)
             return False
 
         each(interpreter, value, bind, [name])
         return interpreter.env.pop(name)
 
 
-def _named(interpreter: Interpreter, tree: Any, found: Splits) -> tuple[OneOf, Any]:
-    """The value that a tree computes with, and the tree, in which a name stands for it if it was made there."""
+class _Changes:
+    """Whether lists, arrays or variables have changed since this was made."""
+
+    def __init__(self, interpreter: Interpreter) -> None:
+        self.interpreter, self.lists = interpreter, identities.held(interpreter)
+        self.variables, self.mark = set(interpreter.build.mutable), len(interpreter.build.block)
+
+    def since(self) -> bool:
+        lists = {key: value for key, value in identities.held(self.interpreter).items() if key in self.lists}
+        changed = expressions.changed_since(self.interpreter.build, self.mark)
+        return lists != self.lists or any(not isinstance(x, Var) or x in self.variables for x in changed)
+
+
+def _named(interpreter: Interpreter, tree: Any, found: Splits, is_changed: bool) -> tuple[OneOf, Any]:
+    """The value that a tree computes with, and the tree, in which a name stands for it if it was made there.
+
+    That is computed first, so nothing ahead of it may have changed what it reads, nor may it change anything.
+    """
     values = [value for frame in identities.frames_of(interpreter) for value in frame.env.values()]
     held = [leaf for value in values for leaf in _inside(value)]
     if any(value.number == found.value.number for value in held):
         return found.value, tree
     name = f".one_{len(held)}"
     tree, is_there = _with_name(tree, found.node, ast.copy_location(ast.Name(name, ast.Load()), found.node))
-    if not is_there:
+    changes = _Changes(interpreter)
+    value = binding.bind_item(interpreter, "which", expressions.as_it_is(interpreter, found.node)) if is_there else None
+    if value is None or is_changed or changes.since():
         refuse(interpreter, found.value)
-    value = binding.bind_item(interpreter, "which", expressions.as_it_is(interpreter, found.node))
     interpreter.env[name] = value
     return value, tree
 
