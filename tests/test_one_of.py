@@ -578,7 +578,23 @@ def behind_a_change(x, n):
     return places.pop() * x + FUNCTIONS[places.pop() * n % 3](x)
 
 
+def a_row_that_changes_later(x, n):
+    rows = [[x, 2.0], [3.0, x * x]]
+    row = rows[n % 2]
+    rows[0][0] = 7.0
+    return row[0] * x + row[1]
+
+
+def an_object_that_changes_later(x, n):
+    machines = [Machine(), Machine()]
+    machine = machines[n % 2]
+    machines[0].state = "end"
+    return x if machine.state == "end" else x * x
+
+
 REFUSED = [
+    (a_row_that_changes_later, "indexed by a number that is only known at run time"),
+    (an_object_that_changes_later, "indexed by a number that is only known at run time"),
     (behind_a_change, "this needs one thing, and it is sin, cos or tanh, by the path taken"),
     (another_in_each_iteration, "f stands for another text or function in each iteration"),
     (lambda x, n: regime(n), "the result is 'laminar', 'transition' or 'turbulent', by the path taken"),

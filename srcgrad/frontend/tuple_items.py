@@ -36,6 +36,11 @@ def _are_alike(items: tuple[Any, ...]) -> bool:
     )
 
 
+def _are_alike_and_stay(items: tuple[Any, ...]) -> bool:
+    """Are these tuples of one structure?  A list or an object is what it is by all its names: none of its copies."""
+    return bool(items) and all(identities.is_alike(items[0], v) and not identities.can_change(v) for v in items)
+
+
 def _copy_of_item(interpreter: Interpreter, owner: TupleValue, place: Scalar) -> ArrayValue:
     """One of several arrays: a copy, which is not read any more once any of them, or it, is written."""
     build = interpreter.build
@@ -77,7 +82,7 @@ def item(interpreter: Interpreter, owner: TupleValue, at: Any) -> Any:
             return _copy_of_item(interpreter, owner, at)
         if isinstance(at, Scalar) and owner.items and all(map(one_of.is_option, owner.items)):
             return _one_of_items(interpreter, owner, at)
-        if isinstance(at, Scalar) and owner.items and all(identities.is_alike(owner.items[0], v) for v in owner.items):
+        if isinstance(at, Scalar) and _are_alike_and_stay(owner.items):
             columns = zip(*(other.items for other in owner.items), strict=True)
             parts = (item(interpreter, TupleValue(column), at) for column in columns)
             return TupleValue(tuple(parts), owner.items[0].kind)
