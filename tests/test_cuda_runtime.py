@@ -162,7 +162,7 @@ def test_kernels_of_the_runtime_compile(monkeypatch):
     kernels.keep_lower(stack, other, 0.5)
     kernels.add_triangle(stack, other, -1.0, True, 1)
     kernels.add_turned(stack, other, row, row, True)
-    kernels.add_symmetric_part(stack, other)
+    kernels.add_to_lower(stack, other)
     kernels.mirror_lower(stack, other)
     kernels.set_identity(stack)
     kernels.note_zeros(array(2, dtype=np.int32), stack)

@@ -40,19 +40,52 @@ def test_logarithm_of_a_determinant_of_zero_diverges() -> None:
     assert np.isposinf(f.backward(np.diag([1.0, 0.0]))[1, 1])
 
 
-def test_both_triangles_carry_the_derivative() -> None:
-    a = np.array([[4.0, 1.0], [1.0, 3.0]])
-    for f in (
+@pytest.mark.parametrize(
+    "f",
+    [
         lambda a: np.linalg.cholesky(a)[1, 1],
+        lambda a: np.linalg.cholesky(a, upper=True)[0, 1],
         lambda a: np.linalg.eigvalsh(a)[0],
+        lambda a: np.linalg.eigvalsh(a, "U")[0],
         lambda a: np.linalg.eigh(a).eigenvectors[0, 0] ** 2,
-        lambda a: scipy.linalg.solve(a, np.ones(2), assume_a="sym")[0],
         lambda a: np.linalg.pinv(a, hermitian=True)[0, 0],
-    ):
-        gradient = plain(f).backward(a)
-        np.testing.assert_allclose(gradient, gradient.T)
-        step = 1e-6 * np.array([[0.0, 1.0], [1.0, 0.0]])
-        np.testing.assert_allclose(2e-6 * gradient[0, 1], (f(a + step) - f(a - step)) / 2, rtol=1e-6)
+        lambda a: np.linalg.svd(a, hermitian=True)[1][1],
+        lambda a: scipy.linalg.solve(a, np.ones(2), assume_a="sym")[0],
+        lambda a: scipy.linalg.solve(a, np.ones(2), assume_a="pos", lower=True)[0],
+    ],
+)
+def test_the_triangle_that_is_read_has_the_derivative(f: Any) -> None:
+    a = np.array([[4.0, 1.0], [1.0, 3.0]])
+    gradient = plain(f).backward(a)
+    for i, j in np.ndindex(2, 2):
+        step = np.zeros((2, 2))
+        step[i, j] = 1e-6
+        np.testing.assert_allclose(gradient[i, j], (f(a + step) - f(a - step)) / 2e-6, rtol=1e-6, atol=1e-9)
+    assert gradient[0, 1] * gradient[1, 0] == 0.0 != gradient[0, 1] + gradient[1, 0]
+
+
+def test_a_matrix_filled_in_one_triangle() -> None:
+    """As programs fill it that find a rotation's quaternion: 4 q q^T - 1 has q for the eigenvalue 3."""
+
+    def quaternion(m):
+        k = np.array(
+            [
+                [m[0, 0] - m[1, 1] - m[2, 2], 0.0, 0.0, 0.0],
+                [m[0, 1] + m[1, 0], m[1, 1] - m[0, 0] - m[2, 2], 0.0, 0.0],
+                [m[0, 2] + m[2, 0], m[1, 2] + m[2, 1], m[2, 2] - m[0, 0] - m[1, 1], 0.0],
+                [m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1], m[0, 0] + m[1, 1] + m[2, 2]],
+            ]
+        )
+        w, v = np.linalg.eigh(k / 3.0)
+        q = v[:, np.argmax(w)]
+        return -q if q[3] < 0 else q
+
+    angle = 0.3
+    rotation = np.array([[np.cos(angle), -np.sin(angle), 0], [np.sin(angle), np.cos(angle), 0], [0, 0, 1.0]])
+    turned = np.array([[-np.sin(angle), -np.cos(angle), 0], [np.cos(angle), -np.sin(angle), 0], [0, 0, 0.0]])
+    v = np.array([0.3, -0.2, 1.1, 0.7])
+    slope = np.sum(plain(quaternion).backward(rotation, v) * turned)
+    np.testing.assert_allclose(slope, v[2] * np.cos(angle / 2) / 2 - v[3] * np.sin(angle / 2) / 2, rtol=1e-12)
 
 
 def test_only_one_triangle_is_read() -> None:
@@ -71,6 +104,30 @@ def test_equal_eigenvalues() -> None:
     assert np.isfinite(top.backward(a, np.array([1.0, 2.0, 3.0]))).all()
     one_of_two = plain(lambda a: np.linalg.eigh(a)[1][0, 0] * np.linalg.eigh(a)[1][1, 0])
     assert not np.isfinite(one_of_two.backward(a)).all()
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_values_that_only_rounding_tells_apart_are_equal(jit: bool) -> None:
+    """What the rounding of a gap leaves of 0 / 0 would be a number, and wrong."""
+
+    def root(a, w):
+        values, vectors = np.linalg.eigh(a)
+        return np.sum(w * ((vectors * np.sqrt(values)) @ vectors.T))
+
+    def rotation(a, w):
+        u, _, vh = np.linalg.svd(a)
+        return np.sum(w * (u @ vh))
+
+    q = np.linalg.qr(np.array([[2.0, 1.0, 0.3], [0.5, -1.0, 0.7], [0.1, 0.9, 1.4]]))[0]
+    w = np.arange(9.0).reshape(3, 3) ** 2
+    almost = (q * [7.0, 7.0, 5.0]) @ q.T
+    assert 0 < np.diff(np.linalg.eigh(almost)[0])[1] < 1e-14
+    assert not np.isfinite(grad(root, jit=jit, wrt="a").backward(almost, w)).all()
+    assert not np.isfinite(grad(rotation, jit=jit, wrt="a").backward(almost, w)).all()
+    apart, its_root = (q * [2.0, 2.0 + 1e-6, 5.0]) @ q.T, (q * np.sqrt([2.0, 2.0 + 1e-6, 5.0])) @ q.T
+    expected = scipy.linalg.solve_sylvester(its_root, its_root, (w + w.T) / 2)
+    expected = np.tril(expected + expected.T) - np.diag(np.diag(expected))
+    np.testing.assert_allclose(grad(root, jit=jit, wrt="a").backward(apart, w), expected, rtol=1e-7)
 
 
 def test_equal_singular_values() -> None:

@@ -35,7 +35,7 @@ def cholesky(out: Any, a: Any) -> None:
 
 @on_stacks("MMM")
 def cholesky_adjoint(a_b: Any, out: Any, out_b: Any) -> None:
-    """The Hermitian part of inv(L).T @ Phi(L.T @ L_b) @ inv(L).conj(); Phi: the lower triangle, its diagonal halved"""
+    """inv(L).T @ Phi(L.T @ L_b) @ inv(L).conj(), for what is read; Phi: the lower triangle, its diagonal halved"""
     if out.size:
         middle = product(out, _lower(out_b), True, False)
         for i in range(middle.shape[0]):
@@ -44,7 +44,7 @@ def cholesky_adjoint(a_b: Any, out: Any, out_b: Any) -> None:
         solve_triangle(middle, out, True, True, False)
         middle = turned(middle)
         solve_triangle(middle, conjugated(out), True, True, False)
-        _add_hermitian_part(a_b, turned(middle))
+        _add_to_lower(a_b, turned(middle), 1.0)
 
 
 @linked
@@ -67,10 +67,15 @@ def _upper(x: Any, columns: Any) -> Any:
 
 
 @linked
-def _add_hermitian_part(a_b: Any, x: Any) -> None:
+def _add_to_lower(a_b: Any, x: Any, factor: Any) -> None:
+    """a_b += factor * the cotangent of a lower triangle, where x is that of the Hermitian matrix which it stands for.
+
+    An element off the diagonal is read for its mirror image too; on the diagonal the real part alone is read.
+    """
     for i in range(x.shape[0]):
-        for j in range(x.shape[1]):
-            a_b[i, j] += (x[i, j] + conjugated(x[j, i])) / 2
+        for j in range(i):
+            a_b[i, j] += factor * (x[i, j] + conjugated(x[j, i]))
+        a_b[i, i] += factor * x[i, i].real
 
 
 @on_stacks("MM")
@@ -85,7 +90,7 @@ def mirror(out: Any, a: Any) -> None:
 
 @on_stacks("MM")
 def mirror_adjoint(a_b: Any, out_b: Any) -> None:
-    _add_hermitian_part(a_b, out_b)
+    _add_to_lower(a_b, out_b, 1.0)
 
 
 @on_stacks("MMM")
@@ -196,28 +201,32 @@ def eigh(w: Any, v: Any, a: Any) -> None:
 
 @on_stacks("MMV")
 def eigenvalues_adjoint(a_b: Any, v: Any, w_b: Any) -> None:
-    add_to(a_b, product(times_columns(conjugated(v), w_b), v, False, True), 1.0)
+    _add_to_lower(a_b, product(times_columns(conjugated(v), w_b), v, False, True), 1.0)
 
 
 @on_stacks("MVMM")
 def eigenvectors_adjoint(a_b: Any, w: Any, v: Any, v_b: Any) -> None:
     middle = product(v, v_b, True, False)
     _over_gaps(middle, w, False)
-    add_to(a_b, product(product(conjugated(v), middle, False, False), v, False, True), 0.5)
+    _add_to_lower(a_b, product(product(conjugated(v), middle, False, False), v, False, True), 0.5)
 
 
 @linked
 def _over_gaps(x: Any, s: Any, squared: Any) -> None:
     """x = (x - x.T.conj()) / the gaps between s (or s * s); 0 where nothing comes in.
 
-    Vectors that share one value have no derivative: what comes in there is divided by 0.
+    Vectors that share one value have no derivative: what comes in there is divided by 0.  LAPACK finds values to within
+    some roundings of the largest one: those that are closer are one, as quotients of what rounding left mean nothing.
     """
+    same = np.finfo(s.dtype).eps * 0
+    for value in s:
+        same = max(same, 4 * np.finfo(s.dtype).eps * abs(value))
     for i in range(x.shape[0]):
         x[i, i] = 0
         for j in range(i):
             above, below = conjugated(x[j, i]), x[i, j]
             if above != 0 or below != 0:
-                gap = s[j] - s[i]
+                gap = s[j] - s[i] if abs(s[j] - s[i]) > same else s[j] * 0
                 if squared:
                     gap *= s[j] + s[i]
                 share = np.divide(below - above, gap)

@@ -199,10 +199,10 @@ def add_triangle(out: Any, x: Any, factor: float, lower: bool, skipped: int) -> 
     _launch(code, out, x, out.dtype.type(factor), bool(lower), int(skipped))
 
 
-def add_symmetric_part(out: Any, x: Any) -> None:
-    half = out.dtype.type(0.5)
-    code = _by_elements("add_symmetric", 3, ("half",), "out[{i}] += half * (x[{i}] + x[i0, i2, i1])")
-    _launch(code, out, x, half)
+def add_to_lower(out: Any, x: Any) -> None:
+    """out += the cotangent of a lower triangle, where x is that of the symmetric matrix which it stands for"""
+    body = "if i1 >= i2:\n    out[{i}] += x[{i}] + x[i0, i2, i1] if i1 > i2 else x[{i}]"
+    _launch(_by_elements("add_to_lower", 3, (), body), out, x)
 
 
 def add_turned(out: Any, x: Any, factors: Any, sizes: Any, is_scaled: bool) -> None:
@@ -275,7 +275,7 @@ def _by_elements(name: str, ndim: int, more: tuple[str, ...], body: str) -> Any:
 
 
 __all__ = [
-    "add_over_stretched", "add_scaled", "add_symmetric_part", "add_triangle", "add_turned", "add_up", "copy_elements",
+    "add_over_stretched", "add_scaled", "add_to_lower", "add_triangle", "add_turned", "add_up", "copy_elements",
     "determinants", "join", "keep_lower", "logarithms_of_determinants", "mirror_lower", "note_zeros", "set_identity",
     "set_number", "set_positions", "set_range",
 ]  # fmt: skip

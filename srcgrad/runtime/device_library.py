@@ -25,7 +25,7 @@ from srcgrad.runtime.device_blas import (
 )
 from srcgrad.runtime.device_kernels import (
     add_scaled,
-    add_symmetric_part,
+    add_to_lower,
     add_triangle,
     add_turned,
     determinants,
@@ -248,7 +248,7 @@ def _cholesky_adjoint(a_b: Any, out: Any, out_b: Any) -> None:
     solve_triangle(middle, out, True, True, False)
     middle = copied(transposed(middle, (0, 2, 1)))
     solve_triangle(middle, out, True, True, False)
-    add_symmetric_part(a_b, middle)
+    add_to_lower(a_b, middle)
 
 
 @routine("M|M")
@@ -258,7 +258,7 @@ def _mirror(out: Any, a: Any) -> None:
 
 @routine("M|M")
 def _mirror_adjoint(a_b: Any, out_b: Any) -> None:
-    add_symmetric_part(a_b, out_b)
+    add_to_lower(a_b, out_b)
 
 
 # ------------------------------------------------------------------------------------------------------------ masks
