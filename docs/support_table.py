@@ -69,7 +69,7 @@ STATEMENTS = {
     "For": "`for` over ranges, arrays, tuples, lists, `zip`, `enumerate`",
     "While": "`while`", "Break": "`break`", "Continue": "`continue`", "Return": "`return`, also early",
     "FunctionDef": "nested `def`", "Raise": "`raise`", "Assert": "`assert`", "Pass": "`pass`", "Import": "`import`",
-    "Try": "`try` with `finally`; around `import` also with `except`", "With": "`with np.errstate(...)` and its like",
+    "Try": "`try` with `except`, `else` and `finally`", "With": "`with np.errstate(...)` and its like",
     "Match": "`match` on numbers, strings, tuples and classes", "Delete": "`del`", "Global": "`global`, to read",
     "Nonlocal": "`nonlocal`, to read", "ClassDef": "`class`",
 }

@@ -84,6 +84,12 @@ class NameArgumentError(SrcgradError, NameError):
     """A name that is not defined where the program uses it."""
 
 
+class KeyArgumentError(SrcgradError, KeyError):
+    """A key that a dict does not have, whatever the data."""
+
+    __str__ = SrcgradError.__str__  # KeyError has its own
+
+
 class ValueArgumentError(SrcgradError, ValueError):
     """An argument of a value that a function of NumPy's does not take."""
 

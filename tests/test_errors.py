@@ -56,10 +56,13 @@ def uses_a_generator(x):
 
 
 def tries(x):
-    try:  # here
-        y = x * 2
+    y = x * 2
+    try:
+        y[0] = 1.0  # here
+        if x[1] < 0.0:
+            raise ValueError
     except ValueError:
-        y = x
+        y[1] = 0.0
     return y
 
 
@@ -160,7 +163,7 @@ REJECTED = [
     (takes_eigenvectors, (np.eye(2),), UnsupportedError, ["eigenvalues of a real", r"astype\(complex\)"]),
     (unknown_function, (VECTOR,), UnsupportedError, ["busday_count"]),
     (uses_a_set, (0.5,), UnsupportedError, ["set"]),
-    (tries, (0.5,), UnsupportedError, ["try"]),
+    (tries, (VECTOR,), UnsupportedError, ["y is written in a try statement ahead of what may raise"]),
     (uses_with, (0.5,), UnsupportedError, ["with"]),
     (uses_global_statement, (0.5,), UnsupportedError, ["global"]),
     (uses_yield, (0.5,), UnsupportedError, ["yield|generator"]),

@@ -11,6 +11,7 @@ from support import assert_close, directional, inner, random_like, subject
 
 from srcgrad import grad
 from srcgrad.errors import SrcgradError
+from srcgrad.testing import check_grad
 
 X = np.array([0.3, -0.7, 1.1])
 
@@ -207,3 +208,42 @@ def test_what_is_not_there_is_refused() -> None:
         grad(nested, jit=False).backward(X, X)
     with pytest.raises(SrcgradError, match="in a method of a class"):
         grad(outside, jit=False).backward(X, X)
+
+
+class Private:
+    def __init__(self, x: Any) -> None:
+        self.__k = x * 2.0
+
+    def doubled(self) -> Any:
+        return self.__k
+
+    def __hidden(self, x: Any) -> Any:
+        return x * self.__k
+
+    def shown(self, x: Any) -> Any:
+        return sum(self.__hidden(part) for part in (x, x * x))
+
+
+class MorePrivate(Private):
+    def __init__(self, x: Any) -> None:
+        super().__init__(x)
+        self.__k = x * 5.0
+
+    def times_five(self) -> Any:
+        return self.__k
+
+
+def test_names_that_a_class_keeps_for_itself() -> None:
+    def made_here(x):
+        own = MorePrivate(x)
+        return own.doubled() + 10.0 * own.times_five() + own.shown(x)
+
+    outside = MorePrivate(3.0)
+
+    def from_outside(x):
+        return outside.doubled() * x + outside.shown(x) + 10.0 * outside.times_five()
+
+    for function in (made_here, from_outside):
+        f = grad(function, jit=False)
+        np.testing.assert_allclose(f(X), function(X), rtol=1e-14)
+        check_grad(f, X)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from srcgrad import grad
+from srcgrad.testing import check_grad
 
 X = np.array([0.5, 1.5, 2.0])
 
@@ -201,3 +202,60 @@ def test_floats_of_objects_are_handed_in(function: Callable[..., Any], monkeypat
         np.testing.assert_allclose(f.backward(X, v), 2 * X * factor)
     namespace.weights = np.arange(3.0)
     np.testing.assert_allclose(grad(of_namespace).backward(X, v), -2 * X * np.arange(3.0))
+
+
+LOW, RATE, DOUBLED = 0.25, 3.0, np.array([2.0, 4.0, 8.0])
+
+
+class Bounds:
+    low = 0.5
+
+
+def scaled(x):
+    return x * RATE
+
+
+def from_where(x):
+    """Each sum begins at a number from outside, which stays what it is for those who read it later."""
+    s = LOW
+    for i in range(3):
+        s = s + x[i] * x[i]
+    t = Bounds.low
+    while t < 4.0:
+        t = t * 1.5 + (x[0] if t < 1.0 else LOW)
+    return s * t + LOW + Bounds.low * s
+
+
+def two_of_one_name(x):
+    for _ in range(2):
+        x = scaled(x)
+    RATE = np.sum(x) * 0.1
+    if RATE > 0.0 and np.sum(x * DOUBLED) > 0.0:
+        DOUBLED_TOO = DOUBLED * RATE
+    else:
+        DOUBLED_TOO = DOUBLED
+    return scaled(x) * RATE * DOUBLED_TOO
+
+
+def multiply_by(k):
+    def multiplied(x):
+        return x * k
+
+    return multiplied
+
+
+DOUBLE, TRIPLE = multiply_by(2.0), multiply_by(3.0)
+
+
+def two_captured_of_one_name(x):
+    y = x * 2.0 if x[0] > 1.0 else TRIPLE(x)
+    return DOUBLE(y) * x
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("function", [from_where, two_of_one_name, two_captured_of_one_name])
+def test_what_comes_from_outside_stays_what_it_is(function: Callable[..., Any], jit: bool) -> None:
+    f = grad(function, jit=jit)
+    for x in (X, X + 1.0):
+        np.testing.assert_allclose(f(x), function(x), rtol=1e-13)
+        check_grad(f, x)

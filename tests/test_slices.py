@@ -160,3 +160,27 @@ def test_what_has_to_be_known_ahead_of_time() -> None:
     f = grad(from_arrow("x -> np.prod(x[:, :2].reshape(x[:, :2].shape[::-1])[:2], axis=tuple(range(2)))"), jit=False)
     np.testing.assert_array_equal(f.backward(np.full((2, 3), 2.0)), [[8.0, 8.0, 0.0], [8.0, 8.0, 0.0]])
     np.testing.assert_array_equal(f.backward(np.full((2, 1), 2.0)), [[2.0], [2.0]])
+
+
+def of_equal_indices(x: Any) -> Any:
+    c = np.zeros((3, 3, 2, 4))
+    c[1, 1] = x[0]
+    c[-1, -1] = x[1] ** 2
+    c[0:1, 0:1] = np.sin(x[2])
+    for e in range(2):
+        c[e, e] += x[e] * 2.0
+        c[e, e + 1] -= x[e]
+    return c * c[1, 1] + c[2, 2]
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_an_index_that_stands_twice_beside_axes_that_are_one(jit: bool) -> None:
+    x = np.linspace(0.5, 2.0, 24).reshape(3, 2, 4)
+    f = grad(of_equal_indices, jit=jit)
+    np.testing.assert_allclose(f(x), of_equal_indices(x), rtol=1e-14)
+    check_grad(f, x)
+
+
+def test_a_quotient_of_a_number_in_an_array_of_no_axes() -> None:
+    f = grad(from_arrow("x, a -> np.where(x >= 9.0, 0.0, x / np.sqrt(a - 0.1))"), jit=False)
+    check_grad(f, np.array([1.0, 2.0, 10.0]), np.array(0.16))

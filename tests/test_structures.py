@@ -245,13 +245,6 @@ def row_in_a_list_written_later(x):
     return s
 
 
-def catches(x):
-    try:
-        return 1.0 / x[0]
-    except ZeroDivisionError:
-        return x[0]
-
-
 def changes_a_global(x):
     global COUNT
     COUNT = x
@@ -272,7 +265,6 @@ def changes_an_argument(x, d):
         (item_written_later, "may or may not be the array that was written"),
         (row_in_a_tuple_written_later, "may or may not be the array that was written"),
         (row_in_a_list_written_later, "may or may not be the array that was written"),
-        (catches, "`except`"),
         (changes_a_global, "COUNT is global and assigned to"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),

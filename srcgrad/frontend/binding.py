@@ -133,6 +133,8 @@ def _reassign(interpreter: Interpreter, name: str, current: Scalar, value: Scala
     joined, weak = join_scalars(current, value)
     if joined != var.dtype or weak != current.weak:
         raise Widen(name, joined, weak)
+    if value.weak and not weak:
+        interpreter.build.either.add(var)
     expr = cast(value.expr, joined)
     match expr:
         case _ if expr == var:
@@ -155,8 +157,8 @@ def _is_fresh(interpreter: Interpreter, var: Var, mark: int) -> bool:
 
 
 def names_of(interpreter: Interpreter, var: Var) -> list[str]:
-    """The user's names that stand for this variable, in any call that is being interpreted."""
-    out = []
+    """The user's names that stand for this variable, in any call that is being interpreted, or outside of them."""
+    out = [captured.name for captured, _ in interpreter.captured.values() if captured.param == var]
     for frame in identities.frames_of(interpreter):
         for name, value in frame.env.items():
             if any(isinstance(v, Scalar) and v.expr == var for v in _flat(value)):

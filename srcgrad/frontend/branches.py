@@ -191,6 +191,8 @@ def merge(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tup
             dtype, weak = join_scalars(a, b)
             var = Var(build.names.fresh(name), dtype)
             build.mutable.add(var)
+            if a.weak != b.weak:
+                build.either.add(var)
             for (block, value), side in ((x, a), (y, b)):
                 if value is UNDEFINED:
                     build.emit(Assign(var, Const(dtype.type(0).item(), dtype)))

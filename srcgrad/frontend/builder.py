@@ -32,7 +32,7 @@ from ..ir.nodes import (
     Transpose,
     View,
 )
-from ..ir.walk import loads, subexpressions, variables
+from ..ir.walk import loads, subexpressions, targets, variables
 from .values import ArrayValue, follows_order, has_whole_rows, run_of, whole
 
 
@@ -96,8 +96,13 @@ class Builder:
         self.stretched: dict[str, Array] = {}  # operands that conform at run time, by name: what is stretched
         self.conformed: dict[Any, Array] = {}  # operands conformed at the top level, until they are written
         self.made_at_entry: set[str] = set()  # arrays that are made in the prologue
+        self.handed_in: set[str] = set()  # parameters for what the function finds outside
+        self.handed_in_order: set[str] = set()  # of these, arrays in C order
         self.random_states: dict[Any, Any] = {}  # generators of random numbers, from the entry on
         self.masks: dict[Any, Any] = {}  # where masks hold, until anything is written
+        self.either: set[Var] = set()  # Python's numbers on one path, NumPy's on another, and what is made of them
+        self.watches: list[Any] = []  # the `try` statements whose bodies are probed, from the outermost on
+        self.depth_of_refusal = 0
 
     @property
     def is_top_level(self) -> bool:
@@ -179,7 +184,9 @@ class Builder:
         self.common_lengths |= early
         self.conformed |= conformed
         self.names.taken |= {var.name for var in self.known_at_entry} | {array.name for array in views}
-        self.names.taken |= self.made_at_entry
+        self.names.taken |= self.made_at_entry | self.handed_in
+        self.roots |= {name: name for name in self.handed_in & self.parameters}
+        self.contiguous |= self.handed_in_order
         self.pinned |= self.known_at_entry
         self.lower |= dict.fromkeys(self.known_at_entry, 0)
         self.roots |= {array.name: self.root(view.base) for array, view in views.items()}
@@ -208,7 +215,17 @@ class Builder:
     # ------------------------------------------------------------------------------------------ statements
 
     def emit(self, stmt: Stmt) -> None:
-        self.block.append(replace(stmt, span=self.span) if stmt.span is None else stmt)
+        stmt = replace(stmt, span=self.span) if stmt.span is None else stmt
+        self.block.append(stmt)
+        if self.either and isinstance(stmt, (Assign, AddTo)) and variables(stmt.value) & self.either:
+            self.either |= {target for target in targets(stmt) if isinstance(target, Var)}
+        for watch in reversed(self.watches):
+            if watch.see(stmt):
+                break
+
+    def would_catch(self, error: type[BaseException]) -> bool:
+        """Does it matter here whether Python raises this?"""
+        return any(watch.catches(error) is not None for watch in self.watches)
 
     @contextmanager
     def into(self, block: list[Stmt]) -> Iterator[list[Stmt]]:
@@ -224,6 +241,7 @@ class Builder:
     ) -> NoReturn:
         if not help and error is UnsupportedError:
             help = (PLAIN_HELP,)
+        self.depth_of_refusal = self.depth
         raise error(message, span=self.span, help=tuple(help), because=because)
 
     # --------------------------------------------------------------------------------------------- scalars

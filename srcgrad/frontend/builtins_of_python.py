@@ -27,6 +27,7 @@ from . import (
     inheritance,
     lists,
     operators,
+    python_raises,
     records,
     special_methods,
     texts,
@@ -84,8 +85,12 @@ def math_function(interpreter: Interpreter, target: Any, args: list[Any]) -> Any
     op = MATH[target]
     if target is math.log and len(numbers) == 2:
         top, bottom = (elementwise(build, "log", (n,)) for n in numbers)
+        for number, logarithm in zip(numbers, (top, bottom), strict=True):
+            python_raises.of_math(interpreter, "log", (number,), logarithm)
+        python_raises.division(interpreter, replace(top, weak=True), replace(bottom, weak=True))
         return Scalar(elementwise(build, "div", (top, bottom)).expr, weak=True)
     result = elementwise(build, op, numbers)
+    python_raises.of_math(interpreter, op, numbers, result)
     return Scalar(result.expr, weak=True)
 
 
@@ -106,6 +111,7 @@ def to_int(interpreter: Interpreter, op: str, args: list[Any]) -> Any:
         return constant(python[op](value.value))
     if value.dtype.kind in "iub":
         return Scalar(cast(value.expr, INT64), weak=True)
+    python_raises.to_int(interpreter, value)
     inner = value.expr if op == "trunc" else Call(op, (value.expr,), value.dtype)
     return Scalar(Call("cast", (inner,), INT64), weak=True)
 

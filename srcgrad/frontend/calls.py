@@ -203,7 +203,7 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
     if isinstance(target, np.dtype) or (isinstance(target, type) and issubclass(target, np.generic)):
         return convert(interpreter, np.dtype(target), args)
     plain = unwrap(target) if callable(target) else target
-    if inspect.isfunction(plain) and plain.__module__.startswith(compositions.__name__):  # a part of one
+    if inspect.isfunction(plain) and (plain.__module__ or "").startswith(compositions.__name__):  # a part of one
         return call_composition(interpreter, plain, args, kwargs)
     if _is_users(target):
         return call_function(interpreter, unwrap(target), args, kwargs)
@@ -405,7 +405,7 @@ def _read_at_most_once(function: Any) -> frozenset[str]:
 def call_function(interpreter: Interpreter, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     from .interpret import Frame
 
-    if interpreter.frame.is_composition and function.__module__.startswith(compositions.__name__):
+    if interpreter.frame.is_composition and (function.__module__ or "").startswith(compositions.__name__):
         return call_composition(interpreter, function, args, kwargs)
     source, defaults = read(function), parameters.defaults_of(function)
     bound = parameters.bind_arguments(interpreter, source.node.args, source.name, defaults, args, kwargs)
@@ -413,7 +413,7 @@ def call_function(interpreter: Interpreter, function: Any, args: list[Any], kwar
     bound |= given_values(interpreter, function, arrays)
     if recursion.key_of(source) in interpreter.callees.chosen.own:
         return invoke(interpreter, source, function, bound)
-    is_ours = function.__module__.startswith("srcgrad.rules.compositions.")
+    is_ours = (function.__module__ or "").startswith("srcgrad.rules.compositions.")
     frame = Frame(source, function, settle_arguments(interpreter, bound), is_composition=is_ours)
     return interpreter.enter(frame, source.node)
 

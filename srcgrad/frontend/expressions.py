@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, IndexArgumentError, KeyArgumentError, SrcgradError, UnsupportedError
 from ..ir import affine
 from ..ir.expressions import Axis, Const, Expr, Var
 from ..ir.nodes import Alloc, Stmt
@@ -290,6 +290,9 @@ def _as_index(interpreter: Interpreter, part: Any) -> Any:
     return lists.array_of_items(interpreter, part) if isinstance(part, Items) else part
 
 
+NOT_THERE: dict[type[Exception], type[SrcgradError]] = {KeyError: KeyArgumentError, IndexError: IndexArgumentError}
+
+
 def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items: ast.expr) -> Any:
     index = index_items(interpreter, items)
     interpreter.at(node)
@@ -315,7 +318,8 @@ def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items
         try:
             return constant(owner.value[operators.plain(place)])
         except Exception as problem:
-            return interpreter.build.refuse(f"{type(problem).__name__}: {problem}")
+            error = next((own for kind, own in NOT_THERE.items() if isinstance(problem, kind)), UnsupportedError)
+            return interpreter.build.refuse(f"{type(problem).__name__}: {problem}", error=error)
     if not isinstance(owner, ArrayValue):
         return interpreter.build.refuse("a number can't be indexed")
     interpreter.build.check_fresh(owner.element)

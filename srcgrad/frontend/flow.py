@@ -15,7 +15,7 @@ import ast
 import copy
 from collections.abc import Sequence
 
-from . import liveness
+from . import handlers, liveness
 from .exchanges import exchanging_always
 from .matching import matched
 from .source import located
@@ -28,11 +28,39 @@ def structured(node: ast.FunctionDef | ast.Lambda) -> Statements:
     """The body of a function, with its result in `.result` at the end."""
     if isinstance(node, ast.Lambda):
         return [_assign(RESULT, node.body, node.body)]
-    body, last = node.body, node.body[-1]
+    body, last = handlers.without_handlers(node.body), node.body[-1]
     if _falls_through(body):
         body = [*body, ast.copy_location(ast.Return(ast.copy_location(ast.Constant(None), last)), last)]
     given = {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
     return _Flow(given).function(body)  # new loops and branches: what is noted on them is this call's own
+
+
+def probed(body: Statements) -> Statements:
+    """Statements that end where a function does, and where a jump leaves them."""
+    stays = [_Returning().visit(stmt) for stmt in copy.deepcopy(body)]
+    end = ast.copy_location(ast.Return(ast.copy_location(ast.Constant(None), body[-1])), body[-1])
+    return _Flow(set()).function([*stays, end])
+
+
+class _Returning(ast.NodeTransformer):
+    """`break` and `continue` of a loop around leave the statements, too."""
+
+    def visit_Break(self, node: ast.Break) -> ast.Return:
+        return ast.copy_location(ast.Return(None), node)
+
+    def visit_Continue(self, node: ast.Continue) -> ast.Return:
+        return ast.copy_location(ast.Return(None), node)
+
+    def visit_For(self, node: ast.For) -> ast.For:
+        node.orelse = [self.visit(stmt) for stmt in node.orelse]
+        return node
+
+    def visit_While(self, node: ast.While) -> ast.While:
+        node.orelse = [self.visit(stmt) for stmt in node.orelse]
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        return node
 
 
 class _Flow:

@@ -23,6 +23,7 @@ import numpy as np
 from ..errors import NameArgumentError, SrcgradError
 from ..ir import affine
 from ..ir.expressions import Array, Expr, Span, Var
+from ..ir.nodes import Raise
 from . import (
     assignment,
     binding,
@@ -35,6 +36,7 @@ from . import (
     exceptions,
     expressions,
     flow,
+    handlers,
     identities,
     list_methods,
     liveness,
@@ -43,6 +45,7 @@ from . import (
     records,
     recursion,
     split_statements,
+    tries,
     unbound,
 )
 from .builder import Builder
@@ -52,7 +55,7 @@ from .types import DictKind
 from .values import (
     NONE,
     UNDEFINED,
-    Replaced,
+    Lost,
     Scalar,
     Static,
     TupleValue,
@@ -161,9 +164,17 @@ class Interpreter:
 
     def block(self, body: list[ast.stmt]) -> bool:
         """Interpret statements in order; True if the block ends in an exception."""
+        block = self.build.block
         for stmt in body:
             self.at(stmt)
-            if split_statements.statement(self, stmt, self.statement):
+            mark = len(block)
+            try:
+                ended = split_statements.statement(self, stmt, self.statement)
+            except SrcgradError:  # what is read behind a call that always raises is not there
+                if not any(isinstance(made, Raise) for made in block[mark:]):
+                    raise
+                ended = True
+            if ended or (len(block) > mark and isinstance(block[-1], Raise)):
                 return True
         return False
 
@@ -179,6 +190,13 @@ class Interpreter:
 
     def statement(self, stmt: ast.stmt) -> bool:
         match stmt:
+            case handlers.Probe():
+                tries.probe(self, stmt)
+            case handlers.Caught():
+                tries.enter_handler(self, stmt)
+            case handlers.Again():
+                tries.raise_again(self, stmt)
+                return True
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if list_methods.extends(self, name, value):
                 pass
             case ast.Assign(targets=targets, value=value):
@@ -282,11 +300,8 @@ class Interpreter:
         if value is not None:
             if value is UNDEFINED:
                 unbound.refuse(self, name)
-            if isinstance(value, Static) and isinstance(value.value, Replaced):
-                self.build.refuse(
-                    f"{name} is an array that was an item of a list, until another one took its place",
-                    f"keep a copy:  {name} = ys[i].copy()",
-                )
+            if isinstance(value, Static) and isinstance(value.value, Lost):
+                self.build.refuse(value.value.why, value.value.help)
             unbound.check_bound(self, name)
             return optional.where_known(value)
         while frame.function is None and frame.parent is not None:
@@ -330,6 +345,8 @@ class Interpreter:
 
         kind = type_of(name, place())
         param = parameter(self.build, name, kind)
+        self.build.handed_in.add(param.name)
+        self.build.handed_in_order |= {param.name} & self.build.contiguous
         value: Any = whole(param) if isinstance(param, Array) else Scalar(param, getattr(kind, "weak", False))
         self.captured[place.key] = (Captured(name, place, param), value)
         return value

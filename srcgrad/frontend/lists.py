@@ -29,8 +29,8 @@ from .values import (
     ArrayValue,
     Indexed,
     Items,
+    Lost,
     Range,
-    Replaced,
     Scalar,
     Static,
     TupleValue,
@@ -220,7 +220,8 @@ def _note_replaced(interpreter: Interpreter, rows: Array) -> None:
             shown = [leaf for leaf in value_leaves(value) if isinstance(leaf, ArrayValue) and leaf.handle != rows]
             roots = {interpreter.build.root(array) for leaf in shown for array in arrays_of(leaf)}
             if not name.startswith(".") and interpreter.build.root(rows) in roots:
-                frame.env[name] = Static(Replaced())
+                lost = f"{name} is an array that was an item of a list, until another one took its place"
+                frame.env[name] = Static(Lost(lost, f"keep a copy:  {name} = ys[i].copy()"))
 
 
 def _note_stored(interpreter: Interpreter, rows: Array, value: Any) -> None:

@@ -24,6 +24,16 @@ def annotate(body: Sequence[ast.stmt], results: Iterable[str]) -> None:
                 part.live_out |= _read_by_earlier(functions, part)
 
 
+def read_anywhere(body: Sequence[ast.stmt], names: Names) -> None:
+    """Of annotated statements: these names may be read after any part of them."""
+    for stmt in body:
+        for part in ast.walk(stmt):
+            if isinstance(part, (ast.If, ast.For, ast.While)) and hasattr(part, "live_out"):
+                part.live_out |= names
+            if isinstance(part, (ast.For, ast.While)) and hasattr(part, "live_in_body"):
+                part.live_in_body |= names
+
+
 def _read_by_earlier(functions: list[ast.FunctionDef | ast.Lambda], stmt: ast.stmt) -> Names:
     """What functions defined ahead of a statement read when they are called: in it, or after it."""
     ahead = (function for function in functions if function.lineno < stmt.lineno)

@@ -51,7 +51,10 @@ def enter(interpreter: Interpreter, name: str, value: Any, attempt: Attempt, tri
             return OneOf(Scalar(_own_variable(interpreter, name, number, number.dtype), weak=True), options)
         case Scalar():
             dtype, weak = attempt.types.get(name, (value.dtype, value.weak))
-            return Scalar(_own_variable(interpreter, name, value, dtype), weak)
+            var = _own_variable(interpreter, name, value, dtype)
+            if value.weak and not weak:
+                build.either.add(var)
+            return Scalar(var, weak)
         case TupleValue(items=items):
             parts = (enter(interpreter, f"{name}_{k}", v, attempt, trips) for k, v in enumerate(items))
             return replace(value, items=tuple(parts))

@@ -16,7 +16,7 @@ from ..ir.expressions import BOOL, INT64, Call, Const, Expr, both, either, negat
 from ..ir.nodes import If, Raise
 from ..ir.walk import is_constant
 from ..rules.names import OPERATORS as ARITHMETIC
-from . import binding, lists, one_of, optional, records, special_methods
+from . import binding, lists, one_of, optional, python_raises, records, special_methods
 from .arithmetic import cast, elementwise
 from .numpy import products
 from .numpy.table import TABLE
@@ -78,10 +78,15 @@ def binary(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
             build.emit(If(is_negative, (Raise("ValueError", message + error_place(build.span)),)))
         if exponent is not None and exponent < 0:
             x = Scalar(cast(x.expr, np.dtype(np.float64)), weak=True)
-    if op in ("div", "floordiv", "mod") and isinstance(y, Scalar) and y.is_constant and y.weak and y.value == 0:
-        if isinstance(x, Scalar) and x.weak:
+    if op in ("div", "floordiv", "mod"):
+        python_raises.division(interpreter, x, y)
+        known_zero = isinstance(y, Scalar) and y.is_constant and y.weak and y.value == 0
+        if known_zero and isinstance(x, Scalar) and x.weak and not build.watches:
             build.refuse("division by zero")
-    return elementwise(build, op, (x, y), python=True)
+    result = elementwise(build, op, (x, y), python=True)
+    if op == "pow":
+        python_raises.power(interpreter, x, y, result)
+    return result
 
 
 def _text_arithmetic(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, KeyArgumentError
 from . import attributes, binding, calls, expressions, identities, operators, special_methods
 from .outside import InObject
 from .types import DictKind, RecordKind
@@ -46,7 +46,8 @@ def item(interpreter: Interpreter, owner: TupleValue, index: Any) -> Any:
     """d[key]"""
     key = key_of(interpreter, index)
     if key not in owner.kind.keys:
-        interpreter.build.refuse(f"KeyError: {key!r}", f"the keys are {', '.join(map(repr, owner.kind.keys))}")
+        known = f"the keys are {', '.join(map(repr, owner.kind.keys))}"
+        interpreter.build.refuse(f"KeyError: {key!r}", known, error=KeyArgumentError)
     return as_dict(owner)[key]
 
 
@@ -123,7 +124,7 @@ def remove(interpreter: Interpreter, owner: TupleValue, key: Any) -> None:
     """del d[key]"""
     identities.check_own(interpreter, owner, "taking out an item")
     if key not in owner.kind.keys:
-        interpreter.build.refuse(f"KeyError: {key!r}")
+        interpreter.build.refuse(f"KeyError: {key!r}", error=KeyArgumentError)
     assert owner.identity is not None
     items = {k: v for k, v in as_dict(owner).items() if k != key}
     identities.change(interpreter, owner.identity, with_items(owner, items))

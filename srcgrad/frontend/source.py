@@ -13,6 +13,7 @@ import sysconfig
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -103,7 +104,29 @@ def read(function: Callable[..., Any]) -> Source:
         )
     if not isinstance(node, ast.FunctionDef):
         raise SourceError(f"{name} is not a plain function: srcgrad differentiates `def` functions and lambdas")
-    return Source(node, file, start, column, name)
+    return Source(_with_private_names(node, function), file, start, column, name)
+
+
+def _with_private_names(node: Any, function: Callable[..., Any]) -> Any:
+    """`self.__k` in a class `A` is `self._A__k`: a class that inherits from it has another one."""
+    path = function.__qualname__.split(".")
+    classes = [name for name, inner in pairwise(path) if name != "<locals>" and inner != "<locals>"]
+    return _PrivateNames(classes[-1]).generic_visit(node) if classes else node
+
+
+class _PrivateNames(ast.NodeTransformer):
+    def __init__(self, owner: str) -> None:
+        self.owner = owner.lstrip("_")
+
+    def mangled(self, name: str | None) -> str | None:
+        is_private = self.owner and name and name.startswith("__") and not name.endswith("__")
+        return f"_{self.owner}{name}" if is_private else name
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        for field in ("attr", "id", "arg", "name"):
+            if hasattr(node, field):
+                setattr(node, field, self.mangled(getattr(node, field)))
+        return self.generic_visit(node)
 
 
 def _bare(function: Any) -> FunctionType:
@@ -128,7 +151,7 @@ def _lambda(function: Callable[..., Any], text: str, file: str, start: int) -> S
     same = [one for one in alike if _compiled_like(one[0], code) == _signature(code)] or alike
     if len(same) == 1 or (same and len({ast.dump(node) for node, _, _ in same}) == 1):
         node, line, offset = same[0]
-        return Source(node, file, start + line, column + offset, "<lambda>")
+        return Source(_with_private_names(node, function), file, start + line, column + offset, "<lambda>")
     raise SourceError(
         f"the source of the lambda at line {code.co_firstlineno} of {file} can't be told from its neighbours",
         help=("write it as a `def`, or on a line of its own",),

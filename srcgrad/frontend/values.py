@@ -237,8 +237,11 @@ class OneOf:
 
 
 @dataclass(frozen=True)
-class Replaced:
-    """What a name stands for that stood for an item of a list, which has another one in its place since."""
+class Lost:
+    """What a name stands for that can't be read any more: why, and what helps."""
+
+    why: str
+    help: str
 
 
 @dataclass(frozen=True)

@@ -215,7 +215,7 @@ class Reads:
 
     def _is_position(self, index: tuple[Expr, ...], number: Var) -> bool:
         """positions[i], or what it means in two dimensions."""
-        found = loads(index[0])
+        found = loads(index[0]) if index else ()
         if len(found) != 1 or not self.is_distinct(found[0].array.name) or found[0].index != (number,):
             return False
         match index:

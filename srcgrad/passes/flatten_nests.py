@@ -203,9 +203,11 @@ class _Flatten:
             return place
         parts: list[Expr] = []
         dims: list[Expr] = []
+        is_merged = False
         for part, length in zip(place.index, self.lengths.of(place.array), strict=True):
+            was_merged, is_merged = is_merged, part in index
             part = index.get(part, part)
-            if parts and part == parts[-1]:
+            if was_merged and is_merged and part == parts[-1]:  # x[1, 1, …] has one index twice, and two axes
                 dims[-1] = affine.mul(dims[-1], length)
             else:
                 parts.append(part)

@@ -118,4 +118,6 @@ SIGNATURES = {
     "eig": "(n,n)->(n),(n,n)",
     "svd": "(m,n)->(m,p),(p)r,(p,n)",
     "expm": "(n,n)->(n,n)",
+    "is_singular": "(n,n)->()i",
+    "is_indefinite": "(n,n)->()i",
 }

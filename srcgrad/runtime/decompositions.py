@@ -33,6 +33,17 @@ def cholesky(out: Any, a: Any) -> None:
         copy_to(out, np.linalg.cholesky(a))
 
 
+@on_stacks("SM")
+def is_indefinite(out: Any, a: Any) -> None:
+    """1 where `cholesky` raises an error"""
+    out[0] = 0
+    if a.size:
+        try:
+            np.linalg.cholesky(a)
+        except Exception:
+            out[0] = 1
+
+
 @on_stacks("MMM")
 def cholesky_adjoint(a_b: Any, out: Any, out_b: Any) -> None:
     """inv(L).T @ Phi(L.T @ L_b) @ inv(L).conj(), for what is read; Phi: the lower triangle, its diagonal halved"""
@@ -421,6 +432,7 @@ __all__ = [
     "eigenvalues_adjoint",
     "eigenvectors_adjoint",
     "eigh",
+    "is_indefinite",
     "expm",
     "expm_adjoint",
     "left_vectors_adjoint",

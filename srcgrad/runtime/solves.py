@@ -37,6 +37,13 @@ def solve(x: Any, lu: Any, pivots: Any, a: Any, b: Any) -> None:
         solve_factorised(x, lu, pivots, b, False)
 
 
+@on_stacks("SM")
+def is_singular(out: Any, a: Any) -> None:
+    """1 where `solve` and `inv` raise an error"""
+    lu, pivots = np.empty_like(a), np.empty(a.shape[0], np.intc)
+    out[0] = 1 if a.size and factorise(lu, pivots, a) > 0 else 0
+
+
 @on_stacks("MMVM")
 def solve_to_right(b_b: Any, lu: Any, pivots: Any, x_b: Any) -> None:
     """b_b += inv(a).T @ x_b"""
@@ -215,6 +222,7 @@ __all__ = [
     "det_adjoint",
     "inv",
     "inv_adjoint",
+    "is_singular",
     "pinv",
     "pinv_adjoint",
     "slogdet",

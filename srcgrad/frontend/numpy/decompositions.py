@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ...ir import affine
-from ...ir.expressions import FLOAT64, INT64, Call, Expr, Load, part_of
-from ...ir.nodes import Library
+from ...ir.expressions import BOOL, FLOAT64, INT64, Call, Const, Expr, Load, part_of
+from ...ir.nodes import If, Library, Raise
 from ...rules.array import SIGNATURES
 from ...rules.compositions.registry import library
 from ..arithmetic import cast_value, common_dims, element_under
@@ -32,6 +32,8 @@ def _parts(text: str) -> list[tuple[tuple[str, ...], str]]:
 @rule(library)
 def library_call(build: Builder, routine: Static, *arguments: Any) -> Any:
     """What the routine makes; arguments after the arrays are numbers."""
+    if routine.value in FAILURES and build.would_catch(np.linalg.LinAlgError):
+        _raise_where_it_fails(build, routine.value, arguments[0])
     taken, made = SIGNATURES[routine.value].split("->")
     visible = len(_parts(made.split("|")[0]))
     inputs, outputs = _parts(taken), _parts(made)
@@ -61,6 +63,25 @@ def library_call(build: Builder, routine: Static, *arguments: Any) -> Any:
         for out, ndim in zip(outs[:visible], ndims[:visible], strict=True)
     )
     return results[0] if visible == 1 else TupleValue(results)
+
+
+# What fails, and how that is found without an exception.
+FAILURES = {
+    "solve": ("is_singular", "Singular matrix"),
+    "inv": ("is_singular", "Singular matrix"),
+    "cholesky": ("is_indefinite", "Matrix is not positive definite"),
+}
+
+
+def _raise_where_it_fails(build: Builder, routine: str, matrices: Any) -> None:
+    test, message = FAILURES[routine]
+    found = library_call(build, Static(test), matrices)
+    if isinstance(found, Scalar):
+        count = found.expr
+    else:
+        count = build.sum(found.dims, lambda index: found.at(index), found.dtype)
+    fails = Call("ne", (count, Const(0, count.dtype)), BOOL)
+    build.emit(If(fails, (Raise(np.linalg.LinAlgError.__name__, message),)))
 
 
 def _least(x: Expr, y: Expr) -> Expr:

@@ -1,0 +1,374 @@
+"""`try` with `except`: which handler runs, what names are in it, and the derivative along the way that was taken."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from srcgrad import grad
+from srcgrad.errors import SrcgradError, UnsupportedError
+from srcgrad.testing import check_grad
+
+
+class NoRoot(ValueError):
+    pass
+
+
+TABLE = {"half": 0.5, "double": 2.0}
+TUPLES = {(0, 1): 3.0}
+
+
+def root(x):
+    if x < 0.0:
+        raise NoRoot("a negative number")
+    return math.sqrt(x)
+
+
+def steps_to(x, limit, most):
+    for k in range(most):
+        x = x * 1.5 + 0.1
+        if x > limit:
+            return x * k
+    raise RuntimeError(f"still {x} after {most} steps")
+
+
+def called(x, y):
+    try:
+        z = root(x - 1.0) * y
+    except ValueError:
+        z = x * x * y
+    return z * x
+
+
+def returned(x, y):
+    try:
+        return y / x
+    except ZeroDivisionError:
+        return 3.0 * y + x
+
+
+def by_kind(x, y):
+    try:
+        z = math.log(x) + 1.0 / (y - 2.0)
+    except ZeroDivisionError:
+        z = x * y
+    except (KeyError, ValueError):
+        z = x - y
+    else:
+        z = z * 2.0
+    finally:
+        x = x * y
+    return z + x
+
+
+def in_a_loop(x, y):
+    total = 0.0
+    for k in range(6):
+        try:
+            total += root(x - 0.4 * k) * y
+        except NoRoot:
+            total -= k * y
+            if k > 4:
+                break
+            continue
+        total *= 1.2
+    return total
+
+
+def partly_done(x, y):
+    z, steps = x, 0
+    try:
+        z = z * y
+        while True:
+            z = z + root(y - z)
+            steps += 1
+            y = y * 0.8
+    except NoRoot:
+        return z * y + steps
+    return z
+
+
+def nested(x, y):
+    try:
+        try:
+            z = math.exp(100.0 * x) * y
+        except OverflowError:
+            z = root(y - 2.0)
+        z = z + x
+    except ValueError as problem:
+        z = x * y
+        if y < 0.0:
+            raise RuntimeError("neither way") from problem
+    return z
+
+
+def raised_again(x, y):
+    try:
+        try:
+            z = steps_to(x, y, 5)
+        except RuntimeError:
+            if y > 100.0:
+                z = 1.0
+            else:
+                raise
+        except ValueError:
+            raise
+    except (RuntimeError, TypeError):
+        z = y * x
+    return z
+
+
+def under_finally(x, y):
+    """What stands under `finally` has run when a handler further out runs."""
+    try:
+        try:
+            z = root(x - 1.0)
+        finally:
+            y = y * 2.0
+            x = x + 1.0
+    except ValueError:
+        z = x * y
+    return z * y
+
+
+def known_ahead(x, y):
+    try:
+        factor = TABLE["triple"]
+    except KeyError:
+        factor = 3.0
+    try:
+        other = TABLE["half"]
+    except (KeyError, AttributeError):
+        other = y
+    try:
+        name = TUPLES[1, 0]
+    except KeyError:
+        name = 1.0
+    try:
+        unknown = nobody_knows  # noqa: F821
+    except NameError:
+        unknown = 4.0
+    return x * factor * other + y * name * unknown
+
+
+def integer_of(x, y):
+    try:
+        n = int(x * 1e400 if y > 2.5 else x / y)
+    except OverflowError:
+        return x
+    except ValueError:
+        return y
+    return n * y + x
+
+
+def bare(x, y):
+    """The exception of an assertion, by a clause that names none."""
+    try:
+        assert x < y, "x is larger"
+        z = y**x
+    except:  # noqa: E722
+        z = x
+    return z * x
+
+
+POINTS = [(0.3, 1.7), (2.6, 1.7), (1.3, 2.0), (2.5, 0.6), (-0.7, 2.8), (9.0, 3.1), (0.0, 1.5)]
+PROGRAMS = [
+    called, returned, by_kind, in_a_loop, partly_done, nested, raised_again, under_finally, known_ahead, integer_of,
+    bare,
+]  # fmt: skip
+
+
+def outcome(function: Callable[..., Any], *args: Any) -> Any:
+    try:
+        return function(*args)
+    except Exception as problem:
+        return type(problem), str(problem)
+
+
+@pytest.mark.parametrize("function", PROGRAMS)
+def test_as_python_does(function: Callable[..., Any]) -> None:
+    f = grad(function, jit=False)
+    for x, y in POINTS:
+        expected = outcome(function, x, y)
+        got = outcome(f, x, y)
+        if isinstance(expected, tuple):
+            assert got == expected
+        else:
+            np.testing.assert_allclose(got, expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("function", PROGRAMS)
+def test_the_derivative_of_the_way_taken(function: Callable[..., Any]) -> None:
+    f = grad(function, jit=False)
+    for x, y in POINTS[:6]:
+        if not isinstance(outcome(function, x, y), tuple) and y != 2.0:
+            check_grad(f, x, y)
+
+
+@pytest.mark.parametrize("function", [by_kind, in_a_loop, partly_done])
+def test_compiled(function: Callable[..., Any]) -> None:
+    f = grad(function)
+    for x, y in POINTS[:5]:
+        np.testing.assert_allclose(f(x, y), function(x, y), rtol=1e-13)
+        np.testing.assert_allclose(f.backward(x, y), grad(function, jit=False).backward(x, y), rtol=1e-12)
+
+
+def rows(a, b):
+    """Of arrays; a row for which there is no root gets another value."""
+    out = np.zeros(len(a))
+    for i in range(len(a)):
+        try:
+            value = root(a[i] - b)
+        except ValueError:
+            value = a[i] * b
+        out[i] = value * a[i]
+    return out
+
+
+def rebound(a, b):
+    try:
+        total = np.sum(a)
+        if total > b:
+            raise NoRoot
+        a = a * total
+    except NoRoot:
+        a = a + total
+    return a * b
+
+
+def smoothed(a, b):
+    """NumPy's numbers have inf and nan where Python's raise."""
+    try:
+        return np.log(a[0]) / (a[1] - a[1]) + b
+    except (ZeroDivisionError, ValueError):
+        return 0.0
+
+
+@pytest.mark.parametrize("function", [rows, rebound])
+@pytest.mark.parametrize("jit", [False, True])
+def test_of_arrays(function: Callable[..., Any], jit: bool) -> None:
+    f = grad(function, jit=jit)
+    for a in (np.array([0.2, 1.4, 3.0]), np.array([0.1, 0.2])):
+        for b in (0.9, 2.0):
+            np.testing.assert_allclose(f(a, b), function(a, b), rtol=1e-13)
+            check_grad(f, a, b)
+
+
+def test_numpys_numbers_raise_nothing() -> None:
+    a = np.array([2.0, 1.0])
+    with np.errstate(all="ignore"):
+        assert smoothed(a, 1.0) == grad(smoothed, jit=False)(a, 1.0) == np.inf
+
+
+def with_jitter(a, b):
+    """A matrix that is not positive definite gets a larger diagonal until it is."""
+    jitter = 0.0
+    while True:
+        try:
+            lower = np.linalg.cholesky(a + a.T + jitter * np.eye(3))
+            break
+        except np.linalg.LinAlgError:
+            jitter = 2.0 * jitter + b
+    return np.sum(lower) + jitter
+
+
+def singular(a, b):
+    try:
+        x = np.linalg.solve(a, a[0] * b)
+    except np.linalg.LinAlgError:
+        x = a[0] + b
+    try:
+        y = np.linalg.inv(np.stack([a, a @ a.T]))
+    except ValueError:
+        y = np.stack([a, a.T]) * b
+    return x @ y[0] @ y[1] @ x
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("function", [with_jitter, singular])
+def test_of_matrices(function: Callable[..., Any], jit: bool) -> None:
+    f = grad(function, jit=jit)
+    a = np.array([[2.0, 0.3, 0.1], [0.2, -1.0, 0.4], [0.1, 0.3, 1.5]])
+    for matrix in (a, a @ a.T, np.diag([1.0, 2.0, 0.0]) if function is singular else a.T):
+        for b in (0.4, 1.7):
+            np.testing.assert_allclose(f(matrix, b), function(matrix, b), rtol=1e-11)
+            if function is with_jitter or np.linalg.matrix_rank(matrix) == 3:
+                check_grad(f, matrix, b)
+
+
+# ------------------------------------------------------------------------------------------------------- refused
+
+
+def writes_first(a, b):
+    c = a * 1.0
+    try:
+        c[0] = b
+        c[1] = root(b)
+    except ValueError:
+        c[1] = 0.0
+    return c
+
+
+def appends_first(a, b):
+    ys = [b]
+    try:
+        ys.append(b * b)
+        ys[0] = root(b)
+    except ValueError:
+        ys.append(b)
+    return ys[-1]
+
+
+def asks_what_it_was(a, b):
+    try:
+        return root(b)
+    except ValueError as problem:
+        print(problem)
+        return b
+
+
+def an_array_by_the_path(a, b):
+    try:
+        a = a * b
+        b = root(b)
+    except ValueError:
+        return a
+    return a * b
+
+
+def prints_first(a, b):
+    try:
+        print(b)
+        return root(b)
+    except ValueError:
+        return b
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (writes_first, "c is written in a try statement ahead of what may raise"),
+        (appends_first, "a list or an object changes in a try statement ahead of what may raise"),
+        (asks_what_it_was, "of an exception that is caught only its class is known"),
+        (an_array_by_the_path, "a may or may not have been assigned when the exception was raised"),
+        (prints_first, "print in a try statement"),
+    ],
+)
+def test_refused(function: Callable[..., Any], words: str) -> None:
+    with pytest.raises(UnsupportedError, match=words):
+        grad(function, jit=False)(np.array([1.0, 2.0]), 0.5)
+
+
+def test_what_is_no_exception_class() -> None:
+    def caught(x):
+        try:
+            return root(x)
+        except 3:  # type: ignore[misc]
+            return x
+
+    with pytest.raises(SrcgradError, match="only exception classes can be caught"):
+        grad(caught, jit=False)(1.0)
