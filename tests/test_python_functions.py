@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import bisect
+import collections
+import copy
 import functools
 import logging
 import operator
 import random
 import statistics
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -216,3 +220,89 @@ def test_what_ends_in_pythons_own_library_is_said_of_the_function(function: Any,
     """Not `a try statement with except is not supported`, of a statement that the user has not written."""
     with pytest.raises(UnsupportedError, match=words):
         grad(function, jit=False)(np.array([1.0, 2.0]))
+
+
+class Squared:
+    """A property that can be assigned."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    @property
+    def value(self) -> Any:
+        return self.held * 2.0
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        self.held = value * value
+
+
+def assigned_by_a_setter(x):
+    own = Squared(x)
+    own.value = own.value + x
+    return own.value
+
+
+def copied(x):
+    own, row = Squared(x), [x * 2.0, x]
+    other, same = copy.copy(own), copy.deepcopy([own, row, row])
+    other.value = x[0]
+    same[1][0] = x * 5.0
+    y = copy.deepcopy(x)
+    y[0] = 1.0
+    return own.value * same[2][0] + other.value + row[0] * y * same[0].value
+
+
+def numbers_of_numpy(x):
+    y = x[0]
+    return np.concatenate([v[..., np.newaxis] for v in (y, y * 2.0)]) * y[()] + y[None] * x[1][...]
+
+
+def compared_in_a_chain(x):
+    total = 0.0
+    for v in x:
+        if 0.2 < v <= sum(w * w for w in x):
+            total += v**3
+        if least(x) < v < 2.0 + least(x):
+            total += v
+    return total * x
+
+
+def least(x):
+    found = x[0]
+    for v in x:
+        if v < found:
+            found = v
+    return found
+
+
+def extended(x):
+    ys = [1.0]
+    ys.extend(np.cumsum(x))
+    ys.extend(v * v for v in x)
+    ys += list(x)
+    return np.array(ys)
+
+
+def searched(x):
+    limits = [0.3, 0.9, 1.7]
+    return x * bisect.bisect(limits, x[0]) + bisect.bisect_left([1.0, x[1]], 1.2) * x[2]
+
+
+def with_none(x, more=None):
+    ordered = collections.OrderedDict()
+    ordered["square"] = x * x
+    if x[0] > 0.0 and more:
+        x = x * more.factor
+    return ordered["square"] * x + sys.float_info.epsilon * sys.float_info.max_exp
+
+
+@pytest.mark.parametrize(
+    "function",
+    [assigned_by_a_setter, copied, numbers_of_numpy, compared_in_a_chain, extended, searched, with_none],
+)
+def test_more_of_python(function: Any) -> None:
+    f = grad(function, jit=False)
+    for x in (np.array([0.5, 1.5, 0.7]), np.array([1.1, 0.4, 2.5])):
+        np.testing.assert_allclose(f(x), function(x), rtol=1e-13)
+        check_grad(f, x)

@@ -790,12 +790,20 @@ REFUSED = [
     history_of_one_array, rows_that_are_written,
     longer_while_it_is_run_over, shorter_while_it_is_run_over, later_item_of_what_is_run_over,
     changed_by_what_is_called,
-    named_in_a_generator, set_through_a_property, text_of_a_number, text_of_a_number_as_a_key, compared_twice,
+    named_in_a_generator, text_of_a_number, text_of_a_number_as_a_key,
     added_to_what_has_changed, elements_added_to_what_has_changed, masked_added_to_what_has_changed,
     flat_added_to_what_has_changed, adds_where_the_slice_has_changed,
     view_of_what_changes, real_part_of_what_changes,
     index_changes_the_value, objects_without_order, sum_of_objects, loop_over_an_object,
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", [set_through_a_property, compared_twice])
+def test_setters_and_what_is_compared_with_two(function: Callable[..., Any]) -> None:
+    for x in (X, -X, 3.0 * X):
+        expected, found = x.copy(), x.copy()
+        assert grad(function, jit=False)(found, 3) == function(expected, 3)
+        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("function", REFUSED, ids=lambda f: f.__name__)

@@ -38,6 +38,7 @@ class Attempt:
     lists: dict[object, str] = field(default_factory=dict)  # lists that may change in place, with a name for each
     growth: dict[object, Growth] = field(default_factory=dict)  # of lists that change their lengths
     other_lists: set[str] = field(default_factory=set)  # names that are other lists at the end than at the beginning
+    numbers_first: frozenset[str] = frozenset()  # names that may be a number at first, and an array then
     held_twice: set[str] = field(default_factory=set)  # of these, those that are lists which others hold as well
 
 

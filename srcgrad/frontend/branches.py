@@ -19,7 +19,7 @@ from ..ir.expressions import BOOL, INT64, Array, Const, Expr, Var
 from ..ir.nodes import Alloc, Assign, CopyTo, If, Stmt, Store, Swap
 from ..ir.rename import rename_arrays
 from ..ir.walk import numbers_set, statements, variables
-from . import growing_lists, identities, one_of, operators, optional, split_statements
+from . import choices, growing_lists, identities, one_of, operators, optional, split_statements
 from .aliases import is_seen_elsewhere, mind_merged_aliases, note_twins, roots_of_value, value_leaves
 from .arithmetic import cast, join_scalars
 from .liveness import assigned
@@ -44,6 +44,7 @@ def branch(interpreter: Interpreter, node: ast.If, then: Callable[[], Any] | Non
     """An `if`.  A test that is known now leaves one branch only."""
     test = split_statements.expression(interpreter, node.test)
     known = operators.static_truth(test)
+    known = choices.decided(interpreter, node.test) if known is None else known
     if known is not None:
         if known:
             return bool(then()) if then else interpreter.block(node.body)

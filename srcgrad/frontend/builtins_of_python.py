@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+import copy
 import dataclasses
 import itertools
 import math
@@ -22,6 +24,7 @@ from ..rules.names import MATH
 from . import (
     attributes,
     calls,
+    copies,
     expressions,
     growing_lists,
     inheritance,
@@ -504,7 +507,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     max: choose_extremum("max"), min: choose_extremum("min"),
     sum: total, float: to_float, bool: to_bool, complex: to_complex, print: show, tuple: make_tuple(tuple),
     list: make_tuple(list), enumerate: number_items, zip: zipped, reversed: turned, isinstance: is_instance,
-    dict: make_dict,
+    dict: make_dict, collections.OrderedDict: make_dict, copy.copy: copies.shallow, copy.deepcopy: copies.deep,
     any: any_or_all(True), all: any_or_all(False), map: mapped, sorted: in_order,
     type: type_of_value, hasattr: has_attribute, getattr: get_attribute,
     super: inheritance.super_of, callable: is_callable, str: as_text, np.isscalar: is_scalar, np.iterable: is_iterable,

@@ -38,6 +38,7 @@ from .attempts import (
 from .liveness import assigned
 from .loop_end import close_loop
 from .loop_head import enter, enter_lists, handle_of, parts_of
+from .numbers_first import may_be_first
 from .recursion import NotYetKnown
 from .unbound import bound_flag
 from .values import UNDEFINED, Range, Scalar
@@ -67,7 +68,7 @@ def repeat(
         if interpreter.env.get(name, UNDEFINED) is UNDEFINED and not name.startswith("."):
             interpreter.env[bound_flag(name)] = Scalar(Const(False, BOOL), weak=True)
     names += [bound_flag(name) for name in names if bound_flag(name) in interpreter.env]
-    attempt = Attempt()
+    attempt = Attempt(numbers_first=may_be_first(node) if over is not None else frozenset())
     there, reads = identities.held(interpreter).keys(), len(interpreter.early_reads)
     saved = save(interpreter)
     for _ in range(MOST_TRIES):

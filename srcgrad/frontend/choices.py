@@ -57,6 +57,15 @@ def boolean(interpreter: Interpreter, is_and: bool, nodes: list[ast.expr], is_la
     return choose_value(interpreter, operators.truth(interpreter, first), nodes, first, is_and)
 
 
+def decided(interpreter: Interpreter, test: ast.expr) -> bool | None:
+    """Whether a test holds, where one name in it decides: `x > 0 and more`, of a `more` that is None."""
+    if not isinstance(test, ast.BoolOp):
+        return None
+    decides = isinstance(test.op, ast.Or)
+    held = [interpreter.env.get(part.id) for part in test.values if isinstance(part, ast.Name)]
+    return decides if any(operators.static_truth(value) is decides for value in held) else None
+
+
 def _has_items(interpreter: Interpreter, value: Items, is_and: bool) -> Scalar:
     if not is_and:
         interpreter.build.refuse("`or` of a list whose length is only known at run time", "ask for its length")
@@ -140,13 +149,21 @@ def comparison(interpreter: Interpreter, node: ast.Compare) -> Any:
             elif operators.static_truth(result) is False:
                 out = result
         return out
+    if len(node.ops) == 2:  # the first two operands are computed whatever comes of them
+        between = []
+        for name, value in zip((".first", ".middle"), expressions.evaluate_all(interpreter, operands[:2]), strict=True):
+            interpreter.env[name] = binding.bind_item(interpreter, "t", value)
+            between.append(ast.copy_location(ast.Name(name, ast.Load()), node))
+        operands = [*between, operands[2]]
     pairs = [
         ast.copy_location(ast.Compare(x, [op], [y]), node)
         for op, x, y in zip(node.ops, operands, operands[1:], strict=False)
     ]
     mark = len(interpreter.build.block)
     out = boolean(interpreter, True, list(pairs))
-    if expressions.changed_since(interpreter.build, mark):  # an operand between two others is computed twice
+    for name in (".first", ".middle"):
+        interpreter.env.pop(name, None)
+    if len(node.ops) > 2 and expressions.changed_since(interpreter.build, mark):  # operands are computed twice
         interpreter.build.refuse(
             "what a chained comparison compares changes variables or arrays", "give it a name first"
         )

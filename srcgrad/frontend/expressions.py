@@ -320,6 +320,8 @@ def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items
         except Exception as problem:
             error = next((own for kind, own in NOT_THERE.items() if isinstance(problem, kind)), UnsupportedError)
             return interpreter.build.refuse(f"{type(problem).__name__}: {problem}", error=error)
+    if isinstance(owner, Scalar) and not owner.weak:  # NumPy's numbers are arrays without axes
+        owner = ArrayValue((), owner.expr)
     if not isinstance(owner, ArrayValue):
         return interpreter.build.refuse("a number can't be indexed")
     interpreter.build.check_fresh(owner.element)

@@ -62,6 +62,9 @@ def append(interpreter: Interpreter, owner: TupleValue | Items, item: Any) -> Ch
 
 
 def extend(interpreter: Interpreter, owner: TupleValue | Items, more: Any) -> Change:
+    more = more if isinstance(more, TupleValue) else lists.copied(interpreter, more)
+    if isinstance(more, Items):
+        return NONE, replace(lists.joined(interpreter, [owner, more]), identity=owner.identity)
     if isinstance(owner, Items):
         for item in expressions.items_of(interpreter, more):
             owner = lists.appended(interpreter, owner, item)

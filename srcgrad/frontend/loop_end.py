@@ -80,6 +80,8 @@ class _Comparison:
                 raise Widen(self.names_of[name], end.dtype, end.weak, name)
             case x, _ if x is UNDEFINED and one_of.is_option(end) and not optional.is_none(end):
                 raise BecomesOneOf(self.names_of[name], one_of.options_of(end), name)
+            case Scalar(), ArrayValue() if name in self.attempt.numbers_first and end.ndim:
+                self.rebound[name] = (end.dtype, shape_known_ahead(self.interpreter, name, end))
             case x, ArrayValue() if x is UNDEFINED:
                 self.rebound[name] = (end.dtype, shape_known_ahead(self.interpreter, name, end))
             case Static(), Static() if entry.value is end.value or entry.value == end.value:

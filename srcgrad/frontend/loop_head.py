@@ -13,7 +13,7 @@ import numpy as np
 
 from ..ir import affine
 from ..ir.expressions import Array, Const, Expr, Var
-from . import binding, growing_lists, identities, one_of, optional, resized
+from . import binding, growing_lists, identities, numbers_first, one_of, optional, resized
 from .aliases import is_private, note_twins
 from .arithmetic import cast
 from .attempts import Attempt
@@ -49,6 +49,8 @@ def enter(interpreter: Interpreter, name: str, value: Any, attempt: Attempt, tri
     match value:
         case OneOf(number=number, options=options):
             return OneOf(Scalar(_own_variable(interpreter, name, number, number.dtype), weak=True), options)
+        case Scalar() if name in attempt.rebound and name in attempt.numbers_first:
+            return numbers_first.spread(build, name, value, attempt.rebound[name], trips)
         case Scalar():
             dtype, weak = attempt.types.get(name, (value.dtype, value.weak))
             var = _own_variable(interpreter, name, value, dtype)

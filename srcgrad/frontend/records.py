@@ -60,10 +60,12 @@ def with_items(owner: TupleValue, items: dict[Any, Any]) -> TupleValue:
 def store(interpreter: Interpreter, owner: TupleValue, key: Any, value: Any, what: str) -> None:
     """d[key] = value, or owner.key = value"""
     identities.check_own(interpreter, owner, what)
-    if is_record(owner) and isinstance(inspect.getattr_static(owner.kind.cls, str(key), None), property):
-        interpreter.build.refuse(
-            f"{key} is a property: assigning to it is not supported", "assign to what is behind it"
-        )
+    found = inspect.getattr_static(owner.kind.cls, str(key), None) if is_record(owner) else None
+    if isinstance(found, property):
+        if found.fset is None:
+            interpreter.build.refuse(f"{key} is a property without a setter", error=ArgumentError)
+        calls.call_function(interpreter, found.fset, [owner, value], {})
+        return
     hint = f"{key}" if isinstance(key, str) and key.isidentifier() else "t"
     items = as_dict(owner) | {key: binding.bind_item(interpreter, hint, value)}
     assert owner.identity is not None

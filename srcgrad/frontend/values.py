@@ -346,7 +346,7 @@ def constant(value: Any) -> Any:
         return Scalar(Const(value, np.dtype(np.complex128)), weak=True)
     if isinstance(value, np.generic) and value.dtype.kind in "fciub":
         return Scalar(Const(value.item(), value.dtype))
-    if isinstance(value, (tuple, list)):
+    if isinstance(value, (tuple, list)) and not hasattr(type(value), "n_sequence_fields"):  # sys.float_info has names
         return TupleValue(tuple(constant(item) for item in value), type(value))
     if isinstance(value, slice):
         return Slice(*(None if part is None else constant(part) for part in (value.start, value.stop, value.step)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import functools
 import itertools
 import math
@@ -20,6 +21,16 @@ def filtered(function, items):
         if item if function is None else function(item):
             kept.append(item)
     return kept
+
+
+@python_means(bisect.bisect_left)
+def place_left(a, x, lo=0, hi=None):
+    return lo + int(np.searchsorted(np.asarray(a[lo:hi]), x))
+
+
+@python_means(bisect.bisect_right)
+def place_right(a, x, lo=0, hi=None):
+    return lo + int(np.searchsorted(np.asarray(a[lo:hi]), x, side="right"))
 
 
 @python_means(functools.reduce)
