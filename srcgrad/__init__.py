@@ -6,6 +6,7 @@ from srcgrad import cuda
 from srcgrad.api import GradFunction, grad
 from srcgrad.errors import (
     ArgumentError,
+    AttributeArgumentError,
     BoundsError,
     BroadcastError,
     CompiledError,
@@ -16,6 +17,7 @@ from srcgrad.errors import (
     KeyArgumentError,
     LaterError,
     NameArgumentError,
+    NoItemsError,
     OptionError,
     OverlapError,
     RuntimeShapeError,
@@ -35,6 +37,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ArgumentError",
+    "AttributeArgumentError",
     "BoundsError",
     "BroadcastError",
     "CompiledError",
@@ -45,6 +48,7 @@ __all__ = [
     "LaterError",
     "KeyArgumentError",
     "NameArgumentError",
+    "NoItemsError",
     "OptionError",
     "OverlapError",
     "Pullback",

@@ -84,6 +84,14 @@ class NameArgumentError(SrcgradError, NameError):
     """A name that is not defined where the program uses it."""
 
 
+class NoItemsError(ArgumentError):
+    """A number that is asked for its length or its items."""
+
+
+class AttributeArgumentError(SrcgradError, AttributeError):
+    """An attribute that an object does not have."""
+
+
 class KeyArgumentError(SrcgradError, KeyError):
     """A key that a dict does not have, whatever the data."""
 

@@ -372,3 +372,47 @@ def test_what_is_no_exception_class() -> None:
 
     with pytest.raises(SrcgradError, match="only exception classes can be caught"):
         grad(caught, jit=False)(1.0)
+
+
+# -------------------------------------------------------------------------------------- numbers where arrays may be
+
+
+def length_of(x):
+    try:
+        return len(x)
+    except TypeError:
+        return 1
+
+
+def of_any_kind(x, y):
+    try:
+        mean = x.mean()
+    except AttributeError:
+        mean = 3.0 * x
+    try:
+        if (x < 0.0).any():
+            raise ValueError("negative")
+    except AttributeError:
+        if x < -9.0:
+            raise ValueError("far too negative") from None
+    try:
+        first = x[0]
+    except (TypeError, IndexError):
+        first = y
+    try:
+        kind = x.kind
+    except AttributeError:
+        kind = 2.0
+    return mean * y * length_of(x) + first * kind
+
+
+def test_numbers_and_arrays_by_what_they_have() -> None:
+    f = grad(of_any_kind, jit=False)
+    for x in (0.7, np.float64(0.7), np.array([0.5, 1.5]), np.array([[0.5, 1.5]])[0]):
+        np.testing.assert_allclose(f(x, 1.5), of_any_kind(x, 1.5), rtol=1e-14)
+        if np.ndim(x):
+            check_grad(f, x, 1.5)
+    np.testing.assert_allclose(f.backward(0.7, 1.5), (4.5, 2.0 + 2.1), rtol=1e-14)
+    np.testing.assert_allclose(f.backward(np.float64(0.7), 1.5), (1.5, 2.0 + 0.7), rtol=1e-14)  # this one has a mean
+    for x in (-10.0, np.array([-1.0, 2.0])):
+        assert outcome(f, x, 1.5) == outcome(of_any_kind, x, 1.5)

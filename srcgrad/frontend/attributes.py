@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arguments import is_simple_object
+from ..errors import AttributeArgumentError
 from ..ir import affine
 from ..ir.expressions import Expr
 from ..rules import compositions
@@ -40,7 +41,8 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
     build = interpreter.build
     if isinstance(owner, Static):
         if not hasattr(owner.value, name):
-            return build.refuse(f"{getattr(owner.value, '__name__', owner.value)!s} has no attribute {name!r}")
+            what = str(getattr(owner.value, "__name__", owner.value))
+            return build.refuse(f"{what} has no attribute {name!r}", error=AttributeArgumentError)
         if is_simple_object(owner.value) or records.is_made_here(owner.value):
             return of_object(interpreter, owner, name)
         if is_lasting(owner.value) or (inspect.isfunction(owner.value) and name not in vars(owner.value)):
@@ -68,6 +70,7 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
         owner_dims = owner.dims
     else:
         return build.refuse(f"this value has no attribute {name!r}")
+    _check_there(interpreter, owner, name)
     match name:
         case "shape":
             return TupleValue(tuple(Scalar(dim, weak=True) for dim in owner_dims))
@@ -92,6 +95,20 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
     if name in METHODS or name in compositions.METHODS:
         return Method(owner, name)
     return build.refuse(f"the array attribute .{name} is not supported")
+
+
+PYTHON_KINDS = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
+
+
+def _check_there(interpreter: Interpreter, owner: Scalar | ArrayValue, name: str) -> None:
+    """Python's numbers have what NumPy's have, but where a `try` asks whether they do."""
+    build = interpreter.build
+    kinds: list[type] = [np.ndarray if isinstance(owner, ArrayValue) else owner.dtype.type]
+    if isinstance(owner, Scalar) and owner.weak:
+        own = PYTHON_KINDS[owner.dtype.kind]
+        kinds = [own] if build.would_catch(AttributeError) else [own, *kinds]
+    if not any(hasattr(kind, name) for kind in kinds):
+        build.refuse(f"{kinds[0].__name__!r} object has no attribute {name!r}", error=AttributeArgumentError)
 
 
 def is_lasting(owner: Any) -> bool:

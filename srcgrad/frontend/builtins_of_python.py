@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numba
 import numpy as np
 
-from ..errors import ArgumentError, ValueArgumentError, place
+from ..errors import ArgumentError, NoItemsError, ValueArgumentError, place
 from ..ir import affine
 from ..ir.expressions import BOOL, FLOAT64, INT64, Call, Const, Expr
 from ..ir.nodes import If, Raise
@@ -178,7 +178,9 @@ def length(interpreter: Interpreter, value: Any) -> Any:
             return Scalar(Call("trip_count", (start, stop, step), INT64), weak=True)
         case Static(value=item) if hasattr(item, "__len__"):
             return constant(len(item))
-    return interpreter.build.refuse("this value has no length", error=ArgumentError)
+    is_number = isinstance(value, Scalar) or (isinstance(value, ArrayValue) and not value.ndim)
+    error = NoItemsError if is_number else ArgumentError
+    return interpreter.build.refuse("this value has no length", error=error)
 
 
 def choose_extremum(op: str) -> Callable[..., Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ArgumentError, IndexArgumentError, KeyArgumentError, SrcgradError, UnsupportedError
+from ..errors import ArgumentError, IndexArgumentError, KeyArgumentError, NoItemsError, SrcgradError, UnsupportedError
 from ..ir import affine
 from ..ir.expressions import Axis, Const, Expr, Var
 from ..ir.nodes import Alloc, Stmt
@@ -256,7 +256,9 @@ def known_items(interpreter: Interpreter, value: Any) -> list[Any] | None:
         return known_tuples(interpreter, value)
     if isinstance(value, (Items, Indexed, Range)) or (isinstance(value, ArrayValue) and value.ndim):
         return None
-    return interpreter.build.refuse("only tuples, lists and arrays can be unpacked", error=ArgumentError)
+    is_number = isinstance(value, Scalar) or (isinstance(value, ArrayValue) and not value.ndim)
+    error = NoItemsError if is_number else ArgumentError
+    return interpreter.build.refuse("only tuples, lists and arrays can be unpacked", error=error)
 
 
 def known_range(value: Any) -> range | None:
@@ -323,7 +325,7 @@ def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items
     if isinstance(owner, Scalar) and not owner.weak:  # NumPy's numbers are arrays without axes
         owner = ArrayValue((), owner.expr)
     if not isinstance(owner, ArrayValue):
-        return interpreter.build.refuse("a number can't be indexed")
+        return interpreter.build.refuse("a number can't be indexed", error=NoItemsError)
     interpreter.build.check_fresh(owner.element)
     if isinstance(owner, Flat):
         out = flat.pick(interpreter.build, owner, index)

@@ -18,7 +18,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ..errors import IndexArgumentError, KeyArgumentError, NameArgumentError, SrcgradError
+from ..errors import (
+    AttributeArgumentError,
+    IndexArgumentError,
+    KeyArgumentError,
+    NameArgumentError,
+    NoItemsError,
+    SrcgradError,
+)
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Const, Expr, Var
 from ..ir.nodes import Alloc, Assign, Block, If, Invoke, Print, Raise, Stmt
@@ -141,6 +148,7 @@ def _class_of(interpreter: Interpreter, stmt: Raise) -> type[BaseException]:
 # What Python raises for sure, and we say when the function is read.
 KNOWN: dict[type[SrcgradError], type[BaseException]] = {
     KeyArgumentError: KeyError, IndexArgumentError: IndexError, NameArgumentError: NameError,
+    AttributeArgumentError: AttributeError, NoItemsError: TypeError,
 }  # fmt: skip
 
 
