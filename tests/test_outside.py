@@ -252,8 +252,10 @@ def two_captured_of_one_name(x):
     return DOUBLE(y) * x
 
 
-@pytest.mark.parametrize("jit", [False, True])
-@pytest.mark.parametrize("function", [from_where, two_of_one_name, two_captured_of_one_name])
+@pytest.mark.parametrize(
+    ("function", "jit"),
+    [(from_where, False), (two_of_one_name, False), (two_captured_of_one_name, False), (two_of_one_name, True)],
+)
 def test_what_comes_from_outside_stays_what_it_is(function: Callable[..., Any], jit: bool) -> None:
     f = grad(function, jit=jit)
     for x in (X, X + 1.0):

@@ -21,6 +21,7 @@ class Probe(ast.Assign):
 
     watched: list[ast.stmt]
     kinds: list[ast.expr | None]  # what each handler catches; None: everything
+    is_raised_again: bool  # by a handler, so which of several exceptions it is has to be known
     found: Any
 
 
@@ -88,6 +89,7 @@ class _Tries(ast.NodeTransformer):
         name = f".caught_{self.count}"
         probe = Probe([ast.Name(name, ast.Store())], ast.Constant(0))
         probe.watched, probe.kinds = copy.deepcopy(node.body), [handler.type for handler in node.handlers]
+        probe.is_raised_again = False
         handled: list[ast.stmt] = []
         for number, handler in reversed(list(enumerate(node.handlers, 1))):
             body = [_caught(probe, number, handler), *_raising_again(handler, probe, number)]
@@ -119,7 +121,7 @@ def _raising_again(handler: ast.ExceptHandler, probe: Probe, number: int) -> lis
             if isinstance(node, Again) or (node.exc is not None and not is_it):
                 return node
             again = Again(None, None)
-            again.probe, again.number = probe, number
+            again.probe, again.number, probe.is_raised_again = probe, number, True
             return located(again, node)
 
     return [Raises().visit(stmt) for stmt in handler.body]

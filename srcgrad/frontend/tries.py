@@ -51,11 +51,12 @@ class Watch:
     interpreter: Interpreter
     kinds: list[tuple[type[BaseException], ...]]
     flag: Var
+    is_raised_again: bool  # so the flag is the place in `raised`, from 1 on; else it is the number of the handler
     frame: Any = None
     names: tuple[str, ...] = ()
     before: dict[str, Any] = field(default_factory=dict)
     lists: dict[object, Any] = field(default_factory=dict)
-    raised: list[Raise] = field(default_factory=list)  # the flag is the place in here, from 1 on
+    raised: list[Raise] = field(default_factory=list)
     told: dict[Raise, tuple[Var, ...]] = field(default_factory=dict)  # the numbers that it names
     which: Expr = affine.ZERO
     held: dict[int, tuple[Raise, dict[str, Any]]] = field(default_factory=dict)  # what names are when it is raised
@@ -79,11 +80,15 @@ class Watch:
     def handler(self, stmt: Raise) -> int | None:
         return self.catches(_class_of(self.interpreter, stmt))
 
+    def number(self, stmt: Raise) -> int:
+        """What the flag is where this has been raised."""
+        return self.raised.index(stmt) + 1 if self.is_raised_again else cast(int, self.handler(stmt))
+
     def leaves(self, stmt: Stmt) -> Block:
         """What notes, in the place of a `raise`, that it would be caught here, and what names are then."""
         if not isinstance(stmt, Raise) or self.handler(stmt) is None:
             return ()
-        out = [Assign(self.flag, affine.integer(self.raised.index(stmt) + 1), span=stmt.span)]
+        out = [Assign(self.flag, affine.integer(self.number(stmt)), span=stmt.span)]
         for var, told in zip(self.told.get(stmt, ()), stmt.values, strict=False):
             out.append(Assign(var, told, span=stmt.span))
         _, held = self.held[id(stmt)]
@@ -157,7 +162,7 @@ def probe(interpreter: Interpreter, stmt: Probe) -> None:
     build = interpreter.build
     interpreter.exceptions.setdefault("LinAlgError", np.linalg.LinAlgError)
     kinds = [_kinds(interpreter, kind) for kind in stmt.kinds]
-    watch = stmt.found = Watch(interpreter, kinds, Var(build.names.fresh("caught"), INT64))
+    watch = stmt.found = Watch(interpreter, kinds, Var(build.names.fresh("caught"), INT64), stmt.is_raised_again)
     build.mutable.add(watch.flag)
     body = flow.probed(stmt.watched)
     liveness.annotate(body, [flow.RESULT])
@@ -193,7 +198,7 @@ def probe(interpreter: Interpreter, stmt: Probe) -> None:
     watch.settle(kept)
     if isinstance(kept[0], Raise):
         build.block += watch.leaves(kept[0])
-        watch.which = affine.integer(watch.raised.index(kept[0]) + 1)
+        watch.which = affine.integer(watch.number(kept[0]))
         interpreter.env[name] = constant(watch.handler(kept[0]))
         return
     build.emit(Assign(watch.flag, affine.ZERO))
@@ -204,8 +209,11 @@ def probe(interpreter: Interpreter, stmt: Probe) -> None:
         build.emit(_nothing_in(var))
     goes_on: Expr = Call("eq", (watch.flag, affine.ZERO), BOOL)
     build.block += leaving(build, kept, watch.leaves, goes_on)
-    watch.which = build.variable("caught", watch.flag) if len(watch.raised) > 1 else watch.flag
-    interpreter.env[name] = Scalar(watch.which if len(kinds) == 1 else _handler(watch), weak=True)
+    watch.which = watch.flag
+    interpreter.env[name] = Scalar(_handler(watch) if watch.is_raised_again else watch.flag, weak=True)
+    handlers = {watch.handler(found) for found in watch.raised}
+    if isinstance(kept[-1], Raise) and len(handlers) == 1:  # something is raised on every path
+        interpreter.env[name] = constant(handlers.pop())
 
 
 def _nothing_in(var: Var) -> Stmt:
@@ -215,8 +223,8 @@ def _nothing_in(var: Var) -> Stmt:
 def _handler(watch: Watch) -> Expr:
     """The number of the handler that catches what was raised; 0 for none."""
     number: Expr = affine.ZERO
-    for place, stmt in enumerate(watch.raised, 1):
-        is_it = Call("eq", (watch.which, affine.integer(place)), BOOL)
+    for stmt in watch.raised:
+        is_it = Call("eq", (watch.which, affine.integer(watch.number(stmt))), BOOL)
         number = Call("select", (is_it, affine.integer(cast(int, watch.handler(stmt))), number), INT64)
     return number
 
@@ -291,11 +299,11 @@ def enter_handler(interpreter: Interpreter, stmt: Caught) -> None:
 def raise_again(interpreter: Interpreter, stmt: Again) -> None:
     """`raise` in a handler, for the one that it can be."""
     watch: Watch = stmt.probe.found
-    raised = [(place, found) for place, found in enumerate(watch.raised, 1) if watch.handler(found) == stmt.number]
+    raised = [found for found in watch.raised if watch.handler(found) == stmt.number]
     if isinstance(watch.which, Const):
-        raised = [raised[watch.which.value - 1]]
-    for place, found in raised:
+        raised = [watch.raised[watch.which.value - 1]]
+    for found in raised:
         again: Stmt = Raise(found.error, found.message, watch.told[found])
-        if (place, found) != raised[-1]:
-            again = If(Call("eq", (watch.which, affine.integer(place)), BOOL), (again,))
+        if found != raised[-1]:
+            again = If(Call("eq", (watch.which, affine.integer(watch.number(found))), BOOL), (again,))
         interpreter.build.emit(again)
