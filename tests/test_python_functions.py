@@ -297,9 +297,13 @@ def with_none(x, more=None):
     return ordered["square"] * x + sys.float_info.epsilon * sys.float_info.max_exp
 
 
+def with_ranges(x):
+    return (x + range(3)) / 2.0 * (range(len(x)) * x) + x @ range(3)
+
+
 @pytest.mark.parametrize(
     "function",
-    [assigned_by_a_setter, copied, numbers_of_numpy, compared_in_a_chain, extended, searched, with_none],
+    [with_ranges, assigned_by_a_setter, copied, numbers_of_numpy, compared_in_a_chain, extended, searched, with_none],
 )
 def test_more_of_python(function: Any) -> None:
     f = grad(function, jit=False)

@@ -55,6 +55,8 @@ def binary(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
     special = special_methods.operation(interpreter, op, x, y)
     if special is not None:
         return special
+    if isinstance(x, (ArrayValue, Range)) and isinstance(y, (ArrayValue, Range)) and type(x) is not type(y):
+        x, y = (as_array(interpreter, lists.copied(interpreter, v)) if isinstance(v, Range) else v for v in (x, y))
     if op == "matmul":
         return products.matrix_product(build, x, y, name="@")
     if op == "mod" and isinstance(x, Static) and isinstance(x.value, str):
