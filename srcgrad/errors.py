@@ -175,6 +175,11 @@ class DepthError(CompiledError, RecursionError):
 _PLACE = " @ "
 
 
+def is_placed(template: str) -> bool:
+    """Does it end in a place, so that it is an error of ours?"""
+    return re.search(rf"{_PLACE}[^:]+:\d+:\d+:-?\d+$", template) is not None
+
+
 def place(span: Span | None) -> str:
     """What to append to the template of a `CompiledError`, so that it shows the user's own line."""
     if span is None:

@@ -181,10 +181,73 @@ def bare(x, y):
     return z * x
 
 
+class Counter:
+    def __init__(self):
+        self.failures = 0
+
+    def tried(self, x):
+        try:
+            return root(x - 1.0)
+        except ValueError:
+            self.failures += 1
+            return x * 0.5
+
+
+def in_a_method(x, y):
+    counter, total = Counter(), 0.0
+    for k in range(3):
+        total += counter.tried(x - 0.3 * k) * y
+    return total * (1 + counter.failures)
+
+
+def swallowed(x):
+    try:
+        return root(x)
+    finally:
+        return x * 3.0  # noqa: B012
+
+
+def under_finally_further_in(x, y):
+    try:
+        z = swallowed(x - 1.0) * always_raises(y)
+    except (ArithmeticError, NoRoot):
+        z = x * y
+    return z
+
+
+def always_raises(x):
+    if x > 2.0:
+        raise ArithmeticError
+    else:
+        raise NoRoot
+
+
+def until_the_end(x, y):
+    values, total, k = np.array([x, y, x * y]), 1.0, 0
+    try:
+        while True:
+            total = total * values[k] + k
+            k += 1
+    except IndexError:
+        return total * k
+
+
+def returned_from_loops(x, y):
+    total = 0.0
+    for i in range(3):
+        try:
+            for k in range(3):
+                if root(x - 0.2 * i - 0.4 * k) > 1.0:
+                    return x * k + total
+        except ValueError:
+            total += y * i
+    return total
+
+
 POINTS = [(0.3, 1.7), (2.6, 1.7), (1.3, 2.0), (2.5, 0.6), (-0.7, 2.8), (9.0, 3.1), (0.0, 1.5)]
 PROGRAMS = [
     called, returned, by_kind, in_a_loop, partly_done, nested, raised_again, under_finally, known_ahead, integer_of,
-    bare,
+    bare, in_a_method, under_finally_further_in, until_the_end, returned_from_loops,
 ]  # fmt: skip
 
 
@@ -344,6 +407,49 @@ def an_array_by_the_path(a, b):
     return a * b
 
 
+def of_either_kind(a, b):
+    d = a[0] if a[0] > 1.5 else 0.0
+    try:
+        return b / max(d, 0.0)
+    except ZeroDivisionError:
+        return b
+
+
+def calls_itself(a, b):
+    def down(n):
+        if n > 500:
+            raise ValueError
+        if n > 400 + b:
+            return b
+        return down(n + 1) * b
+
+    try:
+        return down(int(b))
+    except ValueError:
+        return b
+
+
+def with_any(a, b):
+    try:
+        return b * any(root(v) > b for v in a)
+    except ValueError:
+        return b
+
+
+def finally_further_in(a, b):
+    def inner(c):
+        try:
+            return root(b - 9.0)
+        finally:
+            c[0] = 5.0
+
+    c = a * 1.0
+    try:
+        return inner(c)
+    except ValueError:
+        return c[0]
+
+
 def prints_first(a, b):
     try:
         print(b)
@@ -360,11 +466,71 @@ def prints_first(a, b):
         (asks_what_it_was, "of an exception that is caught only its class is known"),
         (an_array_by_the_path, "a may or may not have been assigned when the exception was raised"),
         (prints_first, "print in a try statement"),
+        (of_either_kind, "whether this raises an exception depends on the path taken"),
+        (calls_itself, "a function that is compiled on its own in a try statement"),
+        (with_any, "any or all of what may raise an exception"),
+        (finally_further_in, "c is written in a try statement ahead of what may raise"),
     ],
 )
 def test_refused(function: Callable[..., Any], words: str) -> None:
     with pytest.raises(UnsupportedError, match=words):
         grad(function, jit=False)(np.array([1.0, 2.0]), 0.5)
+
+
+def broadcast(a, n):
+    try:
+        return (a[:2] + a[:n]).sum()
+    except ValueError:
+        return 100.0
+
+
+def none_at_times(a, n):
+    z = None if n > 1 else n
+    try:
+        return a[0] if z == n else a[1]
+    except Exception:
+        return 100.0
+
+
+@pytest.mark.parametrize("function", [broadcast, none_at_times])
+def test_what_only_srcgrad_can_not_do_is_not_caught(function: Callable[..., Any]) -> None:
+    f, a = grad(function, jit=False), np.array([1.0, 2.0, 4.0])
+    for n in (1, 2):
+        got = outcome(f, a, n)
+        if isinstance(got, tuple):
+            assert issubclass(got[0], (SrcgradError, TypeError))
+        else:
+            assert got == function(a, n)
+
+
+def test_a_name_that_a_function_inside_reads_and_this_path_does_not_bind() -> None:
+    def outer(x):
+        if x > 1.0:
+            k = x * 2.0
+
+        def inner():
+            return k * x
+
+        return inner()
+
+    f = grad(outer, jit=False)
+    assert f(3.0) == 18.0
+    with pytest.raises(NameError):
+        f(0.5)
+
+
+def test_ways_of_a_classs_own_are_refused() -> None:
+    class Doubling:
+        def __setattr__(self, name, value):
+            object.__setattr__(self, name, value * 2.0)
+
+    def kept(x):
+        own = Doubling()
+        own.value = x
+        return own.value
+
+    with pytest.raises(UnsupportedError, match="has a way of its own to set value"):
+        grad(kept, jit=False)(1.0)
 
 
 def test_what_is_no_exception_class() -> None:

@@ -172,6 +172,8 @@ def _rename_variable(interpreter: Interpreter, var: Var, name: str, mark: int) -
     build.names.taken.discard(var.name)
     build.block[mark:] = [_rename(stmt, {var: new}) for stmt in build.block[mark:]]
     build.mutable.discard(var)
+    if var in build.either:
+        build.either.add(new)
     return new
 
 

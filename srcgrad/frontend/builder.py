@@ -100,7 +100,7 @@ class Builder:
         self.handed_in_order: set[str] = set()  # of these, arrays in C order
         self.random_states: dict[Any, Any] = {}  # generators of random numbers, from the entry on
         self.masks: dict[Any, Any] = {}  # where masks hold, until anything is written
-        self.either: set[Var] = set()  # Python's numbers on one path, NumPy's on another, and what is made of them
+        self.either: set[Expr] = set()  # Python's numbers on one path, NumPy's on another, and what is made of them
         self.watches: list[Any] = []  # the `try` statements whose bodies are probed, from the outermost on
         self.depth_of_refusal = 0
 
@@ -217,11 +217,15 @@ class Builder:
     def emit(self, stmt: Stmt) -> None:
         stmt = replace(stmt, span=self.span) if stmt.span is None else stmt
         self.block.append(stmt)
-        if self.either and isinstance(stmt, (Assign, AddTo)) and variables(stmt.value) & self.either:
+        if self.either and isinstance(stmt, (Assign, AddTo)) and self.is_either(stmt.value):
             self.either |= {target for target in targets(stmt) if isinstance(target, Var)}
         for watch in reversed(self.watches):
             if watch.see(stmt):
                 break
+
+    def is_either(self, expr: Expr) -> bool:
+        """May it be one of Python's numbers, or one of NumPy's?"""
+        return bool(self.either) and any(part in self.either for part in subexpressions(expr))
 
     def would_catch(self, error: type[BaseException]) -> bool:
         """Does it matter here whether Python raises this?"""

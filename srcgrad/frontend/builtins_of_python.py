@@ -205,9 +205,12 @@ def choose_extremum(op: str) -> Callable[..., Any]:
                 return default
             if not args:
                 build.refuse(f"{op}() arg is an empty sequence", error=ArgumentError)
-        out = _number(interpreter, args[0])
-        for other in args[1:]:
-            out = elementwise(build, op, (out, _number(interpreter, other)), python=True)
+        numbers = [_number(interpreter, value) for value in args]
+        out = numbers[0]
+        for other in numbers[1:]:
+            out = elementwise(build, op, (out, other), python=True)
+            if len({number.weak for number in numbers}) > 1:
+                build.either.add(out.expr)
         return out
 
     return builtin

@@ -85,7 +85,11 @@ def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
     function = expressions.evaluate(interpreter, node.func)
     is_users = isinstance(function, Closure) or (isinstance(function, Static) and _is_users(function.value))
     read = expressions.as_it_is if is_users else expressions.evaluate
+    raised = [len(watch.held) for watch in interpreter.build.watches]
     args = expressions.sequence(interpreter, node.args, read)
+    if isinstance(function, Static) and (function.value is any or function.value is all):
+        if raised != [len(watch.held) for watch in interpreter.build.watches]:  # of items that Python may not look at
+            interpreter.build.refuse("any or all of what may raise an exception, in a try", "a loop with break")
     kwargs: dict[str, Any] = {}
     for keyword in node.keywords:
         value = read(interpreter, keyword.value)

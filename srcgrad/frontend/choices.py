@@ -209,7 +209,10 @@ def conditional(interpreter: Interpreter, node: ast.IfExp) -> Any:
         changes = identities.held(interpreter) != lists_before
         if not (then or orelse or changes) and plain_numbers:  # an element is only read on the side that is taken
             dtype, weak = join_scalars(x, y)
-            return Scalar(Call("select", (condition, cast(x.expr, dtype), cast(y.expr, dtype)), dtype), weak)
+            chosen = Call("select", (condition, cast(x.expr, dtype), cast(y.expr, dtype)), dtype)
+            if x.weak != y.weak:
+                interpreter.build.either.add(chosen)
+            return Scalar(chosen, weak)
         if not (then or orelse or changes) and one_of.joins(x, y):
             options = one_of.options_of(x, y)
             first, second = (one_of.as_one_of(value, options).number.expr for value in (x, y))

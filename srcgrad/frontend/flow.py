@@ -21,14 +21,18 @@ from .matching import matched
 from .source import located
 
 RESULT, RETURNED = ".result", ".returned"
+OWN = (RESULT, RETURNED, ".stopped", ".skipped", ".left")  # what the names of flags begin with
 Statements = list[ast.stmt]
 
 
-def structured(node: ast.FunctionDef | ast.Lambda) -> Statements:
-    """The body of a function, with its result in `.result` at the end."""
+def structured(node: ast.FunctionDef | ast.Lambda, is_caught: bool = False) -> Statements:
+    """The body of a function, with its result in `.result` at the end.
+
+    `is_caught`: by those who call it, what is raised in it; then what stands under `finally` runs before that.
+    """
     if isinstance(node, ast.Lambda):
         return [_assign(RESULT, node.body, node.body)]
-    body, last = handlers.without_handlers(node.body), node.body[-1]
+    body, last = handlers.without_handlers(node.body, is_caught), node.body[-1]
     if _falls_through(body):
         body = [*body, ast.copy_location(ast.Return(ast.copy_location(ast.Constant(None), last)), last)]
     given = {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}

@@ -40,11 +40,18 @@ class Again(ast.Raise):
     number: int
 
 
-def without_handlers(body: list[ast.stmt]) -> list[ast.stmt]:
+def without_handlers(body: list[ast.stmt], is_caught: bool = False) -> list[ast.stmt]:
     """A copy of the statements in which branches stand for handlers; themselves, if there are none."""
-    if not any(isinstance(node, ast.Try) and _is_caught(node) for stmt in body for node in ast.walk(stmt)):
+    tries = [node for stmt in body for node in ast.walk(stmt) if isinstance(node, ast.Try)]
+    if not any(_is_caught(node) or is_caught or _swallows(node) for node in tries):
         return body
-    return _Tries().block(copy.deepcopy(body))
+    return _Tries(is_caught).block(copy.deepcopy(body))
+
+
+def _swallows(stmt: ast.Try) -> bool:
+    """Does another jump than the exception leave the `finally`?"""
+    jumps = (ast.Return, ast.Break, ast.Continue, ast.Raise)
+    return any(isinstance(node, jumps) for final in stmt.finalbody for node in ast.walk(final))
 
 
 def _is_caught(stmt: ast.Try) -> bool:
@@ -53,9 +60,9 @@ def _is_caught(stmt: ast.Try) -> bool:
 
 
 class _Tries(ast.NodeTransformer):
-    def __init__(self) -> None:
+    def __init__(self, is_caught: bool) -> None:
         self.count = 0
-        self.is_caught = False  # by a `try` around, what is raised here
+        self.is_caught = is_caught  # by a `try` around, what is raised here
 
     def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
         found = map(self.visit, body)
@@ -68,7 +75,7 @@ class _Tries(ast.NodeTransformer):
         return node
 
     def visit_Try(self, node: ast.Try) -> ast.stmt | list[ast.stmt]:
-        if self.is_caught and node.finalbody:  # it runs when an exception passes, too
+        if (self.is_caught or _swallows(node)) and node.finalbody:  # it runs when an exception passes, too
             final, node.finalbody = node.finalbody, []
             passing = ast.ExceptHandler(None, None, [*copy.deepcopy(final), ast.Raise(None, None)])
             inner: list[ast.stmt] = [node] if node.handlers else node.body

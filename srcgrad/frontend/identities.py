@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -37,10 +37,11 @@ def _scopes(values: Iterable[Any]) -> Iterator[Any]:
                 yield from _scopes(_parts(value))
 
 
-def held(interpreter: Interpreter) -> dict[object, Any]:
-    """Every list that was made here and is held somewhere, by its identity."""
+def held(interpreter: Interpreter, but: Sequence[Any] = ()) -> dict[object, Any]:
+    """Every list that was made here and is held somewhere, by its identity; `but` by the names of these frames."""
     out: dict[object, Any] = {}
-    waiting = [value for frame in frames_of(interpreter) for value in frame.env.values()][::-1]
+    frames = [frame for frame in frames_of(interpreter) if not any(frame is other for other in but)]
+    waiting = [value for frame in frames for value in frame.env.values()][::-1]
     while waiting:
         value = waiting.pop()
         if isinstance(value, (TupleValue, Items)) and value.identity is not None:

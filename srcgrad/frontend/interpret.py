@@ -23,7 +23,7 @@ import numpy as np
 from ..errors import NameArgumentError, SrcgradError
 from ..ir import affine
 from ..ir.expressions import Array, Expr, Span, Var
-from ..ir.nodes import Raise
+from ..ir.nodes import If, Raise, Stmt
 from . import (
     assignment,
     binding,
@@ -148,7 +148,7 @@ class Interpreter:
         if not frame.is_composition:
             self.callees.enter(key, around, frame.depth)
         frame.called_at, mark, within = self.build.span, len(self.build.block), self.build.block
-        body = flow.structured(node)
+        body = flow.structured(node, bool(self.build.watches))
         self.build.names.users |= liveness.assigned(liveness.without_targets(body))
         liveness.annotate(body, [flow.RESULT])
         outer_span = self.build.span
@@ -171,10 +171,10 @@ class Interpreter:
             try:
                 ended = split_statements.statement(self, stmt, self.statement)
             except SrcgradError:  # what is read behind a call that always raises is not there
-                if not any(isinstance(made, Raise) for made in block[mark:]):
+                if not any(map(_raises, block[mark:])):
                     raise
                 ended = True
-            if ended or (len(block) > mark and isinstance(block[-1], Raise)):
+            if ended or any(map(_raises, block[mark:])):
                 return True
         return False
 
@@ -319,6 +319,9 @@ class Interpreter:
             return self.outside(name, InScope(scope, name))
         if hasattr(builtins, name):
             return Static(getattr(builtins, name))
+        if name in code.co_varnames or name in code.co_cellvars:  # another path may have bound it
+            self.build.depth_of_refusal = -1
+            raise NameArgumentError(f"name {name!r} is not defined", span=self.build.span)
         return self.build.refuse(f"name {name!r} is not defined", error=NameArgumentError)
 
     def outside(self, name: str, place: Place) -> Any:
@@ -350,6 +353,13 @@ class Interpreter:
         value: Any = whole(param) if isinstance(param, Array) else Scalar(param, getattr(kind, "weak", False))
         self.captured[place.key] = (Captured(name, place, param), value)
         return value
+
+
+def _raises(stmt: Stmt) -> bool:
+    """On every path?"""
+    if isinstance(stmt, If):
+        return any(map(_raises, stmt.then)) and any(map(_raises, stmt.orelse))
+    return isinstance(stmt, Raise)
 
 
 def _origin(stmt: ast.Import | ast.ImportFrom, name: str, package: str | None) -> InObject | None:

@@ -61,7 +61,7 @@ def _inside(build: Builder, stmt: Stmt, leaves: Leaves, goes_on: Expr) -> Stmt:
             return with_blocks(stmt, tuple(leaving(build, part, leaves, goes_on) for part in blocks(stmt)))
         case While(condition=condition, body=body):
             inner = leaving(build, body, leaves, goes_on)
-            return While(stmt.trip, both(condition, goes_on), inner, span=stmt.span)
+            return While(stmt.trip, both(goes_on, condition), inner, span=stmt.span)
         case For():
             return _as_while(build, stmt, leaves, goes_on)
     build.span = stmt.span
@@ -77,7 +77,7 @@ def _as_while(build: Builder, stmt: For, leaves: Leaves, goes_on: Expr) -> While
         less, more = (Call(op, (_at(stmt, trip), stmt.stop), BOOL) for op in ("lt", "gt"))
         inside = Call("select", (Call("gt", (stmt.step, affine.ZERO), BOOL), less, more), BOOL)
     body = (Assign(stmt.index, _at(stmt, trip), span=stmt.span), *leaving(build, stmt.body, leaves, goes_on))
-    return While(trip, both(inside, goes_on), body, span=stmt.span)
+    return While(trip, both(goes_on, inside), body, span=stmt.span)
 
 
 def _at(stmt: For, trip: Var) -> Expr:

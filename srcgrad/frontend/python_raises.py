@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..ir.expressions import BOOL, Call, Const, Expr, both, either, negated
 from ..ir.nodes import If, Raise
-from ..ir.walk import variables
 from .values import Scalar
 
 if TYPE_CHECKING:
@@ -93,7 +92,7 @@ def to_int(interpreter: Interpreter, value: Scalar) -> None:
 def _are_pythons(interpreter: Interpreter, x: Scalar, y: Scalar) -> bool:
     """Python's numbers raise where NumPy's have inf or nan; of both, it is a number of NumPy's that comes out."""
     build = interpreter.build
-    unknown = [bool(variables(value.expr) & build.either) for value in (x, y)]
+    unknown = [build.is_either(value.expr) for value in (x, y)]
     if not any(unknown) or any(not value.weak and not each for value, each in zip((x, y), unknown, strict=True)):
         return x.weak and y.weak
     return build.refuse(

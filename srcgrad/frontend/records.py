@@ -9,6 +9,7 @@ import dataclasses
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
+from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError, KeyArgumentError
@@ -60,7 +61,13 @@ def with_items(owner: TupleValue, items: dict[Any, Any]) -> TupleValue:
 def store(interpreter: Interpreter, owner: TupleValue, key: Any, value: Any, what: str) -> None:
     """d[key] = value, or owner.key = value"""
     identities.check_own(interpreter, owner, what)
-    found = inspect.getattr_static(owner.kind.cls, str(key), None) if is_record(owner) else None
+    found = None
+    if is_record(owner):
+        cls = owner.kind.cls
+        found = inspect.getattr_static(cls, str(key), None)
+        own_way = cls.__setattr__ is not object.__setattr__ and not dataclasses.is_dataclass(cls)
+        if own_way or (hasattr(found, "__set__") and not isinstance(found, (property, MemberDescriptorType))):
+            interpreter.build.refuse(f"{cls.__name__} has a way of its own to set {key}", "set it in a method")
     if isinstance(found, property):
         if found.fset is None:
             interpreter.build.refuse(f"{key} is a property without a setter", error=ArgumentError)
@@ -137,6 +144,8 @@ def remove(interpreter: Interpreter, owner: TupleValue, key: Any) -> None:
 
 def attribute(interpreter: Interpreter, owner: TupleValue, name: str) -> Any:
     """An attribute of an object: one of its own, or what its class makes of the name."""
+    if owner.kind.cls.__getattribute__ is not object.__getattribute__:
+        interpreter.build.refuse(f"{owner.kind.cls.__name__} has a way of its own to find {name}")
     if name in owner.kind.keys:
         return as_dict(owner)[name]
     return of_class(interpreter, owner, owner.kind.cls, name)

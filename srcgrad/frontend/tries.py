@@ -25,6 +25,7 @@ from ..errors import (
     NameArgumentError,
     NoItemsError,
     SrcgradError,
+    is_placed,
 )
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Const, Expr, Var
@@ -66,6 +67,8 @@ class Watch:
         """From here on; what is assigned has other variables until the end, as it stays what it is."""
         self.frame = self.interpreter.frame
         env = self.frame.env
+        for name in [name for name in env if name.startswith(flow.OWN)]:
+            del env[name]  # the body as a probe has flags of its own
         own = sorted(name for name in assigned if not name.startswith("."))
         self.names = (*own, *map(bound_flag, own))
         for name in self.names:
@@ -80,13 +83,22 @@ class Watch:
     def handler(self, stmt: Raise) -> int | None:
         return self.catches(_class_of(self.interpreter, stmt))
 
+    def is_caught(self, stmt: Stmt) -> bool:
+        """Is it something that Python raises, too, and caught here?  A limit of ours is an error of the whole call."""
+        if not isinstance(stmt, Raise) or self.handler(stmt) is None:
+            return False
+        if is_placed(stmt.message):
+            return stmt.error in PYTHONS
+        error = _class_of(self.interpreter, stmt)
+        return not (self.interpreter.frame.is_composition and issubclass(error, NotImplementedError))
+
     def number(self, stmt: Raise) -> int:
         """What the flag is where this has been raised."""
         return self.raised.index(stmt) + 1 if self.is_raised_again else cast(int, self.handler(stmt))
 
     def leaves(self, stmt: Stmt) -> Block:
         """What notes, in the place of a `raise`, that it would be caught here, and what names are then."""
-        if not isinstance(stmt, Raise) or self.handler(stmt) is None:
+        if not isinstance(stmt, Raise) or id(stmt) not in self.held:
             return ()
         out = [Assign(self.flag, affine.integer(self.number(stmt)), span=stmt.span)]
         for var, told in zip(self.told.get(stmt, ()), stmt.values, strict=False):
@@ -129,19 +141,24 @@ class Watch:
     def see(self, stmt: Stmt) -> bool:
         """A statement is emitted: is something raised in it that is caught here?"""
         parts = (*stmt.then, *stmt.orelse) if isinstance(stmt, If) else (stmt,)
-        found = [part for part in parts if isinstance(part, Raise) and self.handler(part) is not None]
+        found = [part for part in parts if isinstance(part, Raise) and self.is_caught(part)]
         for part in found:
             if part not in self.raised:
                 self.raised.append(part)
             env = self.frame.env
             self.held.setdefault(id(part), (part, {name: env.get(name) for name in self.names}))
-            now = identities.held(self.interpreter)
+            frames = self.interpreter.frames
+            calls = frames[next(k for k, frame in enumerate(frames) if frame is self.frame) + 1 :]
+            now = identities.held(self.interpreter, calls)
             if any(now.get(identity, value) != value for identity, value in self.lists.items()):
                 self.interpreter.build.refuse(
                     "a list or an object changes in a try statement ahead of what may raise an exception",
                     "change it behind the try statement, or under its else",
                 )
         return bool(found)
+
+
+PYTHONS = ("KeyError", "IndexError", "BoundsError")  # what we raise at a place of the program's, as Python does
 
 
 def _class_of(interpreter: Interpreter, stmt: Raise) -> type[BaseException]:
@@ -192,6 +209,7 @@ def probe(interpreter: Interpreter, stmt: Probe) -> None:
     kept = until_the_last(tuple(block), watch.leaves)
     name = cast(ast.Name, stmt.targets[0]).id
     interpreter.env[name] = Scalar(affine.ZERO, weak=True)
+    _refuse_calls(interpreter, block)
     if not kept:
         return
     _refuse_effects(interpreter, kept)
@@ -252,6 +270,16 @@ def _another(interpreter: Interpreter, name: str, value: Any) -> Any:
     return value
 
 
+def _refuse_calls(interpreter: Interpreter, block: Sequence[Stmt]) -> None:
+    for stmt in statements(tuple(block)):
+        if isinstance(stmt, Invoke):
+            interpreter.build.span = stmt.span or interpreter.build.span
+            interpreter.build.refuse(
+                "a call of a function that is compiled on its own in a try statement",
+                because="what it raises can't be caught here",
+            )
+
+
 def _refuse_effects(interpreter: Interpreter, block: Sequence[Stmt]) -> None:
     """What has been done when an exception is caught stays done in Python; here the body then does not run."""
     build = interpreter.build
@@ -269,11 +297,6 @@ def _refuse_effects(interpreter: Interpreter, block: Sequence[Stmt]) -> None:
         build.span = stmt.span or build.span
         if isinstance(stmt, Print):
             build.refuse("print in a try statement, ahead of what may raise an exception", "print behind it")
-        if isinstance(stmt, Invoke):
-            build.refuse(
-                "a call of a function that is compiled on its own in a try statement",
-                because="what it raises can't be caught here",
-            )
         for target in targets(stmt):
             is_outside = target in numbers if isinstance(target, Var) else build.root(target) not in made
             if is_outside:

@@ -77,6 +77,8 @@ def item(interpreter: Interpreter, owner: TupleValue, at: Any) -> Any:
         if isinstance(at, Scalar) and owner.items and all(isinstance(v, Scalar) for v in owner.items):
             array = operators.as_array(interpreter, owner)
             value = expressions.element(array, cast(at.expr, INT64))
+            if len({v.weak for v in owner.items}) > 1:
+                interpreter.build.either.add(value.expr)
             return Scalar(value.expr, all(v.weak for v in owner.items))
         if isinstance(at, Scalar) and _are_alike(owner.items):
             return _copy_of_item(interpreter, owner, at)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..errors import UnsupportedError
 from ..ir.expressions import BOOL, Const, negated
@@ -39,11 +39,14 @@ def refuse_unbound(interpreter: Interpreter, text: str, may_be_bound: bool = Tru
 
 def check_bound(interpreter: Interpreter, name: str) -> None:
     """Python raises UnboundLocalError for a name that this path did not bind."""
-    flag = interpreter.env.get(bound_flag(name))
+    frame: Any = interpreter.frame
+    while frame.parent is not None and name not in frame.env:  # a function that is defined here reads it
+        frame = frame.parent
+    flag = frame.env.get(bound_flag(name))
     if not isinstance(flag, Scalar) or (flag.is_constant and flag.value):
         return
     missing = Raise(
         "UnboundLocalError", f"cannot access local variable '{name}' where it is not associated with a value"
     )
     interpreter.build.emit(If(negated(flag.expr), (missing,)))
-    interpreter.env[bound_flag(name)] = Scalar(Const(True, BOOL), weak=True) if interpreter.build.is_top_level else flag
+    frame.env[bound_flag(name)] = Scalar(Const(True, BOOL), weak=True) if interpreter.build.is_top_level else flag

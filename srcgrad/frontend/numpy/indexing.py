@@ -202,10 +202,11 @@ def _pick(builder: Builder, value: ArrayValue, axis: int, part: Scalar) -> Expr:
         )
     if isinstance(expr, Const) and expr.value < 0:
         moved = affine.add(length, expr)
-        if expr.value != -1 or not _is_whole_axis(value, axis):  # n - 1 of an empty axis is caught as it is
+        is_checked_later = _is_whole_axis(value, axis) and not builder.would_catch(IndexError)
+        if expr.value != -1 or not is_checked_later:  # n - 1 of an empty axis is caught as it is
             _check_bounds(builder, moved, length)
         return moved
-    if _is_whole_axis(value, axis):
+    if _is_whole_axis(value, axis) and not builder.would_catch(IndexError):
         return expr
     if not builder.is_at_least(expr, 0):
         expr = builder.capture(expr, "k")
