@@ -607,3 +607,33 @@ REFUSED = [
 def test_refused(function: Callable[..., Any], message: str) -> None:
     with pytest.raises(UnsupportedError, match=message):
         grad(function, jit=False)(1.3, 2)
+
+
+def defaults_by_the_path(x, n):
+    g = lambda v, q=0.5: v * q  # noqa: E731
+    if n > 2:
+        g = lambda v, q=2.0: v - q * v * v  # noqa: E731
+    return g(x) + g(x, x)
+
+
+def defaults_in_a_loop(x, n):
+    def g(v, q=0.5):
+        return v * q
+
+    total = 0.0
+    for k in range(n):
+        total += g(x) * k
+        if k > 1:
+
+            def g(v, q=3.0):
+                return v + q
+
+    return total
+
+
+@pytest.mark.parametrize("function", [defaults_by_the_path, defaults_in_a_loop])
+def test_functions_with_defaults(function: Any) -> None:
+    f = grad(function, jit=False)
+    for n in (1, 4):
+        assert f(0.7, n) == pytest.approx(function(0.7, n), rel=1e-14)
+        check_grad(f, 0.7, n)

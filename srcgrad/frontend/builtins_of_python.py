@@ -218,10 +218,12 @@ def choose_extremum(op: str) -> Callable[..., Any]:
 
 def total(interpreter: Interpreter, value: Any, start: Any = None) -> Any:
     """Python's sum: over the items of a tuple, or the first axis of an array."""
-    is_weak = isinstance(value, Items) and value.weak
+    is_weak, may_be_empty = isinstance(value, Items) and value.weak, isinstance(value, Items)
     value = lists.as_values(interpreter, value)
     if isinstance(value, ArrayValue) and value.ndim:
         summed = reductions.total(interpreter.build, value, constant(0))
+        if may_be_empty and not is_weak and isinstance(summed, Scalar):  # then it is Python's 0
+            interpreter.build.either.add(summed.expr)
         summed = Scalar(summed.expr, weak=True) if is_weak and isinstance(summed, Scalar) else summed
         return summed if start is None else elementwise(interpreter.build, "add", (start, summed), python=True)
     if isinstance(value, Range) or records.is_dict(value):

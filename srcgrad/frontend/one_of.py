@@ -12,6 +12,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from ..errors import UnsupportedError
 from ..ir import affine
 from ..ir.expressions import BOOL, Const, Expr, both, either, negated, select
 from ..ir.walk import is_constant
@@ -51,7 +52,9 @@ def is_same(x: Any, y: Any) -> bool:
     if isinstance(x, Static) and isinstance(y, Static):
         return x.value is y.value or (type(x.value) is type(y.value) is str and x.value == y.value)
     if isinstance(x, Closure) and isinstance(y, Closure):
-        return x.node is y.node and x.frame is y.frame and not x.defaults and not y.defaults
+        known = all(isinstance(value, Scalar) and value.is_constant for value in x.defaults.values())
+        scopes = [f.frame.parent if f.defaults else f.frame for f in (x, y)]  # (the defaults have one of their own)
+        return x is y or (x.node is y.node and scopes[0] is scopes[1] and known and x.defaults == y.defaults)
     return x is y
 
 
@@ -67,7 +70,16 @@ def options_of(*values: Any) -> tuple[Any, ...]:
 
 def as_one_of(value: Any, options: tuple[Any, ...]) -> OneOf:
     """The value as a choice among these options, of which it is one."""
-    place = lambda option: affine.integer(next(k for k, other in enumerate(options) if is_same(option, other)))
+
+    def place(option: Any) -> Expr:
+        for k, other in enumerate(options):
+            if is_same(option, other):
+                return affine.integer(k)
+        raise UnsupportedError(
+            f"{told(OneOf(Scalar(affine.ZERO), (option, *options)))}: another one each time that it is defined",
+            help=("define it ahead of the loop",),
+        )
+
     if not isinstance(value, OneOf):
         return OneOf(Scalar(place(value), weak=True), options)
     number = value.number.expr
