@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pytest
 import scipy.special
 import scipy.stats
 from scipy.spatial.transform import Rotation
@@ -159,8 +158,7 @@ def asked(messages, folder):
     return answers
 
 
-@pytest.fixture(scope="module")
-def answers(tmp_path_factory):
+def test_every_function_answers_what_numpy_says(tmp_path):
     """Each eval's example, answered by one process."""
     messages = [{"kind": "start", "eval": "all"}]
     messages += [{"kind": "define", "module": module} for module in dict.fromkeys(module for module, _ in EXPECTED)]
@@ -168,18 +166,13 @@ def answers(tmp_path_factory):
         given = example(module)
         given = {**given, "min_runs": 3, "min_seconds": 0} if isinstance(given, dict) else given
         messages.append({"kind": "evaluate", "module": module, "function": function, "input": given})
-    heard = asked(messages, tmp_path_factory.mktemp("elsewhere"))
+    heard = asked(messages, tmp_path)
     assert heard[0] == {"id": 0, "tool": "srcgrad"}
-    return dict(zip(EXPECTED, heard[-len(EXPECTED) :], strict=True))
-
-
-@pytest.mark.parametrize("module, function", list(EXPECTED))
-def test_every_function_answers_what_numpy_says(answers, module, function):
-    answer = answers[module, function]
-    assert answer["success"], answer["error"]
-    same(answer["output"], EXPECTED[module, function](example(module)))
-    assert len(answer["timings"]) == (1 if module == "hello" else 3)
-    assert all(timing["name"] == "evaluate" and timing["nanoseconds"] > 0 for timing in answer["timings"])
+    for (module, function), answer in zip(EXPECTED, heard[-len(EXPECTED) :], strict=True):
+        assert answer["success"], (module, function, answer["error"])
+        same(answer["output"], EXPECTED[module, function](example(module)))
+        assert len(answer["timings"]) == (1 if module == "hello" else 3)
+        assert all(timing["name"] == "evaluate" and timing["nanoseconds"] > 0 for timing in answer["timings"])
 
 
 def same(output, expected):

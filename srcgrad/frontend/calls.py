@@ -37,8 +37,9 @@ from . import (
 )
 from .arguments import SUPPORTED
 from .arithmetic import elementwise
-from .builtins_of_python import BUILTINS, convert, math_function, to_int
+from .builtins_of_python import BUILTINS
 from .calls_of_own import invoke
+from .numbers_of_python import convert, math_function, to_int
 from .numpy import (  # noqa: F401 (register)
     choosing,
     complex_numbers,

@@ -1,0 +1,173 @@
+"""Numbers of Python's own: `float`, `int`, `round`, `abs`, `max`, `min`, and what `math` computes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import ArgumentError
+from ..ir import affine
+from ..ir.expressions import FLOAT64, INT64, Call, Const
+from ..rules.compositions import python
+from ..rules.names import MATH
+from . import (
+    calls,
+    expressions,
+    lists,
+    operators,
+    python_raises,
+)
+from .arithmetic import cast, elementwise
+from .numpy import complex_numbers, functions, reductions
+from .numpy.table import TABLE
+from .values import (
+    ArrayValue,
+    Items,
+    Scalar,
+    Static,
+    Unpacked,
+    constant,
+    new_list,
+)
+
+if TYPE_CHECKING:
+    from .interpret import Interpreter
+
+
+def convert(interpreter: Interpreter, dtype: np.dtype, args: list[Any]) -> Any:
+    """np.float32(x) and its like."""
+    value = args[0] if args else constant(0)
+    if isinstance(value, Scalar):
+        return Scalar(cast(value.expr, dtype))
+    return functions.astype(interpreter.build, operators.as_array(interpreter, value), Static(dtype))
+
+
+def math_function(interpreter: Interpreter, target: Any, args: list[Any]) -> Any:
+    """`math` computes in double precision and gives a Python number."""
+    build = interpreter.build
+    numbers = []
+    for value in args:
+        if isinstance(value, ArrayValue) and value.ndim == 0:
+            value = Scalar(value.element)
+        if not isinstance(value, Scalar):
+            build.refuse(f"math.{target.__name__} takes a number, not an array", f"np.{target.__name__}")
+        _refuse_complex(interpreter, value, f"math.{target.__name__}")
+        numbers.append(Scalar(cast(value.expr, FLOAT64)))
+    op = MATH[target]
+    if target is math.log and len(numbers) == 2:
+        top, bottom = (elementwise(build, "log", (n,)) for n in numbers)
+        for number, logarithm in zip(numbers, (top, bottom), strict=True):
+            python_raises.of_math(interpreter, "log", (number,), logarithm)
+        python_raises.division(interpreter, replace(top, weak=True), replace(bottom, weak=True))
+        return Scalar(elementwise(build, "div", (top, bottom)).expr, weak=True)
+    result = elementwise(build, op, numbers)
+    python_raises.of_math(interpreter, op, numbers, result)
+    return Scalar(result.expr, weak=True)
+
+
+def _refuse_complex(interpreter: Interpreter, value: Scalar, name: str) -> None:
+    if value.dtype.kind == "c":
+        interpreter.build.refuse(f"{name} takes a real number", "take the real part, z.real", error=ArgumentError)
+
+
+def to_int(interpreter: Interpreter, op: str, args: list[Any]) -> Any:
+    """int(x), math.floor(x) …: a Python int."""
+    build = interpreter.build
+    value = number_of(interpreter, args[0] if args else constant(0))
+    _refuse_complex(interpreter, value, "an integer part")
+    if len(args) == 2 and not (isinstance(args[1], Static) and args[1].value is None):  # round(x, digits)
+        return TABLE[np.round](build, value, args[1])
+    if value.is_constant:
+        python: dict[str, Callable[[Any], Any]] = {"floor": math.floor, "ceil": math.ceil, "trunc": int, "rint": round}
+        return constant(python[op](value.value))
+    if value.dtype.kind in "iub":
+        return Scalar(cast(value.expr, INT64), weak=True)
+    python_raises.to_int(interpreter, value)
+    inner = value.expr if op == "trunc" else Call(op, (value.expr,), value.dtype)
+    return Scalar(Call("cast", (inner,), INT64), weak=True)
+
+
+def number_of(interpreter: Interpreter, value: Any) -> Scalar:
+    """A number, or an array of one element as one."""
+    if isinstance(value, ArrayValue) and all(isinstance(d, Const) and d.value == 1 for d in value.dims):
+        return Scalar(value.at([affine.ZERO] * value.ndim))
+    if not isinstance(value, Scalar):
+        interpreter.build.refuse("a number is needed here, not an array or a tuple", error=ArgumentError)
+    return value
+
+
+def to_float(interpreter: Interpreter, value: Any = None) -> Any:
+    if isinstance(value, Static) and isinstance(value.value, str):
+        return constant(float(value.value))
+    number = number_of(interpreter, value if value is not None else constant(0.0))
+    _refuse_complex(interpreter, number, "float()")
+    return Scalar(cast(number.expr, FLOAT64), weak=True)
+
+
+def to_complex(interpreter: Interpreter, real: Any = None, imag: Any = None) -> Any:
+    return complex_numbers.to_complex(interpreter.build, real, imag)
+
+
+def to_bool(interpreter: Interpreter, value: Any = None) -> Any:
+    return Scalar(operators.truth(interpreter, value if value is not None else constant(False)), weak=True)
+
+
+def choose_extremum(op: str) -> Callable[..., Any]:
+    def builtin(interpreter: Interpreter, *args: Any, key: Any = None, default: Any = None) -> Any:
+        build = interpreter.build
+        if key is not None:
+            chosen_by = python.smallest if op == "min" else python.largest
+            items = args[0] if len(args) == 1 else new_list(args)
+            others = [] if default is None else [default]
+            return calls.call_function(interpreter, chosen_by, [items, key, *others], {})
+        if len(args) == 1:
+            is_weak = isinstance(args[0], Items) and args[0].weak
+            value = lists.as_values(interpreter, args[0])
+            if default is not None and isinstance(value, ArrayValue) and not isinstance(value.dims[0], Const):
+                chosen_by = python.smallest if op == "min" else python.largest
+                return calls.call_function(interpreter, chosen_by, [args[0], Static(python.itself), default], {})
+            if isinstance(value, ArrayValue) and value.ndim == 1:
+                found = reductions.extremum(build, value, op="maximum" if op == "max" else "minimum")
+                return Scalar(found.expr, weak=True) if is_weak and isinstance(found, Scalar) else found
+            args = tuple(expressions.items_of(interpreter, value))
+            if not args and default is not None:
+                return default
+            if not args:
+                build.refuse(f"{op}() arg is an empty sequence", error=ArgumentError)
+        numbers = [number_of(interpreter, value) for value in args]
+        out = numbers[0]
+        for other in numbers[1:]:
+            out = elementwise(build, op, (out, other), python=True)
+            if len({number.weak for number in numbers}) > 1:
+                build.either.add(out.expr)
+        return out
+
+    return builtin
+
+
+def length_of_vector(interpreter: Interpreter, *values: Any) -> Any:
+    """math.hypot, of any number of coordinates"""
+    if any(isinstance(value, Unpacked) for value in values):
+        fold = [Static(math.hypot), values[0].value, constant(0.0)]
+        return calls.call_function(interpreter, python.reduced, fold, {})
+    numbers = [Scalar(cast(number_of(interpreter, value).expr, FLOAT64), weak=True) for value in values]
+    if not numbers:
+        return constant(0.0)
+    if len(numbers) == 1:
+        return absolute(interpreter, numbers[0])
+    out = numbers[0]
+    for number in numbers[1:]:
+        out = Scalar(elementwise(interpreter.build, "hypot", (out, number)).expr, weak=True)
+    return out
+
+
+def absolute(interpreter: Interpreter, value: Any) -> Any:
+    return elementwise(interpreter.build, "abs", (value,), python=True)
+
+
+def power(interpreter: Interpreter, x: Any, y: Any) -> Any:
+    return operators.binary(interpreter, "pow", x, y)
