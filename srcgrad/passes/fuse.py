@@ -48,10 +48,10 @@ from ..ir.walk import (
     variables,
     with_blocks,
 )
+from .conflicts import Conflicts
 from .effects import (
     Access,
     Effects,
-    commutes,
     effects,
     is_loud,
     is_private,
@@ -89,6 +89,7 @@ class Fuser:
 
     def block(self, block: Block, around: frozenset[str]) -> Block:
         out: list[Stmt] = []
+        conflicts = Conflicts(self.roots)
         for stmt in block:
             inner = blocks(stmt)
             if inner and not isinstance(stmt, Rule):
@@ -96,9 +97,9 @@ class Fuser:
                 stmt = with_blocks(stmt, tuple(self.block(b, around | index) for b in inner))
             loop = self.as_loop(stmt, around)
             if loop is not None:
-                is_done = self.joined(out, loop, around)
+                is_done = self.joined(out, loop, around, conflicts)
             else:
-                is_done = isinstance(stmt, If) and self.joined_branches(out, stmt, around)
+                is_done = isinstance(stmt, If) and self.joined_branches(out, stmt, around, conflicts)
             if not is_done:
                 out.append(stmt)
         return tuple(out)
@@ -112,41 +113,46 @@ class Fuser:
                 stmt = elementwise(target, dims, lambda index: Load(source, index), self.names, around, stmt.span)
         return stmt if isinstance(stmt, For) else None
 
-    def joined(self, out: list[Stmt], later: For, around: frozenset[str]) -> bool:
+    def joined(self, out: list[Stmt], later: For, around: frozenset[str], conflicts: Conflicts) -> bool:
         """Merge a loop into an earlier one; what stands between them goes ahead of both."""
         if later.ordered:
             return False
-        between: list[Stmt] = []
+        needed = 0  # what comes between and must stay ahead of the later loop, by its conflicts with that or with others
+        behind = len(out)  # from there on that is known
         for position in range(len(out) - 1, -1, -1):
             earlier = out[position]
-            if isinstance(earlier, For) and self.are_one(earlier, later):
-                apart = self.apart(earlier, between, later)
-                if apart is not None:
+            if isinstance(earlier, For) and not earlier.ordered and _shift(earlier, later) is not None:
+                for stmt in reversed(out[position + 1 : behind]):
+                    if not self.may_follow(stmt, later, needed, conflicts):
+                        needed |= 1 << conflicts.number(stmt)
+                behind = position + 1
+                if conflicts.of(earlier) & needed:
+                    continue
+                apart = self.apart(earlier, out[position + 1 :], later, conflicts)
+                if apart is not None and self.are_one(earlier, later):
                     inside = around | {earlier.index.name}
                     moved = _with_index(later, earlier.index, _shift(earlier, later))
                     merged = self.block((*earlier.body, *moved.body), inside)
                     loop = replace(earlier, body=merged, ordered=False)
                     out[position:] = [*apart[0], loop, *apart[1]]
                     return True
-            between.insert(0, earlier)
         return False
 
-    def joined_branches(self, out: list[Stmt], later: If, around: frozenset[str]) -> bool:
+    def joined_branches(self, out: list[Stmt], later: If, around: frozenset[str], conflicts: Conflicts) -> bool:
         """Merge an `if` into an earlier one that asks the same, if there are loops in it that may be merged then."""
         if not _has_loop(later):
             return False
-        between: list[Stmt] = []
         for position in range(len(out) - 1, -1, -1):
             earlier = out[position]
             if isinstance(earlier, If) and earlier.condition == later.condition and _has_loop(earlier):
-                apart = self.apart(earlier, between, later)
+                between = out[position + 1 :]
+                apart = self.apart(earlier, between, later, conflicts)
                 if apart is None or not self.asks_the_same(earlier, between):
                     return False
                 then, orelse = ((*x, *y) for x, y in zip(blocks(earlier), blocks(later), strict=True))
                 merged = replace(earlier, then=self.block(then, around), orelse=self.block(orelse, around))
                 out[position:] = [*apart[0], merged, *apart[1]]
                 return True
-            between.insert(0, earlier)
         return False
 
     def asks_the_same(self, earlier: If, between: list[Stmt]) -> bool:
@@ -156,27 +162,31 @@ class Fuser:
         written = {self.root(a) for a in seen.accesses if a.writes}
         return not (variables(earlier.condition) & seen.writes or read & written)
 
-    def apart(self, earlier: Stmt, between: list[Stmt], later: Stmt) -> tuple[list[Stmt], list[Stmt]] | None:
+    def apart(
+        self, earlier: Stmt, between: list[Stmt], later: Stmt, conflicts: Conflicts
+    ) -> tuple[list[Stmt], list[Stmt]] | None:
         """What stands between two statements, as what may go ahead of the first, and what may go behind the second."""
-        first, last = effects((earlier,)), effects((later,)) if between else None
+        passed = 1 << conflicts.number(earlier)
         ahead: list[Stmt] = []
         behind: list[Stmt] = []
-        passed = effects(())
         for stmt in between:
-            own = effects((stmt,))
-            if commutes(first, own, self.roots) and commutes(passed, own, self.roots):
+            if not conflicts.of(stmt) & passed:
                 ahead.append(stmt)
-            elif last is not None and commutes(own, last, self.roots) and self.nobody_sees(own, last):
+            elif self.may_follow(stmt, later, 0, conflicts):
                 behind.append(stmt)
-                passed = effects(behind)
+                passed |= 1 << conflicts.number(stmt)
             else:
                 return None
         return ahead, behind
 
+    def may_follow(self, stmt: Stmt, later: Stmt, needed: int, conflicts: Conflicts) -> bool:
+        """May the statement come behind one that it is ahead of, and behind what is `needed` there?"""
+        ahead = needed | 1 << conflicts.number(later)
+        return not conflicts.of(stmt) & ahead and self.nobody_sees(effects((stmt,)), effects((later,)))
+
     def are_one(self, earlier: For, later: For) -> bool:
+        """May two loops of one range, whose orders nobody sees, be one?"""
         shift = _shift(earlier, later)
-        if earlier.ordered or shift is None:
-            return False
         x, y = effects(earlier.body), effects(later.body)
         if x.pushed & y.popped and earlier.label != later.label:
             return False  # what an iteration pushes is popped by its own reverse

@@ -8,10 +8,11 @@ for i in range(n): x_b[i] = 2.0 * y_b[i]     for i in range(n): x_b[i] = 2.0 * x
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from ..ir.expressions import Array, Dim, Load, Var
+from ..ir.expressions import Array, Load, Var
 from ..ir.nodes import AddTo, Alloc, Assign, Block, For, Function, Stmt, Store, leaves
 from ..ir.rename import rename_arrays
 from ..ir.walk import expressions, rewrite_block, statements, subexpressions
@@ -23,31 +24,33 @@ def take_over(function: Function) -> Function:
     signs = signs_of(function)
     while (pair := _pair(function, signs)) is not None:
         old, new = pair
-        body = (s for s in function.body if not (isinstance(s, Alloc) and s.array == new))
-        renamed = (rename_arrays(stmt, {old.name: new}) for stmt in body)
-        function = replace(function, body=rewrite_block(tuple(renamed), _without_copies_of_itself))
+        body: list[Stmt] = []
+        for stmt in function.body:
+            if not (isinstance(stmt, Alloc) and stmt.array == new):
+                renamed = rename_arrays(stmt, {old.name: new})
+                body.extend((stmt,) if renamed is stmt else rewrite_block((renamed,), _without_copies_of_itself))
+        function = replace(function, body=tuple(body))
     return function
 
 
 def _pair(function: Function, signs: Signs) -> tuple[Array, Array] | None:
     """An array that is not needed any more where another one is made of it."""
-    made = [stmt.array.name for stmt in statements(function.body) if isinstance(stmt, Alloc)]
-    allocs = {s.array.name: s for s in function.body if isinstance(s, Alloc) and made.count(s.array.name) == 1}
-    every = effects(function.body)
-    views = {name for view in every.views.values() for name in (view.array.name, view.base.name)}
-    nodes = (n for s in statements(function.body) for e in expressions(s) for n in subexpressions(e))
-    asked = {node.array for node in nodes if isinstance(node, Dim)}
+    made = Counter(stmt.array.name for stmt in statements(function.body) if isinstance(stmt, Alloc))
+    allocs = {s.array.name: s for s in function.body if isinstance(s, Alloc) and made[s.array.name] == 1}
+    seen = [effects((stmt,)) for stmt in function.body]
+    views = {name for one in seen for view in one.views.values() for name in (view.array.name, view.base.name)}
+    fixed = views.union(*(one.shapes for one in seen))  # nor one whose lengths are asked for
     handed = {leaf.name for leaf in leaves(function.results) if isinstance(leaf, Array)}
     touched = [names_used(stmt) if not isinstance(stmt, Alloc) else frozenset() for stmt in function.body]
+    last = {name: k for k, names in enumerate(touched) for name in names}
+    first = {name: k for k, names in reversed(list(enumerate(touched))) for name in names}
     for name, alloc in allocs.items():
-        if alloc.fill is not None or name in views | asked:
-            continue
-        at = next((k for k, names in enumerate(touched) if name in names), None)
-        if at is None:
+        at = first.get(name)
+        if at is None or alloc.fill is not None or name in fixed:
             continue
         for other in sorted(touched[at] - {name}):
             old = allocs.get(other)
-            if old is None or other in views | asked | handed or any(other in names for names in touched[at + 1 :]):
+            if old is None or last[other] > at or other in fixed or other in handed:
                 continue
             same = (old.dims, old.array.dtype) == (alloc.dims, alloc.array.dtype)
             if same and _is_by_element(function.body[at], alloc.array, old.array, signs):
