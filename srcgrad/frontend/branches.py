@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Array, Const, Expr, Var
+from ..ir.expressions import BOOL, INT64, Array, Const, Expr, Var, negated
 from ..ir.nodes import Alloc, Assign, CopyTo, If, Stmt, Store, Swap
 from ..ir.rename import rename_arrays
 from ..ir.walk import numbers_set, statements, variables
@@ -133,7 +133,12 @@ def choose(
     )
     interpreter.wanted = None  # it was what is read after this statement
     build.block.extend(ahead)
-    build.emit(If(condition, tuple(then_block), tuple(else_block)))
+    if then_ended or else_ended:  # what the other side makes lives on behind the branch, so it stands there
+        leaves, stays = (then_block, else_block) if then_ended else (else_block, then_block)
+        build.emit(If(condition if then_ended else negated(condition), tuple(leaves), ()))
+        build.block.extend(stays)
+    else:
+        build.emit(If(condition, tuple(then_block), tuple(else_block)))
     for identity, value in changed.items():
         identities.change(interpreter, identity, value)
     return then_ended and else_ended

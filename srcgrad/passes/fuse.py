@@ -117,7 +117,9 @@ class Fuser:
         """Merge a loop into an earlier one; what stands between them goes ahead of both."""
         if later.ordered:
             return False
-        needed = 0  # what comes between and must stay ahead of the later loop, by its conflicts with that or with others
+        needed = (
+            0  # what comes between and must stay ahead of the later loop, by its conflicts with that or with others
+        )
         behind = len(out)  # from there on that is known
         for position in range(len(out) - 1, -1, -1):
             earlier = out[position]

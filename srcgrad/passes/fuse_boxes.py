@@ -16,6 +16,7 @@ from ..ir import affine
 from ..ir.nodes import AddTo, Assign, Block, For, Function, If, Stmt, Store
 from ..ir.walk import blocks, statements, with_blocks
 from .alternate import in_box, is_parallel, nest_of, within
+from .conflicts import Conflicts
 from .effects import effects
 from .fuse import Fuser, with_contracted
 from .info import roots_of
@@ -61,7 +62,10 @@ class _Boxes:
     def become_one(self, out: list[Stmt], at: int, first: For, second: For, around: frozenset[str]) -> bool:
         trial = [*out[:at], first, *out[at + 1 :]]
         before = sum(map(_is_nest, trial))
-        if not self.fuser.joined(trial, second, around) or sum(map(_is_nest, trial)) != before:
+        if (
+            not self.fuser.joined(trial, second, around, Conflicts(self.fuser.roots))
+            or sum(map(_is_nest, trial)) != before
+        ):
             return False
         out[:] = trial
         return True
