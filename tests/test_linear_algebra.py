@@ -269,3 +269,23 @@ def test_compiled_as_in_numpy(text: str) -> None:
             g(np.ones((3, 3)))
     else:
         assert g(np.zeros((2, 2))) == f(np.zeros((2, 2)))
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e5, 1e13, 1e200])
+def test_the_size_of_v_does_not_count_in_the_derivative_of_an_exponential(size: float) -> None:
+    a, v = np.array([[0.3, -1.2], [0.7, 1.1]]), np.array([[1.0, -0.5], [0.25, 2.0]])
+    f = grad(lambda a: scipy.linalg.expm(a), jit=False)
+    expected = scipy.linalg.expm_frechet(a.T, v, compute_expm=False)
+    np.testing.assert_allclose(f.backward(a, v * size) / size, expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("b", [1e2, 1e6, 1e13, 1e20])
+def test_exponentials_of_matrices_far_from_normal_keep_what_is_small(b: float) -> None:
+    a = np.array([[1.0, b], [0.0, -1.0]])  # the square of which is one, whatever b
+    f = grad(lambda a: scipy.linalg.expm(a), jit=False)
+    expected = np.array([[np.e, b * np.sinh(1.0)], [0.0, 1 / np.e]])
+    np.testing.assert_allclose(f(a), expected, rtol=1e-14, atol=1e-15)
+    slopes = f.backward(a, np.array([[0.0, 1.0], [0.0, 0.0]]))  # of b (exp(p) - exp(q)) / (p - q), at p = 1, q = -1
+    np.testing.assert_allclose(
+        slopes[0], [b * (np.e - np.sinh(1.0)) / 2, np.sinh(1.0)], rtol=1e-13, atol=1e-15 * np.max(abs(slopes))
+    )

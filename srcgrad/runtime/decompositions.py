@@ -363,40 +363,51 @@ def expm(out: Any, a: Any) -> None:
 
 @on_stacks("MMM")
 def expm_adjoint(a_b: Any, a: Any, out_b: Any) -> None:
-    """The derivative of the exponential of a.T in the direction out_b stands in that of a matrix of twice the size."""
+    """The derivative of the exponential of a.T in the direction out_b stands in that of a matrix of twice the size.
+
+    It is linear in out_b, whose size must not count there: it is one of about 1, by a power of two.
+    """
     n = a.shape[0]
     if n:
+        largest = 0.0
+        for i in range(n):
+            for j in range(n):
+                largest = max(largest, abs(out_b[i, j]))
+        unit = np.float64(2.0 ** np.floor(np.log2(largest)) if 0.0 < largest < np.inf else 1.0)
         both = np.zeros((2 * n, 2 * n), a.dtype)
         for i in range(n):
             for j in range(n):
                 both[i, j] = a[j, i]
                 both[n + i, n + j] = a[j, i]
-                both[i, n + j] = out_b[i, j]
-        add_to(a_b, _expm(both)[:n, n:], 1.0)
+                both[i, n + j] = out_b[i, j] / unit
+        add_to(a_b, _expm(both)[:n, n:], unit)
 
 
 @linked
 def _expm(a: Any) -> Any:
-    """Scaling and squaring with Padé's approximant of degree 13 (Higham 2005)"""
+    """Scaling and squaring with Padé's approximant of degree 13 (Higham 2005), by Al-Mohy and Higham (2009)"""
     c = (
         64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0, 129060195264000.0,
         10559470521600.0, 670442572800.0, 33522128640.0, 1323241920.0, 40840800.0, 960960.0, 16380.0, 182.0, 1.0,
     )  # fmt: skip
     n = a.shape[0]
-    size = 0.0
-    for j in range(n):
-        total = 0.0
-        for i in range(n):
-            total += abs(a[i, j])
-        size = max(size, total)
     squarings = 0
-    while 5.371920351148152 < size < np.inf:
+    size = _norm(a)
+    while DEGREE_13 < size < np.inf:
         size /= 2
         squarings += 1
     x = a * np.float64(0.5**squarings)
     x2 = product(x, x, False, False)
     x4 = product(x2, x2, False, False)
     x6 = product(x4, x2, False, False)
+    if squarings > 0:
+        fewer = _fewer_squarings(a, squarings, x4, x6)
+        if fewer < squarings:
+            squarings = fewer
+            x = a * np.float64(0.5**squarings)
+            x2 = product(x, x, False, False)
+            x4 = product(x2, x2, False, False)
+            x6 = product(x4, x2, False, False)
     odd = product(x6, _sum(x6, x4, x2, c[13], c[11], c[9], 0.0), False, False)
     add_to(odd, _sum(x6, x4, x2, c[7], c[5], c[3], c[1]), 1.0)
     odd = product(x, odd, False, False)
@@ -411,6 +422,53 @@ def _expm(a: Any) -> Any:
     for _ in range(squarings):
         out = product(out, out, False, False)
     return out.astype(a.dtype)
+
+
+DEGREE_13 = 5.371920351148152  # up to this norm the approximant is as good as exact
+
+
+@linked
+def _fewer_squarings(a: Any, squarings: int, x4: Any, x6: Any) -> int:
+    """How often to square, by the norms of powers of x = a / 2**squarings: those of a non-normal matrix may be small.
+
+    Squaring more often than that loses what is small beside the largest entries.
+    """
+    d6, d8 = _norm(x6) ** (1 / 6), _norm(product(x4, x4, False, False)) ** (1 / 8)
+    d10 = _norm(product(x4, x6, False, False)) ** (1 / 10)
+    size = min(max(d6, d8), max(d8, d10))
+    fewer = 0
+    if size > 0:
+        fewer = max(squarings + int(np.ceil(np.log2(size / DEGREE_13))), 0)
+    while fewer < squarings and not _rounds_well(a, np.float64(0.5**fewer)):
+        fewer += 1
+    return fewer
+
+
+@linked
+def _rounds_well(a: Any, scale: float) -> bool:
+    """Is the 27th power of abs(a * scale) small enough for rounding to do no harm?"""
+    n = a.shape[0]
+    sums = np.ones(n)
+    for _ in range(27):
+        new = np.zeros(n)
+        for i in range(n):
+            for j in range(n):
+                new[j] += sums[i] * abs(a[i, j]) * scale
+        sums = new
+    share = np.max(sums) / (_norm(a) * scale) / 1.1325e35  # binomial(26, 13) * 27!
+    return bool(share <= 2.0**-53)
+
+
+@linked
+def _norm(a: Any) -> float:
+    """The largest sum of absolute values of a column"""
+    largest = 0.0
+    for j in range(a.shape[1]):
+        total = 0.0
+        for i in range(a.shape[0]):
+            total += abs(a[i, j])
+        largest = max(largest, total)
+    return largest
 
 
 @linked
