@@ -1,4 +1,4 @@
-"""What is made in a branch whose other side raises lives on behind it: views of all kinds, and what is written there."""
+"""What is made in a branch whose other side raises lives on behind it: views of all kinds, and writes through them."""
 
 from __future__ import annotations
 

@@ -386,6 +386,77 @@ def changed_where_it_has_been(x):
     return s + sum(ys) * d["a"] * d["b"]
 
 
+class Arrow:
+    """With every method that Python calls for an operator or a function of one object."""
+
+    scale = 3.0
+
+    def __init__(self, x, y):
+        self.x = x
+        self.y = y
+
+    def __add__(self, other):
+        return Arrow(self.x + other.x, self.y + other.y)
+
+    def __neg__(self):
+        return Arrow(-self.y, self.x)
+
+    def __pos__(self):
+        return self.y * 5.0
+
+    def __invert__(self):
+        return self.x * self.y
+
+    def __sub__(self, other):
+        return self + (-other)
+
+    def __abs__(self):
+        return self.x * 2.0
+
+    def __round__(self):
+        return self.x * 3.0
+
+    def twice(self):
+        return self.__class__(2.0 * self.x, self.__class__.scale)
+
+
+def operators_of_one_object(x):
+    a, b = Arrow(x[0], x[1]), Arrow(x[2], 2.0)
+    return (a - b).x * (+a) * (~b) + abs(a) * round(b)
+
+
+def class_of_an_object(x):
+    a = Arrow(x[0], x[1])
+    s = a.twice().x * a.twice().y
+    if isinstance(a, a.__class__) and a.__class__ is Arrow and a.__class__.__name__ == "Arrow":
+        s = s * x[2]
+    return s
+
+
+class Held:
+    def __init__(self, rows):
+        self.rows = rows
+
+
+def rows_that_are_lists(x):
+    rows = [[x[k], x[k] ** 2] for k in range(len(x))]
+    pairs = [(x[k], x[k] * 2.0) for k in range(len(x))]
+    s = 0.0
+    for row in rows:
+        s = s * x[1] + (row + row)[2] * (row * 3)[3] * len(row + row)
+    for pair in pairs:
+        s = s + (pair + pair)[2]
+    return s + sum([(row + row)[2] for row in rows]) + (1.0 if isinstance(rows[0], list) else 2.0)
+
+
+def rows_that_an_object_holds(x):
+    held = Held([[x[k], x[k] ** 2] for k in range(len(x))])
+    s = 0.0
+    for row in held.rows:
+        s += (row * 2)[2] * (held.rows[0] + held.rows[1])[3]
+    return s * (1.0 if isinstance(held.rows[1], list) else 2.0)
+
+
 RIGHT = [
     changed_where_it_has_been,
     named_in_a_comprehension, named_in_a_condition, named_in_comprehensions_in_loops,
@@ -398,7 +469,8 @@ RIGHT = [
     goes_on_in_else, leaves_two_loops, leaves_the_outer_loop_in_else, returns_in_else, returns_in_else_alone,
     while_with_else, finally_around_with, finally_around_finally, named_in_the_test, one_object,
     operators_of_a_named_tuple, operators_of_a_class, items_of_an_object, fields_that_are_equal, numbered_from,
-    views_show_what_is_written,
+    views_show_what_is_written, operators_of_one_object, class_of_an_object, rows_that_are_lists,
+    rows_that_an_object_holds,
 ]  # fmt: skip
 
 
@@ -782,6 +854,50 @@ def test_list_repeated_in_place_by_an_argument() -> None:
         check_grad(f, X, n)
 
 
+class Sequence:
+    """What NumPy would take for an array, or iterate over."""
+
+    def __init__(self, x, y):
+        self.x = x
+        self.y = y
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, k):
+        return self.y if k == 0 else self.x
+
+    def __iter__(self):
+        return iter((self.y, self.x))
+
+    def __rmul__(self, other):
+        return self.x * other
+
+
+def function_of_an_object(x, n):
+    return np.sum(np.sqrt(Sequence(x[0], x[3])))
+
+
+def norm_of_an_object(x, n):
+    return np.linalg.norm(Sequence(x[0], x[1]))
+
+
+def sum_over_an_object(x, n):
+    return sum(Sequence(x[0], x[1]))
+
+
+def array_of_objects(x, n):
+    return np.sum(np.array([Arrow(x[0], x[1]), Arrow(x[2], x[3])]))
+
+
+def array_times_an_object(x, n):
+    return np.sum(x * Sequence(x[0], x[1]))
+
+
+def element_times_an_object(x, n):
+    return np.sum(x[2] * Sequence(x[0], x[1]))
+
+
 REFUSED = [
     index_that_the_right_side_rebinds, index_that_the_right_side_pops, popped_by_the_index,
     array_that_the_right_side_rebinds, item_with_a_method_in_place,
@@ -795,6 +911,8 @@ REFUSED = [
     flat_added_to_what_has_changed, adds_where_the_slice_has_changed,
     view_of_what_changes, real_part_of_what_changes,
     index_changes_the_value, objects_without_order, sum_of_objects, loop_over_an_object,
+    function_of_an_object, norm_of_an_object, sum_over_an_object, array_of_objects, array_times_an_object,
+    element_times_an_object,
 ]  # fmt: skip
 
 

@@ -318,7 +318,7 @@ class Builder:
         if isinstance(value.element, Const):
             return self.allocate(name, value.dtype, value.dims, value.element)
         target = self.allocate(name, value.dtype, value.dims)
-        if value.ndim > 1 and not follows_order(value.element, self.is_in_order):
+        if (value.has_gaps and not copy) or (value.ndim > 1 and not follows_order(value.element, self.is_in_order)):
             self.uncertain.add(target.name)
         if handle is not None:
             self.emit(CopyTo(target, handle))

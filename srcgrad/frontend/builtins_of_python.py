@@ -112,6 +112,7 @@ def length(interpreter: Interpreter, value: Any) -> Any:
 
 def total(interpreter: Interpreter, value: Any, start: Any = None) -> Any:
     """Python's sum: over the items of a tuple, or the first axis of an array."""
+    special_methods.refuse_object(interpreter, value, "the sum", "__iter__")
     is_weak, may_be_empty = isinstance(value, Items) and value.weak, isinstance(value, Items)
     value = lists.as_values(interpreter, value)
     if isinstance(value, ArrayValue) and value.ndim:

@@ -7,6 +7,7 @@ import functools
 import inspect
 import math
 import sys
+from types import MethodType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -181,7 +182,7 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
             return BUILTINS[target](interpreter, *args, **kwargs)
         if target in compositions.PYTHON:
             return of_python(interpreter, target, args, kwargs)
-        if not _is_users(target):
+        if not _takes_lists(target):
             args = [lists.as_values(interpreter, value) for value in args]
             kwargs = {name: lists.as_values(interpreter, value) for name, value in kwargs.items()}
         if target in TABLE:
@@ -243,6 +244,16 @@ def of_python(interpreter: Interpreter, target: Any, args: list[Any], kwargs: di
 def _is_users(target: Any) -> bool:
     plain = unwrap(target) if callable(target) else target
     return inspect.isfunction(plain) and not _is_library(plain)
+
+
+def _takes_lists(target: Any) -> bool:
+    """Does it get lists as they are: a function or a class of the user's, by whatever way it is called?"""
+    if isinstance(target, (functools.partial, MethodType)):
+        return _takes_lists(target.func if isinstance(target, functools.partial) else target.__func__)
+    if isinstance(target, type):
+        is_named_tuple = issubclass(target, tuple) and hasattr(target, "_fields")
+        return is_named_tuple or target is functools.partial or records.is_made_here(target)
+    return _is_users(target) or is_simple_object(target)
 
 
 def _is_binding(problem: TypeError) -> bool:
@@ -328,17 +339,21 @@ def external(interpreter: Interpreter, target: Any, name: str, args: list[Any]) 
     build = interpreter.build
     samples: list[Any] = []
     operands: list[Any] = []
+    memory: list[Array | None] = []  # of the argument, where the operand is a copy of it
     for arg in args:
         match arg:
             case ArrayValue():
                 samples.append(np.ones((2,) * arg.ndim, arg.dtype))
                 operands.append(build.in_order(arg))
+                memory.append(arg.element.array if arg.is_window else operands[-1])  # type: ignore[attr-defined]
             case Scalar():
                 samples.append(arg.dtype.type(1))
                 operands.append(arg.expr)
+                memory.append(None)
             case Static(value=None | str() as plain):
                 samples.append(plain)
                 operands.append(plain)
+                memory.append(None)
             case _:
                 return None
     try:
@@ -356,9 +371,9 @@ def external(interpreter: Interpreter, target: Any, name: str, args: list[Any]) 
     out = Array(fresh, sample.dtype, tuple(Dim(fresh, axis) for axis in range(sample.ndim)))
     build.roots[fresh] = fresh
     build.emit(External(name, out, tuple(operands)))
-    for operand, given in zip(operands, samples, strict=True):
-        if isinstance(operand, Array) and np.may_share_memory(sample, given):
-            build.twin(out, operand)
+    for array, given in zip(memory, samples, strict=True):
+        if array is not None and np.may_share_memory(sample, given):
+            build.twin(out, array)
     return whole(out)
 
 

@@ -68,7 +68,7 @@ def comprehension(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorEx
             return _grown(interpreter, node, over)
     if len(node.generators) > 1 or first.ifs or isinstance(over, Grid):
         return _grown(interpreter, node, over)
-    over = over if isinstance(over, Indexed) else lists.as_values(interpreter, over)
+    over = lists.run_over(interpreter, over)
     saved = save(interpreter)
     try:
         with _names_of_its_own(interpreter):

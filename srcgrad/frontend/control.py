@@ -29,7 +29,6 @@ from .values import (
     ArrayValue,
     Grid,
     Indexed,
-    Items,
     Range,
     Scalar,
     TupleValue,
@@ -104,9 +103,7 @@ def known_items(interpreter: Interpreter, over: Any, most: int) -> list[Any] | N
 
 
 def rolled(interpreter: Interpreter, node: ast.For, over: Any, is_short: bool = False) -> None:
-    if isinstance(over, Items) and over.weak:
-        over = lists.item_by_item(interpreter, over)
-    over = over if isinstance(over, Indexed) else lists.as_values(interpreter, over)
+    over = lists.run_over(interpreter, over)
     names = []
     if isinstance(over, Range):
         rng = over

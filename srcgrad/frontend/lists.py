@@ -401,6 +401,13 @@ def as_values(interpreter: Interpreter, value: Any) -> Any:
     return value
 
 
+def run_over(interpreter: Interpreter, value: Any) -> Any:
+    """What a loop runs over: lists whose items are not NumPy's item by item, others as arrays."""
+    if isinstance(value, Items) and (value.weak or value.inner is not None):
+        return item_by_item(interpreter, value)
+    return value if isinstance(value, Indexed) else as_values(interpreter, value)
+
+
 def copied(interpreter: Interpreter, value: Any) -> Any:
     """list(xs)"""
     if isinstance(value, Range) and expressions.known_range(value) is None:

@@ -20,6 +20,7 @@ from . import (
     lists,
     operators,
     python_raises,
+    special_methods,
 )
 from .arithmetic import cast, elementwise
 from .numpy import complex_numbers, functions, reductions
@@ -74,9 +75,14 @@ def _refuse_complex(interpreter: Interpreter, value: Scalar, name: str) -> None:
         interpreter.build.refuse(f"{name} takes a real number", "take the real part, z.real", error=ArgumentError)
 
 
+WRITTEN = {"rint": "__round__", "floor": "__floor__", "ceil": "__ceil__"}  # methods of the user's classes
+
+
 def to_int(interpreter: Interpreter, op: str, args: list[Any]) -> Any:
     """int(x), math.floor(x) …: a Python int."""
     build = interpreter.build
+    if args and op in WRITTEN and (said := special_methods.called(interpreter, args[0], WRITTEN[op], *args[1:])):
+        return said
     value = number_of(interpreter, args[0] if args else constant(0))
     _refuse_complex(interpreter, value, "an integer part")
     if len(args) == 2 and not (isinstance(args[1], Static) and args[1].value is None):  # round(x, digits)
@@ -166,7 +172,8 @@ def length_of_vector(interpreter: Interpreter, *values: Any) -> Any:
 
 
 def absolute(interpreter: Interpreter, value: Any) -> Any:
-    return elementwise(interpreter.build, "abs", (value,), python=True)
+    said = special_methods.called(interpreter, value, "__abs__")
+    return elementwise(interpreter.build, "abs", (value,), python=True) if said is None else said
 
 
 def power(interpreter: Interpreter, x: Any, y: Any) -> Any:

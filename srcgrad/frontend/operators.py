@@ -144,6 +144,9 @@ def unary(interpreter: Interpreter, op: ast.unaryop, value: Any) -> Any:
             return constant(not known)
         return Scalar(negated(truth(interpreter, value)), weak=True)
     name = OPERATORS[type(op)]
+    said = special_methods.called(interpreter, value, f"__{special_methods.NAMES.get(name, name)}__")
+    if said is not None:
+        return said
     if isinstance(value, Scalar) and value.dtype == BOOL and value.weak and name != "invert":
         value = Scalar(cast(value.expr, INT64), weak=True)
     return elementwise(interpreter.build, name, (as_array(interpreter, value),), python=True)

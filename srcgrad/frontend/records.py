@@ -148,6 +148,8 @@ def attribute(interpreter: Interpreter, owner: TupleValue, name: str) -> Any:
         interpreter.build.refuse(f"{owner.kind.cls.__name__} has a way of its own to find {name}")
     if name in owner.kind.keys:
         return as_dict(owner)[name]
+    if name == "__class__":
+        return Static(owner.kind.cls)
     return of_class(interpreter, owner, owner.kind.cls, name)
 
 

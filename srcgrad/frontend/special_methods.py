@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import records
 from .types import RecordKind
-from .values import Static, TupleValue
+from .values import ArrayValue, Scalar, Static, TupleValue
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -43,7 +43,19 @@ def operation(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any | None:
     """x + y, by a method of either."""
     name = NAMES.get(op, op)
     out = called(interpreter, x, f"__{name}__", y)
+    if out is None and own(y, f"__r{name}__") is not None and _is_array_to(x, y):
+        interpreter.build.refuse("NumPy makes an array of the object here, and asks no method of it", "put it first")
     return out if out is not None else called(interpreter, y, f"__r{name}__", x)
+
+
+def _is_array_to(x: Any, y: TupleValue) -> bool:
+    """Does NumPy, whose value x comes first, take the object y for an array, or for each element anew?"""
+    cls = y.kind.cls if isinstance(y.kind, RecordKind) else y.kind
+    if hasattr(cls, "__array_ufunc__") or hasattr(cls, "__array_priority__"):
+        return False
+    is_sequence = hasattr(cls, "__array__") or (hasattr(cls, "__len__") and hasattr(cls, "__getitem__"))
+    is_numpy = isinstance(x, ArrayValue) or (isinstance(x, Scalar) and not x.weak)
+    return is_numpy and (is_sequence or (isinstance(x, ArrayValue) and x.ndim > 0))
 
 
 def in_place(op: str) -> str:

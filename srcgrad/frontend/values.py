@@ -55,6 +55,7 @@ class ArrayValue:
 
     dims: tuple[Expr, ...]
     element: Expr
+    has_gaps: bool = field(default=False, compare=False)  # every other element, or backwards, of what has no name
 
     @property
     def dtype(self) -> np.dtype:
@@ -170,7 +171,9 @@ def whole(array: Array) -> ArrayValue:
 
 def remap(value: ArrayValue, dims: tuple[Expr, ...], index: Sequence[Expr]) -> ArrayValue:
     """The array whose element at #0, #1 … is that of `value` at `index`."""
-    return ArrayValue(dims, rewrite(value.at(index), affine_inside))
+    runs = [run_of(part) for part in index]
+    has_gaps = value.has_gaps or any(run is not None and not is_constant(run[2], 1) for run in runs)
+    return ArrayValue(dims, rewrite(value.at(index), affine_inside), has_gaps)
 
 
 def affine_inside(expr: Expr) -> Expr:

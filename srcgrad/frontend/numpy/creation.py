@@ -14,6 +14,7 @@ from ...ir.nodes import If, Raise, Store
 from ..arguments import SUPPORTED
 from ..arithmetic import cast, element_under
 from ..builder import Builder
+from ..types import DictKind, RecordKind
 from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, whole
 
 
@@ -90,6 +91,9 @@ def array_of(builder: Builder, value: Any, dtype: np.dtype | None) -> Any:
         return ArrayValue(value.dims, cast(value.element, dtype)) if dtype else value
     if not isinstance(value, TupleValue):
         return builder.refuse("np.array needs numbers, arrays, or nested lists of them", error=ArgumentError)
+    if isinstance(value.kind, (DictKind, RecordKind)):
+        what = "a dict" if isinstance(value.kind, DictKind) else f"an object ({value.kind.cls.__name__})"
+        return builder.refuse(f"NumPy's array of {what} is not one of numbers", "compute with its items")
     if not value.items:
         return ArrayValue((affine.ZERO,), Const(0.0, dtype or FLOAT64))
     parts = [array_of(builder, item, None) for item in value.items]

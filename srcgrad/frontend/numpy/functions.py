@@ -355,8 +355,8 @@ def asarray(
 ) -> Any:  # fmt: skip
     if not absent(copy) and flag(copy):
         return array(build, a, dtype, order=order)
-    if not absent(order) and order.value == "F":
-        return asfortranarray(build, a, dtype)
+    if not absent(order) and order.value in ("C", "F"):
+        return (ascontiguousarray if order.value == "C" else asfortranarray)(build, a, dtype)
     value = creation.array_of(build, a, dtype_or_none(build, dtype))
     return shapes.copied(build, value) if isinstance(a, Scalar) and isinstance(a.expr, Load) else value
 
@@ -366,7 +366,7 @@ def asfortranarray(build: Builder, a: Any, dtype: Any = None) -> Any:
     """A copy in columns, unless it was in that order already."""
     value = creation.array_of(build, a, dtype_or_none(build, dtype))
     if value.ndim < 2:
-        return value
+        return ascontiguousarray(build, a, dtype)
     copy = build.materialize(value, copy=True)
     build.uncertain.add(copy.name)
     if value.is_window:

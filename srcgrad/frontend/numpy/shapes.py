@@ -17,7 +17,7 @@ from ...ir.nodes import If, Raise
 from ...ir.walk import is_constant
 from ..arithmetic import element_under, shape_text, shown_as
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, remap, static_int, whole
+from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, remap, run_of, static_int, whole
 from .creation import check_length, common_dtype, shape_of, write_part
 
 
@@ -215,7 +215,17 @@ def concatenate(builder: Builder, parts: Sequence[Any], axis: Any) -> ArrayValue
 def ravel(builder: Builder, value: Any, name: str = "t") -> ArrayValue:
     if isinstance(value, Scalar):
         value = ArrayValue((), builder.capture(value.expr) if isinstance(value.expr, Load) else value.expr)
-    return reshaped(builder, value, (builder.pin(affine.product(value.dims)),), name)
+    return in_one_piece(builder, reshaped(builder, value, (builder.pin(affine.product(value.dims)),), name), name)
+
+
+def in_one_piece(builder: Builder, value: ArrayValue, name: str = "t") -> ArrayValue:
+    """What has one axis, as ravel gives it: the memory itself where its elements lie side by side, else a copy."""
+    if not value.is_window:
+        return value
+    array = builder.view(value, name)
+    if array.name in builder.contiguous and builder.is_in_order(array):
+        return whole(array)
+    return in_c_order(builder, value, name)
 
 
 def broadcast_to(builder: Builder, value: Any, shape: Any) -> ArrayValue:
@@ -259,10 +269,24 @@ def in_c_order(builder: Builder, value: ArrayValue, name: str = "t") -> ArrayVal
         return whole(copy)
     copy = builder.materialize(value, name, copy=True)
     if value.is_window:  # it may be in order after all
-        where = _where_a_view(builder, value, (affine.product(value.dims),))
+        where = _where_in_one_piece(builder, value)
         builder.twin_if(copy, value.element.array, where)  # type: ignore[attr-defined]
     builder.uncertain.discard(copy.name)
     return whole(copy)
+
+
+def _where_in_one_piece(builder: Builder, value: ArrayValue) -> Expr | None:
+    """Of which lengths a part of an array lies in one piece; None where we can't say."""
+    assert isinstance(value.element, Load)
+    array, index = value.element.array, value.element.index
+    moving = [k for k, part in enumerate(index) if run_of(part) is not None]
+    if value.ndim == 1 and len(moving) == 1 and array.name in builder.contiguous and builder.is_in_order(array):
+        _, _, step = run_of(index[moving[0]]) or (None, None, None)
+        if isinstance(step, Const):
+            beside = _equal(affine.product(array.dims[moving[0] + 1 :]), affine.ONE)
+            alone = _equal(value.dims[0], affine.ONE)
+            return alone if step.value != 1 else _any_of([alone, beside])
+    return _where_a_view(builder, value, (affine.product(value.dims),))
 
 
 def copied(builder: Builder, value: ArrayValue, name: str = "t") -> ArrayValue:

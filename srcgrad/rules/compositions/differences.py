@@ -129,6 +129,6 @@ def steps(y, x, dx, axis):
 @means(np.trapezoid, getattr(np, "trapz", np.trapezoid))  # until NumPy 2.4
 def trapezoid(y, x=None, dx=1.0, axis=-1):
     y = np.asarray(y)
-    axis = normalize_axis_index(axis, y.ndim)
-    heights = y[part(axis, slice(1, None))] + y[part(axis, slice(None, -1))]
-    return (steps(y, x, dx, axis) * heights / 2.0).sum(axis)
+    along = normalize_axis_index(axis, y.ndim)
+    heights = y[part(along, slice(1, None))] + y[part(along, slice(None, -1))]
+    return (steps(y, x, dx, along) * heights / 2.0).sum(axis)  # dx may have more axes than y: -1 is the last of all

@@ -1,0 +1,108 @@
+"""Which expressions of an array are its own memory and which are copies: a write to either is seen, or refused."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from support import from_text
+
+from srcgrad import RuntimeShapeError, UnsupportedError, grad
+from srcgrad.testing import check_grad
+
+AHEAD = [
+    "a = a", "a = a[::2]", "a = a.T", "a = (a * 1.0)[::-1]", "a = a[:1]", "a = np.where(a > 2.0, a, 1.0)[::2]",
+    "a = (a * 1.0)[..., ::-1]",
+]  # fmt: skip
+MADE = [
+    "a.ravel()", "np.ravel(a, order='F')", "a.reshape(-1)", "a.T.ravel()", "np.asarray(a, order='C')",
+    "np.ascontiguousarray(a)", "np.asfortranarray(a)", "a[::-1]", "a[None].ravel()", "a.flatten()", "np.trim_zeros(a)",
+]  # fmt: skip
+GIVEN = {
+    "row": np.arange(1.0, 6.0),
+    "strided": np.arange(1.0, 11.0)[::2],
+    "alone": np.arange(1.0, 3.0)[::2],
+    "matrix": np.arange(1.0, 13.0).reshape(3, 4).copy(),
+    "part": np.arange(1.0, 49.0).reshape(6, 8)[::2, ::2],
+    "one row": np.arange(1.0, 25.0).reshape(6, 4)[:1],
+}
+
+
+def again(array: np.ndarray) -> np.ndarray:
+    """An array with these elements and these strides, of memory of its own."""
+    wide = np.zeros(64)
+    start = 40 if array.strides[0] < 0 else 0
+    out = np.lib.stride_tricks.as_strided(wide[start:], array.shape, array.strides)
+    out[...] = array
+    return out
+
+
+def agrees_or_is_refused(f: Any, array: np.ndarray) -> bool | None:
+    """Whether it agrees, None where Python raises."""
+    mine, theirs = again(array), again(array)
+    try:
+        want = f(theirs)
+    except (ValueError, IndexError):
+        return None
+    try:
+        got = grad(f, jit=False)(mine)
+    except (UnsupportedError, RuntimeShapeError):
+        return False
+    for x, y in zip((*got, mine), (*want, theirs), strict=True):
+        np.testing.assert_array_equal(x, y)
+    return True
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("ahead", AHEAD)
+def test_a_write_to_one_is_seen_in_the_other_or_refused(ahead: str) -> None:
+    found = []
+    for made, changed in itertools.product(MADE, "ab"):
+        text = f"def f(a):\n    o = a\n    {ahead}\n    b = {made}\n    {changed}[...] = {changed} * 3.0 + 7.0\n"
+        f = from_text(f"import numpy as np\n\n\n{text}    return o * 2.0, a * 1.0, b * 1.0\n", "f")
+        found += [agrees_or_is_refused(f, array) for array in GIVEN.values()]
+    assert found.count(True) > 25, (found.count(True), found.count(False))
+
+
+def strided(x):
+    b = x[::2].ravel()
+    b[1] = 3.0
+    return x * b[0]
+
+
+def turned(x):
+    b = x[::-1].ravel()
+    b *= 3.0
+    return x * b
+
+
+def in_one_piece(x):
+    b = x[1:].ravel()
+    b *= x[0]
+    return x * x
+
+
+def a_row(x):
+    m = np.zeros((x.size, x.size))
+    m += np.outer(x, x)
+    r = m[1].ravel()
+    r *= x
+    return m.sum(axis=0)
+
+
+def a_column(x):
+    m = np.zeros((x.size, x.size))
+    m += np.outer(x, x)
+    c = np.ravel(m[:, 1])
+    c *= x
+    return m.sum(axis=0) * c
+
+
+@pytest.mark.parametrize("function", [strided, turned, in_one_piece, a_row, a_column])
+def test_one_axis(function: Any) -> None:
+    x = np.array([0.5, -1.0, 2.0, 1.5, 0.25])
+    f = grad(function, jit=False)
+    np.testing.assert_allclose(f(x.copy()), function(x.copy()), rtol=1e-15)
+    check_grad(f, x)
