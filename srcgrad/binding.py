@@ -18,7 +18,7 @@ from typing import Any
 
 from srcgrad.arguments import COTANGENT, is_simple_object
 from srcgrad.errors import ArgumentError, OptionError, SourceError, SrcgradError, UnsupportedError
-from srcgrad.frontend.source import read, unwrap
+from srcgrad.frontend.source import read, signature_of, unwrap
 from srcgrad.ir.expressions import Span
 
 Wrt = str | int | Sequence[str | int] | None
@@ -91,7 +91,7 @@ class Given:
         functools.update_wrapper(self, function)
         self.function = function
         self.whole = whole
-        signature = inspect.signature(function)
+        signature = signature_of(function)
         self.given = dict(signature.bind_partial(*args, **kwargs).arguments)
         rest = [parameter for name, parameter in signature.parameters.items() if name not in self.given]
         self.__signature__ = inspect.Signature(rest)
@@ -169,7 +169,7 @@ def _what_it_is(inner: Any) -> str:
 
 
 def fixed_parameters(function: Any) -> dict[str, inspect.Parameter]:
-    parameters = dict(inspect.signature(function).parameters)
+    parameters = dict(signature_of(function).parameters)
     for parameter in parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise UnsupportedError(

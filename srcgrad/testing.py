@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from srcgrad.errors import ArgumentError
+from srcgrad.frontend.source import signature_of
 
 __all__ = ["TOLERANCES", "check_grad", "complex_step", "richardson"]
 
@@ -138,7 +139,7 @@ def check_grad(
         raise ArgumentError("check_grad takes a function with its gradient", help=("check_grad(grad(f), ...)",))
     function = f.py_func
     wrt = getattr(f, "wrt", None) if wrt is None else wrt
-    bound = inspect.signature(function).bind(*args, **kwargs)
+    bound = signature_of(function).bind(*args, **kwargs)
     bound.apply_defaults()
     point = _Point(function, bound, getattr(f, "outputs", None) if outputs is None else outputs)
     random = np.random.default_rng(seed)
@@ -240,6 +241,8 @@ def _worst(point: _Point, path: Path, cotangent: np.ndarray, v: Any) -> str:
         difference = _difference(point, path, index, cotangent, v)
         off = abs(difference - cotangent[index])
         rows.append((np.inf if np.isnan(off) else off, index, difference))
+    if not rows:
+        return f"{_text(path)} is empty"
     _, index, difference = max(rows, key=lambda row: row[0])
     where = f"[{', '.join(map(str, index))}]" if index else ""
     return f"worst element {_text(path)}{where}: {difference:.9g} by differences, {cotangent[index]:.9g} by backward"

@@ -106,3 +106,11 @@ def test_one_axis(function: Any) -> None:
     f = grad(function, jit=False)
     np.testing.assert_allclose(f(x.copy()), function(x.copy()), rtol=1e-15)
     check_grad(f, x)
+
+
+@pytest.mark.parametrize("function", [np.ascontiguousarray, np.asfortranarray])
+def test_at_least_one_axis(function: Any) -> None:
+    f = grad(lambda x: 3.0 * function(x), jit=False)
+    np.testing.assert_array_equal(f(2.0), [6.0])
+    assert f.backward(2.0, np.ones(1)) == 3.0
+    assert np.shape(grad(lambda x: np.asarray(x, order="C"), jit=False)(2.0)) == ()

@@ -309,3 +309,79 @@ def test_refused(function: Callable[..., Any]) -> None:
     with pytest.raises(UnsupportedError) as caught:
         grad(function, jit=False)(X)
     assert "test_definitions.py" in str(caught.value) and "^" in str(caught.value)
+
+
+def with_two(function):
+    @functools.wraps(function)
+    def wrapper(x):
+        return function(x, 2.0)
+
+    return wrapper
+
+
+def flagged(function):
+    @functools.wraps(function)
+    def wrapper(x, *, flag=False):
+        return function(x) * (2.0 if flag else 1.0)
+
+    return wrapper
+
+
+def swapped(function):
+    @functools.wraps(function)
+    def wrapper(b, a=0.5):
+        return function(a, b)
+
+    return wrapper
+
+
+@with_two
+def scaled(x, n):
+    return x * n
+
+
+@flagged
+def squared(x):
+    return x * x
+
+
+@swapped
+def difference(a, b):
+    return a - b * b
+
+
+@thrice
+def passed_on(x, n=2.0):
+    return x**n
+
+
+def test_a_wrapper_has_parameters_of_its_own() -> None:
+    x = X.copy()
+    for function, args, keywords in (
+        (scaled, (x,), {}), (squared, (x,), {}), (squared, (x,), {"flag": True}), (difference, (x,), {}),
+        (difference, (x, 2.0), {}), (difference, (), {"b": x, "a": 0.1}), (passed_on, (x,), {}),
+        (passed_on, (x, 3.0), {}),
+    ):  # fmt: skip
+        found = grad(function, jit=False)(*args, **keywords)
+        np.testing.assert_allclose(found, function(*args, **keywords), rtol=1e-15)
+    check_grad(grad(scaled, jit=False), x)
+    check_grad(grad(lambda x: squared(x, flag=True) + difference(b=x, a=1.0), jit=False), x)
+
+
+# fmt: off
+class Margins:
+    def __init__(self, x):
+# a comment may stand at the margin
+        self.x = x
+
+    def text(self):
+        """As may
+a part of a text
+        """
+        return self.x * self.x
+# fmt: on
+
+
+def test_text_at_the_margin_of_an_indented_function() -> None:
+    f = grad(lambda x: Margins(x).text() * x, jit=False)
+    assert f.backward(2.0) == 12.0

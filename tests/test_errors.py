@@ -6,8 +6,13 @@ What is refused is refused before anything runs; what no active value reaches ju
 from __future__ import annotations
 
 import inspect
+import itertools
+import math
+import os
 import re
+import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +21,7 @@ from numba import cuda
 from support import along, directional, fresh, from_text, inner, random_like, subject
 
 from srcgrad import grad
-from srcgrad.errors import DeviceError, RuntimeShapeError, SrcgradError, UnsupportedError
+from srcgrad.errors import ArgumentError, DeviceError, RuntimeShapeError, SrcgradError, UnsupportedError
 from srcgrad.testing import check_grad, richardson
 
 
@@ -812,6 +817,55 @@ def test_lengths_of_what_has_no_rule_are_known_when_it_has_run() -> None:
 
     for jit in (False, True):
         assert grad(ranked, jit=jit).backward(np.array([0.1, 0.3, 0.7])).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_of_what_has_no_rule_the_length_alone_is_read(jit: bool) -> None:
+    f = grad(lambda x, w: x * np.trim_zeros(w).shape[0], wrt="x", jit=jit)
+    assert f.value_and_backward(2.0, np.array([0, 3, 1, 0])) == (4.0, 2.0)
+
+
+def test_of_what_has_no_rule_the_type_must_not_depend_on_the_values() -> None:
+    for function in (lambda x, w: x * np.sum(np.abs(np.roots(w))), lambda x, w: x * np.sum(np.emath.sqrt(w).imag)):
+        with pytest.raises(UnsupportedError, match="depends on the values"):
+            grad(function, jit=False)(2.0, np.array([1.0, 0.0, 1.0]))
+
+
+def test_what_does_something_else_each_time_is_not_called_ahead(tmp_path: Path) -> None:
+    counter = itertools.count(1)
+    made = str(tmp_path / "made")
+
+    def makes(x):
+        if x > 100.0:
+            os.mkdir(made)
+        return x
+
+    for function in (makes, lambda x: x * next(counter)):
+        with pytest.raises(UnsupportedError, match="something else each time"):
+            grad(function, jit=False)(2.0)
+    assert not os.path.exists(made)
+    assert next(counter) == 1
+
+
+@pytest.mark.filterwarnings("error")
+def test_warnings_are_left_out() -> None:
+    def warns(x):
+        if x > 100.0:
+            warnings.warn(f"{x} is large", stacklevel=2)
+        return x * x
+
+    assert grad(warns, jit=False).backward(2.0) == 4.0
+
+
+def test_constants_that_are_no_number_are_refused_at_their_line() -> None:
+    for function in (lambda x: x * int(np.inf), lambda x: x * float("x"), lambda x: x * round(math.nan)):
+        with pytest.raises(ArgumentError, match=r"(?s)to (integer|float).*\^"):
+            grad(function, jit=False)(2.0)
+
+    def beside_a_pole(x):
+        return x * math.lgamma(0.0) if x < 0 else x * 2.0
+
+    assert grad(beside_a_pole, jit=False).backward(2.0) == 2.0
 
 
 def test_unsupported_but_only_printed(capsys: pytest.CaptureFixture[str]) -> None:

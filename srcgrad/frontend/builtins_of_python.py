@@ -7,6 +7,7 @@ import copy
 import dataclasses
 import itertools
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -380,6 +381,13 @@ def static_integer(interpreter: Interpreter, value: Any, what: Static) -> Any:
     return value
 
 
+def warn(
+    interpreter: Interpreter, message: Any, category: Any = None, stacklevel: Any = None, source: Any = None
+) -> Any:
+    """Compiled code has no warnings: what it would say is not said."""
+    return NONE
+
+
 BUILTINS: dict[Any, Callable[..., Any]] = {
     range: make_range, numba.prange: make_range, len: length, abs: absolute, pow: power,
     max: choose_extremum("max"), min: choose_extremum("min"),
@@ -390,5 +398,5 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     type: type_of_value, hasattr: has_attribute, getattr: get_attribute,
     super: inheritance.super_of, callable: is_callable, str: as_text, np.isscalar: is_scalar, np.iterable: is_iterable,
     math.hypot: length_of_vector, itertools.product: product, itertools.combinations: combinations,
-    dataclasses.replace: records.replaced, compositions.registry.constant_integer: static_integer,
+    dataclasses.replace: records.replaced, warnings.warn: warn, compositions.registry.constant_integer: static_integer,
 }  # fmt: skip

@@ -285,12 +285,19 @@ def name_of(target: Any) -> str:
     return f"{module}.{name}" if module in ("math", "cmath") else name
 
 
+OF_THE_SYSTEM = ("os", "posix", "nt", "shutil", "subprocess", "time", "io", "_io")  # modules with effects outside
+
+
 def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Not ours: evaluated now where everything is known, else refused with the nearest name that we have."""
     refuse_masked(interpreter, target)
     given = (*args, *kwargs.values())
     values = [operators.plain(v) for v in given]
     if all(map(operators.is_known, given)) and callable(target):
+        if any(hasattr(value, "__next__") for value in values) or getattr(target, "__module__", None) in OF_THE_SYSTEM:
+            interpreter.build.refuse(
+                f"{name_of(target)} does something else each time", "call it outside, and hand it in"
+            )
         is_text = isinstance(getattr(target, "__self__", None), str)
         if is_text or (args and (not isinstance(target, type) or target in PLAIN_CLASSES)):
             try:
@@ -360,6 +367,10 @@ def external(interpreter: Interpreter, target: Any, name: str, args: list[Any]) 
         sample = target(*samples)
     except Exception:
         return None
+    if _depends_on_values(target, samples, sample):
+        build.refuse(
+            f"of which type the result of {name} is depends on the values", "compute it outside, and hand it in"
+        )
     is_plain = type(sample) is np.ndarray or isinstance(sample, np.generic)  # and no matrix, masked array, records
     if not is_plain or sample.dtype not in SUPPORTED:
         return None
@@ -375,6 +386,24 @@ def external(interpreter: Interpreter, target: Any, name: str, args: list[Any]) 
         if array is not None and np.may_share_memory(sample, given):
             build.twin(out, array)
     return whole(out)
+
+
+def _depends_on_values(target: Any, samples: list[Any], sample: Any) -> bool:
+    """Has the result another dtype, or other axes, where the arguments are not ones?  Roots may be complex."""
+    random = np.random.default_rng(1)
+
+    def other(given: Any) -> Any:
+        if not isinstance(given, (np.ndarray, np.generic)):
+            return given
+        made = np.asarray(3.0 * random.standard_normal((4,) * given.ndim)).astype(given.dtype)
+        return made if given.ndim else made[()]
+
+    try:
+        with np.errstate(all="ignore"):
+            found = target(*map(other, samples))
+    except Exception:
+        return False
+    return (np.result_type(found), np.ndim(found)) != (np.result_type(sample), np.ndim(sample))
 
 
 # -------------------------------------------------------------------------------------------- user functions

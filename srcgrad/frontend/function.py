@@ -5,7 +5,6 @@ f, (float64[:], float64[:])   →   function f_backward(x, w, y_b): body, result
 
 from __future__ import annotations
 
-import inspect
 import keyword
 import re
 from collections.abc import Callable, Sequence
@@ -43,6 +42,7 @@ from .outputs import (
 )
 from .outside import Place
 from .recursion import Callees, Chosen, InPlace, NotYetKnown, OwnFunction, refuse
+from .source import signature_of
 from .types import ArrayType, DictKind, RecordKind, ScalarType, StaticType, TupleType, ValueType
 from .values import NONE, UNDEFINED, ArrayValue, Items, OneOf, Scalar, Static, TupleValue, constant, new_list, whole
 
@@ -144,7 +144,7 @@ class _Job:
         self.own: list[Var | Array] = []
         self.called: dict[str, str] = {}  # what the user calls them: `range` would be taken for Python's
         self.not_contiguous: set[str] = set()
-        self.parameters = list(inspect.signature(function).parameters)
+        self.parameters = list(signature_of(function).parameters)
 
     def run(self) -> Interpreted:
         """Interpret the function; again where less was known of the functions that it calls than is known now."""

@@ -50,7 +50,7 @@ from . import (
 )
 from .builder import Builder
 from .outside import LIBRARIES, InCell, InGroup, InObject, InScope, Place, holds_arrays
-from .source import Source, read
+from .source import Source, read, signature_of
 from .types import DictKind
 from .values import (
     NONE,
@@ -132,10 +132,10 @@ class Interpreter:
         if given is not None:  # a bound method, a partial
             values = {**arguments, **calls.given_values(self, function, given)}
             function = function.function  # type: ignore[attr-defined]
-            arguments = {name: values[name] for name in inspect.signature(function).parameters}
+            arguments = {name: values[name] for name in signature_of(function).parameters}
         source = read(function)
-        if hasattr(function, "__wrapped__"):  # by a decorator, whose inner function names its arguments otherwise
-            spec = source.node.args
+        spec = source.node.args
+        if spec.vararg is not None or spec.kwarg is not None:  # of a decorator's: it passes on what it is given
             arguments = parameters.bind_arguments(self, spec, source.name, {}, list(arguments.values()), {})
         if recursion.key_of(source) in self.callees.chosen.own:
             return calls_of_own.invoke(self, source, function, dict(arguments))

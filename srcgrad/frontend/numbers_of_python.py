@@ -89,7 +89,10 @@ def to_int(interpreter: Interpreter, op: str, args: list[Any]) -> Any:
         return TABLE[np.round](build, value, args[1])
     if value.is_constant:
         python: dict[str, Callable[[Any], Any]] = {"floor": math.floor, "ceil": math.ceil, "trunc": int, "rint": round}
-        return constant(python[op](value.value))
+        try:
+            return constant(python[op](value.value))
+        except (OverflowError, ValueError) as problem:
+            build.refuse(str(problem), error=ArgumentError)
     if value.dtype.kind in "iub":
         return Scalar(cast(value.expr, INT64), weak=True)
     python_raises.to_int(interpreter, value)
@@ -108,7 +111,10 @@ def number_of(interpreter: Interpreter, value: Any) -> Scalar:
 
 def to_float(interpreter: Interpreter, value: Any = None) -> Any:
     if isinstance(value, Static) and isinstance(value.value, str):
-        return constant(float(value.value))
+        try:
+            return constant(float(value.value))
+        except ValueError as problem:
+            interpreter.build.refuse(str(problem), error=ArgumentError)
     number = number_of(interpreter, value if value is not None else constant(0.0))
     _refuse_complex(interpreter, number, "float()")
     return Scalar(cast(number.expr, FLOAT64), weak=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ArgumentError
 from . import lists
 from .outside import holds_arrays
+from .source import signature_of
 from .values import TupleValue, Unpacked, constant, new_dict
 
 if TYPE_CHECKING:
@@ -94,5 +95,5 @@ def array_defaults(function: Any) -> dict[str, Any]:
 
 
 def _own_defaults(function: Any) -> dict[str, Any]:
-    given = inspect.signature(function).parameters.items()
+    given = signature_of(function).parameters.items()
     return {name: p.default for name, p in given if p.default is not inspect.Parameter.empty}

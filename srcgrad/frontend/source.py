@@ -74,6 +74,13 @@ def unwrap(function: Any) -> Any:
             return function
 
 
+def signature_of(function: Any) -> inspect.Signature:
+    """What the function takes: its own parameters, and where those are *args, of one made by `wraps`, what it wraps."""
+    own = inspect.signature(function, follow_wrapped=False)
+    passes_on = any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in own.parameters.values())
+    return inspect.signature(function) if passes_on and hasattr(function, "__wrapped__") else own
+
+
 def read(function: Callable[..., Any]) -> Source:
     """The source of a plain Python function."""
     name = getattr(function, "__name__", repr(function))
@@ -93,10 +100,13 @@ def read(function: Callable[..., Any]) -> Source:
     if name == "<lambda>":
         return _lambda(function, text, file, start)
     try:
-        tree = ast.parse(textwrap.dedent(text))
+        node = ast.parse(textwrap.dedent(text)).body[0]
     except SyntaxError as problem:
-        raise SourceError(f"the source of {name} can't be parsed: {problem}") from None
-    node = tree.body[0]
+        try:  # a comment or a part of a text may stand at the margin
+            node = ast.parse(f"if True:\n{text}").body[0].body[0]  # type: ignore[attr-defined]
+            start, column = start - 1, 0
+        except (SyntaxError, IndexError):
+            raise SourceError(f"the source of {name} can't be parsed: {problem}") from None
     if getattr(node, "name", None) != function.__code__.co_name:
         raise SourceError(
             f"the source of {name} is not where it was, in line {start} of {file}",

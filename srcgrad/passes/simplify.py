@@ -88,6 +88,9 @@ def simpler(expr: Expr) -> Expr:
 
 def _folded(expr: Call) -> Expr:
     """A primitive of constants is one."""
-    with np.errstate(all="ignore"):
-        value = UFUNCS[expr.op](*(arg.dtype.type(arg.value) for arg in expr.args))  # type: ignore[attr-defined]
+    try:
+        with np.errstate(all="ignore"):
+            value = UFUNCS[expr.op](*(arg.dtype.type(arg.value) for arg in expr.args))  # type: ignore[attr-defined]
+    except (ValueError, OverflowError):  # of a function of Python's: where it runs, if it does
+        return expr
     return Const(value.item(), expr.dtype) if value.dtype == expr.dtype else expr

@@ -21,6 +21,7 @@ from ..ir.nodes import (
     Block,
     Comment,
     CopyTo,
+    External,
     For,
     Function,
     Grow,
@@ -252,7 +253,7 @@ def _is_effective(stmt: Stmt, live: set[str], roots: dict[str, str]) -> bool:
             return True
         case View(array=array):
             return array.name in live or f"{array.name}.shape" in live
-        case Alloc(array=array) | Grow(array=array) if f"{array.name}.shape" in live:
+        case Alloc(array=array) | Grow(array=array) | External(out=Array() as array) if f"{array.name}.shape" in live:
             return True
         case For() | If():
             return any(_is_effective(s, live, roots) for block in blocks(stmt) for s in block)

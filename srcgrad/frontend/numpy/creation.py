@@ -81,6 +81,9 @@ def empty(builder: Builder, shape: Any, dtype: np.dtype) -> ArrayValue:
     return whole(builder.allocate("t", dtype, shape_of(builder, shape)))
 
 
+STATIC_AXIS = "an argument that holds the axis is named so:  @grad(static=('axis',))"
+
+
 def array_of(builder: Builder, value: Any, dtype: np.dtype | None) -> Any:
     """np.array of a nested list of values."""
     if isinstance(value, (Scalar, ArrayValue)):

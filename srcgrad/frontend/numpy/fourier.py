@@ -19,6 +19,7 @@ from ..arithmetic import cast, cast_value
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, TupleValue, constant, follows_order, static_int, whole
 from . import complex_numbers, indexing, shapes
+from .creation import STATIC_AXIS
 from .reductions import axes_of
 from .table import TABLE, Handler, absent, also_into, as_array
 
@@ -138,7 +139,7 @@ def _length(build: Builder, n: Any) -> Expr | None:
 
 def _axis(build: Builder, value: ArrayValue, axis: Any) -> int:
     if static_int(axis) is None:
-        build.refuse("axis must be a constant integer")
+        build.refuse("axis must be a constant integer", STATIC_AXIS)
     return axes_of(build, value, axis)[0]
 
 

@@ -355,9 +355,9 @@ def asarray(
 ) -> Any:  # fmt: skip
     if not absent(copy) and flag(copy):
         return array(build, a, dtype, order=order)
-    if not absent(order) and order.value in ("C", "F"):
-        return (ascontiguousarray if order.value == "C" else asfortranarray)(build, a, dtype)
     value = creation.array_of(build, a, dtype_or_none(build, dtype))
+    if not absent(order) and order.value in ("C", "F") and value.ndim:
+        return (ascontiguousarray if order.value == "C" else asfortranarray)(build, value)
     return shapes.copied(build, value) if isinstance(a, Scalar) and isinstance(a.expr, Load) else value
 
 
@@ -376,8 +376,9 @@ def asfortranarray(build: Builder, a: Any, dtype: Any = None) -> Any:
 
 @rule(np.ascontiguousarray)
 def ascontiguousarray(build: Builder, a: Any, dtype: Any = None) -> Any:
+    """At least one axis, in C order."""
     value = creation.array_of(build, a, dtype_or_none(build, dtype))
-    return shapes.in_c_order(build, value) if isinstance(value, ArrayValue) else value
+    return shapes.in_c_order(build, value if value.ndim else axes.with_axes(value, (0,)))
 
 
 @rule(np.zeros)

@@ -35,7 +35,7 @@ from ...ir.nodes import AddTo, Assign, ForEach, If, Raise, Rule, Spread, Stmt, S
 from ..arithmetic import cast, cast_value, elementwise, imaginary_part, real_part
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, remap, static_int, whole
-from .creation import refuse_to_drop
+from .creation import STATIC_AXIS, refuse_to_drop
 from .decompositions import library_call
 from .masks import where_mask_holds
 
@@ -51,7 +51,7 @@ def axes_of(builder: Builder, value: ArrayValue, axis: Any) -> tuple[int, ...]:
     for item in wanted:
         number = static_int(item)
         if number is None:
-            builder.refuse("axis must be a constant integer or a tuple of them")
+            builder.refuse("axis must be a constant integer or a tuple of them", STATIC_AXIS)
         if not -value.ndim <= number < value.ndim:
             builder.refuse(
                 f"axis {number} is out of bounds for an array of dimension {value.ndim}", error=ArgumentError

@@ -18,6 +18,7 @@ from ..arithmetic import cast, element_under
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, Static, TupleValue, static_int
 from . import creation, indexing
+from .creation import STATIC_AXIS
 
 Handler = Callable[..., Any]
 TABLE: dict[Any, Handler] = {}
@@ -99,7 +100,7 @@ def check_kind(build: Builder, value: Any, target: Any) -> None:
 def axis_number(build: Builder, value: Any) -> int:
     number = static_int(value)
     if number is None:
-        build.refuse("axis must be a constant integer")
+        build.refuse("axis must be a constant integer", STATIC_AXIS)
     return number
 
 
