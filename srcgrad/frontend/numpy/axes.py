@@ -170,7 +170,7 @@ def reshape(build: Builder, a: Any, shape: Any, order: Any = None, *, copy: Any 
 @rule(np.ravel, method="ravel")
 def ravel(build: Builder, a: Any, order: Any = None) -> Any:
     value = as_array(build, a)
-    return shapes.ravel(build, shapes.transpose(build, value) if is_in_columns(build, value, order) else value)
+    return shapes.in_one_piece(build, shapes.transpose(build, value) if is_in_columns(build, value, order) else value)
 
 
 @rule(method="view")

@@ -215,17 +215,19 @@ def concatenate(builder: Builder, parts: Sequence[Any], axis: Any) -> ArrayValue
 def ravel(builder: Builder, value: Any, name: str = "t") -> ArrayValue:
     if isinstance(value, Scalar):
         value = ArrayValue((), builder.capture(value.expr) if isinstance(value.expr, Load) else value.expr)
-    return in_one_piece(builder, reshaped(builder, value, (builder.pin(affine.product(value.dims)),), name), name)
+    return reshaped(builder, value, (builder.pin(affine.product(value.dims)),), name)
 
 
-def in_one_piece(builder: Builder, value: ArrayValue, name: str = "t") -> ArrayValue:
-    """What has one axis, as ravel gives it: the memory itself where its elements lie side by side, else a copy."""
-    if not value.is_window:
-        return value
-    array = builder.view(value, name)
-    if array.name in builder.contiguous and builder.is_in_order(array):
-        return whole(array)
-    return in_c_order(builder, value, name)
+def in_one_piece(builder: Builder, value: ArrayValue) -> ArrayValue:
+    """np.ravel, where a write to one may be seen in the other: a copy of what does not lie side by side."""
+    out = ravel(builder, value)
+    if builder.in_composition or not (value.is_window and out.is_window):
+        return out
+    assert isinstance(value.element, Load) and isinstance(out.element, Load)
+    if out.element.array != value.element.array:
+        return out  # a copy, or a view that reshape made of what is in order
+    array = builder.view(out)
+    return whole(array) if array.name in builder.contiguous and builder.is_in_order(array) else in_c_order(builder, out)
 
 
 def broadcast_to(builder: Builder, value: Any, shape: Any) -> ArrayValue:
