@@ -449,6 +449,19 @@ def rows_that_are_lists(x):
     return s + sum([(row + row)[2] for row in rows]) + (1.0 if isinstance(rows[0], list) else 2.0)
 
 
+def rows_of_numbers_of_both_kinds(x):
+    points = [(x[k], 2.0) for k in range(len(x))]
+    rows = []
+    for k in range(len(x)):
+        rows.append([0.5, x[k] * x[0], 1.0])
+    s = 0.0
+    for a, b in points:
+        s = s * a + b
+    for row in rows:
+        s += (row + row)[4] * row[0] * len(row)
+    return s + points[1][0] * points[2][1]
+
+
 def rows_that_an_object_holds(x):
     held = Held([[x[k], x[k] ** 2] for k in range(len(x))])
     s = 0.0
@@ -470,7 +483,7 @@ RIGHT = [
     while_with_else, finally_around_with, finally_around_finally, named_in_the_test, one_object,
     operators_of_a_named_tuple, operators_of_a_class, items_of_an_object, fields_that_are_equal, numbered_from,
     views_show_what_is_written, operators_of_one_object, class_of_an_object, rows_that_are_lists,
-    rows_that_an_object_holds,
+    rows_that_an_object_holds, rows_of_numbers_of_both_kinds,
 ]  # fmt: skip
 
 

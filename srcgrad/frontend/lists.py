@@ -52,7 +52,7 @@ class Row:
     """What the items of a list have in common."""
 
     dtype: np.dtype
-    weak: bool
+    weak: bool | tuple[bool, ...]
     dims: tuple[Expr, ...]
     inner: Any = None
 
@@ -68,9 +68,10 @@ def row_of(interpreter: Interpreter, item: Any) -> Row:
             return Row(item.rows.dtype, item.weak, (item.length, *item.rows.dims[1:]), Items)
         case TupleValue(items=parts, kind=kind) if kind in (tuple, list) and parts:
             rows = [row_of(interpreter, part) for part in parts]
-            alike = {(row.dtype, row.weak, row.inner) for row in rows}
+            alike = {(row.dtype, row.inner) for row in rows}
             if len(alike) == 1 and all(row.dims == () for row in rows):
-                return Row(rows[0].dtype, rows[0].weak, (affine.integer(len(parts)),), kind)
+                weak = _one_flag([bool(row.weak) for row in rows])
+                return Row(rows[0].dtype, weak, (affine.integer(len(parts)),), kind)
     return interpreter.build.refuse(
         "a list that grows in a loop holds numbers or arrays of one shape", "keep what differs in lists of its own"
     )
@@ -84,8 +85,15 @@ def common_row(interpreter: Interpreter, rows: list[Row]) -> Row:
         for x, y in zip(first.dims, row.dims, strict=True):
             if affine.difference(x, y) != 0:
                 interpreter.build.refuse("the items of a list that grows in a loop must be of one shape")
-    weak = all(row.weak for row in rows)
+    each = [row.weak if isinstance(row.weak, tuple) else (row.weak,) for row in rows]
+    width = max(map(len, each))
+    weak = _one_flag([all(flags) for flags in zip(*(f if len(f) == width else f * width for f in each), strict=True)])
     return Row(np.result_type(*(row.dtype for row in rows)), weak, first.dims, first.inner)
+
+
+def _one_flag(weak: list[bool]) -> bool | tuple[bool, ...]:
+    """One for all items of a row, where they agree."""
+    return weak[0] if len(set(weak)) == 1 else tuple(weak)
 
 
 def row_of_list(interpreter: Interpreter, value: TupleValue | Items) -> list[Row]:
@@ -251,7 +259,7 @@ def item_at(interpreter: Interpreter, value: Items, place: Expr) -> Any:
     """The item at a place that is not negative."""
     row = value.rows.dims[1:]
     if not row:
-        return Scalar(Load(value.rows, (place,)), value.weak)
+        return Scalar(Load(value.rows, (place,)), bool(value.weak))
     place = interpreter.build.capture(place, "k")
     array = ArrayValue(row, Load(value.rows, (place, *(Axis(k) for k in range(len(row))))))
     if value.inner is None and value.grows:  # its place may be taken by another item, and its memory by a longer one
@@ -263,7 +271,9 @@ def item_at(interpreter: Interpreter, value: Items, place: Expr) -> Any:
     if value.inner is Items:
         held = interpreter.build.stored(array, "row")
         return Items(held, held.dims[0], held.dims[0], value.weak)
-    parts = (Scalar(array.at((affine.integer(k),)), value.weak) for k in range(row[0].value))  # type: ignore[attr-defined]
+    count = row[0].value  # type: ignore[attr-defined]
+    weak = value.weak if isinstance(value.weak, tuple) else (value.weak,) * count
+    parts = (Scalar(array.at((affine.integer(k),)), weak[k]) for k in range(count))
     return TupleValue(tuple(parts), value.inner)
 
 
@@ -296,7 +306,7 @@ def subscripted(interpreter: Interpreter, value: Items, index: Any) -> Any:
     if number is None and not build.is_at_least(index.expr, 0):
         out = indexing.subscript(build, array, [index])
         if value.inner is None:
-            return out if out.ndim else Scalar(out.element, value.weak)
+            return out if out.ndim else Scalar(out.element, bool(value.weak))
     return item_at(interpreter, value, cast(index.expr, INT64))
 
 

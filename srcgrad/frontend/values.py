@@ -200,13 +200,14 @@ class Items:
 
     `most`: a bound of the length.  `has_room`: the array has rows for all that is appended where this list is now;
     or, where it `grows`, gets them then.
-    `inner`: what the items are, if not numbers or arrays: tuples, lists, or lists of run-time length.
+    `inner`: what the items are, if not numbers or arrays: tuples, lists, or lists of run-time length; then `weak` may
+    be one for each place in an item.
     """
 
     rows: Array
     length: Expr
     most: Expr
-    weak: bool = False
+    weak: bool | tuple[bool, ...] = False
     inner: Any = None
     identity: object | None = None
     has_room: bool = False
