@@ -67,7 +67,7 @@ def rebuild(expr: Expr, parts: tuple[Expr, ...]) -> Expr:
         case Call():
             return expr if parts == expr.args else Call(expr.op, parts, expr.dtype)
         case Load():
-            return expr if parts == expr.index else replace(expr, index=parts)
+            return expr if parts == expr.index else Load(expr.array, parts, expr.checked, expr.natural)
         case Old():
             return expr if parts[0] == expr.expr else Old(parts[0], expr.at, expr.local)
         case Cotangent(of=Load(array=array)):
@@ -172,7 +172,7 @@ def blocks(stmt: Stmt) -> tuple[Block, ...]:
 
 def with_blocks(stmt: Stmt, parts: tuple[Block, ...]) -> Stmt:
     """The statement with other blocks in it; itself, if they hold the statements that it has."""
-    if all(is_same(new, old) for new, old in zip(parts, blocks(stmt), strict=True)):
+    if type(stmt) not in NESTING or all(map(is_same, parts, blocks(stmt))):
         return stmt
     match stmt:
         case For() | While() | ForEach() | Sweep() | Parallel() | Kernel() | Lanes():

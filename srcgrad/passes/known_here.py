@@ -6,7 +6,7 @@ if i >= 1:      →   i - 1 >= 0 is a fact in the branch, for as long as i is wh
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..ir import affine
@@ -32,7 +32,7 @@ from ..ir.nodes import (
     Transpose,
     View,
 )
-from ..ir.walk import loads, statements, subexpressions, variables, written
+from ..ir.walk import loads, statements, subexpressions, variables, with_fields, written
 from .lengths import Equal
 
 
@@ -72,8 +72,9 @@ class Scope:
 
     def copy(self, **changes: Any) -> Scope:
         own: dict[str, Any] = {"values": dict(self.values), "facts": list(self.facts), "shapes": dict(self.shapes)}
-        own["equal"] = self.equal.copy()
-        return replace(self, **(own | changes))
+        if "equal" not in changes:
+            own["equal"] = self.equal.copy()
+        return with_fields(self, own | changes)
 
     def is_now(self, var: Var, value: Expr) -> None:
         self.values[var] = value
@@ -151,7 +152,7 @@ def to_the_end(stmt: For) -> For:
     """range(maximum(n - 2, 0)) is range(n - 2): a loop that runs has n > 2."""
     match stmt:
         case For(start=Const(value=0), stop=Call(op="maximum", args=(end, Const(value=0))), step=Const(value=1)):
-            return replace(stmt, stop=end)
+            return with_fields(stmt, {"stop": end})
     return stmt
 
 

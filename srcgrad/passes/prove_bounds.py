@@ -46,6 +46,7 @@ from ..ir.walk import (
     substitute,
     variables,
     with_blocks,
+    with_fields,
     written,
 )
 from .info import Info
@@ -139,7 +140,7 @@ class _Prover:
             inside = scope.copy(ahead=len(scope.loops))
             if isinstance(stmt, While):
                 inside.hold(((), e) for e in known_of(stmt.condition, True))
-                return [replace(stmt, body=self.block(stmt.body, inside))]
+                return [with_fields(stmt, {"body": self.block(stmt.body, inside)})]
             return [with_blocks(stmt, tuple(self.block(b, inside.copy()) for b in blocks(stmt)))]
         stmt = self.proved(stmt, scope)
         scope.forget(set(made_by(stmt)))
@@ -174,7 +175,7 @@ class _Prover:
         if loop.guards:
             out.append(_guard(loop, stmt))
             scope.hold((conditions, lead) for conditions, lead, _ in loop.guards)
-        return [*out, replace(stmt, body=body)]
+        return [*out, with_fields(stmt, {"body": body})]
 
     def branch(self, stmt: If, scope: Scope) -> Stmt:
         parts = []
@@ -187,7 +188,7 @@ class _Prover:
         scope.forget_arrays(stmt)
         if stmt.then and isinstance(stmt.then[-1], Raise):
             scope.hold(known_where(stmt.condition))
-        return replace(stmt, then=parts[0], orelse=parts[1])
+        return with_blocks(stmt, tuple(parts))
 
     def known_apart(self, condition: Expr, holds: bool, scope: Scope) -> Iterator[Expr]:
         """Of two that are not equal, of which one is at least the other, it is larger."""
@@ -208,8 +209,6 @@ class _Prover:
         match stmt:
             case View():
                 return stmt
-            case For(start=start, stop=stop, step=step):
-                return replace(stmt, start=mark(start), stop=mark(stop), step=mark(step))
             case Store(array=array, index=index):
                 place = self.proved_place(Load(array, index), scope)
                 stmt = replace(stmt, checked=place.checked, natural=place.natural)
@@ -273,8 +272,9 @@ class _Prover:
 
     def proved_place(self, load: Load, scope: Scope) -> Load:
         if self.is_safe(load, scope):
-            return replace(load, checked=False)
-        return replace(load, natural=all(self.is_natural(index, scope) for index in load.index))
+            return Load(load.array, load.index, False, load.natural)
+        natural = all(self.is_natural(index, scope) for index in load.index)
+        return Load(load.array, load.index, load.checked, natural)
 
     def is_safe(self, load: Load, scope: Scope) -> bool:
         dims = scope.shapes.get(load.array.name)
