@@ -162,6 +162,18 @@ class RuntimeShapeError(CompiledError, ValueError):
     """Lengths that do not fit, known only from the data."""
 
 
+class RuntimeValueError(CompiledError, ValueError):
+    """A value that a function does not take, known only from the data."""
+
+
+class RuntimeKeyError(CompiledError, KeyError):
+    """A key that is not there, known only from the data."""
+
+
+class RuntimeTypeError(CompiledError, TypeError):
+    """None where something else is needed, known only from the data."""
+
+
 class BoundsError(CompiledError, IndexError):
     """An index out of range."""
 

@@ -342,7 +342,7 @@ def check_as_long(interpreter: Interpreter, values: list[Any]) -> None:
             message = f"zip() argument {number} is {word} than argument 1"
             gap = affine.difference(other, first)
             if gap is None:
-                error = Raise("ValueError", message + place(build.span))
+                error = Raise("RuntimeValueError", message + place(build.span))
                 build.emit(If(Call(op, (other, first), BOOL), (error,)))
             elif gap < 0 if op == "lt" else gap > 0:
                 build.refuse(message, error=ValueArgumentError)

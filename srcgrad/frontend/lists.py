@@ -338,7 +338,7 @@ def split(interpreter: Interpreter, value: Any, before: int, after: int) -> list
 def _check_length(interpreter: Interpreter, op: str, held: ArrayValue | Items, wanted: Expr, message: str) -> None:
     length = held.dims[0] if isinstance(held, ArrayValue) else held.length
     message += error_place(interpreter.build.span)
-    interpreter.build.emit(If(Call(op, (length, wanted), BOOL), (Raise("ValueError", message),)))
+    interpreter.build.emit(If(Call(op, (length, wanted), BOOL), (Raise("RuntimeValueError", message),)))
 
 
 def repeated(interpreter: Interpreter, value: TupleValue, count: Scalar) -> Items:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, NoItemsError
 from ..errors import place as error_place
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Const, Expr, both, either, negated
@@ -77,7 +77,7 @@ def binary(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
         if exponent is None and not build.is_at_least(y.expr, 0):
             message = "an int to the power of a negative int is a float: write float(base) ** n"
             is_negative = Call("lt", (y.expr, affine.ZERO), BOOL)
-            build.emit(If(is_negative, (Raise("ValueError", message + error_place(build.span)),)))
+            build.emit(If(is_negative, (Raise("RuntimeValueError", message + error_place(build.span)),)))
         if exponent is not None and exponent < 0:
             x = Scalar(cast(x.expr, np.dtype(np.float64)), weak=True)
     if op in ("div", "floordiv", "mod"):
@@ -309,7 +309,10 @@ def _plain_kind(value: TupleValue) -> Any:
 
 def _membership(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
     if isinstance(y, Static) and is_known(x):
-        found: Any = constant(plain(x) in y.value)
+        try:
+            found: Any = constant(plain(x) in y.value)
+        except TypeError as problem:
+            return interpreter.build.refuse(str(problem), error=NoItemsError)
     elif (items := _items_known(y)) is not None:
         found = constant(False)
         for item in items:

@@ -89,7 +89,7 @@ def used(interpreter: Interpreter, name: str, value: TupleValue) -> Any:
     flag, held = value.items
     if not (flag.is_constant and flag.value):
         message = f"{name} is None here, and only `is None` can be asked of it" + place(interpreter.build.span)
-        interpreter.build.emit(If(negated(flag.expr), (Raise("TypeError", message),)))
+        interpreter.build.emit(If(negated(flag.expr), (Raise("RuntimeTypeError", message),)))
     return held
 
 

@@ -158,7 +158,7 @@ class Watch:
         return bool(found)
 
 
-PYTHONS = ("KeyError", "IndexError", "BoundsError")  # what we raise at a place of the program's, as Python does
+PYTHONS = ("RuntimeKeyError", "BoundsError")  # what we raise at a place of the program's, as Python does
 
 
 def _class_of(interpreter: Interpreter, stmt: Raise) -> type[BaseException]:

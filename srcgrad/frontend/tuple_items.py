@@ -109,7 +109,7 @@ def _one_of_items(interpreter: Interpreter, owner: TupleValue, place_of_item: Sc
     number = build.capture(select(Call("lt", (number, affine.ZERO), BOOL), affine.add(number, count), number), "which")
     inside = both(Call("ge", (number, affine.ZERO), BOOL), Call("lt", (number, count), BOOL))
     message = f"{'list' if owner.kind is list else 'tuple'} index out of range" + place(build.span)
-    build.emit(If(negated(inside), (Raise("IndexError", message),)))
+    build.emit(If(negated(inside), (Raise("BoundsError", message),)))
     return OneOf(Scalar(number, weak=True), owner.items)
 
 
@@ -122,5 +122,5 @@ def under_key(interpreter: Interpreter, keys: Sequence[Any], items: tuple[Any, .
     for k, condition in reversed(list(enumerate(same))):
         found = either(condition, found) if found != Const(False, BOOL) else condition
         number = select(condition, affine.integer(k), number)
-    build.emit(If(negated(found), (Raise("KeyError", "no item under this key" + place(build.span)),)))
+    build.emit(If(negated(found), (Raise("RuntimeKeyError", "no item under this key" + place(build.span)),)))
     return item(interpreter, TupleValue(items), Scalar(build.variable("which", number), weak=True))

@@ -21,7 +21,10 @@ from srcgrad.errors import (
     CompiledError,
     CotangentShapeError,
     DepthError,
+    RuntimeKeyError,
     RuntimeShapeError,
+    RuntimeTypeError,
+    RuntimeValueError,
     ShortAxisError,
 )
 
@@ -32,7 +35,10 @@ __all__ = [
     "CotangentShapeError",
     "DepthError",
     "MoreRows",
+    "RuntimeKeyError",
     "RuntimeShapeError",
+    "RuntimeTypeError",
+    "RuntimeValueError",
     "ShortAxisError",
 ]
 

@@ -291,7 +291,7 @@ def rows_joined(build: Builder, rows: Rows, axis: int, dtype: Any = None, castin
 def _check_any(build: Builder, count: Expr) -> None:
     if not build.is_at_least(count, 1):
         message = "need at least one array to concatenate" + place(build.span)
-        build.emit(If(Call("lt", (count, affine.ONE), BOOL), (Raise("ValueError", message),)))
+        build.emit(If(Call("lt", (count, affine.ONE), BOOL), (Raise("RuntimeValueError", message),)))
 
 
 @rule(np.concatenate)
@@ -404,7 +404,7 @@ def _check_window(build: Builder, length: Expr, size: Expr) -> None:
         if isinstance(bound, Const) and bound.value < 0:
             build.refuse(message, error=ValueArgumentError)
         if not build.is_at_least(bound, 0):
-            error = Raise("ValueError", message + place(build.span))
+            error = Raise("RuntimeValueError", message + place(build.span))
             build.emit(If(Call("lt", (bound, affine.ZERO), BOOL), (error,)))
 
 

@@ -107,7 +107,7 @@ def _clip_down(builder: Builder, bound: Any, length: Expr) -> Expr:
 
 def _run_time_step(builder: Builder, part: Slice, step: Expr, length: Expr) -> tuple[Expr, Expr, Expr]:
     step = builder.capture(step, "step")
-    zero = Raise("ValueError", "slice step cannot be zero" + error_place(builder.span))
+    zero = Raise("RuntimeValueError", "slice step cannot be zero" + error_place(builder.span))
     builder.emit(If(affine.equals(step, affine.ZERO), (zero,)))
     upward = Call("gt", (step, affine.ZERO), BOOL)
     up = [_clip(builder, part.start, length, affine.ZERO, False), _clip(builder, part.stop, length, length, False)]
