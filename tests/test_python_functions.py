@@ -7,6 +7,7 @@ import collections
 import copy
 import functools
 import logging
+import math
 import operator
 import random
 import statistics
@@ -310,3 +311,9 @@ def test_more_of_python(function: Any) -> None:
     for x in (np.array([0.5, 1.5, 0.7]), np.array([1.1, 0.4, 2.5])):
         np.testing.assert_allclose(f(x), function(x), rtol=1e-13)
         check_grad(f, x)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_a_number_times_a_power_of_two(jit: bool) -> None:
+    f = grad(lambda x, n: math.ldexp(x, n) + math.ldexp(1.0, 3) * x, jit=jit)
+    assert f.value_and_backward(1.5, 2) == (18.0, 12.0)

@@ -57,7 +57,8 @@ def math_function(interpreter: Interpreter, target: Any, args: list[Any]) -> Any
         if not isinstance(value, Scalar):
             build.refuse(f"math.{target.__name__} takes a number, not an array", f"np.{target.__name__}")
         _refuse_complex(interpreter, value, f"math.{target.__name__}")
-        numbers.append(Scalar(cast(value.expr, FLOAT64)))
+        is_exponent = target is math.ldexp and len(numbers) == 1  # an integer, to NumPy's function too
+        numbers.append(Scalar(cast(value.expr, INT64 if is_exponent and value.dtype.kind in "iub" else FLOAT64)))
     op = MATH[target]
     if target is math.log and len(numbers) == 2:
         top, bottom = (elementwise(build, "log", (n,)) for n in numbers)
