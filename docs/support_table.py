@@ -150,7 +150,7 @@ def page() -> str:
             "## The rest of NumPy",
             "",
             "What is not differentiable, or not yet, runs as it is at the top level of a function, as long as no",
-            "derivative goes through it. What is never supported is about files, text, dates and memory.",
+            "derivative goes through it, and its result is of one type whatever the values (`np.roots` is refused). What is never supported is about files, text, dates and memory.",
             "",
             *_rest(),
             "",
@@ -380,11 +380,14 @@ def _builtins() -> set[Any]:
     return {f for f in ours if getattr(f, "__module__", "") == "builtins"}
 
 
+OF_ITS_LIBRARY = ("bisect", "copy", "functools", "itertools", "math", "operator", "statistics", "warnings")
+
+
 def _of_its_library() -> set[str]:
-    """Functions of `itertools`, `functools` and, beside the elementwise ones, of `math`."""
+    """Functions of modules of Python's, and, beside the elementwise ones, of `math`."""
     ours = (*BUILTINS, *compositions.PYTHON)
     places = {f: getattr(f, "__module__", "").lstrip("_") for f in ours}
-    return {f"{place}.{f.__name__}" for f, place in places.items() if place in ("itertools", "functools", "math")}
+    return {f"{place}.{f.__name__}" for f, place in places.items() if place in OF_ITS_LIBRARY}
 
 
 def _cases(file: str, function: str) -> list[str]:

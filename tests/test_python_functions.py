@@ -317,3 +317,34 @@ def test_more_of_python(function: Any) -> None:
 def test_a_number_times_a_power_of_two(jit: bool) -> None:
     f = grad(lambda x, n: math.ldexp(x, n) + math.ldexp(1.0, 3) * x, jit=jit)
     assert f.value_and_backward(1.5, 2) == (18.0, 12.0)
+
+
+STATISTICS = [
+    lambda x: statistics.mean(list(x)),
+    lambda x: statistics.mean(x),
+    lambda x: statistics.fmean(x.tolist()),
+    lambda x: statistics.fmean(x, weights=(1.0, 2.0, 0.5, 3.0, x[0])),
+    lambda x: statistics.geometric_mean(x.tolist()),
+    lambda x: statistics.harmonic_mean([x[0], x[1], 2.0]),
+    lambda x: statistics.median(x),
+    lambda x: statistics.pvariance(x),
+    lambda x: statistics.variance(x.tolist(), x[2]),
+    lambda x: statistics.pstdev(x.tolist()),
+    lambda x: statistics.stdev([a * a for a in x]),
+    lambda x: statistics.covariance(x.tolist(), (x * x).tolist()),
+    lambda x: statistics.correlation(x.tolist(), np.sin(3 * x).tolist()),
+    lambda x: operator.getitem(x, 1) * abs(operator.floordiv(-x[0], 0.3)) + operator.mod(x[2], 0.4),
+    lambda x: x[0] if operator.lt(x[3], x[0]) and operator.contains((1, 2), len(x) - 3) else x[1],
+]
+
+
+@pytest.mark.parametrize("function", STATISTICS, ids=map(str, range(len(STATISTICS))))
+def test_statistics_and_operators(function: Callable[..., Any]) -> None:
+    f = grad(function, jit=False)
+    np.testing.assert_allclose(f(X), function(X), rtol=1e-14)
+    check_grad(f, X)
+
+
+def test_too_few_for_statistics() -> None:
+    with pytest.raises(ValueError, match="more data points"):
+        grad(lambda x: statistics.stdev(x), jit=False)(X[:1])

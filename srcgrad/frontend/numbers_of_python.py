@@ -50,7 +50,7 @@ def convert(interpreter: Interpreter, dtype: np.dtype, args: list[Any]) -> Any:
 def math_function(interpreter: Interpreter, target: Any, args: list[Any]) -> Any:
     """`math` computes in double precision and gives a Python number."""
     build = interpreter.build
-    numbers = []
+    numbers: list[Scalar] = []
     for value in args:
         if isinstance(value, ArrayValue) and value.ndim == 0:
             value = Scalar(value.element)

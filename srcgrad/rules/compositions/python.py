@@ -74,6 +74,66 @@ def matrix_product(x, y):
     return x @ y
 
 
+@python_means(operator.floordiv)
+def whole_quotient(x, y):
+    return x // y
+
+
+@python_means(operator.mod)
+def remainder(x, y):
+    return x % y
+
+
+@python_means(operator.eq)
+def is_equal(x, y):
+    return x == y
+
+
+@python_means(operator.ne)
+def is_other(x, y):
+    return x != y
+
+
+@python_means(operator.lt)
+def is_less(x, y):
+    return x < y
+
+
+@python_means(operator.le)
+def is_no_more(x, y):
+    return x <= y
+
+
+@python_means(operator.gt)
+def is_more(x, y):
+    return x > y
+
+
+@python_means(operator.ge)
+def is_no_less(x, y):
+    return x >= y
+
+
+@python_means(operator.abs)
+def magnitude(x):
+    return abs(x)
+
+
+@python_means(operator.pos)
+def as_it_is(x):
+    return +x
+
+
+@python_means(operator.getitem)
+def item_of(x, k):
+    return x[k]
+
+
+@python_means(operator.contains)
+def holds(items, x):
+    return x in items
+
+
 @python_means(operator.neg)
 def negative(x):
     return -x
