@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import types
 from collections.abc import Iterator, Sequence
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -59,8 +60,10 @@ def flatten(value: Any, name: str, leaves: list[Any]) -> Pattern:
                 return flatten(plain(value), name, leaves)  # type: ignore[arg-type]
     if isinstance(value, StaticType):
         return value
+    if isinstance(value, Enum):
+        return StaticType(value)
     if isinstance(value, str):
-        return StaticType(str(value))
+        return StaticType(str.__str__(value))  # a class of its own may show itself otherwise
     keyed = _keyed(value)
     if keyed is not None:
         group, items = keyed

@@ -186,14 +186,24 @@ def _store_attribute(interpreter: Interpreter, target: ast.Attribute, value: Any
     _put(interpreter, owner, target.attr, current, value, op)
 
 
+def _is_numpys(value: Any) -> bool:
+    """Of an array NumPy is asked first: a list += an array is an array, and not a longer list."""
+    return isinstance(value, ArrayValue) or (isinstance(value, Scalar) and not value.weak)
+
+
 def _updated(interpreter: Interpreter, current: Any, value: Any, op: str) -> Any:
     """What `current op= value` gives, or None where it changes what it has."""
     if isinstance(current, ArrayValue):
         _update(interpreter, current, value, op)
         return None
-    if identities.is_list(current) and op == "add":
+    if identities.is_list(current) and op == "add" and not _is_numpys(value):
         list_methods.method(interpreter, current, "extend", [value])
         return None
+    if records.is_dict(current) and records.is_dict(value) and op == "bitor":
+        records.method(interpreter, current, "update", [value], {})
+        return None
+    if identities.is_list(current) and op == "mul":
+        interpreter.build.refuse("*= of a list that is an item or an attribute", "give it a name, and repeat that")
     return operators.binary(interpreter, op, current, value)
 
 
@@ -224,8 +234,10 @@ def augment(interpreter: Interpreter, stmt: ast.AugAssign) -> None:
             binding.bind(interpreter, name, updated, mark)
         elif isinstance(current, ArrayValue):
             _update(interpreter, current, value, op)
-        elif identities.is_list(current) and op == "add":
+        elif identities.is_list(current) and op == "add" and not _is_numpys(value):
             list_methods.method(interpreter, current, "extend", [value])
+        elif records.is_dict(current) and records.is_dict(value) and op == "bitor":
+            records.method(interpreter, current, "update", [value], {})
         elif identities.is_list(current) and op == "mul" and isinstance(current, TupleValue) and _count(value) > 0:
             list_methods.method(interpreter, current, "extend", [new_list(current.items * (_count(value) - 1))])
         else:

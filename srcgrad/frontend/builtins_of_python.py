@@ -29,6 +29,7 @@ from . import (
     growing_lists,
     inheritance,
     lists,
+    matching,
     operators,
     records,
     special_methods,
@@ -177,7 +178,10 @@ def in_order(interpreter: Interpreter, value: Any, *, key: Any = None, reverse: 
     saved = save(interpreter)
     items = expressions.known_items(interpreter, value)
     if items is not None:
-        keys = [operators.plain(item if key is None else calls.apply(interpreter, key, [item], {})) for item in items]
+        made = [item if key is None else calls.apply(interpreter, key, [item], {}) for item in items]
+        for item in made:
+            special_methods.refuse_object(interpreter, item, "the order", "__lt__")
+        keys = [operators.plain(item) for item in made]
         if any(isinstance(k, tuple) and not all(map(_is_plain, k)) for k in keys):
             interpreter.build.refuse("items or keys that are tuples of numbers that are only known at run time")
         if not any(isinstance(k, (Scalar, ArrayValue)) for k in keys):
@@ -381,6 +385,17 @@ def static_integer(interpreter: Interpreter, value: Any, what: Static) -> Any:
     return value
 
 
+def part_matched(interpreter: Interpreter, value: Any, cls: Any, place: Any) -> Any:
+    """What a pattern in `case Circle(r)` is compared with."""
+    kind, number = operators.plain(cls), int(operators.plain(place))
+    if kind in matching.WHOLE:
+        return value
+    names = getattr(kind, "__match_args__", ())
+    if number >= len(names):
+        interpreter.build.refuse(f"{kind.__name__}() accepts {len(names)} positional sub-patterns", error=ArgumentError)
+    return attributes.attribute(interpreter, value, names[number])
+
+
 def warn(
     interpreter: Interpreter, message: Any, category: Any = None, stacklevel: Any = None, source: Any = None
 ) -> Any:
@@ -398,5 +413,6 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     type: type_of_value, hasattr: has_attribute, getattr: get_attribute,
     super: inheritance.super_of, callable: is_callable, str: as_text, np.isscalar: is_scalar, np.iterable: is_iterable,
     math.hypot: length_of_vector, itertools.product: product, itertools.combinations: combinations,
-    dataclasses.replace: records.replaced, warnings.warn: warn, compositions.registry.constant_integer: static_integer,
+    dataclasses.replace: records.replaced, warnings.warn: warn,
+    matching.part_matched: part_matched, compositions.registry.constant_integer: static_integer,
 }  # fmt: skip

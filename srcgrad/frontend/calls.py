@@ -88,13 +88,16 @@ def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
     is_users = isinstance(function, Closure) or (isinstance(function, Static) and _is_users(function.value))
     read = expressions.as_it_is if is_users else expressions.evaluate
     raised = [len(watch.held) for watch in interpreter.build.watches]
-    args = expressions.sequence(interpreter, node.args, read)
+    nodes = [*node.args, *(keyword.value for keyword in node.keywords)]  # evaluated in this order
+    mark = len(interpreter.build.block)
+    parts = expressions.parts_of(interpreter, nodes, read)
+    (function,) = expressions.as_before(interpreter, [function], mark)
+    args = expressions.unpacked(parts[: len(node.args)])
     if isinstance(function, Static) and (function.value is any or function.value is all):
         if raised != [len(watch.held) for watch in interpreter.build.watches]:  # of items that Python may not look at
             interpreter.build.refuse("any or all of what may raise an exception, in a try", "a loop with break")
     kwargs: dict[str, Any] = {}
-    for keyword in node.keywords:
-        value = read(interpreter, keyword.value)
+    for keyword, (value, _) in zip(node.keywords, parts[len(node.args) :], strict=True):
         if keyword.arg is not None:
             kwargs[keyword.arg] = value
         elif records.is_dict(value):
@@ -194,7 +197,7 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         if target in WHOLE_MATH:
             return Scalar(elementwise(build, WHOLE_MATH[target], args).expr, weak=True)
         if target in TO_INT:
-            return to_int(interpreter, TO_INT[target], args)
+            return to_int(interpreter, TO_INT[target], [*args, *kwargs.values()] if [*kwargs] == ["ndigits"] else args)
     except TypeError as problem:
         if isinstance(problem, ArgumentError) or problem.__traceback__ is None or not _is_binding(problem):
             raise
@@ -222,7 +225,8 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
     if is_simple_object(target) and callable(target):
         return apply(interpreter, attributes.of_object(interpreter, Static(target), "__call__"), args, kwargs)
     if target is functools.partial:
-        return Bound(args[0], tuple(args[1:]), tuple(kwargs.items()))
+        now = [(name, binding.bind_item(interpreter, "given", value)) for name, value in kwargs.items()]
+        return Bound(args[0], tuple(binding.bind_item(interpreter, "given", value) for value in args[1:]), tuple(now))
     if isinstance(getattr(target, "__self__", None), str) and target.__name__ == "format":
         return Static(texts.format_text(interpreter, target.__self__, args, kwargs))
     if isinstance(target, type) and issubclass(target, tuple) and hasattr(target, "_fields"):

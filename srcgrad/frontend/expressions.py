@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +37,7 @@ from .values import (
     Grid,
     Indexed,
     Items,
+    Method,
     Range,
     Scalar,
     Slice,
@@ -149,15 +151,23 @@ def evaluate_all(interpreter: Interpreter, nodes: list[ast.expr], read: Reading 
     for node in nodes:
         mark = len(build.block)
         value = read(interpreter, node)
-        if len(build.block) > mark and values:
-            changed = _changed(build, build.block[mark:])
-            if changed:
-                late = build.block[mark:]
-                del build.block[mark:]
-                values = [_before(interpreter, v, changed) for v in values]
-                build.block.extend(late)
+        if values:
+            values = as_before(interpreter, values, mark)
         values.append(value)
     return [identities.now(interpreter, value) for value in values] if len(values) > 1 else values
+
+
+def as_before(interpreter: Interpreter, values: list[Any], mark: int) -> list[Any]:
+    """Values that were evaluated ahead of the statements since a mark, which may change what they are read from."""
+    build = interpreter.build
+    changed = _changed(build, build.block[mark:]) if len(build.block) > mark else ()
+    if not changed:
+        return values
+    late = build.block[mark:]
+    del build.block[mark:]
+    values = [_before(interpreter, value, changed) for value in values]
+    build.block.extend(late)
+    return values
 
 
 def changed_since(build: Builder, mark: int) -> set[Any]:
@@ -197,12 +207,16 @@ def _before(interpreter: Interpreter, value: Any, changed: set[Any]) -> Any:
                     "a later operand changes the array that an earlier one is a view of", "copy the view:  view.copy()"
                 )
             return whole(interpreter.build.materialize(value))
+        case Method(owner=owner):
+            return replace(value, owner=_before(interpreter, owner, changed))
+        case TupleValue(items=items, identity=identity) if identity not in identities.held(interpreter):  # no name's
+            return replace(value, items=tuple(_before(interpreter, item, changed) for item in items))
     return value
 
 
 def display(interpreter: Interpreter, nodes: list[ast.expr], kind: type) -> TupleValue | Items:
     """[x, y], [*xs, y], (x, y)"""
-    parts = _parts(interpreter, nodes, as_it_is)
+    parts = parts_of(interpreter, nodes, as_it_is)
     items = [items if items is None else list(items) for _, items in parts]
     if None in items:
         return lists.joined(interpreter, [v if i is None else TupleValue(tuple(i)) for v, i in parts])
@@ -212,13 +226,17 @@ def display(interpreter: Interpreter, nodes: list[ast.expr], kind: type) -> Tupl
 
 def sequence(interpreter: Interpreter, nodes: list[ast.expr], read: Reading = evaluate) -> list[Any]:
     """The arguments of a call, with stars unpacked; several whose number is not known are an `Unpacked`."""
+    return unpacked(parts_of(interpreter, nodes, read))
+
+
+def unpacked(parts: list[tuple[Any, list[Any] | None]]) -> list[Any]:
     out: list[Any] = []
-    for value, items in _parts(interpreter, nodes, read):
+    for value, items in parts:
         out.extend([Unpacked(value)] if items is None else items)
     return out
 
 
-def _parts(interpreter: Interpreter, nodes: list[ast.expr], read: Reading) -> list[tuple[Any, list[Any] | None]]:
+def parts_of(interpreter: Interpreter, nodes: list[ast.expr], read: Reading) -> list[tuple[Any, list[Any] | None]]:
     """What stands at each place, and which items that are; None for a star with a number that is not known."""
     plain = [node.value if isinstance(node, ast.Starred) else node for node in nodes]
     values = evaluate_all(interpreter, plain, read)
@@ -296,13 +314,15 @@ NOT_THERE: dict[type[Exception], type[SrcgradError]] = {KeyError: KeyArgumentErr
 
 
 def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items: ast.expr) -> Any:
+    mark = len(interpreter.build.block)
     index = index_items(interpreter, items)
+    (owner,) = as_before(interpreter, [owner], mark)
     interpreter.at(node)
     place = index[0] if len(index) == 1 and not isinstance(items, ast.Tuple) else TupleValue(tuple(index))
+    said = special_methods.called(interpreter, owner, "__getitem__", place)
+    if said is not None:
+        return said
     if isinstance(owner, TupleValue):
-        said = special_methods.called(interpreter, owner, "__getitem__", place)
-        if said is not None:
-            return said
         special_methods.refuse_object(interpreter, owner, "an item")
         return tuple_items.item(interpreter, owner, place)
     if isinstance(owner, Items):

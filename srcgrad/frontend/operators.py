@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -129,7 +130,7 @@ def _tuple_arithmetic(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
         number = static_int(count)
         if number is not None and isinstance(parts, TupleValue):
             items = tuple(binding.bind_item(interpreter, "t", item) for item in parts.items) * number  # one array
-            return new_list(items) if parts.kind is list else TupleValue(items, parts.kind)
+            return new_list(items) if parts.kind is list else TupleValue(items)
         if isinstance(count, Scalar) and isinstance(parts, TupleValue) and parts.kind is list:
             return lists.repeated(interpreter, parts, count)
     if isinstance(x, ArrayValue) or isinstance(y, ArrayValue):
@@ -185,6 +186,8 @@ def static_truth(value: Any) -> bool | None:
     match value:
         case Scalar(expr=Const(value=number)):
             return bool(number)
+        case Static() | TupleValue() if special_methods.own(value, "__bool__") or special_methods.own(value, "__len__"):
+            return None
         case Static(value=item):
             return None if getattr(item, "depends_on_path", False) else bool(item)
         case OneOf(options=options):
@@ -193,8 +196,6 @@ def static_truth(value: Any) -> bool | None:
         case TupleValue(items=(flag, held)) if optional.is_optional(value):
             is_there = static_truth(flag)
             return static_truth(held) if is_there else is_there
-        case TupleValue() if special_methods.own(value, "__bool__") or special_methods.own(value, "__len__"):
-            return None
         case TupleValue(items=items, kind=kind):
             return bool(items) or isinstance(kind, RecordKind)
         case Closure():
@@ -258,10 +259,22 @@ def _by_method(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any |
     if out is None and name == "ne" and (special_methods.own(x, "__eq__") or special_methods.own(y, "__eq__")):
         return unary(interpreter, ast.Not(), _by_method(interpreter, ast.Eq(), x, y))
     by_fields = name in ("eq", "ne") and all(records.is_record(v) and _compares_fields(v.kind.cls) for v in (x, y))
-    if out is None and not by_fields:
+    if out is None and by_fields:
+        if x.kind.cls is not y.kind.cls:
+            return constant(name == "ne")
+        return _static_comparison(interpreter, op, *map(_fields_compared, (x, y)))
+    if out is None and name == "eq" and (special_methods.own(x, "__eq__") or special_methods.own(y, "__eq__")):
+        both_known = isinstance(x, TupleValue) and isinstance(y, TupleValue) and x.identity is not None
+        return constant(x is y or (both_known and x.identity is y.identity))  # where neither says anything
+    if out is None:
         for value in (x, y):
             special_methods.refuse_object(interpreter, value, f"the comparison {name}")
     return out
+
+
+def _fields_compared(value: TupleValue) -> TupleValue:
+    held = records.as_dict(value)
+    return TupleValue(tuple(held[f.name] for f in dataclasses.fields(value.kind.cls) if f.compare))
 
 
 def _compares_fields(cls: Any) -> bool:

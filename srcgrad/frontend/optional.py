@@ -93,19 +93,28 @@ def used(interpreter: Interpreter, name: str, value: TupleValue) -> Any:
     return held
 
 
+IS_NONE, IS_SOMETHING = (ast.Is, ast.Eq), (ast.IsNot, ast.NotEq)
+
+
 def asked(op: ast.cmpop, x: Any, y: Any) -> Scalar | None:
-    """x is None, x is not None: of what may be None."""
-    if not isinstance(op, (ast.Is, ast.IsNot)) or not (is_optional(x) and is_none(y)):
+    """x is None, x is not None: of what may be None.  (x == None asks an array for each of its elements.)"""
+    if not isinstance(op, IS_NONE + IS_SOMETHING) or not (is_optional(x) and is_none(y)):
         return None
-    flag = x.items[0]
-    if isinstance(op, ast.IsNot) or flag.is_constant:
-        return flag if isinstance(op, ast.IsNot) else constant(not flag.value)
+    flag, held = x.items
+    if isinstance(op, (ast.Eq, ast.NotEq)) and not isinstance(held, Scalar):
+        return None
+    if isinstance(op, IS_SOMETHING) or flag.is_constant:
+        return flag if isinstance(op, IS_SOMETHING) else constant(not flag.value)
     return Scalar(negated(flag.expr), weak=True)
 
 
 def _name_asked_for(node: ast.expr) -> str | None:
     match node:
-        case ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=None)]):
+        case ast.Compare(
+            left=ast.Name(id=name),
+            ops=[ast.Is() | ast.IsNot() | ast.Eq() | ast.NotEq()],
+            comparators=[ast.Constant(value=None)],
+        ):
             return name
     return None
 
@@ -116,7 +125,7 @@ def names_with_values(test: ast.expr, holds: bool) -> set[str]:
         case ast.Name(id=tested):
             return {tested} if holds else set()  # None is false
         case ast.Compare(ops=[op]) if (name := _name_asked_for(test)) is not None:
-            return {name} if isinstance(op, ast.IsNot) == holds else set()
+            return {name} if isinstance(op, IS_SOMETHING) == holds else set()
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return names_with_values(operand, not holds)
         case ast.BoolOp(op=op, values=values) if isinstance(op, ast.And) == holds:

@@ -155,8 +155,8 @@ def attribute(interpreter: Interpreter, owner: TupleValue, name: str) -> Any:
 
 def of_class(interpreter: Interpreter, owner: TupleValue, cls: type, name: str) -> Any:
     """An attribute that the class of an object has: a property's value, a method, a constant."""
-    found = inspect.getattr_static(cls, name, None)
-    if found is None:
+    found = inspect.getattr_static(cls, name, dataclasses.MISSING)
+    if found is dataclasses.MISSING:
         interpreter.build.refuse(f"{cls.__name__} has no attribute {name!r}", error=ArgumentError)
     made = made_for(interpreter, owner, cls, found)
     return interpreter.outside(name, InObject(cls, name)) if made is None else made

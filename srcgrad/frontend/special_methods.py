@@ -11,6 +11,7 @@ import inspect
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+from ..arguments import is_simple_object
 from . import records
 from .types import RecordKind
 from .values import ArrayValue, Scalar, Static, TupleValue
@@ -23,9 +24,12 @@ NAMES = {"div": "truediv", "bitand": "and", "bitor": "or", "bitxor": "xor"}  # w
 
 def own(value: Any, name: str) -> FunctionType | None:
     """The method of this name that the user wrote for the value's class."""
-    if not isinstance(value, TupleValue):
+    if isinstance(value, Static) and is_simple_object(value.value):  # from outside; it may change between calls
+        cls: Any = type(value.value)
+    elif isinstance(value, TupleValue):
+        cls = value.kind.cls if isinstance(value.kind, RecordKind) else value.kind
+    else:
         return None
-    cls = value.kind.cls if isinstance(value.kind, RecordKind) else value.kind
     found = inspect.getattr_static(cls, name, None) if isinstance(cls, type) else None
     is_generated = inspect.isfunction(found) and found.__code__.co_filename == "<string>"  # by dataclasses
     return found if inspect.isfunction(found) and not is_generated else None
@@ -36,7 +40,8 @@ def called(interpreter: Interpreter, value: Any, name: str, *args: Any) -> Any |
     from .calls import apply
 
     found = own(value, name)
-    return None if found is None else apply(interpreter, Static(found), [value, *args], {})
+    out = None if found is None else apply(interpreter, Static(found), [value, *args], {})
+    return None if isinstance(out, Static) and out.value is NotImplemented else out
 
 
 def operation(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any | None:
@@ -66,7 +71,8 @@ def in_place(op: str) -> str:
 def refuse_object(interpreter: Interpreter, value: Any, what: str, *names: str) -> None:
     """For what an object does not do, or does by a method that is not called here."""
     if records.is_record(value) or any(own(value, name) for name in names):
-        cls = value.kind.cls if records.is_record(value) else value.kind
+        kind = type(value.value) if isinstance(value, Static) else value.kind
+        cls = kind.cls if records.is_record(value) else kind
         interpreter.build.refuse(f"{what} of a {cls.__name__} is not supported", "call a method of it by its name")
 
 

@@ -127,13 +127,29 @@ def round_to(build: Builder, x: Any, decimals: Any = None, out: Any = None) -> A
         parts = [round_to(build, part(build, x), decimals) for part in (complex_numbers.real, complex_numbers.imag)]
         return also_into(build, out, complex_numbers.from_parts(build, *parts))
     if x.dtype.kind in "iub":
-        return also_into(build, out, copy(build, x))
+        if digits is None or (digits < 0 and x.dtype.kind != "i"):
+            build.refuse("integers are rounded to decimals that are known when f is compiled", "make floats of them")
+        return also_into(build, out, copy(build, x) if digits >= 0 else _to_tens(build, x, 10**-digits))
     if digits == 0:
         return also_into(build, out, elementwise(build, "rint", (x,)))
     number = cast(decimals.expr, INT64) if digits is None else Const(digits, INT64)
     if isinstance(x, Scalar):
         return also_into(build, out, Scalar(Call("round_to", (x.expr, number), x.dtype)))
     return also_into(build, out, ArrayValue(x.dims, Call("round_to", (x.element, number), x.dtype)))
+
+
+def _to_tens(build: Builder, x: Any, unit: int) -> Any:
+    """The multiple of a power of ten that is nearest to an integer, of two the even one."""
+    weak = isinstance(x, Scalar) and x.weak
+    step = Scalar(Const(unit, INT64), weak=True)
+    rest = elementwise(build, "mod", (x, step), python=True)
+    down = elementwise(build, "floordiv", (x, step), python=True)
+    odd = elementwise(build, "mod", (down, Scalar(Const(2, INT64), weak=True)), python=True)
+    twice = elementwise(build, "mul", (rest, Scalar(Const(2, INT64), weak=True)), python=True)
+    up = elementwise(build, "gt", (elementwise(build, "add", (twice, odd), python=True), step), python=True)
+    up = where(build, up, Scalar(Const(1, INT64), weak=True), Scalar(Const(0, INT64), weak=True))
+    out = elementwise(build, "mul", (elementwise(build, "add", (down, up), python=True), step), python=True)
+    return Scalar(out.expr, weak) if isinstance(out, Scalar) else cast_value(out, x.dtype)
 
 
 @rule(np.square)

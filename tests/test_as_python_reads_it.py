@@ -1,0 +1,262 @@
+"""What Python does where one might think of something else: reflected methods, patterns, enumerations, order."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from srcgrad import UnsupportedError, grad
+from srcgrad.testing import check_grad
+
+X = np.array([0.7, -1.3, 0.4, 1.1])
+
+
+class Kind(str, Enum):  # noqa: UP042 - this is what one meets
+    LINEAR = "linear"
+    SQUARE = "square"
+
+
+def by_text(x, kind):
+    return x**2 if kind == "square" else 3.0 * x
+
+
+def by_member(x, kind):
+    return x**2 if kind is Kind.SQUARE else 3.0 * x
+
+
+@pytest.mark.parametrize("function", [by_text, by_member])
+def test_enumerations_are_arguments(function: Callable[..., Any]) -> None:
+    f = grad(function, wrt="x", jit=False)
+    for kind in (Kind.SQUARE, Kind.LINEAR, Kind.SQUARE):
+        np.testing.assert_array_equal(f(X, kind), function(X, kind))
+        check_grad(f, X, kind)
+
+
+class Amount:
+    def __init__(self, a):
+        self.a = a
+
+    def __add__(self, other):
+        if not isinstance(other, Amount):
+            return NotImplemented
+        return Amount(self.a + other.a)
+
+    def __eq__(self, other):
+        if not isinstance(other, Amount):
+            return NotImplemented
+        return True
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Other:
+    def __init__(self, b):
+        self.b = b
+
+    def __radd__(self, amount):
+        return amount.a * self.b
+
+
+def not_implemented(x):
+    s = Amount(x[0]) + Other(x[1])
+    if Amount(x[0]) == 3.0 or Amount(x[0]) == "text":
+        s = s * 2.0
+    if Amount(x[0]) != None and Amount(x[0]) == Amount(x[1]):  # noqa: E711
+        s = s + x[2]
+    return s
+
+
+@dataclass
+class Circle:
+    r: float
+    name: str = "c"
+
+
+class Pair(NamedTuple):
+    a: float
+    b: float
+
+
+def positional_patterns(x):
+    s = 0.0
+    for shape in (Circle(x[0]), Pair(x[1], 2.0), 3.0 * x[2], Circle(x[3], "d")):
+        match shape:
+            case Circle(r, "c"):
+                s += r * r
+            case Circle(name="d", r=r):
+                s += 10.0 * r
+            case Pair(a, 2.0):
+                s += a * 3.0
+            case float(number):
+                s += number
+            case _:
+                s += shape * x[0]
+    return s
+
+
+def partials_hold_what_was(x):
+    s, out = x[0], 0.0
+    for i in range(3):
+        p = functools.partial(lambda a, b: a * b, s)
+        s += x[i]
+        out += p(x[i])
+    q = functools.partial(np.multiply, 2.0 * x)
+    x[1] = 5.0
+    return out + np.sum(q(x[0]))
+
+
+def doubles(x):
+    x *= 2.0
+    return x[1]
+
+
+def combined(a, b=0.0, c=0.0):
+    return a * 2.0 + b * 3.0 + c
+
+
+def keywords_in_their_order(x):
+    s = combined(x[0], b=doubles(x), c=x[2])
+    t = combined(c=x[1], b=doubles(x), a=x[0])
+    return s * t + (3.0 * x).dot(doubles(x) * x) + sum([x[0], 2.0] + [doubles(x)])
+
+
+def owner_of_an_index(x):
+    return (2.0 * x)[int(doubles(x) * 0.0)] * (x[0], x[1])[int(doubles(x) * 0.0)]
+
+
+def containers_in_place(x):
+    d = {"k": {"a": x[0]}}
+    e, inner = d, d["k"]
+    d |= {"b": x[1]}
+    d["k"] |= {"c": x[2]}
+    ys = [x[0], x[1], x[2], x[3]]
+    ys += x
+    return e["b"] * inner["c"] * np.sum(ys) * len(ys)
+
+
+@dataclass
+class Point:
+    x: float
+    y: float = field(compare=False, default=0.0)
+
+
+def fields_that_count(x):
+    p, q = Point(x[0], x[1]), Point(x[0], x[2])
+    p.cache = x[3]
+    return x[0] * 2.0 if p == q else x[1]
+
+
+def whole_numbers_rounded(x):
+    n = int(100.0 * x[0])
+    ns = np.round(np.array([24, 15, -36, 25]), -1)
+    return x * (round(n, -1) + round(25, -1) + round(-15, -1)) + np.sum(ns) * x + round(x[1], ndigits=1)
+
+
+def compared_with_none(x):
+    best = None
+    for k in range(len(x)):
+        if best == None or x[k] > best:  # noqa: E711
+            best = x[k]
+    return best * 2.0 if best != None else 0.0  # noqa: E711
+
+
+class Plain:
+    cache = None
+
+    def __init__(self, a):
+        self.a = a
+
+    def value(self):
+        return self.a if self.cache is None else self.cache
+
+
+def attribute_of_the_class_that_is_none(x):
+    return Plain(x[0] * x[1]).value()
+
+
+def repeated_named_tuple(x):
+    made = Pair(x[0], x[1]) * 2
+    return made[3] * len(made) if not isinstance(made, Pair) else x[2]
+
+
+RIGHT = [
+    not_implemented, positional_patterns, partials_hold_what_was, keywords_in_their_order, owner_of_an_index,
+    containers_in_place, fields_that_count, whole_numbers_rounded, compared_with_none,
+    attribute_of_the_class_that_is_none, repeated_named_tuple,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", RIGHT)
+def test_as_python(function: Callable[..., Any]) -> None:
+    f = grad(function, jit=False)
+    mine, theirs = X.copy(), X.copy()
+    np.testing.assert_allclose(f(mine), function(theirs), rtol=1e-14)
+    np.testing.assert_array_equal(mine, theirs)
+    check_grad(f, X)
+
+
+class Box:
+    """Of a module, or the `self` of a method: it may change between calls."""
+
+    def __init__(self, items):
+        self.items = items
+
+    def __len__(self):
+        return len(self.items)
+
+    def __getitem__(self, k):
+        return self.items[k] * 2.0
+
+    def __add__(self, other):
+        return self.items[0] + other.items[0]
+
+    def __eq__(self, other):
+        return self.items[0] == other.items[0]
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+box, other_box = Box([1.0, 2.0]), Box([3.0])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x * len(box),
+        lambda x: x * box[0],
+        lambda x: x * (box + other_box),
+        lambda x: x if box == other_box else 2.0 * x,
+        lambda x: x if box else 3.0 * x,
+    ],
+    ids=["length", "item", "sum", "equality", "truth"],
+)
+def test_objects_from_outside_are_read_at_every_call(
+    function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    f = grad(function, jit=False)
+    for items in ([1.0, 2.0], [3.0], [], [5.0, 1.0, 2.0]):
+        monkeypatch.setattr(box, "items", items)
+        try:
+            want = function(1.5)
+        except IndexError:
+            continue
+        assert f(1.5) == want
+
+
+class Item:
+    def __init__(self, a):
+        self.a = a
+
+    def __lt__(self, other):
+        return self.a > other.a
+
+
+def test_objects_are_not_sorted_by_their_attributes() -> None:
+    with pytest.raises(UnsupportedError, match="the order"):
+        grad(lambda x: sorted([Item(x[0]), Item(x[1])])[0].a, jit=False)(X)
