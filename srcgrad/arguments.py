@@ -120,6 +120,9 @@ def _holds_structure(value: list[Any]) -> bool:
     return bool(value) and not any(isinstance(item, (int, float, complex, str)) for item in value)
 
 
+HELD = (int, float, complex, str, np.ndarray, np.generic, type(None))
+
+
 def _keyed(value: Any) -> tuple[Any, list[Any]] | None:
     """A dict, a dataclass instance or a simple object of the user's: its kind, and its items."""
     kind = type(value)
@@ -128,7 +131,9 @@ def _keyed(value: Any) -> tuple[Any, list[Any]] | None:
             return DictKind(tuple(value)), list(value.values())
         return None
     if dataclasses.is_dataclass(kind):
-        names = tuple(field.name for field in dataclasses.fields(kind))
+        own = tuple(field.name for field in dataclasses.fields(kind))
+        more = (k for k, held in getattr(value, "__dict__", {}).items() if isinstance(held, HELD) and k not in own)
+        names = (*own, *more)  # what was set beside the fields, too; a cache of something else is left alone
         return RecordKind(kind, names), [getattr(value, name) for name in names]
     if is_simple_object(value):
         return RecordKind(kind, tuple(vars(value))), list(vars(value).values())

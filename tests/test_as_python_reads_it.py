@@ -260,3 +260,30 @@ class Item:
 def test_objects_are_not_sorted_by_their_attributes() -> None:
     with pytest.raises(UnsupportedError, match="the order"):
         grad(lambda x: sorted([Item(x[0]), Item(x[1])])[0].a, jit=False)(X)
+
+
+@dataclass
+class Model:
+    weight: float
+    offset: np.ndarray
+    scale = 1.0  # of the class, if the object has no other
+
+    def __post_init__(self):
+        self.twice = 2.0 * self.weight
+        self.kept = {}
+
+    def predict(self, x):
+        return self.weight * self.scale * x + self.twice * self.offset
+
+
+def test_attributes_of_a_dataclass_that_are_no_fields() -> None:
+    model = Model(1.5, np.array([0.5, 2.0]))
+    f = grad(lambda model, x: model.predict(x) * getattr(model, "extra", 7.0), jit=False)
+    v = np.array([1.0, -2.0])
+    np.testing.assert_allclose(f(model, X[:2]), model.predict(X[:2]) * 7.0)
+    model.scale, model.extra = 5.0, 3.0
+    np.testing.assert_allclose(f(model, X[:2]), model.predict(X[:2]) * 3.0)
+    slopes, _ = f.backward(model, X[:2], v)
+    assert slopes.weight == pytest.approx(15.0 * v @ X[:2])
+    assert slopes.twice == pytest.approx(3.0 * v @ model.offset)
+    assert slopes.scale == pytest.approx(4.5 * v @ X[:2])
