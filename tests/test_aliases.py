@@ -197,9 +197,101 @@ def buffers_that_a_function_reads(x):
     return u * s + w
 
 
+def parts_of_one_array_in_a_tuple(x):
+    if x[0] < 3.0:
+        y = x * 3.0
+        t = (y, y[1:])
+    else:
+        y = x * 2.0
+        t = (y, y[1:])
+    t[1][0] = 100.0
+    return t[0] * 1.0
+
+
+def a_name_and_a_part_in_a_dict(x):
+    if x[0] < 3.0:
+        y = x * 3.0
+        d = {"part": y[1:], "other": x[:2] * 1.0}
+    else:
+        y = x * 2.0
+        d = {"part": y[1:], "other": x[:2] * 1.0}
+    d["part"][0] = 100.0
+    return y * d["other"][0]
+
+
+def a_tuple_or_none(x):
+    t = None
+    if x[0] < 3.0:
+        y = x * 3.0
+        t = (y, y[1:])
+    if t is not None:
+        t[1][0] = 100.0
+        return t[0] * 1.0
+    return x * 1.0
+
+
+def made_in_a_loop_and_parted_by_a_branch(x):
+    for i in range(2):
+        p = x * (i + 1.0)
+        q = p[1:]
+        if x[i] > 5.0:
+            q = p[:2]
+    q[0] = 100.0
+    return p * 1.0
+
+
+def one_array_in_a_list_that_grows(x):
+    y, ys = x * 1.0, []
+    for i in range(len(x)):
+        if x[i] < 9.0:
+            ys.append(y)
+    ys[0][1] = 100.0
+    return ys[1] * 1.0
+
+
+def overlapping_parts_in_a_list(x):
+    y = np.concatenate((x, x))
+    ys = [y[i : i + 3] for i in range(len(x))]
+    ys[0][1] = 100.0
+    return ys[1] * 1.0
+
+
+def a_list_twice(x):
+    ys = []
+    for i in range(len(x)):
+        ys.append(x * i)
+    ys = ys + ys
+    ys[0][1] = 100.0
+    return ys[len(x)] * 1.0
+
+
+def rows_moved_by_the_next_append(x):
+    q, ys = x * 1.0, [x * 2.0]
+    if x[0] < 3.0:
+        ys.append(q * 3.0)
+    ys.append(q)
+    q[1] = 100.0
+    ys.append(q * 4.0)
+    return ys[len(ys) - 2] * 1.0
+
+
+def columns_behind_a_branch(x):
+    m = np.outer(x, x).T
+    if x[0] < 3.0:
+        y = m * 2.0
+    else:
+        y = m * 3.0
+    r = y.reshape(-1)
+    r[1:] = 100.0
+    return y[0] * 1.0
+
+
 SEEN = [
     named_as_memory_is, exchanged_and_bound_in_a_loop, through_three_names, first_bound_in_a_branch,
-    two_names_of_an_old_one, buffers_that_a_function_reads,
+    two_names_of_an_old_one, buffers_that_a_function_reads, parts_of_one_array_in_a_tuple,
+    a_name_and_a_part_in_a_dict, a_tuple_or_none, made_in_a_loop_and_parted_by_a_branch,
+    one_array_in_a_list_that_grows, overlapping_parts_in_a_list, a_list_twice, rows_moved_by_the_next_append,
+    columns_behind_a_branch,
 ]  # fmt: skip
 
 

@@ -183,3 +183,34 @@ def test_what_is_printed_before_an_error(capsys: Any) -> None:
     with pytest.raises(IndexError):
         grad(prints_between, wrt="x", jit=False).value_and_backward(x, k, np.ones(6))
     assert capsys.readouterr().out == "0\n1\n2\n3\n"
+
+
+def view_between_two_branches(x, k):
+    m = np.outer(x, x)
+    if k == 2:
+        d = m * 2.0
+    else:
+        d = m * 3.0
+    e = d[1]
+    if k == 2:
+        return e * x
+    return e * 1.0
+
+
+def branch_that_its_own_reverse_follows(x, k):
+    if k > 0:
+        y = np.outer(x, x) * 1.0
+    else:
+        y = np.outer(x, x) * 2.0
+    np.fill_diagonal(y, 3.0)
+    return y @ x
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("function", [view_between_two_branches, branch_that_its_own_reverse_follows])
+def test_a_view_stays_behind_the_branch_that_makes_its_memory(function: Callable[..., Any], jit: bool) -> None:
+    x = np.array([0.5, 1.5, -0.7])
+    f = grad(function, wrt="x", jit=jit)
+    for k in (0, 2):
+        assert_close(f(x, k), function(x, k), 1e-14, "value")
+        check_grad(f, x, k)

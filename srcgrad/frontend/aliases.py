@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..ir.expressions import Array, Dim
 from ..ir.nodes import Alloc, Stmt, Swap
 from ..ir.walk import statements
-from . import identities
+from . import identities, optional
 from .values import (
     ArrayValue,
     Items,
@@ -115,7 +115,8 @@ def mind_aliases(interpreter: Interpreter, arrays: list[tuple[str, Array, ArrayV
     plain = [(name, end) for name, _, end in arrays if name not in attempt.swapped]
     for name, end in plain:
         for root in roots_of_value(build, end):
-            found |= {(name, other) for other, value in plain if other != name and root in roots_of_value(build, value)}
+            same = {root} | build.all_twins(root)
+            found |= {(name, other) for other, value in plain if other != name and same & roots_of_value(build, value)}
             others = {n for n, _ in plain}
             if any(
                 root in roots_of_value(build, value)
@@ -158,16 +159,25 @@ def is_wanted(interpreter: Interpreter, name: str) -> bool:
     return interpreter.wanted is None or name in interpreter.wanted or name.startswith(HELD)
 
 
+def _leaf_by_leaf(value: Any, side: Any) -> list[tuple[Any, Any]]:
+    """The arrays in what is behind a branch, each with what it is on one side of it."""
+    if optional.is_optional(value) and not optional.is_optional(side):
+        value = value.items[1]  # on this side it is there, or None
+    mine, theirs = value_leaves(value), value_leaves(side)
+    return list(zip(mine, theirs, strict=True)) if len(mine) == len(theirs) else [(value, side)]
+
+
 def mind_merged_aliases(interpreter: Interpreter, merged: dict[str, Any], sides: tuple[dict[str, Any], ...]) -> None:
     """Names that are one memory at the end of a branch are twins after it, where each has memory of its own."""
     build = interpreter.build
     for side in sides:
         by_root: dict[str, set[str]] = {}
         for name, value in merged.items():
-            roots = roots_of_value(build, value)
-            if len(roots) == 1:
-                for root in roots_of_value(build, side.get(name)):
-                    by_root.setdefault(root, set()).update(roots)
+            for leaf, there in _leaf_by_leaf(value, side.get(name)):
+                roots = roots_of_value(build, leaf)
+                if len(roots) == 1:
+                    for root in roots_of_value(build, there):
+                        by_root.setdefault(root, set()).update(roots)
         for group in by_root.values():
             first, *rest = sorted(group)
             for other in rest:

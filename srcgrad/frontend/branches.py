@@ -397,6 +397,8 @@ def _takes_over(interpreter: Interpreter, block: list[Stmt], handle: Array, merg
             return False
     if any(isinstance(s, Swap) and handle in (s.left, s.right) for s in statements(tuple(block))):
         return False
+    if handle.name in build.uncertain:
+        build.uncertain.add(merged.name)
     block[:] = [rename_arrays(stmt, {handle.name: merged}) for stmt in block]
     block[at] = Alloc(merged, merged.dims, block[at].fill, span=block[at].span)  # type: ignore[attr-defined]
     return True

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..ir import affine
 from ..ir.expressions import INT64, Call, Const, Expr, Var
-from ..ir.nodes import For, Stmt, Store
-from ..ir.walk import numbers_set, variables
+from ..ir.nodes import Alloc, For, Stmt, Store
+from ..ir.walk import numbers_set, statements, variables
 from . import assignment, binding, calls, common_lengths, expressions, identities, lists, liveness, operators
+from .aliases import arrays_of
 from .attempts import restore, save
 from .control import note_range
 from .grid_loops import known_tuples
@@ -271,6 +272,10 @@ def filled(interpreter: Interpreter, name: str, count: Expr, element: Callable[[
     for known in (build.lower, build.upper):
         known.pop(index, None)
     build.emit(For(index, affine.ZERO, count, affine.ONE, tuple(block)))
+    made_there = {stmt.array.name for stmt in statements(tuple(block)) if isinstance(stmt, Alloc)}
+    if isinstance(value, ArrayValue) and (value.handle is not None or value.is_window):
+        if any(build.root(array) not in made_there for array in arrays_of(value)):
+            build.rows_of_one.add(out.name)  # parts of one array may overlap
     lists.note_held(interpreter, out, value)
     return Items(out, count, count, row.weak, row.inner, object())
 

@@ -20,7 +20,7 @@ from ..errors import ArgumentError
 from ..errors import place as error_place
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Array, Axis, Call, Const, Expr, Load
-from ..ir.nodes import Grow, If, Raise, Store
+from ..ir.nodes import Alloc, Grow, If, Raise, Store
 from . import common_lengths, expressions, identities, operators
 from .aliases import arrays_of, is_seen_elsewhere, note_twins, value_leaves
 from .arithmetic import cast
@@ -123,10 +123,12 @@ def fill(interpreter: Interpreter, rows: Array, value: TupleValue | Items, start
     build = interpreter.build
     if isinstance(value, Items):
         held = array_of_items(interpreter, value)
+        build.check_fresh(held.element)
         place = lambda index: (affine.add(start, index[0]), *index[1:])
         build.each(held.dims, lambda index: Store(rows, place(index), cast(held.at(index), rows.dtype)))
+        is_second = rows.name in build.all_twins(build.root(value.rows))
         _note_shared(interpreter, rows, value.rows)
-        build.rows_of_one |= {rows.name} if build.root(value.rows) in build.rows_of_one else set()
+        build.rows_of_one |= {rows.name} if is_second or build.root(value.rows) in build.rows_of_one else set()
         return
     for k, item in enumerate(value.items):
         put(interpreter, rows, affine.add(start, affine.integer(k)), item)
@@ -142,7 +144,17 @@ def put(interpreter: Interpreter, rows: Array, place: Expr, item: Any) -> None:
     build.check_fresh(value.element)
     place = build.capture(place, "k")
     build.each(value.dims, lambda index: Store(rows, (place, *index), cast(value.at(index), rows.dtype)))
+    if not build.in_composition and (value.handle is not None or value.is_window):
+        if any(_is_held_twice(interpreter, rows, build.root(array)) for array in arrays_of(value)):
+            build.rows_of_one.add(build.root(rows))
     note_held(interpreter, rows, value)
+
+
+def _is_held_twice(interpreter: Interpreter, rows: Array, root: str) -> bool:
+    """May a list hold this memory twice: put there before, or by each iteration of a loop that has not made it?"""
+    build = interpreter.build
+    is_made_here = any(isinstance(stmt, Alloc) and stmt.array.name == root for stmt in build.block)
+    return rows.name in build.all_twins(root) or bool(interpreter.loops and not is_made_here)
 
 
 def note_held(interpreter: Interpreter, rows: Array, value: Any) -> None:

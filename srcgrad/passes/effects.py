@@ -404,10 +404,18 @@ def commutes(x: Effects, y: Effects, roots: Mapping[str, str]) -> bool:
         return False
     if (x.views and x.views.keys() & y.names()) or (y.views and y.views.keys() & x.names()):
         return False
+    if _makes_what_is_viewed(x, y, roots) or _makes_what_is_viewed(y, x, roots):
+        return False
     (wrote_x, touched_x), (wrote_y, touched_y) = x.memory_by(roots), y.memory_by(roots)
     clash = wrote_x & touched_y | wrote_y & touched_x
     touches = (*x.accesses, *y.accesses) if clash else ()
     return all(a.adds and a.ours for a in touches if roots.get(a.array.name, a.array.name) in clash)
+
+
+def _makes_what_is_viewed(x: Effects, y: Effects, roots: Mapping[str, str]) -> bool:
+    """Does the one allocate memory of which the other makes a view?  (The view itself touches none.)"""
+    bases = (view.base.name for view in y.views.values()) if x.allocated else ()
+    return any(name in x.allocated or roots.get(name, name) in x.allocated for name in bases)
 
 
 def meet_in_one_iteration(a: Access, b: Access, loop: For, changed: set[Var], signs: Signs) -> bool:
