@@ -289,3 +289,11 @@ def test_exponentials_of_matrices_far_from_normal_keep_what_is_small(b: float) -
     np.testing.assert_allclose(
         slopes[0], [b * (np.e - np.sinh(1.0)) / 2, np.sinh(1.0)], rtol=1e-13, atol=1e-15 * np.max(abs(slopes))
     )
+
+
+def test_empty_systems_are_solved_quietly(capfd: pytest.CaptureFixture[str]) -> None:
+    f = plain(lambda a, b: np.linalg.solve(a, b))
+    a, b = np.zeros((0, 0)), np.zeros((0, 2))
+    assert f(a, b).shape == (0, 2)
+    assert [slope.shape for slope in f.backward(a, b, b)] == [(0, 0), (0, 2)]
+    assert capfd.readouterr() == ("", "")

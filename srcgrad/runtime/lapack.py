@@ -44,6 +44,8 @@ def _needed_until_here(x: Any) -> Any:
 
 def factorise(lu: Any, pivots: Any, a: Any) -> Any:
     """lu, pivots = the factors of a.T, as LAPACK has them; 0, or the number of the first pivot that is 0."""
+    if not a.size:  # of which LAPACK complains on the terminal
+        return 0
     (getrf,) = get_lapack_funcs(("getrf",), (a,))
     factors, pivots[:], info = getrf(a.T)
     lu[...] = factors.T
