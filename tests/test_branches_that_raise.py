@@ -161,3 +161,8 @@ def test_what_is_raised(program: Callable[..., Any]) -> None:
 @pytest.mark.parametrize("program", [a_row, written_through, of_an_array_made_there])
 def test_compiled(program: Callable[..., Any]) -> None:
     check_grad(grad(program, wrt="x"), X, 4)
+
+
+def test_a_name_that_this_path_has_just_bound_is_not_asked_for() -> None:
+    """Beside the one that raises, the path binds it: no flag is left, and no test of it."""
+    assert "bound" not in grad(in_each_iteration, wrt="x").source(X, 4).replace("out of bounds", "")

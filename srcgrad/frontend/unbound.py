@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..errors import UnsupportedError
-from ..ir.expressions import BOOL, Const, negated
-from ..ir.nodes import If, Raise
+from ..ir.expressions import BOOL, Const, Expr, negated
+from ..ir.nodes import Assign, If, Raise, Stmt
+from ..ir.walk import is_constant, numbers_set
 from .recursion import NotYetKnown
 from .values import Scalar
 
@@ -37,6 +38,19 @@ def refuse_unbound(interpreter: Interpreter, text: str, may_be_bound: bool = Tru
     raise error
 
 
+def _is_known_here(flag: Expr, block: list[Stmt]) -> bool:
+    """Has this block set the flag, or asked for it, with nothing behind that which sets it?"""
+    for stmt in reversed(block):
+        match stmt:
+            case Assign(var=var, value=value) if var == flag:
+                return is_constant(value, True)
+            case If(condition=condition, then=(Raise(error="UnboundLocalError"),)) if condition == negated(flag):
+                return True
+        if flag in numbers_set((stmt,)):
+            return False
+    return False
+
+
 def check_bound(interpreter: Interpreter, name: str) -> None:
     """Python raises UnboundLocalError for a name that this path did not bind."""
     frame: Any = interpreter.frame
@@ -44,6 +58,8 @@ def check_bound(interpreter: Interpreter, name: str) -> None:
         frame = frame.parent
     flag = frame.env.get(bound_flag(name))
     if not isinstance(flag, Scalar) or (flag.is_constant and flag.value):
+        return
+    if _is_known_here(flag.expr, interpreter.build.block):
         return
     missing = Raise(
         "UnboundLocalError", f"cannot access local variable '{name}' where it is not associated with a value"
