@@ -352,6 +352,12 @@ def test_statistics_and_operators(function: Callable[..., Any]) -> None:
     check_grad(f, X)
 
 
+@pytest.mark.parametrize("function", [statistics.pstdev, statistics.stdev])
+def test_deviations_of_equal_numbers_have_the_slope_of_numpys(function: Callable[..., Any]) -> None:
+    f = grad(lambda x: function(x) * x[0], jit=False)
+    np.testing.assert_array_equal(f.backward(np.array([0.5, 0.5])), [0.0, 0.0])
+
+
 def test_too_few_for_statistics() -> None:
     with pytest.raises(ValueError, match="more data points"):
         grad(lambda x: statistics.stdev(x), jit=False)(X[:1])

@@ -72,12 +72,12 @@ def variance(data, xbar=None):
 
 @python_means(statistics.pstdev)
 def pstdev(data, mu=None):
-    return math.sqrt(pvariance(data, mu))
+    return float(np.std(at_least(data, 1))) if mu is None else math.sqrt(pvariance(data, mu))
 
 
 @python_means(statistics.stdev)
 def stdev(data, xbar=None):
-    return math.sqrt(variance(data, xbar))
+    return float(np.std(at_least(data, 2), ddof=1)) if xbar is None else math.sqrt(variance(data, xbar))
 
 
 @python_means(statistics.covariance)
