@@ -17,7 +17,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from srcgrad.arguments import LEAVES, known
+from srcgrad.arguments import LEAVES
 from srcgrad.backends import cpu, cuda
 from srcgrad.binding import (
     Plan,
@@ -30,7 +30,8 @@ from srcgrad.binding import (
     make_signatures,
     python_function,
 )
-from srcgrad.dispatch import LENGTHS_DIFFER, Call, Forward, Lanes, Program, Stage, leaf_names, pattern_of
+from srcgrad.constants import Constants
+from srcgrad.dispatch import LENGTHS_DIFFER, Call, Forward, Lanes, Program, Stage, Types, leaf_names, pattern_of
 from srcgrad.errors import ArgumentError, CompiledError, OptionError, SrcgradError
 from srcgrad.frontend.function import NEEDS_V
 from srcgrad.pickled import reduced
@@ -190,7 +191,7 @@ class GradFunction:
         names = tuple(self._parameters)
         chosen = checked_wrt(wrt, names, self.__name__), fastmath, boundscheck
         options = Options(*chosen, checked_outputs(outputs, names, self.__name__), parallel=parallel, target=target)
-        self._static = checked_static(static, names, self.__name__)
+        self._constants = Constants(checked_static(static, names, self.__name__), self._parameters)
         self._bound: dict[int, GradFunction] = {}  # as a method of objects, by their ids
         optional = frozenset(name for name, parameter in self._parameters.items() if parameter.default is None)
         self._program = Program(self.py_func, options, names, optional, jit, cache)
@@ -311,7 +312,7 @@ class GradFunction:
         """
         try:
             plan = self._plan("forward", args, kwargs)
-            stage, leaves = self._stage("forward", plan, plan.arrange(args, kwargs))
+            stage, leaves = self._ready("forward", plan, plan.arrange(args, kwargs))
             y, residuals = stage.call(*leaves)
         except SrcgradError as error:
             raise self._without_our_frames(error) from None
@@ -336,9 +337,7 @@ class GradFunction:
         True
         """
         try:
-            plan = self._plan(kind, args, kwargs)
-            stage, leaves = self._stage(kind, plan, plan.arrange(args, kwargs))
-            return self._program.source(kind, *stage.types(leaves), after)
+            return self._constants.settle(lambda: self._program.source(kind, *self._types(kind, args, kwargs), after))
         except SrcgradError as error:
             raise self._without_our_frames(error) from None
 
@@ -365,9 +364,7 @@ class GradFunction:
                 raise OptionError('f.ptx(...) is for functions with target="cuda"')
             args = tuple(map(cuda.example, args))
             kwargs = {name: cuda.example(value) for name, value in kwargs.items()}
-            plan = self._plan(kind, args, kwargs)
-            stage, leaves = self._stage(kind, plan, plan.arrange(args, kwargs))
-            return self._program.ptx(kind, *stage.types(leaves), cc)
+            return self._constants.settle(lambda: self._program.ptx(kind, *self._types(kind, args, kwargs), cc))
         except SrcgradError as error:
             raise self._without_our_frames(error) from None
 
@@ -408,7 +405,7 @@ class GradFunction:
                 except LENGTHS_DIFFER:
                     pass
         plan = self._plan(kind, args, kwargs)
-        stage, leaves = self._stage(kind, plan, plan.arrange(args, kwargs))
+        stage, leaves = self._ready(kind, plan, plan.arrange(args, kwargs))
         if failed is not None and stage.once:
             raise failed
         if plan.last_default is not None and not plan.may_end_in_v and lanes is not self._primal:
@@ -441,7 +438,7 @@ class GradFunction:
 
     def _remember(self, stage: Stage, plan: Plan, args: tuple[Any, ...], lanes: Lanes) -> None:
         """A shorter way for the next call with arguments of these Python types."""
-        if self._static:
+        if self._constants:
             return  # their values decide
         key = tuple(map(type, args))
         if LEAVES.issuperset(key):
@@ -463,16 +460,29 @@ class GradFunction:
                 except LENGTHS_DIFFER:
                     if self._stage(kind, plan, args)[0].once:
                         raise
-            stage, leaves = self._stage(kind, plan, args)
+            stage, leaves = self._ready(kind, plan, args)
             with cpu.LOCK:
                 stage.reach(calls, pattern)
             return stage.call(*leaves)
 
         return look_inside
 
+    def _ready(self, kind: str, plan: Plan, values: Sequence[Any]) -> tuple[Stage, list[Any]]:
+        """The stage for these values of f's parameters (and v), and their leaves; options are known that have to be."""
+        stage, leaves = self._stage(kind, plan, values)
+        if stage.is_prepared or not self._constants.options:
+            return stage, leaves
+
+        def prepared() -> tuple[Stage, list[Any]]:
+            stage, leaves = self._stage(kind, plan, values)
+            stage.prepare(leaves)
+            return stage, leaves
+
+        with cpu.LOCK:
+            return self._constants.settle(prepared)
+
     def _stage(self, kind: str, plan: Plan, values: Sequence[Any]) -> tuple[Stage, list[Any]]:
-        """The stage for these values of f's parameters (and v), and their leaves."""
-        pattern, leaves = pattern_of(self._with_static(values, plan.names), plan.names)
+        pattern, leaves = pattern_of(self._constants.known(values, plan.names), plan.names)
         key = kind, len(values), pattern
         stage = self._stages.get(key)
         if stage is None:
@@ -481,12 +491,10 @@ class GradFunction:
             stage = self._stages.setdefault(key, fresh)
         return stage, leaves
 
-    def _with_static(self, values: Sequence[Any], names: Sequence[str]) -> Sequence[Any]:
-        """The values, those of static arguments as what they are known to be."""
-        if not self._static:
-            return values
-        names = (*names, *[""] * (len(values) - len(names)))
-        return [known(v, name) if name in self._static else v for v, name in zip(values, names, strict=False)]
+    def _types(self, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Types, Any]:
+        plan = self._plan(kind, args, kwargs)
+        stage, leaves = self._stage(kind, plan, plan.arrange(args, kwargs))
+        return stage.types(leaves)
 
     def _forward(self, stage: Stage, leaves: list[Any], residuals: tuple[Any, ...]) -> Forward:
         """What is shared by the pullbacks of one forward function."""

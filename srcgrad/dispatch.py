@@ -177,10 +177,18 @@ class Stage:
 
     def _first(self, *leaves: Any) -> Any:
         with cpu.LOCK:
-            if self.call == self._first:  # another thread may have been here
-                generated = self.generate(leaves)
-                self.use(Variant(self, generated.captured, (self.types(leaves), generated)).call)
+            self.prepare(leaves)
         return self.call(*leaves)
+
+    def prepare(self, leaves: Sequence[Any]) -> None:
+        """Generate; it is compiled with the first call."""
+        if not self.is_prepared:  # another thread may have been here
+            generated = self.generate(leaves)
+            self.use(Variant(self, generated.captured, (self.types(leaves), generated)).call)
+
+    @property
+    def is_prepared(self) -> bool:
+        return self.call != self._first
 
     def types(self, leaves: Sequence[Any]) -> tuple[Types, Any]:
         """The types of f's arguments, and of v."""
@@ -194,7 +202,7 @@ class Stage:
             return self.forward.pullback(self.program, leaves, *self.types(leaves))
         try:
             generated = self.program.generate(self.kind, *self.types(leaves), self.stretch, self.cut)
-            is_first = self.call == self._first and not self.stretch
+            is_first = not self.is_prepared and not self.stretch
             of_v = len(leaf_names(self.pattern[-1:], ("v",))) if self.with_v else 0
             if is_first and generated.equal_lengths and _is_one_stretched(leaves[: len(leaves) - of_v]):
                 self.stretch = True  # the other code would be compiled for nothing
@@ -203,7 +211,7 @@ class Stage:
             expected = self.equal_lengths or generated.equal_lengths, self.whole_slices or generated.whole_slices
             if expected != (self.equal_lengths, self.whole_slices):
                 self.equal_lengths, self.whole_slices = expected
-                if self.call != self._first:
+                if self.is_prepared:
                     self.use(self.direct)
             return generated
         except ArgumentError as error:

@@ -70,6 +70,33 @@ def test_defaults_keywords_and_tuples_of_cotangents():
     assert with_defaults(5.0) == (10.0, 15.0, (2.0, 5.0), (20.0, 50.0), (30.0, 50.0))
 
 
+@grad
+def along(x, axis=0, times=2):
+    return (x.sum(axis=axis) ** 2).sum() * times
+
+
+known_axis = grad(along.py_func, static="axis")
+
+
+@njit
+def along_axes(x, times):
+    return along.backward(x), along.backward(x, 1, times), along(x, axis=1), known_axis.backward(x, axis=0)
+
+
+@njit
+def along_any(x, axis):
+    return known_axis(x, axis)
+
+
+def test_options_and_static_arguments_are_known_where_they_stand_in_the_call():
+    x = np.arange(6.0).reshape(2, 3)
+    first, second, value, third = along_axes(x, 1)
+    assert first.tolist() == third.tolist() == [[12, 20, 28]] * 2 and second.tolist() == [[6] * 3, [24] * 3]
+    assert value == along.py_func(x, 1)
+    with pytest.raises(TypeError, match="static argument axis is not known where it is compiled"):
+        along_any(x, 1)
+
+
 @njit
 def structured(x):
     return swap((x, 2.0), 3.0)

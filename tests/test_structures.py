@@ -161,6 +161,50 @@ def test_static(jit: bool) -> None:
     assert g(a, 0) == f(a, 0) and g(a, 1) == f(a, 1)
 
 
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+def test_options_are_known_where_they_have_to_be(jit: bool) -> None:
+    def f(a, axis=0, times=2, squeeze=False):
+        total = (a.sum(axis=axis) ** 2) * times
+        return total[0] if squeeze else total.sum()
+
+    g = grad(f, jit=jit)
+    a = np.arange(6.0).reshape(2, 3)
+    assert g.backward(a).tolist() == [[12, 20, 28]] * 2
+    assert g.backward(a, 1).tolist() == [[12] * 3, [48] * 3]
+    assert g.backward(a, axis=(0, 1), times=1).tolist() == [[30] * 3] * 2
+    assert g.backward(a, squeeze=True).tolist() == [[12, 0, 0]] * 2
+    assert g.value_and_backward(a, -1)[0] == f(a, -1) and g(a, np.int64(1)) == f(a, 1)
+    y, pullback = g.vjp(a, axis=1)
+    assert y == f(a, 1) and pullback(1.0).tolist() == [[12] * 3, [48] * 3]
+    assert "def f_backward(a, times):" in g.source(a)
+
+
+def test_options_stay_arguments_where_they_can() -> None:
+    def f(a, axis=0, times=2):
+        for _ in range(times):
+            a = a * 2.0
+        return np.sum(a, axis=axis) if axis is not None else a
+
+    g = grad(f, jit=False)
+    assert "def f_backward(a, times):" in g.source(X)
+    assert g.backward(X, v=1.0).tolist() == [4.0, 4.0, 4.0] and g.backward(X, times=3, v=1.0).tolist() == [
+        8.0,
+        8.0,
+        8.0,
+    ]
+    g = grad(lambda a, times=2: a * times, jit=False)
+    assert "times" in g.source(X)
+
+
+def test_options_do_not_hide_errors() -> None:
+    g = grad(lambda a, axis=0, times=2: (a * times).sum(axis=axis).nothing, jit=False)
+    with pytest.raises(AttributeError, match="nothing"):
+        g.backward(X)
+    g = grad(lambda a, axis=0: a.sum(axis=axis), jit=False)
+    with pytest.raises(UnsupportedError, match="axis must be a constant"):
+        g.backward(X, np.array([0]), 1.0)
+
+
 def test_static_is_checked() -> None:
     with pytest.raises(ValueError, match="static='n'"):
         grad(scaled, static="n")

@@ -13,6 +13,7 @@ interpreter's lock; therefore not from a caller with `parallel=True`, whose thre
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,11 +32,12 @@ from numba.core.typing.typeof import typeof
 from numba.extending import models
 from numba.np import numpy_support
 
-from srcgrad.arguments import leaf_type
+from srcgrad.arguments import known, leaf_type
 from srcgrad.assumptions import Assumption, assumptions
 from srcgrad.backends import cpu
 from srcgrad.backends.boxing import flat_types, split
 from srcgrad.binding import make_signatures
+from srcgrad.constants import Constants
 from srcgrad.errors import ArgumentError, UnsupportedError
 from srcgrad.frontend.types import ArrayType, ScalarType, StaticType, TupleType, ValueType
 
@@ -132,7 +134,8 @@ _keep_alive: list[Any] = []  # callers hold addresses: nothing is ever released
 def _call_type(kind: GradType, args: tuple[types.Type, ...], kws: dict[str, types.Type]) -> typing.Signature:
     plain, with_v = make_signatures(kind.function._parameters)
     signature = plain if kind.kind == "primal" else with_v
-    folded = fold_arguments(signature, args, kws, _given, _left_out, _given)
+    given = functools.partial(_given, kind.function._constants)
+    folded = fold_arguments(signature, args, kws, given, _left_out, given)
     with cpu.LOCK:
         entry = _entries.get((kind, folded))
         if entry is None or not entry.is_current():
@@ -143,8 +146,9 @@ def _call_type(kind: GradType, args: tuple[types.Type, ...], kws: dict[str, type
     return typing.signature(_returned(entry), *folded).replace(pysig=signature)
 
 
-def _given(index: int, parameter: Any, value: types.Type) -> types.Type:
-    return value if isinstance(value, types.StringLiteral) else types.unliteral(value)
+def _given(constants: Constants, index: int, parameter: Any, value: types.Type) -> types.Type:
+    is_known = isinstance(value, types.StringLiteral) or constants.may_hold(parameter.name)
+    return value if is_known else types.unliteral(value)
 
 
 def _left_out(index: int, parameter: Any, default: Any) -> types.Type:
@@ -154,11 +158,19 @@ def _left_out(index: int, parameter: Any, default: Any) -> types.Type:
 def _compile(kind: GradType, signature: Any, args: tuple[types.Type, ...]) -> Entry:
     program = kind.function._program
     v = next((name for name in signature.parameters if name not in program.parameters), None)
-    leaves, cotangent_leaves = Leaves(), Leaves()  # f's leaves come first, wherever v stands in the call
     place = {name: (i, args[i]) for i, name in enumerate(signature.parameters)}
-    own = tuple(_value_type(place[name][1], name, (place[name][0],), leaves) for name in program.parameters)
+    cotangent_leaves = Leaves()  # f's leaves come first, wherever v stands in the call
     cotangents = StaticType(None) if v is None else _value_type(place[v][1], v, (place[v][0],), cotangent_leaves)
-    generated = program.generate(kind.kind, own, None if cotangents == StaticType(None) else cotangents)
+
+    def generate() -> tuple[Any, Leaves]:
+        leaves, constants = Leaves(), kind.function._constants
+        own = tuple(
+            _constant(place[name][1], name, constants) or _value_type(place[name][1], name, (place[name][0],), leaves)
+            for name in program.parameters
+        )
+        return program.generate(kind.kind, own, None if cotangents == StaticType(None) else cotangents), leaves
+
+    generated, leaves = kind.function._constants.settle(generate)
     captured = tuple((capture.place, typeof(capture.place())) for capture in generated.captured)
     kinds = (*leaves.kinds, *cotangent_leaves.kinds, *(kind for _, kind in captured))
     result = cpu.compile_entry(generated, kinds, program.options, program.cache)
@@ -182,10 +194,23 @@ def _value_type(kind: types.Type, name: str, path: tuple[int, ...], leaves: Leav
     static = _static(kind)
     if static is not None:
         return static
+    kind = types.unliteral(kind)
     leaf = _leaf_type(kind, name)
     leaves.kinds.append(typeof(kind.value) if isinstance(kind, types.Omitted) else kind)
     leaves.paths.append(path)
     return leaf
+
+
+def _constant(kind: types.Type, name: str, constants: Constants) -> StaticType | None:
+    """What f is generated for: a default, or a number that stands in the call."""
+    match kind:
+        case types.Omitted(value=value) | types.Literal(literal_value=value) if constants.hold(name, value):
+            return known(value, name)
+        case _ if constants.hold(name, None):
+            raise ArgumentError(
+                f"static argument {name} is not known where it is compiled", help=("write its value in the call",)
+            )
+    return None
 
 
 def _static(kind: types.Type) -> StaticType | None:

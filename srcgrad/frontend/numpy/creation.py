@@ -81,7 +81,7 @@ def empty(builder: Builder, shape: Any, dtype: np.dtype) -> ArrayValue:
     return whole(builder.allocate("t", dtype, shape_of(builder, shape)))
 
 
-STATIC_AXIS = "an argument that holds the axis is named so:  @grad(static=('axis',))"
+STATIC_AXIS = "name the argument that holds it:  @grad(static=('axis',)), or give it a default"
 
 
 def array_of(builder: Builder, value: Any, dtype: np.dtype | None) -> Any:
