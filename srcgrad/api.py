@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from inspect import Parameter
 from types import MethodType
 from typing import Any, overload
 
@@ -25,7 +26,6 @@ from srcgrad.binding import (
     checked_outputs,
     checked_static,
     checked_wrt,
-    fixed_parameters,
     make_plan,
     make_signatures,
     python_function,
@@ -34,6 +34,7 @@ from srcgrad.constants import Constants
 from srcgrad.dispatch import LENGTHS_DIFFER, Call, Forward, Lanes, Program, Stage, Types, leaf_names, pattern_of
 from srcgrad.errors import ArgumentError, CompiledError, OptionError, SrcgradError
 from srcgrad.frontend.function import NEEDS_V
+from srcgrad.frontend.source import signature_of
 from srcgrad.pickled import reduced
 from srcgrad.pipeline import Options
 from srcgrad.pullback import Pullback
@@ -140,6 +141,7 @@ def grad(
 
 
 TARGETS = ("cpu", "cuda")
+POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 METHODS_HELD = 64  # objects for which a method that is decorated keeps what was generated
 
 
@@ -187,7 +189,7 @@ class GradFunction:
             "cache": cache, "jit": jit, "static": static, "outputs": outputs,
         }  # fmt: skip
         functools.update_wrapper(self, self.py_func)
-        self._parameters = fixed_parameters(self.py_func)
+        self._parameters = dict(signature_of(self.py_func).parameters)
         names = tuple(self._parameters)
         chosen = checked_wrt(wrt, names, self.__name__), fastmath, boundscheck
         options = Options(*chosen, checked_outputs(outputs, names, self.__name__), parallel=parallel, target=target)
@@ -197,7 +199,8 @@ class GradFunction:
         self._program = Program(self.py_func, options, names, optional, jit, cache)
         self._plain, self._with_v = make_signatures(self._parameters)
         self._only_v = set(self._with_v.parameters) - set(names)
-        self._count = sum(parameter.kind != parameter.KEYWORD_ONLY for parameter in self._parameters.values())
+        kinds = [parameter.kind for parameter in self._plain.parameters.values()]
+        self._count = -1 if Parameter.VAR_POSITIONAL in kinds else sum(kind in POSITIONAL for kind in kinds)
         self._plans: dict[Any, Plan] = {}
         self._stages: dict[Any, Stage] = {}
         self._forwards: dict[Any, Forward] = {}
@@ -408,7 +411,7 @@ class GradFunction:
         stage, leaves = self._ready(kind, plan, plan.arrange(args, kwargs))
         if failed is not None and stage.once:
             raise failed
-        if plan.last_default is not None and not plan.may_end_in_v and lanes is not self._primal:
+        if plan.took_last is not None and not plan.may_end_in_v and lanes is not self._primal:
             return self._call_without_v(stage, plan, args, kwargs, leaves, lanes)
         if plan.is_plain and not kwargs:
             self._remember(stage, plan, args, lanes)
@@ -417,13 +420,13 @@ class GradFunction:
     def _call_without_v(
         self, stage: Stage, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any], lanes: Lanes
     ) -> Any:
-        """A call whose last positional argument may have been meant to be v, but went to a parameter with a default."""
+        """A call whose last positional argument may have been meant as v, but went to what may be left out."""
         try:
             result = stage.call(*leaves)
         except ArgumentError as error:
             if not error.message.startswith(NEEDS_V):
                 raise
-            where = f"the last positional argument went to {plan.last_default}, which has a default"
+            where = f"the last positional argument went to {plan.took_last}"
             raise ArgumentError(error.message, because=where, help=("name v:  v=...",)) from None
         if plan.is_plain and not kwargs:  # a shorter way has no such error to tell
             self._remember(stage, plan, args, lanes)

@@ -12,7 +12,7 @@ import ast
 import functools
 import inspect
 import types
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,34 +24,39 @@ from srcgrad.ir.expressions import Span
 Wrt = str | int | Sequence[str | int] | None
 
 
-def _cotangent_name(parameters: dict[str, inspect.Parameter]) -> str:
+def cotangent_name(parameters: Mapping[str, inspect.Parameter]) -> str:
+    """What `backward` calls v: f may have a v of its own."""
     return COTANGENT if COTANGENT not in parameters else "cotangent"
 
 
 def make_signatures(parameters: dict[str, inspect.Parameter]) -> tuple[inspect.Signature, inspect.Signature]:
-    """f's own signature, and the one of `backward`: v is one more, behind the positional ones."""
+    """f's own signature, and the one of `backward`: v is one more, behind the positional ones; behind *args by name."""
     every = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in parameters.values()]
-    positional = [p for p in every if p.kind is not p.KEYWORD_ONLY]
-    keyword = [p for p in every if p.kind is p.KEYWORD_ONLY]
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    v = inspect.Parameter(_cotangent_name(parameters), kind, default=None)
+    keyword = [p for p in every if p.kind in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
+    positional = every[: len(every) - len(keyword)]
+    takes_rest = any(p.kind is p.VAR_POSITIONAL for p in every)
+    kind = inspect.Parameter.KEYWORD_ONLY if takes_rest else inspect.Parameter.POSITIONAL_OR_KEYWORD
+    v = inspect.Parameter(cotangent_name(parameters), kind, default=None)
     return inspect.Signature(every), inspect.Signature([*positional, v, *keyword])
 
 
 @dataclass(frozen=True)
 class Plan:
-    """For each parameter of f, then v, an index into the positional values, the keyword values, and the defaults."""
+    """For each parameter of f, then v, an index into the positional values, the keyword values, and the defaults.
 
-    order: tuple[int, ...]
+    For `*args` that is a tuple of indices, and for `**kwargs` a dict of them.
+    """
+
+    order: tuple[Any, ...]
     defaults: tuple[Any, ...]
     names: tuple[str, ...]
     may_end_in_v: bool
     is_plain: bool  # the values are the positional arguments as they stand
-    last_default: str | None  # the parameter with a default that the last positional argument went to
+    took_last: str | None  # the parameter that the last positional argument went to, where it could have been v
 
     def arrange(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any]:
         every = (*args, *kwargs.values(), *self.defaults)
-        values = [every[i] for i in self.order]
+        values = [every[i] if type(i) is int else _gathered(every, i) for i in self.order]
         if self.may_end_in_v and values[-1] is None:
             values.pop()
         return values
@@ -65,17 +70,37 @@ def make_plan(
     names = [*parameters, *(name for name in signature.parameters if name not in parameters and name in bound)]
     missing = [name for name in names if name not in bound]
     place = {name: count + len(keywords) + i for i, name in enumerate(missing)}
-    order = tuple(bound.get(name, place.get(name, -1)) for name in names)
+    order = tuple(bound[name] if name in bound else place[name] for name in names)
     with_v = len(names) > len(parameters)
-    last = next((name for name in parameters if bound.get(name) == count - 1), None)
     return Plan(
         order,
-        tuple(parameters[name].default for name in missing),
+        tuple(_default(parameters[name]) for name in missing),
         (*parameters, COTANGENT),
         may_end_in_v=with_v,
         is_plain=order == tuple(range(count)),
-        last_default=last if last and parameters[last].default is not inspect.Parameter.empty else None,
+        took_last=next((text for name in bound if (text := _took(parameters.get(name), bound[name], count - 1))), None),
     )
+
+
+def _took(parameter: inspect.Parameter | None, indices: Any, last: int) -> str | None:
+    if parameter is None:
+        return None
+    if parameter.kind is parameter.VAR_POSITIONAL:
+        return f"*{parameter.name}" if last in indices else None
+    is_it = indices == last and parameter.default is not parameter.empty
+    return f"{parameter.name}, which has a default" if is_it else None
+
+
+def _gathered(every: tuple[Any, ...], indices: Any) -> Any:
+    """The values of *args, or of **kwargs."""
+    if isinstance(indices, dict):
+        return {name: every[i] for name, i in indices.items()}
+    return tuple([every[i] for i in indices])
+
+
+def _default(parameter: inspect.Parameter) -> Any:
+    rest: dict[Any, Any] = {parameter.VAR_POSITIONAL: (), parameter.VAR_KEYWORD: {}}
+    return rest.get(parameter.kind, parameter.default)
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -166,17 +191,6 @@ def _what_it_is(inner: Any) -> str:
     if isinstance(inner, types.MethodType):
         return "a bound method"
     return f"an instance of {type(inner).__name__}"
-
-
-def fixed_parameters(function: Any) -> dict[str, inspect.Parameter]:
-    parameters = dict(signature_of(function).parameters)
-    for parameter in parameters.values():
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise UnsupportedError(
-                f"{function.__name__} takes {str(parameter).partition(':')[0]}: any number of arguments",
-                help=("name the arguments, or pass them as one tuple",),
-            )
-    return parameters
 
 
 def checked_wrt(wrt: Wrt, names: tuple[str, ...], function: str) -> str | tuple[str, ...] | None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from srcgrad.binding import cotangent_name
 from srcgrad.errors import ArgumentError
 from srcgrad.frontend.source import signature_of
 
@@ -27,7 +28,7 @@ TOLERANCES: dict[np.dtype, float] = {
 }
 TOLERANCES |= {np.dtype(np.complex128): 1e-7, np.dtype(np.complex64): 1e-3}
 
-Path = tuple[str, tuple[int, ...]]  # an argument's name, and the way into it where it is a tuple
+Path = tuple[str, tuple[Any, ...]]  # an argument's name, and the way into it where it is a tuple or a dict
 
 
 def richardson(
@@ -104,7 +105,7 @@ def check_grad(
     f : callable
         What `grad` gave back: it has `py_func` and `backward`.
     *args, **kwargs
-        Where to check it: numbers, arrays, and tuples of them.
+        Where to check it: numbers, arrays, and tuples and dicts of them.
     v : optional
         The cotangent; random where it is left out.
     wrt, outputs : optional
@@ -146,12 +147,15 @@ def check_grad(
     if v is None:
         v = _map(lambda leaf: _random_like(leaf, random), point.results(point.leaves))
     before = [np.copy(leaf) for _, leaf in point.leaves]
-    cotangents = f.backward(*bound.args, v, **bound.kwargs)
+    if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in bound.signature.parameters.values()):
+        cotangents = f.backward(*bound.args, **bound.kwargs, **{cotangent_name(bound.signature.parameters): v})
+    else:
+        cotangents = f.backward(*bound.args, v, **bound.kwargs)
     for (path, now), then in zip(point.leaves, before, strict=True):
         has_nan = then.dtype.kind in "fc"
         assert np.array_equal(now, then, equal_nan=has_nan), f"backward changed its argument {_text(path)}"
     asked = _asked(point.names, point.leaves, wrt)
-    given = list(_leaves(cotangents))
+    given = [(way, leaf) for way, leaf in _leaves(cotangents) if leaf is not None]  # None: nothing to differentiate
     assert len(given) == len(asked), f"backward gave {len(given)} cotangents for {len(asked)} arguments"
     for path, (_, cotangent) in zip(asked, given, strict=True):
         _check_argument(point, path, cotangent, v, random, seed, rtol)
@@ -260,18 +264,20 @@ def _difference(point: _Point, path: Path, index: tuple[int, ...], cotangent: np
 
 
 # --------------------------------------------------------------------------------------------------------------
-# Nested tuples of numbers and arrays.
+# Nested tuples and dicts of numbers and arrays.
 
 
-def _leaves(value: Any, way: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Any]]:
-    if isinstance(value, (tuple, list)):
-        for k, item in enumerate(value):
-            yield from _leaves(item, (*way, k))
+def _leaves(value: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    if isinstance(value, (tuple, list, dict)):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _leaves(item, (*way, key))
     else:
         yield way, value
 
 
 def _map(change: Callable[[Any], Any], value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _map(change, item) for key, item in value.items()}
     if isinstance(value, (tuple, list)):
         items = [_map(change, item) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
@@ -280,7 +286,7 @@ def _map(change: Callable[[Any], Any], value: Any) -> Any:
 
 def _text(path: Path) -> str:
     name, way = path
-    return name + "".join(f"[{k}]" for k in way)
+    return name + "".join(f"[{k!r}]" for k in way)
 
 
 def _is_inexact(leaf: Any) -> bool:

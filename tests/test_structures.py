@@ -139,6 +139,50 @@ def scaled(x, a, power=2.0):
     return (a * x**power).sum()
 
 
+def weighed(x, *more, k=2.0, **named):
+    y = x * k
+    for item in more:
+        y = y * item
+    for name, w in named.items():
+        y = y + w * w if name != "shift" else y + w
+    return y
+
+
+def passes_on(function):
+    @functools.wraps(function)
+    def doubled(*args, **kwargs):
+        return function(*args, **kwargs) * 2.0
+
+    return doubled
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+def test_any_number_of_arguments(jit: bool) -> None:
+    f = grad(weighed, jit=jit)
+    assert f(X, 3.0, X, w=2.0).tolist() == weighed(X, 3.0, X, w=2.0).tolist()
+    x_b, more_b, k_b, named_b = f.backward(X, 3.0, X, w=2.0, shift=1.0, v=X)
+    assert x_b.tolist() == [6.0, 24.0, 54.0] and k_b == 108.0 and named_b == {"w": 24.0, "shift": 6.0}
+    assert more_b[0] == 72.0 and more_b[1].tolist() == [6.0, 24.0, 54.0]
+    x_b, k_b = f.backward(X, v=X)  # nothing more is given: nothing more comes back
+    assert x_b.tolist() == [2.0, 4.0, 6.0] and k_b == 14.0
+    check_grad(f, X, 3.0, X, k=1.5, w=2.0)
+    y, pullback = f.vjp(X, 2.0)
+    assert y.tolist() == [4.0, 8.0, 12.0] and pullback(X)[1] == (28.0,)
+    assert grad(weighed, wrt="more", jit=jit).backward(X, 2.0, v=X) == (28.0,)
+    given = grad(functools.partial(weighed, k=3.0), jit=jit, wrt="x")
+    assert given.backward(X, 2.0, v=X).tolist() == [6.0, 12.0, 18.0]
+    twice = grad(passes_on(weighed), jit=jit, wrt=("x", "named"))
+    x_b, named_b = twice.backward(X, 2.0, k=1.0, w=1.0, v=X)
+    assert x_b.tolist() == [4.0, 8.0, 12.0] and named_b == {"w": 24.0}
+
+
+def test_behind_any_number_of_arguments_v_is_named() -> None:
+    with pytest.raises(ArgumentError, match=r"v is needed(.|\n)*went to \*more(.|\n)*name v"):
+        grad(weighed, jit=False).backward(X, X)
+    with pytest.raises(ArgumentError, match="multiple values"):
+        grad(weighed, jit=False).backward(X, x=X, v=X)
+
+
 @pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
 def test_partial(jit: bool) -> None:
     f = grad(functools.partial(scaled, a=X, power=3.0), jit=jit)

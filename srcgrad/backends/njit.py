@@ -132,7 +132,13 @@ _keep_alive: list[Any] = []  # callers hold addresses: nothing is ever released
 
 
 def _call_type(kind: GradType, args: tuple[types.Type, ...], kws: dict[str, types.Type]) -> typing.Signature:
-    plain, with_v = make_signatures(kind.function._parameters)
+    own = kind.function._parameters
+    if any(parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) for parameter in own.values()):
+        raise UnsupportedError(
+            f"{kind.function.__name__} takes any number of arguments, and is called from an @njit function",
+            help=("name the arguments, or pass them as one tuple",),
+        )
+    plain, with_v = make_signatures(own)
     signature = plain if kind.kind == "primal" else with_v
     given = functools.partial(_given, kind.function._constants)
     folded = fold_arguments(signature, args, kws, given, _left_out, given)

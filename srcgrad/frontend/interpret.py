@@ -135,8 +135,9 @@ class Interpreter:
             arguments = {name: values[name] for name in signature_of(function).parameters}
         source = read(function)
         spec = source.node.args
-        if spec.vararg is not None or spec.kwarg is not None:  # of a decorator's: it passes on what it is given
-            arguments = parameters.bind_arguments(self, spec, source.name, {}, list(arguments.values()), {})
+        if spec.vararg is not None or spec.kwarg is not None:  # or a decorator's, that passes on what it is given
+            args, kwargs = parameters.given_to(function, arguments)
+            arguments = parameters.bind_arguments(self, spec, source.name, {}, args, kwargs)
         if recursion.key_of(source) in self.callees.chosen.own:
             return calls_of_own.invoke(self, source, function, dict(arguments))
         return self.enter(Frame(source, function, dict(arguments)), source.node)

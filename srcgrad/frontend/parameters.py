@@ -61,6 +61,23 @@ def bind_arguments(
     return bound
 
 
+def given_to(function: Any, arguments: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """The call that gives these values to a function's parameters."""
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for name, parameter in signature_of(function).parameters.items():
+        value = arguments[name]
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            args.extend(value.items)
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            kwargs |= zip(value.kind.keys, value.items, strict=True)
+        elif parameter.kind is parameter.KEYWORD_ONLY:
+            kwargs[name] = value
+        else:
+            args.append(value)
+    return args, kwargs
+
+
 def _unpacked(
     interpreter: Interpreter,
     spec: ast.arguments,
