@@ -80,7 +80,7 @@ EXPRESSIONS = {
     "Subscript": "indexing", "Slice": "slices", "Attribute": "attributes", "Tuple": "tuples", "List": "lists",
     "ListComp": "list comprehensions", "GeneratorExp": "generator expressions", "Lambda": "`lambda`",
     "NamedExpr": "`(x := ...)`", "JoinedStr": "f-strings, in messages", "Dict": "dictionaries",
-    "Set": "sets, but for `n in {1, 2}`", "DictComp": "dictionary comprehensions",
+    "Set": "sets of what is known", "DictComp": "dictionary comprehensions", "SetComp": "set comprehensions",
     "Starred": "`*x` in calls and displays", "Yield": "`yield`",
     "Await": "`await`",
 }
@@ -381,14 +381,25 @@ def _builtins() -> set[Any]:
     return {f for f in ours if getattr(f, "__module__", "") == "builtins"}
 
 
-OF_ITS_LIBRARY = ("bisect", "copy", "functools", "itertools", "math", "operator", "statistics", "warnings")
+OF_ITS_LIBRARY = (
+    "bisect",
+    "collections",
+    "copy",
+    "functools",
+    "itertools",
+    "math",
+    "operator",
+    "statistics",
+    "warnings",
+)
 
 
 def _of_its_library() -> set[str]:
     """Functions of modules of Python's, and, beside the elementwise ones, of `math`."""
     ours = (*BUILTINS, *compositions.PYTHON)
-    places = {f: getattr(f, "__module__", "").lstrip("_") for f in ours}
-    return {f"{place}.{f.__name__}" for f, place in places.items() if place in OF_ITS_LIBRARY}
+    homes = {f: f if getattr(f, "__module__", None) else getattr(f, "__self__", None) for f in ours}
+    places = {f: getattr(home, "__module__", "").lstrip("_") for f, home in homes.items()}
+    return {f"{place}.{f.__qualname__}" for f, place in places.items() if place in OF_ITS_LIBRARY}
 
 
 def _cases(file: str, function: str) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import types
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import Any
@@ -120,6 +121,7 @@ def _holds_structure(value: list[Any]) -> bool:
     return bool(value) and not any(isinstance(item, (int, float, complex, str)) for item in value)
 
 
+DICTS = (dict, OrderedDict, defaultdict)
 HELD = (int, float, complex, str, np.ndarray, np.generic, type(None))
 
 
@@ -127,9 +129,7 @@ def _keyed(value: Any) -> tuple[Any, list[Any]] | None:
     """A dict, a dataclass instance or a simple object of the user's: its kind, and its items."""
     kind = type(value)
     if issubclass(kind, dict):
-        if kind is dict and all(isinstance(key, (str, int)) for key in value):
-            return DictKind(tuple(value)), list(value.values())
-        return None
+        return (DictKind(tuple(value), kind), list(value.values())) if kind in DICTS else None
     if dataclasses.is_dataclass(kind):
         own = tuple(field.name for field in dataclasses.fields(kind))
         more = (k for k, held in getattr(value, "__dict__", {}).items() if isinstance(held, HELD) and k not in own)
@@ -308,7 +308,7 @@ def _describe(value: Any, name: str) -> tuple[str, str]:
     if isinstance(value, (list, set, frozenset, range)):
         return f"a {kind.__name__}", f"pass np.array({name}), or a tuple where the items differ in kind"
     if isinstance(value, dict):
-        return "a dict whose keys are no strings", "pass a plain dict with strings for keys, or a tuple"
+        return _a(kind.__name__), "pass a plain dict:  dict(...)"
     if isinstance(value, (np.random.Generator, np.random.RandomState)):
         return "a generator of random numbers", "make it in the function, of a seed:  np.random.default_rng(seed)"
     if hasattr(value, "__array__"):

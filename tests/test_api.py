@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import threading
-from collections import namedtuple
+from collections import Counter, namedtuple
 from typing import Any
 
 import numpy as np
@@ -367,7 +367,7 @@ REFUSED = {
     "half scalar": (np.float16(1), "argument x is a float16: floats are float32 or float64 here"),
     "byte order": (np.ones(2, ">f8"), "argument x is an array of float64 in another byte order"),
     "dates": (np.array(["2020-01-01"], "M8[D]"), "argument x is an array of datetime64"),
-    "dict": ({0.5: 1.0}, "argument x is a dict whose keys are no strings"),
+    "dict": (Counter(a=1.0), "argument x is a Counter"),
     "in a tuple": ((1.0, [2.0]), r"argument x\[1\] is a list"),
     "huge": (2**70, "argument x is 1180591620717411303424, which does not fit in 64 bits"),
 }

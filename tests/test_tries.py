@@ -468,7 +468,7 @@ def prints_first(a, b):
         (prints_first, "print in a try statement"),
         (of_either_kind, "whether this raises an exception depends on the path taken"),
         (calls_itself, "a function that is compiled on its own in a try statement"),
-        (with_any, "any or all of what may raise an exception"),
+        (with_any, "any of what may raise an exception"),
         (finally_further_in, "c is written in a try statement ahead of what may raise"),
     ],
 )

@@ -199,8 +199,7 @@ def _updated(interpreter: Interpreter, current: Any, value: Any, op: str) -> Any
     if identities.is_list(current) and op == "add" and not _is_numpys(value):
         list_methods.method(interpreter, current, "extend", [value])
         return None
-    if records.is_dict(current) and records.is_dict(value) and op == "bitor":
-        records.method(interpreter, current, "update", [value], {})
+    if records.is_dict(current) and records.updated(interpreter, current, value, op):
         return None
     if identities.is_list(current) and op == "mul":
         interpreter.build.refuse("*= of a list that is an item or an attribute", "give it a name, and repeat that")
@@ -236,8 +235,8 @@ def augment(interpreter: Interpreter, stmt: ast.AugAssign) -> None:
             _update(interpreter, current, value, op)
         elif identities.is_list(current) and op == "add" and not _is_numpys(value):
             list_methods.method(interpreter, current, "extend", [value])
-        elif records.is_dict(current) and records.is_dict(value) and op == "bitor":
-            records.method(interpreter, current, "update", [value], {})
+        elif records.is_dict(current) and records.updated(interpreter, current, value, op):
+            pass
         elif identities.is_list(current) and op == "mul" and isinstance(current, TupleValue) and _count(value) > 0:
             list_methods.method(interpreter, current, "extend", [new_list(current.items * (_count(value) - 1))])
         else:

@@ -32,6 +32,7 @@ from . import (
     matching,
     operators,
     records,
+    sets,
     special_methods,
     texts,
 )
@@ -368,8 +369,8 @@ def turned(interpreter: Interpreter, value: Any) -> Any:
     return TupleValue(tuple(reversed(expressions.items_of(interpreter, value))))
 
 
-def make_dict(interpreter: Interpreter, *parts: Any, **items: Any) -> Any:
-    return records.made_of(interpreter, list(parts), items)
+def make_dict(cls: type) -> Callable[..., Any]:
+    return lambda interpreter, *parts, **items: records.made_of(interpreter, list(parts), items, cls)
 
 
 def is_instance(interpreter: Interpreter, value: Any, kind: Any) -> Any:
@@ -408,7 +409,9 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     max: choose_extremum("max"), min: choose_extremum("min"),
     sum: total, float: to_float, bool: to_bool, complex: to_complex, print: show, tuple: make_tuple(tuple),
     list: make_tuple(list), enumerate: number_items, zip: zipped, reversed: turned, isinstance: is_instance,
-    dict: make_dict, collections.OrderedDict: make_dict, copy.copy: copies.shallow, copy.deepcopy: copies.deep,
+    set: sets.made_of(set), frozenset: sets.made_of(frozenset), collections.defaultdict: records.made_with_default,
+    dict: make_dict(dict), collections.OrderedDict: make_dict(collections.OrderedDict),
+    copy.copy: copies.shallow, copy.deepcopy: copies.deep,
     any: any_or_all(True), all: any_or_all(False), map: mapped, sorted: in_order,
     type: type_of_value, hasattr: has_attribute, getattr: get_attribute,
     super: inheritance.super_of, callable: is_callable, str: as_text, np.isscalar: is_scalar, np.iterable: is_iterable,

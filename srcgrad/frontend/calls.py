@@ -33,6 +33,7 @@ from . import (
     parameters,
     records,
     recursion,
+    sets,
     special_methods,
     texts,
 )
@@ -80,6 +81,7 @@ from .values import (
 if TYPE_CHECKING:
     from .interpret import Interpreter
 
+ITEMS_NOT_LOOKED_AT = (any, all, next)  # by Python: once it is known what they return
 PLAIN_CLASSES = (np.finfo, np.iinfo, np.dtype)  # evaluated when the function is compiled
 
 
@@ -93,14 +95,17 @@ def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
     parts = expressions.parts_of(interpreter, nodes, read)
     (function,) = expressions.as_before(interpreter, [function], mark)
     args = expressions.unpacked(parts[: len(node.args)])
-    if isinstance(function, Static) and (function.value is any or function.value is all):
-        if raised != [len(watch.held) for watch in interpreter.build.watches]:  # of items that Python may not look at
-            interpreter.build.refuse("any or all of what may raise an exception, in a try", "a loop with break")
+    if isinstance(function, Static) and any(function.value is f for f in ITEMS_NOT_LOOKED_AT):
+        if raised != [len(watch.held) for watch in interpreter.build.watches]:
+            name = function.value.__name__
+            interpreter.build.refuse(f"{name} of what may raise an exception, in a try", "a loop with break")
+    if isinstance(function, Static) and function.value is next and isinstance(node.args[0], ast.GeneratorExp):
+        function = Static(compositions.python.first_of)  # nobody else holds it, and takes the second
     kwargs: dict[str, Any] = {}
     for keyword, (value, _) in zip(node.keywords, parts[len(node.args) :], strict=True):
         if keyword.arg is not None:
             kwargs[keyword.arg] = value
-        elif records.is_dict(value):
+        elif records.is_dict(value) and not sets.is_set(value):
             kwargs |= records.as_dict(value)
         else:
             interpreter.build.refuse("** in a call needs a dict", error=ArgumentError)
@@ -188,6 +193,8 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         if not _takes_lists(target):
             args = [lists.as_values(interpreter, value) for value in args]
             kwargs = {name: lists.as_values(interpreter, value) for name, value in kwargs.items()}
+        if target in TABLE or composition_of(target):
+            _refuse_dicts(interpreter, target, [*args, *kwargs.values()])
         if target in TABLE:
             return TABLE[target](build, *args, **kwargs)
         if target in COMPLEX_MATH:
@@ -236,6 +243,13 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
     if isinstance(target, type) and issubclass(target, BaseException):
         return Static(exceptions.Made(target, tuple(args), tuple(kwargs.items())))
     return unknown(interpreter, target, args, kwargs)
+
+
+def _refuse_dicts(interpreter: Interpreter, target: Any, args: list[Any]) -> None:
+    found = next((value for value in args if records.is_dict(value)), None)
+    name = name_of(target)
+    if found is not None and name.split(".")[0] in ("np", "scipy"):
+        interpreter.build.refuse(f"{name} of a {found.kind.cls.__name__}", "list its items:  list(d.values()), list(s)")
 
 
 def of_python(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:

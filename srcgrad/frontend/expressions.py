@@ -24,6 +24,7 @@ from . import (
     one_of,
     operators,
     records,
+    sets,
     special_methods,
     tuple_items,
 )
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
 
 Reading = Callable[["Interpreter", ast.expr], Any]
 EXPRESSION_WORDS: dict[type[ast.AST], str] = {
-    ast.Set: "a set", ast.SetComp: "a set comprehension",
     ast.Yield: "yield", ast.YieldFrom: "yield", ast.Await: "await",
 }  # fmt: skip
 
@@ -100,6 +100,11 @@ def as_it_is(interpreter: Interpreter, node: ast.expr) -> Any:
             return display(interpreter, parts, tuple if isinstance(node, ast.Tuple) else list)
         case ast.ListComp() | ast.GeneratorExp():
             return comprehension(interpreter, node)
+        case ast.Set(elts=parts):
+            return sets.display(interpreter, unpacked(parts_of(interpreter, parts, evaluate)))
+        case ast.SetComp(elt=item, generators=generators):
+            items = comprehension(interpreter, ast.copy_location(ast.ListComp(item, generators), node))
+            return sets.display(interpreter, items_of(interpreter, items))
         case ast.Dict(keys=keys, values=values):
             return _dict_display(interpreter, keys, values)
         case ast.DictComp(key=key, value=value):
@@ -127,12 +132,12 @@ def as_it_is(interpreter: Interpreter, node: ast.expr) -> Any:
 
 def _dict_display(interpreter: Interpreter, keys: list[ast.expr | None], nodes: list[ast.expr]) -> TupleValue:
     """{"w": w, **more}"""
-    names = [None if key is None else records.key_of(interpreter, evaluate(interpreter, key)) for key in keys]
+    names = [key and records.key_of(interpreter, evaluate(interpreter, key)) for key in keys]
     items: dict[Any, Any] = {}
-    for name, value in zip(names, evaluate_all(interpreter, nodes, as_it_is), strict=True):
-        if name is not None:
+    for key, name, value in zip(keys, names, evaluate_all(interpreter, nodes, as_it_is), strict=True):
+        if key is not None:
             items[name] = value
-        elif records.is_dict(value):
+        elif records.is_dict(value) and not sets.is_set(value):
             items |= records.as_dict(value)
         else:
             interpreter.build.refuse("** needs a dict", error=ArgumentError)

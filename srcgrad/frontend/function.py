@@ -43,7 +43,7 @@ from .outputs import (
 from .outside import Place
 from .recursion import Callees, Chosen, InPlace, NotYetKnown, OwnFunction, refuse
 from .source import signature_of
-from .types import ArrayType, DictKind, RecordKind, ScalarType, StaticType, TupleType, ValueType
+from .types import SETS, ArrayType, DictKind, RecordKind, ScalarType, StaticType, TupleType, ValueType
 from .values import NONE, UNDEFINED, ArrayValue, Items, OneOf, Scalar, Static, TupleValue, constant, new_list, whole
 
 
@@ -325,6 +325,8 @@ class _Job:
         match value:
             case TupleValue() if optional.is_optional(value):
                 raise UnsupportedError("a function that returns None on one path or in a tuple is not supported")
+            case TupleValue(kind=DictKind(cls=cls)) if cls in SETS:
+                raise UnsupportedError(f"a function that returns a {cls.__name__} is not supported")
             case TupleValue(items=items, kind=kind):
                 if any(item is UNDEFINED for item in items):
                     raise UnsupportedError("a result may not be bound on every path")

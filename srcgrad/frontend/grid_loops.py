@@ -52,7 +52,7 @@ def combinations(interpreter: Interpreter, value: Any, r: Any) -> Grid:
 def _settled(interpreter: Interpreter, value: Any) -> Any:
     """What one of the loops runs over; it is looked at more than once."""
     if isinstance(value, TupleValue):
-        return TupleValue(value.items)  # as it is now
+        return TupleValue(tuple(expressions.items_of(interpreter, value)))  # as they are now
     return value if isinstance(value, Range) else lists.copied(interpreter, lists.as_values(interpreter, value))
 
 

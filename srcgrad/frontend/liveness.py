@@ -57,7 +57,7 @@ def assigned(body: Sequence[ast.stmt]) -> Names:
                 out.add(node.id)
         elif isinstance(node, ast.FunctionDef):
             out.add(node.name)
-        elif isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+        elif isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)):
             out |= named_in(node)
         elif not isinstance(node, (ast.Constant, ast.Lambda)):
             waiting += ast.iter_child_nodes(node)

@@ -17,11 +17,11 @@ from ..ir.expressions import BOOL, INT64, Call, Const, Expr, both, either, negat
 from ..ir.nodes import If, Raise
 from ..ir.walk import is_constant
 from ..rules.names import OPERATORS as ARITHMETIC
-from . import binding, lists, one_of, optional, python_raises, records, special_methods
+from . import binding, lists, one_of, optional, python_raises, records, sets, special_methods
 from .arithmetic import cast, elementwise
 from .numpy import products
 from .numpy.table import TABLE
-from .types import RecordKind
+from .types import DictKind, RecordKind
 from .values import (
     ArrayValue,
     Closure,
@@ -47,6 +47,7 @@ PYTHON_OPERATORS: dict[str, Callable[..., Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "mod": operator.mod,
     "floordiv": operator.floordiv, "pow": operator.pow, "eq": operator.eq, "ne": operator.ne, "lt": operator.lt,
     "le": operator.le, "gt": operator.gt, "ge": operator.ge, "bitand": operator.and_, "bitor": operator.or_,
+    "bitxor": operator.xor,
 }  # fmt: skip
 OPERATORS: dict[type[ast.AST], str] = {**ARITHMETIC, ast.MatMult: "matmul"}
 
@@ -113,6 +114,8 @@ def as_array(interpreter: Interpreter, value: Any) -> Any:
 
 
 def _tuple_arithmetic(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
+    if sets.is_set(x) or sets.is_set(y):
+        return sets.computed(interpreter, op, x, y)
     if records.is_dict(x) and records.is_dict(y) and op == "bitor":
         return new_dict(records.as_dict(x) | records.as_dict(y))
     for value in (x, y):
@@ -282,6 +285,10 @@ def _compares_fields(cls: Any) -> bool:
 
 
 def _static_comparison(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
+    if sets.is_set(x) or sets.is_set(y):
+        return sets.computed(interpreter, OPERATORS[type(op)], x, y)
+    if (records.is_dict(x) or records.is_dict(y)) and not isinstance(op, (ast.Eq, ast.NotEq)):
+        interpreter.build.refuse("dicts have no order", error=ArgumentError)
     if isinstance(x, TupleValue) and isinstance(y, TupleValue) and isinstance(op, (ast.Eq, ast.NotEq)):
         if records.is_dict(x) and records.is_dict(y) and set(x.kind.keys) == set(y.kind.keys):
             y = TupleValue(tuple(records.as_dict(y)[key] for key in x.kind.keys), x.kind)
@@ -321,9 +328,11 @@ def _plain_kind(value: TupleValue) -> Any:
 
 
 def _membership(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
-    if isinstance(y, Static) and is_known(x):
+    if records.is_dict(y) and is_known(x):
+        found: Any = constant(plain(x) in y.kind.keys)
+    elif isinstance(y, Static) and is_known(x):
         try:
-            found: Any = constant(plain(x) in y.value)
+            found = constant(plain(x) in y.value)
         except TypeError as problem:
             return interpreter.build.refuse(str(problem), error=NoItemsError)
     elif (items := _items_known(y)) is not None:
@@ -360,7 +369,7 @@ def _items_known(value: Any) -> tuple[Any, ...] | None:
         return tuple(constant(key) for key in value.kind.keys)
     if isinstance(value, TupleValue):
         return value.items
-    if isinstance(value, Static) and isinstance(value.value, (set, frozenset, dict)):
+    if isinstance(value, Static) and isinstance(value.value, dict):
         return tuple(constant(item) for item in value.value)
     return None
 
@@ -385,7 +394,8 @@ def plain(value: Any) -> Any:
         case Scalar(expr=Const(value=number)):
             return number
         case TupleValue(items=items, kind=kind):
-            return kind(plain(item) for item in items) if kind in (tuple, list) else tuple(plain(i) for i in items)
+            plain_items = [plain(item) for item in items]
+            return kind(*plain_items) if isinstance(kind, DictKind) else (list if kind is list else tuple)(plain_items)
         case Slice(start=start, stop=stop, step=step):
             return slice(*(None if part is None else plain(part) for part in (start, stop, step)))
     return value

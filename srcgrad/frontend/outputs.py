@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -130,7 +130,8 @@ def float_structure(kind: Any) -> Any:
             case RecordKind():
                 return TupleType(tuple(part or StaticType(None) for part in every), kind.kind)
             case DictKind(keys=keys):
-                return TupleType(tuple(parts), DictKind(tuple(k for k, p in zip(keys, every, strict=True) if p)))
+                kept = tuple(k for k, p in zip(keys, every, strict=True) if p)
+                return TupleType(tuple(parts), replace(kind.kind, keys=kept))
         return TupleType(tuple(parts), kind.kind if len(parts) == len(kind.items) else tuple)
     if isinstance(kind, (ScalarType, ArrayType)) and is_inexact(kind.dtype):
         return ArrayType(kind.dtype, kind.ndim) if isinstance(kind, ArrayType) else kind

@@ -5,6 +5,7 @@ d = {"w": w, "b": b}      →      (w, b), with the keys beside them: d["w"] is 
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import inspect
 from collections.abc import Callable
@@ -13,16 +14,17 @@ from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError, KeyArgumentError
-from . import attributes, binding, calls, expressions, identities, operators, special_methods
+from . import attributes, binding, calls, expressions, identities, operators, sets, special_methods
 from .outside import InObject
 from .types import DictKind, RecordKind
-from .values import NONE, Bound, Static, TupleValue, constant, new_dict
+from .values import NONE, Bound, Static, TupleValue, constant, is_hashable, new_dict
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
 
 
 def is_dict(value: Any) -> bool:
+    """A dict, or a set: keys without values."""
     return isinstance(value, TupleValue) and isinstance(value.kind, DictKind)
 
 
@@ -38,14 +40,20 @@ def key_of(interpreter: Interpreter, value: Any) -> Any:
     """A key, which must be known."""
     key = operators.plain(value)
     operators.refuse_template(interpreter, value)
-    if not isinstance(key, (str, int)):
-        interpreter.build.refuse("the keys of a dict are strings or integers that are known when f is compiled")
+    if not operators.is_known(value) or not is_hashable(key):
+        interpreter.build.refuse("the keys of a dict, and the items of a set, are known when f is compiled")
     return key
 
 
 def item(interpreter: Interpreter, owner: TupleValue, index: Any) -> Any:
     """d[key]"""
+    if sets.is_set(owner):
+        interpreter.build.refuse("a set has no places", "for item in s: ...", error=ArgumentError)
     key = key_of(interpreter, index)
+    if key not in owner.kind.keys and owner.kind.default is not None:
+        value = binding.bind_item(interpreter, "t", calls.apply(interpreter, owner.kind.default, [], {}))
+        store(interpreter, now(interpreter, owner), key, value, "an item of its own")
+        return value
     if key not in owner.kind.keys:
         known = f"the keys are {', '.join(map(repr, owner.kind.keys))}"
         interpreter.build.refuse(f"KeyError: {key!r}", known, error=KeyArgumentError)
@@ -60,6 +68,8 @@ def with_items(owner: TupleValue, items: dict[Any, Any]) -> TupleValue:
 
 def store(interpreter: Interpreter, owner: TupleValue, key: Any, value: Any, what: str) -> None:
     """d[key] = value, or owner.key = value"""
+    if sets.is_set(owner):
+        interpreter.build.refuse("a set has no places", error=ArgumentError)
     identities.check_own(interpreter, owner, what)
     found = None
     if is_record(owner):
@@ -79,7 +89,13 @@ def store(interpreter: Interpreter, owner: TupleValue, key: Any, value: Any, wha
     identities.change(interpreter, owner.identity, with_items(owner, items))
 
 
-def made_of(interpreter: Interpreter, parts: list[Any], more: dict[str, Any]) -> TupleValue:
+def made_with_default(interpreter: Interpreter, default: Any = NONE, *parts: Any, **more: Any) -> TupleValue:
+    """defaultdict(list)"""
+    made = made_of(interpreter, list(parts), more, collections.defaultdict)
+    return made if default == NONE else replace(made, kind=replace(made.kind, default=default))
+
+
+def made_of(interpreter: Interpreter, parts: list[Any], more: dict[str, Any], cls: type = dict) -> TupleValue:
     """dict(...)"""
     items: dict[Any, Any] = {}
     for part in parts:
@@ -89,11 +105,13 @@ def made_of(interpreter: Interpreter, parts: list[Any], more: dict[str, Any]) ->
         for pair in expressions.items_of(interpreter, part):
             key, value = expressions.items_of(interpreter, pair)
             items[key_of(interpreter, key)] = value
-    return new_dict({key: binding.bind_item(interpreter, "t", value) for key, value in (items | more).items()})
+    return new_dict({key: binding.bind_item(interpreter, "t", value) for key, value in (items | more).items()}, cls)
 
 
 def method(interpreter: Interpreter, owner: TupleValue, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """A method of a dict."""
+    if sets.is_set(owner):
+        return sets.method(interpreter, owner, name, args)
     build, items = interpreter.build, as_dict(owner)
     match name, args:
         case "keys", []:
@@ -103,17 +121,18 @@ def method(interpreter: Interpreter, owner: TupleValue, name: str, args: list[An
         case "items", []:
             return TupleValue(tuple(TupleValue((constant(key), value)) for key, value in items.items()))
         case "copy", []:
-            return new_dict(items)
+            return replace(owner, identity=object())
         case "get", [key, *rest]:
             return items.get(key_of(interpreter, key), rest[0] if rest else NONE)
-        case "setdefault", [key, value]:
+        case "setdefault", [key, *rest]:
+            value = rest[0] if rest else NONE
             if key_of(interpreter, key) not in items:
                 store(interpreter, owner, key_of(interpreter, key), value, ".setdefault")
                 return value
             return items[key_of(interpreter, key)]
         case "update", _:
             for key, value in as_dict(made_of(interpreter, args, kwargs)).items():
-                store(interpreter, _now(interpreter, owner), key, value, ".update")
+                store(interpreter, now(interpreter, owner), key, value, ".update")
             return NONE
         case "pop", [key, *rest]:
             found = key_of(interpreter, key)
@@ -122,15 +141,38 @@ def method(interpreter: Interpreter, owner: TupleValue, name: str, args: list[An
             value = item(interpreter, owner, key)
             remove(interpreter, owner, found)
             return value
+        case "popitem", [] if items:
+            key, value = list(items.items())[-1]
+            remove(interpreter, owner, key)
+            return TupleValue((constant(key), value))
+        case "clear", []:
+            identities.check_own(interpreter, owner, ".clear")
+            identities.change(interpreter, owner.identity, with_items(owner, {}))
+            return NONE
     return build.refuse(f"the dict method .{name} is not supported")
 
 
-def _now(interpreter: Interpreter, owner: TupleValue) -> TupleValue:
+def updated(interpreter: Interpreter, owner: TupleValue, other: Any, op: str) -> bool:
+    """d |= e changes d, by whatever name; False where the operator makes another one, or is not defined."""
+    if not is_dict(other) or owner.kind.cls is frozenset:
+        return False
+    if sets.is_set(owner):
+        change = sets.ON_THE_SPOT.get(op) if sets.is_set(other) else None
+    else:
+        change = "update" if op == "bitor" and not sets.is_set(other) else None
+    if change is not None:
+        method(interpreter, owner, change, [other], {})
+    return change is not None
+
+
+def now(interpreter: Interpreter, owner: TupleValue) -> TupleValue:
     return identities.held(interpreter).get(owner.identity, owner)
 
 
 def remove(interpreter: Interpreter, owner: TupleValue, key: Any) -> None:
     """del d[key]"""
+    if sets.is_set(owner):
+        interpreter.build.refuse("a set has no places", error=ArgumentError)
     identities.check_own(interpreter, owner, "taking out an item")
     if key not in owner.kind.keys:
         interpreter.build.refuse(f"KeyError: {key!r}", error=KeyArgumentError)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,14 +45,25 @@ def arrays_in(kind: Any) -> list[ArrayType]:
     return [kind] if isinstance(kind, ArrayType) else []
 
 
+SETS = (set, frozenset)
+
+
 @dataclass(frozen=True)
 class DictKind:
-    """Dicts with these keys."""
+    """Dicts with these keys; or sets, which have no more than their keys.
+
+    `default` makes what is under a key that is not there yet.
+    """
 
     keys: tuple[Any, ...]
+    cls: type = dict
+    default: Any = None
 
-    def __call__(self, *items: Any) -> dict[Any, Any]:
-        return dict(zip(self.keys, items, strict=True))
+    def __call__(self, *items: Any) -> Any:
+        if self.cls in SETS:
+            return self.cls(self.keys)
+        made = zip(self.keys, items, strict=True)
+        return defaultdict(None, made) if self.cls is defaultdict else self.cls(made)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ x * w[:, None]   →   ArrayValue(dims=(n, m), element=mul(x[#0, #1], w[#0]))   
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -220,9 +220,15 @@ def new_list(items: Sequence[Any]) -> TupleValue:
     return TupleValue(tuple(items), list, object())
 
 
-def new_dict(items: dict[Any, Any]) -> TupleValue:
+def new_dict(items: dict[Any, Any], cls: type = dict) -> TupleValue:
     """A dict that is made here."""
-    return TupleValue(tuple(items.values()), DictKind(tuple(items)), object())
+    return TupleValue(tuple(items.values()), DictKind(tuple(items), cls), object())
+
+
+def new_set(items: Iterable[Any], cls: type = set, outside: bool = False) -> TupleValue:
+    """A set as Python orders it: keys without values."""
+    keys = tuple(cls(items))
+    return TupleValue((NONE,) * len(keys), DictKind(keys, cls), None if outside or cls is not set else object())
 
 
 @dataclass(frozen=True)
@@ -354,9 +360,19 @@ def constant(value: Any) -> Any:
         return TupleValue(tuple(constant(item) for item in value), type(value))
     if isinstance(value, slice):
         return Slice(*(None if part is None else constant(part) for part in (value.start, value.stop, value.step)))
-    if type(value) is dict and all(isinstance(key, (str, int)) for key in value):
+    if type(value) in (set, frozenset):
+        return new_set(value, type(value), outside=True)
+    if type(value) is dict:
         return TupleValue(tuple(constant(item) for item in value.values()), DictKind(tuple(value)))
     return Static(value)
+
+
+def is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
 def static_int(value: Any) -> int | None:

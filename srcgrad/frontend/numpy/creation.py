@@ -95,7 +95,11 @@ def array_of(builder: Builder, value: Any, dtype: np.dtype | None) -> Any:
     if not isinstance(value, TupleValue):
         return builder.refuse("np.array needs numbers, arrays, or nested lists of them", error=ArgumentError)
     if isinstance(value.kind, (DictKind, RecordKind)):
-        what = "a dict" if isinstance(value.kind, DictKind) else f"an object ({value.kind.cls.__name__})"
+        what = (
+            f"a {value.kind.cls.__name__}"
+            if isinstance(value.kind, DictKind)
+            else f"an object ({value.kind.cls.__name__})"
+        )
         return builder.refuse(f"NumPy's array of {what} is not one of numbers", "compute with its items")
     if not value.items:
         return ArrayValue((affine.ZERO,), Const(0.0, dtype or FLOAT64))

@@ -175,9 +175,30 @@ def chained(*parts):
     return out
 
 
+@python_means(itertools.chain.from_iterable)
+def chained_items(parts):
+    return chained(*parts)
+
+
+@python_means(itertools.zip_longest)
+def zipped_to_the_longest(*parts, fillvalue=None):
+    lists = [list(items) for items in parts]
+    count = max([len(items) for items in lists])
+    return [tuple([items[k] if k < len(items) else fillvalue for items in lists]) for k in range(count)]
+
+
 @python_means(itertools.islice)
 def sliced(items, *bounds):
     return list(items)[slice(*bounds)]
+
+
+def first_of(items, *default):
+    """next(item for item in ...)"""
+    if len(items) == 0:
+        if default:
+            return default[0]
+        raise StopIteration
+    return items[0]
 
 
 def itself(item):

@@ -1,0 +1,251 @@
+"""Sets, dicts with keys of any kind, defaultdict, and `next`: what is known is evaluated away, as Python would."""
+
+from __future__ import annotations
+
+import collections
+import itertools
+
+import numpy as np
+import pytest
+
+from srcgrad import grad
+from srcgrad.errors import ArgumentError, UnsupportedError
+from srcgrad.testing import check_grad
+
+X = np.array([1.25, 2.0, 3.25, 4.0])
+CHOSEN = {0, 2}
+LINKS = {(0, 1): 2.0, (1, 0): 3.0}
+
+
+def visits(x):
+    seen, total = set(), 0.0
+    for k in (1, 2, 1, 3):
+        if k in seen:
+            continue
+        seen.add(k)
+        total += x[k]
+    return total
+
+
+def held_by_two_names(x):
+    s = {0}
+    other = s
+    other |= {1}
+    mine = s | {2}
+    frozen = frozenset(mine)
+    frozen |= {3}
+    return sum(x[k] for k in s) * sum(x[k] for k in mine) * sum(x[k] for k in frozen)
+
+
+def copies(x):
+    s = {0, 1}
+    left = s.copy()
+    left.discard(0)
+    left.discard(7)
+    return sum(x[k] for k in s) * sum(x[k] for k in left)
+
+
+def of_the_module(x):
+    mine = set(CHOSEN)
+    mine.add(1)
+    return sum(x[k] for k in CHOSEN) * sum(x[k] for k in mine - CHOSEN) + sum(x[k] for k in {3} | CHOSEN)
+
+
+def chosen_by_the_data(x):
+    return x[1] ** 2 if int(x[0]) in {1, 5} else x[2]
+
+
+def pairs(x):
+    return sum(x[i] * x[j] for i, j in sorted({(0, 1), (1, 2), (0, 1)}))
+
+
+def algebra(x):
+    a, b = {1, 2}, {2, 3}
+    total = 0.0
+    for k in (a & b) | (a ^ b):
+        total += x[k] ** k
+    if a - b < a and not a <= b and a != b and {1.0, True} == {1}:
+        total *= len(a | b)
+    return total
+
+
+def keyed_by_pairs(x):
+    table = {}
+    for i in range(3):
+        for j in range(i):
+            table[i, j] = x[i] * x[j]
+    return sum(v for (i, j), v in table.items() if i - j == 1) + x[0] * LINKS[0, 1]
+
+
+def found_by_the_data(x):
+    return x[1] * LINKS[int(x[0]), 0]
+
+
+def memoized(x):
+    known = {}
+
+    def of(n):
+        if n in known:
+            return known[n]
+        out = x[0] * n + x[n] if n < 2 else of(n - 1) * of(n - 2)
+        known[n] = out
+        return out
+
+    return of(5)
+
+
+def grouped(x):
+    groups = collections.defaultdict(list)
+    for k, name in enumerate(("a", "b", "a")):
+        groups[name].append(x[k])
+    return sum(groups["a"]) * groups["b"][0] + len(groups["c"])
+
+
+def summed_by_key(x):
+    sums = collections.defaultdict(float)
+    for k, name in enumerate(("a", "b", "a", "b")):
+        sums[name] += x[k] ** 2
+    return sums["a"] * sums["b"] if isinstance(sums, collections.defaultdict) else x[0]
+
+
+def first_of_several(x):
+    return next(v for v in x if v > 1.5) * next((k for k in range(4) if x[k] > 2.5), -1)
+
+
+def first_or_else(x):
+    return next((v for v in x if v > 15.0), x[0] * 3.0)
+
+
+def first_raises(x):
+    try:
+        return x[1] * next(k for k in (3, 2, 1) if k < 0)
+    except StopIteration:
+        return x[0] ** 2
+
+
+def zipped_to_the_longest(x):
+    total = 0.0
+    for a, b in itertools.zip_longest(x, x[:2], fillvalue=5.0):
+        total += a * b
+    return total
+
+
+def chained(x):
+    return sum(itertools.chain.from_iterable([[x[0], x[1]], [x[2] * x[3]]]))
+
+
+PROGRAMS = [
+    visits, held_by_two_names, copies, of_the_module, chosen_by_the_data, pairs, algebra, keyed_by_pairs,
+    found_by_the_data, memoized, grouped, summed_by_key, first_of_several, first_or_else, first_raises,
+    zipped_to_the_longest, chained,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
+def test_plain(f) -> None:
+    g = grad(f, jit=False)
+    assert g(X) == f(X)
+    check_grad(g, X)
+
+
+@pytest.mark.parametrize("f", [first_of_several, zipped_to_the_longest, found_by_the_data], ids=lambda f: f.__name__)
+def test_compiled(f) -> None:
+    g = grad(f)
+    assert g(X) == f(X)
+    check_grad(g, X)
+
+
+def test_a_set_of_the_module_that_changes_is_seen(monkeypatch) -> None:
+    g = grad(lambda x: sum(x[k] for k in CHOSEN), jit=False)
+    assert g.backward(X).tolist() == [1, 0, 1, 0]
+    monkeypatch.setitem(globals(), "CHOSEN", {3})
+    assert g.backward(X).tolist() == [0, 0, 0, 1]
+
+
+def test_keys_of_arguments_and_results() -> None:
+    def f(x, table):
+        return {(0, 1): x * table[1, 0], None: x.sum()}
+
+    g = grad(f, jit=False)
+    x_b, table_b = g.backward(X, {(1, 0): 2.0}, {(0, 1): X, None: 1.0})
+    assert x_b.tolist() == (2 * X + 1).tolist() and table_b == {(1, 0): (X * X).sum()}
+
+
+def test_ordered_dicts_are_mirrored() -> None:
+    g = grad(lambda params: params["w"] * params["n"], jit=False)
+    params_b = g.backward(collections.OrderedDict(w=2.0, n=3))
+    assert type(params_b) is collections.OrderedDict and params_b == {"w": 3.0}
+
+
+def test_a_defaultdict_is_returned() -> None:
+    def f(x):
+        out = collections.defaultdict(float)
+        out["a"] += x
+        return out
+
+    assert grad(f, jit=False)(2.0) == {"a": 2.0}
+    assert grad(f, jit=False).backward(2.0, {"a": 3.0}) == 3.0
+
+
+def grows_in_a_loop(x):
+    s = {0}
+    for k in range(len(x)):
+        s.add(1)
+    return x[0] * len(s)
+
+
+def of_the_data(x):
+    return len({x[0], x[1]}) * x[0]
+
+
+def changes_the_modules(x):
+    s = CHOSEN
+    s |= {1}
+    return x[0]
+
+
+def by_the_path(x):
+    s = {0}
+    if x[0] > 0:
+        s.add(1)
+    return x[0] * len(s)
+
+
+@pytest.mark.parametrize(
+    "f", [grows_in_a_loop, of_the_data, changes_the_modules, by_the_path], ids=lambda f: f.__name__
+)
+def test_what_is_not_known_is_refused(f) -> None:
+    with pytest.raises(UnsupportedError):
+        grad(f, jit=False).backward(X)
+    assert CHOSEN == {0, 2}
+
+
+def at_a_place(x):
+    return x[0] * {1, 2}.pop(0)
+
+
+def as_an_array(x):
+    return x + np.array({1})
+
+
+def returned(x):
+    return x, {1}
+
+
+def ordered(x):
+    return x[0] if {1: 2} < {1: 3} else x[1]
+
+
+@pytest.mark.parametrize("f", [at_a_place, as_an_array, returned, ordered], ids=lambda f: f.__name__)
+def test_what_python_refuses_or_nobody_can_differentiate(f) -> None:
+    with pytest.raises((UnsupportedError, ArgumentError)):
+        grad(f, jit=False).backward(X, X)
+
+
+def test_next_of_what_others_hold_is_refused() -> None:
+    def f(x):
+        squares = (v * v for v in x)
+        return next(squares) * next(squares)
+
+    with pytest.raises(UnsupportedError, match="next"):
+        grad(f, jit=False).backward(X)
