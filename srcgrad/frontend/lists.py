@@ -19,11 +19,12 @@ import numpy as np
 from ..errors import ArgumentError
 from ..errors import place as error_place
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Array, Axis, Call, Const, Expr, Load
+from ..ir.expressions import BOOL, FLOAT64, INT64, Array, Axis, Call, Const, Expr, Load
 from ..ir.nodes import Alloc, Grow, If, Raise, Store
 from . import common_lengths, expressions, identities, operators
 from .aliases import arrays_of, is_seen_elsewhere, note_twins, value_leaves
 from .arithmetic import cast
+from .types import ScalarType
 from .values import (
     NONE,
     ArrayValue,
@@ -49,10 +50,10 @@ ITS_ITEMS = "write  ys[i] = y  to an array that is allocated ahead of the loop"
 
 @dataclass(frozen=True)
 class Row:
-    """What the items of a list have in common."""
+    """What the items of a list have in common; `weak` as in `Items`."""
 
     dtype: np.dtype
-    weak: bool | tuple[bool, ...]
+    weak: bool | tuple[ScalarType, ...]
     dims: tuple[Expr, ...]
     inner: Any = None
 
@@ -68,10 +69,8 @@ def row_of(interpreter: Interpreter, item: Any) -> Row:
             return Row(item.rows.dtype, item.weak, (item.length, *item.rows.dims[1:]), Items)
         case TupleValue(items=parts, kind=kind) if kind in (tuple, list) and parts:
             rows = [row_of(interpreter, part) for part in parts]
-            alike = {(row.dtype, row.inner) for row in rows}
-            if len(alike) == 1 and all(row.dims == () for row in rows):
-                weak = _one_flag([bool(row.weak) for row in rows])
-                return Row(rows[0].dtype, weak, (affine.integer(len(parts)),), kind)
+            if all(row.dims == () and row.dtype.kind in "biufc" for row in rows):
+                return _of_places([p for row in rows for p in _places(row)], (affine.integer(len(parts)),), kind)
     return interpreter.build.refuse(
         "a list that grows in a loop holds numbers or arrays of one shape", "keep what differs in lists of its own"
     )
@@ -85,15 +84,24 @@ def common_row(interpreter: Interpreter, rows: list[Row]) -> Row:
         for x, y in zip(first.dims, row.dims, strict=True):
             if affine.difference(x, y) != 0:
                 interpreter.build.refuse("the items of a list that grows in a loop must be of one shape")
-    each = [row.weak if isinstance(row.weak, tuple) else (row.weak,) for row in rows]
+    each = [_places(row) for row in rows]
     width = max(map(len, each))
-    weak = _one_flag([all(flags) for flags in zip(*(f if len(f) == width else f * width for f in each), strict=True)])
-    return Row(np.result_type(*(row.dtype for row in rows)), weak, first.dims, first.inner)
+    columns = zip(*(places if len(places) == width else places * width for places in each), strict=True)
+    return _of_places([_common_place(column) for column in columns], first.dims, first.inner)
 
 
-def _one_flag(weak: list[bool]) -> bool | tuple[bool, ...]:
-    """One for all items of a row, where they agree."""
-    return weak[0] if len(set(weak)) == 1 else tuple(weak)
+def _places(row: Row) -> tuple[ScalarType, ...]:
+    """What stands at each place of a row: one for all, where they are alike."""
+    return row.weak if isinstance(row.weak, tuple) else (ScalarType(row.dtype, row.weak),)
+
+
+def _common_place(column: tuple[ScalarType, ...]) -> ScalarType:
+    return ScalarType(np.result_type(*(place.dtype for place in column)), all(place.weak for place in column))
+
+
+def _of_places(places: list[ScalarType], dims: tuple[Expr, ...], inner: Any) -> Row:
+    dtype = np.result_type(*(place.dtype for place in places))
+    return Row(dtype, places[0].weak if len(set(places)) == 1 else tuple(places), dims, inner)
 
 
 def row_of_list(interpreter: Interpreter, value: TupleValue | Items) -> list[Row]:
@@ -140,6 +148,8 @@ def put(interpreter: Interpreter, rows: Array, place: Expr, item: Any) -> None:
     if isinstance(item, Scalar):
         build.emit(Store(rows, (place,), cast(item.expr, rows.dtype)))
         return
+    if isinstance(item, TupleValue):
+        refuse_inexact(interpreter, item, rows.dtype)
     value = array_of_items(interpreter, item) if isinstance(item, Items) else operators.as_array(interpreter, item)
     build.check_fresh(value.element)
     place = build.capture(place, "k")
@@ -148,6 +158,16 @@ def put(interpreter: Interpreter, rows: Array, place: Expr, item: Any) -> None:
         if any(_is_held_twice(interpreter, rows, build.root(array)) for array in arrays_of(value)):
             build.rows_of_one.add(build.root(rows))
     note_held(interpreter, rows, value)
+
+
+def refuse_inexact(interpreter: Interpreter, item: TupleValue, dtype: np.dtype) -> None:
+    """A whole number beside others that are none is kept as one of theirs: to 2**53 that changes nothing."""
+    build = interpreter.build
+    for part in item.items if dtype.kind in "fc" else ():
+        if isinstance(part, Scalar) and part.dtype.kind in "iu" and part.dtype.itemsize == 8 and not part.is_constant:
+            message = "a whole number beyond 2**53 beside others in a list" + error_place(build.span)
+            size = Call("abs", (cast(part.expr, FLOAT64),), FLOAT64)
+            build.emit(If(Call("gt", (size, Const(2.0**53, FLOAT64)), BOOL), (Raise("RuntimeValueError", message),)))
 
 
 def _is_held_twice(interpreter: Interpreter, rows: Array, root: str) -> bool:
@@ -284,9 +304,10 @@ def item_at(interpreter: Interpreter, value: Items, place: Expr) -> Any:
         held = interpreter.build.stored(array, "row")
         return Items(held, held.dims[0], held.dims[0], value.weak)
     count = row[0].value  # type: ignore[attr-defined]
-    weak = value.weak if isinstance(value.weak, tuple) else (value.weak,) * count
-    parts = (Scalar(array.at((affine.integer(k),)), weak[k]) for k in range(count))
-    return TupleValue(tuple(parts), value.inner)
+    (places,) = [_places(row) for row in row_of_list(interpreter, value)]
+    places = places if len(places) == count else places * count
+    numbers = (cast(array.at((affine.integer(k),)), place.dtype) for k, place in enumerate(places))
+    return TupleValue(tuple(Scalar(n, place.weak) for n, place in zip(numbers, places, strict=True)), value.inner)
 
 
 def item_by_item(interpreter: Interpreter, value: Items) -> Indexed:

@@ -88,12 +88,30 @@ def without_targets(body: Sequence[ast.stmt]) -> list[ast.stmt]:
 
 
 def _reads(*nodes: ast.AST | None) -> Names:
-    names = set()
-    for node in nodes:
-        for inner in ast.walk(node) if node is not None else ():
-            if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
-                names.add(inner.id)
-    return frozenset(names)
+    return frozenset().union(*(_read_in(node) for node in nodes if node is not None))
+
+
+def _read_in(node: ast.AST) -> Names:
+    match node:
+        case ast.Name(id=name, ctx=ast.Load()):
+            return frozenset({name})
+        case ast.ListComp(generators=parts) | ast.SetComp(generators=parts) | ast.GeneratorExp(generators=parts):
+            return _reads(parts[0].iter) | (_reads(node.elt, *_behind_first(parts)) - _binds_all(parts))
+        case ast.DictComp(key=key, value=value, generators=parts):
+            return _reads(parts[0].iter) | (_reads(key, value, *_behind_first(parts)) - _binds_all(parts))
+        case ast.Lambda(args=given, body=body):
+            own = {arg.arg for arg in ast.walk(given) if isinstance(arg, ast.arg)}
+            return _reads(given) | (_reads(body) - own)
+    return _reads(*ast.iter_child_nodes(node))
+
+
+def _behind_first(parts: list[ast.comprehension]) -> list[ast.expr]:
+    """A comprehension's own scope, but for its items: all but what the first part runs over."""
+    return [*(p.target for p in parts), *(p.iter for p in parts[1:]), *(test for p in parts for test in p.ifs)]
+
+
+def _binds_all(parts: list[ast.comprehension]) -> Names:
+    return frozenset().union(*(_binds(part.target) for part in parts))
 
 
 def _binds(target: ast.AST) -> Names:

@@ -15,7 +15,7 @@ import numpy as np
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Array, Axis, Call, Const, Expr, Load
 from ..ir.walk import is_constant, loads, rewrite, subexpressions, substitute
-from .types import DictKind
+from .types import DictKind, ScalarType
 
 
 def _varies(part: Expr) -> bool:
@@ -201,13 +201,13 @@ class Items:
     `most`: a bound of the length.  `has_room`: the array has rows for all that is appended where this list is now;
     or, where it `grows`, gets them then.
     `inner`: what the items are, if not numbers or arrays: tuples, lists, or lists of run-time length; then `weak` may
-    be one for each place in an item.
+        say what stands at each place of an item, where that differs.
     """
 
     rows: Array
     length: Expr
     most: Expr
-    weak: bool | tuple[bool, ...] = False
+    weak: bool | tuple[ScalarType, ...] = False
     inner: Any = None
     identity: object | None = None
     has_room: bool = False
