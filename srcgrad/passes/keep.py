@@ -239,6 +239,9 @@ class _Keep(KeptMemory):
         for place in self.refills.snapshots_of(load.array):
             if self.forward.is_as_it_was(load, at, place):
                 return Load(self.keep_array(load.array, place), index)
+        ahead = self.forward.place_ahead_of_writes(load, at)
+        if ahead is not None:
+            return Load(self.keep_array(load.array, ahead), index)
         return self.keep_expression(load, at)
 
     def already_held(self, expr: Expr, at: int) -> Expr | None:

@@ -144,6 +144,45 @@ class Forward(Labelled):
             return None
         return Place(self.block_of(first), first)
 
+    def place_ahead_of_writes(self, load: Load, at: int) -> Place | None:
+        """Ahead of a loop that writes elements only when they have been read, and reads more values than there are.
+
+        `for i: for k: s += b[i + k + 1] …; b[i] = s`: all that is read is what the array was ahead of the loop.
+        """
+        array, loops = load.array, self.loops_around(self.block_of(at))
+        if array.name != self.root(array) or array.name in self.growing:
+            return None
+        for depth, loop in enumerate(loops[: max(len(loops) - array.ndim, 0)]):
+            inside = lambda stmt, label=loop.label: any(key[0] == label for key, _ in self.path(stmt.label))
+            writers = [stmt for stmt in self.writers.get(array.name, []) if inside(stmt)]
+            is_made_there = any(map(inside, self.allocs.get(array.name, [])))
+            if is_made_there or not self.go_over(load, loops[:depth], loops[depth:]):
+                continue
+            if not any(self.may_have_written(stmt, load, at, depth) for stmt in writers):
+                return Place(self.block_of(loop.label), -loop.label)
+        return None
+
+    def may_have_written(self, writer: Stmt, load: Load, at: int, depth: int) -> bool:
+        """Can it have met the element ahead of the read, in the same iteration of the `depth` outer loops?"""
+        loops, textual = self.common(writer.label, at)
+        place = _place_of(writer)
+        if place is None or place.array.name != load.array.name:
+            return True
+        meeting = self.meeting(place.index, load.index, loops[depth:], writer.label, at)
+        if meeting is None:
+            return False
+        found, _ = meeting
+        for loop in loops[depth:]:
+            index = index_of(loop)
+            if not isinstance(loop, For) or not isinstance(loop.step, Const) or index not in found:
+                return True
+            gap = affine.mul(affine.integer(1 if loop.step.value > 0 else -1), affine.sub(found[index], index))
+            if self.is_at_most(affine.sub(affine.ZERO, gap), -1, at):
+                return False  # it comes to the element in a later iteration
+            if affine.difference(found[index], index) != 0:
+                return True
+        return not textual
+
     def go_over(self, load: Load, outer: list[For | While], inner: list[For | While]) -> bool:
         """Do the inner loops read about as many elements as the array has?  They do if they run over its axes.
 
@@ -159,20 +198,28 @@ class Forward(Labelled):
         return not outer or not any(self.moves(part, outer, inner, set()) for part in load.index)
 
     def run_over(self, array: Array, outer: list[For | While], inner: list[For | While]) -> bool:
-        """Is each axis as long as one of the loops, or longer by the indices of outer ones, as in an elimination?"""
+        """Is each axis as long as one of the loops, or longer by the indices of outer ones, as in an elimination?
+
+        Or as long as that gets in the outer ones: `for k in range(n): for i in range(k)`.
+        """
         left = [loop for loop in inner if isinstance(loop, For)]
-        indices = {loop.index for loop in outer if isinstance(loop, For)}
+        most = {loop.index: extremes(loop)[1] for loop in outer if isinstance(loop, For)}
         for dim in array.dims:
-            found = next((loop for loop in left if self._is_as_long(loop, dim, indices)), None)
+            found = next((loop for loop in left if self._is_as_long(loop, dim, most)), None)
             if found is None:
                 return False
             left.remove(found)
         return True
 
-    def _is_as_long(self, loop: For, dim: Expr, indices: set[Var]) -> bool:
+    def _is_as_long(self, loop: For, dim: Expr, most: dict[Var, Expr]) -> bool:
+        """`most`: what the indices of outer loops are at most."""
         count = self.trips(loop)
         if isinstance(count, Call) and count.op == "maximum":
             count = count.args[0]
+        longest = affine.normal(substitute(count, most))
+        return any(self._differ_little(dim, length, set(most)) for length in (count, longest))
+
+    def _differ_little(self, dim: Expr, count: Expr, indices: set[Var]) -> bool:
         parts = set(subexpressions(affine.normal(affine.sub(dim, count)))) - indices
         lengths = [part for part in parts if isinstance(part, Dim)]
         is_square = len(lengths) == 2 and lengths[0].array == lengths[1].array  # as far as one can tell
@@ -295,6 +342,33 @@ class Forward(Labelled):
         the equality of the elements; where one is an index of an inner loop, that loop's range bounds the outer ones:
         `for k: for i in range(k + 1, n): a[i, j] = …` writes a[3, j] at k <= 2 only.
         """
+        meeting = self.meeting(write, read, loops, writer, at)
+        if meeting is None:
+            return None
+        found, most = meeting
+        own = self.loops_around(self.block_of(writer))
+        out: dict[int, list[Expr]] = {}
+        for loop in loops:
+            index = index_of(loop)
+            step = 1 if isinstance(loop, While) else loop.step.value if isinstance(loop.step, Const) else None
+            if step is None or index is None:
+                continue
+            if index in found:
+                gap = affine.difference(found[index], index)
+                if gap is not None and gap % step and isinstance(loop, For) and self.is_steady(loop.start):
+                    return None  # (it is stepped through in the same places each time)
+            bounds = [found[index]] if index in found else self.upper_bounds(index, found, own, step)
+            bounds += most.get(index, []) if step > 0 else []
+            out[loop.label] = [affine.mul(affine.integer(1 if step > 0 else -1), affine.sub(b, index)) for b in bounds]
+        return out
+
+    def meeting(
+        self, write: tuple[Expr, ...], read: tuple[Expr, ...], loops: list[For | While], writer: int, at: int
+    ) -> tuple[dict[Var, Expr], dict[Var, list[Expr]]] | None:
+        """The indices with which the writer meets the element that is read: what they are, and are at most.
+
+        They are expressions of the read's indices; None where the two never meet.
+        """
         own = self.loops_around(self.block_of(writer))
         found: dict[Var, Expr] = {}  # the writer's indices, said in those of the read
         most: dict[Var, list[Expr]] = {}  # what they are at most
@@ -328,22 +402,7 @@ class Forward(Labelled):
             if term in found and self.differ(found[term], value, at):
                 return None
             found.setdefault(term, value)
-        if self.is_outside(found, own, at):
-            return None
-        out: dict[int, list[Expr]] = {}
-        for loop in loops:
-            index = index_of(loop)
-            step = 1 if isinstance(loop, While) else loop.step.value if isinstance(loop.step, Const) else None
-            if step is None or index is None:
-                continue
-            if index in found:
-                gap = affine.difference(found[index], index)
-                if gap is not None and gap % step and isinstance(loop, For) and self.is_steady(loop.start):
-                    return None  # (it is stepped through in the same places each time)
-            bounds = [found[index]] if index in found else self.upper_bounds(index, found, own, step)
-            bounds += most.get(index, []) if step > 0 else []
-            out[loop.label] = [affine.mul(affine.integer(1 if step > 0 else -1), affine.sub(b, index)) for b in bounds]
-        return out
+        return None if self.is_outside(found, own, at) else (found, most)
 
     def from_below(self, write: Expr, read: Expr, loops: list[For | While], writer: int) -> Iterator[tuple[Var, Expr]]:
         """What an index of a common loop is at most: k <= r - 1 where w[k + at + 1] is written, and w[r] is read."""
