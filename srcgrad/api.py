@@ -340,7 +340,7 @@ class GradFunction:
         True
         """
         try:
-            return self._constants.settle(lambda: self._program.source(kind, *self._types(kind, args, kwargs), after))
+            return self._constants.settle(lambda: self._source(kind, args, kwargs, after))
         except SrcgradError as error:
             raise self._without_our_frames(error) from None
 
@@ -493,6 +493,11 @@ class GradFunction:
             fresh = Stage(self._program, kind, pattern, leaf_names(pattern, plan.names), with_v)
             stage = self._stages.setdefault(key, fresh)
         return stage, leaves
+
+    def _source(self, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any], after: str | None) -> str:
+        plan = self._plan(kind, args, kwargs)
+        stage, leaves = self._stage(kind, plan, plan.arrange(args, kwargs))
+        return stage.source(leaves, after)
 
     def _types(self, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Types, Any]:
         plan = self._plan(kind, args, kwargs)

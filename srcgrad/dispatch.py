@@ -95,9 +95,10 @@ class Program:
             form = cuda.form() if on_device else None
             return pipeline.generate(self.function, kind, types, cotangents, options, form, self.memory)
 
-    def source(self, kind: str, types: Types, cotangents: Any, after: str | None) -> str:
+    def source(self, kind: str, types: Types, cotangents: Any, after: str | None, stretch: bool, cut: bool) -> str:
         with self._blame(types, cotangents):
-            return pipeline.source(self.function, kind, types, cotangents, self.options, after, self.memory)
+            options = replace(self.options, stretch=stretch, cut=cut)
+            return pipeline.source(self.function, kind, types, cotangents, options, after, self.memory)
 
     def ptx(self, kind: str, types: Types, cotangents: Any, cc: tuple[int, int]) -> dict[str, str]:
         with self._blame(types, cotangents):
@@ -202,9 +203,7 @@ class Stage:
             return self.forward.pullback(self.program, leaves, *self.types(leaves))
         try:
             generated = self.program.generate(self.kind, *self.types(leaves), self.stretch, self.cut)
-            is_first = not self.is_prepared and not self.stretch
-            of_v = len(leaf_names(self.pattern[-1:], ("v",))) if self.with_v else 0
-            if is_first and generated.equal_lengths and _is_one_stretched(leaves[: len(leaves) - of_v]):
+            if generated.equal_lengths and self._will_stretch(leaves):
                 self.stretch = True  # the other code would be compiled for nothing
                 generated = self.program.generate(self.kind, *self.types(leaves), True, self.cut)
             self.once = generated.facts.once
@@ -218,6 +217,20 @@ class Stage:
             if hasattr(error, "with_shapes"):  # v was left out: now the shape that it must have is known
                 raise error.with_shapes(tuple(leaves)) from None
             raise
+
+    def _will_stretch(self, leaves: Sequence[Any]) -> bool:
+        """Does the first call look as if a length of 1 stood beside another?"""
+        of_v = len(leaf_names(self.pattern[-1:], ("v",))) if self.with_v else 0
+        return not self.is_prepared and not self.stretch and _is_one_stretched(leaves[: len(leaves) - of_v])
+
+    def source(self, leaves: Sequence[Any], after: str | None) -> str:
+        """The text of what a call with these leaves runs."""
+        types, cotangents = self.types(leaves)
+        stretch = self.stretch
+        if self._will_stretch(leaves):
+            like = pipeline.LIKE_THE_OUTPUT if cotangents is None else cotangents
+            stretch = self.program.generate(self.kind, types, like, False, self.cut).equal_lengths
+        return self.program.source(self.kind, types, cotangents, after, stretch, self.cut)
 
     def captured_types(self) -> tuple[tuple[str, Any], ...]:
         """What is read from outside, with its type now."""
