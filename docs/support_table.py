@@ -22,9 +22,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from srcgrad.backends.expressions import expression_text
 from srcgrad.frontend.arithmetic import TAKE_COMPLEX
 from srcgrad.frontend.builtins_of_python import BUILTINS
-from srcgrad.frontend.calls import name_of
 from srcgrad.frontend.numpy import random_numbers
 from srcgrad.frontend.numpy.table import METHODS, TABLE
+from srcgrad.frontend.without_rules import name_of
 from srcgrad.ir.expressions import Expr, Var
 from srcgrad.rules import compositions, names
 from srcgrad.rules.scalar import PRIMITIVES, UNKNOWN, Primitive

@@ -14,8 +14,6 @@ import numpy as np
 
 from ..arguments import is_simple_object
 from ..errors import ArgumentError, UnsupportedError
-from ..ir.expressions import Array, Dim, Var
-from ..ir.nodes import External
 from ..rules import compositions
 from ..rules.compositions import composition_of
 from ..rules.names import COMPLEX_MATH, MATH, TO_INT, WHOLE_MATH
@@ -37,7 +35,6 @@ from . import (
     special_methods,
     texts,
 )
-from .arguments import SUPPORTED
 from .arithmetic import elementwise
 from .builtins_of_python import BUILTINS
 from .calls_of_own import invoke
@@ -57,7 +54,7 @@ from .numpy import (  # noqa: F401 (register)
     running,
     special,
 )
-from .numpy.table import METHODS, TABLE, nearest
+from .numpy.table import METHODS, TABLE
 from .outside import Fixed
 from .source import read, unwrap
 from .user import call_rule
@@ -75,14 +72,13 @@ from .values import (
     TupleValue,
     Unpacked,
     constant,
-    whole,
 )
+from .without_rules import name_of, unknown
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
 
 ITEMS_NOT_LOOKED_AT = (any, all, next)  # by Python: once it is known what they return
-PLAIN_CLASSES = (np.finfo, np.iinfo, np.dtype)  # evaluated when the function is compiled
 
 
 def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
@@ -286,142 +282,6 @@ def _is_library(function: Any) -> bool:
     """NumPy's and SciPy's own Python functions are rules of ours, or nobody's."""
     module = (getattr(function, "__module__", None) or "").split(".")[0]
     return module in ("numpy", "scipy", "math", "cmath", "builtins")
-
-
-def name_of(target: Any) -> str:
-    name = getattr(target, "__name__", None) or repr(target)
-    module = getattr(target, "__module__", None) or ""
-    if isinstance(owner := getattr(target, "__self__", None), np.ufunc):
-        return f"{name_of(owner)}.{name}"
-    if module.startswith("scipy.stats") and inspect.ismethod(target):
-        return f"scipy.stats.{type(owner).__name__.removesuffix('_gen')}.{name}"
-    if module.split(".")[0] == "scipy" or (isinstance(target, np.ufunc) and not hasattr(np, name)):
-        return ".".join([*(module or "scipy.special").split(".")[:2], name])  # scipy.linalg, whichever file it is in
-    if isinstance(target, np.ufunc) or module.split(".")[0] == "numpy":
-        inner = module.split(".")[1:] if module.startswith("numpy.") and not module.startswith("numpy._") else []
-        return ".".join(["np", *inner, name])
-    return f"{module}.{name}" if module in ("math", "cmath") else name
-
-
-OF_THE_SYSTEM = ("os", "posix", "nt", "shutil", "subprocess", "time", "io", "_io")  # modules with effects outside
-
-
-def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """Not ours: evaluated now where everything is known, else refused with the nearest name that we have."""
-    refuse_masked(interpreter, target)
-    given = (*args, *kwargs.values())
-    values = [operators.plain(v) for v in given]
-    if all(map(operators.is_known, given)) and callable(target):
-        if any(hasattr(value, "__next__") for value in values) or getattr(target, "__module__", None) in OF_THE_SYSTEM:
-            interpreter.build.refuse(
-                f"{name_of(target)} does something else each time", "call it outside, and hand it in"
-            )
-        is_text = isinstance(getattr(target, "__self__", None), str)
-        if is_text or (args and (not isinstance(target, type) or target in PLAIN_CLASSES)):
-            try:
-                made = target(*values[: len(args)], **dict(zip(kwargs, values[len(args) :], strict=False)))
-            except Exception as problem:
-                if interpreter.frame.is_composition:
-                    interpreter.build.refuse(str(problem), error=ArgumentError)
-                return interpreter.build.refuse(f"{name_of(target)} failed: {problem}")
-            return handed_in(interpreter, name_of(target), (name_of(target), repr((values, list(kwargs)))), made)
-    name = name_of(target)
-    if name.startswith("np.") and not kwargs and interpreter.build.is_top_level:
-        result = external(interpreter, target, name, args)
-        if result is not None:
-            return result
-    near = nearest(name)
-    help = [f"the nearest supported function is {near}"] if near else []
-    return interpreter.build.refuse(
-        f"{name} is not supported: srcgrad has no rule for it", *help, error=UnsupportedError
-    )
-
-
-def refuse_masked(interpreter: Interpreter, target: Any) -> None:
-    _, _, name = name_of(target).partition("np.ma.")
-    if name:
-        interpreter.build.refuse(
-            f"np.ma.{name.rpartition('.')[2]} is not supported: srcgrad has no masked arrays",
-            "choose by a condition instead:  np.where(x < 0, 0.0, x).sum()",
-        )
-
-
-def handed_in(interpreter: Interpreter, name: str, key: Any, made: Any) -> Any:
-    """What was computed ahead of time: numbers stand in the program, arrays of NumPy's are handed in at every call."""
-    if isinstance(made, tuple):
-        return TupleValue(tuple(handed_in(interpreter, name, (key, k), item) for k, item in enumerate(made)))
-    if isinstance(made, np.ndarray) and type(made) is not np.ndarray:
-        interpreter.build.refuse(f"{name} makes a {type(made).__name__}, not a plain array", "np.asarray, or np.array")
-    if isinstance(made, np.ndarray) and made.dtype in SUPPORTED and name.startswith("np."):
-        if key not in interpreter.captured:
-            interpreter.hand_in("made", Fixed(key, made))
-        return whole(interpreter.build.materialize(interpreter.captured[key][1], copy=True))
-    return constant(made)
-
-
-def external(interpreter: Interpreter, target: Any, name: str, args: list[Any]) -> Any:
-    """A NumPy function without a rule runs as it is, as long as no derivative goes through it (see `find_active`)."""
-    build = interpreter.build
-    samples: list[Any] = []
-    operands: list[Any] = []
-    memory: list[Array | None] = []  # of the argument, where the operand is a copy of it
-    for arg in args:
-        match arg:
-            case ArrayValue():
-                samples.append(np.ones((2,) * arg.ndim, arg.dtype))
-                operands.append(build.in_order(arg))
-                memory.append(arg.element.array if arg.is_window else operands[-1])  # type: ignore[attr-defined]
-            case Scalar():
-                samples.append(arg.dtype.type(1))
-                operands.append(arg.expr)
-                memory.append(None)
-            case Static(value=None | str() as plain):
-                samples.append(plain)
-                operands.append(plain)
-                memory.append(None)
-            case _:
-                return None
-    try:
-        sample = target(*samples)
-    except Exception:
-        return None
-    if _depends_on_values(target, samples, sample):
-        build.refuse(
-            f"of which type the result of {name} is depends on the values", "compute it outside, and hand it in"
-        )
-    is_plain = type(sample) is np.ndarray or isinstance(sample, np.generic)  # and no matrix, masked array, records
-    if not is_plain or sample.dtype not in SUPPORTED:
-        return None
-    fresh = build.names.fresh("t")
-    if isinstance(sample, np.generic):
-        var = Var(fresh, sample.dtype)
-        build.emit(External(name, var, tuple(operands)))
-        return Scalar(var)
-    out = Array(fresh, sample.dtype, tuple(Dim(fresh, axis) for axis in range(sample.ndim)))
-    build.roots[fresh] = fresh
-    build.emit(External(name, out, tuple(operands)))
-    for array, given in zip(memory, samples, strict=True):
-        if array is not None and np.may_share_memory(sample, given):
-            build.twin(out, array)
-    return whole(out)
-
-
-def _depends_on_values(target: Any, samples: list[Any], sample: Any) -> bool:
-    """Has the result another dtype, or other axes, where the arguments are not ones?  Roots may be complex."""
-    random = np.random.default_rng(1)
-
-    def other(given: Any) -> Any:
-        if not isinstance(given, (np.ndarray, np.generic)):
-            return given
-        made = np.asarray(3.0 * random.standard_normal((4,) * given.ndim)).astype(given.dtype)
-        return made if given.ndim else made[()]
-
-    try:
-        with np.errstate(all="ignore"):
-            found = target(*map(other, samples))
-    except Exception:
-        return False
-    return (np.result_type(found), np.ndim(found)) != (np.result_type(sample), np.ndim(sample))
 
 
 # -------------------------------------------------------------------------------------------- user functions

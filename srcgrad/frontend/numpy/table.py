@@ -40,7 +40,7 @@ def rule(*functions: Any, method: str | None = None) -> Callable[[Handler], Hand
 
 def nearest(name: str) -> str | None:
     """The supported function whose name is most like this one."""
-    from ..calls import name_of
+    from ..without_rules import name_of
 
     names = sorted({name_of(function) for function in (*TABLE, *COMPOSITIONS)})
     found = difflib.get_close_matches(name, names, 1)
