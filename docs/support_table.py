@@ -15,6 +15,9 @@ from typing import Any
 
 import numpy as np
 import scipy.integrate
+import scipy.ndimage
+import scipy.signal
+import scipy.spatial.distance
 import scipy.stats
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))

@@ -35,6 +35,8 @@ def name_of(target: Any) -> str:
         return f"{name_of(owner)}.{name}"
     if module.startswith("scipy.stats") and inspect.ismethod(target):
         return f"scipy.stats.{type(owner).__name__.removesuffix('_gen')}.{name}"
+    if module == "scipy.spatial.distance":
+        return f"{module}.{name}"
     if module.split(".")[0] == "scipy" or (isinstance(target, np.ufunc) and not hasattr(np, name)):
         return ".".join([*(module or "scipy.special").split(".")[:2], name])  # scipy.linalg, whichever file it is in
     if isinstance(target, np.ufunc) or module.split(".")[0] == "numpy":

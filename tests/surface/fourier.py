@@ -82,4 +82,14 @@ CALLS: list[Call] = [
     call("scipy.fft.fftn(z, axes=(1,)) + scipy.fft.ifftn(z, s=(3, 4))", z=zzz),
     call("scipy.fft.rfftn(x).real * scipy.fft.irfftn(z).sum()", x=real(2, 3, 4), z=zzz),
     call("scipy.fft.fftshift(x) * scipy.fft.ifftshift(x) * scipy.fft.fftfreq(6, 0.5)", x=x),
+    *(
+        call(f"scipy.fft.{name}(x, {type}, norm={norm!r})", x=x, compiled=type == 2 and norm == "ortho")
+        for name in ("dct", "idct")
+        for type in (1, 2, 3, 4)
+        for norm in (None, "ortho", "forward")
+    ),
+    call("scipy.fft.dct(x, n=4) + scipy.fft.idct(x, n=4, axis=0)[:4, :4].sum()", x=real(4, 6)),
+    call("scipy.fft.dct(x, n=9)", x=x),
+    call("scipy.fft.dct(x, axis=0)", x=xx),
+    call("scipy.fft.dctn(x) + scipy.fft.idctn(x, norm='ortho', axes=(0,))", x=xx),
 ]

@@ -1,6 +1,6 @@
 """Solves, determinants, factorisations, eigenvalues and singular values."""
 
-from corpus.registry import complexes, real
+from corpus.registry import complexes, positive, real
 
 from .registry import call
 
@@ -207,5 +207,11 @@ CALLS = [
     call("scipy.linalg.eigvals(z)", z=complexes(3, 3)),
     call("scipy.linalg.svdvals(z)", z=complexes(4, 3)),
     call("scipy.linalg.expm(20 * x)", x=real(2, 3, 3), loose=10.0),
+    call("scipy.linalg.block_diag(x, [y[0]], y, x.T)", x=real(2, 3), y=real(3)),
+    call("scipy.linalg.toeplitz(x, y)", x=real(3), y=real(4)),
+    call("scipy.linalg.toeplitz(x) @ scipy.linalg.toeplitz(z)", x=real(3), z=complexes(3)),
+    call("scipy.linalg.circulant(x) + scipy.linalg.hankel(x) + scipy.linalg.hankel(x, y)", x=real(3), y=real(3)),
+    call("scipy.linalg.companion(x)", x=positive(4)),
+    call("scipy.linalg.khatri_rao(x, y)", x=real(2, 3), y=real(4, 3)),
 ]
 # fmt: on

@@ -21,6 +21,9 @@ import numpy as np
 import scipy.fft
 import scipy.integrate
 import scipy.linalg
+import scipy.ndimage
+import scipy.signal
+import scipy.spatial.distance
 import scipy.special
 import scipy.stats
 

@@ -18,8 +18,11 @@ from typing import Any
 from srcgrad.rules.compositions import registry
 
 _WAITING = {  # modules whose import takes as long as half of ours
+    "scipy_distances": "scipy.spatial.distance",
     "scipy_distributions": "scipy.stats",
+    "scipy_filters": "scipy.ndimage",
     "scipy_integrals": "scipy.integrate",
+    "scipy_signals": "scipy.signal",
 }
 
 for _module in pkgutil.iter_modules(__path__):  # each adds its functions to the registry

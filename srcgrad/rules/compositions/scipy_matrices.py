@@ -1,0 +1,81 @@
+"""SciPy's matrices of a certain form."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+
+from srcgrad.rules.compositions.registry import means
+
+
+@means(scipy.linalg.block_diag)
+def block_diag(*arrs):
+    blocks = [np.atleast_2d(block) for block in arrs]
+    shape = sum([b.shape[0] for b in blocks]), sum([b.shape[1] for b in blocks])
+    out = np.zeros(shape, np.result_type(*[b.dtype for b in blocks]))
+    row, column = 0, 0
+    for b in blocks:
+        out[row : row + b.shape[0], column : column + b.shape[1]] = b
+        row, column = row + b.shape[0], column + b.shape[1]
+    return out
+
+
+def sequence(c):
+    c = np.asarray(c)
+    if c.ndim != 1:
+        raise NotImplementedError("sequences with other than one axis are not supported here")
+    return c
+
+
+@means(scipy.linalg.toeplitz)
+def toeplitz(c, r=None):
+    c = sequence(c)
+    r = np.conj(c) if r is None else sequence(r)
+    out = np.empty((len(c), len(r)), np.result_type(c.dtype, r.dtype))
+    for i in range(len(c)):
+        for j in range(len(r)):
+            out[i, j] = c[i - j] if i >= j else r[j - i]
+    return out
+
+
+@means(scipy.linalg.circulant)
+def circulant(c):
+    c = sequence(c)
+    n = len(c)
+    out = np.empty((n, n), c.dtype)
+    for i in range(n):
+        for j in range(n):
+            out[i, j] = c[(i - j) % n]
+    return out
+
+
+@means(scipy.linalg.hankel)
+def hankel(c, r=None):
+    c = sequence(c)
+    r = np.zeros_like(c) if r is None else sequence(r)
+    out = np.empty((len(c), len(r)), np.result_type(c.dtype, r.dtype))
+    for i in range(len(c)):
+        for j in range(len(r)):
+            out[i, j] = c[i + j] if i + j < len(c) else r[i + j - len(c) + 1]
+    return out
+
+
+@means(scipy.linalg.companion)
+def companion(a):
+    a = sequence(a)
+    if len(a) < 2:
+        raise ValueError("The length of `a` along the last axis must be at least 2.")
+    first = -a[1:] / a[0]
+    out = np.zeros((len(a) - 1, len(a) - 1), first.dtype)
+    out[0] = first
+    for k in range(len(a) - 2):
+        out[k + 1, k] = 1
+    return out
+
+
+@means(scipy.linalg.khatri_rao)
+def khatri_rao(a, b):
+    a, b = np.asarray(a), np.asarray(b)
+    if a.ndim != 2 or b.ndim != 2:
+        raise ValueError("The both arrays should be 2-dimensional.")
+    return (a[:, None, :] * b[None, :, :]).reshape(-1, b.shape[1])
