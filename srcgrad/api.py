@@ -234,6 +234,8 @@ class GradFunction:
                         failed = error  # the way around finds another form, or fails again
             return self._call("primal", args, kwargs, self._primal, failed)
         except SrcgradError as error:
+            if self._constants.may_settle(error):
+                return self._with_more_known("primal", args, kwargs)
             raise self._without_our_frames(error) from None
 
     def backward(self, *args: Any, **kwargs: Any) -> Any:
@@ -270,6 +272,8 @@ class GradFunction:
                         pass  # the way around finds another form, or fails again
             return self._call("backward", args, kwargs, self._backward)
         except SrcgradError as error:
+            if self._constants.may_settle(error):
+                return self._with_more_known("backward", args, kwargs)
             raise self._without_our_frames(error) from None
 
     def value_and_backward(self, *args: Any, **kwargs: Any) -> Any:
@@ -295,6 +299,8 @@ class GradFunction:
                         pass  # the way around finds another form, or fails again
             return self._call("value_and_backward", args, kwargs, self._both)
         except SrcgradError as error:
+            if self._constants.may_settle(error):
+                return self._with_more_known("value_and_backward", args, kwargs)
             raise self._without_our_frames(error) from None
 
     def vjp(self, *args: Any, **kwargs: Any) -> tuple[Any, Pullback]:
@@ -315,8 +321,15 @@ class GradFunction:
         """
         try:
             plan = self._plan("forward", args, kwargs)
-            stage, leaves = self._ready("forward", plan, plan.arrange(args, kwargs))
-            y, residuals = stage.call(*leaves)
+            values = plan.arrange(args, kwargs)
+            stage, leaves = self._ready("forward", plan, values)
+            try:
+                y, residuals = stage.call(*leaves)
+            except SrcgradError as error:
+                if not self._constants.may_settle(error):
+                    raise
+                stage, leaves = self._settled("forward", plan, values)
+                y, residuals = stage.call(*leaves)
         except SrcgradError as error:
             raise self._without_our_frames(error) from None
         return y, Pullback(self._program, self._forward(stage, leaves, residuals), residuals)
@@ -340,7 +353,8 @@ class GradFunction:
         True
         """
         try:
-            return self._constants.settle(lambda: self._source(kind, args, kwargs, after))
+            with cpu.LOCK:
+                return self._constants.settle(lambda: self._source(kind, args, kwargs, after))
         except SrcgradError as error:
             raise self._without_our_frames(error) from None
 
@@ -367,7 +381,8 @@ class GradFunction:
                 raise OptionError('f.ptx(...) is for functions with target="cuda"')
             args = tuple(map(cuda.example, args))
             kwargs = {name: cuda.example(value) for name, value in kwargs.items()}
-            return self._constants.settle(lambda: self._program.ptx(kind, *self._types(kind, args, kwargs), cc))
+            with cpu.LOCK:
+                return self._constants.settle(lambda: self._program.ptx(kind, *self._types(kind, args, kwargs), cc))
         except SrcgradError as error:
             raise self._without_our_frames(error) from None
 
@@ -455,7 +470,7 @@ class GradFunction:
         calls: dict[Any, Call] = {}
 
         def look_inside(*args: Any) -> Any:
-            pattern, leaves = pattern_of(args, plan.names)
+            pattern, leaves = pattern_of(self._constants.known(args, plan.names), plan.names)
             call = calls.get(pattern)
             if call is not None:
                 try:
@@ -465,7 +480,7 @@ class GradFunction:
                         raise
             stage, leaves = self._ready(kind, plan, args)
             with cpu.LOCK:
-                stage.reach(calls, pattern)
+                stage.reach(calls, stage.pattern)
             return stage.call(*leaves)
 
         return look_inside
@@ -475,14 +490,28 @@ class GradFunction:
         stage, leaves = self._stage(kind, plan, values)
         if stage.is_prepared or not self._constants.options:
             return stage, leaves
+        return self._settled(kind, plan, values)
 
-        def prepared() -> tuple[Stage, list[Any]]:
+    def _settled(self, kind: str, plan: Plan, values: Sequence[Any]) -> tuple[Stage, list[Any]]:
+        def generated() -> tuple[Stage, list[Any]]:
             stage, leaves = self._stage(kind, plan, values)
-            stage.prepare(leaves)
+            if stage.is_prepared:
+                stage.generate(leaves)  # for leaves of other types it may have been
+            else:
+                stage.prepare(leaves)
             return stage, leaves
 
         with cpu.LOCK:
-            return self._constants.settle(prepared)
+            return self._constants.settle(generated)
+
+    def _with_more_known(self, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call that failed: if for want of an option that was not known, it goes on with that."""
+        try:
+            plan = self._plan(kind, args, kwargs)
+            stage, leaves = self._settled(kind, plan, plan.arrange(args, kwargs))
+            return stage.call(*leaves)
+        except SrcgradError as error:
+            raise self._without_our_frames(error) from None
 
     def _stage(self, kind: str, plan: Plan, values: Sequence[Any]) -> tuple[Stage, list[Any]]:
         pattern, leaves = pattern_of(self._constants.known(values, plan.names), plan.names)

@@ -129,7 +129,8 @@ def _keyed(value: Any) -> tuple[Any, list[Any]] | None:
     """A dict, a dataclass instance or a simple object of the user's: its kind, and its items."""
     kind = type(value)
     if issubclass(kind, dict):
-        return (DictKind(tuple(value), kind), list(value.values())) if kind in DICTS else None
+        is_ours = kind in DICTS and getattr(value, "default_factory", None) is None
+        return (DictKind(tuple(value), kind), list(value.values())) if is_ours else None
     if dataclasses.is_dataclass(kind):
         own = tuple(field.name for field in dataclasses.fields(kind))
         more = (k for k, held in getattr(value, "__dict__", {}).items() if isinstance(held, HELD) and k not in own)

@@ -52,7 +52,7 @@ def _picture(value: Any) -> Any:
     if isinstance(value, (list, tuple, deque)):
         return type(value), [_picture(item) for item in value]
     if isinstance(value, (set, frozenset)):
-        return type(value), [_picture(item) for item in sorted(value, key=repr)]
+        return type(value), [_picture(item) for item in value]
     if isinstance(value, dict):
         return dict, [(_picture(key), _picture(item)) for key, item in value.items()]
     if isinstance(value, (int, float, complex, str, np.generic, np.dtype)):

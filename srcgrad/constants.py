@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from srcgrad.arguments import known
-from srcgrad.errors import SrcgradError
+from srcgrad.errors import CompiledError, SrcgradError
 
 Result = TypeVar("Result")
 
@@ -27,7 +27,9 @@ class Constants:
         self._static = static
         options = (name for name, parameter in parameters.items() if _may_be_known(parameter.default))
         self.options = tuple(name for name in options if name not in static)
-        self._needed: frozenset[str] = frozenset()  # those of the options that turned out to have to be known
+        tuples = (name for name in self.options if type(parameters[name].default) is tuple)  # axes and shapes
+        self._needed = frozenset(tuples)  # and those of the options that turn out to have to be known
+        self._refused: SrcgradError | None = None
 
     def __bool__(self) -> bool:
         return bool(self._static or self._needed)
@@ -49,7 +51,10 @@ class Constants:
         return name in self._static or name in self.options
 
     def settle(self, generate: Callable[[], Result]) -> Result:
-        """What `generate` returns; where it can't, with as few more options known as will do."""
+        """What `generate` returns; where it can't, with as few more options known as will do.
+
+        The caller holds the lock: while this tries, another thread would take an attempt for what is settled.
+        """
         try:
             return generate()
         except SrcgradError as error:
@@ -60,7 +65,13 @@ class Constants:
                     return generate()
                 except SrcgradError as problem:
                     self._needed, last = before, problem
+            self._refused = last
             raise last from None
+
+    def may_settle(self, error: SrcgradError) -> bool:
+        """Could more be known where this was raised: by what was generated for other types, or anew?"""
+        is_ahead = not isinstance(error, CompiledError)  # of anything that runs
+        return bool(self.options) and is_ahead and error is not self._refused
 
     def _attempts(self) -> Iterator[frozenset[str]]:
         """Each option alone, then all."""

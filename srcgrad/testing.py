@@ -8,6 +8,7 @@ Where numbers are complex, <v, t> is the real part of v^T t, without conjugation
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -277,7 +278,9 @@ def _leaves(value: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, 
 
 def _map(change: Callable[[Any], Any], value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _map(change, item) for key, item in value.items()}
+        made = copy.copy(value)  # of its class
+        made.update({key: _map(change, item) for key, item in value.items()})
+        return made
     if isinstance(value, (tuple, list)):
         items = [_map(change, item) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)

@@ -223,6 +223,48 @@ def test_options_are_known_where_they_have_to_be(jit: bool) -> None:
     assert "def f_backward(a, times):" in g.source(a)
 
 
+def by_mode(a, mode="mean", axis=0):
+    if mode == "mean":
+        return (a**2).sum() * (axis + 1) * WEIGHT
+    return (a.sum(axis=axis) ** 2).sum() * WEIGHT
+
+
+WEIGHT = 2.0
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+def test_options_among_arguments_of_other_kinds(jit: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which way a call takes is kept with the value of the option, where that is known."""
+    g = grad(by_mode, jit=jit)
+    a = np.arange(6.0).reshape(2, 3)
+    for mode, axis in (("mean", 0), ("norm", 1), ("norm", 0), ("mean", 1), ("norm", 1)):
+        assert g(a, mode, axis) == by_mode(a, mode, axis)
+    monkeypatch.setitem(globals(), "WEIGHT", np.float64(3.0))
+    assert g.backward(a, "norm", 1).tolist() == [[18.0] * 3, [72.0] * 3]
+    assert g.backward(a, "norm", 0).tolist() == [[18, 30, 42]] * 2
+
+
+def test_options_that_other_types_or_globals_have_to_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    def f(a, axis=0):
+        return a.sum() * (axis + 1) if a.ndim == 1 else (a.sum(axis=axis) ** 2).sum()
+
+    a = np.arange(6.0).reshape(2, 3)
+    g = grad(f, jit=False)
+    assert g(X, 1) == f(X, 1) and g(a, 1) == f(a, 1)  # one way for both: arrays
+    g = grad(lambda a, axis=0: a.sum() * WEIGHT if WEIGHT == 1 else (a.sum(axis=axis) * WEIGHT).sum(), jit=False)
+    monkeypatch.setitem(globals(), "WEIGHT", 1)
+    assert g(a) == 15.0
+    monkeypatch.setitem(globals(), "WEIGHT", 2)
+    assert g(a, 1) == 30.0
+    assert g(a, np.int64(1)) == g(a, (0, 1)) == 30.0  # NumPy's numbers are compared with tuples
+
+
+def test_shapes_are_known() -> None:
+    g = grad(lambda a, shape=(-1, 2): (a.reshape(shape)[0] ** 2).sum(), jit=False)
+    assert g.backward(np.arange(4.0)).tolist() == [0.0, 2.0, 0.0, 0.0]
+    assert g.backward(np.arange(4.0), (1, -1)).tolist() == [0.0, 2.0, 4.0, 6.0]
+
+
 def test_options_stay_arguments_where_they_can() -> None:
     def f(a, axis=0, times=2):
         for _ in range(times):

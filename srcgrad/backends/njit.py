@@ -214,7 +214,8 @@ def _constant(kind: types.Type, name: str, constants: Constants) -> StaticType |
             return known(value, name)
         case _ if constants.hold(name, None):
             raise ArgumentError(
-                f"static argument {name} is not known where it is compiled", help=("write its value in the call",)
+                f"static argument {name} is not known where it is compiled",
+                help=("leave it at its default, or write an integer, a truth value or a text in the call",),
             )
     return None
 

@@ -14,7 +14,7 @@ from ..errors import AttributeArgumentError
 from ..ir import affine
 from ..ir.expressions import Expr
 from ..rules import compositions
-from . import calls, inheritance, records, special_methods
+from . import calls, inheritance, operators, records, special_methods
 from .numpy import complex_numbers, flat
 from .numpy.table import METHODS, TABLE
 from .outside import LIBRARIES, HasOfItsOwn, InObject
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
     build = interpreter.build
     if isinstance(owner, Static):
+        operators.refuse_template(interpreter, owner)
         if not hasattr(owner.value, name):
             what = str(getattr(owner.value, "__name__", owner.value))
             return build.refuse(f"{what} has no attribute {name!r}", error=AttributeArgumentError)
@@ -56,6 +57,10 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
             return records.of_class(interpreter, owner, owner.kind, name)
         if records.is_record(owner):
             return records.attribute(interpreter, owner, name)
+        if records.is_dict(owner) and not hasattr(owner.kind.cls, name):
+            return build.refuse(f"a {owner.kind.cls.__name__} has no attribute {name!r}", error=AttributeArgumentError)
+        if records.is_dict(owner) and name == "default_factory":
+            return NONE if owner.kind.default is None else owner.kind.default
         return Method(owner, name)
     if isinstance(owner, (Items, RandomSource)):
         return Method(owner, name)

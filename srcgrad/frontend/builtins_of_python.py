@@ -97,6 +97,7 @@ def length(interpreter: Interpreter, value: Any) -> Any:
     if said is not None:
         return said
     special_methods.refuse_object(interpreter, value, "the length")
+    operators.refuse_template(interpreter, value)
     match value:
         case TupleValue(items=items):
             return constant(len(items))

@@ -38,6 +38,7 @@ from . import (
 from .arithmetic import elementwise
 from .builtins_of_python import BUILTINS
 from .calls_of_own import invoke
+from .comprehensions import next_of
 from .numbers_of_python import convert, math_function, to_int
 from .numpy import (  # noqa: F401 (register)
     choosing,
@@ -78,11 +79,14 @@ from .without_rules import name_of, unknown
 if TYPE_CHECKING:
     from .interpret import Interpreter
 
-ITEMS_NOT_LOOKED_AT = (any, all, next)  # by Python: once it is known what they return
+ITEMS_NOT_LOOKED_AT = (any, all)  # by Python: once it is known what they return
 
 
 def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
     function = expressions.evaluate(interpreter, node.func)
+    if isinstance(function, Static) and function.value is next and len(node.args) in (1, 2) and not node.keywords:
+        if isinstance(node.args[0], ast.GeneratorExp):
+            return next_of(interpreter, node.args[0], node.args[1:])
     is_users = isinstance(function, Closure) or (isinstance(function, Static) and _is_users(function.value))
     read = expressions.as_it_is if is_users else expressions.evaluate
     raised = [len(watch.held) for watch in interpreter.build.watches]
@@ -95,8 +99,6 @@ def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
         if raised != [len(watch.held) for watch in interpreter.build.watches]:
             name = function.value.__name__
             interpreter.build.refuse(f"{name} of what may raise an exception, in a try", "a loop with break")
-    if isinstance(function, Static) and function.value is next and isinstance(node.args[0], ast.GeneratorExp):
-        function = Static(compositions.python.first_of)  # nobody else holds it, and takes the second
     kwargs: dict[str, Any] = {}
     for keyword, (value, _) in zip(node.keywords, parts[len(node.args) :], strict=True):
         if keyword.arg is not None:
@@ -106,8 +108,6 @@ def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
         else:
             interpreter.build.refuse("** in a call needs a dict", error=ArgumentError)
     interpreter.at(node)
-    if args or kwargs:
-        function = identities.now(interpreter, function)
     if kwargs:
         args = [identities.now(interpreter, value) for value in args]
         kwargs = {name: identities.now(interpreter, value) for name, value in kwargs.items()}
@@ -117,6 +117,8 @@ def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
 def apply(interpreter: Interpreter, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     if any(isinstance(value, Unpacked) for value in args):
         args = _few_enough(interpreter, function, args)
+    if identities.can_change(function):  # a method of what an earlier call has changed
+        function = identities.now(interpreter, function)
     match function:
         case Closure():
             return call_closure(interpreter, function, args, kwargs)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 UNROLLED = 64  # iterations of a comprehension over a constant range
-ITEMS, OVER = ".items", ".over"
+ITEMS, OVER, DEFAULT = ".items", ".over", ".default"
 
 
 class _AtRunTime(Exception):
@@ -156,6 +156,20 @@ def _grown(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorExp, over
     return calls.call_closure(interpreter, Closure(function, {}, interpreter.frame), [over], {})
 
 
+def next_of(interpreter: Interpreter, node: ast.GeneratorExp, default: list[ast.expr]) -> Any:
+    """next(f(v) for v in xs if c): the first item alone is looked at, so it is a loop that returns it."""
+    if liveness.named_in(node):
+        interpreter.build.refuse(":= in a generator that next() takes from is not supported", "write it as a loop")
+    given = expressions.evaluate_all(interpreter, [node.generators[0].iter, *default], expressions.as_it_is)
+    names = (OVER, DEFAULT)[: len(given)]
+    arguments = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
+    otherwise = ast.Return(_load(DEFAULT)) if default else ast.Raise(_load("StopIteration"))
+    body = [_nest(node, _load(OVER), ast.Return(node.elt)), otherwise]
+    function = ast.FunctionDef("<genexpr>", arguments, body, [])
+    located(function, node)
+    return calls.call_closure(interpreter, Closure(function, {}, interpreter.frame), given, {})
+
+
 def _in_place(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorExp) -> Any:
     """One that binds names of the function around, by := : as statements of that function, its own names renamed."""
     named, function = liveness.named_in(node), interpreter.frame.source.node
@@ -190,12 +204,16 @@ def _reads(node: ast.AST, names: set[str]) -> int:
 
 def _appending(node: ast.ListComp | ast.GeneratorExp, items: str, over: ast.expr) -> list[ast.stmt]:
     """Its loops and conditions, and the list that they make longer."""
-    body: ast.stmt = ast.Expr(ast.Call(ast.Attribute(_load(items), "append", ast.Load()), [node.elt], []))
+    append = ast.Expr(ast.Call(ast.Attribute(_load(items), "append", ast.Load()), [node.elt], []))
+    return [ast.Assign([ast.Name(items, ast.Store())], ast.List([], ast.Load())), _nest(node, over, append)]
+
+
+def _nest(node: ast.ListComp | ast.GeneratorExp, over: ast.expr, body: ast.stmt) -> ast.stmt:
     for number, generator in reversed(list(enumerate(node.generators))):
         for test in reversed(generator.ifs):
             body = ast.If(test, [body], [])
         body = ast.For(generator.target, generator.iter if number else over, [body], [])
-    return [ast.Assign([ast.Name(items, ast.Store())], ast.List([], ast.Load())), body]
+    return body
 
 
 def _load(name: str) -> ast.Name:

@@ -143,11 +143,13 @@ def unrolled(interpreter: Interpreter, node: ast.For, items: list[Any], run_over
     for position, item in enumerate(items):
         assignment.assign(interpreter, node.target, identities.now(interpreter, item), len(interpreter.build.block))
         interpreter.block(node.body)
+        stopped = constant(False) if flag is None else interpreter.lookup(flag)
+        if stopped.is_constant and stopped.value:
+            return
         run_over.check(first + position)
         rest = items[position + 1 :]
         if flag is not None and rest:
-            stopped = interpreter.lookup(flag)
-            if not (stopped.is_constant and not stopped.value):
+            if not stopped.is_constant:
                 again = ast.copy_location(ast.For(node.target, ast.Constant(None), node.body, []), node)
                 again.stop_flag = flag  # type: ignore[attr-defined]
                 again.items_left = rest  # type: ignore[attr-defined]

@@ -132,9 +132,12 @@ def as_it_is(interpreter: Interpreter, node: ast.expr) -> Any:
 
 def _dict_display(interpreter: Interpreter, keys: list[ast.expr | None], nodes: list[ast.expr]) -> TupleValue:
     """{"w": w, **more}"""
-    names = [key and records.key_of(interpreter, evaluate(interpreter, key)) for key in keys]
+    both = [node for pair in zip(keys, nodes, strict=True) for node in pair if node is not None]  # in this order
+    values = iter(evaluate_all(interpreter, both, lambda of, n: (evaluate if n in keys else as_it_is)(of, n)))
     items: dict[Any, Any] = {}
-    for key, name, value in zip(keys, names, evaluate_all(interpreter, nodes, as_it_is), strict=True):
+    for key in keys:
+        name = None if key is None else records.key_of(interpreter, next(values))
+        value = next(values)
         if key is not None:
             items[name] = value
         elif records.is_dict(value) and not sets.is_set(value):
@@ -262,6 +265,7 @@ def known_items(interpreter: Interpreter, value: Any) -> list[Any] | None:
     if records.is_dict(value):
         return [constant(key) for key in value.kind.keys]
     special_methods.refuse_object(interpreter, value, "the items", "__iter__")
+    operators.refuse_template(interpreter, value)
     if isinstance(value, TupleValue):
         return list(value.items)
     if isinstance(value, ArrayValue) and value.ndim and isinstance(value.dims[0], Const):
@@ -336,6 +340,7 @@ def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items
         whole_index = isinstance(items, ast.Tuple) or len(index) > 1 or owner.value is np.index_exp
         return TupleValue(tuple(index)) if whole_index else index[0]
     if isinstance(owner, Static):
+        operators.refuse_template(interpreter, owner)
         if id(owner.value) in grids.BY_SUBSCRIPT:
             is_tuple = len(index) != 1 or isinstance(items, ast.Tuple)
             return grids.BY_SUBSCRIPT[id(owner.value)](interpreter.build, tuple(index) if is_tuple else index)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import dataclasses
 import operator
+from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,7 +36,6 @@ from .values import (
     Template,
     TupleValue,
     constant,
-    new_dict,
     new_list,
     static_int,
 )
@@ -117,7 +118,7 @@ def _tuple_arithmetic(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
     if sets.is_set(x) or sets.is_set(y):
         return sets.computed(interpreter, op, x, y)
     if records.is_dict(x) and records.is_dict(y) and op == "bitor":
-        return new_dict(records.as_dict(x) | records.as_dict(y))
+        return replace(records.with_items(x, records.as_dict(x) | records.as_dict(y)), identity=object())
     for value in (x, y):
         if records.is_dict(value) or records.is_record(value):
             what = "a dict" if records.is_dict(value) else f"a {value.kind.cls.__name__}"
@@ -290,6 +291,9 @@ def _static_comparison(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) 
     if (records.is_dict(x) or records.is_dict(y)) and not isinstance(op, (ast.Eq, ast.NotEq)):
         interpreter.build.refuse("dicts have no order", error=ArgumentError)
     if isinstance(x, TupleValue) and isinstance(y, TupleValue) and isinstance(op, (ast.Eq, ast.NotEq)):
+        ordered = [v.kind.cls is OrderedDict for v in (x, y) if records.is_dict(v)]
+        if ordered == [True, True] and x.kind.keys != y.kind.keys:
+            return constant(isinstance(op, ast.NotEq))
         if records.is_dict(x) and records.is_dict(y) and set(x.kind.keys) == set(y.kind.keys):
             y = TupleValue(tuple(records.as_dict(y)[key] for key in x.kind.keys), x.kind)
         if len(x.items) != len(y.items) or _plain_kind(x) != _plain_kind(y):
@@ -329,6 +333,7 @@ def _plain_kind(value: TupleValue) -> Any:
 
 def _membership(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
     if records.is_dict(y) and is_known(x):
+        records.key_of(interpreter, x)
         found: Any = constant(plain(x) in y.kind.keys)
     elif isinstance(y, Static) and is_known(x):
         try:

@@ -17,7 +17,7 @@ from ..errors import ArgumentError, KeyArgumentError
 from . import attributes, binding, calls, expressions, identities, operators, sets, special_methods
 from .outside import InObject
 from .types import DictKind, RecordKind
-from .values import NONE, Bound, Static, TupleValue, constant, is_hashable, new_dict
+from .values import NONE, Bound, Scalar, Static, TupleValue, constant, is_hashable, new_dict
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -40,9 +40,16 @@ def key_of(interpreter: Interpreter, value: Any) -> Any:
     """A key, which must be known."""
     key = operators.plain(value)
     operators.refuse_template(interpreter, value)
-    if not operators.is_known(value) or not is_hashable(key):
+    if not operators.is_known(value) or not is_hashable(key) or not _may_be_key(value):
         interpreter.build.refuse("the keys of a dict, and the items of a set, are known when f is compiled")
-    return key
+    return value.dtype.type(key) if isinstance(value, Scalar) and not value.weak else key
+
+
+def _may_be_key(value: Any) -> bool:
+    """Is it equal to another exactly where they look the same?  Objects have a say of their own in that."""
+    if isinstance(value, TupleValue):
+        return value.kind is tuple and all(map(_may_be_key, value.items))
+    return isinstance(value, (Scalar, Static))
 
 
 def item(interpreter: Interpreter, owner: TupleValue, index: Any) -> Any:
@@ -51,9 +58,8 @@ def item(interpreter: Interpreter, owner: TupleValue, index: Any) -> Any:
         interpreter.build.refuse("a set has no places", "for item in s: ...", error=ArgumentError)
     key = key_of(interpreter, index)
     if key not in owner.kind.keys and owner.kind.default is not None:
-        value = binding.bind_item(interpreter, "t", calls.apply(interpreter, owner.kind.default, [], {}))
-        store(interpreter, now(interpreter, owner), key, value, "an item of its own")
-        return value
+        value = calls.apply(interpreter, owner.kind.default, [], {})
+        return store(interpreter, now(interpreter, owner), key, value, "an item of its own")
     if key not in owner.kind.keys:
         known = f"the keys are {', '.join(map(repr, owner.kind.keys))}"
         interpreter.build.refuse(f"KeyError: {key!r}", known, error=KeyArgumentError)
@@ -66,8 +72,8 @@ def with_items(owner: TupleValue, items: dict[Any, Any]) -> TupleValue:
     return replace(owner, items=tuple(items.values()), kind=kind)
 
 
-def store(interpreter: Interpreter, owner: TupleValue, key: Any, value: Any, what: str) -> None:
-    """d[key] = value, or owner.key = value"""
+def store(interpreter: Interpreter, owner: TupleValue, key: Any, value: Any, what: str) -> Any:
+    """d[key] = value, or owner.key = value: what is held then"""
     if sets.is_set(owner):
         interpreter.build.refuse("a set has no places", error=ArgumentError)
     identities.check_own(interpreter, owner, what)
@@ -82,15 +88,18 @@ def store(interpreter: Interpreter, owner: TupleValue, key: Any, value: Any, wha
         if found.fset is None:
             interpreter.build.refuse(f"{key} is a property without a setter", error=ArgumentError)
         calls.call_function(interpreter, found.fset, [owner, value], {})
-        return
+        return value
     hint = f"{key}" if isinstance(key, str) and key.isidentifier() else "t"
-    items = as_dict(owner) | {key: binding.bind_item(interpreter, hint, value)}
+    held = binding.bind_item(interpreter, hint, value)
     assert owner.identity is not None
-    identities.change(interpreter, owner.identity, with_items(owner, items))
+    identities.change(interpreter, owner.identity, with_items(owner, as_dict(owner) | {key: held}))
+    return held
 
 
 def made_with_default(interpreter: Interpreter, default: Any = NONE, *parts: Any, **more: Any) -> TupleValue:
     """defaultdict(list)"""
+    if identities.can_change(default):
+        interpreter.build.refuse("a defaultdict with a method, or with what holds a list", "a lambda that calls it")
     made = made_of(interpreter, list(parts), more, collections.defaultdict)
     return made if default == NONE else replace(made, kind=replace(made.kind, default=default))
 
@@ -111,11 +120,16 @@ def made_of(interpreter: Interpreter, parts: list[Any], more: dict[str, Any], cl
 def method(interpreter: Interpreter, owner: TupleValue, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """A method of a dict."""
     if sets.is_set(owner):
-        return sets.method(interpreter, owner, name, args)
+        return sets.method(interpreter, owner, name, args, kwargs)
     build, items = interpreter.build, as_dict(owner)
+    if name == "setdefault" and "default" in kwargs:
+        args, kwargs = [*args, kwargs["default"]], {}
+    last = operators.static_truth(kwargs.pop("last", constant(True))) if name == "popitem" else True
+    if last is None or (kwargs and name != "update"):
+        return build.refuse(f"an argument of the dict method .{name} is not supported")
     match name, args:
         case "keys", []:
-            return TupleValue(tuple(map(constant, items)))
+            return TupleValue((NONE,) * len(items), DictKind(tuple(items), frozenset))  # compared as a set, in order
         case "values", []:
             return TupleValue(tuple(items.values()))
         case "items", []:
@@ -125,10 +139,9 @@ def method(interpreter: Interpreter, owner: TupleValue, name: str, args: list[An
         case "get", [key, *rest]:
             return items.get(key_of(interpreter, key), rest[0] if rest else NONE)
         case "setdefault", [key, *rest]:
-            value = rest[0] if rest else NONE
             if key_of(interpreter, key) not in items:
-                store(interpreter, owner, key_of(interpreter, key), value, ".setdefault")
-                return value
+                value = rest[0] if rest else NONE
+                return store(interpreter, owner, key_of(interpreter, key), value, ".setdefault")
             return items[key_of(interpreter, key)]
         case "update", _:
             for key, value in as_dict(made_of(interpreter, args, kwargs)).items():
@@ -142,7 +155,7 @@ def method(interpreter: Interpreter, owner: TupleValue, name: str, args: list[An
             remove(interpreter, owner, found)
             return value
         case "popitem", [] if items:
-            key, value = list(items.items())[-1]
+            key, value = list(items.items())[-1 if last else 0]
             remove(interpreter, owner, key)
             return TupleValue((constant(key), value))
         case "clear", []:
@@ -177,7 +190,7 @@ def remove(interpreter: Interpreter, owner: TupleValue, key: Any) -> None:
     if key not in owner.kind.keys:
         interpreter.build.refuse(f"KeyError: {key!r}", error=KeyArgumentError)
     assert owner.identity is not None
-    items = {k: v for k, v in as_dict(owner).items() if k != key}
+    items = {k: v for k, v in as_dict(owner).items() if k is not key and k != key}
     identities.change(interpreter, owner.identity, with_items(owner, items))
 
 

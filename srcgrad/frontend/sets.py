@@ -1,4 +1,4 @@
-"""Sets whose items are known: dicts of keys alone, which stand in the order of Python's own set.
+"""Sets whose items are known: dicts of keys alone, in the order of a new set of them.
 
 seen = {0, 2}; seen.add(k)      →      evaluated away: `k in seen`, `for k in seen`, `len(seen)`
 """
@@ -72,7 +72,9 @@ def computed(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
     return new_set(out, type(out)) if isinstance(out, (set, frozenset)) else constant(out)
 
 
-def method(interpreter: Interpreter, owner: TupleValue, name: str, args: list[Any]) -> Any:
+def method(interpreter: Interpreter, owner: TupleValue, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    if kwargs:
+        interpreter.build.refuse(f".{name}() takes no keyword arguments", error=ArgumentError)
     held = set(owner.kind.keys)
     try:
         if name in NAMED:

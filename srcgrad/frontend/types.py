@@ -59,11 +59,24 @@ class DictKind:
     cls: type = dict
     default: Any = None
 
+    def __eq__(self, other: object) -> bool:
+        """1, 1.0 and True are one key, and not the same to those who read it."""
+        if not isinstance(other, DictKind) or (self.cls, self.default) != (other.cls, other.default):
+            return False
+        return self.keys == other.keys and _classes(self.keys) == _classes(other.keys)
+
+    def __hash__(self) -> int:
+        return hash((self.keys, self.cls))
+
     def __call__(self, *items: Any) -> Any:
         if self.cls in SETS:
             return self.cls(self.keys)
         made = zip(self.keys, items, strict=True)
         return defaultdict(None, made) if self.cls is defaultdict else self.cls(made)
+
+
+def _classes(key: Any) -> Any:
+    return tuple(map(_classes, key)) if isinstance(key, tuple) else type(key)
 
 
 @dataclass(frozen=True)
@@ -90,6 +103,14 @@ class StaticType:
 
     value: Any
     text: str = ""
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, StaticType) or self.text != other.text:
+            return False
+        return self.value is other.value or bool(self.value == other.value)
+
+    def __hash__(self) -> int:
+        return hash((self.value, self.text))
 
 
 ValueType = ScalarType | ArrayType | TupleType | StaticType

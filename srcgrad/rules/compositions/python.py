@@ -192,15 +192,6 @@ def sliced(items, *bounds):
     return list(items)[slice(*bounds)]
 
 
-def first_of(items, *default):
-    """next(item for item in ...)"""
-    if len(items) == 0:
-        if default:
-            return default[0]
-        raise StopIteration
-    return items[0]
-
-
 def itself(item):
     return item
 

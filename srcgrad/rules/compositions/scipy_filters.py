@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.ndimage as ndimage
 from numpy.lib.array_utils import normalize_axis_index
@@ -9,7 +11,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from srcgrad.rules.compositions.along import part
 from srcgrad.rules.compositions.registry import means
 
-BEYOND = {  # what stands beyond the ends, as np.pad calls it
+BEYOND: dict[str, Any] = {  # what stands beyond the ends, as np.pad calls it
     "reflect": "symmetric", "grid-mirror": "symmetric", "mirror": "reflect", "nearest": "edge", "constant": "constant",
     "grid-constant": "constant", "wrap": "wrap", "grid-wrap": "wrap",
 }  # fmt: skip

@@ -45,10 +45,8 @@ def fftconvolve(in1, in2, mode="full", axes=None):
         raise NotImplementedError("fftconvolve over other than one axis is not supported")
     size = len(a) + len(b) - 1
     if np.iscomplexobj(a) or np.iscomplexobj(b):
-        full = np.fft.ifft(np.fft.fft(a, size) * np.fft.fft(b, size))
-    else:
-        full = np.fft.irfft(np.fft.rfft(a, size) * np.fft.rfft(b, size), size)
-    return middle(full, len(a), len(b), mode)
+        return middle(np.fft.ifft(np.fft.fft(a, size) * np.fft.fft(b, size)), len(a), len(b), mode)
+    return middle(np.fft.irfft(np.fft.rfft(a, size) * np.fft.rfft(b, size), size), len(a), len(b), mode)
 
 
 @means(scipy.signal.convolve2d)
