@@ -16,8 +16,6 @@ from inspect import Parameter
 from types import MethodType
 from typing import Any, overload
 
-import numpy as np
-
 from srcgrad.arguments import LEAVES
 from srcgrad.backends import cpu, cuda
 from srcgrad.binding import (
@@ -26,18 +24,17 @@ from srcgrad.binding import (
     checked_outputs,
     checked_static,
     checked_wrt,
-    make_plan,
-    make_signatures,
     python_function,
 )
 from srcgrad.constants import Constants
-from srcgrad.dispatch import LENGTHS_DIFFER, Call, Forward, Lanes, Program, Stage, Types, leaf_names, pattern_of
+from srcgrad.dispatch import LENGTHS_DIFFER, Call, Lanes, Program, Stage, pattern_of
 from srcgrad.errors import ArgumentError, CompiledError, OptionError, SrcgradError
 from srcgrad.frontend.function import NEEDS_V
 from srcgrad.frontend.source import signature_of
 from srcgrad.pickled import reduced
 from srcgrad.pipeline import Options
 from srcgrad.pullback import Pullback
+from srcgrad.stages import Stages
 
 
 @overload
@@ -197,13 +194,10 @@ class GradFunction:
         self._bound: dict[int, GradFunction] = {}  # as a method of objects, by their ids
         optional = frozenset(name for name, parameter in self._parameters.items() if parameter.default is None)
         self._program = Program(self.py_func, options, names, optional, jit, cache)
-        self._plain, self._with_v = make_signatures(self._parameters)
-        self._only_v = set(self._with_v.parameters) - set(names)
-        kinds = [parameter.kind for parameter in self._plain.parameters.values()]
+        self._stages = Stages(self.__name__, self._program, self._parameters, self._constants)
+        self._only_v = set(self._stages.with_v.parameters) - set(names)
+        kinds = [parameter.kind for parameter in self._stages.plain.parameters.values()]
         self._count = -1 if Parameter.VAR_POSITIONAL in kinds else sum(kind in POSITIONAL for kind in kinds)
-        self._plans: dict[Any, Plan] = {}
-        self._stages: dict[Any, Stage] = {}
-        self._forwards: dict[Any, Forward] = {}
         self._primal = self._lanes("__call__", GradFunction._call_primal)
         self._backward = self._lanes("backward", GradFunction.backward)
         self._both = self._lanes("value_and_backward", GradFunction.value_and_backward)
@@ -320,19 +314,19 @@ class GradFunction:
         (-3.0, 5.0)
         """
         try:
-            plan = self._plan("forward", args, kwargs)
+            plan = self._stages.plan("forward", args, kwargs)
             values = plan.arrange(args, kwargs)
-            stage, leaves = self._ready("forward", plan, values)
+            stage, leaves = self._stages.ready("forward", plan, values)
             try:
                 y, residuals = stage.call(*leaves)
             except SrcgradError as error:
                 if not self._constants.may_settle(error):
                     raise
-                stage, leaves = self._settled("forward", plan, values)
+                stage, leaves = self._stages.settled("forward", plan, values)
                 y, residuals = stage.call(*leaves)
         except SrcgradError as error:
             raise self._without_our_frames(error) from None
-        return y, Pullback(self._program, self._forward(stage, leaves, residuals), residuals)
+        return y, Pullback(self._program, self._stages.forward(stage, leaves, residuals), residuals)
 
     def source(self, *args: Any, after: str | None = None, kind: str = "backward", **kwargs: Any) -> str:
         """The generated module, as text, for arguments of these types.
@@ -353,8 +347,7 @@ class GradFunction:
         True
         """
         try:
-            with cpu.LOCK:
-                return self._constants.settle(lambda: self._source(kind, args, kwargs, after))
+            return self._stages.source(kind, args, kwargs, after)
         except SrcgradError as error:
             raise self._without_our_frames(error) from None
 
@@ -381,8 +374,7 @@ class GradFunction:
                 raise OptionError('f.ptx(...) is for functions with target="cuda"')
             args = tuple(map(cuda.example, args))
             kwargs = {name: cuda.example(value) for name, value in kwargs.items()}
-            with cpu.LOCK:
-                return self._constants.settle(lambda: self._program.ptx(kind, *self._types(kind, args, kwargs), cc))
+            return self._stages.ptx(kind, args, kwargs, cc)
         except SrcgradError as error:
             raise self._without_our_frames(error) from None
 
@@ -422,8 +414,8 @@ class GradFunction:
                     return call(*args)
                 except LENGTHS_DIFFER:
                     pass
-        plan = self._plan(kind, args, kwargs)
-        stage, leaves = self._ready(kind, plan, plan.arrange(args, kwargs))
+        plan = self._stages.plan(kind, args, kwargs)
+        stage, leaves = self._stages.ready(kind, plan, plan.arrange(args, kwargs))
         if failed is not None and stage.once:
             raise failed
         if plan.took_last is not None and not plan.may_end_in_v and lanes is not self._primal:
@@ -476,88 +468,23 @@ class GradFunction:
                 try:
                     return call(*leaves)
                 except LENGTHS_DIFFER:
-                    if self._stage(kind, plan, args)[0].once:
+                    if self._stages.of(kind, plan, args)[0].once:
                         raise
-            stage, leaves = self._ready(kind, plan, args)
+            stage, leaves = self._stages.ready(kind, plan, args)
             with cpu.LOCK:
                 stage.reach(calls, stage.pattern)
             return stage.call(*leaves)
 
         return look_inside
 
-    def _ready(self, kind: str, plan: Plan, values: Sequence[Any]) -> tuple[Stage, list[Any]]:
-        """The stage for these values of f's parameters (and v), and their leaves; options are known that have to be."""
-        stage, leaves = self._stage(kind, plan, values)
-        if stage.is_prepared or not self._constants.options:
-            return stage, leaves
-        return self._settled(kind, plan, values)
-
-    def _settled(self, kind: str, plan: Plan, values: Sequence[Any]) -> tuple[Stage, list[Any]]:
-        def generated() -> tuple[Stage, list[Any]]:
-            stage, leaves = self._stage(kind, plan, values)
-            if stage.is_prepared:
-                stage.generate(leaves)  # for leaves of other types it may have been
-            else:
-                stage.prepare(leaves)
-            return stage, leaves
-
-        with cpu.LOCK:
-            return self._constants.settle(generated)
-
     def _with_more_known(self, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that failed: if for want of an option that was not known, it goes on with that."""
         try:
-            plan = self._plan(kind, args, kwargs)
-            stage, leaves = self._settled(kind, plan, plan.arrange(args, kwargs))
+            plan = self._stages.plan(kind, args, kwargs)
+            stage, leaves = self._stages.settled(kind, plan, plan.arrange(args, kwargs))
             return stage.call(*leaves)
         except SrcgradError as error:
             raise self._without_our_frames(error) from None
-
-    def _stage(self, kind: str, plan: Plan, values: Sequence[Any]) -> tuple[Stage, list[Any]]:
-        pattern, leaves = pattern_of(self._constants.known(values, plan.names), plan.names)
-        key = kind, len(values), pattern
-        stage = self._stages.get(key)
-        if stage is None:
-            with_v = len(values) > len(self._parameters)
-            fresh = Stage(self._program, kind, pattern, leaf_names(pattern, plan.names), with_v)
-            stage = self._stages.setdefault(key, fresh)
-        return stage, leaves
-
-    def _source(self, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any], after: str | None) -> str:
-        plan = self._plan(kind, args, kwargs)
-        stage, leaves = self._stage(kind, plan, plan.arrange(args, kwargs))
-        return stage.source(leaves, after)
-
-    def _types(self, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Types, Any]:
-        plan = self._plan(kind, args, kwargs)
-        stage, leaves = self._stage(kind, plan, plan.arrange(args, kwargs))
-        return stage.types(leaves)
-
-    def _forward(self, stage: Stage, leaves: list[Any], residuals: tuple[Any, ...]) -> Forward:
-        """What is shared by the pullbacks of one forward function."""
-        types, _ = stage.types(leaves)
-        kinds = ((leaf.dtype, leaf.ndim) if isinstance(leaf, np.ndarray) else type(leaf) for leaf in residuals)
-        captured = stage.captured_types()
-        key = types, stage.version, captured, *kinds
-        forward = self._forwards.get(key)
-        if forward is None:
-            assumed = tuple(stage.assumed.values())
-            fresh = Forward(types, len(residuals), stage, captured, assumed, stage.stretch, stage.cut)
-            forward = self._forwards.setdefault(key, fresh)
-        return forward
-
-    def _plan(self, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan:
-        """Where each of f's parameters finds its value in a call of this form."""
-        takes_v = kind not in ("primal", "forward")
-        key = takes_v, len(args), *kwargs
-        plan = self._plans.get(key)
-        if plan is None:
-            signature = self._with_v if takes_v else self._plain
-            try:
-                plan = self._plans[key] = make_plan(signature, self._parameters, len(args), tuple(kwargs))
-            except TypeError as error:
-                raise ArgumentError(f"{self.__name__}{'' if kind == 'primal' else '.' + kind}: {error}") from None
-        return plan
 
 
 class _Slotted(GradFunction):
