@@ -118,7 +118,8 @@ class Given:
         self.whole = whole
         signature = signature_of(function)
         self.given = dict(signature.bind_partial(*args, **kwargs).arguments)
-        rest = [parameter for name, parameter in signature.parameters.items() if name not in self.given]
+        takes_more = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        rest = [p for name, p in signature.parameters.items() if name not in self.given or p.kind in takes_more]
         self.__signature__ = inspect.Signature(rest)
 
     __name__: str

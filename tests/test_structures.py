@@ -176,6 +176,24 @@ def test_any_number_of_arguments(jit: bool) -> None:
     assert x_b.tolist() == [4.0, 8.0, 12.0] and named_b == {"w": 24.0}
 
 
+def total(*xs, **named):
+    return sum((i + 1) * x.sum() for i, x in enumerate(xs)) + sum(x.sum() * len(name) for name, x in named.items())
+
+
+def keeps_a_name(x, /, **more):
+    return x.sum() * more["x"]
+
+
+def test_partials_of_any_number_of_arguments() -> None:
+    f = functools.partial(total, X, abc=X)
+    g = grad(f, jit=False)
+    assert g(X * 2, d=X) == f(X * 2, d=X)
+    more_b, named_b = g.backward(X * 2, d=X)
+    assert more_b[0].tolist() == [2.0] * 3 and named_b["d"].tolist() == [1.0] * 3
+    x_b, more_b = grad(keeps_a_name, jit=False).backward(X, x=2.0)
+    assert x_b.tolist() == [2.0] * 3 and more_b == {"x": 6.0}
+
+
 def test_behind_any_number_of_arguments_v_is_named() -> None:
     with pytest.raises(ArgumentError, match=r"v is needed(.|\n)*went to \*more(.|\n)*name v"):
         grad(weighed, jit=False).backward(X, X)

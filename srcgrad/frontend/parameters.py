@@ -13,6 +13,7 @@ from ..errors import ArgumentError
 from . import lists
 from .outside import holds_arrays
 from .source import signature_of
+from .types import DictKind
 from .values import TupleValue, Unpacked, constant, new_dict
 
 if TYPE_CHECKING:
@@ -43,12 +44,13 @@ def bind_arguments(
     elif spec.vararg is not None:
         bound[spec.vararg.arg] = TupleValue(())
     every = names + [arg.arg for arg in spec.kwonlyargs]
+    by_name = every[len(spec.posonlyargs) :]
     others: dict[str, Any] = {}
     for key, value in kwargs.items():
-        if spec.kwarg is not None and key not in every:
+        if spec.kwarg is not None and key not in by_name:
             others[key] = value
             continue
-        if key not in every or key in bound:
+        if key not in by_name or key in bound:
             interpreter.build.refuse(f"{name} does not take the argument {key!r} here", error=ArgumentError)
         bound[key] = value
     for key in every:
@@ -76,6 +78,18 @@ def given_to(function: Any, arguments: dict[str, Any]) -> tuple[list[Any], dict[
         else:
             args.append(value)
     return args, kwargs
+
+
+def added(given: dict[str, Any], arguments: dict[str, Any]) -> dict[str, Any]:
+    """What a partial was given, and what a call of it adds; both may have something for *args and **kwargs."""
+    out = {**arguments, **given}
+    for name in given.keys() & arguments.keys():
+        first, more = given[name], arguments[name]
+        if isinstance(first.kind, DictKind):
+            out[name] = new_dict(first.kind(*first.items) | more.kind(*more.items))
+        else:
+            out[name] = TupleValue(first.items + more.items)
+    return out
 
 
 def _unpacked(
