@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from corpus.programs.solvers import levinson_and_durbin
 
 from srcgrad import check_grad, grad
 
@@ -88,22 +89,9 @@ def test_the_array_is_kept_alone(f, dims) -> None:
     assert any(dims in line for line in kept) and "b_1_now_kept" not in text
 
 
-def durbin(r):
-    y = np.empty_like(r)
-    alpha = -r[0]
-    beta = 1.0
-    y[0] = -r[0]
-    for k in range(1, r.shape[0]):
-        beta *= 1.0 - alpha * alpha
-        alpha = -(r[k] + np.dot(np.flip(r[:k]), y[:k])) / beta
-        y[:k] += alpha * np.flip(y[:k])
-        y[k] = alpha
-    return y
-
-
 def test_a_row_that_grows_is_kept_once_for_all_who_read_it() -> None:
     """The loops over it are as long as it gets in the loop around them."""
-    g = grad(durbin, jit=False)
+    g = grad(levinson_and_durbin, jit=False)
     check_grad(g, ROW)
     assert g.source(ROW).count("y_kept = np.empty((") == 1 and "y_now" not in g.source(ROW)
 
