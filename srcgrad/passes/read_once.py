@@ -32,6 +32,7 @@ from ..ir.walk import (
     rewrite_block,
     statements,
     subexpressions,
+    targets,
     variables,
     with_blocks,
 )
@@ -138,8 +139,10 @@ def _twins(body: Block, own: set[str]) -> dict[str, Array]:
     writes = Counter(s.array.name for s in statements(body) if isinstance(s, Store))
     plain = [s for s in statements(body) if not blocks(s)]
     touched = Counter(name for s in plain for name in names_used(s) & own)
+    changes = Counter(target.name for s in plain for target in targets(s) if isinstance(target, Array))
     reads = Counter(name for s in plain for name in {n.array.name for e in expressions(s) for n in loads(e)})
-    simple = {name for name in own if writes[name] == 1 and touched[name] == reads[name] + 2}  # made, stored, and read
+    only_read = {name for name in own if touched[name] == reads[name] + 2}  # but for where it is made, and stored
+    simple = {name for name in only_read if writes[name] == 1 and changes[name] == 2}
     made = _made_where(body)
     found: dict[str, Array] = {}
     for loop in statements(body):
@@ -148,8 +151,9 @@ def _twins(body: Block, own: set[str]) -> dict[str, Array]:
             for (k, first), (later, second) in itertools.pairwise(stores):
                 same = isinstance(first.value, Var) and (first.index, first.value) == (second.index, second.value)
                 beside = made[first.array.name] == made[second.array.name]
-                between = statements(loop.body[k:later])
-                if same and beside and not any(first.value in set_by(stmt) for stmt in between):
+                fixed = set().union(*map(variables, (*first.index, first.value)))
+                moves = any(fixed & set(set_by(stmt)) for stmt in statements(loop.body[k:later]))
+                if same and beside and not moves and not any(map(loads, first.index)):
                     found[second.array.name] = found.get(first.array.name, first.array)
     return found
 

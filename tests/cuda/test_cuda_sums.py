@@ -90,6 +90,21 @@ def test_what_a_row_of_a_softmax_keeps() -> None:
     assert host.count("= scratch(softmax_backward_i_long_rows[") == 2, host
 
 
+def test_what_begins_alike_is_not_one_array_where_it_changes() -> None:
+    def f(x, a):
+        b = a.copy()
+        z = np.zeros(x.size)
+        for i in range(x.size):
+            z[1] += x[i]
+            z[i] += z[i]  # its reverse changes one of two cotangents with the same numbers
+        return z + np.sum(b, axis=0), b
+
+    x, a = np.linspace(0.1, 1.0, 5), np.ones((3, 5))
+    v = np.arange(1.0, 6.0), np.zeros((3, 5))
+    for got, want in zip(grad(f, target="cuda").backward(x, a, v), grad(f, jit=False).backward(x, a, v), strict=True):
+        np.testing.assert_allclose(got, want)
+
+
 def added_to_and_exchanged(x, w):
     """A row adds to places that may meet, and reads and sets the same array after that."""
     a, b = x * 1.0, w * 1.0
