@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from ..ir import affine
 from ..ir.expressions import Expr, Load, Var
 from ..ir.nodes import (
     AddTo,
@@ -46,6 +47,7 @@ from ..ir.walk import (
     loads,
     map_expressions,
     mentioned,
+    numbers_set,
     statements,
     variables,
     with_blocks,
@@ -214,19 +216,24 @@ class _Residency:
             self.on_host |= sets_itself(stmt) & self.device
             return (*ahead, alone)
         passes = lambda var: is_private(var, (stmt,)) and self.is_dead(var, later)  # what it is now is of no interest
-        put = self.put(v for v in _mentioned(stmt) & self.device & self.on_host if not passes(v))
+        put = self.put(v for v in numbers_set((stmt,)) & self.device & self.on_host if not passes(v))
         ahead, alone = self.decided(_alone(stmt))
-        behind = ((stmt,), *later) if isinstance(stmt, (For, While)) else later
-        bodies = [self.inner(block, behind) for block in inner]
+        behind = ((_again(stmt),), *later) if isinstance(stmt, (For, While)) else later
+        counted = {stmt.index} if isinstance(stmt, For) else set()
+        bodies = [self.inner(block, behind, counted) for block in inner]
         if isinstance(stmt, While):
             again, _ = self.decided(stmt, alone.condition)  # type: ignore[attr-defined]
             bodies = [(*bodies[0], *again)]
         return (*put, *ahead, with_blocks(alone, tuple(bodies)))
 
-    def inner(self, block: Block, later: tuple[Block, ...]) -> Block:
-        """A block that may run or not, or often: what it leaves lies where it lay before."""
+    def inner(self, block: Block, later: tuple[Block, ...], counted: set[Var]) -> Block:
+        """A block that may run or not, or often: what it leaves lies where it lay before.
+
+        `counted` is the index that the host sets ahead of each iteration, whatever lies on the device.
+        """
         before = set(self.on_host)
         self.fetched.clear()
+        self.on_host |= counted & self.device
         out = self.block(block, later)
         self.fetched.clear()
         put = self.put(var for var in self.on_host - before if not self.is_dead(var, later))
@@ -311,6 +318,11 @@ def _meet(alone: list[Stmt], stmt: Stmt) -> bool:
     """Does it matter which of them comes first?"""
     made = {stmt.array.name} if isinstance(stmt, (Alloc, View)) else set()
     return any(sets(s) & _mentioned(stmt) or _mentioned(s) & sets(stmt) or made & names_used(s) for s in alone)
+
+
+def _again(loop: For | While) -> Stmt:
+    """What an iteration may be followed by: the next one.  A range is asked for once, ahead of all of them."""
+    return replace(loop, start=affine.ZERO, stop=affine.ZERO, step=affine.ONE) if isinstance(loop, For) else loop
 
 
 def _alone(stmt: Stmt) -> Stmt:

@@ -138,6 +138,37 @@ def test_an_error_in_a_step_is_not_followed_by_steps_without_end(kind: str) -> N
         g.backward(x.copy(), wrong, 2, 0.3, v) if kind == "backward" else g.vjp(x.copy(), wrong, 2, 0.3)
 
 
+def set_until_one_is_large(x, k):
+    z = np.zeros(x.size)
+    for i in range(x.size):
+        for j in range(x.size):
+            if z[i - 1] > 0.5:
+                break
+            z[k[j]] += x[i] * z[i] + 0.1
+    return z * x
+
+
+def added_until_it_is_much(x, k):
+    s = 0.0
+    y = x * 1.0
+    for i in range(2):
+        for j in range(x.size):
+            if s > 0.5:
+                break
+            y = np.sin(y) + x[k[j]]
+            s += np.sum(y) * 0.01
+    return y
+
+
+@pytest.mark.parametrize("f", [set_until_one_is_large, added_until_it_is_much], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("k", [(1, 4, 2, 0, 3, 2, 4), (1, 4, 2, 0, 3)], ids=len)
+def test_the_way_back_through_a_loop_on_the_host_that_is_left_early(f: Callable[..., Any], k: tuple[int, ...]) -> None:
+    """It counts down by the variable that held the count, on the device."""
+    x, v, indices = np.array([0.3, 0.9, 0.2, 0.6, 0.5]), np.linspace(1.0, 2.0, 5), np.array(k)
+    g, plain = grad(f, wrt="x", target="cuda"), grad(f, wrt="x", jit=False)
+    np.testing.assert_allclose(g.backward(x, indices, v), plain.backward(x, indices, v), rtol=1e-11)
+
+
 # ------------------------------------------------------------------------------------------------------- in the text
 
 
