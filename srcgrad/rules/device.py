@@ -115,9 +115,32 @@ def _power(x: Expr, y: Expr) -> Expr:
     return Call("pow", (x, y), x.dtype)
 
 
+def _mod(x: Expr, y: Expr) -> Expr:
+    """The remainder with the sign of y.  By fmod, which is exact: the device's own subtracts a rounded quotient."""
+    if not is_inexact(x.dtype):
+        return Call("mod", (x, y), x.dtype)
+    return call("copysign", call("fmod", x, y) + _where_it_goes_down(x, y, y), y)
+
+
+def _floordiv(x: Expr, y: Expr) -> Expr:
+    """As NumPy does it: without what fmod leaves, x is a multiple of y, up to rounding."""
+    if not is_inexact(x.dtype):
+        return Call("floordiv", (x, y), x.dtype)
+    down = (x - call("fmod", x, y)) / y - _where_it_goes_down(x, y, number(1.0, x))
+    return select(compare("eq", y, 0.0), x / y, call("copysign", call("rint", down), x / y))
+
+
+def _where_it_goes_down(x: Expr, y: Expr, value: Expr) -> Expr:
+    """The value, where x / y is negative and no integer: there fmod has gone up, to zero."""
+    one_sign = Call("eq", (less(x, 0.0), less(y, 0.0)), BOOL)
+    return select(either(one_sign, compare("eq", call("fmod", x, y), 0.0)), number(0.0, x), value)
+
+
 INSTEAD: dict[str, Callable[..., Expr]] = {
     "square": lambda x: x * x,
     "pow": _power,
+    "mod": _mod,
+    "floordiv": _floordiv,
     "reciprocal": lambda x: number_of(x, 1) / x,
     "sign": _sign,
     "maximum": lambda x, y: either(x, y) if x.dtype == BOOL else _of_two(x, y, less(y, x)),
