@@ -127,7 +127,12 @@ class Entry:
                     leaves = list(flat_results(self.host(*given)))
                 self.device.check_watched()
                 return given, leaves
-            except MoreRows:
+            except Exception as error:  # the host may have made it of what a kernel that stopped has left
+                earlier = self.device.reported()
+                if not isinstance(earlier or error, MoreRows):
+                    if earlier is None:
+                        raise
+                    raise earlier from None
                 self.rows = self.device.running.rows
 
 

@@ -32,7 +32,6 @@ MOST_RESIDENT = 2 if SIMULATED else 2112  # blocks of threads with memory or sum
 MOST_OWN = 1 << 30  # bytes of one array of which each thread has a part: fewer threads run where each needs much
 MOST_SHARED = 24 << 10  # bytes of a block's own sums: eight blocks then fit on a processor
 LEGACY = 1  # the default stream, as other libraries number it
-BETWEEN_LOOKS = 64  # numbers that are fetched before the host looks whether a kernel has reported an error
 FIRST_ROWS = 64  # of what threads keep where nobody knows ahead how much that is
 
 
@@ -47,7 +46,7 @@ class Running(threading.local):
     rows: int = FIRST_ROWS  # of what threads of this program keep
     status: Any = None  # what kernels report, and what that means
     errors: tuple[tuple[type[Exception], str, int], ...] = ()
-    fetched: int = 0  # numbers, by this call
+    launched: bool = False  # kernels that may report something, since the status was last looked at
     watched: list[tuple[Any, str]] = field(default_factory=list)  # what library routines report, and what that means
     driver: Any = None  # once this thread has a device
 
@@ -58,16 +57,21 @@ running = Running()
 def begin(ours: bool, rows: int) -> None:
     """A call begins."""
     running.ours, running.rows = ours, rows
-    running.status, running.errors, running.fetched = None, (), 0
+    running.status, running.errors, running.launched = None, (), False
     running.watched.clear()
 
 
 def check_watched() -> None:
     """Raise what a library routine reported: one wait at the end of a call, instead of one behind each routine."""
+    error = _of_routines()
+    if error is not None:
+        raise error
+
+
+def _of_routines() -> Exception | None:
     watched, running.watched = running.watched, []
-    for info, message in watched:
-        if (to_host(info) > 0).any():
-            raise np.linalg.LinAlgError(message)
+    failed = (message for info, message in watched if (to_host(info) > 0).any())
+    return next((np.linalg.LinAlgError(message) for message in failed), None)
 
 
 # ---------------------------------------------------------------------------------------------------------- memory
@@ -224,11 +228,9 @@ def put(value: Any, dtype: Any) -> Any:
 def fetch(place: Any) -> Any:
     """A number of the device's, once all that was launched before is done.
 
-    A loop that goes on by such numbers may never end once a kernel has stopped at an error: so that is looked at.
+    The host decides by it: so it looks first whether a kernel has stopped, which has left numbers of nobody's.
     """
-    running.fetched += 1
-    if running.status is not None and running.fetched % BETWEEN_LOOKS == 0:
-        finish(running.status)
+    finish(running.status)
     return to_host(place)[0]
 
 
@@ -259,6 +261,7 @@ class Kernel:
         self.extremes = {name: kind[1] for name, kind in sums.items() if isinstance(kind, tuple)}
         names = function.__code__.co_varnames
         self.shared = [names.index(name) for name in shared]  # arguments of which blocks have sums of their own
+        self.may_stop = "status" in names  # its threads look at it, or report there
         self.fastmath = False
         self.cache: Any = None  # where its machine code is kept
         self.launches: dict[Any, Launch] = {}
@@ -367,6 +370,7 @@ class Launch:
     def __call__(self, *args: Any, **starts: Any) -> Any:
         if self.kernel.shared and not self.is_idle:
             self.fit(args)
+        running.launched |= self.kernel.may_stop and not self.is_idle
         if not starts:
             if not self.is_idle:
                 self.configured(*args)
@@ -439,15 +443,30 @@ def new_status(errors: tuple[tuple[type[Exception], str, int], ...]) -> Any:
 
 def finish(status: Any) -> None:
     """Raise what a kernel reported."""
+    error = _of_kernels(status)
+    if error is not None:
+        raise error
+
+
+def reported() -> Exception | None:
+    """What a kernel, or a library routine, has reported that nobody has looked at."""
+    return _of_kernels(running.status) or _of_routines()
+
+
+def _of_kernels(status: Any) -> Exception | None:
+    if not running.launched:
+        return None
+    running.launched = False
     code, rows, *numbers = to_host(status).tolist()
     error, message, count = running.errors[code - 1] if code else (None, "", 0)
     if error is MoreRows:
-        rows = numbers[0]
-    elif error is not None:
-        raise error(message, *numbers[:count]) if issubclass(error, CompiledError) else error(message)
-    if rows:
+        rows = max(rows, numbers[0])
+    if rows:  # first: threads that had no room for what they kept may have found other errors in what they read
         running.rows = max(2 * running.rows, 1 << int(rows).bit_length())
-        raise MoreRows
+        return MoreRows()
+    if error is None:
+        return None
+    return error(message, *numbers[:count]) if issubclass(error, CompiledError) else error(message)
 
 
 __all__ = list(HOST_NAMES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -12,6 +13,7 @@ from numba.core import config
 
 from srcgrad import grad
 from srcgrad.errors import ArgumentError, OverlapError, SrcgradError, UnsupportedError
+from srcgrad.runtime import device
 
 X = np.linspace(0.1, 2.0, 20)
 
@@ -257,6 +259,90 @@ def test_an_error_ends_a_loop_that_goes_on_by_numbers_of_the_device():
     k[7] = 21
     error = alike(f, x, k, entry="__call__")
     assert isinstance(error, IndexError) and "index 21 is out of bounds for axis 0 with size 20" in str(error)
+
+
+def test_an_error_of_a_kernel_comes_before_what_the_host_makes_of_its_sum():
+    def f(x, k):
+        c = np.sum(x[k])
+        if not 1.0 < c < 30.0:
+            raise ValueError("what")
+        return x * c
+
+    assert isinstance(alike(f, X, np.array([0, 20, 3]), X), IndexError)
+    assert isinstance(alike(f, X, np.array([0, 0, 0]), X), ValueError)
+
+
+def settled(x):
+    """Goes on for longer than there is room for at first: then the call is made again."""
+    total, count = 0.0, 0
+    for i in range(x.size):
+        t = x[i]
+        for _ in range(100):
+            if t > 5.0:
+                break
+            t = np.sin(t) + 0.5
+            count += 1
+        total += t
+    return total, count
+
+
+def raising_by_a_sum(x):
+    total, _ = settled(x)
+    if total < 10.0 or total > 1e9 or np.isnan(total):
+        raise ValueError("what")
+    return x * total
+
+
+def looked_up_by_a_count(x):
+    total, count = settled(x)
+    return x[count // 101] * x * total
+
+
+def looping_by_a_count(x):
+    total, count = settled(x)
+    y = x * 1.0
+    for _ in range(count // 10**15 + 2):
+        y = y * 0.9 + np.sum(y) * 0.001
+    return y * total
+
+
+@pytest.fixture
+def leftovers(monkeypatch):
+    """Memory is handed out as somebody may have left it: full of large integers, and of nothing of the call's."""
+    if config.ENABLE_CUDASIM:
+        allocate = cuda.device_array
+
+        def with_leftovers(shape, dtype):
+            out = allocate(shape, dtype)
+            out._ary.reshape(-1).view(np.uint8)[:] = 0x7F
+            return out
+
+        monkeypatch.setattr(cuda, "device_array", with_leftovers)
+    elif os.environ.get("SRCGRAD_VIRTUAL_GPU"):
+        from virtual_gpu import memory
+
+        allocate = memory.Arena._allocated
+
+        def with_leftovers(arena, size):
+            start = allocate(arena, size) - arena.base
+            arena.bytes[start : start + size], arena.state[start : start + size] = 0x7F, memory.WRITTEN
+            return arena.base + start
+
+        monkeypatch.setattr(memory.Arena, "_allocated", with_leftovers)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("f", [raising_by_a_sum, looked_up_by_a_count, looping_by_a_count], ids=lambda f: f.__name__)
+def test_the_host_does_not_go_on_by_what_a_kernel_that_stopped_has_left(f, leftovers, monkeypatch):
+    launches = []
+    launch = device.Launch.__call__
+    monkeypatch.setattr(device.Launch, "__call__", lambda *args, **sums: launches.append(1) or launch(*args, **sums))
+    x = np.linspace(-1.0, 1.0, 40)
+    value, cotangent = grad(f, target="cuda").value_and_backward(x, np.ones(40))
+    expected, wanted = grad(f, jit=False).value_and_backward(x, np.ones(40))
+    np.testing.assert_allclose(value, expected, rtol=1e-11)
+    np.testing.assert_allclose(cotangent, wanted, rtol=1e-11)
+    assert len(launches) < 100
 
 
 def test_an_error_with_many_numbers():
