@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TypeVar
 
 from ..ir import affine
 from ..ir.expressions import Expr, Load, Var
@@ -55,6 +55,8 @@ from ..ir.walk import (
 from .effects import is_dead, is_private, names_used
 from .offload import OF_NUMBERS, sequential, sets, sets_itself
 from .sharing import stacks_of
+
+Part = TypeVar("Part", For, Alloc)
 
 
 def place_numbers(function: Function) -> Function:
@@ -204,12 +206,13 @@ class _Residency:
             return (stmt,)
         if isinstance(stmt, Kernel):
             put = self.put(var for var, _ in stmt.extremes if var in self.on_host)  # every thread begins there
-            ahead, axes = self.known(stmt.axes, stmt.span)
+            for_axes, axes = self.known(stmt.axes)
+            for_scratch, scratch = self.known(stmt.scratch)
             used = {v for v in set().union(*map(_mentioned, stmt.body)) if not is_private(v, stmt.body)}
             reads = tuple(sorted(self.lies(used | set(stmt.sums)), key=_by_name))
             self.on_host -= set(stmt.sums)
             self.fetched -= set(stmt.sums)
-            return (*put, *ahead, replace(stmt, axes=axes, reads=reads))
+            return (*put, *for_axes, *for_scratch, replace(stmt, axes=axes, scratch=scratch, reads=reads))
         inner = blocks(stmt)
         if not inner:
             ahead, alone = self.decided(stmt)
@@ -268,12 +271,12 @@ class _Residency:
         alone = map_expressions(stmt, ask)
         return tuple(dict.fromkeys(ahead)), alone
 
-    def known(self, axes: tuple[For, ...], span: Any) -> tuple[Block, tuple[For, ...]]:
-        """The ranges of a kernel, which the host has to know."""
+    def known(self, parts: tuple[Part, ...]) -> tuple[Block, tuple[Part, ...]]:
+        """The ranges of a kernel, or the lengths of what its threads have of their own, which the host has to know."""
         ahead: list[Stmt] = []
-        out: list[For] = []
-        for axis in axes:
-            more, decided = self.decided(axis)
+        out: list[Part] = []
+        for part in parts:
+            more, decided = self.decided(part)
             ahead += more
             out.append(decided)  # type: ignore[arg-type]
         return tuple(dict.fromkeys(ahead)), tuple(out)
@@ -301,7 +304,9 @@ def _why(stmt: Stmt) -> str:
             return "as many iterations"
         case Push():
             return "the host keeps this"
-        case Alloc() | View() | Pop():
+        case Alloc():
+            return "room for as many"
+        case View() | Pop():
             return "which elements the host is to take"
     return "the host has to know this"
 

@@ -169,6 +169,23 @@ def test_the_way_back_through_a_loop_on_the_host_that_is_left_early(f: Callable[
     np.testing.assert_allclose(g.backward(x, indices, v), plain.backward(x, indices, v), rtol=1e-11)
 
 
+@pytest.mark.parametrize("steps", [0, 3, -1])
+@pytest.mark.parametrize("kind", ["backward", "pullback"])
+def test_as_many_steps_as_an_element_says(steps: int, kind: str) -> None:
+    """The host makes room for what threads keep of them, and has to know how many these are."""
+
+    def f(x, k):
+        y = x * 1.0
+        for _ in range(k[1]):
+            y = np.sin(y)
+        return y
+
+    x, k, v = SIGNED[0], np.array([7, steps]), np.ones(7)
+    g, plain = grad(f, target="cuda"), grad(f, jit=False)
+    got = g.backward(x, k, v) if kind == "backward" else g.vjp(x, k)[1](v)
+    np.testing.assert_allclose(got, plain.backward(x, k, v), rtol=1e-12)
+
+
 # ------------------------------------------------------------------------------------------------------- in the text
 
 
