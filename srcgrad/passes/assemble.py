@@ -155,16 +155,27 @@ def _split(function: Function, forward: Block, sweep: Sweep) -> Function:
 
 
 def _split_at_the_entry(function: Function, forward: Block, sweep: Sweep) -> Function:
-    """All that is handed on are the arguments, as they were: the reverse half goes forward once more."""
+    """All that is handed on are the arguments, as they were: the reverse half goes forward once more.
+
+    Of an array that is not used itself its lengths are handed on, as far as they are of interest.
+    """
     info: Info = function.info
     extra, names = info.extra, info.names
-    used = {name for stmt in statements((*forward, *sweep.body)) for name in reads_of(stmt)}
-    params = [p for p in (*extra["own"], *extra["captured_params"]) if p.name in used]
+    whole = (*forward, *extra["seed_checks"], sweep)
+    given = [*extra["own"], *extra["captured_params"]]
+    used = {name for stmt in statements(whole) for name in reads_of(stmt)}
+    params = [p for p in given if p.name in used]
+    mentioned = {node for stmt in statements(whole) for e in expressions(stmt) for node in subexpressions(e)}
+    others = [Dim(p.name, axis) for p in given if p not in params and isinstance(p, Array) for axis in range(p.ndim)]
+    sizes = {dim: Var(names.fresh(f"{dim.array}_n{dim.axis}"), INT64) for dim in others if dim in mentioned}
     if info.kind == "pullback":
         for check in extra["seed_checks"]:
             forward = _as_early_as_can_be(check, forward)
+        size = lambda expr: sizes[expr] if isinstance(expr, Dim) and expr in sizes else expr
+        body = tuple(mapped(stmt, lambda e: rewrite(e, size)) for stmt in (*forward, sweep))
         structure = extra["cotangent_structure"]
-        return _finished(function, (*params, *extra["seed_params"]), (*forward, sweep), function.results, structure)
+        taken = (*params, *sizes.values(), *extra["seed_params"])
+        return _finished(function, taken, body, function.results, structure)
     ahead: list[Stmt] = []
     handed: list[Var | Array] = []
     for param in params:
@@ -177,10 +188,12 @@ def _split_at_the_entry(function: Function, forward: Block, sweep: Sweep) -> Fun
             number = Var(name, param.dtype)
             ahead.append(Assign(number, param))
             handed.append(number)
+    for dim, length in sizes.items():
+        ahead.append(Assign(length, dim))
+        handed.append(length)
     structure = TupleType((extra["output_structure"], TupleType(tuple(map(type_of, handed)))))
     body = (*ahead, *_without_stacks(forward))
-    params = [*extra["own"], *extra["captured_params"]]
-    return _finished(function, tuple(params), body, (*leaves(info.outputs), *handed), structure)
+    return _finished(function, tuple(given), body, (*leaves(info.outputs), *handed), structure)
 
 
 def _without_stacks(block: Block) -> Block:

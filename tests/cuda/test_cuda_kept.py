@@ -138,6 +138,38 @@ def test_an_error_in_a_step_is_not_followed_by_steps_without_end(kind: str) -> N
         g.backward(x.copy(), wrong, 2, 0.3, v) if kind == "backward" else g.vjp(x.copy(), wrong, 2, 0.3)
 
 
+def as_long_as(x, w):
+    """Of w the lengths alone are of interest, or one of them."""
+    z = np.zeros(w.shape[1])
+    for i in range(x.size):
+        t = x[i]
+        while t < 0.5:
+            t = np.sin(t) + 0.3
+        z[i] = t
+    return z
+
+
+def beside_what_is_not_used(x, w):
+    z = np.zeros(x.size)
+    for i in range(x.size):
+        t = x[i]
+        while t < 0.5:
+            t = np.sin(t) + 0.3
+        z[i] = t
+    return z
+
+
+@pytest.mark.parametrize("wrt", ["x", ("x", "w")])
+@pytest.mark.parametrize("f", [as_long_as, beside_what_is_not_used], ids=lambda f: f.__name__)
+def test_arguments_of_which_the_lengths_alone_are_handed_on(f: Callable[..., Any], wrt: Any) -> None:
+    x, w, v = SIGNED[0], np.ones((3, 7)), np.linspace(1.0, 2.0, 7)
+    g, plain = grad(f, wrt=wrt, target="cuda"), grad(f, wrt=wrt, jit=False)
+    _, pullback = g.vjp(x, w)
+    got, want = pullback(v), plain.backward(x, w, v)
+    for one, other in zip(got, want, strict=True) if wrt != "x" else [(got, want)]:
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
 def set_until_one_is_large(x, k):
     z = np.zeros(x.size)
     for i in range(x.size):
