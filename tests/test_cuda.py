@@ -25,7 +25,7 @@ def named(names: str) -> list[str]:
 # For each part its files, which of their tests, and how many of those there are at least.
 SIMULATED = {
     **{f"corpus-{share}": (["test_cuda_corpus.py"], 90) for share in range(SHARES)},
-    "programs": (named("programs library properties simulator arithmetic"), 89),
+    "programs": (named("programs library properties simulator arithmetic"), 93),
     "reductions": (named("extremes columns benchmarks examples sweeps"), 150),
 }
 SOME = (
@@ -34,7 +34,7 @@ SOME = (
 )  # of the programs, which the simulator runs all: to compile a kernel takes a quarter of a second
 VIRTUAL = {
     "programs": ([*named("programs"), "-k", f"({SOME}) and not (conjugate and float32)"], 18),
-    "launches": (named("launches errors virtual arithmetic"), 78),
+    "launches": (named("launches errors virtual arithmetic"), 82),
     "loops": (named("kept sums"), 45),
     "steps": (named("states alone grids later"), 105),
 }

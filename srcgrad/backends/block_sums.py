@@ -12,7 +12,7 @@ from ..ir.expressions import Array, Const, Var
 from ..ir.nodes import AtomicAdd, Kernel, Stmt
 from ..ir.walk import expressions, loads, statements, written
 from .expressions import expression_text
-from .kernel_text import chosen
+from .kernel_text import chosen, of_lane
 
 
 def shared_arrays(kernel: Kernel, roots: Mapping[str, str]) -> tuple[Array, ...]:
@@ -87,21 +87,21 @@ def zero(var: Var) -> str:
 def by_shuffles(var: Var, shared: str, part: str, threads: int) -> Iterator[str]:
     name, warps = var.name, threads // 32
     yield f"{shared} = cuda.shared.array({warps}, np.{var.dtype.name})"
-    yield from folded(name, 16)
+    yield from folded(var, 16)
     yield "if member % 32 == 0:"
     yield f"    {shared}[member // 32] = {name}"
     yield "cuda.syncthreads()"
     yield "if member < 32:"
     yield f"    {name} = {shared}[member] if member < {warps} else {zero(var)}"
-    yield from (f"    {line}" for line in folded(name, warps // 2))
+    yield from (f"    {line}" for line in folded(var, warps // 2))
     yield "    if member == 0:"
     yield f"        {part} = {name}"
 
 
-def folded(name: str, half: int) -> Iterator[str]:
+def folded(var: Var, half: int) -> Iterator[str]:
     yield f"half = {half}"
     yield "while half > 0:"
-    yield f"    {name} += cuda.shfl_down_sync(0xFFFFFFFF, {name}, half)"
+    yield f"    {var.name} += {of_lane('shfl_down_sync', var)}"
     yield "    half >>= 1"
 
 

@@ -19,6 +19,7 @@ from ..ir.walk import rewrite
 from ..rules.device import INSTEAD, spelling
 from .expressions import expression_text
 
+SHUFFLED = tuple(map(np.dtype, (np.int32, np.int64, np.float32, np.float64)))  # what threads pass on to others
 VALUES = 2  # where numbers of an error begin in the status of a program
 
 
@@ -62,6 +63,15 @@ def text_of(expr: Expr) -> str:
 
 def operand(expr: Expr) -> str:
     return f"({text_of(expr)})" if isinstance(expr, Call) else text_of(expr)
+
+
+def of_lane(shuffle: str, var: Var) -> str:
+    """What another lane of a warp has in a variable: what shuffles do not know goes as an integer."""
+    name, kind = var.name, var.dtype
+    if kind in SHUFFLED:
+        return f"cuda.{shuffle}(0xFFFFFFFF, {name}, half)"
+    signed = "np.int64" if kind.itemsize == 8 else "np.int32"
+    return f"np.{kind.name}(cuda.{shuffle}(0xFFFFFFFF, {signed}({name}), half))"
 
 
 def push(stack: Stack, value: str) -> str:

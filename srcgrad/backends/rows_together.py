@@ -19,7 +19,7 @@ from ..ir.expressions import BOOL, Call, Load, Var
 from ..ir.nodes import AddTo, AtomicAdd, Block, Lanes, Stmt, Store, While
 from ..ir.walk import statements
 from .block_sums import zero
-from .kernel_text import Lines, chosen, lines_of, text_of
+from .kernel_text import Lines, chosen, lines_of, of_lane, text_of
 
 Naming = Callable[[Var, str], str]  # the name of something that belongs to a number
 
@@ -65,7 +65,7 @@ def _exchanged(by_rows: str, form: Form, of: Naming, var: Var, joined: Callable[
     by_shuffles = [
         f"half = {form.lanes // 2}",
         "while half > 0:",
-        f"    {other} = cuda.shfl_xor_sync(0xFFFFFFFF, {var.name}, half)",
+        f"    {other} = {of_lane('shfl_xor_sync', var)}",
         f"    {var.name} = {joined(var.name, other)}",
         "    half >>= 1",
     ]

@@ -39,3 +39,32 @@ def test_remainders_of_integers() -> None:
     k, m = np.arange(-7, 8), np.array([3, -3, 5] * 5)
     np.testing.assert_array_equal(grad(lambda k, m, x: k % m * x, target="cuda")(k, m, np.ones(15)), k % m)
     np.testing.assert_array_equal(grad(lambda k, m, x: k // m * x, target="cuda")(k, m, np.ones(15)), k // m)
+
+
+def of_rows(k):
+    """A row's sum, and what is greatest when that has been taken from it: all threads of the row know both."""
+    out = np.zeros(k.shape[0], k.dtype)
+    for i in range(k.shape[0]):
+        s = k[i, 0]
+        for j in range(k.shape[1]):
+            s += k[i, j]
+        m = k[i, 0]
+        for j in range(k.shape[1]):
+            m = max(m, k[i, j] - s)
+        out[i] = m
+    return out
+
+
+def of_rows_and_more(k, x):
+    return of_rows(k), np.sum(x)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", [np.uint64, np.uint32, np.uint8, np.int8])
+def test_sums_of_integers_that_shuffles_do_not_know(dtype: Any) -> None:
+    k = (np.arange(120) % 97).astype(dtype).reshape(3, 40)
+    k[0, 0] = np.iinfo(dtype).max // 2 + 5  # more than the signed integers of that size
+    for f in (lambda k, x: (np.sum(k), np.sum(x)), lambda k, x: (np.sum(k, axis=1), np.sum(x)), of_rows_and_more):
+        got, want = grad(f, target="cuda")(k, np.ones(3))[0], grad(f, jit=False)(k, np.ones(3))[0]
+        assert np.asarray(got).dtype == np.asarray(want).dtype
+        np.testing.assert_array_equal(got, want)
