@@ -21,7 +21,7 @@ import scipy
 import scipy.special
 from support import from_text
 
-from srcgrad import runtime
+from srcgrad import grad, runtime
 from srcgrad.backends.expressions import expression_text
 from srcgrad.ir.expressions import BOOL, FLOAT32, FLOAT64, INT64, Call, Const, Expr, Var, less, select
 from srcgrad.rules import names
@@ -425,6 +425,19 @@ def test_special_functions_at_their_edges(function: Any, point: tuple[float, ...
     operands = [np.float64(x) if isinstance(x, float) else x for x in point]
     with np.errstate(all="ignore"):
         np.testing.assert_allclose(function(*operands), want, rtol=1e-15)
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+@pytest.mark.parametrize("name", ["beta", "poch", "zeta"])
+def test_special_functions_of_reals_and_integers(name: str, jit: bool) -> None:
+    """They compute in SciPy's dtype, whichever operand is the integer."""
+    function = getattr(scipy.special, name)
+    f = grad(from_text(f"import scipy.special\n\ndef f(x, y):\n    return scipy.special.{name}(x, y)\n", "f"), jit=jit)
+    x, k, small = np.array([1.25, 2.5]), np.array([1, 2]), np.array([1, 2], np.uint8)
+    for operands in (x, k), (k, x), (x.astype(np.float32), k), (x.astype(np.float32), small), (small, small), (1.25, 2):
+        got, want = f(*operands), function(*operands)
+        assert np.asarray(got).dtype == want.dtype
+        np.testing.assert_allclose(got, want, rtol=1e-6 if want.dtype == np.float32 else 1e-12)
 
 
 def test_the_slope_of_sinc_does_not_cancel() -> None:

@@ -167,10 +167,12 @@ def _call(expr: Call) -> ast.expr:
     exponent = whole_exponent(expr)
     if exponent is not None and expr.dtype.kind == "f" and not vectorises.get() and _dialect.get() is None:
         return call_of("whole_power", operand(args[0]), operand(exponent))
-    operands = [operand(_without_cast(arg, args)) for arg in args]
     if expr.op not in PRIMITIVES:
-        return call_of(expr.op, *operands)
-    out = _template(_spelling(expr), operands)
+        return call_of(expr.op, *map(operand, args))
+    text = _spelling(expr)
+    if "(" not in text or text.startswith("np."):  # functions of ours and SciPy's compute in the dtypes they are handed
+        args = tuple(_without_cast(arg, args) for arg in args)
+    out = _template(text, [operand(arg) for arg in args])
     if expr.dtype.kind in "iu" and expr.dtype != INT64 and expr.op in WIDENED:
         return call_of(f"np.{expr.dtype.name}", out)  # Numba computes small integers as int64
     return out

@@ -19,10 +19,11 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Like:
-    """A function that is no ufunc, with the dtypes that a ufunc has; whole numbers become float64."""
+    """A function that is no ufunc, with the dtypes that a ufunc has; if it `widens`, whole numbers become float64."""
 
     function: Callable[..., Any]
     model: np.ufunc
+    widens: bool = True
 
     @property
     def __name__(self) -> str:
@@ -34,7 +35,7 @@ class Like:
 
     def resolve_dtypes(self, dtypes: tuple[Any, ...]) -> tuple[np.dtype, ...]:
         whole = all(t is int or (t not in (float, None) and np.dtype(t).kind in "iub") for t in dtypes[:-1])
-        return self.model.resolve_dtypes((float,) * self.nin + (None,) if whole else dtypes)
+        return self.model.resolve_dtypes((float,) * self.nin + (None,) if whole and self.widens else dtypes)
 
     def __call__(self, *operands: Any) -> Any:
         return self.function(*operands)

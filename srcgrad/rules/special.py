@@ -358,7 +358,7 @@ NAMED = [op for op in SPECIAL if isinstance(getattr(scipy.special, op, None), np
 PRIMITIVES.update(SPECIAL)
 UFUNCS.update({op: getattr(scipy.special, op) for op in NAMED})
 UFUNCS.update({"scipy_gamma": scipy.special.gamma, "digamma": scipy.special.psi})
-UFUNCS["zeta"] = Like(scipy.special.zeta, scipy.special.poch)
+UFUNCS["zeta"] = Like(scipy.special.zeta, scipy.special.poch, widens=False)
 FUNCTIONS.update({getattr(scipy.special, op): op for op in NAMED} | ALIASES)
 
 __all__ = ["ALIASES", "SPECIAL"]
