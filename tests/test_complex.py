@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numba
@@ -239,7 +240,34 @@ def test_a_wrong_complex_gradient_is_told() -> None:
 
 
 EDGES = [0j, 1 + 0j, -1 + 0j, complex(-1, -0.0), 2 + 0j, -2j, 1e-8 + 1e-8j, 1e-20j, 800 + 0j, 800j, 30 + 1j, 0.6 - 0.8j]
-COMPILED = [name for name in complex_numbers.__all__ if name not in ("complex64", "complex128", "complex_divide")]
+TWO_OPERANDS = ("complex64", "complex128", "complex_divide", "complex_power")
+COMPILED = [name for name in complex_numbers.__all__ if name not in TWO_OPERANDS]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@modes
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
+def test_powers_of_zero(jit: bool, dtype: Any) -> None:
+    """0 where the real part of the exponent is positive; Numba has nan."""
+    power = grad(from_arrow("a, z -> a ** z"), jit=jit)
+    z = np.array([1.5 + 0.5j, 2.0, 1.0, 0.0, 1j, -1.0, 2.0 + 1j], dtype)
+    for a in (np.array([0, 0, 0, 0, 0, 0, 2.0], z.real.dtype), np.array([0, 0, 0, 0, 0, 0, 1 - 2j], dtype)):
+        np.testing.assert_allclose(power(a, z), a**z, rtol=1e-6)
+        a_b, z_b = power.backward(a, z, np.ones_like(z))
+        np.testing.assert_allclose(a_b[:4], [0, 0, 1, 0])
+        np.testing.assert_array_equal(z_b[:4], [0, 0, 0, 0])
+
+
+def test_powers_are_numpys_when_compiled() -> None:
+    power = complex_numbers.complex_power
+    compiled = numba.njit(error_model="numpy")(lambda x, y: power(x, y))
+    exponents = (0, 1, -1, 1j, -1j, 1.5 + 0.5j, -1 + 1j, 2, 3, 6, -5, 50, 0.5, complex(np.nan, 0))
+    for dtype, tolerance in (np.complex128, 1e-12), (np.complex64, 1e-4):
+        for x, y in itertools.product((0, 0.5, -1.5, 1 - 0.5j, -0.25j, complex(np.nan, 0)), exponents):
+            x, y = dtype(x), dtype(y)
+            with np.errstate(all="ignore"):
+                want = np.power(x, y)
+            np.testing.assert_allclose(compiled(x, y), want, tolerance, err_msg=f"{x} ** {y}")
 
 
 def test_functions_are_numpys_when_compiled() -> None:

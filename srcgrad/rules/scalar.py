@@ -439,7 +439,7 @@ PRIMITIVES: dict[str, Primitive] = {
 # fmt: on
 
 # Where operands are complex, Numba's own are not NumPy's: see `runtime.complex_numbers`.
-OF_COMPLEX = {"div": "complex_divide({}, {})"} | {
+OF_COMPLEX = {"div": "complex_divide({}, {})", "pow": "complex_power({}, {})"} | {
     op: f"complex_{op}({{}})" for op in ("exp", "expm1", "sin", "cos", "sinh", "cosh", "tanh", "arccosh")
 }
 
@@ -455,10 +455,10 @@ def spelling(expr: Call) -> str:
         return primitive.boolean or primitive.spelling
     if kind in "iu":
         return _integer_spelling(primitive, expr)
-    if kind == "c" and expr.op in OF_COMPLEX:
-        return OF_COMPLEX[expr.op]
     if expr.op == "pow" and _is_small_whole(operands[1]):
         return f"{{}} ** {int(operands[1].value.real)}"  # type: ignore[attr-defined]  # products; a float would call pow
+    if kind == "c" and expr.op in OF_COMPLEX:
+        return OF_COMPLEX[expr.op]
     return primitive.spelling
 
 

@@ -1,8 +1,8 @@
 """Complex numbers of a dtype from their parts, and functions of them.
 
-Numba raises where a complex number is divided by zero, loses digits in expm1 and arccosh, makes inf * 0 of parts that
-are zero, and calls functions of C around which no loop vectorises.  These do what NumPy does, of the kernels of
-`vector_math`.
+Numba raises where a complex number is divided by zero, makes nan of powers of zero, loses digits in expm1 and arccosh,
+makes inf * 0 of parts that are zero, and calls functions of C around which no loop vectorises.  These do what NumPy
+does, of the kernels of `vector_math`.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ __all__ = [
     "complex_divide",
     "complex_exp",
     "complex_expm1",
+    "complex_power",
     "complex_sin",
     "complex_sinh",
     "complex_tanh",
@@ -52,6 +53,11 @@ def modulus(z: Any) -> Any:
 def complex_divide(x: Any, y: Any) -> Any:
     """x / y; by zero it is inf or nan."""
     return np.divide(x, y)
+
+
+def complex_power(x: Any, y: Any) -> Any:
+    """x ** y; of zero it is 0 where the real part of y is positive, and nan where it isn't."""
+    return np.power(x, y)
 
 
 def complex_exp(z: Any) -> Any:
@@ -137,6 +143,36 @@ def _divide(x, y):
         return whole(real, imag)
 
     return divide
+
+
+@overload(complex_power)
+def _power(x, y):
+    part = _part(x, y)
+    whole, zero = (complex64 if part is np.float32 else complex128), part(0.0)
+    one = whole(part(1.0), zero)
+    undefined = whole(part(np.nan), part(np.nan))
+
+    def power(x, y):
+        base, exponent = whole(x.real, x.imag), whole(y.real, y.imag)
+        if exponent == 0:
+            return one
+        if base == 0:
+            return whole(zero, zero) if exponent.real > 0 else undefined
+        if exponent.imag != 0 or not abs(exponent.real) < 100 or exponent.real != int(exponent.real):
+            return base**exponent
+        count = abs(int(exponent.real))  # products, of less than 100 factors
+        while count & 1 == 0:
+            base *= base
+            count >>= 1
+        out = base
+        while count > 1:
+            base *= base
+            count >>= 1
+            if count & 1:
+                out *= base
+        return out if exponent.real > 0 else complex_divide(one, out)
+
+    return power
 
 
 @register_jitable(inline="always")
