@@ -1,5 +1,6 @@
 """Running results, differences of neighbours, and integrals."""
 
+import numpy as np
 from corpus.registry import real, values
 
 from .registry import call
@@ -43,6 +44,8 @@ CALLS = [
     call("np.logical_and.reduce(x > -2) * x", x=real(3)),
     call("np.add.reduceat(x, [0, 2, 3])", x=real(5)),
     call("np.add.reduceat(x, np.array([0, 3, 1]), axis=1)", x=real(2, 5)),
+    call("np.add.reduceat(x > -2, [0, 3]) * x[:2]", x=real(5), compiled=True),
+    call("np.add.reduceat(k, [0, 2]) * x", k=np.array([200, 100, 3], np.uint8), x=real(2)),
     call("np.subtract.outer(x, y)", x=real(3), y=real(2, 2)),
     call("np.multiply.outer(x, y)", x=real(3), y=0.5),
     call("np.maximum.outer(x, y)", x=real(3), y=real(2)),

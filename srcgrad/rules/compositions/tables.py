@@ -207,7 +207,7 @@ def polyint(p, m=1):
 def add_reduceat(array, indices, axis=0):
     a, indices = np.moveaxis(np.asarray(array), axis, 0), np.asarray(indices)
     n = len(indices)
-    out = np.empty((n, *a.shape[1:]), a.dtype)
+    out = np.empty((n, *a.shape[1:]), np.sum(a[:0]).dtype)  # that of sums: integers have 64 bits
     for k in range(n):
         start = indices[k]
         stop = indices[k + 1] if k + 1 < n else len(a)
