@@ -164,6 +164,21 @@ def test_lists_of_the_rows_of_an_array() -> None:
     check_grad(grad(of_lists_of_numbers, jit=False), M)
 
 
+@pytest.mark.filterwarnings("ignore:overflow")
+@pytest.mark.parametrize("jit", [False, True])
+def test_pythons_sum_keeps_the_dtype_of_integers(jit: bool) -> None:
+    """0 + np.uint8(200) is a uint8, where np.sum has 64 bits."""
+
+    def sums(k, x):
+        return sum(k), sum(k, 1), sum(k, x), sum(k > 100), sum(np.stack((k, k))) * x, sum([v for v in k]) * x
+
+    for dtype in (np.uint8, np.int32):
+        k = np.array([200, 100], dtype)
+        for got, want in zip(grad(sums, jit=jit)(k, 0.5), sums(k, 0.5), strict=True):
+            assert got.dtype == want.dtype
+            np.testing.assert_array_equal(got, want)
+
+
 def test_numbers_of_python_are_in_double_precision() -> None:
     x = X.astype(np.float32)
     found, wanted = grad(of_a_list_of_numbers, jit=False)(x), of_a_list_of_numbers(x)

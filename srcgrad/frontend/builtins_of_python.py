@@ -36,7 +36,7 @@ from . import (
     special_methods,
     texts,
 )
-from .arithmetic import cast, elementwise
+from .arithmetic import cast, elementwise, loop_dtypes
 from .attempts import restore, save
 from .grid_loops import combinations, product
 from .numbers_of_python import (
@@ -120,7 +120,9 @@ def total(interpreter: Interpreter, value: Any, start: Any = None) -> Any:
     is_weak, may_be_empty = isinstance(value, Items) and value.weak, isinstance(value, Items)
     value = lists.as_values(interpreter, value)
     if isinstance(value, ArrayValue) and value.ndim:
-        summed = reductions.total(interpreter.build, value, constant(0))
+        first = start if isinstance(start, (Scalar, ArrayValue)) else constant(0)
+        dtype = loop_dtypes(interpreter.build, "add", (first, value), True)[-1]  # np.sum has 64 bits for integers
+        summed = reductions.total(interpreter.build, value, constant(0), dtype=dtype)
         if may_be_empty and not is_weak and isinstance(summed, Scalar):  # then it is Python's 0
             interpreter.build.either.add(summed.expr)
         summed = Scalar(summed.expr, weak=True) if is_weak and isinstance(summed, Scalar) else summed
