@@ -12,10 +12,11 @@ import numpy as np
 
 from ...errors import ArgumentError
 from ...ir.expressions import INT64, Const, is_inexact
-from ..arithmetic import cast_value, elementwise
+from ..arithmetic import cast_value, elementwise, is_out_of_bounds
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, TupleValue
 from . import reductions
+from .creation import refuse_to_drop
 from .table import TABLE, absent, array_or_number, as_array, flag
 
 
@@ -48,7 +49,15 @@ def reduced(
     if combine in ("maximum", "minimum"):
         more["start"] = neutral
     result = kernel(build, value, axis, keepdims, **more)
-    return elementwise(build, combine, (result, array_or_number(build, initial)))
+    return elementwise(build, combine, (result, _converted(build, array_or_number(build, initial), result.dtype)))
+
+
+def _converted(build: Builder, initial: Any, dtype: np.dtype) -> Any:
+    """`initial` in the dtype of the reduction: of integers, 0.1 is 0."""
+    refuse_to_drop(build, initial, dtype)
+    if is_out_of_bounds(initial, dtype):
+        build.refuse(f"Python integer {initial.value} out of bounds for {dtype}", error=ArgumentError)
+    return cast_value(initial, dtype)
 
 
 def everywhere(where: Any) -> bool:
