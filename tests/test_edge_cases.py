@@ -931,6 +931,18 @@ def test_small_integers_wrap_around_as_numpys_do(kind: str, jit: bool) -> None:
             np.testing.assert_allclose(derived.backward(x, q) @ x, want, rtol=1e-12)  # f is linear in x
 
 
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("kind", ["uint8", "int8", "bool"])
+def test_what_numpy_computes_in_half_precision(kind: str, jit: bool) -> None:
+    k, x = np.array([1, 0, 1], kind), np.array([0.5, 1.5, 2.5])
+    for call in ("np.sqrt(k)", "np.exp(k[1])", "np.fabs(k)", "np.arctan2(k, True)"):
+        f = grad(from_arrow(f"k, x -> np.sum({call} * x)"), jit=jit)
+        with fails(UnsupportedError, r"NumPy computes \w+ of [\w ]+ in float16, which is not supported"):
+            f.backward(k, x)
+    f = from_arrow("k, x -> np.sum(np.sqrt(k.astype(float)) * x)")
+    np.testing.assert_array_equal(grad(f, jit=jit).backward(k, x), k)
+
+
 @pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint32", "int64"])
 def test_integers_that_a_dtype_does_not_have(kind: str) -> None:
     """Compared, they are what they are, as in NumPy; computed with, an error; clipped to, no bound."""

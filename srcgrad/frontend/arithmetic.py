@@ -14,7 +14,21 @@ import numpy as np
 
 from ..errors import ArgumentError, ShapeError, UnsupportedError, place
 from ..ir import affine
-from ..ir.expressions import BOOL, FLOAT64, INT64, Array, Axis, Call, Const, Expr, Load, either, negated, part_of
+from ..ir.expressions import (
+    BOOL,
+    FLOAT32,
+    FLOAT64,
+    INT64,
+    Array,
+    Axis,
+    Call,
+    Const,
+    Expr,
+    Load,
+    either,
+    negated,
+    part_of,
+)
 from ..ir.nodes import Conform, If, Raise, View
 from ..ir.walk import children, is_constant, loads, rewrite, subexpressions
 from ..rules.names import UFUNCS
@@ -34,6 +48,7 @@ TAKE_COMPLEX = frozenset((
     "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh",
     "tanh", "arcsinh", "arccosh", "arctanh", "eq", "ne", "isnan", "isinf", "isfinite",
 ))  # fmt: skip
+HALF = np.dtype(np.float16)  # of integers of 8 bits and bools; Numba has no arithmetic in it
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 
 
@@ -138,6 +153,10 @@ def elementwise(builder: Builder, op: str, values: Sequence[Any], *, python: boo
                 f"{op} does not take complex numbers", "take the real part, z.real, or abs(z)", error=ArgumentError
             )
     dtypes = loop_dtypes(builder, op, values, python)
+    if HALF in dtypes and dtypes[-1] == BOOL:  # signbit: float32 tells the same
+        dtypes = tuple(FLOAT32 if dtype == HALF else dtype for dtype in dtypes)
+    if HALF in dtypes:
+        refuse_half(builder, UFUNCS[op], values)
     if any(dtype.kind not in "fciub" for dtype in dtypes):
         supported = "float32, float64, complex64, complex128, integers and bool are supported"
         builder.refuse(f"{op} on these operands has dtype {dtypes[-1]}", supported)
@@ -160,6 +179,12 @@ def elementwise(builder: Builder, op: str, values: Sequence[Any], *, python: boo
     if not dims:  # NumPy makes a scalar of a 0-d result
         return Scalar(_exact(op, args, dtypes[-1]))
     return ArrayValue(dims, _exact(op, args, dtypes[-1]))
+
+
+def refuse_half(builder: Builder, ufunc: Any, values: Sequence[Any]) -> None:
+    names = " and ".join(dict.fromkeys(str(v.dtype) for v in values))
+    help = "convert the operands:  x.astype(float), or np.float64(x) of a number"
+    builder.refuse(f"NumPy computes {ufunc.__name__} of {names} in float16, which is not supported", help)
 
 
 def is_out_of_bounds(value: Any, dtype: np.dtype) -> bool:

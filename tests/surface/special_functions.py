@@ -1,5 +1,6 @@
 """scipy.special, and the small functions of math and NumPy."""
 
+import numpy as np
 from corpus.registry import integers, number, positive, real, values
 
 from .registry import call
@@ -45,6 +46,11 @@ CALLS = [
     call("scipy.special.comb(5.0, x) * x", x=positive(3), loose=3),
     call("scipy.special.comb(n, 2) * x", n=integers(3, 5, 1), x=positive(3)),
     call("scipy.special.gammaln(n) * x", n=integers(3, 5, 1), x=positive(3)),
+    call("(scipy.special.cbrt(k) + scipy.special.expm1(k) + scipy.special.log1p(k) + scipy.special.exp2(k)) * x",
+         k=np.array([3, 5, 1], np.uint8), x=real(3), compiled=True),
+    call("(scipy.special.sindg(k) + scipy.special.cosdg(k) + scipy.special.cbrt(k > 0)) * scipy.special.round(k) * x",
+         k=np.array([3, 5, 1], np.uint8), x=real(3)),
+    call("np.fabs(n) + np.signbit(k) * x", n=integers(-3, 5), k=np.array([-1, 1], np.int8), x=real(2), compiled=True),
     call("y = np.empty(3)\nscipy.special.expit(x, out=y)", x=real(3)),
     call("scipy.special.xlogy(0.5, x) + scipy.special.erf(2)", x=number(0.7)),
     call("scipy.special.xlogy(x, x)", x=values(0.5, 1.0, 2.0)),

@@ -10,8 +10,8 @@ import numpy as np
 from ...errors import ArgumentError
 from ...ir import affine
 from ...ir.expressions import BOOL, FLOAT64, INT64, Call, Const, Load, is_inexact
-from ...rules.names import FUNCTIONS, OPERAND_DTYPES
-from ..arithmetic import cast, cast_value, elementwise, is_out_of_bounds
+from ...rules.names import FUNCTIONS, OPERAND_DTYPES, UFUNCS
+from ..arithmetic import HALF, cast, cast_value, elementwise, is_out_of_bounds, refuse_half
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, static_int, whole
 from . import axes, complex_numbers, creation, flat, indexing, masked, reductions, shapes
@@ -41,6 +41,11 @@ def _ufunc(function: Any, op: str) -> Handler:
             for value in values:
                 creation.refuse_to_drop(build, value, wanted)
             values = [cast_value(v, wanted) for v in values]
+        elif function in WHOLE_BECOME_REAL and values and values[0].dtype.kind in "iub":
+            computed = function.resolve_dtypes((values[0].dtype, None))[0]
+            if computed == HALF:
+                refuse_half(build, function, values)
+            values[0] = cast_value(values[0], computed)
         nin = getattr(function, "nin", len(values))
         if len(values) == nin + 1 and out is None:
             *values, out = values
@@ -69,6 +74,12 @@ def _operand_dtype(function: Any, given: np.dtype) -> np.dtype:
     wanted = OPERAND_DTYPES[function]
     return np.result_type(given, wanted) if given.kind == "c" and is_inexact(wanted) else wanted
 
+
+# A primitive by another name, that makes real numbers of integers in its own way: np.fabs, where abs leaves them so,
+# and functions of SciPy, which have no float16.
+WHOLE_BECOME_REAL = frozenset(
+    f for f, op in FUNCTIONS.items() if isinstance(f, np.ufunc) and f.nin == 1 and f is not UFUNCS[op]
+)
 
 for _function, _op in FUNCTIONS.items():
     TABLE[_function] = _ufunc(_function, _op)

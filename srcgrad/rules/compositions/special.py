@@ -98,12 +98,12 @@ def cosm1(x, out=None):
 
 @means(scipy.special.sindg)
 def sindg(x, out=None):
-    return np.sin(np.deg2rad(x), out=out)
+    return np.sin(np.deg2rad(np.multiply(1.0, x)), out=out)  # bools and small integers become float64
 
 
 @means(scipy.special.cosdg)
 def cosdg(x, out=None):
-    return np.cos(np.deg2rad(x), out=out)
+    return np.cos(np.deg2rad(np.multiply(1.0, x)), out=out)
 
 
 @means(scipy.special.fdtr)
