@@ -1,5 +1,6 @@
 """Arrays made from numbers, shapes, indices and functions."""
 
+import numpy as np
 from corpus.registry import integers, positive, real
 
 from .registry import call
@@ -65,6 +66,7 @@ CALLS = [
     call("np.linspace(x, y, 5, axis=1)", x=real(3), y=real(3)),
     call("np.linspace(0.0, y, 5, endpoint=False, axis=-1)", y=real(3)),
     call("np.linspace(x, 2.0, num=4, retstep=True)", x=real()),
+    call("np.linspace(k[0], k[1], 4) * x", k=np.array([1, 9], np.uint8), x=real(4)),
     call("np.linspace(0, 1, len(x)) * x", x=real(5)),
     call("np.linspace(0, 10, 5, dtype=int) * x", x=real(5)),
     call("np.logspace(x, 2.0, 5)", x=real()),

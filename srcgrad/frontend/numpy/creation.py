@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import ArgumentError, place
 from ...ir import affine
-from ...ir.expressions import BOOL, FLOAT64, INT64, Axis, Call, Const, Expr, is_inexact
+from ...ir.expressions import BOOL, FLOAT64, INT64, Axis, Call, Const, Expr
 from ...ir.nodes import If, Raise, Store
 from ..arguments import SUPPORTED
 from ..arithmetic import cast, element_under
@@ -194,12 +194,7 @@ def arange(builder: Builder, args: Sequence[Scalar], dtype: np.dtype | None) -> 
 
 
 def linspace(builder: Builder, start: Any, stop: Any, num: Any, endpoint: bool, dtype: np.dtype | None) -> ArrayValue:
-    common = np.result_type(
-        start.dtype, stop.dtype, np.dtype(np.float32) if not (start.weak and stop.weak) else FLOAT64
-    )
-    common = common if is_inexact(common) else FLOAT64
-    if start.weak or stop.weak:
-        common = np.result_type(common, FLOAT64)
+    common = np.result_type(*(v.dtype.type(0).item() if v.weak else v.dtype for v in (start, stop)), 0.0)
     (count,) = shape_of(builder, num)
     low, high = cast(start.expr, common), cast(stop.expr, common)
     gaps = affine.sub(count, affine.ONE) if endpoint else count
