@@ -1,5 +1,6 @@
 """Solves, determinants, factorisations, eigenvalues and singular values."""
 
+import numpy as np
 from corpus.registry import complexes, positive, real
 
 from .registry import call
@@ -130,6 +131,7 @@ CALLS = [
     call("np.linalg.lstsq(x, y, rcond=-1)[0]", x=real(2, 3), y=real(2)),
     call("np.linalg.lstsq(x, y)", x=real(5, 3), y=real(5)),
     call("np.linalg.matrix_rank(x) * x", x=real(4, 3)),
+    call("np.linalg.lstsq(k, x)[3] * x[0]", k=np.float32([[1.0, 2.0], [3.0, 4.0], [0.0, 1.0]]), x=real(3)),
     call("np.linalg.matrix_rank(np.outer(x, x)) * x", x=real(3)),
     call("np.linalg.matrix_rank(x)[:, None, None] * x", x=real(2, 4, 3)),
     call("np.linalg.cond(x)", x=real(4, 3)),

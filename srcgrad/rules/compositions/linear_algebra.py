@@ -84,6 +84,7 @@ def lstsq(a, b, rcond=None):
     if a.shape[0] != b.shape[0]:
         raise LinAlgError("Incompatible dimensions")
     m, n = a.shape
+    a = np.asarray(a, np.result_type(a.dtype, b.dtype))  # so that the singular values are as exact as b
     s = svdvals(a)
     if rcond is None:
         rcond = max(m, n) * np.finfo(s.dtype).eps
