@@ -171,6 +171,26 @@ def test_what_numpy_refuses(function: Any, error: type[Exception]) -> None:
         plain(function)(x)
 
 
+@pytest.mark.parametrize("jit", [False, True])
+def test_condition_of_singular_matrices_is_infinite(jit: bool) -> None:
+    singular, regular = np.ones((3, 3)), np.diag([1.0, 2.0, 4.0])
+    for order in (1, None) if jit else (None, 2, -2, 1, -1, np.inf, "fro"):
+        f = grad(from_arrow(f"x -> np.linalg.cond(x, {order!r})".replace("inf", "np.inf")), jit=jit)
+        np.testing.assert_array_equal(f(np.zeros((3, 3))), np.inf)
+        if order not in (None, 2, -2):  # those are what rounding makes of them
+            np.testing.assert_array_equal(f(singular), np.inf)
+            assert not np.any(np.isfinite(f.backward(singular)))
+        stack = np.stack([regular, np.zeros((3, 3))])
+        np.testing.assert_allclose(f(stack), np.linalg.cond(stack, order))
+        np.testing.assert_array_equal(f.backward(stack, np.array([1.0, 0.0]))[0], f.backward(regular))
+
+
+def test_rank_of_nothing() -> None:
+    f = plain(lambda x: np.linalg.matrix_rank(x) * np.sum(x))
+    for shape in (0, 3), (3, 0), (0, 2, 2):
+        np.testing.assert_array_equal(f(np.zeros(shape)), np.zeros(shape[:-2]))
+
+
 def test_empty_matrices() -> None:
     empty = np.ones((0, 0))
     for f in (

@@ -199,7 +199,7 @@ def matrix_rank(A, tol=None, hermitian=False, *, rtol=None):
     if tol is None:
         if rtol is None:
             rtol = max(A.shape[-2], A.shape[-1]) * np.finfo(s.dtype).eps
-        tol = np.max(s, axis=-1, keepdims=True) * np.asarray(rtol)[..., None]
+        tol = np.max(s, axis=-1, keepdims=True, initial=0) * np.asarray(rtol)[..., None]
     else:
         tol = np.asarray(tol)[..., None]
     return np.sum(s > tol, axis=-1)
@@ -207,8 +207,13 @@ def matrix_rank(A, tol=None, hermitian=False, *, rtol=None):
 
 @means(np.linalg.cond)
 def cond(x, p=None):
+    """Infinite for a singular matrix, of which there is no inverse to take the norm of, and for zeros."""
     x = matrices(x)
     if p is None or p == 2 or p == -2:
         s = library("svd", x)[1]
-        return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
-    return np.linalg.norm(x, p, axis=(-2, -1)) * np.linalg.norm(inv(x), p, axis=(-2, -1))
+        ratio = s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
+        return np.where(s[..., 0] == 0, 1.0 / s[..., 0], ratio)
+    size, is_regular = np.linalg.norm(x, p, axis=(-2, -1)), np.linalg.slogdet(x)[0] != 0
+    inverse = inv(np.where(np.asarray(is_regular)[..., None, None], x, np.eye(x.shape[-1], dtype=x.dtype)))
+    reach = np.where(is_regular, np.linalg.norm(inverse, p, axis=(-2, -1)), np.inf)
+    return np.where(size == 0, 1.0 / size, size * reach)
