@@ -20,6 +20,7 @@
 
 Where one kernel does both, each thread has a stack of its own, and nothing has to be done.  Neighbouring threads are
 neighbours in memory.  Where there is not enough room, that is an error (`MoreRows`), and the call is made again.
+Columns have the axes that both nests begin with; loops further inside go in order.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from ..ir.nodes import (
     Alloc,
     Assign,
     Block,
+    For,
     Function,
     If,
     NewStack,
@@ -46,10 +48,11 @@ from ..ir.nodes import (
     Stmt,
     Store,
     Unseal,
+    While,
 )
-from ..ir.walk import blocks, rewrite_block, statements, with_blocks
+from ..ir.walk import blocks, numbers_set, rewrite_block, statements, with_blocks
 from .info import Info
-from .keep_in_rows import Nest, nests_of, with_body
+from .keep_in_rows import Nest, nests_of
 
 
 @dataclass
@@ -91,8 +94,11 @@ def _columns(stack: Stack, function: Function, nests: list[Nest]) -> _Columns | 
     forward, back = _around(pushes, nests), _around(pops, nests)
     if forward is None or back is None or forward is back:
         return None
+    if _loops_around(forward, function.body) != _loops_around(back, function.body):
+        return None
+    forward, back = forward.in_common(back)
     dims, then = forward.lengths, back.lengths
-    if dims is None or then is None:
+    if not dims or then is None:
         return None
     info: Info = function.info
     fresh = info.names.fresh
@@ -114,6 +120,12 @@ def _around(uses: Sequence[Stmt], nests: list[Nest]) -> Nest | None:
     return found[0] if found else None
 
 
+def _loops_around(nest: Nest, block: Block) -> int:
+    """How many loops are around a nest: each iteration of the innermost of them keeps columns of its own."""
+    loops = [stmt for stmt in statements(block) if isinstance(stmt, (For, While))]
+    return sum(any(stmt is nest.loops[0] for stmt in statements(loop.body)) for loop in loops)
+
+
 def _changed(block: Block, made: _Columns) -> Block:
     out: list[Stmt] = []
     for stmt in block:
@@ -123,7 +135,7 @@ def _changed(block: Block, made: _Columns) -> Block:
             out += [
                 Alloc(made.columns, made.columns.dims),
                 Alloc(made.counts, made.counts.dims),
-                with_body(stmt, _forward(made)),
+                made.forward.with_body(_forward(made)),
                 Push(made.stack, made.columns),
                 Push(made.tops, made.counts),
             ]
@@ -133,7 +145,7 @@ def _changed(block: Block, made: _Columns) -> Block:
             out += [
                 Pop(made.counts_then, made.tops, lengths),
                 Pop(made.columns_then, made.stack, (made.room, *lengths)),
-                with_body(stmt, _back(made)),
+                made.back.with_body(_back(made)),
             ]
         elif blocks(stmt):
             out.append(with_blocks(stmt, tuple(_changed(b, made) for b in blocks(stmt))))
@@ -157,7 +169,7 @@ def _forward(made: _Columns) -> Block:
             AddTo(top, affine.ONE),
         )
 
-    body = rewrite_block(made.forward.body, change)
+    body = _in_order(rewrite_block(made.forward.body, change), top)
     return (Assign(top, Const(0, INT64)), *body, Store(made.counts, index, top, checked=False))
 
 
@@ -171,8 +183,18 @@ def _back(made: _Columns) -> Block:
         held = Load(made.columns_then, (top, *index), checked=False)
         return (AddTo(top, affine.integer(-1)), Assign(stmt.target, held, span=stmt.span))
 
-    body = rewrite_block(made.back.body, change)
+    body = _in_order(rewrite_block(made.back.body, change), top)
     return (Assign(top, Load(made.counts_then, index, checked=False)), *body)
+
+
+def _in_order(block: Block, top: Var) -> Block:
+    """Loops in a thread that go by what the iterations ahead have kept."""
+
+    def ordered(stmt: Stmt) -> Block:
+        goes_by_it = isinstance(stmt, For) and top in numbers_set(stmt.body)
+        return (replace(stmt, ordered=True) if goes_by_it else stmt,)  # type: ignore[call-arg]
+
+    return rewrite_block(block, ordered)
 
 
 __all__ = ["keep_by_threads"]

@@ -70,6 +70,23 @@ class Nest:
         spans = [(loop.index, _span(loop)) for loop in self.loops]
         return tuple(affine.sub(index, span[0]) for index, span in spans if span is not None)
 
+    def in_common(self, other: Nest) -> tuple[Nest, Nest]:
+        """The outermost loops of both that go over the same range, known ahead of them, in either direction."""
+        count = 0
+        for ours, theirs in zip(map(_span, self.loops), map(_span, other.loops), strict=False):
+            if ours is None or theirs is None or not all(map(affine.same, ours, theirs)):
+                break
+            if Nest(self.loops[: count + 1]).lengths is None:
+                break
+            count += 1
+        return Nest(self.loops[:count]), Nest(other.loops[:count])
+
+    def with_body(self, body: Block) -> For:
+        whole = replace(self.loops[-1], body=body)
+        for loop in reversed(self.loops[:-1]):
+            whole = replace(loop, body=tuple(s if isinstance(s, Comment) else whole for s in loop.body))
+        return whole
+
 
 def _span(loop: For) -> tuple[Expr, Expr] | None:
     """The least index, and how many there are."""

@@ -138,6 +138,50 @@ def test_an_error_in_a_step_is_not_followed_by_steps_without_end(kind: str) -> N
         g.backward(x.copy(), wrong, 2, 0.3, v) if kind == "backward" else g.vjp(x.copy(), wrong, 2, 0.3)
 
 
+def grown(t):
+    while t < 0.5:
+        t = np.sin(t) + 0.3
+    return t
+
+
+def beside_a_number_of_each_row(a):
+    z, c = np.zeros(a.shape), np.zeros(a.shape[0])
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            z[i, j] = grown(a[i, j])
+        c[i] = i  # there are two statements on the way forward, and one on the way back
+    return z * np.sum(z) + c[:, None]
+
+
+def beside_a_sum_of_each_row(a):
+    z, c = np.zeros(a.shape), np.zeros(a.shape[0])
+    for i in range(a.shape[0]):
+        c[i] = np.sum(a[i]) * 2
+        for j in range(a.shape[1]):
+            z[i, j] = grown(a[i, j])
+    return z * np.sum(z) + np.sum(c)
+
+
+def in_steps_below_the_diagonal(a):
+    z = np.zeros(a.shape)
+    for _ in range(2):
+        for i in range(a.shape[0]):
+            for j in range(i):
+                z[i, j] = grown(a[i, j])
+        a = a + 0.1 * z * np.sum(z)
+    return a
+
+
+@pytest.mark.parametrize(
+    "f", [beside_a_number_of_each_row, beside_a_sum_of_each_row, in_steps_below_the_diagonal], ids=lambda f: f.__name__
+)
+def test_what_is_kept_by_the_axes_that_both_ways_have(f: Callable[..., Any]) -> None:
+    a, v = np.linspace(-1.0, 1.0, 9).reshape(3, 3), np.cos(np.arange(9.0)).reshape(3, 3)
+    g, want = grad(f, target="cuda"), grad(f, jit=False).backward(a, v)
+    for got in (g.backward(a, v), g.vjp(a)[1](v), g.value_and_backward(a, v)[1]):
+        np.testing.assert_allclose(got, want, rtol=1e-11)
+
+
 def as_long_as(x, w):
     """Of w the lengths alone are of interest, or one of them."""
     z = np.zeros(w.shape[1])
