@@ -1050,3 +1050,9 @@ def test_scores_that_begin_at_minus_infinity() -> None:
     scores = np.linspace(-1.0, 1.0, 12).reshape(4, 3)
     check_grad(grad(forward, jit=False), scores)
     check_grad(grad(forward), scores)
+
+
+@pytest.mark.parametrize("x, y, slope", [(1.0, 0.1, -9.0), (7.5, -2.0, 3.0), (-3.0, 2.0, 1.0), (3.0, np.inf, 0.0)])
+def test_the_slope_of_a_remainder_by_the_divisor(x: float, y: float, slope: float) -> None:
+    """As often as y fits: 1.0 / 0.1 is 10, rounded, but 0.1 fits 9 times."""
+    assert grad(lambda x, y: np.fmod(x, y), jit=False).backward(x, y) == (1.0, slope)

@@ -270,7 +270,7 @@ PRIMITIVES: dict[str, Primitive] = {
                                           lambda x, y, out: -call("floordiv", x, y)),      (REAL, POSITIVE),
                              {(-3.0, 2.0): (1.0, 2.0)}, singular=True, cost=10),
     "fmod":        Primitive("np.fmod({}, {})", (lambda x, y, out: 1.0,
-                                          lambda x, y, out: -call("trunc", x / y)),        (REAL, POSITIVE),
+                                          lambda x, y, out: call("rint", (out - x) / y)),  (REAL, POSITIVE),
                              {(-3.0, 2.0): (1.0, 1.0)}, singular=True, cost=10, integer="int_fmod({}, {})"),
     "ieee_remainder": Primitive("ieee_remainder({}, {})", (lambda x, y, out: 1.0,
                                           lambda x, y, out: (out - x) / y),                (REAL, POSITIVE),
