@@ -90,13 +90,21 @@ def test_what_a_step_does_not_fill_is_kept(name: str) -> None:
     assert len(kept(program.function, *args)) >= 2
 
 
-@pytest.mark.parametrize("name", ["loops.recursive_filter", "loops.sweeps_over_compressed_rows"])
-def test_a_few_elements_are_kept_alone(name: str) -> None:
+def test_a_few_elements_are_kept_alone() -> None:
     """Where each iteration reads a few elements of what it changes, no copy of the whole is kept for each."""
-    program = named(name)
+    program = named("loops.recursive_filter")
     args, _ = program.arguments(0, FLOAT64)
     source = grad(program.function, jit=False).source(*args)
     assert "copy_to" not in source and "push_array" not in source
+
+
+def test_what_a_sweep_reads_ahead_of_its_writes_is_kept_once_a_sweep() -> None:
+    """x[i] of each entry of a row is what the sweep began with; x[columns[p]] is one value an entry."""
+    program = named("loops.sweeps_over_compressed_rows")
+    args, _ = program.arguments(0, FLOAT64)
+    source = grad(program.function, jit=False).source(*args)
+    assert "x_kept = np.empty((np.maximum(sweeps, 0), b.shape[0]))" in source and source.count("copy_to(") == 1
+    assert "push_array" not in source and source.count("_top = 0") == 1
 
 
 def test_what_a_long_chain_is_made_of_is_not_searched_through(monkeypatch: pytest.MonkeyPatch) -> None:
