@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy
 import scipy.spatial.distance as distance
 import scipy.special
 
 from srcgrad.rules.compositions.registry import means
+
+BLAS_GIVES_FLOATS = tuple(map(int, scipy.__version__.split(".")[:2])) < (1, 18)  # Python's, of arrays of float32 too
 
 EUCLIDEAN = ("euclidean", "euclid", "eu", "e")
 SQUARED = ("sqeuclidean", "sqe", "sqeuclid")
@@ -46,7 +49,7 @@ def minkowski(u, v, p=2, w=None):
         w = weights(w)
         gap = (w if p == 1 else np.sqrt(w) if p == 2 else w != 0 if p == np.inf else w ** (1 / p)) * gap
     if p == 2:
-        return float(np.linalg.norm(gap))  # BLAS's own
+        return float(np.linalg.norm(gap)) if BLAS_GIVES_FLOATS else np.linalg.norm(gap)
     elif p == 1:
         return np.linalg.norm(gap, 1)
     elif p == np.inf:
