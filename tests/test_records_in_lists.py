@@ -123,6 +123,26 @@ def test_a_number_that_would_be_rounded_is_an_error() -> None:
         g(X, 2**60)
 
 
+def test_places_of_arrays_are_not_checked() -> None:
+    assert "2**53" not in grad(nearest_first, jit=False).source(X) + grad(with_flags, jit=False).source(X)
+
+
+@pytest.mark.parametrize("number, is_exact", [(2**60, True), (2**60 + 1, False)])
+def test_constants_that_would_be_rounded(number: int, is_exact: bool) -> None:
+    def f(x: Any) -> Any:
+        pairs = []
+        for i in range(len(x)):
+            pairs.append((x[i], number))
+        return sum(value * (k % 7) for value, k in pairs)
+
+    g = grad(f, jit=False)
+    if is_exact:
+        assert g(X) == f(X)
+    else:
+        with pytest.raises(ValueError, match="a whole number beyond"):
+            g(X)
+
+
 def test_names_of_a_comprehension_are_its_own() -> None:
     """They do not make what has the same name in a loop ahead of it live: nothing is kept of it."""
 

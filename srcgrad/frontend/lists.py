@@ -19,7 +19,7 @@ import numpy as np
 from ..errors import ArgumentError
 from ..errors import place as error_place
 from ..ir import affine
-from ..ir.expressions import BOOL, FLOAT64, INT64, Array, Axis, Call, Const, Expr, Load
+from ..ir.expressions import BOOL, FLOAT64, INT64, Array, Axis, Call, Const, Dim, Expr, Load
 from ..ir.nodes import Alloc, Grow, If, Raise, Store
 from . import common_lengths, expressions, identities, operators
 from .aliases import arrays_of, is_seen_elsewhere, note_twins, value_leaves
@@ -43,6 +43,7 @@ from .values import (
 )
 
 if TYPE_CHECKING:
+    from .builder import Builder
     from .interpret import Interpreter
 
 ITS_ITEMS = "write  ys[i] = y  to an array that is allocated ahead of the loop"
@@ -164,10 +165,25 @@ def refuse_inexact(interpreter: Interpreter, item: TupleValue, dtype: np.dtype) 
     """A whole number beside others that are none is kept as one of theirs: to 2**53 that changes nothing."""
     build = interpreter.build
     for part in item.items if dtype.kind in "fc" else ():
-        if isinstance(part, Scalar) and part.dtype.kind in "iu" and part.dtype.itemsize == 8 and not part.is_constant:
+        is_wide = isinstance(part, Scalar) and part.dtype.kind in "iu" and part.dtype.itemsize == 8
+        is_exact = is_wide and part.is_constant and int(float(part.value)) == part.value
+        if is_wide and not is_exact and not _is_within_lengths(build, part.expr):
             message = "a whole number beyond 2**53 beside others in a list" + error_place(build.span)
             size = Call("abs", (cast(part.expr, FLOAT64),), FLOAT64)
             build.emit(If(Call("gt", (size, Const(2.0**53, FLOAT64)), BOOL), (Raise("RuntimeValueError", message),)))
+
+
+def _is_within_lengths(build: Builder, number: Expr) -> bool:
+    """Is it an index that runs over arrays, or near to one?  No array is so long that its places would be rounded."""
+    terms, constant = affine.affine(number)
+    return abs(constant) < 2**48 and all(
+        abs(times) < 16 and (isinstance(term, Dim) or _runs_over_an_array(build, term)) for term, times in terms
+    )
+
+
+def _runs_over_an_array(build: Builder, index: Expr) -> bool:
+    least, most = build.lower.get(index, -1), build.upper.get(index)
+    return least >= 0 and most is not None and _is_within_lengths(build, most)
 
 
 def _is_held_twice(interpreter: Interpreter, rows: Array, root: str) -> bool:
