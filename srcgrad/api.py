@@ -16,6 +16,7 @@ from inspect import Parameter
 from types import MethodType
 from typing import Any, overload
 
+from srcgrad.again import Adjoints
 from srcgrad.arguments import LEAVES
 from srcgrad.backends import cpu, cuda
 from srcgrad.binding import (
@@ -195,6 +196,7 @@ class GradFunction:
         optional = frozenset(name for name, parameter in self._parameters.items() if parameter.default is None)
         self._program = Program(self.py_func, options, names, optional, jit, cache)
         self._stages = Stages(self.__name__, self._program, self._parameters, self._constants)
+        self._adjoints = Adjoints(self._program, self._constants, self._stages.with_v)
         self._only_v = set(self._stages.with_v.parameters) - set(names)
         kinds = [parameter.kind for parameter in self._stages.plain.parameters.values()]
         self._count = -1 if Parameter.VAR_POSITIONAL in kinds else sum(kind in POSITIONAL for kind in kinds)

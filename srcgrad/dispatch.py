@@ -85,14 +85,17 @@ class Program:
     memory: Memory = field(default_factory=Memory)
 
     @no_search_for_garbage()
-    def generate(self, kind: str, types: Types, cotangents: Any, stretch: bool = True, cut: bool = True) -> Any:
+    def generate(
+        self, kind: str, types: Types, cotangents: Any, stretch: bool = True, cut: bool = True, again: bool = False
+    ) -> Any:
         """A module; without `stretch` it raises a BroadcastError also where a length of 1 has to be stretched,
-        and without `cut` a ShortAxisError where a slice is cut short."""
+        and without `cut` a ShortAxisError where a slice is cut short.  `again`: it is differentiated itself."""
         with self._blame(types, cotangents):
-            options = replace(self.options, stretch=stretch, cut=cut)
-            on_device = self.options.target == "cuda"
+            options = replace(self.options, stretch=stretch, cut=cut, again=again)
+            if again:  # where it runs is for the caller to say
+                options = replace(options, target="cpu", parallel=False)
             self._refuse_place(types, cotangents)
-            form = cuda.form() if on_device else None
+            form = cuda.form() if options.target == "cuda" else None
             return pipeline.generate(self.function, kind, types, cotangents, options, form, self.memory)
 
     def source(self, kind: str, types: Types, cotangents: Any, after: str | None, stretch: bool, cut: bool) -> str:

@@ -102,11 +102,13 @@ from .passes.tell_apart import tell_apart
 from .passes.tidy import tidy
 from .passes.to_the_next import to_the_next
 from .passes.unchanged_copies import unchanged_copies
+from .passes.zeros_chosen import zeros_chosen
 
 Pass = Callable[[Function], Function]
 
 PRIMAL: tuple[Pass, ...] = (
     lower_arrays,  # whole-array arithmetic becomes loops; right sides are evaluated first
+    zeros_chosen,  # what is left out where a cotangent is zero
     counted,  # `while` loops that count are `for` loops
     choose_integers,  # branches that only say what an integer is
     peel,  # the short end of a recursion is decided by the caller
@@ -141,6 +143,7 @@ DERIVATIVE: tuple[Pass, ...] = (
     find_active,  # what carries derivatives: all the rest is left alone
     preaccumulate,  # recursive functions of one number hand back their partials
     reverse,  # reads primal values freely, as Old(t)
+    zeros_chosen,  # what is left out of adjoints that are differentiated here
     simplify,  # before keep: fewer reads, fewer kept values
     keep,  # turns each Old(t) into a valid, recomputed or kept read
     assemble,  # one function for both sweeps, or the forward or the reverse half of a pair
@@ -229,7 +232,15 @@ ON_A_GPU: tuple[Pass, ...] = (
     offload,  # independent loops become kernels, and the host launches them
     place_numbers,  # what is computed from sums stays on the device, until the host decides by it
 )
-NEEDED = {"lower_arrays", "find_active", "reverse", "keep", "assemble", "tidy"}  # without keep, gradients go wrong
+NEEDED = {
+    "zeros_chosen",
+    "lower_arrays",
+    "find_active",
+    "reverse",
+    "keep",
+    "assemble",
+    "tidy",
+}  # without keep, gradients go wrong
 OPTIONAL = {
     step.__name__
     for step in (
@@ -260,6 +271,7 @@ class Options:
     target: str = "cpu"
     stretch: bool = False  # lengths that are not known to be equal may turn out as 1, to be broadcast
     cut: bool = False  # slices may end past the end of their axis, to be cut short
+    again: bool = False  # the adjoint is differentiated itself, where `backward` is called in such a function
 
 
 @dataclass(frozen=True)
@@ -363,6 +375,8 @@ def transformed(
 
 def passes_for(kind: str, options: Options) -> tuple[Pass, ...]:
     steps = PRIMAL if kind == "primal" else DERIVATIVE
+    if options.again:
+        return tuple(step for step in steps if step.__name__ in NEEDED and step is not zeros_chosen)
     if options.target == "cuda":
         steps = _with(steps, find_independent, (periodic, find_independent))
         if kind in ("forward", "pullback"):  # both halves have to agree, and each sees its own alone in the end

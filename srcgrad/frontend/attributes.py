@@ -18,7 +18,7 @@ from . import calls, inheritance, operators, records, special_methods
 from .numpy import complex_numbers, flat
 from .numpy.table import METHODS, TABLE
 from .outside import LIBRARIES, HasOfItsOwn, InObject
-from .source import unwrap
+from .source import has_derivative, method_of_gradient, unwrap
 from .values import (
     NONE,
     ArrayValue,
@@ -44,6 +44,8 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
         if not hasattr(owner.value, name):
             what = str(getattr(owner.value, "__name__", owner.value))
             return build.refuse(f"{what} has no attribute {name!r}", error=AttributeArgumentError)
+        if (method := method_of_gradient(owner.value, name)) is not None:
+            return Static(method)
         if is_simple_object(owner.value) or records.is_made_here(owner.value):
             return of_object(interpreter, owner, name)
         if is_lasting(owner.value) or (inspect.isfunction(owner.value) and name not in vars(owner.value)):
@@ -64,6 +66,8 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
         return Method(owner, name)
     if isinstance(owner, (Items, RandomSource)):
         return Method(owner, name)
+    if isinstance(owner, Bound) and has_derivative(owner.function) and isinstance(owner.args[0], Static):
+        return attribute(interpreter, Static(owner.function.__get__(owner.args[0].value)), name)
     if isinstance(owner, inheritance.Super):
         return inheritance.attribute(interpreter, owner, name)
     if isinstance(owner, Slice) and name in ("start", "stop", "step"):
@@ -150,7 +154,7 @@ def of_object(interpreter: Interpreter, owner: Static, name: str) -> Any:
         else:
             expect_of_class(interpreter, target, name)
             interpreter.outside(name, HasOfItsOwn(target, name))
-        return Bound(unwrap(found), (owner,))
+        return Bound(found if has_derivative(found) else unwrap(found), (owner,))
     return interpreter.outside(name, InObject(target, name))
 
 

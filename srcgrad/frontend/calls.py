@@ -19,6 +19,7 @@ from ..rules.compositions import composition_of
 from ..rules.names import COMPLEX_MATH, MATH, TO_INT, WHOLE_MATH
 from ..rules.user import UserRule
 from . import (
+    adjoints,
     attributes,
     binding,
     exceptions,
@@ -49,6 +50,7 @@ from .numpy import (  # noqa: F401 (register)
     index_functions,
     indexing,
     order,
+    primitives,
     products,
     random_numbers,
     reductions,
@@ -79,6 +81,7 @@ from .without_rules import name_of, unknown
 if TYPE_CHECKING:
     from .interpret import Interpreter
 
+OURS = ("srcgrad.rules.compositions.", "srcgrad.runtime.")  # what is written here
 ITEMS_NOT_LOOKED_AT = (any, all)  # by Python: once it is known what they return
 
 
@@ -179,8 +182,10 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         build.refuse(f"an object of the class {name_of(type(target))} can't be called here", "write what it computes")
     if isinstance(target, UserRule):
         return call_rule(interpreter, target, args, kwargs)
-    if inspect.ismethod(target) and target.__module__ == "srcgrad.api":
-        build.refuse(f".{target.__name__} of a gradient can't be differentiated: that would be a second derivative")
+    if adjoints.is_entry(target):
+        return adjoints.call(interpreter, target, args, kwargs)
+    if adjoints.is_grad(target):
+        return adjoints.differentiated(interpreter, target, args, kwargs)
     if random_numbers.is_drawing(target):
         return call_method(interpreter, *random_numbers.method_of(interpreter, target), args, kwargs)
     try:
@@ -217,6 +222,8 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
     if isinstance(target, np.dtype) or (isinstance(target, type) and issubclass(target, np.generic)):
         return convert(interpreter, np.dtype(target), args)
     plain = unwrap(target) if callable(target) else target
+    if interpreter.frame.is_composition and hasattr(plain, "kinds"):
+        return call_function(interpreter, adjoints.on_matrices(interpreter, plain, args), args, kwargs)
     if inspect.isfunction(plain) and (plain.__module__ or "").startswith(compositions.__name__):  # a part of one
         return call_composition(interpreter, plain, args, kwargs)
     if _is_users(target):
@@ -342,7 +349,7 @@ def call_function(interpreter: Interpreter, function: Any, args: list[Any], kwar
     bound |= given_values(interpreter, function, arrays)
     if recursion.key_of(source) in interpreter.callees.chosen.own:
         return invoke(interpreter, source, function, bound)
-    is_ours = (function.__module__ or "").startswith("srcgrad.rules.compositions.")
+    is_ours = (function.__module__ or "").startswith(OURS)
     frame = Frame(source, function, settle_arguments(interpreter, bound), is_composition=is_ours)
     return interpreter.enter(frame, source.node)
 

@@ -11,7 +11,8 @@ from ..errors import ArgumentError, UnsupportedError, ValueArgumentError
 from ..ir.expressions import negated
 from ..ir.names import RESERVED
 from ..ir.nodes import If, Print, Raise, Stmt
-from ..runtime.errors import APART, NAMED, NOTHING, NUMBERS, as_told
+from ..runtime import errors as runtime_errors
+from ..runtime.errors import APART, NAMED, NOTHING, NUMBERS, CompiledError, Told, as_told
 from . import expressions, operators, texts
 from .values import (
     ArrayValue,
@@ -43,6 +44,12 @@ def raise_error(interpreter: Interpreter, node: ast.Raise) -> None:
         made = Made(made)
     if not isinstance(made, Made):
         build.refuse("only exception classes, called with a message, can be raised")
+    if interpreter.frame.is_composition and issubclass(made.error, (CompiledError, Told)):  # a generated adjoint does
+        message, *numbers = made.given
+        is_ours = made.error.__name__ in runtime_errors.__all__
+        name = made.error.__name__ if is_ours else _name_of(interpreter, made.error)
+        build.emit(Raise(name, message.value, tuple(number.expr for number in numbers)))
+        return
     refused = next((own for theirs, own in REFUSED.items() if issubclass(made.error, theirs)), None)
     if interpreter.frame.is_composition:
         message, *help = [texts.piece(interpreter, value) for value in made.given] or [""]

@@ -207,7 +207,7 @@ class _Job:
             "results": structure(outputs),
             "arguments": tuple(self.leaf_types() + [self.type_of_param(c) for c in captured]),
         }  # fmt: skip
-        info = Info(build.names, self.kind, extra=extra, boundscheck=self.options.boundscheck)
+        info = Info(build.names, self.kind, extra=extra, boundscheck=self.options.boundscheck, again=self.options.again)
         if self.kind != "primal":
             info = self.derivative(info, outputs, extra)
             params = [*params, *(extra["seed_params"] or [s for s in info.seeds or () if s is not None])]

@@ -14,7 +14,7 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 from ..errors import SourceError
@@ -72,6 +72,19 @@ def unwrap(function: Any) -> Any:
             function = function.__func__
         else:
             return function
+
+
+def has_derivative(target: Any) -> bool:
+    """Is it what `grad` makes of a function?"""
+    return hasattr(target, "_adjoints")
+
+
+def method_of_gradient(target: Any, name: str) -> MethodType | None:
+    """`f.backward` as Python has it, however it is called by now."""
+    if not has_derivative(target):
+        return None
+    found = (vars(cls)[name] for cls in type(target).__mro__ if inspect.isfunction(vars(cls).get(name)))
+    return next((MethodType(function, target) for function in found), None)
 
 
 def signature_of(function: Any) -> inspect.Signature:

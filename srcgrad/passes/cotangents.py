@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -33,6 +34,19 @@ from ..rules.scalar import PRIMITIVES, Adjoint, times
 from .find_active import differentiates, is_linear
 from .info import Info, roots_of
 from .roughness import EVERY, MASKED, harm_of, kind_of
+
+
+@dataclass(frozen=True)
+class Counts:
+    """That a cotangent is not zero, in an adjoint that is differentiated itself: there it is no condition.
+
+    What is multiplied by it is its slope, at zero too.
+    """
+
+    cotangent: Expr
+
+
+Guard = Expr | Counts
 
 
 class Cotangents:
@@ -74,7 +88,7 @@ class Cotangents:
         at: int,
         clean: int,
         own: set[str] | frozenset[str] = frozenset(),
-        guards: tuple[Expr, ...] = (),
+        guards: tuple[Guard, ...] = (),
     ) -> list[Stmt]:
         """Pass the adjoint `g` of `expr` on to everything that `expr` reads."""
         if not self.depends(expr):
@@ -103,12 +117,12 @@ class Cotangents:
         at: int,
         clean: int,
         own: Any,
-        guards: tuple[Expr, ...],
+        guards: tuple[Guard, ...],
     ) -> list[Stmt]:
         rule = PRIMITIVES[op]
         if op == "mul" and args[0] == args[1]:
             g, out = self.named(g, bool(clean & MASKED))
-            guards = (*guards, _counts(g)) if clean & MASKED and not isinstance(g, Const) else guards
+            guards = (*guards, self.counts(g)) if clean & MASKED and not isinstance(g, Const) else guards
             passed = times(g, 2.0 * self.old(args[0], at))
             if _is_sum(args[0]):  # nothing comes after it that a zero might be multiplied by
                 passed, guards = _guarded(passed, guards), ()
@@ -129,11 +143,11 @@ class Cotangents:
             if is_bent and not isinstance(g, Const):
                 diverges = rule.singular and _may_diverge(partial)
                 if diverges and careful:
-                    inner = (*guards, _counts(g))
+                    inner = (*guards, self.counts(g))
                 elif diverges and masked:  # a zero may be one of arithmetic, unless the value is no number either
-                    inner = (*guards, either(_counts(g), Call("eq", (out_value, out_value), BOOL)))
+                    inner = (*guards, either(_is_not_zero(g), Call("eq", (out_value, out_value), BOOL)))
                 elif masked and _is_of_values(partial):
-                    inner = (*guards, _counts(g))
+                    inner = (*guards, self.counts(g))
             passed_on = clean & ~harm if inner is guards else clean & ~harm & ~MASKED
             while isinstance(partial, Call) and partial.op == "select" and _is_zero(partial.args[1]):
                 inner, partial = (
@@ -152,6 +166,10 @@ class Cotangents:
                 passed, inner = _guarded(passed, inner), ()
             out += self.spread(args[k], passed, at, passed_on, own, inner)
         return out
+
+    def counts(self, g: Expr) -> Guard:
+        """Whether what is multiplied by a cotangent is not left out."""
+        return Counts(g) if self.info.again else _is_not_zero(g)
 
     def named(self, g: Expr, wanted: bool) -> tuple[Expr, list[Stmt]]:
         """The cotangent under a name, where it is needed more than once."""
@@ -203,18 +221,18 @@ def _is_zero(expr: Expr) -> bool:
     return isinstance(expr, Const) and expr.value == 0
 
 
-def _guarded(g: Expr, guards: tuple[Expr, ...]) -> Expr:
-    if not guards:
-        return g
-    return select(reduce(both, guards), g, zero(g.dtype))
+def _guarded(g: Expr, guards: tuple[Guard, ...]) -> Expr:
+    for cotangent in [guard.cotangent for guard in guards if isinstance(guard, Counts)]:
+        g = Call("unless_zero", (cotangent, g), g.dtype)
+    conditions = [guard for guard in guards if not isinstance(guard, Counts)]
+    return select(reduce(both, conditions), g, zero(g.dtype)) if conditions else g
 
 
 def _is_own(index: Expr, own: Any) -> bool:
     return bool(own) and all(v.name in own for v in variables(index)) and not loads(index)
 
 
-def _counts(g: Expr) -> Expr:
-    """Whether what is multiplied by a cotangent is not left out."""
+def _is_not_zero(g: Expr) -> Expr:
     return Call("ne", (g, zero(g.dtype)), BOOL)
 
 

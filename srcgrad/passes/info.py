@@ -29,6 +29,7 @@ class Info:
     shadows: tuple[Any, ...] = ()  # of parameters, handed in
     outputs: Any = None
     boundscheck: bool = True
+    again: bool = False  # the adjoint is differentiated itself
     cotangents: Any = None
     extra: dict[str, Any] = field(default_factory=dict)
 

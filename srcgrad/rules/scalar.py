@@ -327,6 +327,8 @@ PRIMITIVES: dict[str, Primitive] = {
     "select":      Primitive("{1} if {0} else {2}", (None, lambda c, x, y, out: select(c, number(1, x), number(0, x)),
                                                      lambda c, x, y, out: select(c, number(0, x), number(1, x))),
                              (TRUTH, REAL, REAL)),
+    # nothing times infinity is nothing: of a cotangent, and what is made of it; the slope by that is 1 at zero, too
+    "unless_zero": Primitive("unless_zero({}, {})", (None, lambda g, x, out: number(1, x)), (REAL, REAL)),
     "wrap_low":    Primitive("{0} + {1} if {0} < 0 else {0}", None, (WHOLE, WHOLE), cost=2),  # see `ir.wraps`
     "wrap_high":   Primitive("{0} - {1} if {0} >= {1} else {0}", None, (WHOLE, WHOLE), cost=2),
     "heaviside":   Primitive("heaviside({}, {})", (None, lambda x, h, out: pick(compare("eq", x, 0.0), 1.0, 0.0)),

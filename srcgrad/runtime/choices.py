@@ -10,7 +10,7 @@ from numba.extending import intrinsic
 from srcgrad.runtime.linked import overload
 from srcgrad.runtime.stand_ins import STAND_INS
 
-__all__ = ["choose", "either"]
+__all__ = ["choose", "either", "unless_zero"]
 
 
 def choose(condition: Any, x: Any, y: Any) -> Any:
@@ -23,6 +23,12 @@ def either(condition: Any, x: Any, y: Any) -> Any:
     """The same of real numbers that are added up.  LLVM joins branches on one condition otherwise, of several sums, and
     does not see any more that they are sums."""
     return x if condition else y
+
+
+def unless_zero(g: Any, x: Any) -> Any:
+    """x, or nothing where the cotangent g is zero.  (It stands in adjoints that are differentiated themselves; in what
+    is made of those it is a choice like others.)"""
+    return x if g != 0 else type(x)(0)
 
 
 @overload(choose)

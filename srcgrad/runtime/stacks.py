@@ -64,6 +64,7 @@ def on_stacks(kinds: str) -> Callable[[Any], Any]:
         exec("\n".join(lines), namespace)
         made = namespace[one.__name__]
         made.__doc__ = one.__doc__
+        made.one, made.kinds = one, kinds  # for those who read it: it has no text of its own
         return linked(made)
 
     return decorate

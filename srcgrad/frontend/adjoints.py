@@ -1,0 +1,155 @@
+"""`f.backward(x, v)` in a function that is differentiated itself: the adjoint of f is gone through in its place.
+
+x_b = f.backward(x, v)      →      what `srcgrad.again` has generated for these types, statement by statement
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ArgumentError, SourceError, UnsupportedError
+from . import binding, calls, operators
+from .outside import holds_arrays
+from .source import has_derivative, read
+from .types import ArrayType, ScalarType, StaticType, TupleType, ValueType
+from .values import NONE, ArrayValue, Scalar, Static, TupleValue, constant, new_dict
+
+if TYPE_CHECKING:
+    from .interpret import Interpreter
+
+KINDS = ("backward", "value_and_backward")
+
+
+def is_entry(target: Any) -> bool:
+    return inspect.ismethod(target) and has_derivative(target.__self__)
+
+
+def is_grad(target: Any) -> bool:
+    return inspect.isfunction(target) and (target.__module__, target.__name__) == ("srcgrad.api", "grad")
+
+
+def differentiated(interpreter: Interpreter, grad: Any, args: list[Any], kwargs: dict[str, Any]) -> Static:
+    """`grad(f)`, of a function that is defined outside."""
+    values = [*args, *kwargs.values()]
+    if not values or not all(isinstance(value, Static) or operators.is_known(value) for value in values):
+        interpreter.build.refuse(
+            "grad of a function that is defined here", "define it outside, and pass it what it reads"
+        )
+    return Static(grad(*map(_plain, args), **{name: _plain(value) for name, value in kwargs.items()}))
+
+
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, Static) else operators.plain(value)
+
+
+def on_matrices(interpreter: Interpreter, routine: Any, args: list[Any]) -> Any:
+    """What a routine of generated code does with one matrix."""
+    for kind, value in zip(routine.kinds, args, strict=True):
+        axes = {"M": 2, "V": 1, "S": 1}.get(kind)
+        if axes is not None and len(value.dims) != axes:
+            interpreter.build.refuse("the derivative of functions of stacks of matrices can't be differentiated again")
+    return routine.one
+
+
+def call(interpreter: Interpreter, method: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    from .interpret import Frame
+
+    build, kind, adjoints = interpreter.build, method.__name__, method.__self__._adjoints
+    if kind not in KINDS:
+        build.refuse(f".{kind} in a function that is differentiated", f"call .backward, or .{KINDS[1]}")
+    bound = _bound(interpreter, f"{method.__self__.__name__}.{kind}", adjoints.signature, args, kwargs)
+    leaves: dict[str, list[Any]] = {name: [] for name in bound}
+    types = {name: _type(interpreter, name, value, leaves[name]) for name, value in bound.items()}
+    constants = {name: operators.plain(bound[name]) for name in bound if operators.is_known(bound[name])}
+    v = next(name for name in bound if name not in adjoints.parameters)
+    cotangents = None if types[v] == StaticType(None) else types[v]
+    made = adjoints.make(kind, types, constants, cotangents, build.stretch, build.cut)
+    given = [
+        leaf
+        for name, own in zip(adjoints.parameters, made.types, strict=True)
+        for leaf in (() if own != types[name] else leaves[name])
+    ]
+    if any("push" in name for function in _others(made.function) for name in function.__code__.co_names):
+        name = method.__self__.__name__
+        build.refuse(f"the derivative of {name} can't be differentiated: it keeps values of calls within calls")
+    generated = made.generated
+    build.equal_lengths |= generated.equal_lengths
+    interpreter.assumed |= {place.key: (place, value) for place, value in generated.assumed}
+    captured = [interpreter.outside(c.name, c.place) for c in generated.captured]
+    source = read(made.function)
+    names = [arg.arg for arg in source.node.args.args]
+    values = [*given, *(leaves[v] if cotangents is not None else ()), *captured]
+    frame = Frame(source, made.function, dict(zip(names, values, strict=True)), is_composition=True)
+    span = build.span
+    try:
+        result = interpreter.enter(frame, source.node)
+    except (SourceError, UnsupportedError) as problem:  # it would show the generated text
+        build.span = span
+        name = method.__self__.__name__
+        build.refuse(f"the derivative of {name} can't be differentiated itself", because=problem.message)
+    return _structured(generated.results, iter(result.items if isinstance(result, TupleValue) else (result,)))
+
+
+def _others(function: Any) -> list[Any]:
+    """The functions beside it in a generated module: of what calls itself."""
+    defined = filter(inspect.isfunction, function.__globals__.values())
+    return [f for f in defined if f.__code__.co_filename == function.__code__.co_filename and f is not function]
+
+
+def _bound(
+    interpreter: Interpreter, name: str, signature: inspect.Signature, args: list[Any], kwargs: dict[str, Any]
+) -> dict[str, Any]:
+    """The values of f's parameters and of v, in variables and in memory."""
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as problem:
+        return interpreter.build.refuse(f"{name}: {problem}", error=ArgumentError)
+    given = {key: _gathered(value) for key, value in bound.arguments.items()}
+    bound.apply_defaults()
+    left_out = {key: value for key, value in bound.arguments.items() if key not in given}
+    arrays = {key: value for key, value in left_out.items() if holds_arrays(value)}
+    rest = {key: value for key, value in left_out.items() if key not in arrays}
+    given |= {key: new_dict({}) if type(value) is dict else constant(value) for key, value in rest.items()}
+    given |= calls.given_values(interpreter, signature, arrays)
+    return {key: binding.bind_item(interpreter, key, given[key]) for key in signature.parameters}
+
+
+def _gathered(value: Any) -> Any:
+    """What *args and **kwargs are."""
+    match value:
+        case tuple():
+            return TupleValue(value)
+        case dict():
+            return new_dict(value)
+    return value
+
+
+def _type(interpreter: Interpreter, name: str, value: Any, leaves: list[Any]) -> ValueType:
+    match value:
+        case Scalar(expr=expr, weak=weak):
+            leaves.append(value)
+            return ScalarType(expr.dtype, weak)
+        case ArrayValue(dtype=dtype, dims=dims):
+            leaves.append(value)
+            return ArrayType(dtype, len(dims))
+        case TupleValue(items=items, kind=kind):
+            parts = [_type(interpreter, f"{name}_{k}", item, leaves) for k, item in enumerate(items)]
+            return TupleType(tuple(parts), kind)
+        case Static(value=known):
+            return StaticType(known)
+    return interpreter.build.refuse(f"{name} can't be handed to .backward here", "pass a number, an array or a tuple")
+
+
+def _structured(results: Any, leaves: Iterator[Any]) -> Any:
+    match results:
+        case ScalarType(weak=weak):
+            return Scalar(next(leaves).expr, weak)
+        case ArrayType():
+            return next(leaves)
+        case TupleType(items=items, kind=kind):
+            return TupleValue(tuple(_structured(item, leaves) for item in items), kind)
+        case StaticType(value=known):
+            return constant(known)
+    return NONE

@@ -1,0 +1,162 @@
+"""`backward` in what is differentiated itself: edges, ways to call it, and what is refused.  (The rest: the corpus.)"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from srcgrad import UnsupportedError, grad, rule
+from srcgrad.errors import ArgumentError, CotangentShapeError
+from srcgrad.testing import check_grad
+
+plain = partial(grad, jit=False)
+X = np.array([0.3, -0.5, 0.8])
+POWERS = np.array([1.0, 2.0, 0.5])
+
+
+@plain
+def roots(x, w):
+    return np.sum(np.sqrt(x) * w)
+
+
+@plain
+def hidden_by_a_mask(x):
+    r = np.where(x > 0.5, np.log(np.abs(x - 0.5) + 1e-30), 0.0)
+    return np.sum(r * r)
+
+
+def test_the_slope_by_a_cotangent_that_is_zero() -> None:
+    """`g / x if g != 0 else 0` has the slope 1 / x by g, at zero too."""
+    of_w = plain(lambda w, x: np.sum(roots.backward(x, w)[0] * x), wrt="w")
+    assert of_w.backward(np.zeros(3), np.array([1.0, 4.0, 9.0])).tolist() == [0.5, 1.0, 1.5]
+
+
+def test_the_value_where_nothing_meets_infinity_is_that_of_backward() -> None:
+    x, w = np.array([0.0, 1.0]), np.array([0.0, 2.0])
+    inside = plain(lambda x, w: roots.backward(x, w))
+    for got, want in zip(inside(x, w), roots.backward(x, w), strict=True):
+        assert got.tolist() == want.tolist()
+    masked = plain(lambda x: hidden_by_a_mask.backward(x))
+    assert np.array_equal(masked(X), hidden_by_a_mask.backward(X))
+
+
+def test_at_a_kink_it_is_the_slope_of_the_subgradient() -> None:
+    largest = plain(lambda x: np.max(x) ** 2)
+    inside = plain(lambda x: np.sum(largest.backward(x)))
+    assert inside.backward(np.array([1.0, 3.0, 3.0])).tolist() == [0.0, 1.0, 1.0]
+
+
+@plain
+def powers(x, *more, k=2, **named):
+    return np.sum(POWERS * x**k) * more[0] ** 2 + named["a"] ** 3
+
+
+@plain(static="count")
+def repeated(x, count):
+    for _ in range(count):
+        x = x * np.sin(x)
+    return np.sum(x)
+
+
+@plain
+def along(x, axis=0):
+    return np.sum(x**3, axis=axis)
+
+
+@plain
+def named(x):
+    return {"sum": x.sum() ** 2, "product": np.prod(x)}
+
+
+@plain
+def of_v(x, v):
+    return np.sum(x**3 * v)
+
+
+class Spring:
+    def __init__(self) -> None:
+        self.stiffness = 2.0
+
+    @plain
+    def energy(self, x):
+        return np.sum(x**3) * self.stiffness
+
+    @plain
+    def force(self, x):
+        return self.energy.backward(x) * x
+
+
+@pytest.mark.parametrize(
+    ("function", "x"),
+    [
+        (lambda x: powers.backward(x, x[0], a=x[1])[1][0] * x[2], X),
+        (lambda x: powers.backward(x, x[0], k=3, a=x[1])[0], X),
+        (lambda x: repeated.backward(x, 3) ** 2, X),
+        (lambda x: along.backward(x * x, 1, np.ones(3) * x[0]) * x, np.outer(X, X + 1)),
+        (lambda x: along.backward(x, v=x[0]), np.outer(X, X + 1)),
+        (lambda x: named.backward(x, {"sum": 1.0, "product": x[0]}) ** 2, X),
+        (lambda x: of_v.backward(x, x, cotangent=2.0)[0], X),
+        (lambda x: grad(of_v, wrt="x", jit=False).backward(x, x), X),
+        (lambda x: Spring().force(x), X),
+        (lambda x: [named.value_and_backward(x, {"sum": x[0], "product": 1.0})[0]["sum"], x[1]], X),
+    ],
+)
+def test_ways_to_call(function: Any, x: np.ndarray) -> None:
+    spring = Spring()
+    check_grad(spring.force if "Spring" in function.__code__.co_names else plain(function), x)
+
+
+def test_what_it_reads_from_outside_is_read_at_every_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    inside = plain(lambda x: np.sum(powers.backward(x, 1.0, a=0.0)[0]))
+    before = inside.backward(X)
+    monkeypatch.setitem(globals(), "POWERS", 2 * POWERS)
+    assert np.allclose(inside.backward(X), 2 * before)
+
+
+@rule(partials=lambda x, out: 1.0 - out * out)
+def squash(x):
+    return math.tanh(x)
+
+
+@plain
+def squashed(x):
+    return np.sum(squash(x))
+
+
+@plain
+def tree(x, n):
+    return x if n <= 0 else tree(x * x, n - 1) * np.sin(tree(x, n - 2) if n > 1 else x)
+
+
+@plain
+def noise(x):
+    return np.sum(x * np.random.normal(size=3))
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda x: np.sum(squashed.backward(x)), "derivative of squashed can't be differentiated"),
+        (lambda x: np.sum(noise.backward(x)), "derivative of noise can't be differentiated"),
+        (lambda x: np.sum(tree.backward(x, int(x[0]), x)), "derivative of tree can't be differentiated"),
+        (lambda x: named.vjp(x)[0], r"\.vjp in a function"),
+        (lambda x: np.sum(grad(lambda z: z**2 * x[0]).backward(x)), "grad of a function that is defined here"),
+    ],
+)
+def test_refused_at_the_users_line(function: Any, words: str) -> None:
+    with pytest.raises(UnsupportedError, match=words) as caught:
+        plain(function).backward(X)
+    assert caught.value.span is not None and caught.value.span.file == __file__
+
+
+def test_calls_that_do_not_fit() -> None:
+    with pytest.raises(ArgumentError, match="of_v.backward: too many positional arguments"):
+        plain(lambda x: of_v.backward(x, x, x, x)[0])(X)
+    with pytest.raises(ArgumentError, match="v is needed"):
+        plain(lambda x: along.backward(x))(np.outer(X, X))
+    with pytest.raises(CotangentShapeError, match=r"v has shape \(2,\)"):
+        plain(lambda x: along.backward(x, v=x[0, :2]))(np.outer(X, X))
