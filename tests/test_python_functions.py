@@ -185,6 +185,22 @@ def test_numbers_of_python_are_in_double_precision() -> None:
     assert abs(found - wanted) < 1e-12 and np.asarray(found).dtype == np.asarray(wanted).dtype
 
 
+def lists_beside_numbers_of_numpy(x):
+    shares = [x[0], x[1] ** 2] / np.sum(x)
+    shares /= x[2]
+    return np.sum(shares * ((1.0, 2.0) - x[3])) + ([1.0] * np.int64(3))[2] * x[1]
+
+
+def tuples_of_run_time_length(x):
+    ends = (0.5,) * len(x) + (1.0,)
+    return np.sum(np.array(ends[:-1]) * x) * ends[-1] + len(ends) * x[0]
+
+
+def test_arithmetic_of_lists_and_tuples() -> None:
+    check_grad(grad(lists_beside_numbers_of_numpy, jit=False), X)
+    check_grad(grad(tuples_of_run_time_length, jit=False), X)
+
+
 def list_of_none(x):
     ys = [None] * len(x)
     for i in range(len(x)):
@@ -195,15 +211,14 @@ def list_of_none(x):
 def table_of_lists(x):
     table = [[0.0] * 3 for _ in range(len(x))]
     for i in range(len(x)):
-        for j in range(3):
-            table[i][j] = x[i] * j
+        table[i][1:] = [x[i], x[i] * i]
     return table[-1][-1]
 
 
 def table_of_longer_lists(x):
     table = [[0.0] * len(x) for _ in range(len(x))]
     for i in range(1, len(x)):
-        table[i][0] += x[i] + table[i - 1][0]
+        table[i][:] = [x[i] + table[i - 1][0]]
     return table[-1][0]
 
 

@@ -51,6 +51,13 @@ def of_the_module(x):
     return sum(x[k] for k in CHOSEN) * sum(x[k] for k in mine - CHOSEN) + sum(x[k] for k in {3} | CHOSEN)
 
 
+def taken_out(x):
+    one, two = {3}, {1, 2}
+    last = one.pop()
+    first = two.pop()
+    return x[last] * x[first] * 3.0 + x[two.pop()] * (1 + len(one) + len(two))
+
+
 def chosen_by_the_data(x):
     return x[1] ** 2 if int(x[0]) in {1, 5} else x[2]
 
@@ -190,8 +197,9 @@ def taken_out_in_a_loop(x):
 
 PROGRAMS = [
     first_and_no_more, set_by_default, methods_handed_on, ordered_dicts, views, taken_out_in_a_loop, visits,
-    held_by_two_names, copies, of_the_module, chosen_by_the_data, pairs, algebra, keyed_by_pairs, found_by_the_data,
-    memoized, grouped, summed_by_key, first_of_several, first_or_else, first_raises, zipped_to_the_longest, chained,
+    held_by_two_names, copies, taken_out, of_the_module, chosen_by_the_data, pairs, algebra, keyed_by_pairs,
+    found_by_the_data, memoized, grouped, summed_by_key, first_of_several, first_or_else, first_raises,
+    zipped_to_the_longest, chained,
 ]  # fmt: skip
 
 

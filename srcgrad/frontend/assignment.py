@@ -15,11 +15,13 @@ from . import (
     binding,
     expressions,
     identities,
+    list_items,
     list_methods,
     lists,
     operators,
     records,
     special_methods,
+    tables,
 )
 from .numpy import flat, indexing, products
 from .values import (
@@ -73,6 +75,28 @@ def _named_after(interpreter: Interpreter, targets: list[ast.expr], value: Any, 
     return replace(value, items=tuple(items))
 
 
+def is_exchange(targets: list[ast.expr], value: ast.expr) -> bool:
+    """a[i], a[j] = a[j], a[i]: do places hand each other what they hold?"""
+    match targets, value:
+        case [ast.Tuple(elts=places)], ast.Tuple(elts=values) if all(isinstance(p, ast.Subscript) for p in places):
+            has_calls = any(isinstance(node, ast.Call) for node in ast.walk(value))
+            return not has_calls and sorted(map(ast.unparse, places)) == sorted(map(ast.unparse, values))
+    return False
+
+
+def exchanged(interpreter: Interpreter, value: TupleValue) -> TupleValue:
+    """Items of lists on their way to other places: none of them is held twice afterwards."""
+    return replace(value, items=tuple(_on_its_way(interpreter, item) for item in value.items))
+
+
+def _on_its_way(interpreter: Interpreter, item: Any) -> Any:
+    if list_items.is_item(interpreter, item):
+        return list_items.copy_of_item(interpreter, item, is_second=False)
+    if isinstance(item, TupleValue) and item.identity in interpreter.given_away:
+        return replace(binding.settled(interpreter, item), identity=object())
+    return item
+
+
 def unpack(interpreter: Interpreter, targets: list[ast.expr], value: Any) -> None:
     starred = [k for k, target in enumerate(targets) if isinstance(target, ast.Starred)]
     items = expressions.known_items(interpreter, value)
@@ -97,16 +121,22 @@ def unpack(interpreter: Interpreter, targets: list[ast.expr], value: Any) -> Non
 
 
 def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any, op: str | None = None) -> None:
+    if isinstance(base, ast.Subscript) and tables.assigned(interpreter, base, items, value, op):
+        return
     owner = expressions.evaluate(interpreter, base)
     if records.is_dict(owner):
         key = records.key_of(interpreter, expressions.evaluate(interpreter, items))
         _put(interpreter, owner, key, records.item(interpreter, owner, constant(key)) if op else None, value, op)
         return
-    if identities.is_list(owner) and owner.identity is None:
+    if identities.is_list(owner) and (owner.identity is None or owner.identity in interpreter.given_away):
         _refuse_table(interpreter, base)
     if isinstance(owner, TupleValue) and owner.kind is list:
         _store_item(interpreter, owner, items, value, op, base.id if isinstance(base, ast.Name) else "t")
         return
+    if isinstance(owner, Items) and isinstance(items, ast.Slice) and op is None:
+        if items.lower is None and items.upper is None and items.step is None:
+            list_methods.refill(interpreter, owner, value)
+            return
     if isinstance(owner, Items) and not isinstance(items, ast.Slice):
         index = expressions.evaluate(interpreter, items)
         if op is not None:
@@ -139,7 +169,8 @@ def _refuse_table(interpreter: Interpreter, base: ast.expr) -> None:
             interpreter.at(base)
             interpreter.build.refuse(
                 "a list in a list is changed, where how many there are is only known at run time",
-                f"use an array:  {name} = np.zeros((n, m)), and {name}[i, j] = y",
+                f"assign its numbers one by one:  {name}[i][j] = y",
+                f"or use an array:  {name} = np.zeros((n, m)), and {name}[i, j] = y",
             )
 
 
@@ -153,9 +184,10 @@ def _update(interpreter: Interpreter, target: ArrayValue, value: Any, op: str | 
 def _store_item(
     interpreter: Interpreter, owner: TupleValue, items: ast.expr, value: Any, op: str | None, name: str
 ) -> None:
-    from .values import static_int
-
     identities.check_own(interpreter, owner, "assigning to an item")
+    if isinstance(items, ast.Slice):
+        _store_slice(interpreter, owner, items, value, op, name)
+        return
     at = static_int(expressions.evaluate(interpreter, items))
     if at is None or not -len(owner.items) <= at < len(owner.items):
         interpreter.build.refuse("an element of a list can only be assigned at a constant index")
@@ -167,6 +199,24 @@ def _store_item(
     parts = list(owner.items)
     parts[at] = binding.bind_item(interpreter, name, value)
     identities.change(interpreter, owner.identity, replace(owner, items=tuple(parts)))
+
+
+def _store_slice(
+    interpreter: Interpreter, owner: TupleValue, items: ast.Slice, value: Any, op: str | None, name: str
+) -> None:
+    """ys[i:j] = values"""
+    parts = (items.lower, items.upper, items.step)
+    bounds = [None if part is None else static_int(expressions.evaluate(interpreter, part)) for part in parts]
+    if any(bound is None and part is not None for bound, part in zip(bounds, parts, strict=True)):
+        interpreter.build.refuse("a list is assigned to at places that are only known at run time", lists.ITS_ITEMS)
+    now, where = list(owner.items), slice(*bounds)
+    if op is not None:
+        value = operators.binary(interpreter, op, new_list(now[where]), value)
+    try:
+        now[where] = [binding.bind_item(interpreter, name, item) for item in expressions.items_of(interpreter, value)]
+    except ValueError as problem:
+        interpreter.build.refuse(str(problem), error=ArgumentError)
+    identities.change(interpreter, owner.identity, replace(owner, items=tuple(now)))
 
 
 def _store_attribute(interpreter: Interpreter, target: ast.Attribute, value: Any, op: str | None = None) -> None:

@@ -40,6 +40,8 @@ class Attempt:
     other_lists: set[str] = field(default_factory=set)  # names that are other lists at the end than at the beginning
     numbers_first: frozenset[str] = frozenset()  # names that may be a number at first, and an array then
     held_twice: set[str] = field(default_factory=set)  # of these, those that are lists which others hold as well
+    given_away: dict[object, frozenset[str]] = field(default_factory=dict)  # lists that are items of others
+    names_given_away: set[str] = field(default_factory=set)  # names that are such a list at the end
 
 
 class Widen(Exception):
@@ -66,6 +68,13 @@ class OtherList(Exception):
 
 class HeldTwice(OtherList):
     """It is, in the next iteration, a list that others hold as well."""
+
+
+class GivenAway(Exception):
+    """Lists from ahead of a loop, or what a name is in the next iteration, become items of others in the loop."""
+
+    def __init__(self, name: str | None = None) -> None:
+        self.name = name
 
 
 class Structured(Exception):
@@ -108,11 +117,14 @@ class Rebound(Exception):
 
 
 def save(interpreter: Interpreter) -> Any:
-    return interpreter.build.save(), [(frame, dict(frame.env)) for frame in identities.frames_of(interpreter)]
+    envs = [(frame, dict(frame.env)) for frame in identities.frames_of(interpreter)]
+    return interpreter.build.save(), envs, dict(interpreter.given_away)
 
 
 def restore(interpreter: Interpreter, saved: Any) -> None:
-    interpreter.build.restore(saved[0])
-    for frame, env in saved[1]:
+    build, envs, given_away = saved
+    interpreter.build.restore(build)
+    interpreter.given_away = dict(given_away)
+    for frame, env in envs:
         frame.env.clear()
         frame.env.update(env)

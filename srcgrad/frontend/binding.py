@@ -9,7 +9,7 @@ from ..ir.expressions import BOOL, Array, Call, Const, Dim, Expr, Var
 from ..ir.nodes import AddTo, Alloc, Assign, Invoke, Stmt
 from ..ir.rename import rename_arrays
 from ..ir.walk import blocks, map_expressions, statements, substitute, variables, with_blocks
-from . import flow, identities, lists, unbound
+from . import flow, identities, list_items, unbound
 from .arithmetic import cast, join_scalars
 from .attempts import Widen
 from .values import (
@@ -58,10 +58,10 @@ def settled(interpreter: Interpreter, value: Any) -> Any:
         return Scalar(interpreter.build.variable("t", value.expr), value.weak)
     if isinstance(value, OneOf):
         return replace(value, number=settled(interpreter, value.number))
-    if isinstance(value, TupleValue) and value.identity is None:
-        return TupleValue(tuple(settled(interpreter, item) for item in value.items), value.kind)
-    if isinstance(value, ArrayValue) and value.ndim and lists.is_item(interpreter, value):
-        return whole(interpreter.build.materialize(value, "t", copy=True))
+    if isinstance(value, TupleValue) and (value.identity is None or value.identity in interpreter.given_away):
+        return replace(value, items=tuple(settled(interpreter, item) for item in value.items))
+    if list_items.is_item(interpreter, value):
+        return list_items.copy_of_item(interpreter, value, is_second=True)
     if isinstance(value, ArrayValue) and value.handle is None:
         return whole(interpreter.build.stored(value, "t"))  # a view stays a view, as in NumPy
     return value

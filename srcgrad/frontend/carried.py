@@ -28,6 +28,7 @@ from .attempts import (
     BecomesOneOf,
     BecomesOptional,
     FirstInside,
+    GivenAway,
     HeldTwice,
     OtherList,
     Rebound,
@@ -41,12 +42,13 @@ from .loop_head import enter, enter_lists, handle_of, parts_of
 from .numbers_first import may_be_first
 from .recursion import NotYetKnown
 from .unbound import bound_flag
-from .values import UNDEFINED, Range, Scalar
+from .values import UNDEFINED, Range, Scalar, is_lost
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
 
 
+ANYWHERE = frozenset({identities.ANY_MEMORY})
 MOST_TRIES = 200  # at one loop: each teaches something, and no loop has so much to teach
 
 
@@ -106,6 +108,8 @@ def repeat(
             attempt.rebound |= found.shapes
         except HeldTwice as found:
             attempt.held_twice.add(found.name)
+        except GivenAway as found:
+            attempt.names_given_away |= {found.name} if found.name is not None else set()
         except OtherList as found:
             attempt.other_lists.add(found.name)
         except Rebound as found:
@@ -120,6 +124,7 @@ def repeat(
         except NotYetKnown:  # as if it never ran
             restore(interpreter, saved)
             break
+        attempt.given_away |= dict.fromkeys(interpreter.given_away, ANYWHERE)
         restore(interpreter, saved)
         del interpreter.early_reads[reads:]
     else:
@@ -141,6 +146,7 @@ def _try_loop(
     build, env = interpreter.build, interpreter.env
     trips = None if over is None else growing_lists.trips_of(over)
     entries: dict[str, Any] = {}
+    interpreter.given_away = attempt.given_away | interpreter.given_away
     interpreter.wanted = node.live_in_body | node.live_out  # type: ignore[attr-defined]
     for name in names:
         value = env.get(name, UNDEFINED)
@@ -154,6 +160,8 @@ def _try_loop(
             if not alone:  # in the first iteration it is their list, and not in the next
                 interpreter.one_of_several.add(identity)
             entry = replace(entry, identity=object() if alone and name not in attempt.held_twice else None)
+            if entry.identity is not None and (identity in interpreter.given_away or name in attempt.names_given_away):
+                interpreter.given_away[entry.identity] = ANYWHERE
         env[name] = entries[name] = entry
     before, heads = identities.held(interpreter), enter_lists(interpreter, attempt, trips)
     for name in names:
@@ -170,6 +178,7 @@ def _try_loop(
     steady: set[object] = set()  # lists that every iteration makes longer by as much
     interpreter.wanted = None
     frame = interpreter.frame
+    readable = {name for name, value in env.items() if not is_lost(value)} & node.live_in_body  # type: ignore[attr-defined]
 
     interpreter.stale_before.append(set(build.stale))
     changed_around, build.changed_in_loop = build.changed_in_loop, set()
@@ -177,6 +186,9 @@ def _try_loop(
     def close() -> None:
         interpreter.at(node)
         interpreter.wanted = node.live_in_body | node.live_out  # type: ignore[attr-defined]
+        for name in sorted(readable):
+            if is_lost(interpreter.env.get(name)):  # the next iteration reads it
+                interpreter.lookup(name)
         inside = growing_lists.Inside(over, getattr(node, "index", None), steady)
         close_loop(interpreter, names, entries, heads, inside, attempt)
         twins.mind_new_ones()
@@ -185,6 +197,7 @@ def _try_loop(
     interpreter.loops.append((frame, [n for n in names if isinstance(entries[n], Scalar)]))
     interpreter.none_ahead.append((frame, {n: value for n, value in entries.items() if optional.is_none(value)}))
     interpreter.list_heads.append(identities.held(interpreter))
+    attempt.given_away |= interpreter.given_away
     try:
         loop = make(names)
     finally:

@@ -281,6 +281,9 @@ def filled(interpreter: Interpreter, name: str, count: Expr, element: Callable[[
         value = _of_one_shape(build, value, block, index)
         dims = value.dims
     out = build.allocate("t", value.dtype, (count, *dims))
+    identities.give_away(interpreter, made, out)
+    if getattr(made, "identity", None) in lists_before:
+        build.rows_of_one.add(out.name)
     with build.nested(block):
         if isinstance(value, Scalar):
             build.emit(Store(out, (index,), value.expr))

@@ -41,7 +41,7 @@ def deep(interpreter: Interpreter, value: Any, made: dict[Any, Any] | None = Non
             copied = tuple(deep(interpreter, item, made) for item in items)
             out = replace(value, items=copied, identity=None if value.identity is None else object())
         case Items():
-            out = lists.copied(interpreter, value)
+            out = lists.copied(interpreter, value, is_deep=True)
     if key is not None:
         made[key] = out
     return out

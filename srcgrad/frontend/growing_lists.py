@@ -208,7 +208,8 @@ def merge(
                 fill(interpreter, rows, value)
         has_room = False
     else:
-        row, rows = row_of_list(interpreter, values[0])[0], values[0].rows
+        row = common_row(interpreter, [row for v in values for row in row_of_list(interpreter, v)])
+        rows = values[0].rows
         has_room = values[0].has_room
     lengths = [Scalar(length_of(value), weak=True) for value in values]
     length = lengths[0]

@@ -6,10 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ..ir.expressions import Array
 from .values import Bound, Closure, Items, Method, OneOf, TupleValue
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
+
+
+ANY_MEMORY = ""  # in the place of the name of an array: it may be that of any list
 
 
 def frames_of(interpreter: Interpreter) -> Iterator[Any]:
@@ -50,8 +54,29 @@ def held(interpreter: Interpreter, but: Sequence[Any] = ()) -> dict[object, Any]
     return out
 
 
+def give_away(interpreter: Interpreter, value: Any, *rows: Array) -> None:
+    """A list is, in Python, an item of one that has its items in the rows of these arrays."""
+    if not is_list(value) or value.identity is None:
+        return
+    build = interpreter.build
+    is_from_ahead = any(value.identity in heads for heads in interpreter.list_heads[-1:])  # as each iteration has it
+    known = interpreter.given_away.get(value.identity, frozenset()) - {ANY_MEMORY}
+    for array in rows:
+        if is_from_ahead or known & {build.root(array), *build.all_twins(build.root(array))}:
+            build.rows_of_one.add(build.root(array))
+        for root in known - {build.root(array)}:  # it is an item of both
+            build.twin(array, Array(root, array.dtype, ()))
+    interpreter.given_away[value.identity] = known | {build.root(array) for array in rows}
+
+
 def check_own(interpreter: Interpreter, owner: TupleValue | Items, what: str) -> None:
     """Only a list of which all names are known can change."""
+    if owner.identity in interpreter.given_away:
+        interpreter.build.refuse(
+            f"{what} changes a list that is an item of another one, where how many there are is only known at run time",
+            "change it ahead of putting it in",
+            "or put in a copy:  ys.append(list(y))",
+        )
     if owner.identity is None or owner.identity in interpreter.one_of_several:
         interpreter.build.refuse(
             f"{what} changes a list that comes from outside, or that is one of several by the path taken",
@@ -64,7 +89,7 @@ def change(interpreter: Interpreter, identity: object, new: Any) -> None:
     states = held(interpreter)
     states.pop(identity, None)
     new = _with_parts(new, tuple(_in_state(part, states) for part in _parts(new))) if _parts(new) else new
-    if any(_has(part, identity) for part in _parts(new)):
+    if any(has(part, identity) for part in _parts(new)):
         interpreter.build.refuse("a list or an object that holds itself", "keep numbers that say which one is meant")
     for frame in frames_of(interpreter):
         for name, value in frame.env.items():
@@ -145,11 +170,11 @@ def name_of(interpreter: Interpreter, identity: object) -> str:
 
 def holders(env: dict[str, Any], identity: object) -> int:
     """How many names stand for a list, or for something that has it as an item."""
-    return sum(_has(value, identity) for value in env.values())
+    return sum(has(value, identity) for value in env.values())
 
 
-def _has(value: Any, identity: object) -> bool:
-    return getattr(value, "identity", None) is identity or any(_has(part, identity) for part in _parts(value))
+def has(value: Any, identity: object) -> bool:
+    return getattr(value, "identity", None) is identity or any(has(part, identity) for part in _parts(value))
 
 
 def is_held_by_others(interpreter: Interpreter, name: str, identity: object) -> bool:
@@ -158,7 +183,7 @@ def is_held_by_others(interpreter: Interpreter, name: str, identity: object) -> 
         for other, value in frame.env.items():
             here = frame is interpreter.frame
             wanted = interpreter.wanted is None or other in interpreter.wanted
-            if not (here and (other == name or not wanted)) and _has(value, identity):
+            if not (here and (other == name or not wanted)) and has(value, identity):
                 return True
     return False
 
@@ -167,6 +192,11 @@ def identity_of_either(interpreter: Interpreter, name: str, x: Any, y: Any) -> o
     """The identity of a list that is one of two by the path taken: None if it can't be told who else holds it."""
     if x.identity is y.identity:
         return x.identity
+    given = [interpreter.given_away[side.identity] for side in (x, y) if side.identity in interpreter.given_away]
+    if given:
+        either = object()
+        interpreter.given_away[either] = frozenset().union(*given)
+        return either
     both = [value.identity for value in (x, y) if value.identity is not None]
     if len(both) == 2 and not any(_is_held_twice(interpreter, identity) for identity in both):
         return object()

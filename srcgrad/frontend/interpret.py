@@ -55,11 +55,11 @@ from .types import DictKind
 from .values import (
     NONE,
     UNDEFINED,
-    Lost,
     Scalar,
     Static,
     TupleValue,
     constant,
+    is_lost,
     whole,
 )
 
@@ -113,6 +113,7 @@ class Interpreter:
         self.branch_envs: tuple[dict[str, Any], ...] = ()
         self.branch_stale: tuple[dict[str, Any], ...] = ()  # see `Builder.stale`
         self.one_of_several: set[object] = set()  # lists that a name stands for on one path, and others hold as well
+        self.given_away: dict[object, frozenset[str]] = {}  # lists that are items of others, with the memory of these
         self.chosen: dict[Expr, int] = {}  # numbers that say which of several things it is, where that is known
         self.wanted: frozenset[str] | None = None  # names of the current call that are still read; None: not known
 
@@ -204,6 +205,8 @@ class Interpreter:
                 mark = len(self.build.block)
                 handed_on = all(map(self._is_handed_on_by, targets))
                 result = (expressions.as_it_is if handed_on else expressions.evaluate)(self, value)
+                if assignment.is_exchange(targets, value):
+                    result = assignment.exchanged(self, result)
                 if len(targets) > 1 and not isinstance(targets[0], ast.Name):
                     result = binding.bind_item(self, "t", result)
                 for target in targets:
@@ -301,7 +304,7 @@ class Interpreter:
         if value is not None:
             if value is UNDEFINED:
                 unbound.refuse(self, name)
-            if isinstance(value, Static) and isinstance(value.value, Lost):
+            if is_lost(value):
                 self.build.refuse(value.value.why, value.value.help)
             unbound.check_bound(self, name)
             return optional.where_known(value)

@@ -113,6 +113,14 @@ def clear(interpreter: Interpreter, owner: TupleValue | Items) -> Change:
     return NONE, TupleValue((), list, owner.identity)
 
 
+def refill(interpreter: Interpreter, owner: Items, more: Any) -> None:
+    """ys[:] = more"""
+    identities.check_own(interpreter, owner, "assigning to its items")
+    _, empty = clear(interpreter, owner)
+    _, new = extend(interpreter, empty, more)
+    identities.change(interpreter, owner.identity, new)
+
+
 def _known(interpreter: Interpreter, owner: TupleValue | Items, name: str) -> TupleValue:
     if isinstance(owner, Items):
         interpreter.build.refuse(f".{name} of a list whose length is only known at run time", lists.ITS_ITEMS)
@@ -127,4 +135,4 @@ CHANGES: dict[str, Callable[..., Change]] = {
 # fmt: on
 
 
-__all__ = ["extends", "method"]
+__all__ = ["extends", "method", "refill"]

@@ -21,8 +21,8 @@ from ..errors import place as error_place
 from ..ir import affine
 from ..ir.expressions import BOOL, FLOAT64, INT64, Array, Axis, Call, Const, Dim, Expr, Load
 from ..ir.nodes import Alloc, Grow, If, Raise, Store
-from . import common_lengths, expressions, identities, operators
-from .aliases import arrays_of, is_seen_elsewhere, note_twins, value_leaves
+from . import binding, common_lengths, expressions, identities, list_items, operators
+from .aliases import arrays_of, is_seen_elsewhere, note_twins
 from .arithmetic import cast
 from .types import ScalarType
 from .values import (
@@ -30,10 +30,9 @@ from .values import (
     ArrayValue,
     Indexed,
     Items,
-    Lost,
+    Nested,
     Range,
     Scalar,
-    Static,
     TupleValue,
     axes,
     constant,
@@ -67,11 +66,11 @@ def row_of(interpreter: Interpreter, item: Any) -> Row:
         case ArrayValue():
             return Row(item.dtype, False, item.dims)
         case Items():
-            return Row(item.rows.dtype, item.weak, (item.length, *item.rows.dims[1:]), Items)
+            return Row(item.rows.dtype, item.weak, (item.length, *item.rows.dims[1:]), Nested(item.inner))
         case TupleValue(items=parts, kind=kind) if kind in (tuple, list) and parts:
             rows = [row_of(interpreter, part) for part in parts]
             if all(row.dims == () and row.dtype.kind in "biufc" for row in rows):
-                return _of_places([p for row in rows for p in _places(row)], (affine.integer(len(parts)),), kind)
+                return row_of_places([p for row in rows for p in places_of(row)], (affine.integer(len(parts)),), kind)
     return interpreter.build.refuse(
         "a list that grows in a loop holds numbers or arrays of one shape", "keep what differs in lists of its own"
     )
@@ -80,27 +79,27 @@ def row_of(interpreter: Interpreter, item: Any) -> Row:
 def common_row(interpreter: Interpreter, rows: list[Row]) -> Row:
     first = rows[0]
     for row in rows[1:]:
-        if len(row.dims) != len(first.dims) or row.inner is not first.inner:
+        if len(row.dims) != len(first.dims) or row.inner != first.inner:
             interpreter.build.refuse("the items of a list that grows in a loop must be of one shape")
         for x, y in zip(first.dims, row.dims, strict=True):
             if affine.difference(x, y) != 0:
                 interpreter.build.refuse("the items of a list that grows in a loop must be of one shape")
-    each = [_places(row) for row in rows]
+    each = [places_of(row) for row in rows]
     width = max(map(len, each))
     columns = zip(*(places if len(places) == width else places * width for places in each), strict=True)
-    return _of_places([_common_place(column) for column in columns], first.dims, first.inner)
+    return row_of_places([common_place(column) for column in columns], first.dims, first.inner)
 
 
-def _places(row: Row) -> tuple[ScalarType, ...]:
+def places_of(row: Row) -> tuple[ScalarType, ...]:
     """What stands at each place of a row: one for all, where they are alike."""
     return row.weak if isinstance(row.weak, tuple) else (ScalarType(row.dtype, row.weak),)
 
 
-def _common_place(column: tuple[ScalarType, ...]) -> ScalarType:
+def common_place(column: tuple[ScalarType, ...]) -> ScalarType:
     return ScalarType(np.result_type(*(place.dtype for place in column)), all(place.weak for place in column))
 
 
-def _of_places(places: list[ScalarType], dims: tuple[Expr, ...], inner: Any) -> Row:
+def row_of_places(places: list[ScalarType], dims: tuple[Expr, ...], inner: Any) -> Row:
     dtype = np.result_type(*(place.dtype for place in places))
     return Row(dtype, places[0].weak if len(set(places)) == 1 else tuple(places), dims, inner)
 
@@ -146,6 +145,7 @@ def fill(interpreter: Interpreter, rows: Array, value: TupleValue | Items, start
 def put(interpreter: Interpreter, rows: Array, place: Expr, item: Any) -> None:
     """rows[place] = item"""
     build = interpreter.build
+    identities.give_away(interpreter, item, rows)
     if isinstance(item, Scalar):
         build.emit(Store(rows, (place,), cast(item.expr, rows.dtype)))
         return
@@ -247,54 +247,36 @@ def store(interpreter: Interpreter, owner: Items, index: Any, value: Any) -> Non
     """ys[i] = value.  A list of integers that gets a float becomes a list of floats."""
     from .numpy import indexing
 
-    if owner.identity in interpreter.one_of_several:
+    if owner.identity in interpreter.one_of_several | interpreter.given_away.keys():
         identities.check_own(interpreter, owner, "assigning to an item")
     value = _fitted(interpreter, owner, value)
     row = common_row(interpreter, [*row_of_list(interpreter, owner), row_of(interpreter, value)])
-    if row.dtype != owner.rows.dtype or row.weak != owner.weak:
-        identities.check_own(interpreter, owner, "assigning to an item")
-        if owner.has_room or any(owner.identity in heads for heads in interpreter.list_heads[-1:]):
-            raise Grows(owner.identity, row, None if owner.has_room else affine.ZERO)
-        rows = with_room(interpreter, owner.rows.name, owner, row, owner.most)
-        owner = replace(owner, rows=rows, weak=row.weak)
-        identities.change(interpreter, owner.identity, owner)
+    owner = widened(interpreter, owner, row)
+    value = binding.settled(interpreter, value) if isinstance(value, TupleValue) else value
     build = interpreter.build
     target = indexing.subscript(build, array_of_items(interpreter, owner), [index])
     stale = set(build.stale)
     indexing.write(build, target, as_values(interpreter, value))
-    for root in build.stale.keys() - stale:  # an item has another in its place: no array has changed
-        del build.stale[root]
     if owner.rows.ndim > 1:
-        _note_replaced(interpreter, owner.rows)
-        _note_stored(interpreter, owner.rows, value)
+        for root in build.stale.keys() - stale:  # an item has another in its place: no array has changed
+            del build.stale[root]
+        list_items.note_replaced(interpreter, owner.rows)
+        list_items.note_stored(interpreter, owner.rows, value)
+        identities.give_away(interpreter, value, owner.rows)
 
 
-def _note_replaced(interpreter: Interpreter, rows: Array) -> None:
-    """Names of what items were: their memory has other numbers now."""
-    for frame in identities.frames_of(interpreter):
-        for name, value in frame.env.items():
-            shown = [leaf for leaf in value_leaves(value) if isinstance(leaf, ArrayValue) and leaf.handle != rows]
-            roots = {interpreter.build.root(array) for leaf in shown for array in arrays_of(leaf)}
-            if not name.startswith(".") and interpreter.build.root(rows) in roots:
-                lost = f"{name} is an array that was an item of a list, until another one took its place"
-                frame.env[name] = Static(Lost(lost, f"keep a copy:  {name} = ys[i].copy()"))
-
-
-def _note_stored(interpreter: Interpreter, rows: Array, value: Any) -> None:
-    """A list holds what is stored in it itself, where we have copies in the rows of an array."""
-    build = interpreter.build
-    if isinstance(value, ArrayValue) and any(build.root(a) == build.root(rows) for a in arrays_of(value)):
-        if value.handle is not None or value.is_window:
-            build.rows_of_one.add(build.root(rows))  # two items are one
-    else:
-        note_held(interpreter, rows, value)
-
-
-def is_item(interpreter: Interpreter, value: ArrayValue) -> bool:
-    """Is it an item of a list, or a part of one, whose place another may take?"""
-    roots = {interpreter.build.root(array) for array in arrays_of(value)}
-    lists = (held for held in identities.held(interpreter).values() if isinstance(held, Items))
-    return any(interpreter.build.root(held.rows) in roots for held in lists)
+def widened(interpreter: Interpreter, owner: Items, row: Row) -> Items:
+    """The list with items of a wider kind, by whatever name."""
+    if row.dtype == owner.rows.dtype and row.weak == owner.weak:
+        return owner
+    identities.check_own(interpreter, owner, "assigning to an item")
+    if owner.has_room or any(owner.identity in heads for heads in interpreter.list_heads[-1:]):
+        raise Grows(owner.identity, row, None if owner.has_room else affine.ZERO)
+    is_wider = row.dtype != owner.rows.dtype
+    rows = with_room(interpreter, owner.rows.name, owner, row, owner.most) if is_wider else owner.rows
+    owner = replace(owner, rows=rows, weak=row.weak)
+    identities.change(interpreter, owner.identity, owner)
+    return owner
 
 
 def array_of_items(interpreter: Interpreter, value: Items) -> ArrayValue:
@@ -306,24 +288,29 @@ def array_of_items(interpreter: Interpreter, value: Items) -> ArrayValue:
 def item_at(interpreter: Interpreter, value: Items, place: Expr) -> Any:
     """The item at a place that is not negative."""
     row = value.rows.dims[1:]
+    interpreter.build.check_fresh(Load(value.rows, axes(value.rows.ndim)))
     if not row:
         return Scalar(Load(value.rows, (place,)), bool(value.weak))
     place = interpreter.build.capture(place, "k")
     array = ArrayValue(row, Load(value.rows, (place, *(Axis(k) for k in range(len(row))))))
-    if value.inner is None and value.grows:  # its place may be taken by another item, and its memory by a longer one
+    if value.grows and (value.inner is None or isinstance(value.inner, Nested)):
         own = interpreter.build.materialize(array, "item", copy=True)
         interpreter.build.twin(own, value.rows)
-        return whole(own)
+        array = whole(own)  # its place may be taken by another item, and its memory by a longer one
     if value.inner is None:
         return array
-    if value.inner is Items:
+    if isinstance(value.inner, Nested):
         held = interpreter.build.stored(array, "row")
-        return Items(held, held.dims[0], held.dims[0], value.weak)
+        return Items(held, held.dims[0], held.dims[0], value.weak, value.inner.inner)
     count = row[0].value  # type: ignore[attr-defined]
-    (places,) = [_places(row) for row in row_of_list(interpreter, value)]
+    (places,) = [places_of(row) for row in row_of_list(interpreter, value)]
     places = places if len(places) == count else places * count
     numbers = (cast(array.at((affine.integer(k),)), place.dtype) for k, place in enumerate(places))
-    return TupleValue(tuple(Scalar(n, place.weak) for n, place in zip(numbers, places, strict=True)), value.inner)
+    item = TupleValue(tuple(Scalar(n, place.weak) for n, place in zip(numbers, places, strict=True)), value.inner)
+    if value.inner is list:
+        item = replace(item, identity=object())
+        identities.give_away(interpreter, item, value.rows)
+    return item
 
 
 def item_by_item(interpreter: Interpreter, value: Items) -> Indexed:
@@ -404,6 +391,7 @@ def repeated(interpreter: Interpreter, value: TupleValue, count: Scalar) -> Item
     times = build.pin(affine.maximum(build.pin(cast(count.expr, INT64)), affine.ZERO))
     rows = build.allocate("items", row.dtype, (affine.mul(times, affine.integer(size)), *row.dims))
     for k, item in enumerate(value.items):
+        identities.give_away(interpreter, item, rows)
         part = operators.as_array(interpreter, item) if not isinstance(item, Scalar) else ArrayValue((), item.expr)
         held = whole(build.materialize(part, "t")) if part.ndim else part
         place = lambda i, k=k: affine.add(affine.mul(i, affine.integer(size)), affine.integer(k))
@@ -467,8 +455,8 @@ def run_over(interpreter: Interpreter, value: Any) -> Any:
     return value if isinstance(value, Indexed) else as_values(interpreter, value)
 
 
-def copied(interpreter: Interpreter, value: Any) -> Any:
-    """list(xs)"""
+def copied(interpreter: Interpreter, value: Any, is_deep: bool = False) -> Any:
+    """list(xs), or copy.deepcopy(xs)"""
     if isinstance(value, Range) and expressions.known_range(value) is None:
         from .builtins_of_python import indexed
 
@@ -483,7 +471,7 @@ def copied(interpreter: Interpreter, value: Any) -> Any:
         rows = interpreter.build.materialize(as_values(interpreter, value), "items", copy=True)
         if isinstance(value, ArrayValue) and value.ndim > 1:
             note_held(interpreter, rows, value)
-        elif isinstance(value, Items):
+        elif isinstance(value, Items) and not is_deep:
             _note_shared(interpreter, rows, value.rows)
         return Items(rows, rows.dims[0], rows.dims[0], weak, inner, object())
     return new_list(expressions.items_of(interpreter, value))

@@ -17,7 +17,17 @@ from ..ir.walk import statements, variables
 from . import growing_lists, identities, one_of, optional, resized
 from .aliases import Aliased, mind_aliases, roots_of_value
 from .arithmetic import cast, cast_value, join_scalars
-from .attempts import Attempt, BecomesOneOf, BecomesOptional, FirstInside, HeldTwice, OtherList, Rebound, Widen
+from .attempts import (
+    Attempt,
+    BecomesOneOf,
+    BecomesOptional,
+    FirstInside,
+    GivenAway,
+    HeldTwice,
+    OtherList,
+    Rebound,
+    Widen,
+)
 from .handed_on import exchange, in_parallel, permuted, shape_known_ahead, steady_dims
 from .loop_head import handle_of
 from .values import UNDEFINED, ArrayValue, Items, OneOf, Scalar, Slice, Static, TupleValue
@@ -89,7 +99,8 @@ class _Comparison:
             case Slice(), Slice() if entry == end:
                 pass
             case x, TupleValue() if x is UNDEFINED:
-                if identities.can_change(end):  # another name may hold it by the next iteration
+                is_item = end.identity in self.interpreter.given_away  # which does not change under this name
+                if identities.can_change(end) and not is_item:  # another name may hold it by the next iteration
                     build.refuse(
                         f"{name} is a list or an object that first appears inside a loop and is used after it",
                         "bind it ahead of the loop",
@@ -148,6 +159,8 @@ class _Comparison:
         """Lists that may change in place; returns the heads of those that change their lengths."""
         interpreter, attempt, heads = self.interpreter, self.attempt, self.heads
         build, now = interpreter.build, identities.held(interpreter)
+        if interpreter.given_away.keys() & interpreter.list_heads[-1].keys() - attempt.given_away.keys():
+            raise GivenAway
         own = {getattr(entries[name], "identity", None) for name in attempt.other_lists}  # by name: no other holds them
         others = {i: value for i, value in interpreter.list_heads[-1].items() if i not in heads and i not in own}
         changed = [i for i, value in others.items() if now.get(i, value) != value]
@@ -186,6 +199,8 @@ class _Comparison:
                 if identities.is_held_by_others(interpreter, name, identity):
                     interpreter.one_of_several.add(identity)
                     raise HeldTwice(name)
+            if is_other and identity in interpreter.given_away and name not in self.attempt.names_given_away:
+                raise GivenAway(name)
             self.compare(name, entry, end)
 
 

@@ -129,6 +129,8 @@ def _tuple_arithmetic(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
         kinds = [part.kind for part in (x, y) if isinstance(part, (Items, TupleValue))]
         if kinds == [list, list]:
             return lists.joined(interpreter, [x, y])
+        if kinds == [tuple, tuple]:
+            return replace(lists.joined(interpreter, [x, y]), kind=tuple, identity=None)
     if op == "mul" and not isinstance(x, ArrayValue) and not isinstance(y, ArrayValue):
         parts, count = (x, y) if isinstance(x, (TupleValue, Items)) else (y, x)
         number = static_int(count)
@@ -137,9 +139,14 @@ def _tuple_arithmetic(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
             return new_list(items) if parts.kind is list else TupleValue(items)
         if isinstance(count, Scalar) and isinstance(parts, TupleValue) and parts.kind is list:
             return lists.repeated(interpreter, parts, count)
-    if isinstance(x, ArrayValue) or isinstance(y, ArrayValue):
+        if isinstance(count, Scalar) and isinstance(parts, TupleValue) and parts.kind is tuple:
+            return replace(lists.repeated(interpreter, parts, count), kind=tuple, identity=None)
+    is_numpys = any(isinstance(v, ArrayValue) or (isinstance(v, Scalar) and not v.weak and op != "mul") for v in (x, y))
+    if is_numpys:  # which makes an array of the other one
         return elementwise(interpreter.build, op, [as_array(interpreter, v) for v in (x, y)], python=True)
-    return interpreter.build.refuse(f"{op} is not defined on these tuples", "make an array of them:  np.array(t)")
+    return interpreter.build.refuse(
+        f"{op} is not defined on these lists or tuples", "make an array of them:  np.array(t)"
+    )
 
 
 def unary(interpreter: Interpreter, op: ast.unaryop, value: Any) -> Any:

@@ -80,6 +80,12 @@ def method(interpreter: Interpreter, owner: TupleValue, name: str, args: list[An
         if name in NAMED:
             out = NAMED[name](held, *(_keys(interpreter, value) for value in args))
             return new_set(out, owner.kind.cls) if isinstance(out, set) else constant(out)
+        if name == "pop" and owner.kind.cls is set and not args:
+            if not owner.kind.keys:
+                interpreter.build.refuse("KeyError: pop from an empty set", error=KeyArgumentError)
+            first = constant(owner.kind.keys[0])
+            method(interpreter, owner, "remove", [first], {})
+            return first
         if name in CHANGES and owner.kind.cls is set:
             identities.check_own(interpreter, owner, f".{name}")
             read: Callable[..., Any] = records.key_of if name in OF_ONE_ITEM else _keys

@@ -88,6 +88,7 @@ def item(interpreter: Interpreter, owner: TupleValue, at: Any) -> Any:
             columns = zip(*(other.items for other in owner.items), strict=True)
             parts = (item(interpreter, TupleValue(column), at) for column in columns)
             return TupleValue(tuple(parts), owner.items[0].kind)
+        _refuse_growing(interpreter, owner)
         return interpreter.build.refuse(
             "a tuple or list is indexed by a number that is only known at run time", "use an array:  np.stack(items)"
         )
@@ -100,6 +101,18 @@ def item(interpreter: Interpreter, owner: TupleValue, at: Any) -> Any:
             raise NotYetKnown  # the loop may yet turn out to make the list longer
         raise error
     return owner.items[number]
+
+
+def _refuse_growing(interpreter: Interpreter, owner: TupleValue) -> None:
+    """A list that a loop around has made longer is tried again as the rows of an array, which have any place."""
+    lengths = {len(heads[owner.identity].items) for heads in interpreter.list_heads if _is_known(heads, owner)}
+    if lengths - {len(owner.items)} and owner.identity in interpreter.list_heads[-1]:
+        row = lists.common_row(interpreter, lists.row_of_list(interpreter, owner))
+        raise lists.Grows(owner.identity, row, affine.ZERO)
+
+
+def _is_known(heads: dict[object, Any], owner: TupleValue) -> bool:
+    return owner.identity is not None and isinstance(heads.get(owner.identity), TupleValue)
 
 
 def _one_of_items(interpreter: Interpreter, owner: TupleValue, place_of_item: Scalar) -> OneOf:

@@ -195,13 +195,20 @@ class TupleValue:
 
 
 @dataclass(frozen=True)
+class Nested:
+    """What the items of a list are that are lists of run-time length: `inner` says what is in those."""
+
+    inner: Any
+
+
+@dataclass(frozen=True)
 class Items:
     """A list whose length is known at run time only: its items, all alike, are the first rows of an array.
 
     `most`: a bound of the length.  `has_room`: the array has rows for all that is appended where this list is now;
     or, where it `grows`, gets them then.
-    `inner`: what the items are, if not numbers or arrays: tuples, lists, or lists of run-time length; then `weak` may
-        say what stands at each place of an item, where that differs.
+    `inner`: what the items are, if not numbers or arrays: tuples, lists, or `Nested` ones of run-time length; then
+        `weak` may say what stands at each place of an item, where that differs.
     """
 
     rows: Array
@@ -252,6 +259,10 @@ class Lost:
 
     why: str
     help: str
+
+
+def is_lost(value: Any) -> bool:
+    return isinstance(value, Static) and isinstance(value.value, Lost)
 
 
 @dataclass(frozen=True)

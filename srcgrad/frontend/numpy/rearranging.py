@@ -23,7 +23,7 @@ from ...ir.wraps import wrap
 from ...rules.compositions.shapes import copy_part
 from ..arithmetic import cast, cast_value
 from ..builder import Builder
-from ..values import ArrayValue, Items, Scalar, Static, TupleValue, follows_order, remap, static_int, whole
+from ..values import ArrayValue, Items, Nested, Scalar, Static, TupleValue, follows_order, remap, static_int, whole
 from . import creation, indexing, shapes
 from .axes import at_least, axis_in, moveaxis, with_axes
 from .table import absent, also_into, as_array, axis_number, dtype_or_none, flag, items_of, rule
@@ -414,10 +414,11 @@ def tolist(build: Builder, a: Any) -> Any:
     wide = {"f": np.float64, "c": np.complex128, "i": np.int64, "u": np.int64, "b": np.bool_}[a.dtype.kind]
     if isinstance(a, Scalar) or not a.ndim:
         return Scalar(cast(a.expr if isinstance(a, Scalar) else a.element, np.dtype(wide)), weak=True)
-    if a.ndim > 2:
-        build.refuse("x.tolist() of an array of more than two axes", "run over the array itself")
     rows = build.materialize(cast_value(a, np.dtype(wide)), "items", copy=True)
-    return Items(rows, rows.dims[0], rows.dims[0], True, Items if a.ndim > 1 else None, object())
+    inner = None
+    for _ in range(a.ndim - 1):
+        inner = Nested(inner)
+    return Items(rows, rows.dims[0], rows.dims[0], True, inner, object())
 
 
 @rule(np.block)

@@ -1,0 +1,62 @@
+"""Items of lists of run-time length on their way to other places, and the names that stand for them meanwhile.
+
+ys[i], ys[j] = ys[j], ys[i]               →      both are copied, and take each other's place
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..ir.expressions import Array
+from . import identities, lists
+from .aliases import arrays_of, value_leaves
+from .values import ArrayValue, Items, Lost, Static, whole
+
+if TYPE_CHECKING:
+    from .interpret import Interpreter
+
+
+def is_item(interpreter: Interpreter, value: Any) -> bool:
+    """Is it an array or a list that is an item of a list, or a part of one, whose place another may take?"""
+    if isinstance(value, Items) and value.identity is None:
+        return True
+    if not isinstance(value, ArrayValue) or not value.ndim:
+        return False
+    roots = {interpreter.build.root(array) for array in arrays_of(value)}
+    every = (held for held in identities.held(interpreter).values() if isinstance(held, Items))
+    return any(interpreter.build.root(held.rows) in roots for held in every)
+
+
+def copy_of_item(interpreter: Interpreter, value: ArrayValue | Items, is_second: bool) -> ArrayValue | Items:
+    """An item in memory of its own, while its place is taken by another; `is_second`: in Python it may be there too."""
+    seen = lists.array_of_items(interpreter, value) if isinstance(value, Items) else value
+    own = interpreter.build.materialize(seen, "t", copy=True)
+    for array in arrays_of(seen) if is_second else ():
+        interpreter.build.twin(own, array)
+    if isinstance(value, Items):
+        return Items(own, own.dims[0], own.dims[0], value.weak, value.inner)
+    return whole(own)
+
+
+def note_replaced(interpreter: Interpreter, rows: Array) -> None:
+    """Names of what items were: their memory has other numbers now."""
+    for frame in identities.frames_of(interpreter):
+        for name, value in frame.env.items():
+            shown = [leaf for leaf in value_leaves(value) if isinstance(leaf, ArrayValue) and leaf.handle != rows]
+            roots = {interpreter.build.root(array) for leaf in shown for array in arrays_of(leaf)}
+            if not name.startswith(".") and interpreter.build.root(rows) in roots:
+                lost = f"{name} is an array that was an item of a list, until another one took its place"
+                frame.env[name] = Static(Lost(lost, f"keep a copy:  {name} = ys[i].copy()"))
+
+
+def note_stored(interpreter: Interpreter, rows: Array, value: Any) -> None:
+    """A list holds what is stored in it itself, where we have copies in the rows of an array."""
+    build = interpreter.build
+    value = lists.array_of_items(interpreter, value) if isinstance(value, Items) else value
+    root = build.root(rows)
+    shown = {build.root(array) for array in arrays_of(value)} if isinstance(value, ArrayValue) else set()
+    if any(root in {other, *build.all_twins(other)} for other in shown):
+        if value.handle is not None or value.is_window:
+            build.rows_of_one.add(build.root(rows))  # two items are one
+    else:
+        lists.note_held(interpreter, rows, value)
