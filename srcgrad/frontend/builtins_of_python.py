@@ -192,7 +192,10 @@ def in_order(interpreter: Interpreter, value: Any, *, key: Any = None, reverse: 
             order = sorted(range(len(items)), key=lambda k: keys[k], reverse=backwards)
             return new_list([items[k] for k in order])
         restore(interpreter, saved)
-    return calls.call_function(interpreter, python.ordered, [value, key or NONE, constant(backwards)], {})
+    made = calls.call_function(interpreter, python.ordered, [value, key or NONE, constant(backwards)], {})
+    if isinstance(made, Items) and isinstance(value, Items):
+        lists.note_shared(interpreter, made.rows, value.rows)
+    return made
 
 
 def sample_of(interpreter: Interpreter, value: Any) -> Any:

@@ -51,9 +51,11 @@ def enter(interpreter: Interpreter, name: str, value: TupleValue | Items, growth
     """The list at the head of a loop that makes it longer."""
     build = interpreter.build
     start = length_of(value)
-    grows = trips is None
-    if isinstance(value, Items) and value.has_room:
-        rows, grows = value.rows, value.grows
+    grows, has_room = trips is None, True
+    if isinstance(value, Items) and (value.has_room or (trips is None and affine.same(growth.each, affine.ZERO))):
+        rows, grows, has_room = value.rows, value.grows, value.has_room
+    elif trips is None and affine.same(growth.each, affine.ZERO):
+        grows, rows = False, with_room(interpreter, name, value, growth.row, start)
     elif trips is None:
         start = build.capture(start, "n")
         rows = _growing(interpreter, name, value, growth.row, start)
@@ -64,7 +66,7 @@ def enter(interpreter: Interpreter, name: str, value: TupleValue | Items, growth
     counter = build.variable(f"{name}_length", start)
     build.mutable.add(counter)
     build.lower[counter] = 0
-    return Items(rows, counter, counter, growth.row.weak, growth.row.inner, value.identity, has_room=True, grows=grows)
+    return Items(rows, counter, counter, growth.row.weak, growth.row.inner, value.identity, has_room, grows)
 
 
 def _called(name: str) -> str:
@@ -75,14 +77,18 @@ def _called(name: str) -> str:
 ROWS = 16  # of a list that grows, to begin with
 
 
+def _refuse_growing(interpreter: Interpreter, name: str) -> None:
+    interpreter.build.refuse(
+        f"{_called(name)} grows in a while loop that is inside another loop, or a branch",
+        "allocate an array that is long enough, and count",
+    )
+
+
 def _growing(interpreter: Interpreter, name: str, value: TupleValue | Items, row: Row, start: Expr) -> Array:
     """The items in memory that grows."""
     build = interpreter.build
     if interpreter.instance is not None or not build.is_top_level:
-        build.refuse(
-            f"{_called(name)} grows in a while loop that is inside another loop, or a branch",
-            "allocate an array that is long enough, and count",
-        )
+        _refuse_growing(interpreter, name)
     fresh = build.names.fresh(name)
     dims = tuple(build.pin(dim) for dim in row.dims)
     rows = Array(fresh, row.dtype, (Dim(fresh, 0), *dims))
@@ -117,9 +123,16 @@ def close(
         return
     added = affine.sub(most_of(end), most_of(entry))
     each = _at_most(added, loop)
+    if isinstance(each, Const) and each.value < 0 and isinstance(entry, TupleValue):
+        each = affine.ZERO  # it gets shorter, in the memory of rows that it will have
     if loop.over is None:
+        stays = affine.same(each, affine.ZERO)
+        if stays and growth is not None:
+            return
+        if growth is not None and not affine.same(growth.each, affine.ZERO):
+            _refuse_growing(interpreter, name)
         row = common_row(interpreter, [*row_of_list(interpreter, entry), *row_of_list(interpreter, end)])
-        raise Grows(end.identity, row, affine.ONE)
+        raise Grows(end.identity, row, affine.ZERO if stays else affine.ONE)
     inside = numbers_set(tuple(interpreter.build.block)) | {loop.index}
     if variables(each) & inside:
         interpreter.build.refuse(
@@ -175,6 +188,8 @@ def leave(
     if trips is None or inside.grows:
         now = build.variable("n", inside.length)
         build.lower[now] = 0
+        if not inside.grows:
+            return replace(inside, length=now, most=most_of(before), has_room=had_room)
         return replace(inside, length=now, most=now, has_room=had_room, grows=had_room)
     added = affine.mul(trips, growth.each)
     most = affine.add(most_of(before), added)

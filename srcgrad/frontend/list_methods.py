@@ -10,11 +10,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ..errors import IndexArgumentError
 from ..errors import place as error_place
 from ..ir import affine
 from ..ir.expressions import BOOL, Call
 from ..ir.nodes import If, Raise
 from . import binding, expressions, identities, lists
+from .recursion import NotYetKnown
 from .values import NONE, Items, TupleValue, static_int
 
 if TYPE_CHECKING:
@@ -84,14 +86,18 @@ def insert(interpreter: Interpreter, owner: TupleValue | Items, place: Any, item
 
 def pop(interpreter: Interpreter, owner: TupleValue | Items, place: Any = None) -> Change:
     at = -1 if place is None else static_int(place)
-    if isinstance(owner, Items) and at == -1 and (owner.grows or not owner.has_room):
+    if isinstance(owner, Items) and at == -1:
         if not interpreter.build.is_at_least(owner.length, 1):
             empty = Raise("BoundsError", "pop from an empty list" + error_place(interpreter.build.span))
             interpreter.build.emit(If(Call("lt", (owner.length, affine.ONE), BOOL), (empty,)))
         last = affine.sub(owner.length, affine.ONE)
-        return binding.bind_item(interpreter, "t", lists.item_at(interpreter, owner, last)), replace(owner, length=last)
+        out = binding.bind_item(interpreter, "t", lists.item_at(interpreter, owner, last))
+        return out, replace(owner, length=last)  # and `most` stays: it was as long at its longest
     owner = _known(interpreter, owner, "pop")
     items = list(owner.items)
+    if not items and any(owner.identity in heads for heads in interpreter.list_heads):
+        interpreter.early_reads.append(IndexArgumentError("pop from an empty list", span=interpreter.build.span))
+        raise NotYetKnown  # the loop may yet turn out to make the list longer
     if at is None or not -len(items) <= at < len(items):
         interpreter.build.refuse(f"pop from a list of {len(items)} at a place that it does not have")
     out = items.pop(at)
@@ -110,6 +116,8 @@ def turn(interpreter: Interpreter, owner: TupleValue | Items) -> Change:
 
 
 def clear(interpreter: Interpreter, owner: TupleValue | Items) -> Change:
+    if isinstance(owner, Items) and owner.has_room:
+        return NONE, replace(owner, length=affine.ZERO)
     return NONE, TupleValue((), list, owner.identity)
 
 

@@ -135,7 +135,7 @@ def fill(interpreter: Interpreter, rows: Array, value: TupleValue | Items, start
         place = lambda index: (affine.add(start, index[0]), *index[1:])
         build.each(held.dims, lambda index: Store(rows, place(index), cast(held.at(index), rows.dtype)))
         is_second = rows.name in build.all_twins(build.root(value.rows))
-        _note_shared(interpreter, rows, value.rows)
+        note_shared(interpreter, rows, value.rows)
         build.rows_of_one |= {rows.name} if is_second or build.root(value.rows) in build.rows_of_one else set()
         return
     for k, item in enumerate(value.items):
@@ -326,7 +326,7 @@ def subscripted(interpreter: Interpreter, value: Items, index: Any) -> Any:
     build, array = interpreter.build, array_of_items(interpreter, value)
     if isinstance(index, indexing.Slice):
         part = build.materialize(indexing.subscript(build, array, [index]), "items", copy=True)
-        _note_shared(interpreter, part, value.rows)
+        note_shared(interpreter, part, value.rows)
         return Items(part, part.dims[0], part.dims[0], value.weak, value.inner, object())
     number = static_int(index)
     if not isinstance(index, Scalar) or index.dtype.kind not in "iub":
@@ -413,7 +413,7 @@ def _check_there(interpreter: Interpreter, op: str, value: Items, place: Expr) -
         build.emit(If(Call(op, (value.length, place), BOOL), (Raise("BoundsError", message),)))
 
 
-def _note_shared(interpreter: Interpreter, copy: Array, rows: Array) -> None:
+def note_shared(interpreter: Interpreter, copy: Array, rows: Array) -> None:
     """Two lists of the same arrays, where we have copies of these."""
     if rows.ndim > 1 and not interpreter.build.in_composition:
         interpreter.build.twin(copy, rows)
@@ -472,6 +472,6 @@ def copied(interpreter: Interpreter, value: Any, is_deep: bool = False) -> Any:
         if isinstance(value, ArrayValue) and value.ndim > 1:
             note_held(interpreter, rows, value)
         elif isinstance(value, Items) and not is_deep:
-            _note_shared(interpreter, rows, value.rows)
+            note_shared(interpreter, rows, value.rows)
         return Items(rows, rows.dims[0], rows.dims[0], weak, inner, object())
     return new_list(expressions.items_of(interpreter, value))

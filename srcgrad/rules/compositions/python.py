@@ -228,13 +228,17 @@ def largest(items, key, *default):
 
 
 def ordered(items, key, reverse):
-    """sorted(items, key=key, reverse=reverse), of numbers; equal keys stay in order, in reverse too."""
+    """sorted(items, key=key, reverse=reverse), of numbers or tuples; equal keys stay in order, in reverse too."""
     items = list(items)
     keys = np.array(items if key is None else [key(item) for item in items])
-    if reverse:
-        places = len(items) - 1 - np.argsort(keys[::-1], kind="stable")[::-1]
-    else:
+    keys = keys[::-1] if reverse else keys
+    if keys.ndim == 1:
         places = np.argsort(keys, kind="stable")
+    else:
+        places = np.arange(len(items))
+        for column in keys.T[::-1]:  # the first decides last
+            places = places[np.argsort(column[places], kind="stable")]
+    places = len(items) - 1 - places[::-1] if reverse else places
     return [items[k] for k in places]
 
 
