@@ -297,6 +297,16 @@ def read_by_the_next_iteration(x):
     return total
 
 
+def changed_on_one_path(x):
+    row, rows, total = [0.0, x[0]], [], 0.0
+    for i in range(len(x)):
+        total += row[0]
+        if i > 0:
+            rows[0][0] = x[1]
+        rows.append(row)
+    return total
+
+
 def an_array_whose_place_is_taken(x):
     rows = [x * 1.0 for _ in x]
     row, total = rows[0], 0.0
@@ -310,6 +320,7 @@ def an_array_whose_place_is_taken(x):
     ("function", "message"),
     [
         (a_row_with_a_name, "row is a list that is an item of another one, and was changed there"),
+        (changed_on_one_path, "row is a list that is an item of another one, and was changed there"),
         (read_by_the_next_iteration, "row is a list that is an item of another one, and was changed there"),
         (an_array_whose_place_is_taken, "row is an array that was an item of a list, until another one took its place"),
     ],

@@ -33,6 +33,7 @@ from .values import (
     Scalar,
     Static,
     TupleValue,
+    is_lost,
     whole,
 )
 
@@ -117,6 +118,8 @@ def choose(
             x, y = then_env.get(name, UNDEFINED), else_env.get(name, UNDEFINED)
             if x is y or x == y or identities.is_same_list(x, y):
                 merged[name] = x
+            elif is_lost(x) or is_lost(y):
+                merged[name] = x if is_lost(x) else y
             elif name in names:
                 with build.into(ahead):
                     merged[name] = merge(interpreter, name, (then_block, x), (else_block, y))

@@ -72,18 +72,21 @@ def row_of(interpreter: Interpreter, item: Any) -> Row:
             if all(row.dims == () and row.dtype.kind in "biufc" for row in rows):
                 return row_of_places([p for row in rows for p in places_of(row)], (affine.integer(len(parts)),), kind)
     return interpreter.build.refuse(
-        "a list that grows in a loop holds numbers or arrays of one shape", "keep what differs in lists of its own"
+        "a list whose length is only known at run time holds numbers, lists of numbers or arrays, of one shape",
+        "keep what differs in lists of its own",
     )
 
 
 def common_row(interpreter: Interpreter, rows: list[Row]) -> Row:
     first = rows[0]
     for row in rows[1:]:
-        if len(row.dims) != len(first.dims) or row.inner != first.inner:
-            interpreter.build.refuse("the items of a list that grows in a loop must be of one shape")
-        for x, y in zip(first.dims, row.dims, strict=True):
-            if affine.difference(x, y) != 0:
-                interpreter.build.refuse("the items of a list that grows in a loop must be of one shape")
+        is_alike = len(row.dims) == len(first.dims) and row.inner == first.inner
+        if not is_alike or any(affine.difference(x, y) != 0 for x, y in zip(first.dims, row.dims, strict=True)):
+            interpreter.build.refuse(
+                "the items of a list whose length is only known at run time must be of one shape",
+                "keep what differs in lists of its own",
+                "or, where an argument decides how many there are, name it:  @grad(static=...)",
+            )
     each = [places_of(row) for row in rows]
     width = max(map(len, each))
     columns = zip(*(places if len(places) == width else places * width for places in each), strict=True)
