@@ -94,6 +94,41 @@ def test_numbers_stay_pythons_or_numpys(jit: bool) -> None:
         assert type(value) is type(pullback(z)) is type(z)
 
 
+TURNED = """
+def f(x, z):
+    turn = 1j
+    for i in range(x.size):
+        turn *= x[i]
+    return turn, turn * z, 1j + x[0], x[0] + 1j, 1j / x[0], 1j ** x[0], 1j * np.float32(x[0])
+"""
+
+
+@modes
+def test_a_float64_beside_pythons_complex_is_one_of_its_floats(jit: bool) -> None:
+    """And the result Python's, which leaves complex64 what it is; the other way round it is NumPy's."""
+    plain = from_text(f"import numpy as np\n\n{TURNED}", "f")
+    f, x, z = grad(plain, jit=jit), np.array([0.5, 0.7]), np.ones(2, np.complex64)
+    for got, want in zip(f(x, z), plain(x, z), strict=True):
+        assert type(got) is type(want)
+        np.testing.assert_allclose(got, want, rtol=1e-6)
+        assert getattr(got, "dtype", None) == getattr(want, "dtype", None)
+
+
+DIVIDED = """
+def f(x):
+    try:
+        return 1j / x[0]
+    except ZeroDivisionError:
+        return x[1] + 0j
+"""
+
+
+def test_pythons_complex_by_a_float64_of_zero_raises() -> None:
+    f = grad(from_text(f"import numpy as np\n\n{DIVIDED}", "f"), jit=False)
+    assert f(np.array([0.0, 3.0])) == 3.0
+    np.testing.assert_array_equal(f.backward(np.array([0.0, 3.0]), 1 + 0j), [0, 1])
+
+
 def test_complex_arguments_are_differentiated_and_can_be_chosen() -> None:
     f = from_arrow("z, x, n -> np.sum(z * x).real * n")
     assert len(grad(f, jit=False).backward(Z, np.ones(3), 2)) == 2

@@ -160,7 +160,7 @@ def elementwise(builder: Builder, op: str, values: Sequence[Any], *, python: boo
     if any(dtype.kind not in "fciub" for dtype in dtypes):
         supported = "float32, float64, complex64, complex128, integers and bool are supported"
         builder.refuse(f"{op} on these operands has dtype {dtypes[-1]}", supported)
-    weak = python and all(isinstance(v, Scalar) and v.weak for v in values)
+    weak = python and are_pythons(values)
     outside = [is_out_of_bounds(v, d) for v, d in zip(values, dtypes, strict=False)]
     if any(outside) and op not in COMPARISONS:
         number, dtype = next((v.value, d) for v, d, is_out in zip(values, dtypes, outside, strict=False) if is_out)
@@ -179,6 +179,15 @@ def elementwise(builder: Builder, op: str, values: Sequence[Any], *, python: boo
     if not dims:  # NumPy makes a scalar of a 0-d result
         return Scalar(_exact(op, args, dtypes[-1]))
     return ArrayValue(dims, _exact(op, args, dtypes[-1]))
+
+
+def are_pythons(operands: Sequence[Any]) -> bool:
+    """Is what an operator makes of them a number of Python's?"""
+    if not all(isinstance(value, Scalar) for value in operands):
+        return False
+    if len(operands) == 2 and operands[0].weak and operands[0].dtype.kind == "c":
+        return operands[1].weak or operands[1].dtype == FLOAT64  # NumPy's float64 is one of Python's floats
+    return all(value.weak for value in operands)
 
 
 def refuse_half(builder: Builder, ufunc: Any, values: Sequence[Any]) -> None:

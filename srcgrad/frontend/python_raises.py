@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..ir.expressions import BOOL, Call, Const, Expr, both, either, negated
 from ..ir.nodes import If, Raise
+from .arithmetic import are_pythons
 from .values import Scalar
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def _are_pythons(interpreter: Interpreter, x: Scalar, y: Scalar) -> bool:
     build = interpreter.build
     unknown = [build.is_either(value.expr) for value in (x, y)]
     if not any(unknown) or any(not value.weak and not each for value, each in zip((x, y), unknown, strict=True)):
-        return x.weak and y.weak
+        return are_pythons((x, y))
     return build.refuse(
         "whether this raises an exception depends on the path taken",
         "float(x), for a number of Python's",
