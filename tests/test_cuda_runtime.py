@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from corpus import PROGRAMS as CORPUS
+from support import from_text
 
 import srcgrad.cuda
 from srcgrad import ArgumentError, OptionError, UnsupportedError, grad
@@ -203,6 +204,24 @@ def test_routines_that_no_device_has_are_refused(body, tmp_path):
     with pytest.raises(UnsupportedError, match="GPU") as caught:
         grad(names["f"], target="cuda").source(np.ones((3, 3)))
     assert caught.value.span.line == 4
+
+
+@pytest.mark.parametrize(
+    ("kind", "line"),
+    [
+        ("primal", "return z.sum(axis=0)"),
+        ("primal", "return z.sum()"),
+        ("primal", "return 1j * z"),
+        ("backward", "return z[0][[0, 0, 1]]"),
+        ("backward", "return np.tile(z, 2)"),
+    ],
+)
+def test_what_would_compute_with_complex_numbers_is_refused(kind, line):
+    """Sums too, which have no operation to be seen by: Numba's own words were what came of them."""
+    f = grad(from_text(f"import numpy as np\n\n\ndef f(z):\n    {line}\n", "f"), target="cuda")
+    with pytest.raises(UnsupportedError, match="complex numbers do not run on a GPU yet") as caught:
+        f.source(np.ones((4, 3), complex), kind=kind)
+    assert line in str(caught.value)
 
 
 def test_what_is_missing_is_named(monkeypatch):

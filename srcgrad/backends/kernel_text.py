@@ -46,7 +46,7 @@ def said(expr: Expr, span: Span | None) -> Expr:
         if not isinstance(node, Call):
             return node
         if node.dtype.kind == "c" or any(arg.dtype.kind == "c" for arg in node.args):
-            raise UnsupportedError("complex numbers do not run on a GPU yet", span=span, help=('use target="cpu"',))
+            raise refused_complex(span)
         if node.op in INSTEAD:
             other = INSTEAD[node.op](*node.args)
             return other if other == node else said(other, span)
@@ -55,6 +55,10 @@ def said(expr: Expr, span: Span | None) -> Expr:
         return node
 
     return rewrite(expr, instead)
+
+
+def refused_complex(span: Span | None) -> UnsupportedError:
+    return UnsupportedError("complex numbers do not run on a GPU yet", span=span, help=('use target="cpu"',))
 
 
 def text_of(expr: Expr) -> str:

@@ -68,7 +68,7 @@ from ..passes.offload import FIRST_LANE
 from .block_sums import by_halves, by_shuffles, cleared, flushed, place_in_block, shared_arrays, zero
 from .expressions import expression_text
 from .kept_arrays import Kept
-from .kernel_text import Lines, lines_of, operand, pop, push, raising, said, text_of
+from .kernel_text import Lines, lines_of, operand, pop, push, raising, refused_complex, said, text_of
 from .rows_together import Form, together
 from .signatures import Signatures
 from .thread_sums import ThreadSums, thread_sums, within_warp
@@ -116,7 +116,8 @@ class _Writer:
         self.needs_status = False
         self.on_device = program.info.extra["on_device"]
         self.known: dict[tuple[Var, str], str] = {}
-        self.somewhere = next((stmt.span for stmt in statements(program.body) if stmt.span), None)
+        spans = (stmt.span for stmt in statements(program.body) if stmt.span)
+        self.somewhere = next(spans, program.info.extra["ended_at"])  # a sweep has places where it may raise alone
         self.bound: set[Var] = set()  # cells that there are, wherever the program has come from
         self.unset: dict[Var, None] = {}  # cells that something takes before they are set
         self.signatures = Signatures(program)
@@ -354,6 +355,8 @@ class _Writer:
         def change(stmt: Stmt) -> tuple[Stmt, ...]:
             stmt = map_expressions(stmt, lambda expr: said(rewrite(expr, own), span_of(stmt)))
             match stmt:
+                case AddTo(value=value) | AtomicAdd(value=value) if value.dtype.kind == "c":
+                    raise refused_complex(span_of(stmt))
                 case Store(array=array, index=index) if array.name in private:
                     return (replace(stmt, array=_own(array, by_rows), index=_own_index(index, by_rows)),)
                 case Lanes():

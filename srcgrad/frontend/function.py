@@ -194,7 +194,7 @@ class _Job:
         arguments = {n: self.argument(n, t) for n, t in zip(self.parameters, self.types, strict=True)}
         self.arguments = arguments
         value = self.interpreter.run(self.function, arguments)
-        build.span = None
+        ended_at, build.span = build.span, None
         outputs = self.outputs(value, arguments)
         captured = [c for c, _ in self.interpreter.captured.values()]
         self.refuse_stale(outputs)
@@ -204,7 +204,7 @@ class _Job:
         extra: dict[str, Any] = {
             "own": tuple(self.own), "captured_params": tuple(c.param for c in captured),
             "output_structure": structure(outputs), "seed_checks": (), "seed_setup": (), "seed_params": (),
-            "results": structure(outputs),
+            "results": structure(outputs), "ended_at": ended_at,
             "arguments": tuple(self.leaf_types() + [self.type_of_param(c) for c in captured]),
         }  # fmt: skip
         info = Info(build.names, self.kind, extra=extra, boundscheck=self.options.boundscheck, again=self.options.again)
