@@ -245,7 +245,7 @@ class Stage:
         if self.equal_lengths and not self.stretch:
             call = self._or_else(call, LENGTHS_DIFFER)
         elif self.whole_slices and not self.cut:
-            call = self._or_else(call, (ShortAxisError,))
+            call = self._or_else(call, (ShortAxisError, CotangentShapeError))
         self.call = call
         for lanes, key in self.lanes:
             lanes[key] = self.direct
@@ -259,7 +259,7 @@ class Stage:
                 return call(*leaves)
             except unexpected as error:
                 problem = error
-            is_short = isinstance(problem, ShortAxisError)
+            is_short = isinstance(problem, ShortAxisError) or self.stretch or not self.equal_lengths
             self._expect(self.stretch or not is_short, self.cut or is_short)
             try:
                 return self.call(*leaves)

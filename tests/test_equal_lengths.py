@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from srcgrad import BroadcastError, grad
+from srcgrad import BroadcastError, CotangentShapeError, grad
 from srcgrad.testing import check_grad
 
 RNG = np.random.default_rng(11)
@@ -86,6 +86,22 @@ def test_other_shapes(jit: bool) -> None:
     np.testing.assert_allclose(one(A, B[:1]), straight(A, B[:1]), rtol=1e-14)
     check_grad(one, A, B[:1])
     check_grad(one, A, B)
+
+
+def stretched_and_cut(x, rows, b):
+    b[:, 0] /= 2.5 + x[-1]
+    x[0] = 0.5 * b[0, 0]
+    s = np.sum(x * np.cos(b[-1]))
+    return rows[: len(b)] + s, x + rows.T[-1]
+
+
+def test_v_of_a_slice_that_is_cut_short_beside_lengths_of_one() -> None:
+    """v fits neither what is not stretched nor what is not cut: both are tried."""
+    x, rows, b = np.ones(3), np.array([[3.0]]), np.ones((2, 1))
+    f = grad(stretched_and_cut, jit=False)
+    check_grad(f, x, rows, b)
+    with pytest.raises(CotangentShapeError, match=r"shape \(2, 1\), but the output has shape \(1, 1\)"):
+        f.backward(x, rows, b, (np.ones((2, 1)), np.ones(3)))
 
 
 def step(u, v, w, steps):
