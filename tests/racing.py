@@ -22,7 +22,7 @@ from srcgrad import runtime
 from srcgrad.passes import parallelise
 
 PIECES = 3
-Call = tuple[int, Callable[..., Any], tuple[Any, ...]]  # the number of a piece, and what it does
+Call = tuple[int, int, Callable[..., Any], tuple[Any, ...]]  # the number of a piece, its thread, and what it does
 
 
 @contextmanager
@@ -36,7 +36,8 @@ def pieces_at_once(seed: int = 0) -> Iterator[list[int]]:
         return max(1, min(PIECES, trips // least))
 
     def attempt(errors: Any, place: int, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        waiting.append((place, function, args))  # the sums that it will return are filled in later
+        thread = sys._getframe(1).f_locals["chunk"]  # of loops whose iterations get longer it takes two pieces
+        waiting.append((place, thread, function, args))  # the sums that it will return are filled in later
         count = len(_sums(function))
         return (0,) * count if count > 1 else 0
 
@@ -44,7 +45,7 @@ def pieces_at_once(seed: int = 0) -> Iterator[list[int]]:
         caller = sys._getframe(1)
         counts.append(len(waiting))
         for group in _groups(caller, waiting):
-            for (place, function, _), result in zip(group, _together(group, order), strict=True):
+            for (place, _, function, _), result in zip(group, _together(group, order), strict=True):
                 _fill_in(caller, function, place, result)
         waiting.clear()
 
@@ -79,20 +80,22 @@ def _fill_in(caller: FrameType, function: Callable[..., Any], place: int, result
 
 
 def _together(group: list[Call], order: random.Random) -> list[Any]:
-    """Run calls in threads of which one has its turn at any time."""
+    """Run calls in threads of which one has its turn at any time; those of one thread one after the other."""
     results: list[Any] = [None] * len(group)
     errors: list[BaseException] = []
-    turns = [threading.Semaphore(0) for _ in group]
-    alive = list(range(len(group)))
-    often = [0.3] * len(group)
+    alive = sorted({call[1] for call in group})
+    turns = {me: threading.Semaphore(0) for me in alive}
+    often = dict.fromkeys(alive, 0.3)
 
     def pass_on() -> None:
         if alive:
             turns[order.choice(alive)].release()
 
-    def run(me: int, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    def run(me: int, mine: list[tuple[int, Call]]) -> None:
+        texts = {function.__code__ for _, (_, _, function, _) in mine}
+
         def trace(frame: FrameType, event: str, arg: Any) -> Any:
-            if frame.f_code is not function.__code__:
+            if frame.f_code not in texts:
                 return None
             frame.f_trace_opcodes = True
             if event == "opcode" and order.random() < often[me]:
@@ -104,7 +107,8 @@ def _together(group: list[Call], order: random.Random) -> list[Any]:
         turns[me].acquire()
         sys.settrace(trace)
         try:
-            results[me] = function(*args)
+            for position, (_, _, function, args) in mine:
+                results[position] = function(*args)
         except BaseException as error:
             errors.append(error)
         finally:
@@ -112,7 +116,8 @@ def _together(group: list[Call], order: random.Random) -> list[Any]:
             alive.remove(me)
             pass_on()
 
-    threads = [threading.Thread(target=run, args=(me, *call[1:])) for me, call in enumerate(group)]
+    of_thread = {me: [(position, call) for position, call in enumerate(group) if call[1] == me] for me in alive}
+    threads = [threading.Thread(target=run, args=each) for each in of_thread.items()]
     for thread in threads:
         thread.start()
     pass_on()

@@ -71,6 +71,15 @@ def scatter(x, idx, m):
     return y
 
 
+def longer_and_longer(x):
+    """Later iterations are longer: a thread takes a piece from either end, one after the other."""
+    y = np.zeros(len(x))
+    for i in range(len(x)):
+        for j in range(i + 1):
+            y[i] += np.tanh(x[j] * x[i])
+    return y
+
+
 def gather(x, idx, n):
     y = np.empty(n)
     for i in range(n):
@@ -291,6 +300,7 @@ SMALL = {
     regression: (real(20_000, 3), real(3), real(20_000)),
     product: (real(5, 3), real(3, 4)),
     scatter: (real(20), RNG.integers(0, 5, 20), 5),
+    longer_and_longer: (real(33),),
     orbits: (real(10), 0.4),
     periodic: (real(40),),
     twice_round: (real(40),),
