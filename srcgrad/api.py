@@ -91,7 +91,8 @@ def grad(
         Run independent loops, and array arithmetic, on several threads where they are long enough: as many as
         `numba.get_num_threads()`.  Sums are then taken in another order, which is always the same for as many threads.
     fastmath : bool
-        Let the compiler reorder floating-point arithmetic and assume that there is no nan.
+        Let the compiler reorder floating-point arithmetic and assume that there is no nan and no inf: `np.isnan`,
+        `np.isfinite` and `np.nansum` need not see them.
     boundscheck : bool
         An index out of range is an IndexError.  Without, it is a wild read.
     cache : bool
