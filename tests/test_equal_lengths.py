@@ -303,3 +303,22 @@ def test_who_has_changed_places_is_broadcast_as_it_is_then(function, lengths, st
     np.testing.assert_allclose(f.value_and_backward(x, y, steps, v)[0], expected, rtol=1e-14)
     np.testing.assert_allclose(f.vjp(x, y, steps)[0], expected, rtol=1e-14)
     check_grad(f, x, y, steps)
+
+
+def scaled_triangles(h, steps):
+    n = len(h)
+    for _ in range(steps):
+        r = np.linalg.qr(h + 4.0 * np.eye(n))[1]
+        r /= 2.0 + np.max(np.abs(r))
+        h = r
+    return h
+
+
+def test_memory_that_leaves_a_loop_is_as_long_as_it_was_asked_to_be() -> None:
+    """Its lengths are said by what is equal in the loop, and views of it go ahead of the loop with it."""
+    f = grad(scaled_triangles, wrt="h", jit=False)
+    h = np.random.default_rng(3).normal(size=(3, 3))
+    for steps in range(3):
+        np.testing.assert_allclose(f(h, steps), scaled_triangles(h, steps), rtol=1e-13)
+        check_grad(f, h, steps)
+    np.testing.assert_array_equal(f(h[:, :2], 0), h[:, :2])  # no step runs, and the lengths may differ

@@ -42,11 +42,14 @@ class Lengths:
         self.sets: Counter[Var] = Counter(p for p in function.params if isinstance(p, Var))
         self.indices: set[Var] = set()
         self.arrays = {p.name for p in function.params if isinstance(p, Array)}
+        self.asked_for: dict[str, tuple[Expr, ...]] = {}
         for stmt in statements(function.body):
             if isinstance(stmt, For):
                 self.indices.add(stmt.index)
             elif isinstance(stmt, (Alloc, View)):
                 self.arrays.add(stmt.array.name)
+                if isinstance(stmt, Alloc):
+                    self.asked_for[stmt.array.name] = stmt.dims
             else:
                 target = written(stmt)
                 self.sets.update(v for v in (target if isinstance(target, tuple) else (target,)) if isinstance(v, Var))
@@ -57,7 +60,10 @@ class Lengths:
         self.made.update(array.name for stmt in others for array in _made(stmt))
 
     def of(self, array: Array) -> tuple[Expr, ...]:
-        return tuple(d if self.is_known(d) else Dim(array.name, axis) for axis, d in enumerate(array.dims))
+        dims = array.dims
+        if self.made[array.name] == 1:  # of memory that has left a loop, handles still say what is known in the loop
+            dims = self.asked_for.get(array.name, dims)
+        return tuple(d if self.is_known(d) else Dim(array.name, axis) for axis, d in enumerate(dims))
 
     def is_known(self, length: Expr) -> bool:
         if loads(length):
