@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import ndimage, special, stats
+from scipy.spatial import distance
 from support import from_arrow, from_text
 
 from srcgrad import grad
@@ -108,6 +110,11 @@ FIGURES = [
     ("norm in a loop at 0", "x -> sum([np.linalg.norm(r) for r in x])", ([[0, 0], [3, 4]],), [[0, 0], [.6, .8]]),
     ("norm of no axes",           "x -> np.linalg.norm(np.array(x))",  (-2.,),                -1),
     ("norm(x, 1)",                "x -> np.linalg.norm(x, 1)",         ([0, 1],),             [0, 1]),
+    ("norm(x, 3) at 0",           "x -> np.linalg.norm(x, 3)",         ([0, 0],),             [0, 0]),
+    ("minkowski of one point",    lambda x: distance.minkowski(x, np.ones(2), 3), ([1, 1],),  [0, 0]),
+    ("mahalanobis of one point", lambda x: distance.mahalanobis(x, np.ones(2), np.eye(2)), ([1, 1],), [0, 0]),
+    ("jensenshannon of one distribution", lambda x: distance.jensenshannon(x, x * 1.0), ([.5, .5],), [0, 0]),
+    ("maximum_filter of a tie", lambda x: ndimage.maximum_filter(x, 3)[1], ([2, 2, 2],), [1 / 3, 1 / 3, 1 / 3]),
     ("norm(x, inf) of a tie",     "x -> np.linalg.norm(x, np.inf)",    ([2, -2, 1],),         [.5, -.5, 0]),
     ("sqrt(sum(x * x)) at 0",     "x -> np.sqrt(np.sum(x * x))",       ([0, 0],),             [NAN, NAN]),
     ("hypot(0, 0)",               "x, y -> np.hypot(x, y)",            (0., 0.),              [0, 0]),
@@ -1056,3 +1063,19 @@ def test_scores_that_begin_at_minus_infinity() -> None:
 def test_the_slope_of_a_remainder_by_the_divisor(x: float, y: float, slope: float) -> None:
     """As often as y fits: 1.0 / 0.1 is 10, rounded, but 0.1 fits 9 times."""
     assert grad(lambda x, y: np.fmod(x, y), jit=False).backward(x, y) == (1.0, slope)
+
+
+@pytest.mark.parametrize(
+    "name, shapes", [("uniform", ()), ("expon", ()), ("gamma", (2,)), ("beta", (2, 3)), ("lognorm", (1,))]
+)
+def test_the_density_of_nan_is_nan(name: str, shapes: tuple[float, ...]) -> None:
+    """It is not outside of the support, where the density is 0."""
+    density = getattr(stats, name).pdf
+    x = np.array([NAN, -1.0, 0.5])
+    np.testing.assert_allclose(grad(lambda x: density(x, *shapes), jit=False)(x), density(x, *shapes))
+
+
+def test_softmax_of_infinity() -> None:
+    x = np.array([INF, 0.5, -INF])
+    np.testing.assert_equal(grad(lambda x: special.log_softmax(x), jit=False)(x), special.log_softmax(x))
+    np.testing.assert_equal(grad(lambda x: special.logsumexp(x, b=2.0), jit=False)(x), INF)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.stats
 
 from srcgrad import UnsupportedError, grad
 from srcgrad.testing import check_grad
@@ -36,8 +37,12 @@ def by_element(x):
     return np.sin(x * w[1]) * w.sum()
 
 
+def of_its_length(x):
+    return np.hamming(len(x)) * x * x
+
+
 @pytest.mark.parametrize("jit", [False, True])
-@pytest.mark.parametrize("function", [straight, in_a_loop, in_a_branch, by_element])
+@pytest.mark.parametrize("function", [straight, in_a_loop, in_a_branch, by_element, of_its_length])
 def test_what_they_make_is_kept(function: Callable[..., Any], jit: bool) -> None:
     f = grad(function, jit=jit)
     y, v = function(X), np.linspace(1.0, 2.0, len(X))
@@ -47,6 +52,18 @@ def test_what_they_make_is_kept(function: Callable[..., Any], jit: bool) -> None
         np.testing.assert_allclose(found, expected, rtol=1e-14)
     np.testing.assert_allclose(again, y, rtol=1e-14)
     check_grad(f, X)
+
+
+def test_v_is_compared_with_the_length_of_what_they_make() -> None:
+    with pytest.raises(ValueError, match="has shape \\(9,\\), but the output has shape \\(5,\\)"):
+        grad(of_its_length, jit=False).backward(X, np.ones(9))
+
+
+@pytest.mark.parametrize("draw", [lambda x: x * scipy.stats.norm.rvs(0, 1), lambda x: x * scipy.stats.norm(0, 1).rvs()])
+def test_what_draws_random_numbers_is_not_evaluated_ahead(draw: Callable[..., Any]) -> None:
+    """What it drew would be the same number in every call."""
+    with pytest.raises(UnsupportedError, match="rvs does something else each time"):
+        grad(draw, jit=False)(1.0)
 
 
 def by_a_view(x, w):

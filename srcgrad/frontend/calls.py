@@ -232,7 +232,7 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         first = list(given_values(interpreter, target, {f"given_{k}": v for k, v in enumerate(target.args)}).values())
         named = given_values(interpreter, target, target.keywords)
         return apply(interpreter, Static(target.func), [*first, *args], named | kwargs)
-    if inspect.ismethod(target):
+    if inspect.ismethod(target) and not _is_library(target):
         return apply(interpreter, Static(target.__func__), [Static(target.__self__), *args], kwargs)
     if is_simple_object(target) and callable(target):
         return apply(interpreter, attributes.of_object(interpreter, Static(target), "__call__"), args, kwargs)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .interpret import Interpreter
 
 PLAIN_CLASSES = (np.finfo, np.iinfo, np.dtype)  # evaluated when the function is compiled
+RANDOM = ("rng", "random_state", "seed")  # arguments of functions that draw random numbers
 OF_THE_SYSTEM = ("os", "posix", "nt", "shutil", "subprocess", "time", "io", "_io")  # modules with effects outside
 
 
@@ -33,8 +34,9 @@ def name_of(target: Any) -> str:
     module = getattr(target, "__module__", None) or ""
     if isinstance(owner := getattr(target, "__self__", None), np.ufunc):
         return f"{name_of(owner)}.{name}"
-    if module.startswith("scipy.stats") and inspect.ismethod(target):
-        return f"scipy.stats.{type(owner).__name__.removesuffix('_gen')}.{name}"
+    if module.startswith("scipy.stats") and not (inspect.isfunction(target) or isinstance(target, type)):
+        of = "" if owner is None else f".{name}"
+        return f"scipy.stats.{type(target if owner is None else owner).__name__.removesuffix('_gen')}{of}"
     if module == "scipy.spatial.distance":
         return f"{module}.{name}"
     if module.split(".")[0] == "scipy" or (isinstance(target, np.ufunc) and not hasattr(np, name)):
@@ -51,7 +53,7 @@ def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict
     given = (*args, *kwargs.values())
     values = [operators.plain(v) for v in given]
     if all(map(operators.is_known, given)) and callable(target):
-        if any(hasattr(value, "__next__") for value in values) or getattr(target, "__module__", None) in OF_THE_SYSTEM:
+        if any(hasattr(value, "__next__") for value in values) or does_otherwise(target):
             interpreter.build.refuse(
                 f"{name_of(target)} does something else each time", "call it outside, and hand it in"
             )
@@ -76,6 +78,16 @@ def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict
     )
 
 
+def does_otherwise(target: Any) -> bool:
+    """Does a call of this do something else each time?"""
+    if getattr(target, "__module__", None) in OF_THE_SYSTEM or getattr(target, "__name__", None) == "rvs":
+        return True
+    try:
+        return not isinstance(target, type) and any(name in inspect.signature(target).parameters for name in RANDOM)
+    except (TypeError, ValueError):  # it has no signature to look at
+        return False
+
+
 def refuse_masked(interpreter: Interpreter, target: Any) -> None:
     _, _, name = name_of(target).partition("np.ma.")
     if name:
@@ -91,7 +103,7 @@ def handed_in(interpreter: Interpreter, name: str, key: Any, made: Any) -> Any:
         return TupleValue(tuple(handed_in(interpreter, name, (key, k), item) for k, item in enumerate(made)))
     if isinstance(made, np.ndarray) and type(made) is not np.ndarray:
         interpreter.build.refuse(f"{name} makes a {type(made).__name__}, not a plain array", "np.asarray, or np.array")
-    if isinstance(made, np.ndarray) and made.dtype in SUPPORTED and name.startswith("np."):
+    if isinstance(made, np.ndarray) and made.dtype in SUPPORTED and name.startswith(("np.", "scipy.")):
         if key not in interpreter.captured:
             interpreter.hand_in("made", Fixed(key, made))
         return whole(interpreter.build.materialize(interpreter.captured[key][1], copy=True))

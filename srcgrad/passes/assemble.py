@@ -82,11 +82,18 @@ def _as_early_as_can_be(check: If, forward: Block) -> Block:
     """The shape of v is looked at before anything is computed, if only the arguments decide what it has to be: then no
     check stands between a loop and its reverse either, and they may become one."""
     lengths = variables(check.condition)
+    own = {part.array for part in subexpressions(check.condition) if isinstance(part, Dim)}
     at = next((k for k, stmt in enumerate(forward) if not _is_entry(stmt)), len(forward))
     for k, stmt in enumerate(forward[at:], at):
-        if any(var in lengths for inner in statements((stmt,)) for var in written_by(inner)):
+        if any(_decides(inner, lengths, own) for inner in statements((stmt,))):
             at = k + 1
     return (*forward[:at], check, *forward[at:])
+
+
+def _decides(stmt: Stmt, lengths: frozenset[Var], arrays: set[str]) -> bool:
+    """Are these lengths known behind this statement only?  What is made elsewhere comes with lengths of its own."""
+    makes = isinstance(stmt, (External, Grow))
+    return any(thing in lengths or (makes and thing.name in arrays) for thing in written_by(stmt))
 
 
 def _is_entry(stmt: Stmt) -> bool:

@@ -35,6 +35,8 @@ CALLS = [
     call("scipy.spatial.distance.cdist(a, b, 'mahalanobis', VI=np.eye(4) + 0.1 * a.T @ a)", a=a, b=b),
     call("scipy.spatial.distance.cdist(a, b, 'mahalanobis')", a=real(6, 2), b=real(5, 2), loose=10),
     call("scipy.spatial.distance.cdist(a, b, lambda p, q: np.sum(np.abs(p - q) ** 1.5))", a=a, b=b),
+    call("scipy.spatial.distance.cdist(a, b, 'CityBlock') + scipy.spatial.distance_matrix(a, b, 3)", a=a, b=b),
+    call("scipy.spatial.distance_matrix(a, b) + scipy.spatial.minkowski_distance(a[:, None], b, np.inf)", a=a, b=b),
     call("scipy.spatial.distance.pdist(a)", a=real(5, 3), compiled=True),
     call("scipy.spatial.distance.pdist(a, 'cosine') + scipy.spatial.distance.pdist(a, metric='cityblock')",
          a=real(4, 3)),

@@ -1,6 +1,6 @@
 """Filters of scipy.ndimage and scipy.signal."""
 
-from corpus.registry import complexes, positive, real
+from corpus.registry import complexes, integers, positive, real
 
 from .registry import call
 
@@ -44,5 +44,36 @@ CALLS = [
     call("scipy.signal.hilbert(x)", x=real(6)),
     call("scipy.signal.hilbert(x, axis=0)", x=real(5, 2)),
     call("np.abs(scipy.signal.hilbert(x, 8))", x=real(6)),
+    call("scipy.ndimage.correlate1d(z, w) + scipy.ndimage.convolve1d(z, w)", z=complexes(5), w=complexes(3)),
+    call("scipy.ndimage.correlate(x, w) + scipy.ndimage.convolve(x, w)", x=xx, w=complexes(2, 2)),
+    call("y = np.zeros(7)\nscipy.ndimage.gaussian_filter1d(x, 1.0, -1, 0, y, 'wrap')", x=x),
+    call("scipy.ndimage.sobel(k, output=float) * scipy.ndimage.laplace(x, mode=['wrap', 'nearest'])",
+         k=integers(1, 5, 2), x=real(2, 3)),
+    call("scipy.ndimage.gaussian_filter(x, 0.8, radius=(1, 2), axes=(0, 1))"
+         " + scipy.ndimage.uniform_filter(x, 2, axes=1)",
+         x=xx),
+    call("scipy.ndimage.gaussian_laplace(x, 0.9)"
+         " + scipy.ndimage.gaussian_gradient_magnitude(x, (0.9, 0.6), mode='wrap')",
+         x=real(4, 3)),
+    call("scipy.ndimage.maximum_filter(x, 3) + scipy.ndimage.minimum_filter(x, (2, 1), mode='nearest', origin=(-1, 0))",
+         x=real(4, 3)),
+    call("scipy.ndimage.median_filter(x, 3, mode='wrap') + scipy.ndimage.median_filter(x, (1, 4))", x=real(4, 5)),
+    call("scipy.ndimage.maximum_filter1d(x, 4) + scipy.ndimage.minimum_filter1d(x, 3, mode='constant')", x=x,
+         compiled=True),
+    *(call(f"scipy.signal.convolve2d(x, w, {mode!r}, {beyond!r})"
+           f" + scipy.signal.correlate2d(x, w, {mode!r}, 'fill', 0.5)",
+           x=real(3, 4), w=real(2, 3)) for mode, beyond in (("full", "wrap"), ("same", "symm"))),
+    call("scipy.signal.fftconvolve(x, w, 'same') + scipy.signal.convolve(x, w, 'same')", x=real(3, 4), w=real(2, 2)),
+    call("scipy.signal.fftconvolve(z, w, 'valid', axes=1)", z=complexes(2, 4), w=real(1, 2)),
+    call("scipy.signal.correlate(x, w)", x=real(2, 3, 2), w=real(1, 2, 2)),
+    *(call("scipy.signal.lfilter(b, a, x, zi=z)", b=real(3), a=positive(2), x=real(n), z=real(2)) for n in (1, 5)),
+    call("scipy.signal.lfilter_zi(b, a)", b=real(2), a=positive(4)),
+    call("scipy.signal.filtfilt(b, [1.0, -0.5], x, padlen=3)", b=real(2), x=real(2, 5)),
+    call("scipy.signal.filtfilt(b, 1.0, x, 0, padtype='even')", b=real(2), x=real(8, 1)),
+    call("b, a = scipy.signal.butter(2, 0.3)\ny = scipy.signal.filtfilt(b, a, x, padtype=None)", x=x),
+    call("s = scipy.signal.butter(3, 0.3, output='sos')\n"
+         "y = scipy.signal.sosfiltfilt(s, x, padlen=4) + scipy.signal.sosfilt(s, [1, 0, 0, 0, 0, 0, 0])", x=x),
+    call("scipy.signal.detrend(x, -1, 'linear', [2, 5]) + scipy.signal.detrend(x, bp=3)", x=x),
+    call("scipy.signal.get_window('hann', 7) * x", x=x),
 ]
 # fmt: on

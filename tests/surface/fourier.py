@@ -90,6 +90,9 @@ CALLS: list[Call] = [
     ),
     call("scipy.fft.dct(x, n=4) + scipy.fft.idct(x, n=4, axis=0)[:4, :4].sum()", x=real(4, 6)),
     call("scipy.fft.dct(x, n=9)", x=x),
+    *(call(f"scipy.fft.dst(x, {t}) * scipy.fft.idst(x, type={t}, norm='ortho')", x=real(4)) for t in (1, 2, 3, 4)),
+    call("scipy.fft.dst(z, n=3) + scipy.fft.idct(z, n=3)", z=complexes(2, 4)),
+    call("scipy.fft.dctn(x, s=(2, 4)) + scipy.fft.idstn(x, 1, axes=-1, s=4)", x=real(2, 3)),
     call("scipy.fft.dct(x, axis=0)", x=xx),
     call("scipy.fft.dctn(x) + scipy.fft.idctn(x, norm='ortho', axes=(0,))", x=xx),
 ]

@@ -300,6 +300,8 @@ def norm(builder: Builder, value: ArrayValue, ord: Any = None, axis: Any = None,
         return builder.refuse(f"norm of order {order!r} is not supported for vectors")
     power = Scalar(Const(float(order), FLOAT64), weak=True)
     inner = total(builder, elementwise(builder, "pow", (size, power)), along, keepdims)
+    if order > 0:
+        return _root(builder, inner, order)
     return elementwise(builder, "pow", (inner, Scalar(Const(1.0 / order, FLOAT64), weak=True)))
 
 
@@ -359,13 +361,16 @@ def _squares(builder: Builder, value: ArrayValue) -> Any:
     return elementwise(builder, "add", [elementwise(builder, "mul", (x, x)) for x in parts])
 
 
-def _root(builder: Builder, squares: Any) -> Any:
-    """The square root of a sum of squares; where that is 0 the gradient is 0, the least subgradient."""
-    element = squares.expr if isinstance(squares, Scalar) else squares.element
+def _root(builder: Builder, powers: Any, order: float = 2) -> Any:
+    """The root of a sum of powers; where that is 0 the gradient is 0, the least subgradient."""
+    element = powers.expr if isinstance(powers, Scalar) else powers.element
     zero = Const(0.0, element.dtype)
-    root = Call("sqrt", (element,), element.dtype)
+    if order == 2:
+        root = Call("sqrt", (element,), element.dtype)
+    else:
+        root = Call("pow", (element, Const(1.0 / order, element.dtype)), element.dtype)
     safe = select(Call("eq", (element, zero), BOOL), zero, root)
-    return Scalar(safe) if isinstance(squares, Scalar) else ArrayValue(squares.dims, safe)
+    return Scalar(safe) if isinstance(powers, Scalar) else ArrayValue(powers.dims, safe)
 
 
 def _set(place: Var | Load, value: Expr) -> Stmt:

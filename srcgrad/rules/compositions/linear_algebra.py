@@ -68,7 +68,7 @@ def pinv(a, rcond=None, hermitian=False, *, rtol=-1.0):
         a = library("mirror", square(a))
     if rcond is None:
         if rtol is None:
-            rcond = max(a.shape[-2], a.shape[-1]) * np.finfo(a.dtype).eps
+            rcond = max(a.shape[-2], a.shape[-1]) * np.finfo(np.result_type(a.dtype, np.float32)).eps
         elif rtol == -1.0:
             rcond = 1e-15
         else:

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import scipy
+import scipy.spatial
 import scipy.spatial.distance as distance
 import scipy.special
 
@@ -15,13 +16,17 @@ BLAS_GIVES_FLOATS = tuple(map(int, scipy.__version__.split(".")[:2])) < (1, 18) 
 
 EUCLIDEAN = ("euclidean", "euclid", "eu", "e")
 SQUARED = ("sqeuclidean", "sqe", "sqeuclid")
-MANHATTAN = ("cityblock", "cblock", "cb", "c", "manhattan")
+MANHATTAN = ("cityblock", "cblock", "cb", "c")
 CHEBYSHEV = ("chebyshev", "chebychev", "cheby", "cheb", "ch")
 MINKOWSKI = ("minkowski", "mi", "m", "pnorm")
 COSINE, CORRELATION = ("cosine", "cos"), ("correlation", "co")
 STANDARDISED = ("seuclidean", "se", "s")
 MAHALANOBIS = ("mahalanobis", "mahal", "mah")
 JENSEN_SHANNON = ("jensenshannon", "js")
+METRICS = (
+    *EUCLIDEAN, *SQUARED, *MANHATTAN, *CHEBYSHEV, *MINKOWSKI, *COSINE, *CORRELATION, *STANDARDISED, *MAHALANOBIS,
+    *JENSEN_SHANNON, "braycurtis", "canberra",
+)  # fmt: skip
 
 # ----------------------------------------------------------------------------------------------- two vectors
 
@@ -49,12 +54,14 @@ def minkowski(u, v, p=2, w=None):
         w = weights(w)
         gap = (w if p == 1 else np.sqrt(w) if p == 2 else w != 0 if p == np.inf else w ** (1 / p)) * gap
     if p == 2:
-        return float(np.linalg.norm(gap)) if BLAS_GIVES_FLOATS else np.linalg.norm(gap)
+        is_blas = BLAS_GIVES_FLOATS and np.issubdtype(gap.dtype, np.inexact)
+        return float(np.linalg.norm(gap)) if is_blas else np.linalg.norm(gap)
     elif p == 1:
         return np.linalg.norm(gap, 1)
     elif p == np.inf:
         return np.linalg.norm(gap, np.inf)
-    return np.sum(np.abs(gap) ** p) ** (1 / p)
+    total = np.sum(np.abs(gap) ** p)
+    return 0.0 if total == 0 else total ** (1 / p)
 
 
 @means(distance.euclidean)
@@ -124,7 +131,8 @@ def canberra(u, v, w=None):
 @means(distance.mahalanobis)
 def mahalanobis(u, v, VI):
     gap = vector(u) - vector(v)
-    return np.sqrt(np.dot(np.dot(gap, np.atleast_2d(VI)), gap))
+    square = np.dot(np.dot(gap, np.atleast_2d(VI)), gap)
+    return 0.0 if square == 0 else np.sqrt(square)
 
 
 @means(distance.seuclidean)
@@ -142,10 +150,20 @@ def jensenshannon(p, q, base=None, *, axis=0, keepdims=False):
     divergence = left + right
     if base is not None:
         divergence /= np.log(base)
-    return np.sqrt(divergence / 2.0)
+    return np.asarray(np.where(divergence == 0, 0.0, np.sqrt(divergence / 2.0)))[()]
 
 
 # ---------------------------------------------------------------------------------------------- rows of matrices
+
+
+def known(metric):
+    """The metric, its name in small letters."""
+    if not isinstance(metric, str):
+        return metric
+    name = metric.lower()
+    if name not in METRICS:
+        raise NotImplementedError(f"the distance {metric!r} is not supported")
+    return name
 
 
 def between(u, v, metric, p, w, V, VI):
@@ -174,9 +192,7 @@ def between(u, v, metric, p, w, V, VI):
         return seuclidean(u, v, V)
     elif metric in MAHALANOBIS:
         return mahalanobis(u, v, VI)
-    elif metric in JENSEN_SHANNON:
-        return jensenshannon(u, v)
-    raise NotImplementedError(f"the distance {metric!r} is not supported")
+    return jensenshannon(u, v)
 
 
 def rows_of(x, name):
@@ -191,6 +207,8 @@ def spread(metric, V, VI, rows):
     if isinstance(metric, str) and metric in STANDARDISED and V is None:
         V = np.var(rows, axis=0, ddof=1)
     if isinstance(metric, str) and metric in MAHALANOBIS and VI is None:
+        if rows.shape[0] <= rows.shape[1]:
+            raise ValueError("The number of observations is too small; the covariance matrix is singular.")
         VI = np.linalg.inv(np.cov(rows.T)).T
     return V, VI
 
@@ -200,6 +218,7 @@ def cdist(XA, XB, metric="euclidean", *, p=2, w=None, V=None, VI=None):
     XA, XB = rows_of(XA, "XA"), rows_of(XB, "XB")
     if XA.shape[1] != XB.shape[1]:
         raise ValueError("XA and XB must have the same number of columns (i.e. feature dimension.)")
+    metric = known(metric)
     V, VI = spread(metric, V, VI, np.concatenate((XA, XB)))
     out = np.empty((XA.shape[0], XB.shape[0]))
     for i in range(XA.shape[0]):
@@ -211,13 +230,37 @@ def cdist(XA, XB, metric="euclidean", *, p=2, w=None, V=None, VI=None):
 @means(distance.pdist)
 def pdist(X, metric="euclidean", *, p=2, w=None, V=None, VI=None):
     X = rows_of(X, "X")
-    m = X.shape[0]
+    metric, m = known(metric), X.shape[0]
     V, VI = spread(metric, V, VI, X)
     out = np.empty(m * (m - 1) // 2)
     for i in range(m):
         for j in range(i + 1, m):
             out[m * i - i * (i + 1) // 2 + j - i - 1] = between(X[i], X[j], metric, p, w, V, VI)
     return out
+
+
+@means(scipy.spatial.minkowski_distance_p)
+def minkowski_distance_p(x, y, p=2.0):
+    gap = np.abs(np.asarray(y, dtype=np.float64) - np.asarray(x, dtype=np.float64))
+    if p == np.inf:
+        return np.max(gap, axis=-1)
+    return np.sum(gap if p == 1 else gap**p, axis=-1)
+
+
+@means(scipy.spatial.minkowski_distance)
+def minkowski_distance(x, y, p=2.0):
+    powers = minkowski_distance_p(x, y, p)
+    if p == np.inf or p == 1:
+        return powers
+    return np.asarray(np.where(powers == 0, 0.0, powers ** (1.0 / p)))[()]
+
+
+@means(scipy.spatial.distance_matrix)
+def distance_matrix(x, y, p=2.0, threshold=1000000):
+    x, y = rows_of(x, "x"), rows_of(y, "y")
+    if x.shape[1] != y.shape[1]:
+        raise ValueError("x and y must have vectors of one length")
+    return minkowski_distance(x[:, None, :], y[None, :, :], p)
 
 
 @means(distance.squareform)

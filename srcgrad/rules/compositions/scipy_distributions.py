@@ -37,16 +37,16 @@ def where(condition, x, y):
     return np.asarray(np.where(condition, x, y))[()]
 
 
-def scaled(is_inside, log_density, scale, is_valid=True):
-    """The logarithm of the density of loc + scale * y."""
+def scaled(is_outside, log_density, scale, is_valid=True):
+    """The logarithm of the density of loc + scale * y.  A y that is nan is not outside: its density is nan too."""
     log_scale = np.log(np.where(scale > 0, scale, 1.0))
-    return where(is_valid & (scale > 0), np.where(is_inside, log_density - log_scale, -np.inf), np.nan)
+    return where(is_valid & (scale > 0), np.where(is_outside, -np.inf, log_density - log_scale), np.nan)
 
 
 @density(scipy.stats.norm)
 def norm(x, loc=0, scale=1):
     y = standard(x, loc, scale)
-    return scaled(True, -0.5 * y * y - LOG_ROOT_2_PI, scale)
+    return scaled(False, -0.5 * y * y - LOG_ROOT_2_PI, scale)
 
 
 @means(scipy.stats.norm.cdf)
@@ -79,72 +79,72 @@ def t(x, df, loc=0, scale=1):
     y = standard(x, loc, scale)
     half = np.where(df > 0, df, 1.0) / 2
     constant = scipy.special.gammaln(half + 0.5) - scipy.special.gammaln(half) - 0.5 * np.log(2 * np.pi * half)
-    return scaled(True, constant - (half + 0.5) * np.log1p(y * y / (2 * half)), scale, df > 0)
+    return scaled(False, constant - (half + 0.5) * np.log1p(y * y / (2 * half)), scale, df > 0)
 
 
 @density(scipy.stats.cauchy)
 def cauchy(x, loc=0, scale=1):
     y = standard(x, loc, scale)
-    return scaled(True, -np.log(np.pi) - np.log1p(y * y), scale)
+    return scaled(False, -np.log(np.pi) - np.log1p(y * y), scale)
 
 
 @density(scipy.stats.laplace)
 def laplace(x, loc=0, scale=1):
-    return scaled(True, -np.log(2.0) - np.abs(standard(x, loc, scale)), scale)
+    return scaled(False, -np.log(2.0) - np.abs(standard(x, loc, scale)), scale)
 
 
 @density(scipy.stats.logistic)
 def logistic(x, loc=0, scale=1):
     y = -np.abs(standard(x, loc, scale))
-    return scaled(True, y - 2 * np.log1p(np.exp(y)), scale)
+    return scaled(False, y - 2 * np.log1p(np.exp(y)), scale)
 
 
 @density(scipy.stats.uniform)
 def uniform(x, loc=0, scale=1):
     y = standard(x, loc, scale)
-    return scaled((y >= 0) & (y <= 1), 0.0 * y, scale)
+    return scaled((y < 0) | (y > 1), np.where(np.isnan(y), np.nan, 0.0), scale)
 
 
 @density(scipy.stats.expon)
 def expon(x, loc=0, scale=1):
     y = standard(x, loc, scale)
-    return scaled(y >= 0, -y, scale)
+    return scaled(y < 0, -y, scale)
 
 
 @density(scipy.stats.gamma)
 def gamma(x, a, loc=0, scale=1):
     y = standard(x, loc, scale)
-    inside = np.where(y >= 0, y, 1.0)
+    inside = np.where(y < 0, 1.0, y)
     shape = np.where(a > 0, a, 1.0)
     log_density = scipy.special.xlogy(shape - 1, inside) - inside - scipy.special.gammaln(shape)
-    return scaled(y >= 0, log_density, scale, a > 0)
+    return scaled(y < 0, log_density, scale, a > 0)
 
 
 @density(scipy.stats.beta)
 def beta(x, a, b, loc=0, scale=1):
     y = standard(x, loc, scale)
-    is_inside = (y >= 0) & (y <= 1)
-    inside = np.where(is_inside, y, 0.5)
+    is_outside = (y < 0) | (y > 1)
+    inside = np.where(is_outside, 0.5, y)
     first, second = np.where(a > 0, a, 1.0), np.where(b > 0, b, 1.0)
     powers = scipy.special.xlogy(first - 1, inside) + scipy.special.xlog1py(second - 1, -inside)
-    return scaled(is_inside, powers - scipy.special.betaln(first, second), scale, (a > 0) & (b > 0))
+    return scaled(is_outside, powers - scipy.special.betaln(first, second), scale, (a > 0) & (b > 0))
 
 
 @density(scipy.stats.lognorm)
 def lognorm(x, s, loc=0, scale=1):
     y = standard(x, loc, scale)
-    log_inside = np.log(np.where(y > 0, y, 1.0))
+    log_inside = np.log(np.where(y <= 0, 1.0, y))
     shape = np.where(s > 0, s, 1.0)
-    return scaled(y > 0, -0.5 * (log_inside / shape) ** 2 - np.log(shape) - LOG_ROOT_2_PI - log_inside, scale, s > 0)
+    return scaled(y <= 0, -0.5 * (log_inside / shape) ** 2 - np.log(shape) - LOG_ROOT_2_PI - log_inside, scale, s > 0)
 
 
 @density(scipy.stats.poisson, "logpmf", "pmf")
 def poisson(k, mu, loc=0):
     k = (np.asarray(k)[()] - loc) * np.float64(1)
-    is_inside = (k >= 0) & (np.floor(k) == k)
-    count, mean = np.where(is_inside, k, 0.0), np.where(mu >= 0, mu, 1.0)
+    is_outside = (k < 0) | (np.floor(k) < k)
+    count, mean = np.where(is_outside, 0.0, k), np.where(mu >= 0, mu, 1.0)
     log_mass = scipy.special.xlogy(count, mean) - scipy.special.gammaln(count + 1) - mean
-    return scaled(is_inside, log_mass, 1, mu >= 0)
+    return scaled(is_outside, log_mass, 1, mu >= 0)
 
 
 @density(scipy.stats.multivariate_normal)

@@ -11,6 +11,8 @@ from srcgrad.rules.compositions.registry import means
 @means(scipy.linalg.block_diag)
 def block_diag(*arrs):
     blocks = [np.atleast_2d(block) for block in arrs]
+    if max([b.ndim for b in blocks]) > 2:
+        raise NotImplementedError("block_diag of stacks of matrices is not supported")
     shape = sum([b.shape[0] for b in blocks]), sum([b.shape[1] for b in blocks])
     out = np.zeros(shape, np.result_type(*[b.dtype for b in blocks]))
     row, column = 0, 0
@@ -78,4 +80,6 @@ def khatri_rao(a, b):
     a, b = np.asarray(a), np.asarray(b)
     if a.ndim != 2 or b.ndim != 2:
         raise ValueError("The both arrays should be 2-dimensional.")
-    return (a[:, None, :] * b[None, :, :]).reshape(-1, b.shape[1])
+    if a.shape[1] != b.shape[1]:
+        raise ValueError("The number of columns for both arrays should be equal.")
+    return (a[:, None, :] * b[None, :, :]).reshape(a.shape[0] * b.shape[0], b.shape[1])

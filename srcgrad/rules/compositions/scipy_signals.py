@@ -1,11 +1,14 @@
-"""SciPy's convolutions and filters of signals."""
+"""SciPy's convolutions of signals, and what it takes out of them."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.signal
-from numpy.lib.array_utils import normalize_axis_index
+from numpy.lib.array_utils import normalize_axis_tuple
 
+from srcgrad.rules.compositions.along import part
 from srcgrad.rules.compositions.registry import means
 
 
@@ -14,21 +17,45 @@ def convolve(in1, in2, mode="full", method="auto"):
     a, b = np.asarray(in1), np.asarray(in2)
     if a.ndim != b.ndim:
         raise ValueError("volume and kernel should have the same dimensionality")
+    if a.ndim == 1:
+        return a_part(np.convolve(a, b), a.shape, b.shape, mode, (0,))
+    return a_part(sums(a, b), a.shape, b.shape, mode, tuple(range(a.ndim)))
+
+
+def sums(a, b):
+    """All sums of products, wherever the two overlap."""
+    full = np.zeros([a.shape[k] + b.shape[k] - 1 for k in range(a.ndim)], np.result_type(a.dtype, b.dtype))
     if a.ndim == 2:
-        return convolve2d(a, b, mode)
-    if a.ndim != 1:
-        raise NotImplementedError("convolutions over more than two axes are not supported")
-    return middle(np.convolve(a, b), len(a), len(b), mode)
+        (n, m), (p, q) = a.shape, b.shape
+        for i in range(p):
+            for j in range(q):
+                full[i : i + n, j : j + m] += b[i, j] * a
+    elif a.ndim == 3:
+        (n, m, o), (p, q, r) = a.shape, b.shape
+        for i in range(p):
+            for j in range(q):
+                for k in range(r):
+                    full[i : i + n, j : j + m, k : k + o] += b[i, j, k] * a
+    else:
+        raise NotImplementedError("convolutions over more than three axes are not supported")
+    return full
 
 
-def middle(full, n, m, mode):
+def a_part(full, shape, other, mode, axes):
     """What a mode keeps of all sums: as many as the first operand has, or those of which no part is missing."""
     if mode == "full":
         return full
     elif mode == "same":
-        return full[(m - 1) // 2 : (m - 1) // 2 + n]
+        for k in axes:
+            first = (other[k] - 1) // 2
+            full = full[part(k, slice(first, first + shape[k]))]
+        return full
     elif mode == "valid":
-        return full[min(n, m) - 1 : max(n, m)]
+        if any(shape[k] < other[k] for k in axes) and any(shape[k] > other[k] for k in axes):
+            raise ValueError("For 'valid' mode, one must be at least as large as the other in every dimension")
+        for k in axes:
+            full = full[part(k, slice(min(shape[k], other[k]) - 1, max(shape[k], other[k])))]
+        return full
     raise ValueError("acceptable mode flags are 'valid', 'same', or 'full'")
 
 
@@ -41,12 +68,24 @@ def correlate(in1, in2, mode="full", method="auto"):
 @means(scipy.signal.fftconvolve, scipy.signal.oaconvolve)
 def fftconvolve(in1, in2, mode="full", axes=None):
     a, b = np.asarray(in1), np.asarray(in2)
-    if a.ndim != 1 or b.ndim != 1 or axes is not None:
-        raise NotImplementedError("fftconvolve over other than one axis is not supported")
-    size = len(a) + len(b) - 1
+    if a.ndim != b.ndim:
+        raise ValueError("in1 and in2 should have the same dimensionality")
+    if a.size == 0 or b.size == 0:
+        raise ValueError("in1 and in2 must not be empty")
+    over = normalize_axis_tuple(tuple(range(a.ndim)) if axes is None else axes, a.ndim)
+    size = [a.shape[k] + b.shape[k] - 1 for k in over]
     if np.iscomplexobj(a) or np.iscomplexobj(b):
-        return middle(np.fft.ifft(np.fft.fft(a, size) * np.fft.fft(b, size)), len(a), len(b), mode)
-    return middle(np.fft.irfft(np.fft.rfft(a, size) * np.fft.rfft(b, size), size), len(a), len(b), mode)
+        full = np.fft.ifftn(np.fft.fftn(a, size, over) * np.fft.fftn(b, size, over), axes=over)
+        return a_part(full, a.shape, b.shape, mode, over)
+    real = np.fft.irfftn(np.fft.rfftn(a, size, over) * np.fft.rfftn(b, size, over), size, over)
+    return a_part(real, a.shape, b.shape, mode, over)
+
+
+BEYOND: dict[str, Any] = {
+    "fill": "constant",
+    "wrap": "wrap",
+    "symm": "symmetric",
+}  # what stands beyond the ends, as np.pad calls it
 
 
 @means(scipy.signal.convolve2d)
@@ -54,82 +93,61 @@ def convolve2d(in1, in2, mode="full", boundary="fill", fillvalue=0):
     a, b = np.asarray(in1), np.asarray(in2)
     if a.ndim != 2 or b.ndim != 2:
         raise ValueError("convolve2d inputs must both be 2-D arrays")
-    if boundary != "fill" or fillvalue != 0:
-        raise NotImplementedError("convolve2d with another boundary than zeros is not supported")
+    return a_part(sums_beyond(a, b, mode, boundary, fillvalue), a.shape, b.shape, mode, (0, 1))
+
+
+def sums_beyond(a, b, mode, boundary, fillvalue):
+    """All sums of products; what they reach beyond the first operand is said by the boundary."""
+    if boundary not in BEYOND:
+        raise ValueError("Acceptable boundary flags are 'fill', 'circular' (or 'wrap'), and 'symmetric' (or 'symm').")
+    if mode == "valid" or (boundary == "fill" and fillvalue == 0):
+        return sums(a, b)
     (n, m), (p, q) = a.shape, b.shape
-    full = np.zeros((n + p - 1, m + q - 1), np.result_type(a.dtype, b.dtype))
-    for i in range(p):
-        for j in range(q):
-            full[i : i + n, j : j + m] += b[i, j] * a
-    if mode == "full":
-        return full
-    elif mode == "same":
-        return full[(p - 1) // 2 : (p - 1) // 2 + n, (q - 1) // 2 : (q - 1) // 2 + m]
-    elif mode == "valid":
-        if not (n >= p and m >= q) and not (n <= p and m <= q):
-            raise ValueError("For 'valid' mode, one must be at least as large as the other in every dimension")
-        return full[min(n, p) - 1 : max(n, p), min(m, q) - 1 : max(m, q)]
-    raise ValueError("acceptable mode flags are 'valid', 'same', or 'full'")
+    widths = ((p - 1, p - 1), (q - 1, q - 1))
+    if boundary == "fill":
+        wide = np.pad(a, widths, constant_values=fillvalue)
+    else:
+        wide = np.pad(a, widths, mode=BEYOND[boundary])
+    return sums(wide, b)[p - 1 : p - 1 + n + p - 1, q - 1 : q - 1 + m + q - 1]
 
 
 @means(scipy.signal.correlate2d)
 def correlate2d(in1, in2, mode="full", boundary="fill", fillvalue=0):
-    b = np.asarray(in2)
+    a, b = np.asarray(in1), np.asarray(in2)
     turned = np.conj(b[::-1, ::-1]) if np.iscomplexobj(b) else b[::-1, ::-1]
     if mode != "same":
-        return convolve2d(in1, turned, mode, boundary, fillvalue)
-    (n, m), (p, q) = np.shape(in1), b.shape
-    full = convolve2d(in1, turned, "full", boundary, fillvalue)
+        return convolve2d(a, turned, mode, boundary, fillvalue)
+    (n, m), (p, q) = a.shape, b.shape
+    full = convolve2d(a, turned, "full", boundary, fillvalue)
     return full[p // 2 : p // 2 + n, q // 2 : q // 2 + m]
 
 
-@means(scipy.signal.lfilter)
-def lfilter(b, a, x, axis=-1):
-    b, a, x = np.atleast_1d(b), np.atleast_1d(a), np.asarray(x)
-    if b.ndim != 1 or a.ndim != 1:
-        raise ValueError("object of too small depth for desired array")
-    axis = normalize_axis_index(axis, x.ndim)
-    b, a = b / a[0], a / a[0]
-    rows = np.moveaxis(x, axis, -1)
-    shape = rows.shape
-    rows = rows.reshape(-1, shape[-1])
-    y = np.empty(rows.shape, np.result_type(b.dtype, a.dtype, x.dtype))
-    for r in range(rows.shape[0]):
-        for n in range(rows.shape[1]):
-            total = b[0] * rows[r, n]
-            for k in range(1, min(len(b), n + 1)):
-                total += b[k] * rows[r, n - k]
-            for k in range(1, min(len(a), n + 1)):
-                total -= a[k] * y[r, n - k]
-            y[r, n] = total
-    return np.moveaxis(y.reshape(shape), -1, axis)
-
-
-@means(scipy.signal.sosfilt)
-def sosfilt(sos, x, axis=-1):
-    sos, y = np.asarray(sos), np.asarray(x)
-    if sos.ndim != 2 or sos.shape[1] != 6:
-        raise ValueError("sos array must be shape (n_sections, 6)")
-    if np.any(sos[:, 3] != 1):
-        raise ValueError("sos[:, 3] should be all ones")
-    for k in range(sos.shape[0]):
-        y = lfilter(sos[k, :3], sos[k, 3:], y, axis)
-    return y
-
-
 @means(scipy.signal.detrend)
-def detrend(data, axis=-1, type="linear"):
+def detrend(data, axis=-1, type="linear", bp=0, overwrite_data=False):
     x = np.asarray(data)
     x = x if np.issubdtype(x.dtype, np.inexact) else x.astype(np.float64)
-    mean = np.mean(x, axis, keepdims=True)
     if type in ("constant", "c"):
-        return x - mean
+        return x - np.mean(x, axis, keepdims=True)
     if type not in ("linear", "l"):
         raise ValueError("Trend type must be 'linear' or 'constant'.")
-    rows = np.moveaxis(x - mean, axis, -1)
+    rows = np.moveaxis(x, axis, -1)
+    if np.isscalar(bp) and bp == 0:
+        return np.moveaxis(without_line(rows), -1, axis).astype(x.dtype)
+    breaks = [0, bp] if np.isscalar(bp) else sorted([0, *bp])
+    out = np.empty(rows.shape, x.dtype)
+    for k in range(len(breaks)):
+        stop = breaks[k + 1] if k + 1 < len(breaks) else rows.shape[-1]
+        out[..., breaks[k] : stop] = without_line(rows[..., breaks[k] : stop])
+    return np.moveaxis(out, -1, axis)
+
+
+def without_line(rows):
+    """The rows without the line that fits them best."""
+    rows = rows - np.mean(rows, -1, keepdims=True)
     t = np.arange(rows.shape[-1]) - (rows.shape[-1] - 1) / 2.0
-    slope = np.sum(rows * t, axis=-1, keepdims=True) / np.sum(t * t)
-    return np.moveaxis(rows - slope * t, -1, axis).astype(x.dtype)
+    squares = np.sum(t * t)
+    slope = np.sum(rows * t, axis=-1, keepdims=True) / (squares if squares > 0 else 1.0)
+    return rows - slope * t
 
 
 @means(scipy.signal.hilbert)

@@ -17,15 +17,21 @@ from srcgrad.rules.user import stop_gradient
 @means(scipy.special.logsumexp)
 def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False):
     a = _floating(a)
-    top = stop_gradient(np.max(a if b is None else np.where(b == 0, -np.inf, a), axis, keepdims=True))
-    top = np.where(np.isfinite(top), top, np.zeros_like(top))
-    powers = np.exp(a - top) if b is None else b * np.exp(np.clip(a - top, None, 80.0))  # 0 * inf is nan
+    if b is not None:
+        b = b if np.isscalar(b) else np.asarray(b)
+        a = np.where(b == 0, np.where(a < np.inf, a, 0.0), a)  # what counts for nothing may be inf or nan
+    top = _finite(stop_gradient(np.max(a if b is None else np.where(b == 0, -np.inf, a), axis, keepdims=True)))
+    powers = np.exp(a - top) if b is None else b * np.exp(np.where(b == 0, np.minimum(a - top, 80.0), a - top))
     total = np.sum(powers, axis, keepdims=keepdims)
     if not keepdims:
         top = np.sum(top, axis)
     if return_sign:
         return np.log(np.abs(total)) + top, np.sign(total)
     return np.log(total) + top
+
+
+def _finite(top):
+    return np.where(np.isfinite(top), top, np.zeros_like(top))
 
 
 @means(scipy.special.softmax)
@@ -38,12 +44,14 @@ def softmax(x, axis=None):
 @means(scipy.special.log_softmax)
 def log_softmax(x, axis=None):
     x = _floating(x)
-    lowered = x - stop_gradient(np.max(x, axis, keepdims=True))
+    lowered = x - _finite(stop_gradient(np.max(x, axis, keepdims=True)))
     return lowered - np.log(np.sum(np.exp(lowered), axis, keepdims=True))
 
 
 def _floating(x):
     x = np.asarray(x)
+    if np.iscomplexobj(x):
+        raise NotImplementedError("exponentials of complex numbers are not supported in this function")
     return x if x.dtype.kind == "f" else x.astype(np.float64)
 
 
