@@ -46,21 +46,18 @@ def parameters(programs: list[Program], first_case_only: bool = False) -> list[A
     ]
 
 
-EVERYTHING = [  # a program's first case is run in both dtypes, each of the others in one, by turns
+EVERYTHING = [  # each case is run in one dtype, by turns; a program that has one case, in both
     one
     for one in parameters(PROGRAMS)
     for program, position, dtype in [one.values]
-    if position == 0 or dtype == program.cases[position].dtypes[position % len(program.cases[position].dtypes)]
+    if len(program.cases) == 1
+    or dtype == program.cases[position].dtypes[position % len(program.cases[position].dtypes)]
 ]
 COMPILED = [p for p in PROGRAMS if p.compiled]
 LAST_OF_FAMILIES = list({p.family: p for p in COMPILED}.values())
 ONE_OF_A_FAMILY = parameters(LAST_OF_FAMILIES, first_case_only=True)[::2]
 BY_TURNS = {p.name: p.cases[0].dtypes[k % len(p.cases[0].dtypes)] for k, p in enumerate(COMPILED)}
-SAMPLE = [  # not compiled every program is run in both dtypes
-    one
-    for one in parameters(COMPILED, first_case_only=True)
-    if one.values[0] in LAST_OF_FAMILIES or one.values[2] == BY_TURNS[one.values[0].name]
-]
+SAMPLE = [one for one in parameters(COMPILED, True) if one.values[2] == BY_TURNS[one.values[0].name]]
 
 
 @functools.cache

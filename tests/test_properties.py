@@ -37,9 +37,9 @@ from support import (
 from srcgrad import grad
 from srcgrad.errors import UnsupportedError
 
-PROGRAMS = int(os.environ.get("SRCGRAD_PROGRAMS", "160"))
+PROGRAMS = int(os.environ.get("SRCGRAD_PROGRAMS", "96"))
 SEED = int(os.environ.get("SRCGRAD_SEED", "20240607"))
-PARTS = 16  # so that workers share them
+PARTS = 8  # so that workers share them
 BOUND = 1e4  # beyond it a program is too steep for differences
 
 engine.MAX_SHRINKING_SECONDS = 60  # a failing program may be half a page long; the summary must not wait for it
