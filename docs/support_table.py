@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import scipy.integrate
+import scipy.interpolate
 import scipy.ndimage
 import scipy.signal
 import scipy.spatial.distance

@@ -13,6 +13,7 @@ import multiprocessing
 import os
 import subprocess
 import sys
+import zlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -214,6 +214,11 @@ CALLS = [
     call("scipy.linalg.toeplitz(x) @ scipy.linalg.toeplitz(z)", x=real(3), z=complexes(3)),
     call("scipy.linalg.circulant(x) + scipy.linalg.hankel(x) + scipy.linalg.hankel(x, y)", x=real(3), y=real(3)),
     call("scipy.linalg.companion(x)", x=positive(4)),
+    call("scipy.linalg.solve_banded((1, 2), x, y)", x=real(4, 5), y=real(5)),
+    call("scipy.linalg.solve_banded((1, 1), z, y)", z=complexes(3, 4), y=real(4, 2)),
+    call("scipy.linalg.solve_banded((1, 1), [[0, c, c], [2, 2, 2], [c, c, 0]], y)", c=0.3, y=real(3)),
+    call("scipy.linalg.solveh_banded(z + [[0], [9]], y)", z=complexes(2, 3), y=complexes(3)),
+    call("scipy.linalg.solveh_banded(x + [[9], [0], [0]], y, lower=True)", x=real(3, 4), y=real(4)),
     call("scipy.linalg.khatri_rao(x, y)", x=real(2, 3), y=real(4, 3)),
 ]
 # fmt: on

@@ -1,11 +1,25 @@
-"""Polynomials by their coefficients; norms and solves of the rarer spellings."""
+"""Polynomials by their coefficients and between knots; norms and solves of the rarer spellings."""
 
-from corpus.registry import real
+from corpus.registry import complexes, integers, real, values
 
 from .registry import call
 
+at, x = values(-0.4, 0.9, 2.6), values(0.0, 0.7, 1.1, 2.2)
 # fmt: off
 CALLS = [
+    call("scipy.interpolate.CubicSpline(x, y)(t)", x=x, y=real(4), t=at),
+    call("scipy.interpolate.CubicSpline(x, y)(t, 1)", x=values(0.0, 0.7, 1.1), y=complexes(3), t=at),
+    call("s = scipy.interpolate.CubicSpline(x, y, bc_type=('natural', (1, d)))\n"
+         "y = s.derivative()(t) + s.antiderivative()(t) * s.integrate(0.1, t[1])", x=x, y=real(4), t=at, d=0.3),
+    call("scipy.interpolate.CubicSpline(x, y, axis=1, bc_type='clamped', extrapolate='periodic')(t)",
+         x=values(0.0, 0.8), y=real(2, 2), t=at),
+    call("scipy.interpolate.PchipInterpolator(x, y)(t)", x=x, y=values(0.1, 0.5, 2.0, 1.0), t=at),
+    call("scipy.interpolate.CubicHermiteSpline(x, y, y[::-1])(t[1])", x=x, y=real(4), t=at),
+    call("scipy.interpolate.interp1d(x, y, fill_value='extrapolate')(t)", x=x, y=real(2, 4), t=at),
+    call("scipy.interpolate.interp1d(x[k], y, 'cubic', bounds_error=False, fill_value=(y[0], 0.5))(t)",
+         x=x, k=integers(2, 0, 3, 1), y=real(4), t=at),
+    call("scipy.interpolate.interp1d(x, y, 'nearest')(t) + scipy.interpolate.interp1d(x, y, kind='next')(t)",
+         x=x, y=real(4), t=values(0.2, 1.0)),
     call("np.poly(x)", x=real(4), compiled=True),
     call("np.polyadd(x, y) * np.polysub(y, x)", x=real(3), y=real(5)),
     call("np.polymul(x, y)", x=real(3), y=real(4)),

@@ -20,6 +20,7 @@ import math
 import numpy as np
 import scipy.fft
 import scipy.integrate
+import scipy.interpolate
 import scipy.linalg
 import scipy.ndimage
 import scipy.signal

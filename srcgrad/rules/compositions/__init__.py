@@ -22,6 +22,7 @@ _WAITING = {  # modules whose import takes as long as half of ours
     "scipy_distributions": "scipy.stats",
     "scipy_filters": "scipy.ndimage",
     "scipy_integrals": "scipy.integrate",
+    "scipy_interpolation": "scipy.interpolate",
     "scipy_recursive_filters": "scipy.signal",
     "scipy_signals": "scipy.signal",
 }
