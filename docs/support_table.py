@@ -44,6 +44,7 @@ INTERNAL = {
     "phase",
     "cast",
     "select",
+    "unless_zero",
     "clip_low",
     "clip_high",
     "sinc_slope",

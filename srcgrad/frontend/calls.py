@@ -200,6 +200,8 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
             _refuse_dicts(interpreter, target, [*args, *kwargs.values()])
         if target in TABLE:
             return TABLE[target](build, *args, **kwargs)
+        if target in primitives.GENERATED:
+            return primitives.GENERATED[target](build, *args)
         if target in COMPLEX_MATH:
             return complex_numbers.complex_math(build, target, args)
         if target in MATH:
@@ -215,7 +217,7 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         build.refuse(f"{name}: {_binding_text(problem)}", "this argument of the function is not supported")
     except NotConstant:
         _refuse_run_time(interpreter, name_of(target))
-    if composition := composition_of(target):
+    if composition := composition_of(target) or compositions.ROUTINES.get(target):
         return call_composition(interpreter, composition, args, kwargs)
     if isinstance(target, np.vectorize) and not (target.otypes or target.excluded or target.signature):
         return call_method(interpreter, Static(target.pyfunc), ".vectorized", args, kwargs)

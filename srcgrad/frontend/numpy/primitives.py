@@ -16,7 +16,7 @@ from ...runtime import scipy_special, vector_math
 from ..arithmetic import elementwise
 from ..builder import Builder
 from ..values import Scalar
-from .table import TABLE, Handler
+from .table import Handler
 
 
 def _named() -> dict[Any, str]:
@@ -43,5 +43,4 @@ def _handler(op: str) -> Handler:
     return handler
 
 
-for _function, _op in _named().items():
-    TABLE.setdefault(_function, _handler(_op))
+GENERATED: dict[Any, Handler] = {function: _handler(op) for function, op in _named().items()}

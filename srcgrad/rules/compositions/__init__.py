@@ -35,6 +35,7 @@ COMPOSITIONS = registry.COMPOSITIONS
 METHODS = registry.METHODS
 DRAWS = registry.DRAWS
 PYTHON = registry.PYTHON
+ROUTINES = registry.ROUTINES
 SEARCHES = registry.SEARCHES
 
 
@@ -46,4 +47,4 @@ def composition_of(function: Any) -> registry.Composition | None:
     return COMPOSITIONS.get(function)
 
 
-__all__ = ["COMPOSITIONS", "DRAWS", "METHODS", "PYTHON", "SEARCHES", "composition_of"]
+__all__ = ["COMPOSITIONS", "DRAWS", "METHODS", "PYTHON", "ROUTINES", "SEARCHES", "composition_of"]

@@ -9,64 +9,64 @@ import numpy as np
 import scipy.linalg
 
 from srcgrad import runtime
-from srcgrad.rules.compositions.registry import means
+from srcgrad.rules.compositions.registry import routine_means
 from srcgrad.runtime import lapack
 
 # ------------------------------------------------------------------------- solves: what stands for the factors is `a`
 
 
-@means(runtime.solve)
+@routine_means(runtime.solve)
 def solve(x, lu, pivots, a, b):
     real(a)
     lu[...] = a
     x[...] = np.linalg.solve(a, b)
 
 
-@means(runtime.solve_to_right)
+@routine_means(runtime.solve_to_right)
 def solve_to_right(b_b, lu, pivots, x_b):
     b_b += summed(np.linalg.solve(turned(lu), x_b), b_b)
 
 
-@means(runtime.solve_to_matrix)
+@routine_means(runtime.solve_to_matrix)
 def solve_to_matrix(a_b, lu, pivots, x, x_b):
     a_b -= summed(np.linalg.solve(turned(lu), x_b) @ turned(x), a_b)
 
 
-@means(runtime.solve_again_to_right)
+@routine_means(runtime.solve_again_to_right)
 def solve_again_to_right(b_b, a, x_b):
     real(a)
     b_b += summed(np.linalg.solve(turned(a), x_b), b_b)
 
 
-@means(runtime.solve_again_to_matrix)
+@routine_means(runtime.solve_again_to_matrix)
 def solve_again_to_matrix(a_b, a, x, x_b):
     real(a)
     a_b -= summed(np.linalg.solve(turned(a), x_b) @ turned(x), a_b)
 
 
-@means(runtime.inv)
+@routine_means(runtime.inv)
 def inv(out, a):
     real(a)
     out[...] = np.linalg.inv(a)
 
 
-@means(runtime.inv_adjoint)
+@routine_means(runtime.inv_adjoint)
 def inv_adjoint(a_b, out, out_b):
     a_b -= summed(turned(out) @ out_b @ turned(out), a_b)
 
 
-@means(runtime.det)
+@routine_means(runtime.det)
 def det(out, a):
     real(a)
     out[...] = np.linalg.det(a)
 
 
-@means(runtime.det_adjoint)
+@routine_means(runtime.det_adjoint)
 def det_adjoint(a_b, a, out, out_b):
     a_b += summed((out_b * out)[..., np.newaxis, np.newaxis] * turned(np.linalg.inv(a)), a_b)
 
 
-@means(runtime.slogdet)
+@routine_means(runtime.slogdet)
 def slogdet(logarithm, sign, a):
     real(a)
     signs, logarithms = np.linalg.slogdet(a)
@@ -74,12 +74,12 @@ def slogdet(logarithm, sign, a):
     logarithm[...] = logarithms
 
 
-@means(runtime.slogdet_adjoint)
+@routine_means(runtime.slogdet_adjoint)
 def slogdet_adjoint(a_b, a, sign, logarithm_b):
     a_b += summed(logarithm_b[..., np.newaxis, np.newaxis] * turned(np.linalg.inv(a)), a_b)
 
 
-@means(lapack.solve_triangle)
+@routine_means(lapack.solve_triangle)
 def solve_triangle(x, a, lower, transposed, unit):
     x[...] = scipy.linalg.solve_triangular(a, x, int(transposed), bool(lower), bool(unit))
 
@@ -105,17 +105,17 @@ def real(a):
 # ----------------------------------------------------------------------------------------------------- other memory
 
 
-@means(runtime.conform)
+@routine_means(runtime.conform)
 def conform(x, shape):
     return np.broadcast_to(x, shape).copy()
 
 
-@means(runtime.conform_zeros)
+@routine_means(runtime.conform_zeros)
 def conform_zeros(x_b, shape):
     return np.zeros(shape, x_b.dtype)
 
 
-@means(runtime.absorb)
+@routine_means(runtime.absorb)
 def absorb(x_b, out_b):
     for index in np.ndindex(out_b.shape):
         place = tuple([0 if x_b.shape[axis] == 1 else index[axis] for axis in range(x_b.ndim)])

@@ -11,6 +11,7 @@ METHODS: dict[str, Composition] = {}
 DRAWS: dict[str, Composition] = {}
 PYTHON: dict[Any, Composition] = {}
 SEARCHES: dict[str, Composition] = {}
+ROUTINES: dict[Any, Composition] = {}
 
 
 def means(*functions: Any, method: str | None = None) -> Callable[[Composition], Composition]:
@@ -31,6 +32,16 @@ def python_means(function: Any) -> Callable[[Composition], Composition]:
 
     def register(composition: Composition) -> Composition:
         PYTHON[function] = composition
+        return composition
+
+    return register
+
+
+def routine_means(function: Any) -> Callable[[Composition], Composition]:
+    """The function below is what this routine of generated code does, where an adjoint is differentiated itself."""
+
+    def register(composition: Composition) -> Composition:
+        ROUTINES[function] = composition
         return composition
 
     return register
