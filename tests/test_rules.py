@@ -48,7 +48,8 @@ WRITTEN = {
     "floordiv": "{} // {}", "mod": "{} % {}", "pow": "{} ** {}", "abs": "abs({})",
     "max": "max({}, {})", "min": "min({}, {})", "clip_low": "np.clip({}, {}, None)",
     "clip_high": "np.clip({}, None, {})",
-    "select": "({1} if {0} > 0.4 else {2})", "cast": "np.float64({})", "round_to": "np.round({}, 1)",
+    "select": "({1} if {0} > 0.4 else {2})", "unless_zero": "({1} if {0} != 0 else {0} * 0)",
+    "cast": "np.float64({})", "round_to": "np.round({}, 1)",
     "sinc": "np.sinc({})", "erf": "math.erf({})", "erfc": "math.erfc({})", "gamma": "math.gamma({})",
     "lgamma": "math.lgamma({})", "digamma": "scipy.special.digamma({})",
     "ieee_remainder": "math.remainder({}, {})", "ldexp": "np.ldexp({}, 2)",
@@ -646,7 +647,7 @@ def test_without_keep_the_frames_go_wrong(op: str) -> None:
 # fmt: off
 FAMILIES = {
     "arithmetic": "add sub mul div neg pos mod fmod ieee_remainder pow square reciprocal abs copysign hypot",
-    "choices": "maximum minimum fmax fmin max min clip_low clip_high select heaviside sign",
+    "choices": "maximum minimum fmax fmin max min clip_low clip_high select unless_zero heaviside sign",
     "powers": "sqrt cbrt exp exp2 expm1 log log2 log10 log1p logaddexp logaddexp2",
     "angles": "sin cos tan arcsin arccos arctan arctan2 sinh cosh tanh arcsinh arccosh arctanh deg2rad rad2deg sinc",
     "special": "erf erfc gamma lgamma digamma ldexp round_to floor ceil trunc rint floordiv cast nextafter spacing",

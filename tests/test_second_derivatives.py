@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from srcgrad import UnsupportedError, grad, rule
-from srcgrad.errors import ArgumentError, CotangentShapeError
+from srcgrad.errors import ArgumentError, BroadcastError, CotangentShapeError
 from srcgrad.testing import check_grad
 
 plain = partial(grad, jit=False)
@@ -118,13 +118,13 @@ def test_what_it_reads_from_outside_is_read_at_every_call(monkeypatch: pytest.Mo
 
 
 @rule(partials=lambda x, out: 1.0 - out * out)
-def squash(x):
+def bent(x):
     return math.tanh(x)
 
 
 @plain
-def squashed(x):
-    return np.sum(squash(x))
+def all_bent(x):
+    return np.sum(bent(x))
 
 
 @plain
@@ -140,7 +140,7 @@ def noise(x):
 @pytest.mark.parametrize(
     ("function", "words"),
     [
-        (lambda x: np.sum(squashed.backward(x)), "derivative of squashed can't be differentiated"),
+        (lambda x: np.sum(all_bent.backward(x)), "derivative of all_bent can't be differentiated"),
         (lambda x: np.sum(noise.backward(x)), "derivative of noise can't be differentiated"),
         (lambda x: np.sum(tree.backward(x, int(x[0]), x)), "derivative of tree can't be differentiated"),
         (lambda x: named.vjp(x)[0], r"\.vjp in a function"),
@@ -160,3 +160,31 @@ def test_calls_that_do_not_fit() -> None:
         plain(lambda x: along.backward(x))(np.outer(X, X))
     with pytest.raises(CotangentShapeError, match=r"v has shape \(2,\)"):
         plain(lambda x: along.backward(x, v=x[0, :2]))(np.outer(X, X))
+
+
+@plain
+def halved(x, least):
+    while x > least:
+        x = x - 0.01 * np.sin(x)
+    return x
+
+
+def test_a_loop_of_unknown_length() -> None:
+    check_grad(plain(lambda x: halved.backward(x, 1.0)[0] ** 2), 2.5)
+    with pytest.raises(NotImplementedError, match="keeps too many values"):
+        plain(lambda x: halved.backward(x, 1e-30)[0])(2.5)
+
+
+@plain
+def in_place_beside_lengths(x, y):
+    x, y = x.copy(), y.copy()
+    x -= y * y
+    return np.sum(x * x * y)
+
+
+def test_lengths_that_are_stretched_are_refused_when_it_runs() -> None:
+    """An array that is stretched, or not, would be two arrays or one: a silent wrong Hessian, once."""
+    inside = plain(lambda x, y, unused: in_place_beside_lengths.backward(x, y)[0])
+    check_grad(inside, X, X + 1, np.ones(1))
+    with pytest.raises(BroadcastError, match="lengths 3 and 1 .* have to be stretched ahead of that"):
+        inside(X, np.ones(1), np.ones(1))

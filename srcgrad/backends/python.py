@@ -266,8 +266,8 @@ def _statement(stmt: Stmt) -> list[ast.stmt]:
             return [_assign(named(array.name), ast.Call(ast.Attribute(named(array.name), "copy", ast.Load()), [], []))]
         case OwnCopy(array=array):
             return [_assign(named(array.name), call_of("np.ascontiguousarray", named(array.name)))]
-        case NewStack(stack=stack):
-            buffer = call_of("np.empty", ast.Constant(64), scalar_type(stack.dtype))
+        case NewStack(stack=stack, room=room):
+            buffer = call_of("np.empty", ast.Constant(room), scalar_type(stack.dtype))
             return [
                 _assign(named(stack.name), ast.List([buffer], ast.Load())),
                 _assign(named(stack.top), ast.Constant(0)),

@@ -319,6 +319,7 @@ class Stack:
 @dataclass(frozen=True)
 class NewStack(Stmt):
     stack: Stack
+    room: int = 64  # for so many elements to begin with
 
 
 @dataclass(frozen=True)

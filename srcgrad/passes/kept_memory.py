@@ -22,6 +22,11 @@ from .rows import iteration, row_lengths, row_view
 from .signs import Signs
 from .validity import Forward, Place
 
+ROOM, ROOM_IN_ALL = (
+    64,
+    4096,
+)  # of a stack to begin with; of one that does not grow, in an adjoint that is differentiated
+
 
 class KeptMemory:
     """What is added to the forward part to store values, and to the tops of the sweep's blocks to have them back."""
@@ -117,7 +122,7 @@ class KeptMemory:
     def new_stack(self, name: str, dtype: Any, before: int) -> Stack:
         fresh = self.info.names.fresh(name)
         stack = Stack(fresh, self.info.names.fresh(f"{fresh}_top"), dtype)
-        self.edits.before.setdefault(before, []).append(NewStack(stack))
+        self.edits.before.setdefault(before, []).append(NewStack(stack, ROOM_IN_ALL if self.info.again else ROOM))
         return stack
 
     # ----------------------------------------------------------------------------------------------- arrays

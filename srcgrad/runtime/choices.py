@@ -7,7 +7,7 @@ from typing import Any
 from numba.core import types
 from numba.extending import intrinsic
 
-from srcgrad.runtime.linked import overload
+from srcgrad.runtime.linked import linked, overload
 from srcgrad.runtime.stand_ins import STAND_INS
 
 __all__ = ["choose", "either", "unless_zero"]
@@ -25,9 +25,9 @@ def either(condition: Any, x: Any, y: Any) -> Any:
     return x if condition else y
 
 
+@linked
 def unless_zero(g: Any, x: Any) -> Any:
-    """x, or nothing where the cotangent g is zero.  (It stands in adjoints that are differentiated themselves; in what
-    is made of those it is a choice like others.)"""
+    """x, or nothing where the cotangent g is zero: in adjoints that are differentiated themselves."""
     return x if g != 0 else type(x)(0)
 
 
