@@ -73,6 +73,11 @@ def named(x):
 
 
 @plain
+def with_options(x, options={"scale": 3.0}, more=(2.0, X)):
+    return np.sum(x**3 * more[1]) * options["scale"] * more[0]
+
+
+@plain
 def of_v(x, v):
     return np.sum(x**3 * v)
 
@@ -100,6 +105,7 @@ class Spring:
         (lambda x: along.backward(x, v=x[0]), np.outer(X, X + 1)),
         (lambda x: named.backward(x, {"sum": 1.0, "product": x[0]}) ** 2, X),
         (lambda x: of_v.backward(x, x, cotangent=2.0)[0], X),
+        (lambda x: with_options.backward(x)[0], X),
         (lambda x: grad(of_v, wrt="x", jit=False).backward(x, x), X),
         (lambda x: Spring().force(x), X),
         (lambda x: [named.value_and_backward(x, {"sum": x[0], "product": 1.0})[0]["sum"], x[1]], X),

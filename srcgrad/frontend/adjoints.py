@@ -111,7 +111,7 @@ def _bound(
     left_out = {key: value for key, value in bound.arguments.items() if key not in given}
     arrays = {key: value for key, value in left_out.items() if holds_arrays(value)}
     rest = {key: value for key, value in left_out.items() if key not in arrays}
-    given |= {key: new_dict({}) if type(value) is dict else constant(value) for key, value in rest.items()}
+    given |= {key: new_dict({}) if value == {} else constant(value) for key, value in rest.items()}
     given |= calls.given_values(interpreter, signature, arrays)
     return {key: binding.bind_item(interpreter, key, given[key]) for key in signature.parameters}
 
