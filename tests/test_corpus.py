@@ -46,12 +46,12 @@ def parameters(programs: list[Program], first_case_only: bool = False) -> list[A
     ]
 
 
-EVERYTHING = [  # each case is run in one dtype, by turns; a program that has one case, in both
+ALONE = [p for p in PROGRAMS if len(p.cases) == 1]
+EVERYTHING = [  # each case is run in one dtype, by turns; a program that has one case alone, every second time in both
     one
     for one in parameters(PROGRAMS)
     for program, position, dtype in [one.values]
-    if len(program.cases) == 1
-    or dtype == program.cases[position].dtypes[position % len(program.cases[position].dtypes)]
+    if dtype == program.cases[position].dtypes[position % len(program.cases[position].dtypes)] or program in ALONE[::2]
 ]
 COMPILED = [p for p in PROGRAMS if p.compiled]
 LAST_OF_FAMILIES = list({p.family: p for p in COMPILED}.values())
