@@ -942,6 +942,8 @@ def test_lambdas_beside_each_other() -> None:
             x), 3.0),
     ):  # fmt: skip
         assert grad(f, jit=False).backward(1.0) == want
+    for key, f in dict(two=lambda x: 2.0 * x, three=lambda x: 3.0 * x if x else x, four=lambda x: x**4).items():
+        assert grad(f, jit=False).backward(1.0) == {"two": 2.0, "three": 3.0, "four": 4.0}[key]
 
 
 @pytest.mark.parametrize(

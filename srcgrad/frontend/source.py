@@ -192,12 +192,22 @@ def _lambdas(text: str) -> list[tuple[ast.Lambda, int, int]]:
     out = []
     for word in re.finditer(r"\blambda\b", text):
         line, offset = text.count("\n", 0, word.start()), word.start() - (text.rfind("\n", 0, word.start()) + 1)
+        node = _longest_lambda(_until_closed(text[word.start() :]))
+        if node is not None:
+            out.append((node, line, offset - 1))
+    return out
+
+
+def _longest_lambda(text: str) -> ast.Lambda | None:
+    """The lambda with which a text begins: what is behind it may be anything, as `c` is in f(b=lambda x: x, c=1)."""
+    for end in (len(text), *(found.start() for found in reversed([*re.finditer(r"[\s,]", text)]))):
         try:
-            tree = ast.parse(_until_closed(text[word.start() :]))
+            node = ast.parse(f"({text[:end]})", mode="eval").body
         except SyntaxError:
             continue
-        out.append((next(node for node in ast.walk(tree) if isinstance(node, ast.Lambda)), line, offset))
-    return out
+        if isinstance(node, ast.Lambda):
+            return node
+    return None
 
 
 def _until_closed(text: str) -> str:
@@ -206,7 +216,7 @@ def _until_closed(text: str) -> str:
     for position, letter in enumerate(text):
         depth += letter in "([{"
         depth -= letter in ")]}"
-        if depth < 0 or (depth == 0 and letter == "\n"):
+        if depth < 0:
             return text[:position]
     return text
 
