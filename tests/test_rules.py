@@ -176,6 +176,10 @@ def slope_of_written(op: str, point: tuple[Any, ...], k: int) -> tuple[float, fl
 
 
 def written_value(op: str, point: tuple[Any, ...]) -> Any:
+    if op in ("exprel_slope", "log1p_ratio_slope"):
+        x = np.longdouble(point[0])
+        rises = (x * np.exp(x), np.expm1(x)) if op == "exprel_slope" else (x / (1 + x), np.log1p(x))
+        return (rises[0] - rises[1]) / x**2
     if op in SPECIAL or op == "digamma":
         operands = [p if isinstance(p, np.integer) else float(p) for p in point]
         return getattr(scipy.special, op.removeprefix("scipy_"))(*operands)

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.special
+import scipy.stats
 
 from srcgrad import UnsupportedError, grad, rule
 from srcgrad.errors import ArgumentError, BroadcastError, CotangentShapeError
@@ -48,6 +50,37 @@ def test_at_a_kink_it_is_the_slope_of_the_subgradient() -> None:
     largest = plain(lambda x: np.max(x) ** 2)
     inside = plain(lambda x: np.sum(largest.backward(x)))
     assert inside.backward(np.array([1.0, 3.0, 3.0])).tolist() == [0.0, 1.0, 1.0]
+
+
+# fmt: off
+SMOOTH = {  # functions without a kink where a partial, or what is made of it, is said by cases
+    "a zero factor": (lambda x: np.prod(x) * x[0], [1.0, 0.0, -2.0]),
+    "two zero factors": (lambda x: np.prod(x), [0.0, 0.0, 3.0]),
+    "zero factors of rows": (lambda x: np.sum(np.prod(np.outer(x, x + 1.0), axis=1)), [1.0, 0.0, -2.0]),
+    "logaddexp of a tie": (lambda x: np.logaddexp(x[0], x[1]) * x[2], [1.0, 1.0, 2.0]),
+    "logaddexp2 of a tie": (lambda x: np.logaddexp2(x[0], x[1]) * x[2], [1.0, 1.0, 2.0]),
+    "softplus": (lambda x: np.sum(np.logaddexp(0.0, x)), [0.0, 0.0, 2.0]),
+    "logaddexp of infinity": (lambda x: np.logaddexp(-np.inf, x[0]) * x[1], [1.0, 2.0, 3.0]),
+    "logaddexp, far apart": (lambda x: np.logaddexp(x[0], x[1]) * np.logaddexp(x[1], x[0]), [1000.0, 2.0, 3.0]),
+    "xlogy": (lambda x: scipy.special.xlogy(x[0], x[1]) * x[2], [0.0, 2.0, -0.3]),
+    "xlog1py": (lambda x: scipy.special.xlog1py(x[0], x[1]) * x[2], [0.0, 2.0, -0.3]),
+    "exponential": (lambda x: np.sum(scipy.stats.gamma.logpdf(x[1:], x[0])), [1.0, 1.5, 0.4]),
+    "spence": (lambda x: np.sum(scipy.special.spence(x)), [1.0, 1.1, 0.4]),
+    "exprel": (lambda x: np.sum(scipy.special.exprel(x)), [0.0, 0.0005, 1.0]),
+    "inv_boxcox": (lambda x: scipy.special.inv_boxcox(x[0], x[1]) * x[2], [1.0, 0.0, 0.4]),
+    "polynomials": (lambda x: np.sum(scipy.special.eval_legendre(3, x) * scipy.special.eval_chebyt(4, x)
+                                     + scipy.special.eval_laguerre(4, x)), [0.5, 0.0, 0.4]),
+    "sinc": (lambda x: np.sum(np.sinc(x)), [0.0, 1.0, 0.3]),
+    "powers": (lambda x: np.sum(x ** np.arange(3)) + np.sum(x**3.0) + np.sum(x**2) * x[0], [0.0, 0.0, 0.0]),
+}
+# fmt: on
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_where_a_partial_is_said_by_cases(name: str) -> None:
+    function, x = SMOOTH[name]
+    f = plain(function)
+    check_grad(plain(lambda x: f.backward(x)), np.array(x), rtol=1e-6)
 
 
 @plain

@@ -27,6 +27,7 @@ from ..ir.expressions import (
     Const,
     Expr,
     Old,
+    both,
     call,
     compare,
     complex_of,
@@ -201,13 +202,15 @@ def copysign_slope(x: Expr, y: Expr, out: Expr) -> Expr:
 
 def shares(power: str) -> tuple[Partial, Partial]:
     """logaddexp: the share of either power in their sum, by the smaller over the larger one: nothing overflows, and no
-    digits are lost (x - out would have lost them)."""
+    digits are lost (x - out would have lost them).  The slope of a share has no kink where the two meet."""
 
-    def share(x: Expr, y: Expr, loses: Expr) -> Expr:
-        ratio = call(power, pick(compare("eq", x, y), 0.0, -call("abs", x - y)))  # both may be -inf
-        return pick(loses, ratio, 1.0) / (1.0 + ratio)
+    def share(x: Expr, y: Expr, first: bool) -> Expr:
+        loses = less(x, y)
+        same = both(compare("eq", x, y), Call("isinf", (x,), BOOL))
+        ratio = call(power, select(same, number(0.0, x), pick(loses, x - y, y - x)))
+        return pick(loses, *((ratio, 1.0) if first else (1.0, ratio))) / (1.0 + ratio)
 
-    return (lambda x, y, out: share(x, y, less(x, y))), (lambda x, y, out: share(x, y, less(y, x)))
+    return (lambda x, y, out: share(x, y, True)), (lambda x, y, out: share(x, y, False))
 
 
 def log_slope(scale: float) -> Partial:

@@ -55,6 +55,11 @@ def unless_zero(x: Expr, at_zero: Any, slope: Expr) -> Expr:
     return pick(compare("eq", x, 0.0), at_zero, slope)
 
 
+def only_of(x: Expr, quotient: Expr) -> Expr:
+    """A multiple of x over what may be 0 as well: nothing where x is 0, with the slope of a multiple there."""
+    return Call("unless_zero", (x, quotient), quotient.dtype)
+
+
 def bessel(op: str, ahead: float, behind: float, own: Partial = lambda v, x, out: None) -> tuple[Partial, Partial]:
     """The slope of a Bessel function of order v, by those of orders v + 1 and v - 1."""
 
@@ -82,15 +87,30 @@ def polynomial(op: str, factor: Any, neighbour: str = "") -> Partial:
     return slope
 
 
+def jacobi_slope(n: Expr, a: Expr, b: Expr, x: Expr, out: Expr) -> Expr:
+    lower = Call("eval_jacobi", (call("sub", n, 1), a + 1.0, b + 1.0, x), x.dtype)
+    return select(compare("eq", n, 0), number(0.0, x), 0.5 * (as_real(n, x) + a + b + 1.0) * lower)
+
+
 def legendre_slope(n: Expr, x: Expr, out: Expr) -> Expr:
-    one = number(1.0, x)
-    lower = Call("eval_jacobi", (call("sub", n, 1), one, one, x), x.dtype)
-    return select(compare("eq", n, 0), number(0.0, x), 0.5 * (as_real(n, x) + 1.0) * lower)
+    zero = number(0.0, x)
+    return jacobi_slope(n, zero, zero, x, out)
+
+
+def chebyu_slope(n: Expr, x: Expr, out: Expr) -> Expr:
+    """That of a multiple of the Jacobi polynomial with a = b = 1/2: both are n + 1 at x = 1."""
+    half, degree = number(0.5, x), as_real(n, x)
+    at_one = call("poch", number(1.5, x), degree) / call("scipy_gamma", degree + 1.0)
+    return (degree + 1.0) / at_one * jacobi_slope(n, half, half, x, out)
+
+
+def genlaguerre_slope(n: Expr, a: Expr, x: Expr, out: Expr) -> Expr:
+    lower = Call("eval_genlaguerre", (call("sub", n, 1), a + 1.0, x), x.dtype)
+    return select(compare("eq", n, 0), number(0.0, x), -lower)
 
 
 def laguerre_slope(n: Expr, x: Expr, out: Expr) -> Expr:
-    lower = Call("eval_genlaguerre", (call("sub", n, 1), number(1.0, x), x), x.dtype)
-    return select(compare("eq", n, 0), number(0.0, x), -lower)
+    return genlaguerre_slope(n, number(0.0, x), x, out)
 
 
 def student_density(df: Expr, t: Expr, out: Expr) -> Expr:
@@ -183,7 +203,10 @@ def elliptic_second(m: Expr, out: Expr) -> Expr:
     return near_zero(m, SECOND_KIND, (out - call("ellipk", m)) / (2.0 * m))
 
 
+EXPREL = tuple(1 / (math.factorial(k) * (k + 3)) for k in range(6))
+LOG1P_RATIO = tuple((-1) ** k * (k + 1) * (k + 2) / (k + 3) for k in range(6))
 FIRST_KIND = tuple(math.pi / 2 * c for c in (1 / 4, 9 / 32, 75 / 256, 1225 / 4096, 19845 / 65536))
+LOGARITHM = tuple((-1) ** (k + 1) / (k + 1) for k in range(6))  # of log(1 + x) / -x
 SECOND_KIND = tuple(-math.pi / 2 * c for c in (1 / 4, 3 / 32, 15 / 256, 175 / 4096, 2205 / 65536))
 
 
@@ -249,18 +272,18 @@ SPECIAL: dict[str, Primitive] = {
     "log_expit":   special("log_expit", (lambda x, out: call("expit", -x),), (REAL,), singular=False, cost=25),
     "logit":       special("logit", (lambda x, out: pick(less(0.5, call("abs", x - 0.5)), NAN, 1.0 / (x * (1.0 - x))),),
                            (PROBABILITY,), corners={(0.0,): (INF,), (1.0,): (INF,), (-1.0,): (NAN,)}, cost=20),
-    "xlogy":       special("xlogy", (lambda x, y, out: call("log", y), lambda x, y, out: unless_zero(x, 0.0, x / y)),
+    "xlogy":       special("xlogy", (lambda x, y, out: call("log", y), lambda x, y, out: only_of(x, x / y)),
                            (REAL, POSITIVE), corners={(0.0, 0.0): (-INF, 0.0), (1.0, 0.0): (-INF, INF)}, cost=15),
     "xlog1py":     special("xlog1py", (lambda x, y, out: call("log1p", y),
-                                       lambda x, y, out: unless_zero(x, 0.0, x / (1.0 + y))),
+                                       lambda x, y, out: only_of(x, x / (1.0 + y))),
                            (REAL, POSITIVE), corners={(0.0, -1.0): (-INF, 0.0)}, cost=15),
     "entr":        special("entr", (lambda x, out: -call("log", x) - 1.0,), (POSITIVE,),
                            corners={(0.0,): (INF,), (-1.0,): (NAN,)}, cost=15),
     "rel_entr":    special("rel_entr", (lambda x, y, out: call("log", x / y) + 1.0,
-                                        lambda x, y, out: unless_zero(x, 0.0, -(x / y))),
+                                        lambda x, y, out: only_of(x, -(x / y))),
                            (POSITIVE, POSITIVE), corners={(0.0, 1.0): (-INF, 0.0)}, cost=20),
     "kl_div":      special("kl_div", (lambda x, y, out: call("log", x / y),
-                                      lambda x, y, out: 1.0 - unless_zero(x, 0.0, x / y)),
+                                      lambda x, y, out: 1.0 - only_of(x, x / y)),
                            (POSITIVE, POSITIVE), corners={(0.0, 1.0): (-INF, 1.0), (1.0, 1.0): (0.0, 0.0)}, cost=20),
     "huber":       special("huber", (huber_scale, huber_slope), (POSITIVE, REAL), singular=False, cost=8,
                            corners={(1.0, 1.0): (0.0, 1.0), (1.0, 3.0): (2.0, 1.0), (1.0, -3.0): (2.0, -1.0)}),
@@ -277,11 +300,15 @@ SPECIAL: dict[str, Primitive] = {
                            corners={(2.0, 0.0): (math.exp(2), -2 * math.exp(2))}),
     "inv_boxcox1p": special("inv_boxcox1p", inverse_box(1.0), (POSITIVE, POSITIVE)),
     "exprel":      special("exprel", (lambda x, out: call("exprel_slope", x),), (REAL,), corners={(0.0,): (0.5,)}),
-    "eval_jacobi": special("eval_jacobi", (UNKNOWN,) * 4, (DEGREE, POSITIVE, POSITIVE, UNIT)),
-    "eval_genlaguerre": special("eval_genlaguerre", (UNKNOWN,) * 3, (DEGREE, POSITIVE, REAL)),
-    "eval_chebyu": special("eval_chebyu", (UNKNOWN,) * 2, (DEGREE, UNIT)),
-    "exprel_slope": special("exprel_slope", (UNKNOWN,), (REAL,)),
-    "log1p_ratio_slope": special("log1p_ratio_slope", (UNKNOWN,), (REAL,)),
+    "eval_jacobi": special("eval_jacobi", (UNKNOWN, UNKNOWN, UNKNOWN, jacobi_slope),
+                           (DEGREE, POSITIVE, POSITIVE, UNIT)),
+    "eval_genlaguerre": special("eval_genlaguerre", (UNKNOWN, UNKNOWN, genlaguerre_slope), (DEGREE, POSITIVE, REAL)),
+    "eval_chebyu": special("eval_chebyu", (UNKNOWN, chebyu_slope), (DEGREE, UNIT)),
+    "exprel_slope": special("exprel_slope", (lambda x, out: near_zero(x, EXPREL, (call("exp", x) - 2.0 * out) / x),),
+                           (REAL,), corners={(0.0,): (1 / 3,)}),
+    "log1p_ratio_slope": special("log1p_ratio_slope", (lambda x, out: near_zero(
+                           x, LOG1P_RATIO, -(1.0 / ((1.0 + x) * (1.0 + x)) + 2.0 * out) / x),), (POSITIVE,),
+                           corners={(0.0,): (2 / 3,)}),
 
     # hypergeometric functions
     "hyp0f1":      special("hyp0f1", (UNKNOWN, lambda b, z, out: call("hyp0f1", b + 1.0, z) / b), (POSITIVE, REAL)),
@@ -306,7 +333,7 @@ SPECIAL: dict[str, Primitive] = {
     "expi":        special("expi", (lambda x, out: call("exp", x) / x,), (POSITIVE,)),
     "expn":        special("expn", (UNKNOWN, lambda n, x, out: -at_order("expn", n, x, -1)),
                            (Interval(1, 4, np.dtype(np.int64)), POSITIVE)),
-    "spence":      special("spence", (lambda x, out: pick(compare("eq", x, 1.0), -1.0, call("log", x) / (1.0 - x)),),
+    "spence":      special("spence", (lambda x, out: near_zero(x - 1.0, LOGARITHM, call("log", x) / (1.0 - x)),),
                            (POSITIVE,), corners={(1.0,): (-1.0,)}),
     "ellipk":      special("ellipk", (elliptic_first,), (PROBABILITY,), corners={(0.0,): (math.pi / 8,)}),
     "ellipe":      special("ellipe", (elliptic_second,), (PROBABILITY,), corners={(0.0,): (-math.pi / 8,)}),

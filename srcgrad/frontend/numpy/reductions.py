@@ -230,6 +230,9 @@ def product(builder: Builder, value: ArrayValue, axis: Any = None, keepdims: boo
     one, zero = Const(out.type(1).item(), out), Const(out.type(0).item(), out)
     target = job.start(out, one, "p")
     forward = [job.over(lambda i, place: _set(place, place * value.at(i)), target)]
+    if builder.again:  # what the product of the others is depends on where the zeros are: that has no slope
+        builder.emit(*forward)
+        return job.result(target)
     adjoint: list[Stmt] = []
     if is_inexact(out):
         with builder.into(adjoint):
