@@ -45,12 +45,12 @@ class Adjoints:
         types: Mapping[str, ValueType],
         constants: Mapping[str, Any],
         cotangents: ValueType | None,
+        stretch: bool,
         cut: bool,
     ) -> Again:
         """The adjoint for arguments of these types; `constants` are the values of those that have one.
 
         The text is that of a plain function of all leaves (of the arguments, then of v, then of what f captures).
-        Lengths of 1 are not stretched in it: whether two names are one array would be known at run time only.
         """
 
         def generate() -> Again:
@@ -60,7 +60,7 @@ class Adjoints:
                 else types[name]
                 for name in self._program.parameters
             )
-            generated = self._program.generate(kind, own, cotangents, False, cut, again=True)
+            generated = self._program.generate(kind, own, cotangents, stretch, cut, again=True)
             module = files.load(generated.entry, files.digest(generated.text), generated.text, generated.globals)
             return Again(getattr(module, generated.entry), own, generated)
 

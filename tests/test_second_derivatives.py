@@ -221,9 +221,20 @@ def in_place_beside_lengths(x, y):
     return np.sum(x * x * y)
 
 
-def test_lengths_that_are_stretched_are_refused_when_it_runs() -> None:
-    """An array that is stretched, or not, would be two arrays or one: a silent wrong Hessian, once."""
+@plain
+def table_of(x, y, columns):
+    return np.sum(np.broadcast_to(columns, (2, 3)) * np.sin(x * y) ** 2)
+
+
+def test_lengths_of_one_are_stretched() -> None:
+    """An array that is stretched, or not, was two arrays or one: a silent wrong Hessian, once."""
     inside = plain(lambda x, y, unused: in_place_beside_lengths.backward(x, y)[0])
-    check_grad(inside, X, X + 1, np.ones(1))
-    with pytest.raises(BroadcastError, match="lengths 3 and 1 .* have to be stretched ahead of that"):
-        inside(X, np.ones(1), np.ones(1))
+    for y in (X + 1, X[:1], np.ones(1)):
+        check_grad(inside, X, y, np.ones(1))
+    row, column = X[np.newaxis], X[:2, np.newaxis]
+    for args in ((row, column, X), (column, row, X[:1]), (np.outer(X[:2], X), column, X)):
+        check_grad(plain(lambda *args: table_of.backward(*args)), *args)
+    third = plain(lambda x, y: np.sum(along.backward(x * y, v=(x * y)[0])))
+    check_grad(plain(lambda x, y: third.backward(x, y)), row, column)
+    with pytest.raises(BroadcastError, match="lengths 3 and 2 do not broadcast together"):
+        inside(X, X[:2], np.ones(1))

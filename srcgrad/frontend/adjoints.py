@@ -65,7 +65,7 @@ def call(interpreter: Interpreter, method: Any, args: list[Any], kwargs: dict[st
     constants = {name: operators.plain(bound[name]) for name in bound if operators.is_known(bound[name])}
     v = next(name for name in bound if name not in adjoints.parameters)
     cotangents = None if types[v] == StaticType(None) else types[v]
-    made = adjoints.make(kind, types, constants, cotangents, build.cut)
+    made = adjoints.make(kind, types, constants, cotangents, build.stretch, build.cut)
     given = [
         leaf
         for name, own in zip(adjoints.parameters, made.types, strict=True)

@@ -28,6 +28,7 @@ from ..ir.expressions import (
     either,
     negated,
     part_of,
+    select,
 )
 from ..ir.nodes import Conform, If, Raise, View
 from ..ir.walk import children, is_constant, loads, rewrite, subexpressions
@@ -233,6 +234,7 @@ def broadcast(builder: Builder, values: Sequence[Any]) -> tuple[tuple[Expr, ...]
 
     An axis that is known to be 1 is stretched; equal symbolic lengths are equal; where the lengths may differ, the
     operand conforms at run time: it is itself where its shape fits, and a stretched copy where an axis turns out as 1.
+    (In an adjoint that is differentiated itself it is read where it lies: what memory a name is has to be known there.)
     """
     arrays = [v for v in values if isinstance(v, ArrayValue)]
     dims = common_dims(builder, [a.dims for a in arrays])
@@ -344,6 +346,8 @@ def element_under(builder: Builder, value: Any, dims: tuple[Expr, ...]) -> Expr:
             index.append(Axis(axis + offset))
         elif is_constant(length, 1):
             index.append(affine.ZERO)
+        elif builder.again:
+            index.append(select(affine.equals(length, affine.ONE), affine.ZERO, Axis(axis + offset)))
         else:
             conforms = False
             index.append(Axis(axis + offset))

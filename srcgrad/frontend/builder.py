@@ -90,6 +90,7 @@ class Builder:
         self.checked_lengths: set[frozenset[Expr]] = set()  # lengths found equal at the top level
         self.wraps = False  # arrays are rolled by reading around their ends
         self.stretch = False  # see `pipeline.Options`
+        self.again = False  # see `pipeline.Options`
         self.equal_lengths = False  # lengths were taken to be equal
         self.cut = True  # see `pipeline.Options`
         self.whole: dict[Expr, list[Expr]] = {}  # lengths → what they are at least, if slices are not cut short

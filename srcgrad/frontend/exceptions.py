@@ -34,9 +34,6 @@ class Made:
     named: tuple[tuple[str, Any], ...] = ()
 
 
-LATE = " where a derivative is differentiated itself (lengths of 1 have to be stretched ahead of that)"
-
-
 def raise_error(interpreter: Interpreter, node: ast.Raise) -> None:
     build = interpreter.build
     if node.exc is None:
@@ -49,8 +46,6 @@ def raise_error(interpreter: Interpreter, node: ast.Raise) -> None:
         build.refuse("only exception classes, called with a message, can be raised")
     if interpreter.frame.is_composition and issubclass(made.error, (CompiledError, Told)):  # a generated adjoint does
         message, *numbers = made.given
-        if made.error is runtime_errors.BroadcastError:
-            message = Static(message.value.replace(" @ ", f"{LATE} @ "))
         is_ours = made.error.__name__ in runtime_errors.__all__
         name = made.error.__name__ if is_ours else _name_of(interpreter, made.error)
         build.emit(Raise(name, message.value, tuple(number.expr for number in numbers)))

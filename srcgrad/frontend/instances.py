@@ -52,7 +52,7 @@ def _interpret(outer: Interpreter, instance: Instance) -> None:
     interpreter.assumed, interpreter.exceptions = outer.assumed, outer.exceptions
     build = interpreter.build
     build.never_early = instance.never_early
-    build.stretch = outer.build.stretch
+    build.stretch, build.again = outer.build.stretch, outer.build.again
     params: list[Var | Array] = []
     values = []
     for name, kind in zip(instance.names, instance.kinds, strict=True):
