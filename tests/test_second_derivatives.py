@@ -192,6 +192,16 @@ def test_refused_at_the_users_line(function: Any, words: str) -> None:
     assert caught.value.span is not None and caught.value.span.file == __file__
 
 
+@plain
+def counts(x, i):
+    return np.bincount(i, weights=x) ** 2
+
+
+def test_the_smallest_integer() -> None:
+    """-9223372036854775808 is minus a number that is none of int64's."""
+    check_grad(plain(lambda x, i, v: counts.backward(x, i, v)), X, np.array([0, 2, 2]), X)
+
+
 def test_calls_that_do_not_fit() -> None:
     with pytest.raises(ArgumentError, match="of_v.backward: too many positional arguments"):
         plain(lambda x: of_v.backward(x, x, x, x)[0])(X)

@@ -162,6 +162,10 @@ def elementwise(builder: Builder, op: str, values: Sequence[Any], *, python: boo
         supported = "float32, float64, complex64, complex128, integers and bool are supported"
         builder.refuse(f"{op} on these operands has dtype {dtypes[-1]}", supported)
     weak = python and are_pythons(values)
+    if all(isinstance(v, Scalar) and v.is_constant for v in values):  # ahead of bounds: Python's numbers have none
+        folded = _fold(op, values, dtypes, weak)
+        if folded is not None:
+            return folded
     outside = [is_out_of_bounds(v, d) for v, d in zip(values, dtypes, strict=False)]
     if any(outside) and op not in COMPARISONS:
         number, dtype = next((v.value, d) for v, d, is_out in zip(values, dtypes, outside, strict=False) if is_out)
@@ -171,8 +175,6 @@ def elementwise(builder: Builder, op: str, values: Sequence[Any], *, python: boo
         dims, _ = broadcast(builder, list(values))
         return ArrayValue(dims, same) if dims else Scalar(same)
     if all(isinstance(v, Scalar) for v in values):
-        if all(v.is_constant for v in values) and (folded := _fold(op, values, dtypes, weak)) is not None:
-            return folded
         args = tuple(cast(v.expr, d) for v, d in zip(values, dtypes, strict=False))
         return Scalar(_exact(op, args, dtypes[-1]), weak)
     dims, elements = broadcast(builder, list(values))
