@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.special
 import scipy.stats
+from support import random_like
 
 from srcgrad import UnsupportedError, grad, rule
 from srcgrad.errors import ArgumentError, BroadcastError, CotangentShapeError
@@ -81,6 +83,33 @@ def test_where_a_partial_is_said_by_cases(name: str) -> None:
     function, x = SMOOTH[name]
     f = plain(function)
     check_grad(plain(lambda x: f.backward(x)), np.array(x), rtol=1e-6)
+
+
+A, B = np.array([[0.3, -0.5, 0.8], [0.1, 0.9, 0.2], [-0.7, 0.4, 0.6]]), np.diag([1.0, 2.0, 4.0])
+Z = A + 1j * A[::-1] + B
+# fmt: off
+MATRICES = {
+    "vectors where nothing comes in": (lambda a: np.sum(np.linalg.eigh((a + a.T) / 2)[1] ** 2 * A), B),
+    "singular vectors where nothing comes in": (lambda a: np.sum(np.linalg.svd(a)[0] ** 2 * A), B),
+    "complex vectors where nothing comes in": (lambda a: np.sum((np.linalg.eig(a)[1] ** 2).real * A), B + 1j * B**2),
+    "complex vectors": (lambda a: np.sum(np.abs(np.linalg.eig(a)[1]) ** 2 * A), Z),
+    "complex solve": (lambda a: np.linalg.solve(a, A) ** 2, Z),
+    "complex det and inv": (lambda a: np.linalg.det(a) * np.linalg.inv(a), Z),
+    "complex slogdet": (lambda a: np.linalg.slogdet(a), Z),
+    "expm": (lambda a: scipy.linalg.expm(a), 3 * A),
+    "lu": (lambda a: scipy.linalg.lu_solve(scipy.linalg.lu_factor(a), A) * scipy.linalg.lu_factor(a)[0], A),
+    "a stack of eigh": (lambda a: np.linalg.eigh(np.stack((a + a.T, a @ a.T))[:, np.newaxis])[1] ** 2, A),
+    "a stack of cholesky": (lambda a: np.linalg.cholesky(np.stack((a @ a.T, B))), A),
+    "a stack of pinv": (lambda a: np.linalg.pinv(np.stack((a[:, :2], B[:, :2]))), A),
+}
+# fmt: on
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_matrices(name: str) -> None:
+    function, a = MATRICES[name]
+    f = plain(function)
+    check_grad(plain(lambda a, v: f.backward(a, v)), a, random_like(np.random.default_rng(5), function(a)), rtol=1e-6)
 
 
 @plain

@@ -44,13 +44,11 @@ def _plain(value: Any) -> Any:
     return value.value if isinstance(value, Static) else operators.plain(value)
 
 
-def on_matrices(interpreter: Interpreter, routine: Any, args: list[Any]) -> Any:
-    """What a routine of generated code does with one matrix."""
-    for kind, value in zip(routine.kinds, args, strict=True):
-        axes = {"M": 2, "V": 1, "S": 1}.get(kind)
-        if axes is not None and len(value.dims) != axes:
-            interpreter.build.refuse("the derivative of functions of stacks of matrices can't be differentiated again")
-    return routine.one
+def on_matrices(routine: Any, args: list[Any]) -> Any:
+    """What a routine of generated code does with these arrays: with one matrix, or with every one of a stack."""
+    axes = {"M": 2, "V": 1, "S": 1}
+    is_one = all(len(value.dims) == axes[kind] for kind, value in zip(routine.kinds, args, strict=True) if kind in axes)
+    return routine.one if is_one else routine
 
 
 def call(interpreter: Interpreter, method: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:

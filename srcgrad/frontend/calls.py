@@ -225,7 +225,7 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         return convert(interpreter, np.dtype(target), args)
     plain = unwrap(target) if callable(target) else target
     if interpreter.frame.is_composition and hasattr(plain, "kinds"):
-        return call_function(interpreter, adjoints.on_matrices(interpreter, plain, args), args, kwargs)
+        return call_function(interpreter, adjoints.on_matrices(plain, args), args, kwargs)
     if inspect.isfunction(plain) and (plain.__module__ or "").startswith(compositions.__name__):  # a part of one
         return call_composition(interpreter, plain, args, kwargs)
     if _is_users(target):

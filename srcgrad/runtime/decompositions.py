@@ -236,13 +236,18 @@ def _over_gaps(x: Any, s: Any, squared: Any) -> None:
         x[i, i] = 0
         for j in range(i):
             above, below = conjugated(x[j, i]), x[i, j]
-            if above != 0 or below != 0:
-                gap = s[j] - s[i] if abs(s[j] - s[i]) > same else s[j] * 0
-                if squared:
-                    gap *= s[j] + s[i]
-                share = np.divide(below - above, gap)
-                x[i, j] = share
-                x[j, i] = conjugated(share)
+            gap = s[j] - s[i] if abs(s[j] - s[i]) > same else s[j] * 0
+            if squared:
+                gap *= s[j] + s[i]
+            share = divided(below - above, gap, above != 0 or below != 0)
+            x[i, j] = share
+            x[j, i] = conjugated(share)
+
+
+@linked
+def divided(x: Any, y: Any, counts: Any) -> Any:
+    """x / y; nothing where nothing comes in"""
+    return np.divide(x, y) if counts else x * 0
 
 
 @on_stacks("VMM")
@@ -275,14 +280,13 @@ def eig_vectors_adjoint(a_b: Any, w: Any, v: Any, v_b: Any) -> None:
                 largest = i
         for i in range(w.size):
             share[i, j] -= along.real * conjugated(v[i, j])
-        if along.imag != 0:
-            share[largest, j] -= np.divide((along - conjugated(along)) / 2, v[largest, j])
+        share[largest, j] -= np.divide((along - conjugated(along)) / 2, v[largest, j])
     middle = product(v, share, True, False)
     for i in range(w.size):
         middle[i, i] = 0
         for j in range(w.size):
-            if middle[i, j] != 0:
-                middle[i, j] = np.divide(middle[i, j], w[j] - w[i])
+            if i != j:
+                middle[i, j] = divided(middle[i, j], w[j] - w[i], middle[i, j] != 0)
     _add_similar(a_b, v, product(v, middle, False, True))
 
 
@@ -341,14 +345,12 @@ def _share_of_vectors(u: Any, s: Any, u_b: Any, phases: Any) -> Any:
             turning[i] = (inside[i, i] - conjugated(inside[i, i])) / 2
     _over_gaps(inside, s, True)
     for i in range(s.size):
-        if turning[i] != 0:
-            inside[i, i] = np.divide(turning[i], s[i] * s[i])
+        inside[i, i] = divided(turning[i], s[i] * s[i], turning[i] != 0)
     share = times_columns(product(conjugated(u), inside, False, False), s)
     if u.shape[0] > u.shape[1]:
         for i in range(share.shape[0]):
             for j in range(share.shape[1]):
-                if u_b[i, j] != outside[i, j]:
-                    share[i, j] += np.divide(u_b[i, j] - outside[i, j], s[j])
+                share[i, j] += divided(u_b[i, j] - outside[i, j], s[j], u_b[i, j] != outside[i, j])
     return share
 
 

@@ -6,6 +6,7 @@ def inv(out, a): ...                inv(out[k], a[k]) for every k
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Callable
 from typing import Any
 
@@ -61,10 +62,12 @@ def on_stacks(kinds: str) -> Callable[[Any], Any]:
         lines += [f"    for k in range({names[0]}.shape[0]):", f"        one({given})"]
         namespace: dict[str, Any] = {f"stack_{kind}": stack for kind, stack in STACKS.items()}
         namespace["one"] = linked(one)
-        exec("\n".join(lines), namespace)
+        text, file = "\n".join(lines), f"<{one.__name__} of stacks>"
+        linecache.cache[file] = len(text), None, text.splitlines(True), file  # for those who read it
+        exec(compile(text, file, "exec"), namespace)
         made = namespace[one.__name__]
         made.__doc__ = one.__doc__
-        made.one, made.kinds = one, kinds  # for those who read it: it has no text of its own
+        made.one, made.kinds = one, kinds
         return linked(made)
 
     return decorate

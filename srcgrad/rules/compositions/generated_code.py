@@ -10,14 +10,13 @@ import scipy.linalg
 
 from srcgrad import runtime
 from srcgrad.rules.compositions.registry import routine_means
-from srcgrad.runtime import lapack
+from srcgrad.runtime import decompositions, lapack
 
 # ------------------------------------------------------------------------- solves: what stands for the factors is `a`
 
 
 @routine_means(runtime.solve)
 def solve(x, lu, pivots, a, b):
-    real(a)
     lu[...] = a
     x[...] = np.linalg.solve(a, b)
 
@@ -34,19 +33,16 @@ def solve_to_matrix(a_b, lu, pivots, x, x_b):
 
 @routine_means(runtime.solve_again_to_right)
 def solve_again_to_right(b_b, a, x_b):
-    real(a)
     b_b += summed(np.linalg.solve(turned(a), x_b), b_b)
 
 
 @routine_means(runtime.solve_again_to_matrix)
 def solve_again_to_matrix(a_b, a, x, x_b):
-    real(a)
     a_b -= summed(np.linalg.solve(turned(a), x_b) @ turned(x), a_b)
 
 
 @routine_means(runtime.inv)
 def inv(out, a):
-    real(a)
     out[...] = np.linalg.inv(a)
 
 
@@ -57,7 +53,6 @@ def inv_adjoint(a_b, out, out_b):
 
 @routine_means(runtime.det)
 def det(out, a):
-    real(a)
     out[...] = np.linalg.det(a)
 
 
@@ -68,7 +63,6 @@ def det_adjoint(a_b, a, out, out_b):
 
 @routine_means(runtime.slogdet)
 def slogdet(logarithm, sign, a):
-    real(a)
     signs, logarithms = np.linalg.slogdet(a)
     sign[...] = signs
     logarithm[...] = logarithms
@@ -84,6 +78,38 @@ def solve_triangle(x, a, lower, transposed, unit):
     x[...] = scipy.linalg.solve_triangular(a, x, int(transposed), bool(lower), bool(unit))
 
 
+# ---------------------------------------------------------------------------------------------------- factorisations
+
+
+@routine_means(decompositions.divided)
+def divided(x, y, counts):
+    """What does not come in has the slope of what does"""
+    return runtime.unless_zero(1.0 if counts else 0.0, x / y)
+
+
+@routine_means(decompositions.lu_factor)
+def lu_factor(lu, pivots, a):
+    factors, places = scipy.linalg.lu_factor(a)
+    lu[...] = factors
+    pivots[...] = places
+
+
+@routine_means(decompositions._add_similar)
+def add_similar(a_b, v, x):
+    a_b += np.linalg.solve(turned(v), turned(x))
+
+
+@routine_means(lapack.factorise)
+def factorise(lu, pivots, a):
+    lu[...] = a
+    return 0
+
+
+@routine_means(lapack.solve_factorised)
+def solve_factorised(x, lu, pivots, b, transposed):
+    x[...] = np.linalg.solve(turned(lu) if transposed else lu, b)
+
+
 def turned(a):
     return np.swapaxes(a, -1, -2)
 
@@ -95,11 +121,6 @@ def summed(share, total):
     elif total.ndim == 3 and total.shape[0] == 1:
         share = share.sum(axis=0, keepdims=True)
     return share
-
-
-def real(a):
-    if np.iscomplexobj(a):
-        raise NotImplementedError("the derivative of a function of complex matrices can't be differentiated again")
 
 
 # ------------------------------------------------------------------------------------------------------------- kept
