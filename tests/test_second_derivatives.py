@@ -73,6 +73,8 @@ SMOOTH = {  # functions without a kink where a partial, or what is made of it, i
     "polynomials": (lambda x: np.sum(scipy.special.eval_legendre(3, x) * scipy.special.eval_chebyt(4, x)
                                      + scipy.special.eval_laguerre(4, x)), [0.5, 0.0, 0.4]),
     "sinc": (lambda x: np.sum(np.sinc(x)), [0.0, 1.0, 0.3]),
+    "a power of 0": (lambda x: x[0] ** x[1] * x[2], [2.0, 0.0, -0.2]),
+    "logistic": (lambda x: np.sum(scipy.stats.logistic.logpdf(x, -3.0, 2.0)), [0.0, -3.0, 400.0]),
     "powers": (lambda x: np.sum(x ** np.arange(3)) + np.sum(x**3.0) + np.sum(x**2) * x[0], [0.0, 0.0, 0.0]),
 }
 # fmt: on

@@ -149,7 +149,8 @@ def number_choice() -> tuple[Partial, Partial]:
 def pow_base(x: Expr, y: Expr, out: Expr) -> Expr:
     """y * x**(y - 1), in the simplest form of a constant y; 0 for x**0, at x = 0 too."""
     if not isinstance(y, Const):
-        return pick(compare("eq", y, 0.0), 0.0, y * call("pow", x, less_one(y)))
+        nothing = both(compare("eq", y, 0.0), compare("eq", x, 0.0))  # x**0 has a slope by y that depends on x
+        return select(nothing, number(0.0, x), y * call("pow", x, less_one(y)))
     match whole_or_real(y):
         case 0.0:
             return number(0.0, x)

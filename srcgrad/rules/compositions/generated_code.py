@@ -73,6 +73,13 @@ def slogdet_adjoint(a_b, a, sign, logarithm_b):
     a_b += summed(logarithm_b[..., np.newaxis, np.newaxis] * turned(np.linalg.inv(a)), a_b)
 
 
+@routine_means(runtime.slogdet_sign_adjoint)
+def slogdet_sign_adjoint(a_b, a, sign, sign_b):
+    along = sign_b * sign
+    turning = (along - np.conj(along)) / 2
+    a_b += summed(turning[..., np.newaxis, np.newaxis] * turned(np.linalg.inv(a)), a_b)
+
+
 @routine_means(lapack.solve_triangle)
 def solve_triangle(x, a, lower, transposed, unit):
     x[...] = scipy.linalg.solve_triangular(a, x, int(transposed), bool(lower), bool(unit))

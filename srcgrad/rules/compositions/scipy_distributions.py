@@ -95,8 +95,8 @@ def laplace(x, loc=0, scale=1):
 
 @density(scipy.stats.logistic)
 def logistic(x, loc=0, scale=1):
-    y = -np.abs(standard(x, loc, scale))
-    return scaled(False, y - 2 * np.log1p(np.exp(y)), scale)
+    y = standard(x, loc, scale)
+    return scaled(False, scipy.special.log_expit(y) + scipy.special.log_expit(-y), scale)
 
 
 @density(scipy.stats.uniform)
