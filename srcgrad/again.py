@@ -17,6 +17,7 @@ from srcgrad.arguments import known
 from srcgrad.backends import cpu, files
 from srcgrad.constants import Constants
 from srcgrad.dispatch import Program
+from srcgrad.frontend.adjoints import CallsItself
 from srcgrad.frontend.types import ValueType
 
 
@@ -34,6 +35,7 @@ class Adjoints:
 
     def __init__(self, program: Program, constants: Constants, signature: Signature) -> None:
         self._program, self._constants, self.signature = program, constants, signature
+        self._under_way: list[Any] = []  # what is being made
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -60,7 +62,14 @@ class Adjoints:
                 else types[name]
                 for name in self._program.parameters
             )
-            generated = self._program.generate(kind, own, cotangents, stretch, cut, again=True)
+            asked = kind, own, cotangents, stretch, cut
+            if asked in self._under_way:
+                raise CallsItself
+            self._under_way.append(asked)
+            try:
+                generated = self._program.generate(*asked, again=True)
+            finally:
+                self._under_way.remove(asked)
             module = files.load(generated.entry, files.digest(generated.text), generated.text, generated.globals)
             return Again(getattr(module, generated.entry), own, generated)
 

@@ -203,6 +203,11 @@ def tree(x, n):
 
 
 @plain
+def derivative(x, n):
+    return derivative.backward(x, n - 1) if n else x**6
+
+
+@plain
 def noise(x):
     return np.sum(x * np.random.normal(size=3))
 
@@ -213,6 +218,7 @@ def noise(x):
         (lambda x: np.sum(all_bent.backward(x)), "derivative of all_bent can't be differentiated"),
         (lambda x: np.sum(noise.backward(x)), "derivative of noise can't be differentiated"),
         (lambda x: np.sum(tree.backward(x, int(x[0]), x)), "derivative of tree can't be differentiated"),
+        (lambda x: derivative.backward(x[0], int(x[1])), "derivative of derivative is made of itself, without end"),
         (lambda x: named.vjp(x)[0], r"\.vjp in a function"),
         (lambda x: np.sum(grad(lambda z: z**2 * x[0]).backward(x)), "grad of a function that is defined here"),
     ],

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 KINDS = ("backward", "value_and_backward")
 
 
+class CallsItself(Exception):
+    """An adjoint is made of itself, without end."""
+
+
 def is_entry(target: Any) -> bool:
     return inspect.ismethod(target) and has_derivative(target.__self__)
 
@@ -63,7 +67,12 @@ def call(interpreter: Interpreter, method: Any, args: list[Any], kwargs: dict[st
     constants = {name: operators.plain(bound[name]) for name in bound if operators.is_known(bound[name])}
     v = next(name for name in bound if name not in adjoints.parameters)
     cotangents = None if types[v] == StaticType(None) else types[v]
-    made = adjoints.make(kind, types, constants, cotangents, build.stretch, build.cut)
+    try:
+        made = adjoints.make(kind, types, constants, cotangents, build.stretch, build.cut)
+    except CallsItself:
+        name = method.__self__.__name__
+        help = "say how often by an argument that is a constant:  @grad(static=...)"
+        build.refuse(f"the derivative of {name} is made of itself, without end", help)
     given = [
         leaf
         for name, own in zip(adjoints.parameters, made.types, strict=True)
