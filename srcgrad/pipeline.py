@@ -73,6 +73,7 @@ from .passes.peel import peel
 from .passes.periodic import neighbours, periodic
 from .passes.place_numbers import place_numbers
 from .passes.preaccumulate import preaccumulate
+from .passes.propagate_copies import propagate_copies
 from .passes.prove_bounds import prove_bounds
 from .passes.read_copies import read_copies
 from .passes.read_once import read_once
@@ -171,6 +172,7 @@ SWEEP_ON_A_CPU: tuple[Pass, ...] = (
     scale_once,  # steps that only scale a cotangent are one
     fuse,
     take_over,  # what is made of an array that nobody needs any more is made in its place
+    propagate_copies,  # numbers that are others, or that nobody reads any more
 )
 ON_A_CPU: tuple[Pass, ...] = (
     check_rows,  # what chooses the row that a loop runs along is checked once
@@ -226,6 +228,7 @@ ON_A_GPU: tuple[Pass, ...] = (
     stored_later,  # what is added to later is stored there
     store_once,  # an element that a thread changes again and again is a scalar in between
     read_once,  # what it has just stored it does not read back
+    propagate_copies,
     interior,  # whether neighbours are there a thread asks once
     name_places,
     searches_in_two,  # for the best, and for the first that is as good

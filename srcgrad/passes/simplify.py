@@ -86,6 +86,14 @@ def simpler(expr: Expr) -> Expr:
     return expr
 
 
+def settled(expr: Expr) -> Expr:
+    """A choice by a condition that has become known."""
+    match expr:
+        case Call(op="ne", args=(Const(value=x), Const(value=y))):
+            return Const(x != y, BOOL)
+    return simpler(expr) if isinstance(expr, Call) and expr.op in ("select", "not") else expr
+
+
 def _folded(expr: Call) -> Expr:
     """A primitive of constants is one."""
     try:

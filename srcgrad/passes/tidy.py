@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Var
+from ..ir.expressions import INT64, Array, Call, Const, Dim, Expr, Var
 from ..ir.nodes import (
     Absorb,
     AddTo,
@@ -66,7 +66,7 @@ from .added_to_zero import added_to_zero, is_zero
 from .info import Info, roots_of
 from .repeats import variables_read, without_repeats
 from .scopes import written_by
-from .simplify import simpler
+from .simplify import settled, simpler
 
 LARGEST_INLINED = 12  # nodes of an expression that is moved to where it is read
 
@@ -352,7 +352,7 @@ def _without_copies(function: Function) -> Function:
     def change(stmt: Stmt) -> tuple[Stmt, ...]:
         if isinstance(stmt, Assign) and stmt.var in copies:
             return ()
-        rule = simpler if stmt.span is None else _settled  # the user's own arithmetic stays as it is written
+        rule = simpler if stmt.span is None else settled  # the user's own arithmetic stays as it is written
         return _open(map_expressions(stmt, lambda e: rewrite(substitute(e, dict(copies)), rule)))
 
     if not copies:
@@ -361,14 +361,6 @@ def _without_copies(function: Function) -> Function:
         substitute(leaf, dict(copies)) if isinstance(leaf, Expr) else leaf for leaf in leaves(function.results)
     )
     return replace(function, body=rewrite_block(function.body, change), results=results)
-
-
-def _settled(expr: Expr) -> Expr:
-    """A choice by a condition that has become known."""
-    match expr:
-        case Call(op="ne", args=(Const(value=x), Const(value=y))):
-            return Const(x != y, BOOL)
-    return simpler(expr) if isinstance(expr, Call) and expr.op in ("select", "not") else expr
 
 
 # ------------------------------------------------------------------------------------------- single-use names
