@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from srcgrad import UnsupportedError, grad
+from srcgrad import RuntimeShapeError, UnsupportedError, grad
 from srcgrad.testing import check_grad
 
 X = np.array([0.5, -1.0, 2.0])
@@ -291,3 +291,147 @@ REFUSED = [
 def test_refused(function: Callable[..., Any]) -> None:
     with pytest.raises(UnsupportedError):
         grad(function, jit=False)(X)
+
+
+# ------------------------------------------------ lists of known length, at places that are only known at run time
+
+
+def shortest_paths(w):
+    edges = [(0, 1), (0, 2), (1, 3), (2, 3), (3, 4), (1, 4)]
+    distance = [np.inf] * 5
+    distance[0] = 0.0
+    for _ in range(4):
+        for (i, j), length in zip(edges, w, strict=True):
+            if distance[i] + length < distance[j]:
+                distance[j] = distance[i] + length
+    return distance[4] + 2.0 * distance[3]
+
+
+def put(values, k, x):
+    values[k] = x
+    return values
+
+
+def by_several_names(x):
+    values = [0.0, x[0], x[1]]
+    k = int(x[4] > 0)
+    same = put(values, k, x[2])
+    put(same, -1, x[3] * values[k])
+    return values[0] + 2.0 * same[1] * values[2]
+
+
+def in_a_branch_and_swapped(x):
+    values = [x[0], x[1], x[2]]
+    k = int(x[4] > 0)
+    if x[3] > 0:
+        values[k] += x[3] ** 2
+    values[k], values[0] = values[0], values[k]
+    return values[0] + 2.0 * values[1] * values[2]
+
+
+def elimination_of_a_small_table(x):
+    a = [[2.0, 1.0, 0.0], [3.0, x[0], 1.0], [0.0, 1.0, x[1]]]
+    b = [x[2], x[3], x[4]]
+    for k in range(3):
+        p = k
+        for r in range(k + 1, 3):
+            if abs(a[r][k]) > abs(a[p][k]):
+                p = r
+        a[k], a[p] = a[p], a[k]
+        b[k], b[p] = b[p], b[k]
+        for r in range(k + 1, 3):
+            factor = a[r][k] / a[k][k]
+            b[r] -= factor * b[k]
+            for c in range(k, 3):
+                a[r][c] -= factor * a[k][c]
+    return b[2] / a[2][2]
+
+
+def places_of_triangles(x):
+    triangles, s = [[0, 1, 2], [1, 2, 3], [2, 0, 3]], 0.0
+    for k in range(len(x) // 2):
+        i, j, l = triangles[k]
+        s += x[i] * x[j] - x[l] * triangles[k][0]
+    return s
+
+
+AT_RUN_TIME = [
+    shortest_paths, by_several_names, in_a_branch_and_swapped, elimination_of_a_small_table, places_of_triangles,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", AT_RUN_TIME, ids=lambda f: f.__name__)
+def test_places_known_at_run_time(function: Callable[..., Any]) -> None:
+    x = np.array([0.9, 1.7, 0.4, 1.1, 2.3, 0.7])
+    f = grad(function, jit=False)
+    assert f(x) == function(x)
+    check_grad(f, x)
+
+
+def test_a_place_that_a_list_does_not_have() -> None:
+    def f(x: Any) -> Any:
+        values = [0.0, 1.0]
+        values[int(x)] = x
+        return values[0]
+
+    with pytest.raises(IndexError):
+        grad(f, jit=False).backward(2.0)
+    with pytest.raises(UnsupportedError):
+        grad(lambda x: put([0.0, 1.0], 2, x)[0], jit=False).backward(2.0)
+
+
+# ----------------------------------------------------------------- items as long as arrays that may differ in length
+
+
+def trajectory(start, steps):
+    a = np.array([[1.0, 0.1], [-0.2, 1.0]])
+    states = [start]
+    for step in steps:
+        states.append(a @ states[-1] + step)
+    return np.stack(states)
+
+
+def means_or_what_was_there(points, centres):
+    nearest = np.argmin(np.abs(points[:, None] - centres).sum(axis=2), axis=1)
+    return np.array([points[nearest == k].mean(axis=0) if np.any(nearest == k) else centres[k] for k in range(4)])
+
+
+def the_same_as_a_loop(points, centres):
+    nearest, out = np.argmin(np.abs(points[:, None] - centres).sum(axis=2), axis=1), []
+    for k in range(len(centres)):
+        if np.any(nearest == k):
+            out.append(points[nearest == k].mean(axis=0))
+        else:
+            out.append(centres[k])
+    return np.array(out)
+
+
+def test_items_as_long_as_other_arrays() -> None:
+    random = np.random.default_rng(1)
+    check_grad(grad(trajectory, jit=False), np.array([0.5, 1.0]), random.normal(size=(4, 2)))
+    points, centres = random.normal(size=(6, 3)), random.normal(size=(4, 3))
+    centres[2] = 50.0  # nearest to none
+    for function in (means_or_what_was_there, the_same_as_a_loop):
+        f = grad(function, jit=False)
+        np.testing.assert_array_equal(f(points, centres), function(points, centres))
+        check_grad(f, points, centres)
+
+
+def test_items_that_turn_out_to_differ_in_length() -> None:
+    def f(x: Any, w: Any, steps: Any) -> Any:
+        rows = [x]
+        for step in steps:
+            rows.append(w * step)
+        return rows[-1]
+
+    with pytest.raises(RuntimeShapeError, match="lengths 3 and 2"):
+        grad(f, jit=False).backward(np.ones(3), np.ones(2), np.ones(2), v=np.ones(3))
+    with pytest.raises(UnsupportedError, match="of one shape"):  # what is computed from one length seldom is the same
+
+        def g(x: Any, steps: Any) -> Any:
+            rows = [x]
+            for step in steps:
+                rows.append(step * rows[-1][::2])
+            return rows[-1]
+
+        grad(g, jit=False).backward(np.ones(4), np.ones(2), v=np.ones(1))

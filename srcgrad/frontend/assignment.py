@@ -138,11 +138,7 @@ def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any
             list_methods.refill(interpreter, owner, value)
             return
     if isinstance(owner, Items) and not isinstance(items, ast.Slice):
-        index = expressions.evaluate(interpreter, items)
-        if op is not None:
-            value = _updated(interpreter, lists.subscripted(interpreter, owner, index), value, op)
-        if value is not None:
-            lists.store(interpreter, owner, index, value)
+        _store_in(interpreter, owner, expressions.evaluate(interpreter, items), value, op)
         return
     if not isinstance(owner, ArrayValue):
         interpreter.at(base)
@@ -160,6 +156,13 @@ def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any
         if indexing.masked_write(interpreter.build, owner, index[0], value, op):
             return
     _update(interpreter, indexing.subscript(interpreter.build, owner, index), value, op)
+
+
+def _store_in(interpreter: Interpreter, owner: Items, index: Any, value: Any, op: str | None) -> None:
+    if op is not None:
+        value = _updated(interpreter, lists.subscripted(interpreter, owner, index), value, op)
+    if value is not None:
+        lists.store(interpreter, owner, index, value)
 
 
 def _refuse_table(interpreter: Interpreter, base: ast.expr) -> None:
@@ -188,9 +191,13 @@ def _store_item(
     if isinstance(items, ast.Slice):
         _store_slice(interpreter, owner, items, value, op, name)
         return
-    at = static_int(expressions.evaluate(interpreter, items))
+    index = expressions.evaluate(interpreter, items)
+    at = static_int(index)
+    if at is None and owner.items:
+        _store_in(interpreter, lists.in_rows(interpreter, name, owner), index, value, op)
+        return
     if at is None or not -len(owner.items) <= at < len(owner.items):
-        interpreter.build.refuse("an element of a list can only be assigned at a constant index")
+        interpreter.build.refuse("a list is assigned to at a place that it does not have")
     assert at is not None
     if op is not None:
         value = _updated(interpreter, owner.items[at], value, op)

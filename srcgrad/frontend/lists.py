@@ -11,6 +11,7 @@ with room for as many as there can be.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -77,11 +78,14 @@ def row_of(interpreter: Interpreter, item: Any) -> Row:
     )
 
 
-def common_row(interpreter: Interpreter, rows: list[Row]) -> Row:
+def common_row(
+    interpreter: Interpreter, rows: list[Row], are_alike: Callable[[Expr, Expr], bool] = common_lengths.are_alike
+) -> Row:
+    """`are_alike`: what is to be known of lengths.  Where items are put, they are compared."""
     first = rows[0]
     for row in rows[1:]:
         is_alike = len(row.dims) == len(first.dims) and row.inner == first.inner
-        if not is_alike or any(affine.difference(x, y) != 0 for x, y in zip(first.dims, row.dims, strict=True)):
+        if not is_alike or not all(map(are_alike if row.inner is None else affine.same, first.dims, row.dims)):
             interpreter.build.refuse(
                 "the items of a list whose length is only known at run time must be of one shape",
                 "keep what differs in lists of its own",
@@ -134,6 +138,7 @@ def fill(interpreter: Interpreter, rows: Array, value: TupleValue | Items, start
     build = interpreter.build
     if isinstance(value, Items):
         held = array_of_items(interpreter, value)
+        held = common_lengths.with_lengths(build, held, (held.dims[0], *rows.dims[1:]))
         build.check_fresh(held.element)
         place = lambda index: (affine.add(start, index[0]), *index[1:])
         build.each(held.dims, lambda index: Store(rows, place(index), cast(held.at(index), rows.dtype)))
@@ -155,6 +160,7 @@ def put(interpreter: Interpreter, rows: Array, place: Expr, item: Any) -> None:
     if isinstance(item, TupleValue):
         refuse_inexact(interpreter, item, rows.dtype)
     value = array_of_items(interpreter, item) if isinstance(item, Items) else operators.as_array(interpreter, item)
+    value = common_lengths.with_lengths(build, value, rows.dims[1:])
     build.check_fresh(value.element)
     place = build.capture(place, "k")
     build.each(value.dims, lambda index: Store(rows, (place, *index), cast(value.at(index), rows.dtype)))
@@ -266,6 +272,18 @@ def store(interpreter: Interpreter, owner: Items, index: Any, value: Any) -> Non
         list_items.note_replaced(interpreter, owner.rows)
         list_items.note_stored(interpreter, owner.rows, value)
         identities.give_away(interpreter, value, owner.rows)
+
+
+def in_rows(interpreter: Interpreter, name: str, owner: TupleValue) -> Items:
+    """A list of known length as rows, for what is assigned at a place that is only known at run time."""
+    row = common_row(interpreter, row_of_list(interpreter, owner), affine.same)
+    if any(owner.identity in heads for heads in interpreter.list_heads[-1:]):
+        raise Grows(owner.identity, row, affine.ZERO)
+    length = affine.integer(len(owner.items))
+    rows = with_room(interpreter, name, owner, row, length)
+    items = Items(rows, length, length, row.weak, row.inner, owner.identity)
+    identities.change(interpreter, owner.identity, items)
+    return items
 
 
 def widened(interpreter: Interpreter, owner: Items, row: Row) -> Items:
@@ -389,7 +407,7 @@ def repeated(interpreter: Interpreter, value: TupleValue, count: Scalar) -> Item
             "allocate an array, of one number or one array for each item:  ys = np.empty((n, ...))",
             "or start with an empty list, and append",
         )
-    row = common_row(interpreter, row_of_list(interpreter, value))
+    row = common_row(interpreter, row_of_list(interpreter, value), affine.same)
     size = len(value.items)
     times = build.pin(affine.maximum(build.pin(cast(count.expr, INT64)), affine.ZERO))
     rows = build.allocate("items", row.dtype, (affine.mul(times, affine.integer(size)), *row.dims))

@@ -41,6 +41,13 @@ def _are_alike_and_stay(items: tuple[Any, ...]) -> bool:
     return bool(items) and all(identities.is_alike(items[0], v) and not identities.can_change(v) for v in items)
 
 
+def _is_table(owner: TupleValue) -> bool:
+    """Is it a list of lists of as many numbers each?"""
+    rows = [v.items if isinstance(v, TupleValue) and v.kind is list else () for v in owner.items]
+    numbers = all(isinstance(number, Scalar) for row in rows for number in row)
+    return owner.kind is list and owner.identity is not None and numbers and len({len(row) for row in rows} - {0}) == 1
+
+
 def _copy_of_item(interpreter: Interpreter, owner: TupleValue, place: Scalar) -> ArrayValue:
     """One of several arrays: a copy, which is not read any more once any of them, or it, is written."""
     build = interpreter.build
@@ -88,6 +95,8 @@ def item(interpreter: Interpreter, owner: TupleValue, at: Any) -> Any:
             columns = zip(*(other.items for other in owner.items), strict=True)
             parts = (item(interpreter, TupleValue(column), at) for column in columns)
             return TupleValue(tuple(parts), owner.items[0].kind)
+        if isinstance(at, Scalar) and _is_table(owner):
+            return lists.subscripted(interpreter, lists.in_rows(interpreter, "items", owner), at)
         _refuse_growing(interpreter, owner)
         return interpreter.build.refuse(
             "a tuple or list is indexed by a number that is only known at run time", "use an array:  np.stack(items)"
