@@ -12,7 +12,7 @@ import numba
 import numpy as np
 import pytest
 
-from srcgrad import UnsupportedError, grad
+from srcgrad import ShortAxisError, UnsupportedError, grad
 from srcgrad.testing import check_grad
 
 X = np.array([0.5, -0.3, 1.2, 0.7])
@@ -800,3 +800,51 @@ def plain_numbers(x):
 def test_plain_numbers_widen_nothing() -> None:
     x = X.astype(np.float32)
     assert grad(plain_numbers, jit=False)(x).dtype == plain_numbers(x).dtype == np.float32
+
+
+# ------------------------------------------------ what can't be rows of an array, beside what is known at run time only
+
+REACTIONS = [({"a": 1, "b": 1}, "c", 0.5), ({"c": 1}, "a", 0.1), ({"c": 2}, "b", 0.3)]
+FUNCTIONS = [np.sin, np.cos, np.exp]
+
+
+def rates_of_reactions(x):
+    now = {"a": x[3], "b": 0.8, "c": 0.1}
+    for (used, made, rate), scale in zip(REACTIONS, x):
+        for name, power in used.items():
+            rate = rate * now[name] ** power
+        now[made] += rate * scale
+    return now["a"] + 2.0 * now["b"] * now["c"]
+
+
+def weighed_functions(x):
+    total = sum(w * f(x[-1]) for f, w in zip(FUNCTIONS, x))
+    for k, (f, w) in enumerate(zip(FUNCTIONS, x[1:])):
+        total += f(w) * k
+        if total > 2.0:
+            break
+    return total
+
+
+def written_meanwhile(x):
+    total, pairs = 0.0, list(zip(["first", "second"], x))
+    for name, v in zip(["first", "second", "third"], x):
+        total += v**2 if name == "second" else v
+        x[1] = 5.0 * x[2]
+    return total * pairs[1][1]
+
+
+@pytest.mark.parametrize("function", [rates_of_reactions, weighed_functions, written_meanwhile])
+def test_zip_of_what_are_no_rows(function: Callable[..., Any]) -> None:
+    f, x = grad(function, jit=False), np.array([0.5, -0.3, 1.2, 0.7])
+    np.testing.assert_allclose(f(x.copy()), function(x.copy()), rtol=1e-14)
+    check_grad(f, x)
+
+
+def test_zip_that_would_end_early() -> None:
+    f = grad(lambda x: sum(w * f(w) for f, w in zip(FUNCTIONS, x)), jit=False)
+    f(np.ones(4))
+    with pytest.raises(ShortAxisError, match="zip.. of 3 items .* beside 2 others"):
+        f(np.ones(2))
+    with pytest.raises(UnsupportedError):  # how many there are is not known ahead
+        grad(lambda x: sum(w * f(w) for f, w in zip(FUNCTIONS, x[x > 0])), jit=False)(np.ones(4))

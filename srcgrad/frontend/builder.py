@@ -148,8 +148,11 @@ class Builder:
                 return self.greatest(affine.add(expr, _times(count, affine.sub(self.upper[term], term))), sign)
         return expr
 
-    def expect_at_least(self, length: Expr, bound: Expr) -> None:
-        """From the entry on, a length that the arguments decide is taken to be this at least."""
+    def expect_at_least(self, length: Expr, bound: Expr, otherwise: str) -> None:
+        """From the entry on, a length that the arguments decide is taken to be this at least.
+
+        `otherwise`: what is said where it is not, with both, if nothing can be done about it.
+        """
         terms, constant = affine.affine(length)
         is_one_term = len(terms) == 1 and terms[0][1] == 1
         if self.cut or not is_one_term or not self.is_known_at_entry(length) or not self.is_known_at_entry(bound):
@@ -159,8 +162,7 @@ class Builder:
         for earlier in [stmt for stmt in self.prologue if _is_short(stmt, length)]:
             if self.is_at_least(affine.sub(bound, earlier.condition.args[1]), 0):  # type: ignore[attr-defined]
                 self.prologue.remove(earlier)
-        message = "a slice ends at {}, and its axis, of length {}, before that" + place(self.span)
-        short = Raise("ShortAxisError", message, (bound, length))
+        short = Raise("ShortAxisError", otherwise + place(self.span), (bound, length))
         self.prologue.append(If(Call("lt", (length, bound), BOOL), (short,), span=self.span))
         self.whole.setdefault(terms[0][0], []).append(affine.sub(bound, affine.integer(constant)))
 

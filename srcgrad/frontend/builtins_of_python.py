@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numba
 import numpy as np
 
-from ..errors import ArgumentError, NoItemsError, ValueArgumentError, place
+from ..errors import ArgumentError, NoItemsError, UnsupportedError, ValueArgumentError, place
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Const, Expr
 from ..ir.nodes import If, Raise
@@ -326,15 +326,44 @@ def zipped(interpreter: Interpreter, *values: Any, strict: Any = None) -> Any:
         return TupleValue(tuple(TupleValue(items) for items in zip(*each, strict=False)))
     if 0 in known:
         return TupleValue(())
-    if known:  # beside what is only known at run time, a tuple is a list in memory
-        as_list = lambda value: lists.joined(interpreter, [TupleValue(tuple(expressions.items_of(interpreter, value)))])
-        several = [s or indexed(interpreter, as_list(v)) for v, s in zip(values, several, strict=True)]
+    if known:  # beside what is only known at run time, a tuple is a list in memory, or the other one as long
+        saved = save(interpreter)
+        try:
+            as_list = lambda value: lists.rows_of(interpreter, "items", _as_tuple(interpreter, value))
+            several = [s or indexed(interpreter, as_list(v)) for v, s in zip(values, several, strict=True)]
+        except UnsupportedError:
+            restore(interpreter, saved)
+            if not all(_is_as_long(interpreter, s, min(known)) for s in several if s is not None):
+                raise
+            each = [
+                expressions.items_of(interpreter, v)
+                if s is None
+                else [s.item(affine.integer(k)) for k in range(min(known))]
+                for v, s in zip(values, several, strict=True)
+            ]
+            return TupleValue(tuple(TupleValue(items) for items in zip(*each, strict=False)))
     count = several[0].count  # type: ignore[union-attr]
     for other in several[1:]:
         count = affine.minimum(count, other.count)  # type: ignore[union-attr]
     item = lambda i: TupleValue(tuple(s.item(i) for s in several))  # type: ignore[union-attr]
     held = tuple(array for s in several for array in s.held)  # type: ignore[union-attr]
     return Indexed(interpreter.build.pin(count), item, held)
+
+
+ENDS_EARLY = (
+    "zip() of {} items that can't be rows of an array, beside {} others: there have to be at least as many of these"
+)
+
+
+def _as_tuple(interpreter: Interpreter, value: Any) -> TupleValue:
+    return TupleValue(tuple(expressions.items_of(interpreter, value)))
+
+
+def _is_as_long(interpreter: Interpreter, several: Indexed, count: int) -> bool:
+    """Are there so many items, at least as long as nothing is shorter than it is taken to be?"""
+    build = interpreter.build
+    build.expect_at_least(several.count, affine.integer(count), ENDS_EARLY)
+    return build.is_at_least(several.count, count)
 
 
 def _is_set(interpreter: Interpreter, value: Any, name: str) -> bool:

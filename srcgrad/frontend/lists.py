@@ -279,11 +279,17 @@ def in_rows(interpreter: Interpreter, name: str, owner: TupleValue) -> Items:
     row = common_row(interpreter, row_of_list(interpreter, owner), affine.same)
     if any(owner.identity in heads for heads in interpreter.list_heads[-1:]):
         raise Grows(owner.identity, row, affine.ZERO)
-    length = affine.integer(len(owner.items))
-    rows = with_room(interpreter, name, owner, row, length)
-    items = Items(rows, length, length, row.weak, row.inner, owner.identity)
+    items = rows_of(interpreter, name, owner)
     identities.change(interpreter, owner.identity, items)
     return items
+
+
+def rows_of(interpreter: Interpreter, name: str, value: TupleValue) -> Items:
+    """What has a known number of items, as rows."""
+    row = common_row(interpreter, row_of_list(interpreter, value), affine.same)
+    length = affine.integer(len(value.items))
+    rows = with_room(interpreter, name, value, row, length)
+    return Items(rows, length, length, row.weak, row.inner, value.identity)
 
 
 def widened(interpreter: Interpreter, owner: Items, row: Row) -> Items:

@@ -17,6 +17,8 @@ from ..arithmetic import cast
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, Slice, static_int
 
+CUT = "a slice ends at {}, and its axis, of length {}, before that"
+
 
 def normalize(builder: Builder, part: Slice, length: Expr) -> tuple[Expr, Expr, Expr]:
     """(start, step, length) of a slice of an axis, clipped as Python clips."""
@@ -28,7 +30,7 @@ def normalize(builder: Builder, part: Slice, length: Expr) -> tuple[Expr, Expr, 
     if not builder.is_at_least(size, 1):
         return _run_time_step(builder, part, step, length)
     if isinstance(size, Const):
-        builder.expect_at_least(length, _uncut_length(builder, part, is_upward))
+        builder.expect_at_least(length, _uncut_length(builder, part, is_upward), CUT)
     if is_upward:
         start = _clip(builder, part.start, length, affine.ZERO, from_below=True)
         stop = _clip(builder, part.stop, length, length, from_below=False)
