@@ -354,6 +354,21 @@ def test_inside_other_loops() -> None:
         grad(f, jit=False).backward(X)
 
 
+def test_lists_of_pythons_numbers_take_the_dtype_that_they_get() -> None:
+    def product(a: Any, b: Any) -> Any:
+        out, totals = [0] * (len(a) + len(b) - 1), [0.0]
+        for i in range(len(a)):
+            for j in range(len(b)):
+                out[i + j] += a[i] * b[j]
+            totals.append(totals[-1] + a[i])
+        return np.array(out), totals[-1]
+
+    narrow = X.astype(np.float32)
+    for f in (product, grad(product, jit=False)):
+        assert [value.dtype for value in f(narrow, narrow)] == [np.float32, np.float32]
+        assert [value.dtype for value in f(narrow, X)] == [np.float64, np.float32]
+
+
 def test_check_grad() -> None:
     check_grad(grad(numbers_until, jit=False), X)
 

@@ -103,7 +103,14 @@ def places_of(row: Row) -> tuple[ScalarType, ...]:
 
 
 def common_place(column: tuple[ScalarType, ...]) -> ScalarType:
-    return ScalarType(np.result_type(*(place.dtype for place in column)), all(place.weak for place in column))
+    """The kind of number that any of these is: a Python float beside a float32 is one, as where branches meet."""
+    strong = [place.dtype for place in column if not place.weak]
+    weak = [place.dtype for place in column if place.weak]
+    if not strong or not weak:
+        return ScalarType(np.result_type(*strong, *weak), not strong)
+    dtype = np.result_type(*strong)
+    inexact = dtype.kind in "fc"
+    return ScalarType(np.result_type(dtype, *(kind.type(0).item() if inexact else kind for kind in weak)), False)
 
 
 def row_of_places(places: list[ScalarType], dims: tuple[Expr, ...], inner: Any) -> Row:
