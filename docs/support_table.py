@@ -75,8 +75,8 @@ STATEMENTS = {
     "While": "`while`", "Break": "`break`", "Continue": "`continue`", "Return": "`return`, also early",
     "FunctionDef": "nested `def`", "Raise": "`raise`", "Assert": "`assert`", "Pass": "`pass`", "Import": "`import`",
     "Try": "`try` with `except`, `else` and `finally`", "With": "`with np.errstate(...)` and its like",
-    "Match": "`match` on numbers, strings, tuples and classes", "Delete": "`del`", "Global": "`global`, to read",
-    "Nonlocal": "`nonlocal`, to read", "ClassDef": "`class`",
+    "Match": "`match` on numbers, strings, tuples, lists, dicts and classes", "Delete": "`del`",
+    "Global": "`global`, to read", "Nonlocal": "`nonlocal`, to read", "ClassDef": "`class`",
 }
 EXPRESSIONS = {
     "BinOp": "arithmetic, `x @ y`", "Compare": "comparisons, chained ones too",

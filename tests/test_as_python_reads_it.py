@@ -287,3 +287,37 @@ def test_attributes_of_a_dataclass_that_are_no_fields() -> None:
     assert slopes.weight == pytest.approx(15.0 * v @ X[:2])
     assert slopes.twice == pytest.approx(3.0 * v @ model.offset)
     assert slopes.scale == pytest.approx(4.5 * v @ X[:2])
+
+
+def what_patterns_find(x: Any) -> Any:
+    s = 0.0
+    for item in ([1, 2, 3], (4,), [], [5, 6], [0, 1, 2, 3], {"scale": 2, "by": x[0]}, {"other": 1}, "text", 3, x):
+        match item:
+            case []:
+                s += 1.0
+            case [a]:
+                s += a * x[0]
+            case [0, *middle, _]:
+                s += middle[1] * x[1] + len(middle)
+            case [a, *_, b] if a > 4:
+                s += b * x[1]
+            case [*first, b]:
+                s += b * x[2] * len(first) + sum(first)
+            case {"scale": n, "by": factor}:
+                s = s * factor + n
+            case {"by": _}:
+                s += 1e9
+            case str():
+                s *= 2.0
+            case int(k):
+                s += k
+            case _:
+                s += int("ff", 16) + float(" 1.5") * x[int("1")]
+    return s
+
+
+def test_patterns_of_sequences_and_dicts() -> None:
+    x = np.array([0.5, -1.3, 2.2])
+    f = grad(what_patterns_find, jit=False)
+    np.testing.assert_allclose(f(x), what_patterns_find(x), rtol=1e-14)
+    check_grad(f, x)

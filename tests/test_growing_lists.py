@@ -354,6 +354,67 @@ def test_inside_other_loops() -> None:
         grad(f, jit=False).backward(X)
 
 
+def a_queue(x: Any) -> Any:
+    queue, s, n = [x[0], x[1]], 0.0, 0
+    while queue:
+        v = queue.pop(0)
+        n += 1
+        s += v * n
+        if n < 5:
+            queue.append(v * x[n % len(x)])
+            queue.append(x[n % len(x)] ** 2)
+        if n > 20:
+            break
+    return s
+
+
+def the_last_few(x: Any) -> Any:
+    window, out = [], np.zeros(len(x))
+    for k, v in enumerate(x):
+        window.append(np.array([v, v * v]))
+        if len(window) > 2:
+            old = window.pop(0)
+            out[k] += np.sum(window[0] * old)
+        out[k] += np.sum(window[-1])
+    return out
+
+
+def a_queue_of_tuples(x: Any) -> Any:
+    queue, s = [(v, k) for k, v in enumerate(x)], 0.0
+    while len(queue) > 1 and s < 1e9:
+        (a, i), (b, j) = queue.pop(0), queue.pop(0)
+        queue.append((a * b + j, i + 1))
+        s += a * i
+    return s + queue[0][0]
+
+
+def until_it_is_long_or_empty(x: Any) -> Any:
+    stack, s = [v for v in x], 0.0
+    while s < 2.5 and stack:
+        s += stack.pop()
+    s = s if not (s < 0.0 or not stack) else 2.0 * s
+    return s * 3.0 if s > 0.0 and stack else s
+
+
+@pytest.mark.parametrize("function", [a_queue, the_last_few, a_queue_of_tuples, until_it_is_long_or_empty])
+def test_queues(function: Any) -> None:
+    f = grad(function, jit=False)
+    np.testing.assert_allclose(f(X), function(X), rtol=1e-14)
+    check_grad(f, X)
+
+
+def test_what_was_the_first_item() -> None:
+    def f(x: Any) -> Any:
+        rows = [x * (k + 1) for k in range(len(x))]
+        first = rows[0]
+        return np.sum(rows.pop(0) * first)
+
+    with pytest.raises(srcgrad.UnsupportedError, match="another one took its place"):
+        grad(f, jit=False)(X)
+    with pytest.raises(IndexError, match="pop from an empty list"):
+        grad(lambda x: [v for v in x].pop(0), jit=False)(X[:0])
+
+
 def test_lists_of_pythons_numbers_take_the_dtype_that_they_get() -> None:
     def product(a: Any, b: Any) -> Any:
         out, totals = [0] * (len(a) + len(b) - 1), [0.0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -222,6 +223,29 @@ class Private:
 
     def shown(self, x: Any) -> Any:
         return sum(self.__hidden(part) for part in (x, x * x))
+
+
+class Shape(ABC):
+    def __init__(self, size: Any) -> None:
+        self.size = size
+
+    @abstractmethod
+    def area(self) -> Any: ...
+
+    def twice(self) -> Any:
+        return 2.0 * self.area()
+
+
+class Square(Shape):
+    def area(self) -> Any:
+        return self.size**2
+
+
+def test_abstract_classes() -> None:
+    f = grad(lambda x: Square(x).twice() * x if isinstance(Square(x), Shape) else x, jit=False)
+    assert f.backward(2.0) == 24.0
+    with pytest.raises(SrcgradError):
+        grad(lambda x: Shape(x).size, jit=False)(2.0)
 
 
 class MorePrivate(Private):

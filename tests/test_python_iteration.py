@@ -848,3 +848,20 @@ def test_zip_that_would_end_early() -> None:
         f(np.ones(2))
     with pytest.raises(UnsupportedError):  # how many there are is not known ahead
         grad(lambda x: sum(w * f(w) for f, w in zip(FUNCTIONS, x[x > 0])), jit=False)(np.ones(4))
+
+
+def over_permutations(x):
+    s = sum(x[i] * x[j] ** 2 for i, j in itertools.permutations(range(3), 2))
+    for i, j, k in itertools.permutations([0, 1, 2]):
+        s = s + x[i] * j - x[k]
+    return s
+
+
+def test_permutations() -> None:
+    f = grad(over_permutations, jit=False)
+    np.testing.assert_allclose(f(X), over_permutations(X), rtol=1e-14)
+    check_grad(f, X)
+    with pytest.raises(UnsupportedError, match="more than 64 permutations"):
+        grad(lambda x: sum(x[p[0]] for p in itertools.permutations(range(5))), jit=False)(X)
+    with pytest.raises(UnsupportedError, match="only known at run time"):
+        grad(lambda x: sum(p[0] for p in itertools.permutations(x)), jit=False)(X)

@@ -38,7 +38,7 @@ from . import (
 )
 from .arithmetic import cast, elementwise, loop_dtypes
 from .attempts import restore, save
-from .grid_loops import combinations, product
+from .grid_loops import combinations, permutations, product
 from .numbers_of_python import (
     absolute,
     choose_extremum,
@@ -451,6 +451,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     type: type_of_value, hasattr: has_attribute, getattr: get_attribute,
     super: inheritance.super_of, callable: is_callable, str: as_text, np.isscalar: is_scalar, np.iterable: is_iterable,
     math.hypot: length_of_vector, itertools.product: product, itertools.combinations: combinations,
+    itertools.permutations: permutations,
     dataclasses.replace: records.replaced, warnings.warn: warn,
     matching.part_matched: part_matched, compositions.registry.constant_integer: static_integer,
 }  # fmt: skip

@@ -24,10 +24,14 @@ if TYPE_CHECKING:
     from .interpret import Interpreter
 
 
-def boolean(interpreter: Interpreter, is_and: bool, nodes: list[ast.expr], is_later: bool = False) -> Any:
+def boolean(
+    interpreter: Interpreter, is_and: bool, nodes: list[ast.expr], is_later: bool = False, is_test: bool = False
+) -> Any:
     """`and`, `or`: the later operands run only where they are needed."""
     read = split_statements.expression if is_later else expressions.as_it_is
     first = read(interpreter, nodes[0])
+    if is_test and identities.is_list(first):
+        first = Scalar(operators.truth(interpreter, first), weak=True)
     if len(nodes) == 1:
         return first
     by_path = isinstance(first, OneOf) or optional.is_optional(first)
@@ -37,16 +41,16 @@ def boolean(interpreter: Interpreter, is_and: bool, nodes: list[ast.expr], is_la
         first = _has_items(interpreter, first, is_and)
     known = operators.static_truth(first)
     if known is not None:
-        return boolean(interpreter, is_and, nodes[1:], is_later) if known == is_and else first
+        return boolean(interpreter, is_and, nodes[1:], is_later, is_test) if known == is_and else first
     rest: list[Stmt] = []
     if _named_in(nodes[1:]) or by_path:
         condition = operators.truth(interpreter, first)
         first = first.items[1] if optional.is_optional(first) and not is_and else first  # true, so not None
-        return choose_value(interpreter, condition, nodes, first, is_and)
+        return choose_value(interpreter, condition, nodes, first, is_and, is_test)
     saved, lists_before = save(interpreter), identities.held(interpreter)
     try:
         with interpreter.build.nested(rest), optional.known_there(interpreter, nodes[:1], is_and):
-            other = boolean(interpreter, is_and, nodes[1:], is_later=True)
+            other = boolean(interpreter, is_and, nodes[1:], is_later=True, is_test=is_test)
     except NotYetKnown:
         return first
     changes = identities.held(interpreter) != lists_before
@@ -54,7 +58,7 @@ def boolean(interpreter: Interpreter, is_and: bool, nodes: list[ast.expr], is_la
         if first.dtype == other.dtype == BOOL:
             return Scalar(Call("and" if is_and else "or", (first.expr, other.expr), BOOL), first.weak and other.weak)
     restore(interpreter, saved)
-    return choose_value(interpreter, operators.truth(interpreter, first), nodes, first, is_and)
+    return choose_value(interpreter, operators.truth(interpreter, first), nodes, first, is_and, is_test)
 
 
 def decided(interpreter: Interpreter, test: ast.expr) -> bool | None:
@@ -72,11 +76,12 @@ def _has_items(interpreter: Interpreter, value: Items, is_and: bool) -> Scalar:
     return Scalar(operators.truth(interpreter, value), weak=True)
 
 
-def choose_value(interpreter: Interpreter, condition: Expr, nodes: list[ast.expr], first: Any, is_and: bool) -> Any:
-
+def choose_value(
+    interpreter: Interpreter, condition: Expr, nodes: list[ast.expr], first: Any, is_and: bool, is_test: bool
+) -> Any:
     def later() -> Any:
         with optional.known_there(interpreter, nodes[:1], is_and):
-            return boolean(interpreter, is_and, nodes[1:], is_later=True)
+            return boolean(interpreter, is_and, nodes[1:], is_later=True, is_test=is_test)
 
     names = _named_in(nodes[1:])
     if is_and:

@@ -243,6 +243,7 @@ def while_loop(interpreter: Interpreter, node: ast.While) -> None:
         test = ast.BoolOp(ast.And(), [unstopped, node.test])
         for part in (unstopped, unstopped.operand, test):
             ast.copy_location(part, node.test)
+        test.is_test = True  # type: ignore[attr-defined]
 
     def make(names: list[str]) -> Stmt:
         trip = Var(build.names.fresh("trip"), INT64)

@@ -82,7 +82,8 @@ def as_it_is(interpreter: Interpreter, node: ast.expr) -> Any:
             read = as_it_is if isinstance(op, ast.Not) else evaluate
             return operators.unary(interpreter, op, read(interpreter, operand))
         case ast.BoolOp(op=op, values=values):
-            return choices.boolean(interpreter, isinstance(op, ast.And), values)
+            is_test = getattr(node, "is_test", False)
+            return choices.boolean(interpreter, isinstance(op, ast.And), values, is_test=is_test)
         case ast.Compare():
             return choices.comparison(interpreter, node)
         case ast.IfExp():

@@ -30,6 +30,7 @@ def structured(node: ast.FunctionDef | ast.Lambda, is_caught: bool = False) -> S
 
     `is_caught`: by those who call it, what is raised in it; then what stands under `finally` runs before that.
     """
+    mark_tests(node)
     if isinstance(node, ast.Lambda):
         return [_assign(RESULT, node.body, node.body)]
     body, last = handlers.without_handlers(node.body, is_caught), node.body[-1]
@@ -37,6 +38,23 @@ def structured(node: ast.FunctionDef | ast.Lambda, is_caught: bool = False) -> S
         body = [*body, ast.copy_location(ast.Return(ast.copy_location(ast.Constant(None), last)), last)]
     given = {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
     return _Flow(given).function(body)  # new loops and branches: what is noted on them is this call's own
+
+
+def mark_tests(function: ast.AST) -> None:
+    """What `if`, `while`, `assert`, `not` and comprehensions test: only its truth counts (`while s < 1 and stack`)."""
+    tests: list[ast.expr] = []
+    for node in ast.walk(function):
+        match node:
+            case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test) | ast.Assert(test=test):
+                tests.append(test)
+            case ast.UnaryOp(op=ast.Not(), operand=test):
+                tests.append(test)
+            case ast.comprehension(ifs=ifs):
+                tests += ifs
+    for test in tests:
+        if isinstance(test, ast.BoolOp):
+            test.is_test = True  # type: ignore[attr-defined]
+            tests += test.values
 
 
 def probed(body: Statements) -> Statements:

@@ -19,7 +19,7 @@ from . import expressions, lists
 from .aliases import HELD
 from .liveness import annotate, assigned
 from .source import located
-from .values import Grid, Items, Range, Scalar, Static, TupleValue, new_list, static_int, whole
+from .values import NONE, Grid, Items, Range, Scalar, Static, TupleValue, new_list, static_int, whole
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -47,6 +47,20 @@ def combinations(interpreter: Interpreter, value: Any, r: Any) -> Grid:
     known = expressions.known_items(interpreter, value)
     held = value if is_index else new_list(known) if known is not None else lists.copied(interpreter, value)
     return Grid((held,) * length, ascending=True)
+
+
+def permutations(interpreter: Interpreter, value: Any, r: Any = NONE) -> TupleValue:
+    """itertools.permutations of a few items, which are known"""
+    known = expressions.known_items(interpreter, value)
+    if known is None:
+        interpreter.build.refuse("permutations of a list whose length is only known at run time", "write the loops")
+    assert known is not None
+    length = len(known) if r is NONE else static_int(r)
+    if length is None:
+        interpreter.build.refuse("how many items a permutation has must be a constant", error=ArgumentError)
+    if math.perm(len(known), length) > WRITTEN_OUT:
+        interpreter.build.refuse(f"more than {WRITTEN_OUT} permutations", "write the loops")
+    return TupleValue(tuple(TupleValue(items) for items in itertools.permutations(known, length)))
 
 
 def _settled(interpreter: Interpreter, value: Any) -> Any:

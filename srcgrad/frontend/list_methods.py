@@ -86,12 +86,13 @@ def insert(interpreter: Interpreter, owner: TupleValue | Items, place: Any, item
 
 def pop(interpreter: Interpreter, owner: TupleValue | Items, place: Any = None) -> Change:
     at = -1 if place is None else static_int(place)
-    if isinstance(owner, Items) and at == -1:
+    if isinstance(owner, Items) and at in (-1, 0):
         if not interpreter.build.is_at_least(owner.length, 1):
             empty = Raise("BoundsError", "pop from an empty list" + error_place(interpreter.build.span))
             interpreter.build.emit(If(Call("lt", (owner.length, affine.ONE), BOOL), (empty,)))
         last = affine.sub(owner.length, affine.ONE)
-        out = binding.bind_item(interpreter, "t", lists.item_at(interpreter, owner, last))
+        out = lists.first_taken(interpreter, owner) if at == 0 else lists.item_at(interpreter, owner, last)
+        out = binding.bind_item(interpreter, "t", out)
         return out, replace(owner, length=last)  # and `most` stays: it was as long at its longest
     owner = _known(interpreter, owner, "pop")
     items = list(owner.items)

@@ -281,6 +281,25 @@ def store(interpreter: Interpreter, owner: Items, index: Any, value: Any) -> Non
         identities.give_away(interpreter, value, owner.rows)
 
 
+def first_taken(interpreter: Interpreter, owner: Items) -> Any:
+    """The first item; those behind it are in its place from then on, and so on."""
+    from .numpy import indexing
+
+    build = interpreter.build
+    first = item_at(interpreter, owner, affine.ZERO)
+    first = binding.settled(interpreter, first) if isinstance(first, (Scalar, TupleValue)) else first
+    if isinstance(first, (ArrayValue, Items)):
+        first = list_items.copy_of_item(interpreter, first, is_second=False)
+    rows, stale = array_of_items(interpreter, owner), set(build.stale)
+    front, behind = indexing.Slice(None, constant(-1), None), indexing.Slice(constant(1), None, None)
+    indexing.write(build, indexing.subscript(build, rows, [front]), indexing.subscript(build, rows, [behind]))
+    if owner.rows.ndim > 1:
+        for root in build.stale.keys() - stale:  # items have others in their places: no array has changed
+            del build.stale[root]
+        list_items.note_replaced(interpreter, owner.rows)
+    return first
+
+
 def in_rows(interpreter: Interpreter, name: str, owner: TupleValue) -> Items:
     """A list of known length as rows, for what is assigned at a place that is only known at run time."""
     row = common_row(interpreter, row_of_list(interpreter, owner), affine.same)

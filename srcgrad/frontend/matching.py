@@ -75,12 +75,33 @@ def _pattern(pattern: ast.pattern, value: ast.expr) -> tuple[list[ast.expr], lis
                 more, bound = _pattern(inner, part)
                 tests, names = tests + more, names + bound
             return tests, names
-        case ast.MatchSequence(patterns=patterns) if not any(isinstance(p, ast.MatchStar) for p in patterns):
-            kinds: ast.expr = ast.Constant((tuple, list))  # type: ignore[arg-type]
-            tests = [_call(isinstance, value, kinds), _equal(_call(len, value), ast.Constant(len(patterns)))]
-            names = []
-            for k, inner in enumerate(patterns):
-                more, bound = _pattern(inner, ast.Subscript(value, ast.Constant(k), ast.Load()))
-                tests, names = tests + more, names + bound
+        case ast.MatchSequence(patterns=patterns):
+            return _sequence(patterns, value)
+        case ast.MatchMapping(keys=keys, patterns=patterns, rest=None):
+            tests, names = [_call(isinstance, value, ast.Constant(dict))], []  # type: ignore[arg-type]
+            for key, inner in zip(keys, patterns, strict=True):
+                more, bound = _pattern(inner, ast.Subscript(value, key, ast.Load()))
+                tests, names = [*tests, ast.Compare(key, [ast.In()], [value]), *more], names + bound
             return tests, names
-    raise NotImplementedError("numbers, strings, names, `_`, `a | b`, tuples and classes are matched")
+    raise NotImplementedError("numbers, strings, names, `_`, `a | b`, tuples, keys of dicts and classes are matched")
+
+
+def _sequence(patterns: list[ast.pattern], value: ast.expr) -> tuple[list[ast.expr], list[tuple[str, ast.expr]]]:
+    """(a, b), or [a, *rest, b]: what stands behind the star is counted from the end."""
+    kinds: ast.expr = ast.Constant((tuple, list))  # type: ignore[arg-type]
+    star = next((k for k, inner in enumerate(patterns) if isinstance(inner, ast.MatchStar)), None)
+    count = ast.Constant(len(patterns) - (star is not None))
+    comparison = ast.Compare(_call(len, value), [ast.Eq() if star is None else ast.GtE()], [count])
+    tests: list[ast.expr] = [_call(isinstance, value, kinds), comparison]
+    names: list[tuple[str, ast.expr]] = []
+    for k, inner in enumerate(patterns):
+        behind = k - len(patterns)  # from the end
+        if isinstance(inner, ast.MatchStar):
+            end = ast.Constant(behind + 1) if behind < -1 else None
+            rest = ast.Subscript(value, ast.Slice(ast.Constant(k), end), ast.Load())
+            names += [(inner.name, _call(list, rest))] if inner.name is not None else []
+            continue
+        place = ast.Constant(k if star is None or k < star else behind)
+        more, bound = _pattern(inner, ast.Subscript(value, place, ast.Load()))
+        tests, names = tests + more, names + bound
+    return tests, names

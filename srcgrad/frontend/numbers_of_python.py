@@ -84,6 +84,8 @@ def to_int(interpreter: Interpreter, op: str, args: list[Any]) -> Any:
     build = interpreter.build
     if args and op in WRITTEN and (said := special_methods.called(interpreter, args[0], WRITTEN[op], *args[1:])):
         return said
+    if op == "trunc" and args and isinstance(args[0], Static) and isinstance(args[0].value, str):
+        return _read(interpreter, int, *map(operators.plain, args))
     value = number_of(interpreter, args[0] if args else constant(0))
     _refuse_complex(interpreter, value, "an integer part")
     if len(args) == 2 and not (isinstance(args[1], Static) and args[1].value is None):  # round(x, digits)
@@ -112,13 +114,18 @@ def number_of(interpreter: Interpreter, value: Any) -> Scalar:
 
 def to_float(interpreter: Interpreter, value: Any = None) -> Any:
     if isinstance(value, Static) and isinstance(value.value, str):
-        try:
-            return constant(float(value.value))
-        except ValueError as problem:
-            interpreter.build.refuse(str(problem), error=ArgumentError)
+        return _read(interpreter, float, value.value)
     number = number_of(interpreter, value if value is not None else constant(0.0))
     _refuse_complex(interpreter, number, "float()")
     return Scalar(cast(number.expr, FLOAT64), weak=True)
+
+
+def _read(interpreter: Interpreter, kind: Callable[..., Any], *said: Any) -> Any:
+    """float("inf"), int("12"), int("ff", 16)"""
+    try:
+        return constant(kind(*said))
+    except (TypeError, ValueError) as problem:
+        return interpreter.build.refuse(str(problem), error=ArgumentError)
 
 
 def to_complex(interpreter: Interpreter, real: Any = None, imag: Any = None) -> Any:

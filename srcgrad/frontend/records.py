@@ -8,6 +8,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import inspect
+from abc import ABCMeta
 from collections.abc import Callable
 from dataclasses import replace
 from types import MemberDescriptorType
@@ -233,8 +234,8 @@ def is_made_here(cls: Any) -> bool:
     """A class of the user's whose instances are no more than their attributes."""
     if not isinstance(cls, type) or not cls.__flags__ & (1 << 9) or issubclass(cls, BaseException):
         return False
-    plain = all(base.__flags__ & (1 << 9) for base in cls.__mro__[:-1])
-    return plain and cls.__module__.split(".")[0] not in ("numpy", "scipy", "numba") and type(cls) is type
+    plain = all(base.__flags__ & (1 << 9) for base in cls.__mro__[:-1]) and not inspect.isabstract(cls)
+    return plain and cls.__module__.split(".")[0] not in ("numpy", "scipy", "numba") and type(cls) in (type, ABCMeta)
 
 
 def construct(interpreter: Interpreter, cls: type, args: list[Any], kwargs: dict[str, Any]) -> Any:
