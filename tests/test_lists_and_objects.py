@@ -281,9 +281,25 @@ def circle_of_objects(x):
     return a.force.position
 
 
+def array_of_a_list_by_another_name(x):
+    states = [np.zeros(2), np.ones(2)]
+    first = states[0]
+    for k, v in enumerate(x):
+        states[k % 2][0] += v
+    return np.sum(first)
+
+
+def one_array_twice_by_number(x):
+    state = np.zeros(2)
+    states = [state, state]
+    states[int(x[0] > 0)][0] = x[1]
+    return np.sum(states[0] * state)
+
+
 REFUSED = [
     read_after_another_took_its_place, one_array_in_two_places, one_array_in_all_places,
-    written_after_the_list_has_moved, stored_and_written, circle_of_objects,
+    written_after_the_list_has_moved, stored_and_written, circle_of_objects, array_of_a_list_by_another_name,
+    one_array_twice_by_number,
 ]  # fmt: skip
 
 
@@ -355,8 +371,20 @@ def places_of_triangles(x):
     return s
 
 
+def states_by_number(x):
+    states, rows = [np.zeros(2), np.ones(2), np.zeros(2)], 0.0
+    for k, v in enumerate(x):
+        states[(k * k) % 3][0] += v
+        state = states[k % 3]
+        state[1] = state[0] * v + 1.0
+        rows = rows + state
+        states[(k + 1) % 3] = states[(k + 1) % 3] * 0.5
+    return np.sum(states[0] * states[1] + states[2] * rows)
+
+
 AT_RUN_TIME = [
     shortest_paths, by_several_names, in_a_branch_and_swapped, elimination_of_a_small_table, places_of_triangles,
+    states_by_number,
 ]  # fmt: skip
 
 

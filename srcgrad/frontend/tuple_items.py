@@ -16,6 +16,7 @@ from ..ir.expressions import BOOL, INT64, Call, Const, Expr, both, either, negat
 from ..ir.nodes import If, Raise
 from ..ir.walk import loads
 from . import expressions, identities, lists, one_of, operators, records
+from .aliases import arrays_of, value_leaves
 from .arithmetic import cast
 from .numpy import indexing
 from .recursion import NotYetKnown
@@ -39,6 +40,24 @@ def _are_alike(items: tuple[Any, ...]) -> bool:
 def _are_alike_and_stay(items: tuple[Any, ...]) -> bool:
     """Are these tuples of one structure?  A list or an object is what it is by all its names: none of its copies."""
     return bool(items) and all(identities.is_alike(items[0], v) and not identities.can_change(v) for v in items)
+
+
+def _are_its_own(interpreter: Interpreter, owner: TupleValue) -> bool:
+    """Are these arrays items of one list alone?  Then they may be rows of one array, and are written there."""
+    build = interpreter.build
+    if owner.kind is not list or owner.identity is None or any(item.handle is None for item in owner.items):
+        return False
+    roots = {build.root(item.handle) for item in owner.items}
+    if len(roots) < len(owner.items) or roots & build.parameters or any(build.twins.get(root) for root in roots):
+        return False
+    others = (
+        leaf
+        for frame in identities.frames_of(interpreter)
+        for value in frame.env.values()
+        if getattr(value, "identity", None) is not owner.identity
+        for leaf in value_leaves(value)
+    )
+    return not any(build.root(a) in roots for leaf in others if isinstance(leaf, ArrayValue) for a in arrays_of(leaf))
 
 
 def _is_table(owner: TupleValue) -> bool:
@@ -88,6 +107,8 @@ def item(interpreter: Interpreter, owner: TupleValue, at: Any) -> Any:
                 interpreter.build.either.add(value.expr)
             return Scalar(value.expr, all(v.weak for v in owner.items))
         if isinstance(at, Scalar) and _are_alike(owner.items):
+            if _are_its_own(interpreter, owner):
+                return lists.subscripted(interpreter, lists.in_rows(interpreter, "items", owner), at)
             return _copy_of_item(interpreter, owner, at)
         if isinstance(at, Scalar) and owner.items and all(map(one_of.is_option, owner.items)):
             return _one_of_items(interpreter, owner, at)
