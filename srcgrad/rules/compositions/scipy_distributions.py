@@ -169,3 +169,48 @@ def multivariate_normal(x, mean=None, cov=1, allow_singular=False):
     if are_numbers:
         return log_density.reshape(x.shape)[()]
     return log_density.reshape(x.shape[:-1])[()]
+
+
+class Frozen:
+    """norm(loc, scale): what its methods are given first is what the distribution's own are given first."""
+
+    def __init__(self, distribution, args, kwargs):
+        self.distribution, self.args, self.kwargs = distribution, args, kwargs
+
+    def pdf(self, x):
+        return self.distribution.pdf(x, *self.args, **self.kwargs)
+
+    def logpdf(self, x):
+        return self.distribution.logpdf(x, *self.args, **self.kwargs)
+
+    def pmf(self, k):
+        return self.distribution.pmf(k, *self.args, **self.kwargs)
+
+    def logpmf(self, k):
+        return self.distribution.logpmf(k, *self.args, **self.kwargs)
+
+    def cdf(self, x):
+        return self.distribution.cdf(x, *self.args, **self.kwargs)
+
+    def logcdf(self, x):
+        return self.distribution.logcdf(x, *self.args, **self.kwargs)
+
+    def sf(self, x):
+        return self.distribution.sf(x, *self.args, **self.kwargs)
+
+    def logsf(self, x):
+        return self.distribution.logsf(x, *self.args, **self.kwargs)
+
+    def ppf(self, q):
+        return self.distribution.ppf(q, *self.args, **self.kwargs)
+
+
+def can_be_frozen(distribution):
+    def frozen(*args, **kwargs):
+        return Frozen(distribution, args, kwargs)
+
+    means(distribution)(frozen)
+
+
+for name in "norm t cauchy laplace logistic uniform expon gamma beta lognorm poisson multivariate_normal".split():
+    can_be_frozen(getattr(scipy.stats, name))
