@@ -223,14 +223,15 @@ def test_one_of_several_arrays() -> None:
         want = [(f(X + h, k) - f(X - h, k)) / 2e-6 for h in np.eye(4) * 1e-6]
         np.testing.assert_allclose(g.backward(X, k), want, rtol=1e-6, atol=1e-8)
 
-    def written(x: Any, k: Any) -> Any:
-        several = [x * 2.0, x**2]
+    def written(x: Any, k: Any, kind: Any = list) -> Any:
+        several = kind([x * 2.0, x**2])
         one = several[k]
         one[0] = 5.0
         return np.sum(several[0]) + np.sum(one)
 
+    check_grad(grad(written, wrt=0, jit=False), X, 1)
     with pytest.raises(srcgrad.UnsupportedError, match="may or may not be the array"):
-        grad(written, wrt=0, jit=False)(X, 1)
+        grad(lambda x, k: written(x, k, tuple), wrt=0, jit=False)(X, 1)
 
 
 def array_appended_in_a_branch(x: Any, own: Any) -> Any:

@@ -419,6 +419,15 @@ def trajectory(start, steps):
     return np.stack(states)
 
 
+def rollout(start, controls, a, b):
+    states, cost = [start], 0.0
+    for t, u in enumerate(controls):
+        state = states[t]
+        cost += state @ state + 0.1 * u @ u
+        states.append(a @ state + b @ u)
+    return cost + 10.0 * states[-1] @ states[-1]
+
+
 def means_or_what_was_there(points, centres):
     nearest = np.argmin(np.abs(points[:, None] - centres).sum(axis=2), axis=1)
     return np.array([points[nearest == k].mean(axis=0) if np.any(nearest == k) else centres[k] for k in range(4)])
@@ -437,6 +446,11 @@ def the_same_as_a_loop(points, centres):
 def test_items_as_long_as_other_arrays() -> None:
     random = np.random.default_rng(1)
     check_grad(grad(trajectory, jit=False), np.array([0.5, 1.0]), random.normal(size=(4, 2)))
+    a, b = (
+        np.array([[1.0, 0.1], [0.0, 0.95]]),
+        np.array([[0.1], [0.2]]),
+    )  # a length of 1 is stretched
+    check_grad(grad(rollout, jit=False), np.array([0.5, 1.0]), random.normal(size=(4, 1)), a, b)
     points, centres = random.normal(size=(6, 3)), random.normal(size=(4, 3))
     centres[2] = 50.0  # nearest to none
     for function in (means_or_what_was_there, the_same_as_a_loop):

@@ -40,17 +40,18 @@ def known_ahead(build: Builder, dims: Lengths, block: list[Stmt], index: Var | N
     return tuple(_folded(substitute(dim, {index: start})) for dim in known)
 
 
-def are_alike(x: Expr, y: Expr) -> bool:
+def are_alike(build: Builder, x: Expr, y: Expr) -> bool:
     """May two items of a list be taken to be as long as each other?
 
-    Lengths of different arrays may: `[x0, A @ x0]`.  What is computed from the same length is another one in most cases
-    (`x`, `x[::2]`), and so is a number of items that was counted.
+    Lengths of different arrays may, and what two arrays have in common: `[x0, A @ x0 + B @ u]`.  What is computed from
+    the same length is another one in most cases (`x`, `x[::2]`), and so is a number of items that was counted.
     """
     if affine.difference(x, y) is not None:
         return affine.same(x, y)
     (terms_x, _), (terms_y, _) = affine.affine(x), affine.affine(y)
     of_x, of_y = {term for term, _ in terms_x}, {term for term, _ in terms_y}
-    return not of_x & of_y and all(isinstance(term, Dim) for term in of_x | of_y)
+    in_common = set(build.common_lengths.values())
+    return not of_x & of_y and all(isinstance(term, Dim) or term in in_common for term in of_x | of_y)
 
 
 def with_lengths(build: Builder, value: ArrayValue, dims: Lengths) -> ArrayValue:
@@ -73,7 +74,7 @@ def _in_terms_of(build: Builder, dim: Expr, block: list[Stmt]) -> Expr | None:
     given = {  # by whatever path
         var: first
         for var, (first, *others) in values.items()
-        if targets.count(var) == 1 + len(others) and all(are_alike(first, other) for other in others)
+        if targets.count(var) == 1 + len(others) and all(are_alike(build, first, other) for other in others)
     }
     while variables(dim) & given.keys():
         dim = substitute(dim, given)

@@ -11,8 +11,8 @@ with room for as many as there can be.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,14 +78,13 @@ def row_of(interpreter: Interpreter, item: Any) -> Row:
     )
 
 
-def common_row(
-    interpreter: Interpreter, rows: list[Row], are_alike: Callable[[Expr, Expr], bool] = common_lengths.are_alike
-) -> Row:
-    """`are_alike`: what is to be known of lengths.  Where items are put, they are compared."""
+def common_row(interpreter: Interpreter, rows: list[Row], are_known: bool = False) -> Row:
+    """Lengths are compared where items are put.  `are_known`: that they are the same has to be known already."""
     first = rows[0]
     for row in rows[1:]:
         is_alike = len(row.dims) == len(first.dims) and row.inner == first.inner
-        if not is_alike or not all(map(are_alike if row.inner is None else affine.same, first.dims, row.dims)):
+        are_alike = affine.same if are_known or row.inner else partial(common_lengths.are_alike, interpreter.build)
+        if not is_alike or not all(map(are_alike, first.dims, row.dims)):
             interpreter.build.refuse(
                 "the items of a list whose length is only known at run time must be of one shape",
                 "keep what differs in lists of its own",
@@ -302,7 +301,7 @@ def first_taken(interpreter: Interpreter, owner: Items) -> Any:
 
 def in_rows(interpreter: Interpreter, name: str, owner: TupleValue) -> Items:
     """A list of known length as rows, for what is assigned at a place that is only known at run time."""
-    row = common_row(interpreter, row_of_list(interpreter, owner), affine.same)
+    row = common_row(interpreter, row_of_list(interpreter, owner), are_known=True)
     if any(owner.identity in heads for heads in interpreter.list_heads[-1:]):
         raise Grows(owner.identity, row, affine.ZERO)
     items = rows_of(interpreter, name, owner)
@@ -312,7 +311,7 @@ def in_rows(interpreter: Interpreter, name: str, owner: TupleValue) -> Items:
 
 def rows_of(interpreter: Interpreter, name: str, value: TupleValue) -> Items:
     """What has a known number of items, as rows."""
-    row = common_row(interpreter, row_of_list(interpreter, value), affine.same)
+    row = common_row(interpreter, row_of_list(interpreter, value), are_known=True)
     length = affine.integer(len(value.items))
     rows = with_room(interpreter, name, value, row, length)
     return Items(rows, length, length, row.weak, row.inner, value.identity)
@@ -439,7 +438,7 @@ def repeated(interpreter: Interpreter, value: TupleValue, count: Scalar) -> Item
             "allocate an array, of one number or one array for each item:  ys = np.empty((n, ...))",
             "or start with an empty list, and append",
         )
-    row = common_row(interpreter, row_of_list(interpreter, value), affine.same)
+    row = common_row(interpreter, row_of_list(interpreter, value), are_known=True)
     size = len(value.items)
     times = build.pin(affine.maximum(build.pin(cast(count.expr, INT64)), affine.ZERO))
     rows = build.allocate("items", row.dtype, (affine.mul(times, affine.integer(size)), *row.dims))
