@@ -404,6 +404,60 @@ def test_queues(function: Any) -> None:
     check_grad(f, X)
 
 
+def forward_of_a_chain(x: Any) -> Any:
+    n = len(x)
+    alpha, total = [v * v for v in x], 0.0
+    for t in range(3):
+        new = []
+        for j in range(n):
+            new.append(sum(alpha[i] / (1.0 + abs(i - j)) for i in range(n)) + x[t] * j)
+        z = sum(new)
+        alpha = [a / z for a in new]
+        total += np.log(z)
+    return total + alpha[0]
+
+
+def rows_of_a_table(x: Any) -> Any:
+    a, b = x[:2], x[1:]
+    before = [0.0] * (len(b) + 1)
+    for u in a:
+        now = [0.0]
+        for j, v in enumerate(b):
+            now.append(max(before[j] + np.exp(-((u - v) ** 2)), before[j + 1], now[-1]))
+        before = now
+    return before[-1]
+
+
+def two_lists_that_change_places(x: Any) -> Any:
+    a, b = [v for v in x], [0.0] * len(x)
+    first = a
+    for k in range(3):
+        a, b = b, [u + v * x[0] for u, v in zip(a, b)]
+        b[k] = 3.0 * a[1] + first[2]
+    return sum(a) + 2.0 * sum(b) + a[0] * b[-1]
+
+
+def the_list_before(x: Any) -> Any:
+    sums = [0.0 for _ in x]
+    for k in range(3):
+        before = sums
+        sums = [s + v for s, v in zip(sums, x)]
+        before[0] = 100.0
+        if k == 1:
+            sums = before
+    return sum(sums) * sums[0]
+
+
+@pytest.mark.parametrize(
+    "function", [forward_of_a_chain, rows_of_a_table, two_lists_that_change_places, the_list_before]
+)
+def test_another_list_in_each_iteration(function: Any) -> None:
+    f, narrow = grad(function, jit=False), X.astype(np.float32)
+    np.testing.assert_allclose(f(X), function(X), rtol=1e-14)
+    check_grad(f, X)
+    assert type(f(narrow)) is type(function(narrow))
+
+
 def test_what_was_the_first_item() -> None:
     def f(x: Any) -> Any:
         rows = [x * (k + 1) for k in range(len(x))]

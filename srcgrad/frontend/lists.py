@@ -331,6 +331,11 @@ def widened(interpreter: Interpreter, owner: Items, row: Row) -> Items:
     return owner
 
 
+def are_numbers(value: Items, other: Items) -> bool:
+    """Are these lists of numbers?"""
+    return value.rows.ndim == other.rows.ndim == 1 and value.inner is other.inner is None
+
+
 def array_of_items(interpreter: Interpreter, value: Items) -> ArrayValue:
     """The list as an array."""
     dims = (interpreter.build.pin(value.length), *value.rows.dims[1:])
@@ -440,7 +445,8 @@ def repeated(interpreter: Interpreter, value: TupleValue, count: Scalar) -> Item
         )
     row = common_row(interpreter, row_of_list(interpreter, value), are_known=True)
     size = len(value.items)
-    times = build.pin(affine.maximum(build.pin(cast(count.expr, INT64)), affine.ZERO))
+    times = cast(count.expr, INT64)
+    times = build.pin(times if build.is_at_least(times, 0) else affine.maximum(build.pin(times), affine.ZERO))
     rows = build.allocate("items", row.dtype, (affine.mul(times, affine.integer(size)), *row.dims))
     for k, item in enumerate(value.items):
         identities.give_away(interpreter, item, rows)

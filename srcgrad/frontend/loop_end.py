@@ -14,7 +14,7 @@ from ..ir import affine
 from ..ir.expressions import Array, Expr, Var, is_inexact
 from ..ir.nodes import AddTo, Alloc, Assign
 from ..ir.walk import statements, variables
-from . import growing_lists, identities, one_of, optional, resized
+from . import growing_lists, identities, lists, one_of, optional, resized
 from .aliases import Aliased, mind_aliases, roots_of_value
 from .arithmetic import cast, cast_value, join_scalars
 from .attempts import (
@@ -30,6 +30,7 @@ from .attempts import (
 )
 from .handed_on import exchange, in_parallel, permuted, shape_known_ahead, steady_dims
 from .loop_head import handle_of
+from .types import ScalarType
 from .values import UNDEFINED, ArrayValue, Items, OneOf, Scalar, Slice, Static, TupleValue
 
 if TYPE_CHECKING:
@@ -86,6 +87,8 @@ class _Comparison:
             case ArrayValue(), ArrayValue():
                 if entry.element != end.element:
                     self.compare_arrays(name, entry, end)
+            case Items(), Items() if lists.are_numbers(entry, end) and affine.same(entry.length, end.length):
+                self.compare_numbers(name, entry, end)
             case x, Scalar() if x is UNDEFINED:
                 raise Widen(self.names_of[name], end.dtype, end.weak, name)
             case x, _ if x is UNDEFINED and one_of.is_option(end) and not optional.is_none(end):
@@ -120,6 +123,16 @@ class _Comparison:
                 )
             case _:
                 build.refuse(f"{name.lstrip('.')} is of another kind at the end of the loop than at its beginning")
+
+    def compare_numbers(self, name: str, entry: Items, end: Items) -> None:
+        """Another list of as many numbers has the name."""
+        before, after = (ScalarType(value.rows.dtype, bool(value.weak)) for value in (entry, end))
+        joined = lists.common_place((before, after))
+        if joined != before:
+            raise Widen(self.names_of[name], joined.dtype, joined.weak, name)
+        x, y = (lists.array_of_items(self.interpreter, value) for value in (entry, end))
+        if x.element != y.element:
+            self.compare_arrays(name, x, y)
 
     def compare_arrays(self, name: str, entry: ArrayValue, end: ArrayValue) -> None:
         build, attempt = self.interpreter.build, self.attempt

@@ -13,12 +13,12 @@ import numpy as np
 
 from ..ir import affine
 from ..ir.expressions import Array, Const, Expr, Var
-from . import binding, growing_lists, identities, numbers_first, one_of, optional, resized
+from . import binding, growing_lists, identities, lists, numbers_first, one_of, optional, resized
 from .aliases import is_private, note_twins
-from .arithmetic import cast
+from .arithmetic import cast, cast_value
 from .attempts import Attempt
 from .handed_on import check_same_shape, in_other_memory
-from .values import UNDEFINED, ArrayValue, OneOf, Scalar, TupleValue, whole
+from .values import UNDEFINED, ArrayValue, Items, OneOf, Scalar, TupleValue, whole
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -60,6 +60,10 @@ def enter(interpreter: Interpreter, name: str, value: Any, attempt: Attempt, tri
         case TupleValue(items=items):
             parts = (enter(interpreter, f"{name}_{k}", v, attempt, trips) for k, v in enumerate(items))
             return replace(value, items=tuple(parts))
+        case Items(rows=rows) if (name in attempt.rebound or name in attempt.types) and rows.ndim == 1:
+            dtype, weak = attempt.types.get(name, (rows.dtype, bool(value.weak)))
+            own = build.materialize(cast_value(lists.array_of_items(interpreter, value), dtype), name, copy=True)
+            return Items(own, own.dims[0], own.dims[0], weak, identity=value.identity)
         case ArrayValue() if name in attempt.rebound and name not in attempt.swapped:
             dtype, dims = attempt.rebound[name]
             if name in attempt.resized:
