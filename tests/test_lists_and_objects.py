@@ -296,6 +296,87 @@ def one_array_twice_by_number(x):
     return np.sum(states[0] * state)
 
 
+def objects_that_change_places_by_name(x, n=3):
+    a, b = Body(x[0]), Body(x[1])
+    c = a
+    for _ in range(n):
+        a, b, c = b, c, a
+        a.move(2.0 * b.position)
+    return a.position + 10.0 * b.position + 100.0 * c.position
+
+
+def lists_that_change_places_by_name(x, n=3):
+    a, b = [x[0], x[1]], [x[1], x[2]]
+    c = a
+    for _ in range(n):
+        a, b, c = b, c, a
+        a[0] = a[0] + b[1]
+    return a[0] + 10.0 * b[0] + 100.0 * c[0]
+
+
+def lists_at_run_time_that_change_places(x, n=3):
+    a, b = list(x), list(2.0 * x)
+    c = a
+    for _ in range(n):
+        a, b, c = b, c, a
+        a[0] = a[0] + b[1]
+    return a[0] + 10.0 * b[0] + 100.0 * c[0]
+
+
+def objects_that_change_places_in_a_list(x, n=3):
+    bodies = [Body(x[0]), Body(x[1])]
+    for _ in range(n):
+        bodies[0], bodies[1] = bodies[1], bodies[0]
+        bodies[0].move(x[2])
+    return bodies[0].position + 10.0 * bodies[1].position
+
+
+def lists_that_change_places_in_a_dict(x, n=3):
+    held = {"old": [x[0], x[1]], "new": [x[1], x[2]]}
+    for _ in range(n):
+        held["old"], held["new"] = held["new"], [2.0 * v for v in held["old"]]
+        held["old"][0] += 1.0
+    return held["old"][0] + 10.0 * held["new"][1]
+
+
+def an_item_with_another_name(x, n=3):
+    bodies = [Body(x[0]), Body(x[1])]
+    first = bodies[0]
+    for _ in range(n):
+        bodies[0], bodies[1] = bodies[1], bodies[0]
+    return first.position + 10.0 * bodies[0].position
+
+
+PLACES_CHANGE = [
+    objects_that_change_places_by_name, lists_that_change_places_by_name, lists_at_run_time_that_change_places,
+    objects_that_change_places_in_a_list, lists_that_change_places_in_a_dict, an_item_with_another_name,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", PLACES_CHANGE, ids=lambda f: f.__name__)
+def test_places_that_change_in_a_loop(function: Callable[..., Any]) -> None:
+    with pytest.raises(UnsupportedError):
+        grad(lambda x, steps: function(x, len(steps)), jit=False)(X, np.ones(3))
+    if function is not lists_at_run_time_that_change_places:  # a loop that is written out has them by what they are
+        f = grad(lambda x: function(x, 3), jit=False)
+        assert f(X) == function(X, 3)
+        check_grad(f, X)
+
+
+def states_that_are_handed_on(x, steps):
+    state = {"now": [x[0], x[1]], "before": [x[1], x[2]]}
+    for step in steps:
+        new = [2.0 * now - before + step for now, before in zip(state["now"], state["before"])]
+        state["before"], state["now"] = state["now"], new
+    return state["now"][0] * state["before"][1]
+
+
+def test_states_that_are_handed_on() -> None:
+    f = grad(states_that_are_handed_on, jit=False)
+    assert f(X, X) == states_that_are_handed_on(X, X)
+    check_grad(f, X, X)
+
+
 REFUSED = [
     read_after_another_took_its_place, one_array_in_two_places, one_array_in_all_places,
     written_after_the_list_has_moved, stored_and_written, circle_of_objects, array_of_a_list_by_another_name,

@@ -64,13 +64,14 @@ def for_loop(interpreter: Interpreter, node: ast.For) -> None:
         rolled(interpreter, node, over)
         run_over.check()
         return
-    saved = save(interpreter)
+    saved, several = save(interpreter), set(interpreter.one_of_several)
     try:
         rolled(interpreter, node, over, is_short=len(few) <= GROWN)
         run_over.check()
         return
     except (SrcgradError, WrittenOut):
         restore(interpreter, saved)
+        interpreter.one_of_several = several  # written out, it is known who holds what
     unrolled(interpreter, node, few, run_over)
 
 

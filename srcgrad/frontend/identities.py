@@ -149,6 +149,12 @@ def is_list(value: Any) -> bool:
     return isinstance(value, Items) or (isinstance(value, TupleValue) and value.kind is list)
 
 
+def is_own(interpreter: Interpreter, value: Any) -> bool:
+    """Is it a list or an object of which it is known who holds it?"""
+    identity = getattr(value, "identity", None)
+    return identity is not None and identity not in interpreter.one_of_several
+
+
 def can_change(value: Any) -> bool:
     """Is it a list or an object that is known by what it is, or does it hold one?"""
     return getattr(value, "identity", None) is not None or any(map(can_change, _parts(value)))
@@ -175,6 +181,27 @@ def holders(env: dict[str, Any], identity: object) -> int:
 
 def has(value: Any, identity: object) -> bool:
     return getattr(value, "identity", None) is identity or any(has(part, identity) for part in _parts(value))
+
+
+def places_of(interpreter: Interpreter, identity: object, within: Any = None) -> set[Any]:
+    """Where a list or an object is held: by names that are still wanted, as items of others; or `within` a value."""
+    if within is not None:
+        return set(_places(within, identity, ()))
+    found: set[Any] = set()
+    for frame in frames_of(interpreter):
+        for name, value in frame.env.items():
+            here = frame is interpreter.frame
+            if not here or interpreter.wanted is None or name in interpreter.wanted:
+                found.update(_places(value, identity, (id(frame), name)))
+    return found
+
+
+def _places(value: Any, identity: object, place: Any) -> Iterator[Any]:
+    own = getattr(value, "identity", None)
+    if own is identity:
+        yield place
+    for k, part in enumerate(_parts(value)):
+        yield from _places(part, identity, (place if own is None else own, k))  # by whatever name its owner goes
 
 
 def is_held_by_others(interpreter: Interpreter, name: str, identity: object) -> bool:

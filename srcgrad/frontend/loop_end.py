@@ -54,6 +54,7 @@ class _Comparison:
         self.rebound: dict[str, Any] = {}
         self.growths: dict[str, resized.Growth] = {}
         self.open_heads: dict[str, ArrayValue] = {}
+        self.whole: Any = None  # what the items that are compared are part of, at the end
         self.names_of = {name: name for name in (*names, *attempt.lists.values())}  # of an item: the name it is part of
 
     def compare(self, name: str, entry: Any, end: Any) -> None:
@@ -83,6 +84,7 @@ class _Comparison:
                     self.names_of[f"{name}_{k}"] = self.names_of[name]
                     if identities.is_same_list(x, y) and x.identity in self.heads:
                         continue  # compared as what it is, by whatever name
+                    self.check_places(name, x, y)
                     self.compare(f"{name}_{k}", x, y)
             case ArrayValue(), ArrayValue():
                 if entry.element != end.element:
@@ -123,6 +125,27 @@ class _Comparison:
                 )
             case _:
                 build.refuse(f"{name.lstrip('.')} is of another kind at the end of the loop than at its beginning")
+
+    def check_places(self, name: str, before: Any, after: Any) -> None:
+        """An item is another list or object than it was.
+
+        What that holds is handed on to what the item was: so neither may be held elsewhere, or change in the loop (then
+        its own numbers go round it).
+        """
+        interpreter, own = self.interpreter, getattr(before, "identity", None)
+        other = getattr(after, "identity", None)
+        if own is None or not isinstance(after, (TupleValue, Items)) or own is other:
+            return
+        moved = [identity for identity in (own, other) if identity is not None]
+        places = [identities.places_of(interpreter, identity) for identity in moved]
+        left = places[0] - identities.places_of(interpreter, own, self.whole)
+        now = identities.held(interpreter)
+        changed = any(i in self.heads and now.get(i, self.heads[i]) != self.heads[i] for i in moved)
+        if other is None or left or changed or max(map(len, places)) > 1:
+            interpreter.build.refuse(
+                f"an item of {name} is another list or object in each iteration, and is changed or has other names",
+                "put in a new one:  ys[i] = list(y), or copy.copy(y)",
+            )
 
     def compare_numbers(self, name: str, entry: Items, end: Items) -> None:
         """Another list of as many numbers has the name."""
@@ -185,6 +208,7 @@ class _Comparison:
             if end is head or end == head:
                 self.inside.steady.add(identity)
             elif identities.is_alike(head, end):
+                self.whole = end
                 self.compare(name, head, end)
             elif not identities.is_list(head):
                 build.refuse(f"{name} gets other keys or attributes in a loop", "give it all of them ahead of the loop")
@@ -208,12 +232,16 @@ class _Comparison:
                 continue
             identity = getattr(end, "identity", None)
             is_other = identity is not None and not identities.is_same_list(entry, end)
+            if identities.is_own(interpreter, entry) and isinstance(end, (TupleValue, Items)):
+                if not identities.is_own(interpreter, end):  # others may hold what has this name next
+                    raise HeldTwice(name)
             if is_other and name not in self.attempt.held_twice:
                 if identities.is_held_by_others(interpreter, name, identity):
                     interpreter.one_of_several.add(identity)
                     raise HeldTwice(name)
             if is_other and identity in interpreter.given_away and name not in self.attempt.names_given_away:
                 raise GivenAway(name)
+            self.whole = end
             self.compare(name, entry, end)
 
 
