@@ -105,8 +105,19 @@ def check_primal(trial: Trial) -> None:
     assert_close(args, trial.written[: len(args)], tolerance, "argument after the call")
 
 
+def check_both(trial: Trial) -> None:
+    """The value and the gradient, generated once for both."""
+    value, cotangents = trial.call(trial.f.value_and_backward, trial.v)
+    assert_same_kind(value, trial.y, "value")
+    assert_close(value, trial.y, PRIMAL_TOLERANCE[trial.dtype] * trial.loose, "value")
+    check_cotangents(trial, cotangents)
+
+
 def check_gradient(trial: Trial) -> None:
-    cotangents = trial.call(trial.f.backward, trial.v)
+    check_cotangents(trial, trial.call(trial.f.backward, trial.v))
+
+
+def check_cotangents(trial: Trial, cotangents: Any) -> None:
     assert_like_arguments(trial, cotangents)
     direction = along(trial.plain, trial.direction)
     got = inner(cotangents, direction)

@@ -72,6 +72,12 @@ def test_where() -> None:
     assert "< steps - 1:" not in grad(read_after_the_loop, wrt="x", jit=False).source(X, 3)
 
 
+def test_the_state_after_is_handed_out_as_a_row() -> None:
+    x = np.vander(X, 3)
+    f = grad(lambda x: np.subtract.reduce(x), jit=False)
+    np.testing.assert_array_equal(f.value_and_backward(x, np.ones(3))[0], np.subtract.reduce(x))
+
+
 def test_compiled() -> None:
     f = grad(steps_of_arrays, wrt="x", cache=False)
     for steps in (0, 1, 3):

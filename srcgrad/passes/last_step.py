@@ -41,9 +41,9 @@ PRODUCTS = ("matmul", "add_matmul", "matvec", "add_matvec")  # of matrices: they
 
 def last_step(function: Function) -> Function:
     seen = {p.name for p in function.params if isinstance(p, Array)}
-    seen |= {leaf.name for leaf in leaves(function.results) if isinstance(leaf, Array)}
-    results = {v.name for leaf in leaves(function.results) if isinstance(leaf, Expr) for v in variables(leaf)}
     roots = roots_of(function)
+    seen |= {roots.get(leaf.name, leaf.name) for leaf in leaves(function.results) if isinstance(leaf, Array)}
+    results = {v.name for leaf in leaves(function.results) if isinstance(leaf, Expr) for v in variables(leaf)}
     out: list[Stmt] = []
     for position, stmt in enumerate(function.body):
         if isinstance(stmt, For) and _is_of_steps(stmt):

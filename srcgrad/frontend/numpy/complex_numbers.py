@@ -136,7 +136,8 @@ def to_complex(build: Builder, real: Any = None, imag: Any = None) -> Any:
         if x.is_constant and y.is_constant:
             return constant(complex(x.value, y.value))
         return from_parts(build, Scalar(cast(x.expr, FLOAT64)), Scalar(cast(y.expr, FLOAT64)), weak=True)
-    turned = elementwise(build, "mul", (constant(1j), Scalar(y.expr, weak=True)), python=True)
+    imaginary = real_part(y.expr) if y.dtype == np.complex64 else y.expr  # Python knows that type by its float() alone
+    turned = elementwise(build, "mul", (constant(1j), Scalar(imaginary, weak=True)), python=True)
     return elementwise(build, "add", (Scalar(x.expr, weak=True), turned), python=True)
 
 
