@@ -220,7 +220,6 @@ def noise(x):
         (lambda x: np.sum(tree.backward(x, int(x[0]), x)), "derivative of tree can't be differentiated"),
         (lambda x: derivative.backward(x[0], int(x[1])), "derivative of derivative is made of itself, without end"),
         (lambda x: named.vjp(x)[0], r"\.vjp in a function"),
-        (lambda x: np.sum(grad(lambda z: z**2 * x[0]).backward(x)), "grad of a function that is defined here"),
     ],
 )
 def test_refused_at_the_users_line(function: Any, words: str) -> None:

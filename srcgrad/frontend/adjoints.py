@@ -14,7 +14,7 @@ from . import binding, calls, operators
 from .outside import holds_arrays
 from .source import has_derivative, read
 from .types import ArrayType, ScalarType, StaticType, TupleType, ValueType
-from .values import NONE, ArrayValue, Scalar, Static, TupleValue, constant, new_dict
+from .values import NONE, ArrayValue, Closure, Differentiated, Scalar, Static, TupleValue, constant, new_dict
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -34,14 +34,16 @@ def is_grad(target: Any) -> bool:
     return inspect.isfunction(target) and (target.__module__, target.__name__) == ("srcgrad.api", "grad")
 
 
-def differentiated(interpreter: Interpreter, grad: Any, args: list[Any], kwargs: dict[str, Any]) -> Static:
-    """`grad(f)`, of a function that is defined outside."""
-    values = [*args, *kwargs.values()]
-    if not values or not all(isinstance(value, Static) or operators.is_known(value) for value in values):
-        interpreter.build.refuse(
-            "grad of a function that is defined here", "define it outside, and pass it what it reads"
-        )
-    return Static(grad(*map(_plain, args), **{name: _plain(value) for name, value in kwargs.items()}))
+def differentiated(interpreter: Interpreter, grad: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """`grad(f)`"""
+    is_of_here = bool(args) and isinstance(args[0], Closure)
+    values = [*args[is_of_here:], *kwargs.values()]
+    if not args or not all(isinstance(value, Static) or operators.is_known(value) for value in values):
+        interpreter.build.refuse("grad of this", "it takes a function, and options that are constants")
+    options = {name: _plain(value) for name, value in kwargs.items()}
+    if is_of_here:
+        return Differentiated(args[0], options=options)
+    return Static(grad(*map(_plain, args), **options))
 
 
 def _plain(value: Any) -> Any:

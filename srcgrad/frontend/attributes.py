@@ -23,6 +23,7 @@ from .values import (
     NONE,
     ArrayValue,
     Bound,
+    Differentiated,
     Items,
     Method,
     RandomSource,
@@ -65,6 +66,8 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
             return NONE if owner.kind.default is None else owner.kind.default
         return Method(owner, name)
     if isinstance(owner, (Items, RandomSource)):
+        return Method(owner, name)
+    if isinstance(owner, Differentiated):
         return Method(owner, name)
     if isinstance(owner, Bound) and has_derivative(owner.function) and isinstance(owner.args[0], Static):
         return attribute(interpreter, Static(owner.function.__get__(owner.args[0].value)), name)

@@ -25,6 +25,7 @@ from . import (
     exceptions,
     expressions,
     identities,
+    lifted,
     list_methods,
     lists,
     named_tuples,
@@ -66,6 +67,7 @@ from .values import (
     ArrayValue,
     Bound,
     Closure,
+    Differentiated,
     Items,
     Method,
     NotConstant,
@@ -392,6 +394,8 @@ def drawn(interpreter: Interpreter, source: RandomSource, name: str, args: list[
 
 def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
     build = interpreter.build
+    if isinstance(owner, Differentiated):
+        return lifted.call(interpreter, owner, name, args, kwargs)
     if isinstance(owner, (TupleValue, Items)) and name in compositions.SEARCHES and not records.is_dict(owner):
         if operators.is_known(owner) and all(map(operators.is_known, args)):
             return constant(getattr(operators.plain(owner), name)(*map(operators.plain, args)))

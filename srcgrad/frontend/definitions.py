@@ -10,14 +10,14 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from . import binding, calls, expressions
-from .values import Closure, Static
+from .values import Bound, Closure, Static
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
 
 # Behind these stands the function itself, as at the top level of a module (see `source.unwrap`).
 TRANSPARENT = (
-    "functools.cache", "functools.lru_cache", "functools.wraps", "builtins.staticmethod", "srcgrad.api.grad",
+    "functools.cache", "functools.lru_cache", "functools.wraps", "builtins.staticmethod",
     "numba.core.decorators.njit", "numba.core.decorators.jit",
 )  # fmt: skip
 TOOLS = ("functools", "numba", "srcgrad")  # whose other decorators make something else of a function
@@ -52,6 +52,10 @@ def _decorator(interpreter: Interpreter, node: ast.expr) -> Any:
     name = _full_name(factory)
     if name in TRANSPARENT:
         return None
+    if name == "srcgrad.api.grad":
+        keywords = node.keywords if isinstance(node, ast.Call) else []
+        options = ((str(word.arg), expressions.evaluate(interpreter, word.value)) for word in keywords)
+        return Bound(factory, (), tuple(options))
     if name.split(".")[0] in TOOLS and name != "functools.partial":
         interpreter.build.refuse(
             f"the decorator {ast.unparse(node)} is not supported on a function inside of a differentiated one",

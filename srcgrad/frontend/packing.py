@@ -73,14 +73,14 @@ class Pack:
         span = closure.frame.source.span(closure.node)
         defaults = tuple((n, self.pack(n, v)) for n, v in closure.defaults.items())
         seen = []
-        for name in _free_names(closure):
+        for name in free_names(closure):
             value = closure.frame.bound(name)
             if value is not None and value is not UNDEFINED:
                 seen.append((name, self.pack(name, value)))
         return ("closure", self.closures[closure], span, closure.name, defaults, tuple(seen))
 
 
-def _free_names(closure: Closure) -> list[str]:
+def free_names(closure: Closure) -> list[str]:
     node = closure.node
     spec = node.args
     own = {a.arg for a in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs, spec.vararg, spec.kwarg) if a is not None}

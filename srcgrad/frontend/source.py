@@ -94,8 +94,13 @@ def signature_of(function: Any) -> inspect.Signature:
     return inspect.signature(function) if passes_on and hasattr(function, "__wrapped__") else own
 
 
+MADE_HERE = "_source_of_what_is_made_here"  # the attribute of a function that no file has as it is
+
+
 def read(function: Callable[..., Any]) -> Source:
     """The source of a plain Python function."""
+    if hasattr(function, MADE_HERE):
+        return getattr(function, MADE_HERE)
     name = getattr(function, "__name__", repr(function))
     if not inspect.isfunction(function):
         raise SourceError(f"{name} is not a Python function, so there is no source to differentiate")

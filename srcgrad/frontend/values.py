@@ -339,6 +339,14 @@ class Bound:
     kwargs: tuple[tuple[str, Any], ...] = ()
 
 
+@dataclass(frozen=True)
+class Differentiated(Bound):
+    """grad(f, **options) of a function that is defined inside the function."""
+
+    args: tuple[Any, ...] = ()
+    options: dict[str, Any] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, eq=False)
 class RandomSource:
     """A generator of random numbers: an array says where it is at.  `is_old`: it is like np.random."""

@@ -1,0 +1,217 @@
+"""`grad` of functions that are defined where they are differentiated: what they read around them goes along."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from srcgrad import UnsupportedError, grad
+from srcgrad.errors import SrcgradError
+from srcgrad.testing import check_grad
+
+A = np.random.default_rng(3).normal(size=(4, 4))
+X, W = np.array([0.3, -0.2, 0.5, 0.9]), np.array([1.0, 0.4, -0.3, 0.2])
+
+
+def hessian_times_vector(w, d):
+    return grad(lambda u: np.sum(np.tanh(A @ u) * d) ** 2, jit=False).backward(w)
+
+
+def steps_that_are_taken(w, a):
+    def loss(u):
+        return np.sum((u - a) ** 2 * np.exp(u)) + count * u[0] ** 3
+
+    count = 2.0
+    for _ in range(3):
+        w = w - 0.01 * grad(loss, jit=False).backward(w)
+    return w @ w
+
+
+def decorated(x, a):
+    k = 3
+
+    def power(t):
+        return t**k
+
+    @grad(jit=False)
+    def energy(q, scale=2.0):
+        return np.sum(power(q) * a) * scale
+
+    y, (e, s) = energy.value_and_backward(x)
+    return e * y + s + energy(x)
+
+
+def by_one_of_two(x, a):
+    @grad(wrt="q", jit=False)
+    def energy(q, p):
+        return np.sum(q**3 * p) * a[0]
+
+    return energy.backward(x, a) + a
+
+
+def of_arrays(x, a):
+    f = grad(lambda q, p: q**2 * p * a[1], jit=False)
+    g, h = f.backward(x, x, v=a)
+    return g * h
+
+
+def made(c, table):
+    def of_what_is_around_it_all(x, a):
+        b = x * 2
+        return grad(lambda t: np.sum(np.sin(t * c) * b + table @ t), jit=False).backward(a)
+
+    return of_what_is_around_it_all
+
+
+def one_in_each_iteration(x, a):
+    import numpy as xp
+
+    r = 0.0
+    for i in range(3):
+
+        def f(t):
+            return xp.sin(t * a[i]) * t
+
+        r += grad(f, jit=False).backward(x[i]) ** 2
+    return r
+
+
+def product_with(f, x, d):
+    return grad(lambda u: np.sum(grad(f, jit=False).backward(u) * d), jit=False).backward(x)
+
+
+def handed_on(x, a):
+    f = lambda t: np.sum(np.sin(t) * a * t)
+    return product_with(f, x, a)
+
+
+def by_another_name(x, a):
+    def cube(t):
+        return t**3 * a
+
+    g = cube
+    return grad(lambda t: np.sum(g(t) * x), jit=False).backward(a)
+
+
+def read_when_it_is_called(x, a):
+    s = 1.0
+    f = lambda t: np.sum(t**2) * s
+    s = x[0] * 3
+    return grad(f, jit=False).backward(a)
+
+
+def argument_and_read(x, a):
+    return grad(lambda t: np.sum(t * x * np.exp(x)), jit=False).backward(x)
+
+
+def with_lists(x, a):
+    ws, names = [x * 2, a], {"k": x[0], "m": a}
+    f = lambda t: np.sum(ws[0] * t**2) * names["k"] + names["m"] @ t
+    return grad(f, jit=False).backward(a)
+
+
+def with_options(x, a):
+    def f(t, p=2.0, *, q=1.5):
+        return np.sum((t * t + 1) ** p * q * x)
+
+    r, _, _ = grad(f, jit=False).backward(a)
+    s, u, w = grad(f, jit=False).backward(a, 3.0, q=x[1])
+    return r * s + u * w
+
+
+def newton(x, a):
+    u = np.ones(4)
+    for _ in range(4):
+        f, d = grad(lambda t: t**3 + (x + 2) * t - a, jit=False).value_and_backward(u, np.ones(4))
+        u = u - f / d
+    return u
+
+
+def recursive_beside_it(x, a):
+    def f(t, k):
+        return t if k == 0 else f(t * t, k - 1)
+
+    return grad(lambda t: np.sum(f(t, 2) * a), jit=False).backward(x)
+
+
+def written_in_it(x, a):
+    held = np.zeros(4)
+
+    def f(t):
+        held[:] = t * a
+        return np.sum(held**2)
+
+    return grad(f, jit=False).backward(x) + held
+
+
+FUNCTIONS = [
+    hessian_times_vector,
+    steps_that_are_taken,
+    decorated,
+    by_one_of_two,
+    of_arrays,
+    made(1.5, np.arange(4.0)),
+    one_in_each_iteration,
+    handed_on,
+    by_another_name,
+    read_when_it_is_called,
+    argument_and_read,
+    with_lists,
+    with_options,
+    newton,
+    recursive_beside_it,
+    written_in_it,
+]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_value_and_gradient(function: Any) -> None:
+    f = grad(function, jit=False)
+    value = f(X, W)
+    np.testing.assert_allclose(value, function(X, W), rtol=1e-12, atol=1e-14)
+    assert type(value) is type(function(X, W))
+    check_grad(f, X, W)
+
+
+def test_compiled() -> None:
+    check_grad(grad(steps_that_are_taken), X, W)
+
+
+def by_itself(x):
+    def f(t):
+        return np.sum(t) if t.size < 2 else f(t[1:]) * x[0]
+
+    return grad(f, jit=False).backward(x)
+
+
+def by_a_condition(x):
+    f = (lambda t: np.sum(t**3)) if x[0] > 0 else (lambda t: np.sum(t**2))
+    return grad(f, jit=False).backward(x)
+
+
+def by_what_is_not_there(x):
+    return grad(lambda t: np.sum(t * nowhere), jit=False).backward(x)  # noqa: F821
+
+
+def by_what_has_no_rule(x):
+    f = lambda t: np.sum(np.unwrap(t * x))
+    return grad(f, jit=False).backward(x)
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (by_itself, "grad of a function that calls f"),
+        (by_a_condition, "grad of this"),
+        (by_what_is_not_there, "nowhere"),
+        (lambda x: grad(lambda t: t @ x, jit=False).vjp(x)[0], r"\.vjp in a function"),
+        (lambda x: grad(lambda t: t @ x, jit=False).jacobian(x), "no attribute 'jacobian'"),
+    ],
+)
+def test_refused_at_the_users_line(function: Any, words: str) -> None:
+    with pytest.raises(SrcgradError, match=words) as caught:
+        grad(function, jit=False).backward(X)
+    assert isinstance(caught.value, (UnsupportedError, NameError))
+    assert caught.value.span is not None and caught.value.span.file == __file__
