@@ -6,11 +6,13 @@ x_b = f.backward(x, v)      →      what `srcgrad.again` has generated for thes
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError, SourceError, UnsupportedError
 from . import binding, calls, operators
+from .outputs import float_structure
 from .outside import holds_arrays
 from .source import has_derivative, read
 from .types import ArrayType, ScalarType, StaticType, TupleType, ValueType
@@ -57,7 +59,10 @@ def on_matrices(routine: Any, args: list[Any]) -> Any:
     return routine.one if is_one else routine
 
 
-def call(interpreter: Interpreter, method: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def call(
+    interpreter: Interpreter, method: Any, args: list[Any], kwargs: dict[str, Any], only: Container[str] | None = None
+) -> Any:
+    """`only`: of these parameters the cotangents are wanted, which are the first."""
     from .interpret import Frame
 
     build, kind, adjoints = interpreter.build, method.__name__, method.__self__._adjoints
@@ -98,7 +103,25 @@ def call(interpreter: Interpreter, method: Any, args: list[Any], kwargs: dict[st
         build.span = span
         name = method.__self__.__name__
         build.refuse(f"the derivative of {name} can't be differentiated itself", because=problem.message)
-    return _structured(generated.results, iter(result.items if isinstance(result, TupleValue) else (result,)))
+    out = _structured(generated.results, iter(result.items if isinstance(result, TupleValue) else (result,)))
+    if only is None:
+        return out
+    by = [name for name, own in zip(adjoints.parameters, made.types, strict=True) if float_structure(own) is not None]
+    count = sum(name in only for name in by)
+    if count == 0:
+        build.refuse(
+            "none of the arguments is a float or an array of floats", "pass floats:  float(k)", error=ArgumentError
+        )
+    if kind == "value_and_backward":
+        return replace(out, items=(out.items[0], _first(out.items[1], count, len(by))))
+    return _first(out, count, len(by))
+
+
+def _first(cotangents: Any, count: int, of: int) -> Any:
+    """The first of the cotangents, as they would be without the others."""
+    if count == of:
+        return cotangents
+    return cotangents.items[0] if count == 1 else replace(cotangents, items=cotangents.items[:count])
 
 
 def _others(function: Any) -> list[Any]:

@@ -11,13 +11,12 @@ from __future__ import annotations
 import ast
 import types
 from copy import copy
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from . import adjoints
 from .packing import free_names
 from .source import MADE_HERE, Source
-from .values import UNDEFINED, Closure, Differentiated, Static, TupleValue
+from .values import UNDEFINED, Closure, Differentiated, Static
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -36,18 +35,8 @@ def call(interpreter: Interpreter, of: Differentiated, name: str, args: list[Any
     own = [arg.arg for arg in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)]
     left_out = [arg for arg in own[len(args) :] if arg in closure.defaults and arg not in kwargs]
     defaults = {arg: closure.defaults[arg] for arg in left_out}
-    result = adjoints.call(interpreter, entry, args, defaults | kwargs | lifted.values)
-    if not lifted.values or "wrt" in of.options:
-        return result
-    if name == "backward":
-        return _first(result, len(own))
-    value, cotangents = result.items
-    return replace(result, items=(value, _first(cotangents, len(own))))
-
-
-def _first(cotangents: TupleValue, count: int) -> Any:
-    """Those of the function's own arguments, as there would be without the others."""
-    return cotangents.items[0] if count == 1 else replace(cotangents, items=cotangents.items[:count])
+    only = None if "wrt" in of.options else own
+    return adjoints.call(interpreter, entry, args, defaults | kwargs | lifted.values, only)
 
 
 class _Lifted:
