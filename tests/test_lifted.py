@@ -146,6 +146,13 @@ def written_in_it(x, a):
     return grad(f, jit=False).backward(x) + held
 
 
+def beside_integers(x, a):
+    k, n, places = 3, int(2.5 * x[3]), np.array([0, 2, 2, 1])
+    g, h = grad(lambda t, m, u: np.sum(t[places] ** k * u) * m * n, jit=False).backward(x, n, a)
+    y, slope = grad(lambda t: np.sum(t * places * a), jit=False).value_and_backward(x)
+    return g * h + y * slope
+
+
 FUNCTIONS = [
     hessian_times_vector,
     steps_that_are_taken,
@@ -163,6 +170,7 @@ FUNCTIONS = [
     newton,
     recursive_beside_it,
     written_in_it,
+    beside_integers,
 ]
 
 
@@ -206,6 +214,7 @@ def by_what_has_no_rule(x):
         (by_itself, "grad of a function that calls f"),
         (by_a_condition, "grad of this"),
         (by_what_is_not_there, "nowhere"),
+        (lambda x: grad(lambda k: k * x, jit=False).backward(2, x), "none of the arguments is a float"),
         (lambda x: grad(lambda t: t @ x, jit=False).vjp(x)[0], r"\.vjp in a function"),
         (lambda x: grad(lambda t: t @ x, jit=False).jacobian(x), "no attribute 'jacobian'"),
     ],
@@ -213,5 +222,5 @@ def by_what_has_no_rule(x):
 def test_refused_at_the_users_line(function: Any, words: str) -> None:
     with pytest.raises(SrcgradError, match=words) as caught:
         grad(function, jit=False).backward(X)
-    assert isinstance(caught.value, (UnsupportedError, NameError))
+    assert isinstance(caught.value, (UnsupportedError, NameError, TypeError))
     assert caught.value.span is not None and caught.value.span.file == __file__
