@@ -24,7 +24,7 @@ def steps_that_are_taken(w, a):
         return np.sum((u - a) ** 2 * np.exp(u)) + count * u[0] ** 3
 
     count = 2.0
-    for _ in range(3):
+    for _ in range(2):
         w = w - 0.01 * grad(loss, jit=False).backward(w)
     return w @ w
 
@@ -123,7 +123,7 @@ def with_options(x, a):
 
 def newton(x, a):
     u = np.ones(4)
-    for _ in range(4):
+    for _ in range(2):
         f, d = grad(lambda t: t**3 + (x + 2) * t - a, jit=False).value_and_backward(u, np.ones(4))
         u = u - f / d
     return u
