@@ -390,6 +390,159 @@ def test_refused(function: Callable[..., Any]) -> None:
         grad(function, jit=False)(X)
 
 
+# ----------------------------------------------------------------------- what a branch, or a loop, changes in another
+
+
+def in_a_list_in_a_branch(x):
+    rows = [[x[0], x[1]], [x[2], x[1]]]
+    if x[0] > 0.3:
+        rows[1][0] += x[2]
+    return rows[1][0] * rows[0][1]
+
+
+def in_an_object_in_a_list_in_a_branch(x):
+    bodies = [Body([x[0], x[1]]), Body([x[1], x[2]])]
+    if x[0] > 0.3:
+        bodies[1].position[0] = x[2] * 2.0
+    return bodies[1].position[0] * bodies[0].position[0]
+
+
+def in_a_tuple_in_a_branch(x):
+    row = [x[0], x[1]]
+    held = (row, 2.0)
+    if x[2] > 1.0:
+        row[1] = x[0]
+    return held[0][1] * held[1]
+
+
+def in_a_partial_in_a_branch(x):
+    row = [x[0], x[1]]
+    last = partial(lambda items, factor: items[-1] * factor, row)
+    if x[2] > 1.0:
+        row[1] = x[0]
+    return last(3.0)
+
+
+def places_or_a_number(x):
+    held = {"p": [x[0], 2.0 * x[0]], "q": [x[1], 2.0 * x[2]]}
+    if held["p"][0] > 0.7:
+        held["p"], held["q"] = held["q"], held["p"]
+    else:
+        held["p"][0] = x[1] * x[2]
+    return held["p"][0] + 10.0 * held["q"][1]
+
+
+def another_name_in_a_branch(x):
+    row = [x[0], x[1]]
+    a, b = Body(row), Body(row)
+    held, b = [a, 2.0], a
+    for _ in x:
+        a, b = a, b
+    if x[1] > 5.0:
+        b = a
+    return held[1] * b.force + b.position[0]
+
+
+def values_that_change_where_the_loop_is(x):
+    held = {"p": [x[0]], "q": [2.0 * x[1]]}
+    for k, v in held.items():
+        held[k] = v + [x[2]]
+    for v in held.values():
+        v[0] *= 2.0
+    for k, v in enumerate(reversed(held["q"])):
+        held["q"][1 - k] = v * x[0]
+    return held["q"][0] * held["q"][1] + held["p"][1]
+
+
+CHANGED_IN_ANOTHER = [
+    in_a_list_in_a_branch, in_an_object_in_a_list_in_a_branch, in_a_tuple_in_a_branch, in_a_partial_in_a_branch,
+    places_or_a_number, another_name_in_a_branch, values_that_change_where_the_loop_is,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", CHANGED_IN_ANOTHER, ids=lambda f: f.__name__)
+def test_changed_in_another(function: Callable[..., Any]) -> None:
+    f = grad(function, jit=False)
+    for x in (X, X[::-1].copy()):
+        assert f(x) == function(x)
+        check_grad(f, x)
+
+
+def pick(y, z, first):
+    out = z
+    if first:
+        out = y
+    return out
+
+
+def one_of_two_at_run_time(x):
+    q, rows = list(x), [list(x), list(x)]
+    r = q
+    for k in range(len(x) - 1):
+        if x[0] < 0.3:
+            r = pick(rows[1], q, x[k] > 0.0)
+        r[0] += 1.0
+    return q[0]
+
+
+def an_item_and_a_name_in_a_loop(x):
+    rows = [[x[0], x[1]], [x[1], x[2]]]
+    row = rows[1]
+    for k in range(len(x)):
+        row = rows[k % 2]
+    for k in range(len(x)):
+        rows[0][k % 2] += x[0]
+    return row[0]
+
+
+def an_item_or_another_list(x):
+    other, rows = [x[0], x[1]], [[x[0], x[1]], [x[1], x[2]]]
+    row = rows[1] if x[0] > 0.0 else other
+    for k in range(len(x)):
+        rows[k % 2][0] += 1.0
+    return row[0]
+
+
+def one_list_in_two_places(x):
+    rows = [[x[0], x[1]]] * 2
+    for _ in range(len(x)):
+        rows[1] = [x[1], x[2]]
+    return rows[0][0]
+
+
+def a_value_to_come(x):
+    held = {"p": x[0], "q": 2.0 * x[0]}
+    for v in held.values():
+        held["q"] = v + 1.0
+    return held["q"]
+
+
+def an_item_to_come(x):
+    values = [x[0], x[1]]
+    for v in reversed(values):
+        values[0] = v + 1.0
+    return values[0]
+
+
+def another_list_at_a_place(x):
+    rows = [[x[0], x[1]]] * 2
+    for k in range(len(x)):
+        rows = [rows[k % 2], [x[1], x[2]]]
+    return rows[0][0]
+
+
+NOT_TOLD_APART = [
+    one_of_two_at_run_time, an_item_and_a_name_in_a_loop, an_item_or_another_list, one_list_in_two_places,
+    a_value_to_come, an_item_to_come, another_list_at_a_place,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", NOT_TOLD_APART, ids=lambda f: f.__name__)
+def test_not_told_apart(function: Callable[..., Any]) -> None:
+    with pytest.raises(UnsupportedError):
+        grad(function, jit=False)(X)
+
+
 # ------------------------------------------------ lists of known length, at places that are only known at run time
 
 

@@ -98,6 +98,10 @@ def choose(
     merged: dict[str, Any] = {}
     ahead: list[Stmt] = []
     interpreter.branch_envs = ({**then_env, **then_others}, {**else_env, **else_others})
+    interpreter.branch_parts = tuple(
+        _changed_parts(sides, lists_before, lists)
+        for sides, lists in zip(interpreter.branch_envs, (then_lists, else_lists), strict=True)
+    )
     interpreter.branch_stale = (then_stale, else_stale)
     build.stale = {**({} if else_ended else else_stale), **({} if then_ended else then_stale)}
     if then_ended or else_ended:
@@ -116,7 +120,7 @@ def choose(
         keys = dict.fromkeys([*then_env, *else_env])
         for name in keys:
             x, y = then_env.get(name, UNDEFINED), else_env.get(name, UNDEFINED)
-            if x is y or x == y or identities.is_same_list(x, y):
+            if identities.is_same(x, y):
                 merged[name] = x
             elif is_lost(x) or is_lost(y):
                 merged[name] = x if is_lost(x) else y
@@ -165,6 +169,12 @@ def _changed_lists(
             with interpreter.build.into(ahead):
                 out[identity] = merge(interpreter, "items", (then_block, x), (else_block, y))
     return out
+
+
+def _changed_parts(env: dict[str, Any], before: dict[object, Any], lists: dict[object, Any]) -> list[Any]:
+    """The lists that a branch changes and that are items of others: they meet the other side both ways."""
+    named = {getattr(value, "identity", None) for value in env.values()}
+    return [value for i, value in lists.items() if i not in named and i in before and value != before[i]]
 
 
 def _ends(run: Callable[[], Any]) -> bool:
@@ -216,7 +226,11 @@ def merge(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tup
             return TupleValue(tuple(items), a.kind, identities.identity_of_either(interpreter, name, a, b))
         case (TupleValue() | Items(), TupleValue() | Items()) if identities.is_list(a) and identities.is_list(b):
             merged = growing_lists.merge(interpreter, name.lstrip("."), (x[0], a), (y[0], b), merge)
-            return replace(merged, identity=identities.identity_of_either(interpreter, name, a, b))
+            identity = identities.identity_of_either(interpreter, name, a, b)
+            if identity is None:  # the rows are memory of its own: to change them is refused
+                identity = object()
+                interpreter.one_of_several.add(identity)
+            return replace(merged, identity=identity)
         case (ArrayValue() | Undefined_(), ArrayValue() | Undefined_()):
             return merge_arrays(interpreter, name, x, y)
         case (Scalar(), ArrayValue(dims=())) | (ArrayValue(dims=()), Scalar()):
@@ -230,7 +244,7 @@ def merge(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tup
 def _merged_part(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tuple[list[Stmt], Any]) -> Any:
     """One value for what is an item of a tuple at the end of each branch."""
     p, q = x[1], y[1]
-    if p == q:
+    if identities.is_same(p, q):
         return p
     known = p if q is UNDEFINED else q
     if (p is UNDEFINED or q is UNDEFINED) and not isinstance(known, (Scalar, OneOf, ArrayValue, TupleValue, Items)):
@@ -270,7 +284,9 @@ def _finish(interpreter: Interpreter, block: list[Stmt], var: Var, expr: Expr) -
     build, expr = interpreter.build, cast(expr, var.dtype)
     last = block[-1] if block else None
     if isinstance(last, Assign) and last.var == expr and last.var not in build.mutable | build.pinned:
-        if sum(_mentions(value, last.var) for env in interpreter.branch_envs for value in env.values()) <= 1:
+        held = [value for env in interpreter.branch_envs for value in env.values()]
+        held += [value for parts in interpreter.branch_parts for value in parts]
+        if sum(_mentions(value, last.var) for value in held) <= 1:
             block[-1] = Assign(var, last.value, span=last.span)
             return
     with build.into(block):

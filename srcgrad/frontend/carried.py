@@ -42,7 +42,7 @@ from .loop_head import enter, enter_lists, handle_of, parts_of
 from .numbers_first import may_be_first
 from .recursion import NotYetKnown
 from .unbound import bound_flag
-from .values import UNDEFINED, Items, Range, Scalar, is_lost
+from .values import UNDEFINED, Range, Scalar, is_lost
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -85,6 +85,13 @@ def repeat(
             attempt.lists |= {identity: identities.name_of(interpreter, identity) for identity in found.identities}
         except lists.Grows as found:
             if found.identity not in there:
+                if not interpreter.loops:  # no loop around has it from ahead
+                    interpreter.build.refuse(
+                        "a list that is another one in each iteration is used at a place, or in a length, that is only "
+                        "known at run time",
+                        "keep one list, and change its items",
+                        "or use an array:  np.stack(items)",
+                    )
                 raise
             if is_short:
                 raise growing_lists.WrittenOut from None
@@ -159,11 +166,10 @@ def _try_loop(
             alone = sum(identities.holders(frame.env, identity) for frame in identities.frames_of(interpreter)) == 1
             if not alone:  # in the first iteration it is their list, and not in the next
                 interpreter.one_of_several.add(identity)
-            is_own = alone and name not in attempt.held_twice
-            entry = replace(entry, identity=object() if is_own or isinstance(entry, Items) else None)
-            if not is_own and entry.identity is not None:  # rows that others may hold: to change them is refused
+            entry = replace(entry, identity=object())
+            if not alone or name in attempt.held_twice:  # others may hold it: to change it is refused
                 interpreter.one_of_several.add(entry.identity)
-            if entry.identity is not None and (identity in interpreter.given_away or name in attempt.names_given_away):
+            if identity in interpreter.given_away or name in attempt.names_given_away:
                 interpreter.given_away[entry.identity] = ANYWHERE
         env[name] = entries[name] = entry
     before, heads = identities.held(interpreter), enter_lists(interpreter, attempt, trips)

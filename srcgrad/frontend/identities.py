@@ -145,6 +145,16 @@ def is_same_list(x: Any, y: Any) -> bool:
     return isinstance(x, lists) and isinstance(y, lists) and x.identity is not None and x.identity is y.identity
 
 
+def is_same(x: Any, y: Any) -> bool:
+    """Are these the same value, but for the states of the lists and objects in it, which are known by what they are?"""
+    if x is y or x == y or is_same_list(x, y):
+        return True
+    parts, others = _parts(x), _parts(y)
+    if type(x) is not type(y) or not parts or len(parts) != len(others):
+        return False
+    return all(map(is_same, parts, others)) and _with_parts(x, others) == y
+
+
 def is_list(value: Any) -> bool:
     return isinstance(value, Items) or (isinstance(value, TupleValue) and value.kind is list)
 

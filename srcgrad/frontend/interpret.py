@@ -111,6 +111,7 @@ class Interpreter:
         self.none_ahead: list[tuple[Frame, dict[str, Any]]] = []  # the names that are None ahead of each loop around
         self.list_heads: list[dict[object, Any]] = []  # the lists that were there ahead of each loop around
         self.branch_envs: tuple[dict[str, Any], ...] = ()
+        self.branch_parts: tuple[list[Any], ...] = ()
         self.branch_stale: tuple[dict[str, Any], ...] = ()  # see `Builder.stale`
         self.one_of_several: set[object] = set()  # lists that a name stands for on one path, and others hold as well
         self.given_away: dict[object, frozenset[str]] = {}  # lists that are items of others, with the memory of these

@@ -54,7 +54,7 @@ class _Comparison:
         self.rebound: dict[str, Any] = {}
         self.growths: dict[str, resized.Growth] = {}
         self.open_heads: dict[str, ArrayValue] = {}
-        self.whole: Any = None  # what the items that are compared are part of, at the end
+        self.wholes: tuple[Any, Any] = (None, None)  # what the items that are compared are part of, at head and end
         self.names_of = {name: name for name in (*names, *attempt.lists.values())}  # of an item: the name it is part of
 
     def compare(self, name: str, entry: Any, end: Any) -> None:
@@ -138,10 +138,11 @@ class _Comparison:
             return
         moved = [identity for identity in (own, other) if identity is not None]
         places = [identities.places_of(interpreter, identity) for identity in moved]
-        left = places[0] - identities.places_of(interpreter, own, self.whole)
+        at_head, at_end = (identities.places_of(interpreter, own, whole) for whole in self.wholes)
+        left = places[0] - at_end
         now = identities.held(interpreter)
         changed = any(i in self.heads and now.get(i, self.heads[i]) != self.heads[i] for i in moved)
-        if other is None or left or changed or max(map(len, places)) > 1:
+        if other is None or left or changed or max(map(len, (at_head, *places))) > 1:
             interpreter.build.refuse(
                 f"an item of {name} is another list or object in each iteration, and is changed or has other names",
                 "put in a new one:  ys[i] = list(y), or copy.copy(y)",
@@ -208,7 +209,7 @@ class _Comparison:
             if end is head or end == head:
                 self.inside.steady.add(identity)
             elif identities.is_alike(head, end):
-                self.whole = end
+                self.wholes = head, end
                 self.compare(name, head, end)
             elif not identities.is_list(head):
                 build.refuse(f"{name} gets other keys or attributes in a loop", "give it all of them ahead of the loop")
@@ -241,7 +242,7 @@ class _Comparison:
                     raise HeldTwice(name)
             if is_other and identity in interpreter.given_away and name not in self.attempt.names_given_away:
                 raise GivenAway(name)
-            self.whole = end
+            self.wholes = entry, end
             self.compare(name, entry, end)
 
 

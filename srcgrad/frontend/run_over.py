@@ -9,6 +9,8 @@ Of a dict or a set the keys must stay: Python raises a RuntimeError.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from . import identities, records
@@ -20,19 +22,28 @@ if TYPE_CHECKING:
 LAZY = ("enumerate", "zip", "reversed", "map", "filter", "chain", "islice", "pairwise", "starmap", "accumulate")
 
 
+@dataclass(frozen=True)
+class _Source:
+    """A list or a dict, and how a loop goes over it: from its end, and not only over its keys."""
+
+    value: Any
+    is_turned: bool = False
+    has_values: bool = False
+
+
 class RunOver:
     """The lists that the iterable of a loop or a comprehension takes its items from."""
 
     def __init__(self, interpreter: Interpreter, iterable: ast.expr, over: Any) -> None:
         self.interpreter, self.at = interpreter, iterable
-        values = [over, *_named(interpreter, iterable)]
-        held = (v for v in values if identities.is_list(v) or records.is_dict(v))
-        self.lists = {v.identity: v for v in held if v.identity is not None}
+        sources = [_Source(over), *_named(interpreter, iterable)]
+        held = (s for s in sources if identities.is_list(s.value) or records.is_dict(s.value))
+        self.sources = [source for source in held if source.value.identity is not None]
 
     def check(self, position: int | None = None) -> None:
         """After the iteration of this number, or after a loop at run time: are the items to come what they were?"""
-        held = identities.held(self.interpreter) if self.lists else {}
-        if any(_differs(before, held.get(i, before), position) for i, before in self.lists.items()):
+        held = identities.held(self.interpreter) if self.sources else {}
+        if any(_differs(source, held.get(source.value.identity, source.value), position) for source in self.sources):
             self.interpreter.at(self.at)
             self.interpreter.build.refuse(
                 "a loop changes the list or dict that it runs over",
@@ -41,18 +52,21 @@ class RunOver:
             )
 
 
-def _differs(before: Any, after: Any, position: int | None) -> bool:
+def _differs(source: _Source, after: Any, position: int | None) -> bool:
+    before = source.value
     if after is before:
         return False
     if isinstance(before, Items) and isinstance(after, Items):
         return before.length != after.length
     if not isinstance(before, TupleValue) or not isinstance(after, TupleValue):
         return True
-    if records.is_dict(before):
-        return before.kind != after.kind
+    if len(before.items) != len(after.items) or (records.is_dict(before) and before.kind != after.kind):
+        return True
+    if records.is_dict(before) and not source.has_values:
+        return False
     first = 0 if position is None else position + 1
-    as_many = len(before.items) == len(after.items)
-    return not as_many or not all(map(_is_same, before.items[first:], after.items[first:]))
+    turn = slice(None, None, -1 if source.is_turned else 1)
+    return not all(map(_is_same, before.items[turn][first:], after.items[turn][first:]))
 
 
 def _is_same(item: Any, other: Any) -> bool:
@@ -61,14 +75,23 @@ def _is_same(item: Any, other: Any) -> bool:
     return identity is getattr(other, "identity", None) if identity is not None else item == other
 
 
-def _named(interpreter: Interpreter, iterable: ast.expr) -> list[Any]:
+def _named(interpreter: Interpreter, iterable: ast.expr) -> Iterator[_Source]:
     match iterable:
         case ast.Call(func=ast.Name(id=called) | ast.Attribute(attr=called), args=args) if called in LAZY:
-            return [value for arg in args for value in _named(interpreter, arg)]
-        case ast.Call(func=ast.Attribute(value=owner, attr="keys" | "values" | "items"), args=[]):
-            return _named(interpreter, owner)
+            for source in (source for arg in args for source in _named(interpreter, arg)):
+                yield replace(source, is_turned=source.is_turned != (called == "reversed"))
+        case ast.Call(func=ast.Attribute(value=owner, attr="keys" | "values" | "items" as called), args=[]):
+            for source in _named(interpreter, owner):
+                yield replace(source, has_values=called != "keys")
         case ast.Name(id=name):
-            return [interpreter.frame.bound(name)]
-        case ast.Attribute(attr=attr):
-            return [records.as_dict(o).get(attr) for o in _named(interpreter, iterable.value) if records.is_record(o)]
-    return []
+            yield _Source(interpreter.frame.bound(name))
+        case ast.Attribute(value=owner, attr=attr):
+            for source in _named(interpreter, owner):
+                if records.is_record(source.value):
+                    yield _Source(records.as_dict(source.value).get(attr))
+        case ast.Subscript(value=owner, slice=ast.Constant(value=place)):
+            for source in _named(interpreter, owner):
+                items = records.as_dict(source.value) if records.is_dict(source.value) else {}
+                if isinstance(source.value, TupleValue) and source.value.kind in (list, tuple):
+                    items = dict(enumerate(source.value.items))
+                yield _Source(items.get(place))

@@ -104,6 +104,11 @@ def _note_changed(interpreter: Interpreter, table: Items) -> None:
     root = interpreter.build.root(table.rows)
     memory = {root, *interpreter.build.all_twins(root)}
     changed = [identity for identity, rows in interpreter.given_away.items() if rows & {*memory, identities.ANY_MEMORY}]
+    if not interpreter.one_of_several.isdisjoint(changed):  # other names may be it, by the path taken
+        interpreter.build.refuse(
+            "a list is changed that is an item of another one, and that other names may stand for, by the path taken",
+            "give those names copies:  y = list(ys[i])",
+        )
     for frame in identities.frames_of(interpreter):
         for name, value in frame.env.items():
             if any(identities.has(value, identity) for identity in changed):
