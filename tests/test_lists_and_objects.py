@@ -531,7 +531,42 @@ def another_list_at_a_place(x):
     return rows[0][0]
 
 
+def a_list_in_another_object(x):
+    one, bodies = Body([x[0], x[1]]), [Body([x[1], x[2]])]
+    for _ in range(len(x)):
+        one.position[0] *= 2.0
+        one = bodies[0]
+    return bodies[0].position[0]
+
+
+def a_list_in_an_object_with_another_name(x):
+    body, one, total = Body([x[1], x[2]]), Body([x[0], x[1]]), 0.0
+    bodies = [body]
+    for _ in range(len(x)):
+        body.position[0] += 1.0
+        total += one.position[0]
+        one = bodies[0]
+    return total
+
+
+def one_of_two_or_the_same(x):
+    q, r = [x[0], x[1]], [x[1], x[2]]
+    if x[0] > 0.3:
+        for _ in range(len(x)):
+            q = r
+    return x[0] if q is r else x[1]
+
+
+def a_list_of_run_time_length_or_the_same(x):
+    q = r = [x[0], x[1]]
+    if x[0] > 9.0:
+        q = list(x)
+    return x[0] if q is r else x[1]
+
+
 NOT_TOLD_APART = [
+    a_list_in_another_object, a_list_in_an_object_with_another_name, one_of_two_or_the_same,
+    a_list_of_run_time_length_or_the_same,
     one_of_two_at_run_time, an_item_and_a_name_in_a_loop, an_item_or_another_list, one_list_in_two_places,
     a_value_to_come, an_item_to_come, another_list_at_a_place,
 ]  # fmt: skip

@@ -165,10 +165,11 @@ def _try_loop(
         if identity is not None:
             alone = sum(identities.holders(frame.env, identity) for frame in identities.frames_of(interpreter)) == 1
             if not alone:  # in the first iteration it is their list, and not in the next
-                interpreter.one_of_several.add(identity)
+                interpreter.one_of_several.update(identities.within(value))
             entry = replace(entry, identity=object())
-            if not alone or name in attempt.held_twice:  # others may hold it: to change it is refused
-                interpreter.one_of_several.add(entry.identity)
+            if not alone or name in attempt.held_twice:  # others may hold it: nothing in it may change
+                entry = identities.under_new_identities(entry)
+                interpreter.one_of_several.update(identities.within(entry))
             if identity in interpreter.given_away or name in attempt.names_given_away:
                 interpreter.given_away[entry.identity] = ANYWHERE
         env[name] = entries[name] = entry

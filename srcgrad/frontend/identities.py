@@ -193,6 +193,23 @@ def has(value: Any, identity: object) -> bool:
     return getattr(value, "identity", None) is identity or any(has(part, identity) for part in _parts(value))
 
 
+def within(value: Any) -> Iterator[object]:
+    """What lists and objects there are in a value, itself included."""
+    identity = getattr(value, "identity", None)
+    if identity is not None:
+        yield identity
+    for part in _parts(value):
+        yield from within(part)
+
+
+def under_new_identities(value: Any) -> Any:
+    """The value as if all lists and objects in it were others."""
+    parts = _parts(value)
+    if parts:
+        value = _with_parts(value, tuple(map(under_new_identities, parts)))
+    return value if getattr(value, "identity", None) is None else replace(value, identity=object())
+
+
 def places_of(interpreter: Interpreter, identity: object, within: Any = None) -> set[Any]:
     """Where a list or an object is held: by names that are still wanted, as items of others; or `within` a value."""
     if within is not None:
@@ -235,7 +252,8 @@ def identity_of_either(interpreter: Interpreter, name: str, x: Any, y: Any) -> o
         interpreter.given_away[either] = frozenset().union(*given)
         return either
     both = [value.identity for value in (x, y) if value.identity is not None]
-    if len(both) == 2 and not any(_is_held_twice(interpreter, identity) for identity in both):
+    are_own = interpreter.one_of_several.isdisjoint(both)
+    if are_own and len(both) == 2 and not any(_is_held_twice(interpreter, identity) for identity in both):
         return object()
     interpreter.one_of_several.update(both)
     return None

@@ -238,7 +238,7 @@ class _Comparison:
                     raise HeldTwice(name)
             if is_other and name not in self.attempt.held_twice:
                 if identities.is_held_by_others(interpreter, name, identity):
-                    interpreter.one_of_several.add(identity)
+                    interpreter.one_of_several.update(identities.within(end))
                     raise HeldTwice(name)
             if is_other and identity in interpreter.given_away and name not in self.attempt.names_given_away:
                 raise GivenAway(name)

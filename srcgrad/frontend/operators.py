@@ -19,7 +19,7 @@ from ..ir.expressions import BOOL, INT64, Call, Const, Expr, both, either, negat
 from ..ir.nodes import If, Raise
 from ..ir.walk import is_constant
 from ..rules.names import OPERATORS as ARITHMETIC
-from . import binding, lists, one_of, optional, python_raises, records, sets, special_methods
+from . import binding, identities, lists, one_of, optional, python_raises, records, sets, special_methods
 from .arithmetic import cast, elementwise
 from .numpy import products
 from .numpy.table import TABLE
@@ -229,7 +229,8 @@ def compare(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
         return one_of.compared(y, lambda option: truth(interpreter, compare(interpreter, op, x, option)))
     if isinstance(op, (ast.Is, ast.IsNot)):
         same = isinstance(x, Static) and isinstance(y, Static) and one_of.is_same(x, y)
-        if type(x) is type(y) and not isinstance(x, (Static, Scalar)):
+        alike = type(x) is type(y) or (identities.is_list(x) and identities.is_list(y))
+        if alike and not isinstance(x, (Static, Scalar)):
             return _identity(interpreter, op, x, y)
         if isinstance(x, Scalar) and isinstance(y, Scalar) and not (x.is_constant and y.is_constant):
             interpreter.build.refuse("`is` compares objects, not numbers", "use ==")
@@ -249,8 +250,9 @@ def compare(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
 
 def _identity(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
     """Are these one array, list or object?"""
-    is_one = x is y or (isinstance(x, TupleValue) and x.identity is not None and x.identity is y.identity)
-    is_other = isinstance(x, TupleValue) and None not in (x.identity, y.identity)
+    both = getattr(x, "identity", None), getattr(y, "identity", None)
+    is_one = x is y or (both[0] is not None and both[0] is both[1])
+    is_other = None not in both and not interpreter.one_of_several.issuperset(both)
     if isinstance(x, Closure):
         is_other = x.node is not y.node
     if not is_one and not is_other:
