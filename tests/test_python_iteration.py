@@ -865,3 +865,97 @@ def test_permutations() -> None:
         grad(lambda x: sum(x[p[0]] for p in itertools.permutations(range(5))), jit=False)(X)
     with pytest.raises(UnsupportedError, match="only known at run time"):
         grad(lambda x: sum(p[0] for p in itertools.permutations(x)), jit=False)(X)
+
+
+# ----------------------------------------------------------------------------------------- iterators with names
+
+
+def pairs_once(x):
+    total = 0.0
+    pairs = enumerate(zip(x[1:], x[:-1]))
+    for k, (a, b) in pairs:
+        total += (k + 1) * a * b
+    for k in range(len(x)):
+        scaled = (v * x[k] for v in x)
+        total += sum(scaled)
+    return total
+
+
+def generator_in_a_function(x):
+    mean = np.mean(x)
+    squares = ((v - mean) ** 2 for v in x)
+
+    def total():
+        return sum(squares)
+
+    return total()
+
+
+def values_twice(x):
+    held = {"a": x[0], "b": x[1]}
+    values = held.values()
+    return sum(values) + sum(values) * len(values)
+
+
+@pytest.mark.parametrize("function", [pairs_once, generator_in_a_function, values_twice], ids=lambda f: f.__name__)
+def test_iterators_with_names(function):
+    x = np.array([0.5, -1.0, 2.0])
+    f = grad(function, jit=False)
+    np.testing.assert_allclose(f(x), function(x), rtol=1e-14)
+    check_grad(f, x)
+
+
+def zipped_twice(x):
+    pairs = zip(x, x)
+    return sum(a * b for a, b in pairs) + sum(a for a, _ in pairs)
+
+
+def generator_in_a_loop(x):
+    total = 0.0
+    squares = (v * v for v in x)
+    for _ in range(len(x)):
+        total += sum(squares)
+    return total
+
+
+def taken_in_a_branch(x):
+    total = 0.0
+    squares = map(lambda v: v * v, [x[0], x[1]])
+    if x[0] > 0.0:
+        total += sum(squares)
+    return total + sum(squares)
+
+
+def written_ahead_of_a_generator(x):
+    y = x * 1.0
+    squares = (v * v for v in y)
+    y[0] = 5.0
+    return sum(squares)
+
+
+def changed_ahead_of_a_view(x):
+    held = {"a": x[0], "b": x[1]}
+    values = held.values()
+    held["b"] = 5.0
+    return sum(values)
+
+
+def list_that_is_left_behind(x):
+    values, total = [x[0], x[1]], 0.0
+    for v in values:
+        total += v
+        values[1] = 5.0 * total
+        values = [3.0, 2.0]
+    return total + values[0]
+
+
+NOT_AS_IT_WAS = [
+    zipped_twice, generator_in_a_loop, taken_in_a_branch, written_ahead_of_a_generator, changed_ahead_of_a_view,
+    list_that_is_left_behind,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", NOT_AS_IT_WAS, ids=lambda f: f.__name__)
+def test_iterators_that_are_not_as_they_were(function):
+    with pytest.raises(UnsupportedError, match=r"gone through|has changed|changes the list"):
+        grad(function, jit=False)(np.array([0.5, -1.0, 2.0]))

@@ -15,6 +15,7 @@ from . import identities, optional
 from .values import (
     ArrayValue,
     Items,
+    Once,
     OneOf,
     TupleValue,
     whole,
@@ -101,6 +102,8 @@ def value_leaves(value: Any) -> list[Any]:
         return [leaf for item in value.items for leaf in value_leaves(item)]
     if isinstance(value, Items):
         return [whole(value.rows)]
+    if isinstance(value, Once):
+        return value_leaves(value.value)
     return [value.number] if isinstance(value, OneOf) else [value]
 
 

@@ -49,7 +49,7 @@ PLAIN_HELP = "write it with NumPy expressions, loops and branches, or keep it ou
 REMEMBERED = (
     "block", "mutable", "pinned", "contiguous", "roots", "stale", "lower", "upper", "depth", "written",
     "changed_in_loop", "common_lengths", "length_parts", "compatible", "checked_lengths", "conformed", "turned",
-    "transposed", "rows_of_one", "parted",
+    "transposed", "rows_of_one", "parted", "changes",
 )  # fmt: skip
 
 
@@ -83,6 +83,7 @@ class Builder:
         self.known_at_entry: set[Var] = set()
         self.never_early: frozenset[str] = frozenset()  # arguments that turned out to be written
         self.written: set[str] = set()
+        self.changes: dict[str, int] = {}  # how often memory was written
         self.changed_in_loop: set[str] = set()  # of these, by the innermost loop
         self.common_lengths: dict[frozenset[Expr], Var] = {}  # by the lengths that were broadcast together
         self.length_parts: dict[Expr, frozenset[Expr]] = {}
@@ -476,6 +477,7 @@ class Builder:
         """Other contents, or other memory by this name: nothing that was made of it ahead may be used any more."""
         self.masks.clear()
         self.written.add(root)
+        self.changes[root] = self.changes.get(root, 0) + 1
         if any(isinstance(s, View) and self.root(s.base) == root for s in self.prologue):
             raise WrittenAfterAll(root)
         self.conformed = {key: view for key, view in self.conformed.items() if self.root(view) != root}

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..ir.expressions import Array
-from .values import Bound, Closure, Items, Method, OneOf, TupleValue
+from .values import Bound, Closure, Items, Method, Once, OneOf, TupleValue
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -91,6 +91,7 @@ def change(interpreter: Interpreter, identity: object, new: Any) -> None:
     new = _with_parts(new, tuple(_in_state(part, states) for part in _parts(new))) if _parts(new) else new
     if any(has(part, identity) for part in _parts(new)):
         interpreter.build.refuse("a list or an object that holds itself", "keep numbers that say which one is meant")
+    interpreter.latest[identity] = new
     for frame in frames_of(interpreter):
         for name, value in frame.env.items():
             frame.env[name] = _in_state(value, {identity: new})
@@ -120,6 +121,8 @@ def _parts(value: Any) -> tuple[Any, ...]:
             return (*args, *(item for _, item in kwargs))
         case OneOf(options=options):
             return options
+        case Once(value=inner):
+            return (inner,)
     return ()
 
 
@@ -131,6 +134,8 @@ def _with_parts(value: Any, parts: tuple[Any, ...]) -> Any:
             return replace(value, owner=parts[0])
         case OneOf():
             return replace(value, options=parts)
+        case Once():
+            return replace(value, value=parts[0])
     known = zip(dict(value.kwargs), parts[len(value.args) :], strict=True)
     return replace(value, args=parts[: len(value.args)], kwargs=tuple(known))
 

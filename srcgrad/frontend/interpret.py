@@ -38,6 +38,7 @@ from . import (
     flow,
     handlers,
     identities,
+    iterators,
     list_methods,
     liveness,
     optional,
@@ -55,6 +56,7 @@ from .types import DictKind
 from .values import (
     NONE,
     UNDEFINED,
+    Once,
     Scalar,
     Static,
     TupleValue,
@@ -114,6 +116,7 @@ class Interpreter:
         self.branch_parts: tuple[list[Any], ...] = ()
         self.branch_stale: tuple[dict[str, Any], ...] = ()  # see `Builder.stale`
         self.one_of_several: set[object] = set()  # lists that a name stands for on one path, and others hold as well
+        self.latest: dict[object, Any] = {}  # what lists are since they were changed, held by a name or not
         self.given_away: dict[object, frozenset[str]] = {}  # lists that are items of others, with the memory of these
         self.chosen: dict[Expr, int] = {}  # numbers that say which of several things it is, where that is known
         self.wanted: frozenset[str] | None = None  # names of the current call that are still read; None: not known
@@ -215,6 +218,8 @@ class Interpreter:
                     if isinstance(target, ast.Name):
                         result = self.env[target.id]  # a = b = value: b is a by another name
                     mark = len(self.build.block)
+                if len(targets) == 1 and isinstance(targets[0], ast.Name):
+                    iterators.named(self, targets[0].id, value)
             case ast.AnnAssign(target=target, value=value):
                 if value is not None:
                     mark = len(self.build.block)
@@ -308,6 +313,8 @@ class Interpreter:
             if is_lost(value):
                 self.build.refuse(value.value.why, value.value.help)
             unbound.check_bound(self, name)
+            if isinstance(value, Once):
+                return iterators.taken(self, name, value)
             return optional.where_known(value)
         while frame.function is None and frame.parent is not None:
             frame = frame.parent

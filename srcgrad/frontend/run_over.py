@@ -42,7 +42,7 @@ class RunOver:
 
     def check(self, position: int | None = None) -> None:
         """After the iteration of this number, or after a loop at run time: are the items to come what they were?"""
-        held = identities.held(self.interpreter) if self.sources else {}
+        held = {**self.interpreter.latest, **identities.held(self.interpreter)} if self.sources else {}
         if any(_differs(source, held.get(source.value.identity, source.value), position) for source in self.sources):
             self.interpreter.at(self.at)
             self.interpreter.build.refuse(

@@ -265,6 +265,16 @@ def is_lost(value: Any) -> bool:
     return isinstance(value, Static) and isinstance(value.value, Lost)
 
 
+@dataclass(frozen=True, eq=False)
+class Once:
+    """An iterator with a name, or a view of a dict: what it goes through, and what it was made of, as that was then."""
+
+    value: Any
+    made_of: tuple[tuple[str, Any], ...]
+    changes: tuple[int, ...]
+    is_view: bool
+
+
 @dataclass(frozen=True)
 class Slice:
     """A slice: its bounds and its step are values, or None."""
