@@ -454,7 +454,36 @@ def values_that_change_where_the_loop_is(x):
     return held["q"][0] * held["q"][1] + held["p"][1]
 
 
+def an_index_that_changes_its_list(x):
+    row, held, body = [x[0], x[1], x[2]], {"a": x[0], "b": x[1]}, Body([x[1], 2.0])
+
+    def first():
+        row[1] = 3.0 * row[1] * x[2]
+        held["b"] = held["b"] * x[2]
+        body.position[1] = 9.0 * x[0]
+        return 0
+
+    row[first()] = 5.0
+    row[first() + 1] *= 2.0
+    held[("a", "b")[first()]] = 2.0 * x[1]
+    body.position[first()] = 6.0 * body.position[first() + 1]
+    del row[first()]
+    row = [*row, first(), *row]
+    row += [*list(x), first(), row[1]]
+    return row[0] * row[1] * row[4] * row[-1] + held["a"] * held["b"] + body.position[0] * body.position[1]
+
+
+def places_of_objects(x):
+    number, array = 2.0 * x[0], x + 1.0
+    bodies = [Body(number), Body(x[1])]
+    bodies[0].force, bodies[1].force = array, x * 2.0
+    for _ in range(len(x)):
+        bodies[0], bodies[1] = bodies[1], bodies[0]
+    return number * bodies[0].position + np.sum(array * x) * bodies[1].force[0]
+
+
 CHANGED_IN_ANOTHER = [
+    an_index_that_changes_its_list, places_of_objects,
     in_a_list_in_a_branch, in_an_object_in_a_list_in_a_branch, in_a_tuple_in_a_branch, in_a_partial_in_a_branch,
     places_or_a_number, another_name_in_a_branch, values_that_change_where_the_loop_is,
 ]  # fmt: skip

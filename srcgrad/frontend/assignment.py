@@ -126,6 +126,7 @@ def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any
     owner = expressions.evaluate(interpreter, base)
     if records.is_dict(owner):
         key = records.key_of(interpreter, expressions.evaluate(interpreter, items))
+        owner = identities.now(interpreter, owner)  # the key, as any index below, may come from what changes it
         _put(interpreter, owner, key, records.item(interpreter, owner, constant(key)) if op else None, value, op)
         return
     if identities.is_list(owner) and (owner.identity is None or owner.identity in interpreter.given_away):
@@ -138,7 +139,8 @@ def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any
             list_methods.refill(interpreter, owner, value)
             return
     if isinstance(owner, Items) and not isinstance(items, ast.Slice):
-        _store_in(interpreter, owner, expressions.evaluate(interpreter, items), value, op)
+        index = expressions.evaluate(interpreter, items)
+        _store_in(interpreter, identities.now(interpreter, owner), index, value, op)
         return
     if not isinstance(owner, ArrayValue):
         interpreter.at(base)
@@ -192,7 +194,7 @@ def _store_item(
         _store_slice(interpreter, owner, items, value, op, name)
         return
     index = expressions.evaluate(interpreter, items)
-    at = static_int(index)
+    at, owner = static_int(index), identities.now(interpreter, owner)
     if at is None and owner.items:
         _store_in(interpreter, lists.in_rows(interpreter, name, owner), index, value, op)
         return
@@ -216,6 +218,7 @@ def _store_slice(
     bounds = [None if part is None else static_int(expressions.evaluate(interpreter, part)) for part in parts]
     if any(bound is None and part is not None for bound, part in zip(bounds, parts, strict=True)):
         interpreter.build.refuse("a list is assigned to at places that are only known at run time", lists.ITS_ITEMS)
+    owner = identities.now(interpreter, owner)
     now, where = list(owner.items), slice(*bounds)
     if op is not None:
         value = operators.binary(interpreter, op, new_list(now[where]), value)

@@ -92,7 +92,7 @@ def bind_item(interpreter: Interpreter, name: str, item: Any) -> Any:
             return item
         case ArrayValue():
             return interpreter.build.kept(item, name)
-        case TupleValue(identity=identity) if identity is not None and identity in identities.held(interpreter):
+        case TupleValue() if identities.is_known(interpreter, item):
             return item  # by this name, too, it is what it is by the others
         case TupleValue(items=items):
             return replace(item, items=tuple(bind_item(interpreter, name, part) for part in items))

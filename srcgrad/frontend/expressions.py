@@ -247,8 +247,20 @@ def unpacked(parts: list[tuple[Any, list[Any] | None]]) -> list[Any]:
 
 def parts_of(interpreter: Interpreter, nodes: list[ast.expr], read: Reading) -> list[tuple[Any, list[Any] | None]]:
     """What stands at each place, and which items that are; None for a star with a number that is not known."""
+    ahead = {  # of calls, which may change a list that has been unpacked by then
+        node.value
+        for k, node in enumerate(nodes)
+        if isinstance(node, ast.Starred) and any(isinstance(p, ast.Call) for n in nodes[k + 1 :] for p in ast.walk(n))
+    }
+
+    def read_part(interpreter: Interpreter, node: ast.expr) -> Any:
+        value = read(interpreter, node)
+        if node not in ahead or not identities.is_list(value):
+            return value
+        return lists.copied(interpreter, value) if isinstance(value, Items) else TupleValue(value.items)
+
     plain = [node.value if isinstance(node, ast.Starred) else node for node in nodes]
-    values = evaluate_all(interpreter, plain, read)
+    values = evaluate_all(interpreter, plain, read_part)
     stars = [isinstance(node, ast.Starred) for node in nodes]
     return [(v, known_items(interpreter, v) if s else [v]) for v, s in zip(values, stars, strict=True)]
 
@@ -327,6 +339,8 @@ def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items
     mark = len(interpreter.build.block)
     index = index_items(interpreter, items)
     (owner,) = as_before(interpreter, [owner], mark)
+    if any(isinstance(part, ast.Call) for part in ast.walk(items)):  # which may have changed it
+        owner = identities.now(interpreter, owner)
     interpreter.at(node)
     place = index[0] if len(index) == 1 and not isinstance(items, ast.Tuple) else TupleValue(tuple(index))
     said = special_methods.called(interpreter, owner, "__getitem__", place)

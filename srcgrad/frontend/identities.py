@@ -170,6 +170,12 @@ def is_own(interpreter: Interpreter, value: Any) -> bool:
     return identity is not None and identity not in interpreter.one_of_several
 
 
+def is_known(interpreter: Interpreter, value: Any) -> bool:
+    """Is it a list or an object that something has held, perhaps until just now, as when items change places?"""
+    identity = getattr(value, "identity", None)
+    return identity is not None and (identity in interpreter.latest or identity in held(interpreter))
+
+
 def can_change(value: Any) -> bool:
     """Is it a list or an object that is known by what it is, or does it hold one?"""
     return getattr(value, "identity", None) is not None or any(map(can_change, _parts(value)))
@@ -205,6 +211,14 @@ def within(value: Any) -> Iterator[object]:
         yield identity
     for part in _parts(value):
         yield from within(part)
+
+
+def parts_within(value: Any) -> Iterator[Any]:
+    """The lists and objects in a value, each behind those in it."""
+    for part in _parts(value):
+        yield from parts_within(part)
+        if getattr(part, "identity", None) is not None:
+            yield part
 
 
 def under_new_identities(value: Any) -> Any:

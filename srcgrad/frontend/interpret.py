@@ -281,6 +281,7 @@ class Interpreter:
                 self.delete(parts)
             case ast.Subscript(value=base, slice=items):
                 owner, index = expressions.evaluate(self, base), expressions.evaluate(self, items)
+                owner = identities.now(self, owner)
                 if records.is_dict(owner):
                     records.remove(self, owner, records.key_of(self, index))
                 elif identities.is_list(owner):

@@ -93,6 +93,9 @@ def enter_lists(interpreter: Interpreter, attempt: Attempt, trips: Expr | None) 
             value = growing_lists.enter(interpreter, name, value, growth, trips)
         else:
             value = enter(interpreter, name, value, attempt, trips)
+        for part in identities.parts_within(value):  # by themselves, what is in it is what it is there
+            if part.identity not in attempt.lists:
+                identities.change(interpreter, part.identity, part)
         identities.change(interpreter, identity, value)
     now = identities.held(interpreter)
     return {identity: now[identity] for identity in attempt.lists if identity in now}
