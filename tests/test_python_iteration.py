@@ -891,13 +891,23 @@ def generator_in_a_function(x):
     return total()
 
 
+def both_summed(values, others):
+    return sum(values) + sum(a * b for a, b in others)
+
+
+def iterators_as_arguments(x):
+    return both_summed((v * v for v in x), zip(x, x[::-1])) + both_summed(map(np.sin, [x[0], x[1]]), enumerate(x))
+
+
 def values_twice(x):
     held = {"a": x[0], "b": x[1]}
     values = held.values()
     return sum(values) + sum(values) * len(values)
 
 
-@pytest.mark.parametrize("function", [pairs_once, generator_in_a_function, values_twice], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "function", [pairs_once, generator_in_a_function, values_twice, iterators_as_arguments], ids=lambda f: f.__name__
+)
 def test_iterators_with_names(function):
     x = np.array([0.5, -1.0, 2.0])
     f = grad(function, jit=False)
@@ -949,7 +959,24 @@ def list_that_is_left_behind(x):
     return total + values[0]
 
 
+def summed_twice(values):
+    return sum(values) + sum(values)
+
+
+def generator_as_an_argument(x):
+    return summed_twice(v * v for v in x)
+
+
+def iterator_from_a_function(x):
+    def pairs():
+        return zip(x, x)
+
+    made = pairs()
+    return sum(a * b for a, b in made) + sum(a for a, _ in made)
+
+
 NOT_AS_IT_WAS = [
+    generator_as_an_argument, iterator_from_a_function,
     zipped_twice, generator_in_a_loop, taken_in_a_branch, written_ahead_of_a_generator, changed_ahead_of_a_view,
     list_that_is_left_behind,
 ]  # fmt: skip

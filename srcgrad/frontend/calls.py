@@ -25,6 +25,7 @@ from . import (
     exceptions,
     expressions,
     identities,
+    iterators,
     lifted,
     list_methods,
     lists,
@@ -116,7 +117,9 @@ def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
     if kwargs:
         args = [identities.now(interpreter, value) for value in args]
         kwargs = {name: identities.now(interpreter, value) for name, value in kwargs.items()}
-    return apply(interpreter, function, args, kwargs)
+    made = apply(interpreter, function, args, kwargs)
+    is_new = iterators.are_made_by(function) and not any(made is value for value in args)
+    return iterators.noted(interpreter, made) if is_new else made
 
 
 def apply(interpreter: Interpreter, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -354,7 +357,9 @@ def call_function(interpreter: Interpreter, function: Any, args: list[Any], kwar
     if recursion.key_of(source) in interpreter.callees.chosen.own:
         return invoke(interpreter, source, function, bound)
     is_ours = (function.__module__ or "").startswith(OURS)
-    frame = Frame(source, function, settle_arguments(interpreter, bound), is_composition=is_ours)
+    settled = settle_arguments(interpreter, bound)
+    given = settled if is_ours else iterators.given(interpreter, bound, settled)
+    frame = Frame(source, function, given, is_composition=is_ours)
     return interpreter.enter(frame, source.node)
 
 
@@ -368,7 +373,8 @@ def call_closure(interpreter: Interpreter, closure: Closure, args: list[Any], kw
     source = replace(parent.source, node=closure.node, name=closure.name)
     if recursion.key_of(source) in interpreter.callees.chosen.own:
         return invoke(interpreter, source, None, bound, closure)
-    frame = Frame(source, None, settle_arguments(interpreter, bound), parent, is_composition=parent.is_composition)
+    given = iterators.given(interpreter, bound, settle_arguments(interpreter, bound))
+    frame = Frame(source, None, given, parent, is_composition=parent.is_composition)
     return interpreter.enter(frame, closure.node)
 
 

@@ -20,6 +20,7 @@ from . import (
     calls,
     choices,
     identities,
+    iterators,
     lists,
     one_of,
     operators,
@@ -99,8 +100,10 @@ def as_it_is(interpreter: Interpreter, node: ast.expr) -> Any:
             return subscripted(interpreter, node, owner, items)
         case ast.Tuple(elts=parts) | ast.List(elts=parts):
             return display(interpreter, parts, tuple if isinstance(node, ast.Tuple) else list)
-        case ast.ListComp() | ast.GeneratorExp():
+        case ast.ListComp():
             return comprehension(interpreter, node)
+        case ast.GeneratorExp():
+            return iterators.noted(interpreter, comprehension(interpreter, node))
         case ast.Set(elts=parts):
             return sets.display(interpreter, unpacked(parts_of(interpreter, parts, evaluate)))
         case ast.SetComp(elt=item, generators=generators):

@@ -116,6 +116,7 @@ class Interpreter:
         self.branch_parts: tuple[list[Any], ...] = ()
         self.branch_stale: tuple[dict[str, Any], ...] = ()  # see `Builder.stale`
         self.one_of_several: set[object] = set()  # lists that a name stands for on one path, and others hold as well
+        self.iterators: dict[int, Any] = {}  # what is gone through once in Python
         self.latest: dict[object, Any] = {}  # what lists are since they were changed, held by a name or not
         self.given_away: dict[object, frozenset[str]] = {}  # lists that are items of others, with the memory of these
         self.chosen: dict[Expr, int] = {}  # numbers that say which of several things it is, where that is known
@@ -209,6 +210,7 @@ class Interpreter:
                 mark = len(self.build.block)
                 handed_on = all(map(self._is_handed_on_by, targets))
                 result = (expressions.as_it_is if handed_on else expressions.evaluate)(self, value)
+                made = result
                 if assignment.is_exchange(targets, value):
                     result = assignment.exchanged(self, result)
                 if len(targets) > 1 and not isinstance(targets[0], ast.Name):
@@ -219,7 +221,7 @@ class Interpreter:
                         result = self.env[target.id]  # a = b = value: b is a by another name
                     mark = len(self.build.block)
                 if len(targets) == 1 and isinstance(targets[0], ast.Name):
-                    iterators.named(self, targets[0].id, value)
+                    iterators.named(self, targets[0].id, value, made)
             case ast.AnnAssign(target=target, value=value):
                 if value is not None:
                     mark = len(self.build.block)

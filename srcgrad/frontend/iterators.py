@@ -8,7 +8,6 @@ more = list(pairs)                        here nothing is left in it: refused, a
 from __future__ import annotations
 
 import ast
-import itertools
 from typing import TYPE_CHECKING, Any
 
 from . import liveness
@@ -22,10 +21,21 @@ MAKERS = (zip, map, filter, reversed, enumerate)
 VIEWS = ("keys", "values", "items")
 
 
-def named(interpreter: Interpreter, name: str, node: ast.expr) -> None:
+def are_made_by(function: Any) -> bool:
+    maker = function.value if isinstance(function, Static) else None
+    return any(maker is known for known in MAKERS) or getattr(maker, "__module__", None) == "itertools"
+
+
+def noted(interpreter: Interpreter, value: Any) -> Any:
+    """An iterator, which will be one when it gets a name."""
+    interpreter.iterators[id(value)] = value
+    return value
+
+
+def named(interpreter: Interpreter, name: str, node: ast.expr, made: Any) -> None:
     """Behind `name = node`: an iterator can be gone through once, and like a view of a dict only as it was."""
     is_view = _is_view(node)
-    if name.startswith(".") or not (is_view or _is_iterator(interpreter, node)):
+    if name.startswith(".") or interpreter.frame.is_composition or not (is_view or id(made) in interpreter.iterators):
         return
     own = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
     made_of = {other: interpreter.frame.bound(other) for other in sorted(liveness.mentioned(node) - own - {name})}
@@ -33,18 +43,10 @@ def named(interpreter: Interpreter, name: str, node: ast.expr) -> None:
     interpreter.env[name] = Once(interpreter.env[name], tuple(made_of.items()), changes, is_view)
 
 
-def _is_iterator(interpreter: Interpreter, node: ast.expr) -> bool:
-    match node:
-        case ast.GeneratorExp():
-            return True
-        case ast.Call(func=ast.Name(id=name)) if name in {maker.__name__ for maker in MAKERS} | set(dir(itertools)):
-            maker = interpreter.lookup(name)
-            value = maker.value if isinstance(maker, Static) else None
-            return value in MAKERS or getattr(value, "__module__", None) == "itertools"
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=name))):
-            owner = interpreter.frame.bound(name)
-            return owner is None and getattr(interpreter.lookup(name), "value", None) is itertools
-    return False
+def given(interpreter: Interpreter, arguments: dict[str, Any], settled: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a call as the callee sees them: those that are iterators can be gone through once in it."""
+    once = {name for name, value in arguments.items() if id(value) in interpreter.iterators}
+    return {name: Once(value, (), (), False) if name in once else value for name, value in settled.items()}
 
 
 def _is_view(node: ast.expr) -> bool:
@@ -78,4 +80,4 @@ def taken(interpreter: Interpreter, name: str, value: Once) -> Any:
             frame = frame.parent
         help = f"make a list of it:  {name} = list(…)"
         frame.env[name] = Static(Lost(f"{name} has been gone through, so nothing is left in it", help))
-    return value.value
+    return value.value if value.is_view else noted(interpreter, value.value)
