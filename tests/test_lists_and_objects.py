@@ -482,7 +482,21 @@ def places_of_objects(x):
     return number * bodies[0].position + np.sum(array * x) * bodies[1].force[0]
 
 
+def called_once(x):
+    total, bodies = [0.0], [Body(x[0]), Body(x[1])]
+
+    def nth(k):
+        total[0] += x[2]
+        return bodies[k]
+
+    nth(1).position += 2.0 * x[0]
+    nth(0).position *= nth(1).position
+    bodies[int(nth(0).force)].force += x[1]
+    return bodies[0].position + bodies[1].position * total[0] + bodies[0].force
+
+
 CHANGED_IN_ANOTHER = [
+    called_once,
     an_index_that_changes_its_list, places_of_objects,
     in_a_list_in_a_branch, in_an_object_in_a_list_in_a_branch, in_a_tuple_in_a_branch, in_a_partial_in_a_branch,
     places_or_a_number, another_name_in_a_branch, values_that_change_where_the_loop_is,
@@ -593,7 +607,16 @@ def a_list_of_run_time_length_or_the_same(x):
     return x[0] if q is r else x[1]
 
 
+def one_list_twice_in_a_branch(x):
+    rows = [[x[0], x[1]], [x[2], x[1]]]
+    if x[0] > 0.0:
+        rows = [rows[1], rows[1]]
+    rows[0][0] = 5.0
+    return rows[1][0]
+
+
 NOT_TOLD_APART = [
+    one_list_twice_in_a_branch,
     a_list_in_another_object, a_list_in_an_object_with_another_name, one_of_two_or_the_same,
     a_list_of_run_time_length_or_the_same,
     one_of_two_at_run_time, an_item_and_a_name_in_a_loop, an_item_or_another_list, one_list_in_two_places,

@@ -308,6 +308,9 @@ def augment(interpreter: Interpreter, stmt: ast.AugAssign) -> None:
                 binding.bind(interpreter, name, updated, mark)
         return
     if isinstance(stmt.target, ast.Attribute):
+        if any(isinstance(part, ast.Call) for part in ast.walk(stmt.target.value)):
+            _augment_of_owner(interpreter, stmt, stmt.target)
+            return
         held = expressions.evaluate(interpreter, stmt.target)
         mark = len(interpreter.build.block)
         value = expressions.evaluate(interpreter, stmt.value)
@@ -361,6 +364,16 @@ def _named_in(interpreter: Interpreter, node: ast.expr) -> dict[str, Any]:
 
 def _count(value: Any) -> int:
     return static_int(value) or 0
+
+
+def _augment_of_owner(interpreter: Interpreter, stmt: ast.AugAssign, target: ast.Attribute) -> None:
+    """f(x).y += z, where f is called once."""
+    owner = ".owner"
+    interpreter.env[owner] = expressions.evaluate(interpreter, target.value)
+    name = ast.copy_location(ast.Name(owner, ast.Load()), target.value)
+    part = ast.copy_location(ast.Attribute(name, target.attr, target.ctx), target)
+    augment(interpreter, ast.copy_location(ast.AugAssign(part, stmt.op, stmt.value), stmt))
+    interpreter.env.pop(owner)
 
 
 def _refuse_changed_target(interpreter: Interpreter, stmt: ast.AugAssign, changed: set[Any]) -> None:

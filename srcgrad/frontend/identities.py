@@ -196,8 +196,12 @@ def name_of(interpreter: Interpreter, identity: object) -> str:
 
 
 def holders(env: dict[str, Any], identity: object) -> int:
-    """How many names stand for a list, or for something that has it as an item."""
-    return sum(has(value, identity) for value in env.values())
+    """How many times names stand for a list, or for something that has it as an item."""
+    return sum(_times(value, identity) for value in env.values())
+
+
+def _times(value: Any, identity: object) -> int:
+    return (getattr(value, "identity", None) is identity) + sum(_times(part, identity) for part in _parts(value))
 
 
 def has(value: Any, identity: object) -> bool:
