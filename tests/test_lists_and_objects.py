@@ -615,7 +615,19 @@ def one_list_twice_in_a_branch(x):
     return rows[1][0]
 
 
+def an_item_that_the_right_side_moves(x):
+    rows = [x * (i + 1.0) for i in range(len(x))]
+
+    def exchange():
+        rows[0], rows[1] = rows[1], rows[0]
+        return 2.0
+
+    rows[0] *= exchange()
+    return np.sum(rows[0])
+
+
 NOT_TOLD_APART = [
+    an_item_that_the_right_side_moves,
     one_list_twice_in_a_branch,
     a_list_in_another_object, a_list_in_an_object_with_another_name, one_of_two_or_the_same,
     a_list_of_run_time_length_or_the_same,

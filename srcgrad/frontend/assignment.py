@@ -392,7 +392,7 @@ def _refuse_changed_target(interpreter: Interpreter, stmt: ast.AugAssign, change
         interpreter, ast.copy_location(ast.Subscript(stmt.target.value, stmt.target.slice, ast.Load()), stmt.target)
     )
     has_call = any(isinstance(node, ast.Call) for node in ast.walk(stmt.target.slice))
-    if isinstance(current, Scalar):
+    if isinstance(current, Scalar) or list_items.is_item(interpreter, current):  # whose place another may have taken
         read.append(current)
     if has_call or any(expressions.reads_any(interpreter.build, value, changed) for value in read):
         _refuse_changed(interpreter, stmt)
