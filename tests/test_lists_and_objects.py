@@ -626,7 +626,17 @@ def an_item_that_the_right_side_moves(x):
     return np.sum(rows[0])
 
 
+def another_list_in_a_branch_in_a_loop(x):
+    p, q = [x[0], x[1]], [x[1], x[2]]
+    for k in range(len(x)):
+        p[0] = p[0] + x[0]
+        if k % 2 == 0:
+            p = q
+    return q[0]
+
+
 NOT_TOLD_APART = [
+    another_list_in_a_branch_in_a_loop,
     an_item_that_the_right_side_moves,
     one_list_twice_in_a_branch,
     a_list_in_another_object, a_list_in_an_object_with_another_name, one_of_two_or_the_same,

@@ -233,7 +233,8 @@ class _Comparison:
                 continue
             identity = getattr(end, "identity", None)
             is_other = identity is not None and not identities.is_same_list(entry, end)
-            if identities.is_own(interpreter, entry) and isinstance(end, (TupleValue, Items)):
+            is_tried = name in self.attempt.held_twice
+            if getattr(entry, "identity", None) is not None and isinstance(end, (TupleValue, Items)) and not is_tried:
                 if not identities.is_own(interpreter, end):  # others may hold what has this name next
                     raise HeldTwice(name)
             if is_other and name not in self.attempt.held_twice:
