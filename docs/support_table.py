@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,6 +31,8 @@ from srcgrad.frontend.numpy import random_numbers
 from srcgrad.frontend.numpy.table import METHODS, TABLE
 from srcgrad.frontend.without_rules import name_of
 from srcgrad.ir.expressions import Expr, Var
+from srcgrad.ir.walk import rewrite
+from srcgrad.passes.zeros_chosen import chosen
 from srcgrad.rules import compositions, names
 from srcgrad.rules.scalar import PRIMITIVES, UNKNOWN, Primitive
 from srcgrad.rules.user import stop_gradient
@@ -231,7 +234,10 @@ def _partial(partial: Any, operands: list[Var], out: Var) -> str:
 
 
 def _text(partial: Any) -> str:
-    return expression_text(partial) if isinstance(partial, Expr) else f"{partial:g}"
+    if not isinstance(partial, Expr):
+        return f"{partial:g}"
+    lines = expression_text(rewrite(partial, chosen))  # a cell is one
+    return " ".join(re.sub(r"(?<=\()\n\s*|\n\s*(?=\()", "", lines).split())
 
 
 def _corners(row: Primitive) -> str:
@@ -378,6 +384,8 @@ def _arguments(handler: Any) -> list[str]:
 def _argument(parameter: inspect.Parameter) -> str:
     if parameter.kind == parameter.VAR_POSITIONAL:
         return f"*{parameter.name}"
+    if parameter.kind == parameter.VAR_KEYWORD:
+        return f"**{parameter.name}"
     return parameter.name + ("" if parameter.default is parameter.empty else "=")
 
 

@@ -20,10 +20,10 @@ def zeros_chosen(function: Function) -> Function:
 
 
 def _block(block: Block) -> Block:
-    return rewrite_block(block, lambda stmt: (map_expressions(stmt, lambda e: rewrite(e, _chosen)),))
+    return rewrite_block(block, lambda stmt: (map_expressions(stmt, lambda e: rewrite(e, chosen)),))
 
 
-def _chosen(expr: Expr) -> Expr:
+def chosen(expr: Expr) -> Expr:
     match expr:
         case Call(op="unless_zero", args=(g, x)):
             counts = Call("ne", (g, Const(g.dtype.type(0).item(), g.dtype)), BOOL)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from ..ir.expressions import Call, Expr, both, call, compare, less, select
+from ..ir.expressions import Call, Const, Expr, both, call, compare, less, select
 from .names import FUNCTIONS, UFUNCS, Like
 from .scalar import (
     ABOVE_ONE,
@@ -87,9 +87,14 @@ def polynomial(op: str, factor: Any, neighbour: str = "") -> Partial:
     return slope
 
 
+def summed(x: Expr, y: Expr) -> Expr:
+    return number(x.value + y.value, x) if isinstance(x, Const) and isinstance(y, Const) else x + y
+
+
 def jacobi_slope(n: Expr, a: Expr, b: Expr, x: Expr, out: Expr) -> Expr:
-    lower = Call("eval_jacobi", (call("sub", n, 1), a + 1.0, b + 1.0, x), x.dtype)
-    return select(compare("eq", n, 0), number(0.0, x), 0.5 * (as_real(n, x) + a + b + 1.0) * lower)
+    one = number(1.0, x)
+    lower = Call("eval_jacobi", (call("sub", n, 1), summed(a, one), summed(b, one), x), x.dtype)
+    return select(compare("eq", n, 0), number(0.0, x), 0.5 * (as_real(n, x) + summed(summed(a, b), one)) * lower)
 
 
 def legendre_slope(n: Expr, x: Expr, out: Expr) -> Expr:
@@ -105,7 +110,7 @@ def chebyu_slope(n: Expr, x: Expr, out: Expr) -> Expr:
 
 
 def genlaguerre_slope(n: Expr, a: Expr, x: Expr, out: Expr) -> Expr:
-    lower = Call("eval_genlaguerre", (call("sub", n, 1), a + 1.0, x), x.dtype)
+    lower = Call("eval_genlaguerre", (call("sub", n, 1), summed(a, number(1.0, x)), x), x.dtype)
     return select(compare("eq", n, 0), number(0.0, x), -lower)
 
 
