@@ -975,8 +975,23 @@ def iterator_from_a_function(x):
     return sum(a * b for a, b in made) + sum(a for a, _ in made)
 
 
+def named_beside_another(x):
+    squares, k = (v * v for v in x), 2.0
+    return sum(squares) * k + sum(squares)
+
+
+def held_in_a_list(x):
+    held = [zip(x, x), 2.0]
+    return sum(a * b for a, b in held[0]) + sum(a for a, _ in held[0])
+
+
+def held_in_a_dict(x):
+    held = {"squares": map(lambda v: v * v, [x[0], x[1]])}
+    return sum(held["squares"]) + sum(held["squares"])
+
+
 NOT_AS_IT_WAS = [
-    generator_as_an_argument, iterator_from_a_function,
+    generator_as_an_argument, iterator_from_a_function, named_beside_another, held_in_a_list, held_in_a_dict,
     zipped_twice, generator_in_a_loop, taken_in_a_branch, written_ahead_of_a_generator, changed_ahead_of_a_view,
     list_that_is_left_behind,
 ]  # fmt: skip
@@ -984,5 +999,5 @@ NOT_AS_IT_WAS = [
 
 @pytest.mark.parametrize("function", NOT_AS_IT_WAS, ids=lambda f: f.__name__)
 def test_iterators_that_are_not_as_they_were(function):
-    with pytest.raises(UnsupportedError, match=r"gone through|has changed|changes the list"):
+    with pytest.raises(UnsupportedError, match=r"gone through|has changed|changes the list|is held in"):
         grad(function, jit=False)(np.array([0.5, -1.0, 2.0]))

@@ -220,8 +220,8 @@ class Interpreter:
                     if isinstance(target, ast.Name):
                         result = self.env[target.id]  # a = b = value: b is a by another name
                     mark = len(self.build.block)
-                if len(targets) == 1 and isinstance(targets[0], ast.Name):
-                    iterators.named(self, targets[0].id, value, made)
+                if len(targets) == 1:
+                    iterators.assigned(self, targets[0], value, made)
             case ast.AnnAssign(target=target, value=value):
                 if value is not None:
                     mark = len(self.build.block)

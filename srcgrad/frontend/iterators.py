@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import liveness
 from .aliases import roots_of_value
-from .values import Lost, Once, Static
+from .values import Lost, Once, Static, TupleValue
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -30,6 +30,23 @@ def noted(interpreter: Interpreter, value: Any) -> Any:
     """An iterator, which will be one when it gets a name."""
     interpreter.iterators[id(value)] = value
     return value
+
+
+def assigned(interpreter: Interpreter, target: ast.expr, node: ast.expr, made: Any) -> None:
+    """Behind `target = node`, with several names too."""
+    match target, node:
+        case ast.Name(id=name), _:
+            if _holds_one(interpreter, made):
+                interpreter.build.refuse(f"an iterator is held in {name}", "make a list of it:  list(…)")
+            named(interpreter, name, node, made)
+        case ast.Tuple(elts=targets) | ast.List(elts=targets), ast.Tuple(elts=nodes) | ast.List(elts=nodes):
+            if isinstance(made, TupleValue) and len(targets) == len(nodes) == len(made.items):
+                for part, of, item in zip(targets, nodes, made.items, strict=True):
+                    assigned(interpreter, part, of, item)
+
+
+def _holds_one(interpreter: Interpreter, value: Any) -> bool:
+    return isinstance(value, TupleValue) and any(id(item) in interpreter.iterators for item in value.items)
 
 
 def named(interpreter: Interpreter, name: str, node: ast.expr, made: Any) -> None:
