@@ -17,7 +17,7 @@ from ..ir import affine
 from ..ir.expressions import INT64, Call, Const, Expr, Var
 from ..ir.nodes import Alloc, For, Stmt, Store
 from ..ir.walk import numbers_set, statements, variables
-from . import assignment, binding, calls, common_lengths, expressions, identities, lists, liveness, operators
+from . import assignment, binding, calls, common_lengths, expressions, identities, list_rows, lists, liveness, operators
 from .aliases import arrays_of
 from .attempts import restore, save
 from .control import note_range
@@ -270,7 +270,7 @@ def filled(interpreter: Interpreter, name: str, count: Expr, element: Callable[[
         now = identities.held(interpreter)
         if any(now.get(identity) != value for identity, value in lists_before.items()):
             raise _AtRunTime
-        row = lists.row_of(interpreter, made)
+        row = list_rows.row_of(interpreter, made)
         value = made if isinstance(made, Scalar) else operators.as_array(interpreter, made)
     for env, before in saved:
         env.clear()

@@ -15,7 +15,8 @@ from ..ir.expressions import INT64, Array, Call, Const, Dim, Expr, Var
 from ..ir.nodes import Alloc, Grow
 from ..ir.walk import numbers_set, variables
 from . import common_lengths
-from .lists import ITS_ITEMS, Grows, Row, common_row, fill, length_of, most_of, row_of_list, with_room
+from .list_rows import Row, common_row, row_of_list
+from .lists import ITS_ITEMS, Grows, fill, length_of, most_of, with_room
 from .values import Items, Range, Scalar, TupleValue
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from ..ir import affine
 from ..ir.expressions import Array, Expr, Var, is_inexact
 from ..ir.nodes import AddTo, Alloc, Assign
 from ..ir.walk import statements, variables
-from . import growing_lists, identities, lists, one_of, optional, resized
+from . import growing_lists, identities, list_rows, lists, one_of, optional, resized
 from .aliases import Aliased, mind_aliases, roots_of_value
 from .arithmetic import cast, cast_value, join_scalars
 from .attempts import (
@@ -151,7 +151,7 @@ class _Comparison:
     def compare_numbers(self, name: str, entry: Items, end: Items) -> None:
         """Another list of as many numbers has the name."""
         before, after = (ScalarType(value.rows.dtype, bool(value.weak)) for value in (entry, end))
-        joined = lists.common_place((before, after))
+        joined = list_rows.common_place((before, after))
         if joined != before:
             raise Widen(self.names_of[name], joined.dtype, joined.weak, name)
         x, y = (lists.array_of_items(self.interpreter, value) for value in (entry, end))

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError
 from ..ir.expressions import INT64, Const
-from . import expressions, identities, lists, operators
+from . import expressions, identities, list_rows, lists, operators
 from .arithmetic import cast
 from .numpy import indexing
+from .types import ScalarType
 from .values import ArrayValue, Items, Lost, Nested, Scalar, Static, static_int
 
 if TYPE_CHECKING:
@@ -73,30 +74,30 @@ def _at(interpreter: Interpreter, table: Items, index: list[Scalar]) -> ArrayVal
     return indexing.subscript(interpreter.build, lists.array_of_items(interpreter, table), list(index))
 
 
-def _place_type(interpreter: Interpreter, table: Items, index: list[Scalar]) -> lists.ScalarType:
-    (row,) = lists.row_of_list(interpreter, table)
-    places, column = lists.places_of(row), static_int(index[-1])
+def _place_type(interpreter: Interpreter, table: Items, index: list[Scalar]) -> ScalarType:
+    (row,) = list_rows.row_of_list(interpreter, table)
+    places, column = list_rows.places_of(row), static_int(index[-1])
     return places[0] if len(places) == 1 or column is None else places[column]
 
 
 def _store(interpreter: Interpreter, table: Items, index: list[Scalar], value: Scalar) -> None:
     identities.check_own(interpreter, table, "assigning to an item")
-    (row,) = lists.row_of_list(interpreter, table)
+    (row,) = list_rows.row_of_list(interpreter, table)
     table = lists.widened(interpreter, table, _with_number(row, static_int(index[-1]), value))
     indexing.write(interpreter.build, _at(interpreter, table, index), value)
     _note_changed(interpreter, table)
 
 
-def _with_number(row: lists.Row, column: int | None, value: Scalar) -> lists.Row:
+def _with_number(row: list_rows.Row, column: int | None, value: Scalar) -> list_rows.Row:
     """What the rows have in common once the value is in one of them."""
-    own, width = lists.ScalarType(value.dtype, value.weak), row.dims[-1]
-    places = list(lists.places_of(row))
+    own, width = ScalarType(value.dtype, value.weak), row.dims[-1]
+    places = list(list_rows.places_of(row))
     if row.inner is list and column is not None and isinstance(width, Const) and -width.value <= column < width.value:
         places = places if len(places) == width.value else places * width.value
-        places[column] = lists.common_place((places[column], own))
+        places[column] = list_rows.common_place((places[column], own))
     else:
-        places = [lists.common_place((place, own)) for place in places]
-    return lists.row_of_places(places, row.dims, row.inner)
+        places = [list_rows.common_place((place, own)) for place in places]
+    return list_rows.row_of_places(places, row.dims, row.inner)
 
 
 def _note_changed(interpreter: Interpreter, table: Items) -> None:

@@ -15,7 +15,7 @@ from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Const, Expr, both, either, negated, select
 from ..ir.nodes import If, Raise
 from ..ir.walk import loads
-from . import expressions, identities, lists, one_of, operators, records
+from . import expressions, identities, list_rows, lists, one_of, operators, records
 from .aliases import arrays_of, value_leaves
 from .arithmetic import cast
 from .numpy import indexing
@@ -137,7 +137,7 @@ def _refuse_growing(interpreter: Interpreter, owner: TupleValue) -> None:
     """A list that a loop around has made longer is tried again as the rows of an array, which have any place."""
     lengths = {len(heads[owner.identity].items) for heads in interpreter.list_heads if _is_known(heads, owner)}
     if lengths - {len(owner.items)} and owner.identity in interpreter.list_heads[-1]:
-        row = lists.common_row(interpreter, lists.row_of_list(interpreter, owner))
+        row = list_rows.common_row(interpreter, list_rows.row_of_list(interpreter, owner))
         raise lists.Grows(owner.identity, row, affine.ZERO)
 
 

@@ -1,0 +1,97 @@
+"""What the items of a list of run-time length have in common: the rows of the array that holds them.
+
+[x, 2.0]                 →      numbers, of the dtype of x
+[(1.5, i), (y, j)]       →      rows of two places: a float64, an int64
+[x[:2], y]               →      rows as long as x[:2] and y, which are of one length
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..ir import affine
+from ..ir.expressions import Expr
+from . import common_lengths
+from .types import ScalarType
+from .values import ArrayValue, Items, Nested, Scalar, TupleValue
+
+if TYPE_CHECKING:
+    from .interpret import Interpreter
+
+
+@dataclass(frozen=True)
+class Row:
+    """What the items of a list have in common; `weak` as in `Items`."""
+
+    dtype: np.dtype
+    weak: bool | tuple[ScalarType, ...]
+    dims: tuple[Expr, ...]
+    inner: Any = None
+
+
+def row_of(interpreter: Interpreter, item: Any) -> Row:
+    """The kind of row that an item takes."""
+    match item:
+        case Scalar():
+            return Row(item.dtype, item.weak, ())
+        case ArrayValue():
+            return Row(item.dtype, False, item.dims)
+        case Items():
+            return Row(item.rows.dtype, item.weak, (item.length, *item.rows.dims[1:]), Nested(item.inner))
+        case TupleValue(items=parts, kind=kind) if kind in (tuple, list) and parts:
+            rows = [row_of(interpreter, part) for part in parts]
+            if all(row.dims == () and row.dtype.kind in "biufc" for row in rows):
+                return row_of_places([p for row in rows for p in places_of(row)], (affine.integer(len(parts)),), kind)
+    return interpreter.build.refuse(
+        "a list whose length is only known at run time holds numbers, lists of numbers or arrays, of one shape",
+        "keep what differs in lists of its own",
+    )
+
+
+def common_row(interpreter: Interpreter, rows: list[Row], are_known: bool = False) -> Row:
+    """Lengths are compared where items are put.  `are_known`: that they are the same has to be known already."""
+    first = rows[0]
+    for row in rows[1:]:
+        is_alike = len(row.dims) == len(first.dims) and row.inner == first.inner
+        are_alike = affine.same if are_known or row.inner else partial(common_lengths.are_alike, interpreter.build)
+        if not is_alike or not all(map(are_alike, first.dims, row.dims)):
+            interpreter.build.refuse(
+                "the items of a list whose length is only known at run time must be of one shape",
+                "keep what differs in lists of its own",
+                "or, where an argument decides how many there are, name it:  @grad(static=...)",
+            )
+    each = [places_of(row) for row in rows]
+    width = max(map(len, each))
+    columns = zip(*(places if len(places) == width else places * width for places in each), strict=True)
+    return row_of_places([common_place(column) for column in columns], first.dims, first.inner)
+
+
+def places_of(row: Row) -> tuple[ScalarType, ...]:
+    """What stands at each place of a row: one for all, where they are alike."""
+    return row.weak if isinstance(row.weak, tuple) else (ScalarType(row.dtype, row.weak),)
+
+
+def common_place(column: tuple[ScalarType, ...]) -> ScalarType:
+    """The kind of number that any of these is: a Python float beside a float32 is one, as where branches meet."""
+    strong = [place.dtype for place in column if not place.weak]
+    weak = [place.dtype for place in column if place.weak]
+    if not strong or not weak:
+        return ScalarType(np.result_type(*strong, *weak), not strong)
+    dtype = np.result_type(*strong)
+    inexact = dtype.kind in "fc"
+    return ScalarType(np.result_type(dtype, *(kind.type(0).item() if inexact else kind for kind in weak)), False)
+
+
+def row_of_places(places: list[ScalarType], dims: tuple[Expr, ...], inner: Any) -> Row:
+    dtype = np.result_type(*(place.dtype for place in places))
+    return Row(dtype, places[0].weak if len(set(places)) == 1 else tuple(places), dims, inner)
+
+
+def row_of_list(interpreter: Interpreter, value: TupleValue | Items) -> list[Row]:
+    if isinstance(value, Items):
+        return [Row(value.rows.dtype, value.weak, value.rows.dims[1:], value.inner)]
+    return [row_of(interpreter, item) for item in value.items]
