@@ -204,6 +204,9 @@ class Frozen:
     def ppf(self, q):
         return self.distribution.ppf(q, *self.args, **self.kwargs)
 
+    def rvs(self, *size, **options):
+        return self.distribution.rvs(*self.args, *size, **options, **self.kwargs)
+
 
 def can_be_frozen(distribution):
     def frozen(*args, **kwargs):
