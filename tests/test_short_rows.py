@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -188,13 +189,19 @@ def arguments(shape: tuple[int, int], dtype: Any = np.float64) -> tuple[np.ndarr
     return tuple(random.uniform(0.2, 1.0, dims).astype(dtype) for dims in (shape, shape[1:], shape[:1]))
 
 
+@functools.cache
+def made(function: Callable[..., Any], without: bool, **options: Any) -> Any:
+    """Generated once for all shapes; `without` is for those that are made without the passes."""
+    return grad(function, **options)
+
+
 def assert_same(function: Callable[..., Any], args: tuple[np.ndarray, ...], rtol: float, **options: Any) -> None:
     value = function(*args)
     v = np.cos(np.arange(value.size)).reshape(value.shape).astype(value.dtype)
-    f = grad(function, **options)
+    f = made(function, False, **options)
     np.testing.assert_allclose(f(*args), value, rtol=rtol)
     with pipeline.without("flatten_nests"), pipeline.without("side_by_side"):
-        wanted = grad(function, jit=False).backward(*args, v)
+        wanted = made(function, True, jit=False).backward(*args, v)
     for got, want in zip(f.backward(*args, v), wanted, strict=True):
         np.testing.assert_allclose(got, want, rtol=rtol, atol=rtol * np.abs(want).max(initial=0.0))
 
