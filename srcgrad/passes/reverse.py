@@ -56,7 +56,7 @@ from ..ir.walk import (
     variables,
     with_blocks,
 )
-from ..rules.array import ADJOINTS, ADJOINTS_OF_STEADY_MATRICES, Result
+from ..rules.array import ADJOINTS, ADJOINTS_OF_STEADY_MATRICES, TOGETHER, Result
 from .cotangents import Cotangents, zero
 from .invoke import adjoint_of_call, is_differentiated
 from .roughness import EVERY, levels_at_labels
@@ -365,7 +365,7 @@ class _Reverse(Cotangents):
         at, args, outs = stmt.label, stmt.args, stmt.outs
         if not any(map(self.is_active, outs)):
             return []
-        done: list[Stmt] = []
+        done: list[Library] = []
         adjoint = ADJOINTS[stmt.routine]
         if at in self.steady:
             adjoint = ADJOINTS_OF_STEADY_MATRICES.get(stmt.routine, adjoint)
@@ -374,7 +374,8 @@ class _Reverse(Cotangents):
             if isinstance(to, Array) and self.is_active(to) and self.is_active(out):
                 operands = tuple(self.operand(stmt, out, k, at) for k in term.operands)
                 done.append(Library(term.routine, self.shadow(to), operands, span=stmt.span))
-        return done
+        both = TOGETHER.get(tuple(each.routine for each in done))
+        return [replace(done[0], routine=both, others=(done[1].out,))] if both else [*done]
 
     def operand(self, stmt: Library, out: Array, which: int | str | Result, at: int) -> Any:
         match which:

@@ -101,6 +101,13 @@ ADJOINTS_OF_STEADY_MATRICES = {
     ),
 }
 
+# What adjoints for two arguments of one call both solve: one routine adds to both, and takes what the first takes.
+TOGETHER = {
+    ("solve_to_matrix", "solve_to_right"): "solve_adjoint",
+    ("solve_again_to_matrix", "solve_again_to_right"): "solve_again_adjoint",
+    ("triangular_to_matrix", "triangular_to_right"): "triangular_adjoint",
+}
+
 # What a routine takes and makes: lengths by name, as in NumPy's generalized ufuncs; p is the least of m and n.
 # What stands after the bar is for the adjoint alone; "i" is made of integers, "r" of real numbers.
 SIGNATURES = {

@@ -216,10 +216,11 @@ ARRAY_NAMES = (
 LIBRARY = (
     *(f"{add}matmul{turned}" for add in ("", "add_") for turned in ("", "_nt", "_tn", "_tt")),
     *(f"{add}{name}" for add in ("", "add_") for name in ("matvec", "matvec_t", "outer")),
-    "solve", "solve_to_matrix", "solve_to_right", "solve_again_to_matrix", "solve_again_to_right",
-    "solve_triangular", "triangular_to_matrix", "triangular_to_right", "inv", "inv_adjoint", "det", "det_adjoint",
-    "slogdet", "slogdet_adjoint", "cholesky", "cholesky_adjoint", "mirror", "mirror_adjoint",
-    "find_nonzero",
+    "solve", "solve_to_matrix", "solve_to_right", "solve_adjoint",
+    "solve_again_to_matrix", "solve_again_to_right", "solve_again_adjoint",
+    "solve_triangular", "triangular_to_matrix", "triangular_to_right", "triangular_adjoint",
+    "inv", "inv_adjoint", "det", "det_adjoint", "slogdet", "slogdet_adjoint",
+    "cholesky", "cholesky_adjoint", "mirror", "mirror_adjoint", "find_nonzero",
 )  # fmt: skip  # routines on whole arrays that a device has: `runtime.device_library`
 IN_KERNELS = ("cuda", "numba", "thread", "member", "half", "status", "block_sums", "place", "lane", "row")
 RESERVED = frozenset((*NAMES, *HOST_NAMES, *ARRAY_NAMES, *IN_KERNELS))

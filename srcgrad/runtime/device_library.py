@@ -139,6 +139,14 @@ def _solve_to_matrix(a_b: Any, lu: Any, pivots: Any, x: Any, x_b: Any) -> None:
     gemm(a_b, share, x, False, True, 1.0, -1.0)
 
 
+@routine("MM|MVMM")
+def _solve_adjoint(a_b: Any, b_b: Any, lu: Any, pivots: Any, x: Any, x_b: Any) -> None:
+    share = _like(x_b)
+    solve_factorised(share, lu, pivots, x_b, True)
+    add_scaled(b_b, share, 1.0)
+    gemm(a_b, share, x, False, True, 1.0, -1.0)
+
+
 def _factors(a: Any) -> tuple[Any, Any]:
     lu, pivots = _like(a), empty((len_of(a), a.shape[1]), np.int32)
     factorise(lu, pivots, a)
@@ -156,6 +164,14 @@ def _solve_again_to_right(b_b: Any, a: Any, x_b: Any) -> None:
 def _solve_again_to_matrix(a_b: Any, a: Any, x: Any, x_b: Any) -> None:
     share = _like(x_b)
     solve_factorised(share, *_factors(a), x_b, True)
+    gemm(a_b, share, x, False, True, 1.0, -1.0)
+
+
+@routine("MM|MMM")
+def _solve_again_adjoint(a_b: Any, b_b: Any, a: Any, x: Any, x_b: Any) -> None:
+    share = _like(x_b)
+    solve_factorised(share, *_factors(a), x_b, True)
+    add_scaled(b_b, share, 1.0)
     gemm(a_b, share, x, False, True, 1.0, -1.0)
 
 
@@ -180,6 +196,18 @@ def _triangular_to_right(b_b: Any, a: Any, x_b: Any, lower: Any, turned: Any, un
 def _triangular_to_matrix(a_b: Any, a: Any, x: Any, x_b: Any, lower: Any, turned: Any, unit: Any) -> None:
     share = copied(x_b)
     solve_triangle(share, a, lower, not turned, unit)
+    _subtract_triangle(a_b, share, x, lower, turned, unit)
+
+
+@routine("MM|MMM___")
+def _triangular_adjoint(a_b: Any, b_b: Any, a: Any, x: Any, x_b: Any, lower: Any, turned: Any, unit: Any) -> None:
+    share = copied(x_b)
+    solve_triangle(share, a, lower, not turned, unit)
+    add_scaled(b_b, share, 1.0)
+    _subtract_triangle(a_b, share, x, lower, turned, unit)
+
+
+def _subtract_triangle(a_b: Any, share: Any, x: Any, lower: Any, turned: Any, unit: Any) -> None:
     whole = _times(x, share, turn_y=True) if turned else _times(share, x, turn_y=True)
     add_triangle(a_b, whole, -1.0, lower, 1 if unit else 0)
 

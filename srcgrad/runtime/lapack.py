@@ -11,7 +11,8 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 from numba import types
-from numba.extending import get_cython_function_address
+from numba.core import cgutils
+from numba.extending import get_cython_function_address, intrinsic
 from scipy.linalg import get_blas_funcs, get_lapack_funcs
 
 from srcgrad.runtime.linked import linked, overload
@@ -40,6 +41,33 @@ _L, _N, _R, _T, _U = b"LNRTU"  # numbers: Numba takes a fifth of a second to com
 def _needed_until_here(x: Any) -> Any:
     """Numba frees an array after its last use, and to take its address is a use."""
     return x[0]
+
+
+def _address_of(kind: types.Type | None) -> Any:
+    """An intrinsic: where a number is held on the machine's stack, as C has it (LAPACK takes addresses)."""
+
+    def address(typing_context, number):  # no types: Numba compares signatures
+        held = kind or types.unliteral(number)
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            room = cgutils.alloca_once(builder, context.get_value_type(held))
+            builder.store(context.cast(builder, args[0], signature.args[0], held), room)
+            return builder.bitcast(room, cgutils.voidptr_t)
+
+        return types.voidptr(types.unliteral(number)), generate
+
+    return intrinsic(address)
+
+
+_number, _integer, _letter = _address_of(None), _address_of(types.intc), _address_of(types.uint8)
+
+
+@intrinsic
+def _integer_at(typing_context, address):
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.load(builder.bitcast(args[0], cgutils.int32_t.as_pointer()))
+
+    return types.intc(address), generate
 
 
 def factorise(lu: Any, pivots: Any, a: Any) -> Any:
@@ -95,20 +123,12 @@ def _product(x, y, turn_x, turn_y):  # no types: Numba compares signatures
         if out.size == 0 or along == 0:
             out[:] = 0
             return out
-        how = np.empty(2, np.uint8)
-        how[0], how[1] = _T if turn_y else _N, _T if turn_x else _N
-        numbers = np.empty(5, _INTEGER)
-        numbers[0], numbers[1], numbers[2], numbers[3], numbers[4] = columns, rows, along, y.shape[1], x.shape[1]
-        factors = np.empty(2, x.dtype)
-        factors[0], factors[1] = 1, 0
-        m, n, k, leading_y, leading_x = numbers[:1], numbers[1:2], numbers[2:3], numbers[3:4], numbers[4:]
+        n = _integer(columns)
         gemm(
-            how.ctypes, how[1:].ctypes, m.ctypes, n.ctypes, k.ctypes, factors.ctypes, y.ctypes, leading_y.ctypes,
-            x.ctypes, leading_x.ctypes, factors[1:].ctypes, out.ctypes, m.ctypes,
+            _letter(_T if turn_y else _N), _letter(_T if turn_x else _N), n, _integer(rows), _integer(along),
+            _number(x.dtype.type(1)), y.ctypes, _integer(y.shape[1]), x.ctypes, _integer(x.shape[1]),
+            _number(x.dtype.type(0)), out.ctypes, n,
         )  # fmt: skip
-        _needed_until_here(how)
-        _needed_until_here(numbers)
-        _needed_until_here(factors)
         return out
 
     return product
@@ -168,11 +188,9 @@ def _factorise(lu, pivots, a):
 
     def factorise(lu, pivots, a):
         copy_to(lu, a)
-        numbers = np.empty(3, _INTEGER)
-        numbers[0], numbers[1], numbers[2] = a.shape[0], max(1, a.shape[0]), 0
-        n, leading, info = numbers[:1], numbers[1:2], numbers[2:]
-        getrf(n.ctypes, n.ctypes, lu.ctypes, leading.ctypes, pivots.ctypes, info.ctypes)
-        return info[0]
+        n, info = _integer(a.shape[0]), _integer(0)
+        getrf(n, n, lu.ctypes, _integer(max(1, a.shape[0])), pivots.ctypes, info)
+        return _integer_at(info)
 
     return factorise
 
@@ -183,18 +201,12 @@ def _solve_factorised(x, lu, pivots, b, transposed):
 
     def solve_factorised(x, lu, pivots, b, transposed):
         n = b.shape[0]
+        leading = _integer(max(1, n))
         columns = turned(b)
-        how = np.empty(1, np.uint8)
-        how[0] = _N if transposed else _T
-        numbers = np.empty(4, _INTEGER)
-        numbers[0], numbers[1], numbers[2], numbers[3] = n, b.shape[1], max(1, n), 0
-        order, count, leading, info = numbers[:1], numbers[1:2], numbers[2:3], numbers[3:]
         getrs(
-            how.ctypes, order.ctypes, count.ctypes, lu.ctypes, leading.ctypes, pivots.ctypes, columns.ctypes,
-            leading.ctypes, info.ctypes,
+            _letter(_N if transposed else _T), _integer(n), _integer(b.shape[1]), lu.ctypes, leading, pivots.ctypes,
+            columns.ctypes, leading, _integer(0),
         )  # fmt: skip
-        _needed_until_here(how)
-        _needed_until_here(numbers)
         for i in range(n):
             for j in range(b.shape[1]):
                 x[i, j] = columns[j, i]
@@ -211,14 +223,10 @@ def _inverse(a):
         out, pivots = np.empty((n, n), a.dtype), np.empty(n, _INTEGER)
         if factorise(out, pivots, a) > 0:
             raise np.linalg.LinAlgError("Singular matrix")
-        room = np.empty(BLOCK * n, a.dtype)
-        numbers = np.empty(3, _INTEGER)
-        numbers[0], numbers[1], numbers[2] = n, room.size, 0
-        order, length, info = numbers[:1], numbers[1:2], numbers[2:]
-        getri(order.ctypes, out.ctypes, order.ctypes, pivots.ctypes, room.ctypes, length.ctypes, info.ctypes)
+        room, order = np.empty(BLOCK * n, a.dtype), _integer(n)
+        getri(order, out.ctypes, order, pivots.ctypes, room.ctypes, _integer(room.size), _integer(0))
         _needed_until_here(pivots)
         _needed_until_here(room)
-        _needed_until_here(numbers)
         return out
 
     return inverse
@@ -260,21 +268,10 @@ def _solve_triangle(x, a, lower, transposed, unit):
     def solve_triangle(x, a, lower, transposed, unit):
         if x.size == 0:
             return
-        how = np.empty(4, np.uint8)
-        how[0] = _R
-        how[1] = _U if lower else _L
-        how[2] = _T if transposed else _N
-        how[3] = _U if unit else _N
-        numbers = np.empty(2, _INTEGER)
-        numbers[0], numbers[1] = x.shape[1], x.shape[0]
-        columns, order, one = numbers[:1], numbers[1:], np.empty(1, a.dtype)
-        one[0] = 1
+        columns, order = _integer(x.shape[1]), _integer(x.shape[0])
         trsm(
-            how[:1].ctypes, how[1:2].ctypes, how[2:3].ctypes, how[3:].ctypes, columns.ctypes, order.ctypes,
-            one.ctypes, a.ctypes, order.ctypes, x.ctypes, columns.ctypes,
+            _letter(_R), _letter(_U if lower else _L), _letter(_T if transposed else _N), _letter(_U if unit else _N),
+            columns, order, _number(a.dtype.type(1)), a.ctypes, order, x.ctypes, columns,
         )  # fmt: skip
-        _needed_until_here(how)
-        _needed_until_here(numbers)
-        _needed_until_here(one)
 
     return solve_triangle

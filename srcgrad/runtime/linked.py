@@ -98,7 +98,7 @@ class LoopsCompiler(CompilerBase):
         return [lowered_by(LowerLoops, NativeParforLowering, DefaultPassBuilder.define_nopython_pipeline(self.state))]
 
 
-linked = numba.extending.register_jitable(pipeline_class=LinkedCompiler)
-overload = partial(numba.extending.overload, jit_options={"pipeline_class": LinkedCompiler})
+linked = numba.extending.register_jitable(pipeline_class=LinkedCompiler, error_model="numpy")
+overload = partial(numba.extending.overload, jit_options={"pipeline_class": LinkedCompiler, "error_model": "numpy"})
 
 __all__ = ["LoopsCompiler", "ToBeLinked", "linked", "lowered_by", "overload"]

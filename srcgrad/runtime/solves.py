@@ -52,10 +52,11 @@ def solve_to_right(b_b: Any, lu: Any, pivots: Any, x_b: Any) -> None:
 
 
 @linked
-def _add_to_right(b_b: Any, lu: Any, pivots: Any, x_b: Any) -> None:
+def _add_to_right(b_b: Any, lu: Any, pivots: Any, x_b: Any) -> Any:
     share = np.empty(x_b.shape, x_b.dtype)
     solve_factorised(share, lu, pivots, x_b, True)
     add_to(b_b, share, 1.0)
+    return share
 
 
 @on_stacks("MMM")
@@ -82,10 +83,31 @@ def solve_to_matrix(a_b: Any, lu: Any, pivots: Any, x: Any, x_b: Any) -> None:
         _add_to_matrix(a_b, lu, pivots, x, x_b)
 
 
+@on_stacks("MMMVMM")
+def solve_adjoint(a_b: Any, b_b: Any, lu: Any, pivots: Any, x: Any, x_b: Any) -> None:
+    """Both, with one solution"""
+    if x_b.size:
+        _subtract_outer(a_b, _add_to_right(b_b, lu, pivots, x_b), x)
+
+
+@on_stacks("MMMMM")
+def solve_again_adjoint(a_b: Any, b_b: Any, a: Any, x: Any, x_b: Any) -> None:
+    lu, pivots = np.empty_like(a), np.empty(a.shape[0], np.intc)
+    factorise(lu, pivots, a)
+    if x_b.size:
+        _subtract_outer(a_b, _add_to_right(b_b, lu, pivots, x_b), x)
+
+
 @linked
 def _add_to_matrix(a_b: Any, lu: Any, pivots: Any, x: Any, x_b: Any) -> None:
     share = np.empty(x_b.shape, x_b.dtype)
     solve_factorised(share, lu, pivots, x_b, True)
+    _subtract_outer(a_b, share, x)
+
+
+@linked
+def _subtract_outer(a_b: Any, share: Any, x: Any) -> None:
+    """a_b -= share @ x.T"""
     if x.shape[1] == 1:
         for i in range(a_b.shape[0]):
             for j in range(a_b.shape[1]):
@@ -116,10 +138,24 @@ def triangular_to_right(b_b: Any, a: Any, x_b: Any, lower: Any, transposed: Any,
 def triangular_to_matrix(a_b: Any, a: Any, x: Any, x_b: Any, lower: Any, transposed: Any, unit: Any) -> None:
     share = x_b.copy()
     solve_triangle(share, a, lower, not transposed, unit)
+    _subtract_triangle(a_b, share, x, lower, transposed, unit)
+
+
+@on_stacks("MMMMM___")
+def triangular_adjoint(a_b: Any, b_b: Any, a: Any, x: Any, x_b: Any, lower: Any, transposed: Any, unit: Any) -> None:
+    """Both, with one solution"""
+    share = x_b.copy()
+    solve_triangle(share, a, lower, not transposed, unit)
+    add_to(b_b, share, 1.0)
+    _subtract_triangle(a_b, share, x, lower, transposed, unit)
+
+
+@linked
+def _subtract_triangle(a_b: Any, share: Any, x: Any, lower: Any, transposed: Any, unit: Any) -> None:
     whole = product(x, share, False, True) if transposed else product(share, x, False, True)
     skipped = 1 if unit else 0
-    for i in range(a.shape[0]):
-        first, last = (0, i + 1 - skipped) if lower else (i + skipped, a.shape[0])
+    for i in range(a_b.shape[0]):
+        first, last = (0, i + 1 - skipped) if lower else (i + skipped, a_b.shape[0])
         for j in range(first, last):
             a_b[i, j] -= whole[i, j]
 
@@ -229,11 +265,14 @@ __all__ = [
     "slogdet_adjoint",
     "slogdet_sign_adjoint",
     "solve",
+    "solve_adjoint",
+    "solve_again_adjoint",
     "solve_again_to_matrix",
     "solve_again_to_right",
     "solve_to_matrix",
     "solve_to_right",
     "solve_triangular",
+    "triangular_adjoint",
     "triangular_to_matrix",
     "triangular_to_right",
 ]

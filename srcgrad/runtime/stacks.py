@@ -11,6 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array, populate_array
 
 from srcgrad.runtime.linked import linked, overload
 
@@ -48,6 +51,33 @@ for _kind, _core in AXES.items():
     overload(STACKS[_kind])(_compiled(_core))
 
 
+def item(x: Any, k: Any) -> Any:
+    """What a stack has for matrix k; of a stack of numbers, an array of one."""
+    return x[k : k + 1] if x.ndim == 1 else x[k]
+
+
+@overload(item)
+def _item(x, k):
+    return lambda x, k: _lent(x, k)
+
+
+@intrinsic
+def _lent(typing_context, x, k):
+    """The item, whose references are not counted (two atomic instructions each): the caller holds the stack."""
+    kind = types.Array(x.dtype, max(1, x.ndim - 1), "C" if x.layout == "C" else "A")
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        stack, one = make_array(x)(context, builder, args[0]), make_array(kind)(context, builder)
+        lengths, steps = (cgutils.unpack_tuple(builder, part, x.ndim) for part in (stack.shape, stack.strides))
+        data = cgutils.pointer_add(builder, stack.data, builder.mul(args[1], steps[0]), stack.data.type)
+        if x.ndim == 1:
+            lengths, steps = [None, context.get_constant(types.intp, 1)], [None, stack.itemsize]
+        populate_array(one, data, lengths[1:], steps[1:], stack.itemsize, meminfo=None)
+        return one._getvalue()
+
+    return kind(x, types.intp), generate
+
+
 def on_stacks(kinds: str) -> Callable[[Any], Any]:
     """One letter for each argument: what it has for each matrix.  Numbers are arrays of one element."""
 
@@ -57,11 +87,10 @@ def on_stacks(kinds: str) -> Callable[[Any], Any]:
         for name, kind in zip(names, kinds, strict=True):
             if kind in AXES:
                 lines.append(f"    {name} = stack_{kind}({name})")
-        items = {"M": "{}[k]", "V": "{}[k]", "S": "{}[k : k + 1]"}
-        given = ", ".join(items.get(kind, "{}").format(name) for name, kind in zip(names, kinds, strict=True))
+        given = ", ".join(f"item({name}, k)" if kind in AXES else name for name, kind in zip(names, kinds, strict=True))
         lines += [f"    for k in range({names[0]}.shape[0]):", f"        one({given})"]
         namespace: dict[str, Any] = {f"stack_{kind}": stack for kind, stack in STACKS.items()}
-        namespace["one"] = linked(one)
+        namespace |= {"item": item, "one": linked(one)}
         text, file = "\n".join(lines), f"<{one.__name__} of stacks>"
         linecache.cache[file] = len(text), None, text.splitlines(True), file  # for those who read it
         exec(compile(text, file, "exec"), namespace)

@@ -106,12 +106,16 @@ def solves():
         x_b = real(*ahead, n, width)
         same("solve_to_right", [real(*ahead, n, width), lu, pivots, x_b], 1)
         same("solve_to_matrix", [real(*ahead, n, n), lu, pivots, x, x_b], 1)
+        same("solve_adjoint", [real(*ahead, n, n), real(*ahead, n, width), lu, pivots, x, x_b], 2)
         same("solve_again_to_right", [real(*ahead, n, width), a, x_b], 1)
         same("solve_again_to_matrix", [real(*ahead, n, n), a, x, x_b], 1)
+        same("solve_again_adjoint", [real(*ahead, n, n), real(*ahead, n, width), a, x, x_b], 2)
         for lower, turned, unit in itertools.product((False, True), repeat=3):
             same("solve_triangular", [np.zeros_like(b), a, b], 1, lower, turned, unit)
             same("triangular_to_right", [real(*ahead, n, width), a, x_b], 1, lower, turned, unit)
             same("triangular_to_matrix", [real(*ahead, n, n), a, x, x_b], 1, lower, turned, unit)
+            shares = [real(*ahead, n, n), real(*ahead, n, width)]
+            same("triangular_adjoint", [*shares, a, x, x_b], 2, lower, turned, unit)
 
 
 def factors():

@@ -41,6 +41,20 @@ def solve_again_to_matrix(a_b, a, x, x_b):
     a_b -= summed(np.linalg.solve(turned(a), x_b) @ turned(x), a_b)
 
 
+@routine_means(runtime.solve_adjoint)
+def solve_adjoint(a_b, b_b, lu, pivots, x, x_b):
+    share = np.linalg.solve(turned(lu), x_b)
+    b_b += summed(share, b_b)
+    a_b -= summed(share @ turned(x), a_b)
+
+
+@routine_means(runtime.solve_again_adjoint)
+def solve_again_adjoint(a_b, b_b, a, x, x_b):
+    share = np.linalg.solve(turned(a), x_b)
+    b_b += summed(share, b_b)
+    a_b -= summed(share @ turned(x), a_b)
+
+
 @routine_means(runtime.inv)
 def inv(out, a):
     out[...] = np.linalg.inv(a)
