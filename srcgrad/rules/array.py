@@ -102,7 +102,7 @@ ADJOINTS_OF_STEADY_MATRICES = {
 }
 
 # What adjoints for two arguments of one call both solve: one routine adds to both, and takes what the first takes.
-TOGETHER = {
+TOGETHER: dict[tuple[str, ...], str] = {
     ("solve_to_matrix", "solve_to_right"): "solve_adjoint",
     ("solve_again_to_matrix", "solve_again_to_right"): "solve_again_adjoint",
     ("triangular_to_matrix", "triangular_to_right"): "triangular_adjoint",
