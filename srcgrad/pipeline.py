@@ -98,6 +98,7 @@ from .passes.store_once import store_once
 from .passes.stored_later import stored_later
 from .passes.sum_around import sum_around
 from .passes.sweep_and_add import sweep_and_add
+from .passes.sweeps_in_strips import sweeps_in_strips
 from .passes.take_over import take_over
 from .passes.tell_apart import tell_apart
 from .passes.tidy import tidy
@@ -180,7 +181,8 @@ ON_A_CPU: tuple[Pass, ...] = (
 )
 ON_ONE_THREAD: tuple[Pass, ...] = (
     flatten_nests,  # elements of short rows fill vector registers as those of long ones do
-    step_in_strips,  # what goes through many steps element by element is read once
+    sweeps_in_strips,  # what goes through many steps element by element is kept in the cache
+    step_in_strips,  # … and is read once
     last_step,  # nobody looks at the state after the last step
 )
 IN_VECTORS: tuple[Pass, ...] = (

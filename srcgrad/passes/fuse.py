@@ -73,7 +73,7 @@ def fuse(function: Function, quiet: frozenset[str] = frozenset()) -> Function:
 
 def with_contracted(function: Function, body: Block, signs: Signs) -> Function:
     """The function with this body, in which loops are merged, and with arrays that can live in one loop there."""
-    return replace(function, body=contracted(body, _fixed(function, body), uses(body), signs))
+    return replace(function, body=contracted(body, fixed_in(function, body), uses(body), signs))
 
 
 # ----------------------------------------------------------------------------------------------------------- fusion
@@ -286,7 +286,7 @@ def _has_loop(stmt: Stmt) -> bool:
 # ------------------------------------------------------------------------------------------------------ contraction
 
 
-def _fixed(function: Function, body: Block) -> set[str]:
+def fixed_in(function: Function, body: Block) -> set[str]:
     """Arrays that must stay arrays of their shape: results, views and their bases, whatever is used as a whole."""
     out = {p.name for p in function.params}
     out |= {leaf.name for leaf in leaves(function.results) if isinstance(leaf, Array)}
@@ -411,4 +411,4 @@ def _without_aliases(body: Block, array: Array) -> Block:
     return tuple(rename_arrays(s, aliases) for s in kept)
 
 
-__all__ = ["Fuser", "contracted", "fuse", "upwards", "with_contracted"]
+__all__ = ["Fuser", "contracted", "fixed_in", "fuse", "upwards", "with_contracted"]

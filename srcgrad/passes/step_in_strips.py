@@ -100,23 +100,32 @@ class Strips:
         shared = effects(tuple(stmt for stmt in steps.body if not isinstance(stmt, For)))
         if any(self.root(access.array) in made for access in shared.accesses):
             return False
+        if self.places(tuple(loops), made, seen) is None:
+            return False
+        touched = [access.through(seen.views) for access in effects(loops).accesses if self.root(access.array) in made]
+        own = {loop.index for loop in loops}
+        return any(
+            not any(variables(at) & seen.writes for at in access.index if at is not None and at not in own)
+            for access in touched
+        )
+
+    def places(self, loops: Block, made: set[str], seen: Effects) -> dict[str, int] | None:
+        """The axis along which loops go through each of these arrays, if every element is in one iteration."""
         places: dict[str, int] = {}
-        again = False
         for loop in loops:
             for access in effects((loop,)).accesses:
                 if self.root(access.array) not in made:
                     continue
                 there = access.through(seen.views)
-                axes = [axis for axis, at in enumerate(there.index) if at == loop.index]
-                others = [at for at in there.index if at != loop.index]
+                axes = [axis for axis, at in enumerate(there.index) if at == loop.index]  # type: ignore[attr-defined]
+                others = [at for at in there.index if at != loop.index]  # type: ignore[attr-defined]
                 if there.array.name != self.root(there.array) or there.whole or len(axes) != 1:
-                    return False
-                if any(at is None or loop.index in variables(at) for at in others):
-                    return False
+                    return None
+                if any(at is None or loop.index in variables(at) for at in others):  # type: ignore[attr-defined]
+                    return None
                 if places.setdefault(there.array.name, axes[0]) != axes[0]:
-                    return False
-                again |= not any(variables(at) & seen.writes for at in others if at is not None)
-        return again
+                    return None
+        return places
 
     def scalars_allow(self, steps: For, loops: list[For], seen: Effects, later: tuple[Block, ...]) -> bool:
         """Is every scalar an iteration's own, or a sum that may be taken in any order?"""
