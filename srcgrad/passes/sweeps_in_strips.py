@@ -60,6 +60,7 @@ class _Run:
     loops: tuple[For, ...]
     ahead: Block
     left: Block
+    comments: tuple[tuple[int, Comment], ...]  # each with how many loops stand before it
 
 
 class _Sweeps(Strips):
@@ -87,6 +88,7 @@ class _Sweeps(Strips):
         loops: list[For] = []
         ahead: list[Stmt] = []
         behind: list[Stmt] = []
+        comments: list[tuple[int, Comment]] = []
         found: _Run | None = None
         for k, stmt in enumerate(block):
             seen = effects((stmt,))
@@ -95,7 +97,9 @@ class _Sweeps(Strips):
             if loop is not None and self.is_allowed((*loops, loop), start, stop):
                 loops.append(loop)
                 if sum(_is_of_steps(each, start, stop) for each in loops) >= 2:
-                    found = _Run(tuple(loops), tuple(ahead), (*behind, *block[k + 1 :]))
+                    found = _Run(tuple(loops), tuple(ahead), (*behind, *block[k + 1 :]), tuple(comments))
+            elif isinstance(stmt, Comment):
+                comments.append((len(loops), stmt))
             elif not loops or (seen.is_visible and self.params & effects(loops).memory_by(self.roots)[0]):
                 break  # what has been written when an error comes can be seen
             elif is_free and all(commutes(seen, effects((other,)), self.roots) for other in loops):
@@ -204,9 +208,9 @@ class _Sweeps(Strips):
             return None
         places = self.places(inner, self.made(run.loops, inner), seen) or {}
         first, last = (Var(self.names.fresh(name), INT64) for name in ("first", "last"))
-        body: list[Stmt] = [Assign(last, affine.minimum(affine.add(first, affine.integer(STRIP)), stop))]
         ahead = [*before, *run.ahead]
         shorter: dict[str, Array] = {}
+        fills: list[For] = []
         for k, made in enumerate(ahead):
             if isinstance(made, Alloc) and made.on is None and made.array.name in own & places.keys():
                 if made.fill is not None and made.array.ndim > 1:
@@ -217,9 +221,14 @@ class _Sweeps(Strips):
                 ahead[k] = replace(made, array=replace(made.array, dims=dims), dims=dims, fill=None)
                 shorter[made.array.name] = ahead[k].array  # type: ignore[attr-defined]
                 if made.fill is not None:
-                    body.append(with_fields(filled(made, self.names, frozenset()), {"start": first, "stop": last}))
-        body += run.loops
-        body = [_of_strip(stmt, start, stop, first, last) for stmt in body]
+                    fills.append(filled(made, self.names, frozenset()))  # type: ignore[arg-type]
+        body: list[Stmt] = [Assign(last, affine.minimum(affine.add(first, affine.integer(STRIP)), stop))]
+        if fills:
+            stores = tuple(stmt for fill in fills for stmt in fill.body)
+            body.append(with_fields(fills[0], {"start": first, "stop": last, "body": stores}))
+        for k, loop in enumerate(run.loops):
+            body += (comment for position, comment in run.comments if position == k)
+            body.append(_of_strip(loop, start, stop, first, last))
         moved = _from_first(tuple(body), {name: places[name] for name in shorter}, first)
         strips = For(first, start, stop, affine.integer(STRIP), tuple(rename_arrays(s, shorter) for s in moved), False)
         return (*ahead, strips)
