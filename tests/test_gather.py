@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -88,3 +89,57 @@ def test_sums_of_the_users_keep_their_order(dtype: type) -> None:
         wanted = cancels(x)
         value, _ = grad(cancels, jit=False).value_and_backward(x, np.ones_like(wanted))
         np.testing.assert_array_equal(value, wanted)
+
+
+def nine_point(u, h):
+    straight = u[1:-1, 2:] + u[1:-1, :-2] + u[2:, 1:-1] + u[:-2, 1:-1]
+    corners = u[2:, 2:] + u[2:, :-2] + u[:-2, 2:] + u[:-2, :-2]
+    return (4 * straight + corners - 20 * u[1:-1, 1:-1]) / (6 * h**2)
+
+
+def weighed(u, h):
+    """What is divided is not all that is added."""
+    return u[:-4] / h + u[1:-3] / 4 + u[2:-2] / h + 3 * u[3:-1] + u[4:] / h
+
+
+def own_weights(u, h):
+    """Each neighbour's own number comes in, twice where it is divided twice."""
+    c = np.cos(h * np.arange(u.size - 4.0)) / h
+    return c * u[:-4] + c * c * u[1:-3] + u[2:-2] * c + c * u[3:-1] + c * u[4:]
+
+
+def of_what_is_zero(u, h):
+    """A cotangent of zero is zero, whatever it is divided by."""
+    return np.maximum(u[:-4] + u[1:-3] + u[2:-2] + u[3:-1] + u[4:], 5.0) / (h - 0.5)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    ("function", "ndim", "h", "is_once"),
+    [
+        (nine_point, 2, 0.3, True),
+        (weighed, 1, 0.3, False),
+        (own_weights, 1, 0.3, None),
+        (of_what_is_zero, 1, 0.5, None),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_sums_are_divided_once(function: Any, ndim: int, h: float, is_once: bool | None, dtype: type) -> None:
+    u = np.sin(np.arange(10.0**ndim)).reshape((10,) * ndim).astype(dtype)
+    f = grad(function, jit=False, wrt="u")
+    with np.errstate(all="ignore"):
+        v = np.cos(np.arange(np.size(function(u, h)))).reshape(np.shape(function(u, h))).astype(dtype)
+    assert is_once is None or ("+= total /" in f.source(u, h, v)) is is_once
+    got = f.backward(u, h, v)
+    if function is of_what_is_zero:
+        assert not got.any()
+        return
+    whole = u.astype(np.float64)
+    want = [np.vdot(v, function(whole + step, h) - function(whole - step, h)) / 2 for step in _units(u.shape)]
+    assert got.dtype == dtype
+    np.testing.assert_allclose(got.ravel(), want, rtol=1e-5 if dtype is np.float32 else 1e-9)
+
+
+def _units(shape: tuple[int, ...]) -> np.ndarray:
+    count = int(np.prod(shape))
+    return np.eye(count).reshape(count, *shape)

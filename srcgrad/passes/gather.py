@@ -36,6 +36,7 @@ from ..ir.walk import (
 )
 from ..ir.wraps import back_from, step_of, unwound
 from ..rules.scalar import PRIMITIVES
+from .divided_once import divided_once, quotient
 from .info import roots_of
 
 FLAT = (AddTo, Assign, Comment, Store)
@@ -210,13 +211,14 @@ class Nest:
             needed = needed_for(stmt, body[:position])
             if offset is None or needed is None:
                 return None
-            if cost_of([body[k] for k in needed], stmt.value) > self.dearest:
-                return None
             parts.append(Part(offset, around, position, needed))
         base = self.offset(first, None) if first is not None else None
         if base is None:
             return None
         parts = [replace(p, offset=tuple(a + b for a, b in zip(p.offset, base, strict=True))) for p in parts]
+        said, _ = self.divided_once(parts, body)
+        if any(cost_of([said[k] for k in part.slice], said[part.position].value) > self.dearest for part in parts):  # type: ignore[attr-defined]
+            return None
         goes_around = [any(along) for along in zip(*(part.around for part in parts), strict=True)]
         if any(goes and apart for part in parts for goes, apart in zip(goes_around, part.offset, strict=True)):
             return None
@@ -275,21 +277,34 @@ class Nest:
         high = tuple(affine.add(loop.stop, most) for loop, most in zip(self.loops, _most(offsets), strict=True))
         total = Var(self.names.fresh("total"), array.dtype)
         start = Assign(total, Const(0, array.dtype))
-        own = [self.moved([part for part in parts if part.to == place], body, total) for place in places]
+        said, divisor = self.divided_once(parts, body)
+        own = [self.moved([part for part in parts if part.to == place], said, total) for place in places]
         under = [self.inside(offset, low, high) for offset in offsets]
         target = body[parts[0].position].target  # type: ignore[attr-defined]
-        add = AddTo(self.at(target), total, reorder=True)
+        whole = total if divisor is None else quotient(total, divisor)
+        add = AddTo(self.at(target), whole, reorder=True)
         return Gathering(low, high, start, tuple(zip(under, own, strict=True)), add, offsets)
 
-    def moved(self, parts: list[Part], body: Block, total: Var) -> Block:
+    def divided_once(self, parts: list[Part], body: Block) -> tuple[dict[int, Stmt], Expr | None]:
+        """The statements without a divisor that all additions have in common, if their sum is ours, and the divisor."""
+        places = [sorted({*part.slice, part.position}) for part in parts]
+        added = [tuple(body[k] for k in own) for own in places]
+        is_ours = all(body[part.position].reorder for part in parts)  # type: ignore[attr-defined]
+        found = divided_once(added, {*self.indices, *_sets(body)}) if is_ours and parts else None
+        blocks, divisor = found or (added, None)
+        return {
+            k: stmt for own, block in zip(places, blocks, strict=True) for k, stmt in zip(own, block, strict=True)
+        }, divisor
+
+    def moved(self, parts: list[Part], said: dict[int, Stmt], total: Var) -> Block:
         """What one iteration adds, said of the element that it adds to."""
         added = {part.position for part in parts}
         to = zip(self.indices, *parts[0].to, strict=True)
         there = {i: back_from(i, end) if end else affine.sub(i, affine.integer(apart)) for i, apart, end in to}
-        said = lambda expr: rewrite(substitute(expr, there), _normal)
+        here = lambda expr: rewrite(substitute(expr, there), _normal)
         out: list[Stmt] = []
         for position in sorted(added.union(*(part.slice for part in parts))):
-            stmt = map_expressions(body[position], said)
+            stmt = map_expressions(said[position], here)
             out.append(AddTo(total, stmt.value, reorder=True) if position in added else stmt)  # type: ignore[attr-defined]
         return tuple(out)
 
