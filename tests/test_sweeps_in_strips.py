@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from racing import pieces_at_once
 from support import leaves
 
 from srcgrad import grad, pipeline
@@ -129,6 +130,21 @@ def test_gradient(monkeypatch: Any, function: Any, args: Any, expected: bool | N
         found = f.backward(*empty, v[:0] if v.shape in ((6,), (7,)) else v)
         for got, arg in zip(leaves(found), empty, strict=False):
             assert np.shape(got) == np.shape(arg)
+
+
+@pytest.mark.parametrize("name", ["asian_option", "horner", "rate_of_each_step", "there_and_back"])
+@pytest.mark.parametrize("seed", range(3))
+def test_on_threads(monkeypatch: Any, name: str, seed: int) -> None:
+    """In pieces that take turns, each with memory for a strip and sums of its own, the same comes out."""
+    monkeypatch.setattr(sweeps_in_strips, "STRIP", 2)
+    function, args = next((one, args) for one, args, _ in PROGRAMS if one.__name__ == name)
+    v = np.cos(np.arange(np.size(function(*args)))).reshape(np.shape(function(*args)))
+    want = grad(function, jit=False).backward(*args, v)
+    with pieces_at_once(seed) as counts:
+        found = grad(function, parallel=True, jit=False).backward(*args, v)
+    assert max(counts) > 1
+    for got, other in zip(leaves(found), leaves(want), strict=True):
+        np.testing.assert_allclose(got, other, rtol=1e-12)
 
 
 @pytest.mark.parametrize("function", [asian_option, horner], ids=lambda function: function.__name__)

@@ -52,6 +52,7 @@ from .effects import Effects, effects
 from .info import elementwise
 from .sharing import Shared, Sharing
 from .step_in_strips import Strips
+from .sweeps_in_strips import NOTHING_OF_ITS_OWN, Own, Sweeps
 
 UNKNOWN = Const(8, INT64)  # iterations of a loop whose length is not known ahead
 PER_STRIP = 1 << 17  # additions of a strip of rows: of 32,768 elements, four each
@@ -59,14 +60,15 @@ PER_STRIP = 1 << 17  # additions of a strip of rows: of 32,768 elements, four ea
 
 def parallelise(function: Function) -> Function:
     splitter = _Splitter(function)
-    return replace(function, body=splitter.without_moved(splitter.block(function.body, ())))
+    body = splitter.block(splitter.sweeps.block(function.body, ()), ())
+    return replace(function, body=splitter.without_moved(body))
 
 
 class _Splitter:
     def __init__(self, function: Function) -> None:
         self.name, self.names = function.name, function.info.names
         self.sharing = Sharing(function, by_rows=True)
-        self.strips = Strips(function)
+        self.strips, self.sweeps = Strips(function), Sweeps(function)
         self.moved: set[str] = set()
         self.short: list[Expr] = []  # of the loops that are split within the one at hand
         self.known_ends: dict[Var, tuple[Var, Var]] = {}
@@ -80,6 +82,8 @@ class _Splitter:
             split = None if loop is None or loop.ordered else self.split(loop, rest, around)
             if isinstance(stmt, For) and stmt.adds_to and not around:
                 split = self.split_rows(stmt, stmt.adds_to, rest)
+            if isinstance(stmt, For) and stmt.index in self.sweeps.found:
+                split = self.split_strips(stmt, self.sweeps.found[stmt.index])
             strips = self.strips.by_strips(stmt, rest) if isinstance(stmt, For) and not split and not around else None
             if strips is not None:
                 *ahead, over_strips = strips
@@ -142,7 +146,7 @@ class _Splitter:
             self.moved |= {made.array.name for made in shared.scratch} | {made.stack.name for made in shared.stacks}
         return self.in_pieces(loop, shared, work, uneven)
 
-    def split_strips(self, loop: Stmt) -> Parallel:
+    def split_strips(self, loop: Stmt, own: Own = NOTHING_OF_ITS_OWN) -> Parallel:
         """Of strips it is known how they were made: no element is in two of them."""
         assert isinstance(loop, For)
         inside, (end, *_) = effects(loop.body), loop.body
@@ -151,7 +155,9 @@ class _Splitter:
         whole = {end.var: affine.add(loop.index, loop.step)}
         full = rewrite_block(loop.body, lambda stmt: (map_expressions(stmt, lambda expr: substitute(expr, whole)),))
         work, uneven = _work(replace(loop, body=full), inside, self.sharing.params)
-        return self.in_pieces(loop, Shared(sums, (), frozenset(), affine.ZERO, (), ()), work, uneven)
+        self.moved |= {made.array.name for made in own.scratch}
+        shared = Shared(sums, own.partial, frozenset(), affine.ZERO, own.scratch, ())
+        return self.in_pieces(loop, shared, work, uneven)
 
     def split_rows(self, loop: For, total: Array, later: tuple[Block, ...]) -> Parallel | None:
         """Of strips of rows it is known that they are apart, but for numbers."""

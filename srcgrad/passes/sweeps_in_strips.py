@@ -50,7 +50,7 @@ STRIP = 512  # elements: what is kept of so many, in all steps, is at home in a 
 
 
 def sweeps_in_strips(function: Function) -> Function:
-    return replace(function, body=_Sweeps(function).block(function.body, ()))
+    return replace(function, body=Sweeps(function).block(function.body, ()))
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,21 @@ class _Run:
     comments: tuple[tuple[int, Comment], ...]  # each with how many loops stand before it
 
 
-class _Sweeps(Strips):
+@dataclass(frozen=True)
+class Own:
+    """What threads that share out strips have of their own: memory of a strip, and copies of sums to which all add."""
+
+    scratch: tuple[Alloc, ...]
+    partial: tuple[Array, ...]
+
+
+NOTHING_OF_ITS_OWN = Own((), ())
+
+
+class Sweeps(Strips):
     def __init__(self, function: Function) -> None:
         super().__init__(function)
+        self.found: dict[Var, Own] = {}  # by the index of the loop over strips
         self.params = {param.name for param in function.params if isinstance(param, Array)}
         self.fixed, self.uses = fixed_in(function, function.body), uses(function.body)
 
@@ -231,7 +243,15 @@ class _Sweeps(Strips):
             body.append(_of_strip(loop, start, stop, first, last))
         moved = _from_first(tuple(body), {name: places[name] for name in shorter}, first)
         strips = For(first, start, stop, affine.integer(STRIP), tuple(rename_arrays(s, shorter) for s in moved), False)
+        scratch = tuple(s for s in ahead if isinstance(s, Alloc) and s.array.name in shorter.keys() | stored)
+        self.found[first] = Own(scratch, self.sums_of_all(run.loops, inner))
         return (*ahead, strips)
+
+    def sums_of_all(self, loops: tuple[For, ...], inner: Block) -> tuple[Array, ...]:
+        """The arrays to which elements of several strips add."""
+        seen = effects(loops)
+        added = dict.fromkeys(a.array for a in seen.accesses if a.ours and self.is_sum(a.array, loops))
+        return tuple(array for array in added if not self.places(inner, {self.root(array)}, seen))
 
 
 def _ranges(stmt: Stmt) -> Iterator[tuple[Expr, Expr]]:
@@ -301,4 +321,4 @@ def _from_first(body: Block, axes: dict[str, int], first: Var) -> Block:
     return rewrite_block(body, change)
 
 
-__all__ = ["sweeps_in_strips"]
+__all__ = ["NOTHING_OF_ITS_OWN", "Own", "Sweeps", "sweeps_in_strips"]
