@@ -177,6 +177,7 @@ WRONG = (
     ("np.eye(3)[np.array([-4])]",                                IndexError, "out of bounds"),
     ("np.broadcast_to(y[:, :1], (3, 5))[1, n + 3]",              IndexError, "out of bounds"),
     ("np.where(np.arange(3) < n, y[:, 0], 0.0)[[0, n + 1]]",     IndexError, "out of bounds"),
+    ("y.T += np.ones((4, 3))",                                   AttributeError, "not writable"),
     ("y[[0, 1], [0, 1, 2]]",                                     (IndexError, ValueError), "broadcast"),
     ("y[:] = np.ones((2, 3, 4))",                                ValueError, "could not broadcast"),
     ("y[:] = np.ones((n, 3, 4))",                                ValueError, "does not fit"),
