@@ -489,6 +489,10 @@ class Counted:
         self.n = self.n + 1.0
         return self.u
 
+    @counted.setter
+    def counted(self, value):
+        self.u, self.n = value * 1.5, self.n * 3.0
+
 
 def values_that_the_target_changes(x):
     a, ks, o = x.copy(), [3, 2, 1], Counted(x * 1.5)
@@ -510,6 +514,7 @@ def targets_ahead_of_the_right_side(x):
     o.add(1.0).u[1] += o.n
     o.counted[adds_one(o.u)] *= o.n * o.u[2]
     o.add(x[0]).n += o.n
+    o.counted += o.n * a
     rows = [a, x * 2.0]
     rows[adds_one(a, 0)][adds_one(a)] += a[2]
     return a * o.u + o.n

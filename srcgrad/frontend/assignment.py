@@ -337,6 +337,9 @@ def _augment_attribute(interpreter: Interpreter, stmt: ast.AugAssign, target: as
     held = expressions.evaluate(interpreter, target)
     mark = len(interpreter.build.block)
     value = expressions.evaluate(interpreter, stmt.value)
+    if called_first.is_property(interpreter, target):
+        _augment_property(interpreter, target, held, value, op, mark)
+        return
     changed = expressions.changed_since(interpreter.build, mark)
     now = expressions.evaluate(interpreter, target)
     if (isinstance(held, Scalar) and expressions.reads_any(interpreter.build, held, changed)) or now != held:
@@ -346,6 +349,18 @@ def _augment_attribute(interpreter: Interpreter, stmt: ast.AugAssign, target: as
         _store_attribute(interpreter, target, updated)
     else:
         _store_attribute(interpreter, target, value, op)
+
+
+def _augment_property(
+    interpreter: Interpreter, target: ast.Attribute, held: Any, value: Any, op: str, mark: int
+) -> None:
+    """What its function has returned is changed, or another made of it, and handed to its setter."""
+    (held,) = expressions.as_before(interpreter, [held], mark)
+    held = identities.now(interpreter, held)
+    updated = special_methods.called(interpreter, held, special_methods.in_place(op), value)
+    if updated is None:
+        updated = _updated(interpreter, held, value, op)
+    _store_attribute(interpreter, target, identities.now(interpreter, held) if updated is None else updated)
 
 
 def _augment_item(

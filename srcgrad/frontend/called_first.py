@@ -41,7 +41,8 @@ def _named(interpreter: Interpreter, node: Any, names: list[str]) -> Any:
     out = copy(node)
     for field, part in ast.iter_fields(node):
         setattr(out, field, _named(interpreter, part, names))
-    return _name(interpreter, out, names) if _is_property(interpreter, out) else out
+    is_read = isinstance(getattr(node, "ctx", None), ast.Load)
+    return _name(interpreter, out, names) if is_read and is_property(interpreter, out) else out
 
 
 def _name(interpreter: Interpreter, node: ast.expr, names: list[str]) -> ast.expr:
@@ -55,14 +56,14 @@ def _calls(node: ast.AST) -> bool:
     return any(isinstance(part, CALLS) for part in ast.walk(node))
 
 
-def _is_property(interpreter: Interpreter, node: ast.expr) -> bool:
-    """Does reading it call a property's function?  What is assigned to is not read here."""
+def is_property(interpreter: Interpreter, node: ast.expr) -> bool:
+    """Does a function of the class stand behind this attribute?"""
     match node:
-        case ast.Attribute(value=ast.Name(id=name), attr=item, ctx=ast.Load()):
+        case ast.Attribute(value=ast.Name(id=name), attr=item):
             owner = interpreter.frame.bound(name)
             found = inspect.getattr_static(owner.kind.cls, item, None) if records.is_record(owner) else None
             return isinstance(found, property)
     return False
 
 
-__all__ = ["called"]
+__all__ = ["called", "is_property"]

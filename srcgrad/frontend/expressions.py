@@ -18,6 +18,7 @@ from . import (
     attributes,
     binding,
     calls,
+    changes,
     choices,
     identities,
     iterators,
@@ -103,7 +104,8 @@ def as_it_is(interpreter: Interpreter, node: ast.expr) -> Any:
         case ast.ListComp():
             return comprehension(interpreter, node)
         case ast.GeneratorExp():
-            return iterators.noted(interpreter, comprehension(interpreter, node))
+            before = changes.Changes(interpreter)
+            return iterators.noted(interpreter, comprehension(interpreter, node), node, before)
         case ast.Set(elts=parts):
             return sets.display(interpreter, unpacked(parts_of(interpreter, parts, evaluate)))
         case ast.SetComp(elt=item, generators=generators):
