@@ -520,8 +520,27 @@ def targets_ahead_of_the_right_side(x):
     return a * o.u + o.n
 
 
+class Scaled(Counted):
+    def __getitem__(self, k):
+        return self.u[k]
+
+    def __setitem__(self, k, value):
+        self.u[k], self.n = value * 0.5, self.n + 1.0
+
+
+def items_by_a_method(x):
+    o = Scaled(x * 1.5)
+    o[0], o[1:3] = o[1], x[0]
+    o[adds_one(o.u)] += o.n
+    for k in range(len(x)):
+        o[k] *= x[k]
+        if o[0] > 1.0:
+            o[-1] = o[k] + 0.5
+    return o.u * o.n
+
+
 RIGHT = [
-    values_that_the_target_changes, targets_ahead_of_the_right_side,
+    items_by_a_method, values_that_the_target_changes, targets_ahead_of_the_right_side,
     changed_where_it_has_been,
     named_in_a_comprehension, named_in_a_condition, named_in_comprehensions_in_loops,
     methods_in_place, updated_from_what_it_was,

@@ -146,6 +146,9 @@ def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any
         (value,) = expressions.as_before(interpreter, [value], mark)
         _store_in(interpreter, identities.now(interpreter, owner), index, value, op)
         return
+    if special_methods.own(owner, "__setitem__") is not None:
+        _store_by_method(interpreter, owner, items, value, op)
+        return
     if not isinstance(owner, ArrayValue):
         interpreter.at(base)
         interpreter.build.refuse("only arrays can be written to by index")
@@ -160,6 +163,21 @@ def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any
         if indexing.masked_write(interpreter.build, owner, index[0], value, op):
             return
     _update(interpreter, indexing.subscript(interpreter.build, owner, index), value, op)
+
+
+def _store_by_method(interpreter: Interpreter, owner: Any, items: ast.expr, value: Any, op: str | None) -> None:
+    """An object's own way to take an item."""
+    mark = len(interpreter.build.block)
+    place = expressions.as_place(items, expressions.index_items(interpreter, items))
+    (value,) = expressions.as_before(interpreter, [value], mark)
+    owner = identities.now(interpreter, owner)
+    if op is not None:
+        current = special_methods.called(interpreter, owner, "__getitem__", place)
+        if current is None:
+            interpreter.build.refuse("an object without __getitem__ has no items to change", error=ArgumentError)
+        updated = _updated(interpreter, current, value, op)
+        value = identities.now(interpreter, current) if updated is None else updated
+    special_methods.called(interpreter, identities.now(interpreter, owner), "__setitem__", place, value)
 
 
 def _store_in(interpreter: Interpreter, owner: Items, index: Any, value: Any, op: str | None) -> None:

@@ -322,6 +322,11 @@ def element(value: ArrayValue, index: Expr) -> Any:
 # --------------------------------------------------------------------------------------------------- subscripts
 
 
+def as_place(items: ast.expr, index: list[Any]) -> Any:
+    """What Python hands to __getitem__ and __setitem__."""
+    return index[0] if len(index) == 1 and not isinstance(items, ast.Tuple) else TupleValue(tuple(index))
+
+
 def index_items(interpreter: Interpreter, node: ast.expr) -> list[Any]:
     if isinstance(node, ast.Tuple):
         return [_as_index(interpreter, part) for part in sequence(interpreter, node.elts)]
@@ -347,7 +352,7 @@ def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items
     if any(isinstance(part, ast.Call) for part in ast.walk(items)):  # which may have changed it
         owner = identities.now(interpreter, owner)
     interpreter.at(node)
-    place = index[0] if len(index) == 1 and not isinstance(items, ast.Tuple) else TupleValue(tuple(index))
+    place = as_place(items, index)
     said = special_methods.called(interpreter, owner, "__getitem__", place)
     if said is not None:
         return said
