@@ -126,7 +126,10 @@ def as_it_is(interpreter: Interpreter, node: ast.expr) -> Any:
             return closure(interpreter, node)
         case ast.NamedExpr(target=target, value=value):
             mark = len(interpreter.build.block)
-            binding.bind(interpreter, target.id, as_it_is(interpreter, value), mark)
+            made = as_it_is(interpreter, value)
+            if id(made) in interpreter.iterators:
+                interpreter.build.refuse(":= of an iterator is not supported", "make a list of it:  list(…)")
+            binding.bind(interpreter, target.id, made, mark)
             return interpreter.env[target.id]
         case ast.JoinedStr():
             from .texts import joined

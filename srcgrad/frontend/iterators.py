@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..ir.walk import loads, variables
-from . import binding, liveness
+from . import binding, identities, liveness
 from .aliases import roots_of_value, value_leaves
 from .changes import Changes
 from .packing import free_names
@@ -42,7 +42,7 @@ class Reads:
     changes: tuple[int, ...] = ()
 
     def are_same(self, interpreter: Interpreter) -> bool:
-        now = [frame.bound(name) for frame, name, _ in self.names]
+        now = [identities.now(interpreter, frame.bound(name)) for frame, name, _ in self.names]
         are_same = all(new is old or new == old for new, (_, _, old) in zip(now, self.names, strict=True))
         return are_same and _changes(interpreter, self.names) == self.changes
 
@@ -134,17 +134,32 @@ def _closures(value: Any) -> Iterator[Closure]:
                 yield from _closures(item)
 
 
-def assigned(interpreter: Interpreter, target: ast.expr, node: ast.expr, made: Any) -> None:
+def assigned(interpreter: Interpreter, targets: list[ast.expr], node: ast.expr, made: Any) -> None:
     """Behind `target = node`, with several names too."""
-    match target, node:
-        case ast.Name(id=name), _:
-            if _holds_one(interpreter, made):
-                interpreter.build.refuse(f"an iterator is held in {name}", "make a list of it:  list(…)")
+    if interpreter.frame.is_composition:
+        return
+    match targets, node:
+        case [ast.Name(id=name)], _:
+            if _holds_one(interpreter, made) or _is_one_by_the_path(node):
+                _refuse_holding(interpreter, targets[0])
             named(interpreter, name, node, made)
-        case ast.Tuple(elts=targets) | ast.List(elts=targets), ast.Tuple(elts=nodes) | ast.List(elts=nodes):
-            if isinstance(made, TupleValue) and len(targets) == len(nodes) == len(made.items):
-                for part, of, item in zip(targets, nodes, made.items, strict=True):
-                    assigned(interpreter, part, of, item)
+        case [ast.Tuple(elts=parts) | ast.List(elts=parts)], ast.Tuple(elts=nodes) | ast.List(elts=nodes):
+            if isinstance(made, TupleValue) and len(parts) == len(nodes) == len(made.items):
+                for part, of, item in zip(parts, nodes, made.items, strict=True):
+                    assigned(interpreter, [part], of, item)
+        case [ast.Tuple() | ast.List()], _:
+            pass
+        case _ if id(made) in interpreter.iterators or _holds_one(interpreter, made) or _is_one_by_the_path(node):
+            _refuse_holding(interpreter, targets[0])
+
+
+def _refuse_holding(interpreter: Interpreter, target: ast.expr) -> None:
+    interpreter.build.refuse(f"an iterator is held in {ast.unparse(target)}", "make a list of it:  list(…)")
+
+
+def _is_one_by_the_path(node: ast.expr) -> bool:
+    sides = [node.body, node.orelse] if isinstance(node, ast.IfExp) else []
+    return any(isinstance(side, ast.GeneratorExp) or _is_one_by_the_path(side) for side in sides)
 
 
 def _holds_one(interpreter: Interpreter, value: Any) -> bool:
@@ -154,7 +169,7 @@ def _holds_one(interpreter: Interpreter, value: Any) -> bool:
 def named(interpreter: Interpreter, name: str, node: ast.expr, made: Any) -> None:
     """Behind `name = node`: an iterator can be gone through once, and like a view of a dict only as it was."""
     is_view = _is_view(node)
-    if name.startswith(".") or interpreter.frame.is_composition or not (is_view or id(made) in interpreter.iterators):
+    if name.startswith(".") or not (is_view or id(made) in interpreter.iterators):
         return
     made = interpreter.iterators.get(id(made)) or Made(made, _reads(interpreter, node))
     if made.has_written:
