@@ -108,7 +108,21 @@ def buffers_within_a_loop(x, n):
     return total
 
 
+def shrunk(u):
+    u *= 0.8
+    return u[0]
+
+
+def item_that_the_test_writes(x, n):
+    ys, k = [x * 1.0, x * 0.9], 0
+    while shrunk(ys[1]) > 0.3 and k < n:
+        k += 1
+        ys[1] = x * 0.9 + 0.1 * k
+    return ys[0] * ys[1]
+
+
 ACCEPTED = [
+    item_that_the_test_writes,
     two_buffers_until_still, two_buffers_returned, three_buffers, buffers_within_a_loop,
     stops_before_it_hands_over, accepts_or_shrinks, skips_some, two_names_of_the_last,
 ]  # fmt: skip

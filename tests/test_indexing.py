@@ -15,6 +15,7 @@ from support import from_text
 from test_corpus import Trial, check_gradient, check_primal
 
 from srcgrad import UnsupportedError, grad
+from srcgrad.testing import check_grad
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -171,6 +172,12 @@ WRONG = (
     ("y[:2][np.array([0, n])] += 1.0",                           IndexError, "out of bounds"),
     ("(y[1:] * 2)[np.array([-n - 1, 1])]",                       IndexError, "out of bounds"),
     ("y.flat[12]",                                               IndexError, "out of bounds"),
+    ("y.T.flat[[0, 12]] = 1.0",                                  IndexError, "out of bounds"),
+    ("np.ones(3)[np.array([0, n + 1])]",                         IndexError, "out of bounds"),
+    ("np.eye(3)[np.array([-4])]",                                IndexError, "out of bounds"),
+    ("np.broadcast_to(y[:, :1], (3, 5))[1, n + 3]",              IndexError, "out of bounds"),
+    ("np.where(np.arange(3) < n, y[:, 0], 0.0)[[0, n + 1]]",     IndexError, "out of bounds"),
+    ("y.T += np.ones((4, 3))",                                   AttributeError, "not writable"),
     ("y[[0, 1], [0, 1, 2]]",                                     (IndexError, ValueError), "broadcast"),
     ("y[:] = np.ones((2, 3, 4))",                                ValueError, "could not broadcast"),
     ("y[:] = np.ones((n, 3, 4))",                                ValueError, "does not fit"),
@@ -190,11 +197,32 @@ def test_what_numpy_refuses(text: str, error: Any, message: str) -> None:
     body += "" if text.startswith("np.arange") else f"    {text}\n" if "= " in text else f"    y = {text} * x[0, 0]\n"
     f = from_text(f"import numpy as np\n\n\ndef f(x, n):\n{body}    return np.sum(y)\n", "f")
     x = np.arange(12.0).reshape(3, 4)
-    with pytest.raises((IndexError, ValueError, TypeError)):
+    with pytest.raises((IndexError, ValueError, TypeError, AttributeError)):
         f(x, 2)
     for entry in (grad(f, jit=False), grad(f, jit=False).backward):
         with pytest.raises(error, match=message):
             entry(x, 2)
+
+
+def elements_of_what_lies_otherwise(x):
+    y = x.copy()
+    y.T.flat[[1, -2, 4]] = y[0, :3]
+    y[::-1].flat[[0, 5]] *= y[1, :2]
+    y[:, 1:].flat[np.array([1, 1])] += y[2, :2]
+    return y
+
+
+def test_elements_of_what_lies_otherwise() -> None:
+    f, x = grad(elements_of_what_lies_otherwise, jit=False), np.linspace(0.3, 1.4, 12).reshape(3, 4)
+    np.testing.assert_allclose(f(x), elements_of_what_lies_otherwise(x), rtol=1e-14)
+    check_grad(f, x)
+
+
+def test_an_index_that_is_outside_in_every_call() -> None:
+    """Numba then finds that nothing is returned."""
+    f = from_text("import numpy as np\n\n\ndef f(x):\n    return x * np.eye(3)[np.array([1, 7])].sum()\n", "f")
+    with pytest.raises(IndexError, match="out of bounds"):
+        grad(f)(np.ones(3))
 
 
 @pytest.mark.parametrize("text", ["y[[0, 1]][0] = 1.0", "y[y > 0][:] = 1.0", "(y * 2)[0] = 1.0", "y[[0]].fill(1.0)"])

@@ -88,7 +88,22 @@ def one_in_another(x, k):
     return s
 
 
+def last_of(x):
+    return x[4]
+
+
+def added_to_where_nobody_reads_it(x, k):
+    """It may be outside: so the sum stays, and with it what it is added to."""
+    t, s = 0.5, x[0]
+    while s < 1.5:
+        t += x[2]
+        s = last_of(x) + t
+        s = 2.5
+    return x * s + t
+
+
 PROGRAMS = [
+    added_to_where_nobody_reads_it,
     branches_in_branches,
     carried_through_a_loop,
     swapped_in_a_loop,

@@ -470,7 +470,77 @@ def rows_that_an_object_holds(x):
     return s * (1.0 if isinstance(held.rows[1], list) else 2.0)
 
 
+def adds_one(u, i=1):
+    u[2] += 1.0
+    return i
+
+
+class Counted:
+    def __init__(self, u):
+        self.u, self.n = u, 1.0
+
+    def add(self, c):
+        self.u += c
+        self.n = self.n * 2.0
+        return self
+
+    @property
+    def counted(self):
+        self.n = self.n + 1.0
+        return self.u
+
+    @counted.setter
+    def counted(self, value):
+        self.u, self.n = value * 1.5, self.n * 3.0
+
+
+def values_that_the_target_changes(x):
+    a, ks, o = x.copy(), [3, 2, 1], Counted(x * 1.5)
+    a[ks.pop()] = a[0] * ks[-1]
+    a[adds_one(a)] = a[2]
+    a[adds_one(a) :] = a[1:] * 2.0
+    o.add(1.0).n = o.u[1]
+    rows = [a[0], a[2]]
+    rows[adds_one(a)] = a[2] * 3.0
+    return a * o.u + o.n + rows[1]
+
+
+def targets_ahead_of_the_right_side(x):
+    a, ks, o = x.copy(), [3, 2, 1], Counted(x * 1.5)
+    a[ks.pop()] += ks[-1] * x[0]
+    a[adds_one(a)] += a[2]
+    a[[adds_one(a, 0) for k in range(2)]] += a[2]
+    a[adds_one(a, 0) if x[0] > 3.0 else 1] += a[2]
+    o.add(1.0).u[1] += o.n
+    o.counted[adds_one(o.u)] *= o.n * o.u[2]
+    o.add(x[0]).n += o.n
+    o.counted += o.n * a
+    rows = [a, x * 2.0]
+    rows[adds_one(a, 0)][adds_one(a)] += a[2]
+    return a * o.u + o.n
+
+
+class Scaled(Counted):
+    def __getitem__(self, k):
+        return self.u[k]
+
+    def __setitem__(self, k, value):
+        self.u[k], self.n = value * 0.5, self.n + 1.0
+
+
+def items_by_a_method(x):
+    o = Scaled(x * 1.5)
+    o[0], o[1:3] = o[1], x[0]
+    o[adds_one(o.u)] += o.n
+    for k in range(len(x)):
+        o[k] *= x[k]
+        if o[0] > 1.0:
+            o[-1] = o[k] + 0.5
+    return o.u * o.n
+
+
 RIGHT = [
+    items_by_a_method, values_that_the_target_changes, targets_ahead_of_the_right_side,
     changed_where_it_has_been,
     named_in_a_comprehension, named_in_a_condition, named_in_comprehensions_in_loops,
     methods_in_place, updated_from_what_it_was,
@@ -685,11 +755,6 @@ def adds_where_the_slice_has_changed(x, n):
     return x
 
 
-def index_changes_the_value(x, n):
-    x[int(changes(x, 2))] = x[2]
-    return x
-
-
 def objects_without_order(x, n):
     return x[0] if Series(x, 1.0) < Series(x, 2.0) else x[1]
 
@@ -834,12 +899,6 @@ def index_that_the_right_side_pops(x, n):
     return a
 
 
-def popped_by_the_index(x, n):
-    ks, a = [0, 1, 2], x * 1.0
-    a[ks.pop()] += ks[-1] * x[0]
-    return a
-
-
 def array_that_the_right_side_rebinds(x, n):
     a = x * 1.0
     a += (a := a * 2.0)
@@ -912,7 +971,7 @@ def element_times_an_object(x, n):
 
 
 REFUSED = [
-    index_that_the_right_side_rebinds, index_that_the_right_side_pops, popped_by_the_index,
+    index_that_the_right_side_rebinds, index_that_the_right_side_pops,
     array_that_the_right_side_rebinds, item_with_a_method_in_place,
     one_of_two_lists, one_of_two_lists_that_grow, list_of_the_caller, one_of_two_objects,
     held_by_two_at_first, held_by_two_from_then_on,
@@ -923,7 +982,7 @@ REFUSED = [
     added_to_what_has_changed, elements_added_to_what_has_changed, masked_added_to_what_has_changed,
     flat_added_to_what_has_changed, adds_where_the_slice_has_changed,
     view_of_what_changes, real_part_of_what_changes,
-    index_changes_the_value, objects_without_order, sum_of_objects, loop_over_an_object,
+    objects_without_order, sum_of_objects, loop_over_an_object,
     function_of_an_object, norm_of_an_object, sum_over_an_object, array_of_objects, array_times_an_object,
     element_times_an_object,
 ]  # fmt: skip

@@ -185,6 +185,8 @@ class PromiseResult(FunctionPass):
 
     def run_pass(self, state: Any) -> bool:
         structure = state.pipeline.promised
+        if not any(isinstance(block.terminator, ir.Return) for block in state.func_ir.blocks.values()):
+            return False  # Numba has found that it raises always
         inferred = flat_types(state.return_type)
         flat = [_leaf(promised, kind) for promised, kind in zip(leaves(structure), inferred, strict=True)]
         result = Result(structure, state.return_type if len(flat) == 0 else _flat(flat))

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, AttributeArgumentError
 from ..ir.walk import loads
 from . import (
     attributes,
     binding,
+    called_first,
     expressions,
     identities,
     list_items,
@@ -123,9 +124,11 @@ def unpack(interpreter: Interpreter, targets: list[ast.expr], value: Any) -> Non
 def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any, op: str | None = None) -> None:
     if isinstance(base, ast.Subscript) and tables.assigned(interpreter, base, items, value, op):
         return
+    mark = len(interpreter.build.block)
     owner = expressions.evaluate(interpreter, base)
     if records.is_dict(owner):
         key = records.key_of(interpreter, expressions.evaluate(interpreter, items))
+        (value,) = expressions.as_before(interpreter, [value], mark)
         owner = identities.now(interpreter, owner)  # the key, as any index below, may come from what changes it
         _put(interpreter, owner, key, records.item(interpreter, owner, constant(key)) if op else None, value, op)
         return
@@ -140,15 +143,17 @@ def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any
             return
     if isinstance(owner, Items) and not isinstance(items, ast.Slice):
         index = expressions.evaluate(interpreter, items)
+        (value,) = expressions.as_before(interpreter, [value], mark)
         _store_in(interpreter, identities.now(interpreter, owner), index, value, op)
+        return
+    if special_methods.own(owner, "__setitem__") is not None:
+        _store_by_method(interpreter, owner, items, value, op)
         return
     if not isinstance(owner, ArrayValue):
         interpreter.at(base)
         interpreter.build.refuse("only arrays can be written to by index")
-    mark = len(interpreter.build.block)
     index = expressions.index_items(interpreter, items)
-    if expressions.reads_any(interpreter.build, value, expressions.changed_since(interpreter.build, mark)):
-        interpreter.build.refuse("the index changes what is assigned", "give the value a name first:  y = …; x[…] = y")
+    (value,) = expressions.as_before(interpreter, [value], mark)
     if isinstance(owner, Flat):
         flat.write(interpreter.build, owner, index, value, op)
         return
@@ -158,6 +163,21 @@ def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any
         if indexing.masked_write(interpreter.build, owner, index[0], value, op):
             return
     _update(interpreter, indexing.subscript(interpreter.build, owner, index), value, op)
+
+
+def _store_by_method(interpreter: Interpreter, owner: Any, items: ast.expr, value: Any, op: str | None) -> None:
+    """An object's own way to take an item."""
+    mark = len(interpreter.build.block)
+    place = expressions.as_place(items, expressions.index_items(interpreter, items))
+    (value,) = expressions.as_before(interpreter, [value], mark)
+    owner = identities.now(interpreter, owner)
+    if op is not None:
+        current = special_methods.called(interpreter, owner, "__getitem__", place)
+        if current is None:
+            interpreter.build.refuse("an object without __getitem__ has no items to change", error=ArgumentError)
+        updated = _updated(interpreter, current, value, op)
+        value = identities.now(interpreter, current) if updated is None else updated
+    special_methods.called(interpreter, identities.now(interpreter, owner), "__setitem__", place, value)
 
 
 def _store_in(interpreter: Interpreter, owner: Items, index: Any, value: Any, op: str | None) -> None:
@@ -193,7 +213,9 @@ def _store_item(
     if isinstance(items, ast.Slice):
         _store_slice(interpreter, owner, items, value, op, name)
         return
+    mark = len(interpreter.build.block)
     index = expressions.evaluate(interpreter, items)
+    (value,) = expressions.as_before(interpreter, [value], mark)
     at, owner = static_int(index), identities.now(interpreter, owner)
     if at is None and owner.items:
         _store_in(interpreter, lists.in_rows(interpreter, name, owner), index, value, op)
@@ -214,10 +236,12 @@ def _store_slice(
     interpreter: Interpreter, owner: TupleValue, items: ast.Slice, value: Any, op: str | None, name: str
 ) -> None:
     """ys[i:j] = values"""
+    mark = len(interpreter.build.block)
     parts = (items.lower, items.upper, items.step)
     bounds = [None if part is None else static_int(expressions.evaluate(interpreter, part)) for part in parts]
     if any(bound is None and part is not None for bound, part in zip(bounds, parts, strict=True)):
         interpreter.build.refuse("a list is assigned to at places that are only known at run time", lists.ITS_ITEMS)
+    (value,) = expressions.as_before(interpreter, [value], mark)
     owner = identities.now(interpreter, owner)
     now, where = list(owner.items), slice(*bounds)
     if op is not None:
@@ -231,10 +255,16 @@ def _store_slice(
 
 def _store_attribute(interpreter: Interpreter, target: ast.Attribute, value: Any, op: str | None = None) -> None:
     """owner.name = value"""
+    mark = len(interpreter.build.block)
     owner = expressions.evaluate(interpreter, target.value)
+    (value,) = expressions.as_before(interpreter, [value], mark)
     interpreter.at(target)
     if isinstance(owner, ArrayValue):
         part = attributes.attribute(interpreter, owner, target.attr)
+        if target.attr not in ("real", "imag", "flat"):
+            helps = [f"write to what is in it:  x.{target.attr}[...]"] if isinstance(part, ArrayValue) else []
+            raised = f"attribute {target.attr!r} of arrays is not writable"
+            interpreter.build.refuse(raised, *helps, error=AttributeArgumentError)
         if op is None and isinstance(part, Flat):
             flat.write(interpreter.build, part, [Static(Ellipsis)], value, None)
         else:
@@ -277,62 +307,92 @@ def _put(interpreter: Interpreter, owner: TupleValue, key: Any, current: Any, va
 
 def augment(interpreter: Interpreter, stmt: ast.AugAssign) -> None:
     op = operators.OPERATORS[type(stmt.op)]
+    match stmt.target:
+        case ast.Name(id=name):
+            _augment_name(interpreter, stmt, name, op)
+        case ast.Attribute() | ast.Subscript():
+            with called_first.called(interpreter, stmt.target) as (target, names):
+                if isinstance(target, ast.Attribute):
+                    _augment_attribute(interpreter, stmt, target, op)
+                else:
+                    assert isinstance(target, ast.Subscript)
+                    _augment_item(interpreter, stmt, target, op, names)
+        case _:
+            interpreter.build.refuse("only names and array elements can be updated in place")
+
+
+def _augment_name(interpreter: Interpreter, stmt: ast.AugAssign, name: str, op: str) -> None:
     mark = len(interpreter.build.block)
-    if isinstance(stmt.target, ast.Name):
-        name = stmt.target.id
-        read = ast.copy_location(ast.Name(name, ast.Load()), stmt.target)
-        before = interpreter.frame.bound(name)
-        current, value = expressions.evaluate_all(interpreter, [read, stmt.value])
-        now = interpreter.frame.bound(name)
-        if identities.is_same_list(now, current):
-            current = now
-        elif now != before and (isinstance(current, ArrayValue) or identities.can_change(current)):
-            _refuse_changed(interpreter, stmt)
-        updated = special_methods.called(interpreter, current, special_methods.in_place(op), value)
-        if updated is not None:
+    read = ast.copy_location(ast.Name(name, ast.Load()), stmt.target)
+    before = interpreter.frame.bound(name)
+    current, value = expressions.evaluate_all(interpreter, [read, stmt.value])
+    now = interpreter.frame.bound(name)
+    if identities.is_same_list(now, current):
+        current = now
+    elif now != before and (isinstance(current, ArrayValue) or identities.can_change(current)):
+        _refuse_changed(interpreter, stmt)
+    updated = special_methods.called(interpreter, current, special_methods.in_place(op), value)
+    if updated is not None:
+        binding.bind(interpreter, name, updated, mark)
+    elif isinstance(current, ArrayValue):
+        _update(interpreter, current, value, op)
+    elif identities.is_list(current) and op == "add" and not _is_numpys(value):
+        list_methods.method(interpreter, current, "extend", [value])
+    elif records.is_dict(current) and records.updated(interpreter, current, value, op):
+        pass
+    elif identities.is_list(current) and op == "mul" and isinstance(current, TupleValue) and _count(value) > 0:
+        list_methods.method(interpreter, current, "extend", [new_list(current.items * (_count(value) - 1))])
+    else:
+        updated = operators.binary(interpreter, op, current, value)
+        if identities.is_list(current) and identities.is_list(updated):  # ys *= n, by whatever name
+            identities.check_own(interpreter, current, "*=")
+            identities.change(interpreter, current.identity, replace(updated, identity=current.identity))
+        else:
             binding.bind(interpreter, name, updated, mark)
-        elif isinstance(current, ArrayValue):
-            _update(interpreter, current, value, op)
-        elif identities.is_list(current) and op == "add" and not _is_numpys(value):
-            list_methods.method(interpreter, current, "extend", [value])
-        elif records.is_dict(current) and records.updated(interpreter, current, value, op):
-            pass
-        elif identities.is_list(current) and op == "mul" and isinstance(current, TupleValue) and _count(value) > 0:
-            list_methods.method(interpreter, current, "extend", [new_list(current.items * (_count(value) - 1))])
-        else:
-            updated = operators.binary(interpreter, op, current, value)
-            if identities.is_list(current) and identities.is_list(updated):  # ys *= n, by whatever name
-                identities.check_own(interpreter, current, "*=")
-                identities.change(interpreter, current.identity, replace(updated, identity=current.identity))
-            else:
-                binding.bind(interpreter, name, updated, mark)
-        return
-    if isinstance(stmt.target, ast.Attribute):
-        if any(isinstance(part, ast.Call) for part in ast.walk(stmt.target.value)):
-            _augment_of_owner(interpreter, stmt, stmt.target)
-            return
-        held = expressions.evaluate(interpreter, stmt.target)
-        mark = len(interpreter.build.block)
-        value = expressions.evaluate(interpreter, stmt.value)
-        changed = expressions.changed_since(interpreter.build, mark)
-        now = expressions.evaluate(interpreter, stmt.target)
-        if (isinstance(held, Scalar) and expressions.reads_any(interpreter.build, held, changed)) or now != held:
-            _refuse_changed(interpreter, stmt)
-        updated = special_methods.called(interpreter, held, special_methods.in_place(op), value)
-        if updated is not None:
-            _store_attribute(interpreter, stmt.target, updated)
-        else:
-            _store_attribute(interpreter, stmt.target, value, op)
-        return
-    if not isinstance(stmt.target, ast.Subscript):
-        interpreter.build.refuse("only names and array elements can be updated in place")
+
+
+def _augment_attribute(interpreter: Interpreter, stmt: ast.AugAssign, target: ast.Attribute, op: str) -> None:
+    held = expressions.evaluate(interpreter, target)
     mark = len(interpreter.build.block)
-    before = _named_in(interpreter, stmt.target)
+    value = expressions.evaluate(interpreter, stmt.value)
+    if called_first.is_property(interpreter, target):
+        _augment_property(interpreter, target, held, value, op, mark)
+        return
+    changed = expressions.changed_since(interpreter.build, mark)
+    now = expressions.evaluate(interpreter, target)
+    if (isinstance(held, Scalar) and expressions.reads_any(interpreter.build, held, changed)) or now != held:
+        _refuse_changed(interpreter, stmt)
+    updated = special_methods.called(interpreter, held, special_methods.in_place(op), value)
+    if updated is not None:
+        _store_attribute(interpreter, target, updated)
+    else:
+        _store_attribute(interpreter, target, value, op)
+
+
+def _augment_property(
+    interpreter: Interpreter, target: ast.Attribute, held: Any, value: Any, op: str, mark: int
+) -> None:
+    """What its function has returned is changed, or another made of it, and handed to its setter."""
+    (held,) = expressions.as_before(interpreter, [held], mark)
+    held = identities.now(interpreter, held)
+    updated = special_methods.called(interpreter, held, special_methods.in_place(op), value)
+    if updated is None:
+        updated = _updated(interpreter, held, value, op)
+    _store_attribute(interpreter, target, identities.now(interpreter, held) if updated is None else updated)
+
+
+def _augment_item(
+    interpreter: Interpreter, stmt: ast.AugAssign, target: ast.Subscript, op: str, names: list[str]
+) -> None:
+    mark = len(interpreter.build.block)
+    before = _named_in(interpreter, target)
     value = expressions.evaluate(interpreter, stmt.value)
     changed = expressions.changed_since(interpreter.build, mark)
-    if _named_in(interpreter, stmt.target) != before:
+    if _named_in(interpreter, target) != before:
         _refuse_changed(interpreter, stmt)
-    for held in _named_in(interpreter, stmt.target.value).values():
+    as_called = expressions.as_before(interpreter, [interpreter.env[name] for name in names], mark)
+    interpreter.env.update(zip(names, as_called, strict=True))
+    for held in _named_in(interpreter, target.value).values():
         if isinstance(held, TupleValue) and any(
             special_methods.own(i, special_methods.in_place(op)) for i in held.items
         ):
@@ -340,12 +400,9 @@ def augment(interpreter: Interpreter, stmt: ast.AugAssign) -> None:
             interpreter.build.refuse(
                 f"{special_methods.in_place(op)} of an item is not supported", "give the item a name first"
             )
-    _store(interpreter, stmt.target.value, stmt.target.slice, value, op)
+    _store(interpreter, target.value, target.slice, value, op)
     if changed:
-        _refuse_changed_target(interpreter, stmt, changed)
-    own, index, right = (_named_in(interpreter, node) for node in (stmt.target.value, stmt.target.slice, stmt.value))
-    if any(index[name] != before[name] for name in index.keys() & right.keys() - own.keys()):
-        _refuse_changed(interpreter, stmt)
+        _refuse_changed_target(interpreter, stmt, target, changed)
 
 
 def _named_in(interpreter: Interpreter, node: ast.expr) -> dict[str, Any]:
@@ -366,35 +423,25 @@ def _count(value: Any) -> int:
     return static_int(value) or 0
 
 
-def _augment_of_owner(interpreter: Interpreter, stmt: ast.AugAssign, target: ast.Attribute) -> None:
-    """f(x).y += z, where f is called once."""
-    owner = ".owner"
-    interpreter.env[owner] = expressions.evaluate(interpreter, target.value)
-    name = ast.copy_location(ast.Name(owner, ast.Load()), target.value)
-    part = ast.copy_location(ast.Attribute(name, target.attr, target.ctx), target)
-    augment(interpreter, ast.copy_location(ast.AugAssign(part, stmt.op, stmt.value), stmt))
-    interpreter.env.pop(owner)
-
-
-def _refuse_changed_target(interpreter: Interpreter, stmt: ast.AugAssign, changed: set[Any]) -> None:
+def _refuse_changed_target(
+    interpreter: Interpreter, stmt: ast.AugAssign, target: ast.Subscript, changed: set[Any]
+) -> None:
     """x[i] += f(x), where f writes to x: the elements are what they were before where they are no view, and the index
     too."""
-    assert isinstance(stmt.target, ast.Subscript)
     read: list[Any] = []
-    owner = expressions.evaluate(interpreter, stmt.target.value)
+    owner = expressions.evaluate(interpreter, target.value)
     if isinstance(owner, ArrayValue):
-        index = expressions.index_items(interpreter, stmt.target.slice)
+        index = expressions.index_items(interpreter, target.slice)
         bounds = [bound for item in index if isinstance(item, Slice) for bound in (item.start, item.stop, item.step)]
         read += [*index, *bounds]
         if isinstance(owner, Flat) or indexing.is_copied(index):
             read.append(owner)
     current = expressions.evaluate(
-        interpreter, ast.copy_location(ast.Subscript(stmt.target.value, stmt.target.slice, ast.Load()), stmt.target)
+        interpreter, ast.copy_location(ast.Subscript(target.value, target.slice, ast.Load()), target)
     )
-    has_call = any(isinstance(node, ast.Call) for node in ast.walk(stmt.target.slice))
     if isinstance(current, Scalar) or list_items.is_item(interpreter, current):  # whose place another may have taken
         read.append(current)
-    if has_call or any(expressions.reads_any(interpreter.build, value, changed) for value in read):
+    if any(expressions.reads_any(interpreter.build, value, changed) for value in read):
         _refuse_changed(interpreter, stmt)
 
 

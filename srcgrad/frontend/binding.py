@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING, Any
 from ..ir.expressions import BOOL, Array, Call, Const, Dim, Expr, Var
 from ..ir.nodes import AddTo, Alloc, Assign, Invoke, Stmt
 from ..ir.rename import rename_arrays
-from ..ir.walk import blocks, map_expressions, statements, substitute, variables, with_blocks
+from ..ir.walk import blocks, loads, map_expressions, statements, substitute, variables, with_blocks
 from . import flow, identities, list_items, unbound
 from .arithmetic import cast, join_scalars
 from .attempts import Widen
 from .values import (
     ArrayValue,
+    Bound,
+    Closure,
     Flat,
+    Grid,
     OneOf,
+    Range,
     Scalar,
     Slice,
     TupleValue,
@@ -76,7 +80,7 @@ def bind(interpreter: Interpreter, name: str, value: Any, mark: int) -> None:
             interpreter.env[name] = _bind_scalar(interpreter, name, value, mark)
         case ArrayValue():
             interpreter.env[name] = _bind_array(interpreter, name, value, mark)
-        case TupleValue() | Slice() | OneOf():
+        case TupleValue() | Slice() | Range() | OneOf():
             interpreter.env[name] = bind_item(interpreter, name, value)
         case _:
             interpreter.env[name] = value
@@ -100,7 +104,14 @@ def bind_item(interpreter: Interpreter, name: str, item: Any) -> Any:
             return replace(item, number=bind_item(interpreter, name, number))
         case Slice(start=start, stop=stop, step=step):
             return Slice(*(bind_item(interpreter, name, part) for part in (start, stop, step)))
+        case Range(start=start, stop=stop, step=step):
+            return Range(*(_as_it_is_now(interpreter, name, bound) for bound in (start, stop, step)))
     return item
+
+
+def _as_it_is_now(interpreter: Interpreter, name: str, bound: Expr) -> Expr:
+    may_change = bool(loads(bound)) or bool(variables(bound) & interpreter.build.mutable)
+    return interpreter.build.capture(bound, name) if may_change else bound
 
 
 def _bind_scalar(interpreter: Interpreter, name: str, value: Scalar, mark: int) -> Scalar:
@@ -222,9 +233,20 @@ def _makes(stmt: Stmt, var: Var) -> bool:
 
 
 def _flat(value: Any) -> list[Any]:
-    if isinstance(value, TupleValue):
-        return [leaf for item in value.items for leaf in _flat(item)]
-    return [value.number] if isinstance(value, OneOf) else [value]
+    match value:
+        case TupleValue(items=parts) | Grid(over=parts):
+            return [leaf for part in parts for leaf in _flat(part)]
+        case OneOf(number=number):
+            return [number]
+        case Slice(start=start, stop=stop, step=step):
+            return [start, stop, step]
+        case Range(start=start, stop=stop, step=step):
+            return [Scalar(var) for bound in (start, stop, step) for var in variables(bound)]
+        case Bound(args=args, kwargs=kwargs):
+            return [leaf for part in (value.function, *args, *dict(kwargs).values()) for leaf in _flat(part)]
+        case Closure(defaults=defaults):
+            return [leaf for part in defaults.values() for leaf in _flat(part)]
+    return [value]
 
 
 def _rename(stmt: Stmt, names: dict[Any, Expr]) -> Stmt:

@@ -288,6 +288,7 @@ def _finish(interpreter: Interpreter, block: list[Stmt], var: Var, expr: Expr) -
         held += [value for parts in interpreter.branch_parts for value in parts]
         if sum(_mentions(value, last.var) for value in held) <= 1:
             block[-1] = Assign(var, last.value, span=last.span)
+            build.note_assigned(var)
             return
     with build.into(block):
         build.emit(Assign(var, expr))

@@ -83,7 +83,7 @@ class Builder:
         self.known_at_entry: set[Var] = set()
         self.never_early: frozenset[str] = frozenset()  # arguments that turned out to be written
         self.written: set[str] = set()
-        self.changes: dict[str, int] = {}  # how often memory was written
+        self.changes: dict[str, int] = {}  # how often memory was written, and variables
         self.changed_in_loop: set[str] = set()  # of these, by the innermost loop
         self.common_lengths: dict[frozenset[Expr], Var] = {}  # by the lengths that were broadcast together
         self.length_parts: dict[Expr, frozenset[Expr]] = {}
@@ -221,6 +221,8 @@ class Builder:
     def emit(self, stmt: Stmt) -> None:
         stmt = replace(stmt, span=self.span) if stmt.span is None else stmt
         self.block.append(stmt)
+        if isinstance(stmt, (Assign, AddTo)):
+            self.note_assigned(*(target for target in targets(stmt) if isinstance(target, Var)))
         if self.either and isinstance(stmt, (Assign, AddTo)) and self.is_either(stmt.value):
             self.either |= {target for target in targets(stmt) if isinstance(target, Var)}
         for watch in reversed(self.watches):
@@ -481,6 +483,12 @@ class Builder:
         if any(isinstance(s, View) and self.root(s.base) == root for s in self.prologue):
             raise WrittenAfterAll(root)
         self.conformed = {key: view for key, view in self.conformed.items() if self.root(view) != root}
+
+    def note_assigned(self, *variables: Var) -> None:
+        """Another number by this name."""
+        for var in variables:
+            if var in self.mutable:
+                self.changes[var.name] = self.changes.get(var.name, 0) + 1
 
     def note_write(self, array: Array) -> None:
         """Whatever Python might hold for the same memory must not be read any more: we hold a copy of it."""

@@ -22,6 +22,7 @@ from . import (
     adjoints,
     attributes,
     binding,
+    changes,
     exceptions,
     expressions,
     identities,
@@ -117,9 +118,14 @@ def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
     if kwargs:
         args = [identities.now(interpreter, value) for value in args]
         kwargs = {name: identities.now(interpreter, value) for name, value in kwargs.items()}
+    is_maker = iterators.are_made_by(function)
+    if is_maker and len(args) == len(node.args):
+        args = [iterators.as_displayed(interpreter, of, value) for of, value in zip(node.args, args, strict=True)]
+    before = changes.Changes(interpreter) if is_maker else None
     made = apply(interpreter, function, args, kwargs)
-    is_new = iterators.are_made_by(function) and not any(made is value for value in args)
-    return iterators.noted(interpreter, made) if is_new else made
+    if before is None or any(made is value for value in args):
+        return made
+    return iterators.noted(interpreter, made, node, before, function.value, args)
 
 
 def apply(interpreter: Interpreter, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:

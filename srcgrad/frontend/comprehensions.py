@@ -125,10 +125,9 @@ def _known_items(interpreter: Interpreter, over: Any) -> list[Any] | None:
 def _unrolled(interpreter: Interpreter, node: Any, level: int, items: list[Any]) -> list[Any]:
     generator, out = node.generators[level], []
     run_over = RunOver(interpreter, generator.iter, None)
-    for position, item in enumerate(items):
-        assignment.assign(
-            interpreter, generator.target, identities.now(interpreter, item), len(interpreter.build.block)
-        )
+    for position in range(len(items)):
+        mark = len(interpreter.build.block)
+        assignment.assign(interpreter, generator.target, identities.now(interpreter, items[position]), mark)
         kept = [operators.static_truth(expressions.as_it_is(interpreter, test)) for test in generator.ifs]
         if None in kept:
             raise _AtRunTime
@@ -143,6 +142,7 @@ def _unrolled(interpreter: Interpreter, node: Any, level: int, items: list[Any])
             value = expressions.as_it_is(interpreter, node.elt)
             is_bound = isinstance(value, (Scalar, TupleValue, OneOf))
             out.append(binding.bind_item(interpreter, "t", value) if is_bound else value)
+        items = expressions.as_before(interpreter, items, mark)
         run_over.check(position)
     return [identities.now(interpreter, value) for value in out]
 

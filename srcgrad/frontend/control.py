@@ -72,7 +72,7 @@ def for_loop(interpreter: Interpreter, node: ast.For) -> None:
     except (SrcgradError, WrittenOut):
         restore(interpreter, saved)
         interpreter.one_of_several = several  # written out, it is known who holds what
-    unrolled(interpreter, node, few, run_over)
+    unrolled(interpreter, node, few, run_over, at=over.item if isinstance(over, Indexed) else None)
 
 
 def _over_array(interpreter: Interpreter, node: ast.For, items: list[Any], run_over: RunOver) -> bool:
@@ -94,12 +94,12 @@ def _over_array(interpreter: Interpreter, node: ast.For, items: list[Any], run_o
 
 
 def known_items(interpreter: Interpreter, over: Any, most: int) -> list[Any] | None:
-    """The items that a loop runs over, if they are few and each is known by its number."""
+    """The items that a loop runs over, or their numbers, if they are few and each is known by its number."""
     numbers = expressions.known_range(over)
     if numbers is not None and len(numbers) <= most:
         return [constant(k) for k in numbers]
     if isinstance(over, Indexed) and isinstance(over.count, Const) and over.count.value <= most:
-        return expressions.items_of(interpreter, over)
+        return [constant(k) for k in range(over.count.value)]
     return None
 
 
@@ -138,32 +138,38 @@ def rolled(interpreter: Interpreter, node: ast.For, over: Any, is_short: bool = 
         interpreter.env.pop(name, None)
 
 
-def unrolled(interpreter: Interpreter, node: ast.For, items: list[Any], run_over: RunOver, first: int = 0) -> None:
-    """A loop over a tuple: one copy of the body each.  `first`: the number of the first item."""
-    flag = getattr(node, "stop_flag", None)
-    for position, item in enumerate(items):
-        assignment.assign(interpreter, node.target, identities.now(interpreter, item), len(interpreter.build.block))
+def unrolled(
+    interpreter: Interpreter,
+    node: ast.For,
+    items: list[Any],
+    run_over: RunOver,
+    first: int = 0,
+    at: Callable[[Expr], Any] | None = None,
+) -> None:
+    """A loop over a tuple: one copy of the body each.  `first`: the number of the first item; `at`: what gives each,
+    when its turn comes."""
+    build, flag = interpreter.build, getattr(node, "stop_flag", None)
+    while items:
+        mark = len(build.block)
+        item = identities.now(interpreter, items[0]) if at is None else at(items[0].expr)
+        assignment.assign(interpreter, node.target, item, len(build.block))
         interpreter.block(node.body)
         stopped = constant(False) if flag is None else interpreter.lookup(flag)
         if stopped.is_constant and stopped.value:
             return
-        run_over.check(first + position)
-        rest = items[position + 1 :]
-        if flag is not None and rest:
-            if not stopped.is_constant:
-                again = ast.copy_location(ast.For(node.target, ast.Constant(None), node.body, []), node)
-                again.stop_flag = flag  # type: ignore[attr-defined]
-                again.items_left = rest  # type: ignore[attr-defined]
-                test = ast.copy_location(
-                    ast.UnaryOp(ast.Not(), ast.copy_location(ast.Name(flag, ast.Load()), node)), node
-                )
-                guard = ast.copy_location(ast.If(test, [again], []), node)
-                guard.live_out = node.live_out | assigned([node])  # type: ignore[attr-defined]
-                again.live_out = guard.live_out  # type: ignore[attr-defined]
-                branch(
-                    interpreter, guard, then=partial(unrolled, interpreter, again, rest, run_over, first + position + 1)
-                )
-                return
+        items = run_over.left(items[1:], mark)
+        run_over.check(first)
+        first += 1
+        if items and flag is not None and not stopped.is_constant:
+            again = ast.copy_location(ast.For(node.target, ast.Constant(None), node.body, []), node)
+            again.stop_flag = flag  # type: ignore[attr-defined]
+            again.items_left = items  # type: ignore[attr-defined]
+            test = ast.copy_location(ast.UnaryOp(ast.Not(), ast.copy_location(ast.Name(flag, ast.Load()), node)), node)
+            guard = ast.copy_location(ast.If(test, [again], []), node)
+            guard.live_out = node.live_out | assigned([node])  # type: ignore[attr-defined]
+            again.live_out = guard.live_out  # type: ignore[attr-defined]
+            branch(interpreter, guard, then=partial(unrolled, interpreter, again, items, run_over, first, at))
+            return
 
 
 def _for(interpreter: Interpreter, node: ast.For, rng: Range, item: Callable[[Var], Any], names: list[str]) -> Stmt:

@@ -18,6 +18,7 @@ from . import (
     attributes,
     binding,
     calls,
+    changes,
     choices,
     identities,
     iterators,
@@ -103,7 +104,8 @@ def as_it_is(interpreter: Interpreter, node: ast.expr) -> Any:
         case ast.ListComp():
             return comprehension(interpreter, node)
         case ast.GeneratorExp():
-            return iterators.noted(interpreter, comprehension(interpreter, node))
+            before = changes.Changes(interpreter)
+            return iterators.noted(interpreter, comprehension(interpreter, node), node, before)
         case ast.Set(elts=parts):
             return sets.display(interpreter, unpacked(parts_of(interpreter, parts, evaluate)))
         case ast.SetComp(elt=item, generators=generators):
@@ -124,7 +126,10 @@ def as_it_is(interpreter: Interpreter, node: ast.expr) -> Any:
             return closure(interpreter, node)
         case ast.NamedExpr(target=target, value=value):
             mark = len(interpreter.build.block)
-            binding.bind(interpreter, target.id, as_it_is(interpreter, value), mark)
+            made = as_it_is(interpreter, value)
+            if id(made) in interpreter.iterators:
+                interpreter.build.refuse(":= of an iterator is not supported", "make a list of it:  list(…)")
+            binding.bind(interpreter, target.id, made, mark)
             return interpreter.env[target.id]
         case ast.JoinedStr():
             from .texts import joined
@@ -320,6 +325,11 @@ def element(value: ArrayValue, index: Expr) -> Any:
 # --------------------------------------------------------------------------------------------------- subscripts
 
 
+def as_place(items: ast.expr, index: list[Any]) -> Any:
+    """What Python hands to __getitem__ and __setitem__."""
+    return index[0] if len(index) == 1 and not isinstance(items, ast.Tuple) else TupleValue(tuple(index))
+
+
 def index_items(interpreter: Interpreter, node: ast.expr) -> list[Any]:
     if isinstance(node, ast.Tuple):
         return [_as_index(interpreter, part) for part in sequence(interpreter, node.elts)]
@@ -345,7 +355,7 @@ def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items
     if any(isinstance(part, ast.Call) for part in ast.walk(items)):  # which may have changed it
         owner = identities.now(interpreter, owner)
     interpreter.at(node)
-    place = index[0] if len(index) == 1 and not isinstance(items, ast.Tuple) else TupleValue(tuple(index))
+    place = as_place(items, index)
     said = special_methods.called(interpreter, owner, "__getitem__", place)
     if said is not None:
         return said

@@ -220,12 +220,13 @@ class Interpreter:
                     if isinstance(target, ast.Name):
                         result = self.env[target.id]  # a = b = value: b is a by another name
                     mark = len(self.build.block)
-                if len(targets) == 1:
-                    iterators.assigned(self, targets[0], value, made)
+                iterators.assigned(self, targets, value, made)
             case ast.AnnAssign(target=target, value=value):
                 if value is not None:
                     mark = len(self.build.block)
-                    assignment.assign(self, target, expressions.evaluate(self, value), mark)
+                    made = expressions.evaluate(self, value)
+                    assignment.assign(self, target, made, mark)
+                    iterators.assigned(self, [target], value, made)
             case ast.AugAssign():
                 assignment.augment(self, stmt)
             case ast.Expr(value=value):

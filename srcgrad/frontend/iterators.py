@@ -8,16 +8,24 @@ more = list(pairs)                        here nothing is left in it: refused, a
 from __future__ import annotations
 
 import ast
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from . import liveness
-from .aliases import roots_of_value
-from .values import Lost, Once, Static, TupleValue
+from ..ir.walk import loads, variables
+from . import binding, identities, liveness
+from .aliases import roots_of_value, value_leaves
+from .changes import Changes
+from .packing import free_names
+from .values import ArrayValue, Bound, Closure, Indexed, Lost, Once, OneOf, Scalar, Static, TupleValue
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
 
 MAKERS = (zip, map, filter, reversed, enumerate)
+IN_TURN = (zip, reversed, enumerate)  # what these go through is read when its turn comes
+AS_THEY_ARE = (itertools.chain, itertools.chain.from_iterable, itertools.islice, itertools.pairwise)
 VIEWS = ("keys", "values", "items")
 
 
@@ -26,23 +34,132 @@ def are_made_by(function: Any) -> bool:
     return any(maker is known for known in MAKERS) or getattr(maker, "__module__", None) == "itertools"
 
 
-def noted(interpreter: Interpreter, value: Any) -> Any:
+@dataclass(frozen=True, eq=False)
+class Reads:
+    """What names stand for, each in a frame, and how often the memory of each has been written."""
+
+    names: tuple[tuple[Any, str, Any], ...] = ()
+    changes: tuple[int, ...] = ()
+
+    def are_same(self, interpreter: Interpreter) -> bool:
+        now = [identities.now(interpreter, frame.bound(name)) for frame, name, _ in self.names]
+        are_same = all(new is old or new == old for new, (_, _, old) in zip(now, self.names, strict=True))
+        return are_same and _changes(interpreter, self.names) == self.changes
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """An iterator; `of`: what it is made of.  `ahead`: what Python reads item by item, and we have read by now.
+    `has_written`: what Python would write item by item, we have written by now."""
+
+    value: Any
+    of: Reads = Reads()
+    ahead: Reads = Reads()
+    has_written: bool = False
+
+
+def noted(
+    interpreter: Interpreter,
+    value: Any,
+    node: ast.expr,
+    changes: Changes,
+    function: Any = None,
+    args: Sequence[Any] = (),
+) -> Any:
     """An iterator, which will be one when it gets a name."""
-    interpreter.iterators[id(value)] = value
+    of = _reads(interpreter, node)
+    parts = [interpreter.iterators[id(arg)] for arg in args if id(arg) in interpreter.iterators]
+    written = [part.has_written for part in parts]
+    gone_through = [arg for arg in args if not isinstance(arg, (Closure, Bound, Static))]
+    if any(written) and (changes.since() or len(gone_through) > 1):  # in Python they take turns
+        _refuse_writing(interpreter, "an iterator is made of one")
+    has_written = any(written) or changes.since()
+    ahead = [part.ahead for part in parts] + ([] if _is_read_in_turn(value, function, args) else [of])
+    names, counts = (tuple(x for part in ahead for x in getattr(part, field)) for field in ("names", "changes"))
+    interpreter.iterators[id(value)] = Made(value, of, Reads(names, counts), has_written)
     return value
 
 
-def assigned(interpreter: Interpreter, target: ast.expr, node: ast.expr, made: Any) -> None:
+def _is_read_in_turn(value: Any, function: Any, args: Sequence[Any]) -> bool:
+    """Is an item looked at when a loop comes to it, or is it one and the same thing all the time?"""
+    if isinstance(value, Indexed):
+        return any(function is known for known in (*IN_TURN, map))
+    if any(function is known for known in IN_TURN):
+        return not any(isinstance(arg, Indexed) for arg in args)
+    return isinstance(value, TupleValue) and any(function is known for known in AS_THEY_ARE)
+
+
+def _refuse_writing(interpreter: Interpreter, what: str) -> None:
+    interpreter.build.refuse(f"{what} whose items change arrays, lists or numbers", "make a list of it:  list(…)")
+
+
+def as_displayed(interpreter: Interpreter, node: ast.expr, value: Any) -> Any:
+    """What stands in [x[0], y] is read there; an iterator over x reads x[0] when its turn comes."""
+    match node, value:
+        case ast.List(elts=nodes) | ast.Tuple(elts=nodes), TupleValue(items=items) if len(nodes) == len(items):
+            parts = (as_displayed(interpreter, of, item) for of, item in zip(nodes, items, strict=True))
+            return replace(value, items=tuple(parts))
+        case ast.expr(), Scalar(expr=expr) if loads(expr):
+            return binding.settled(interpreter, value)
+        case ast.expr(), ArrayValue(handle=None, is_window=False):
+            return binding.settled(interpreter, value)
+    return value
+
+
+def _reads(interpreter: Interpreter, node: ast.expr) -> Reads:
+    """What an expression reads around it, and what the functions read that it names."""
+    own = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    own |= {part.arg for part in ast.walk(node) if isinstance(part, ast.arg)}
+    found: dict[tuple[int, str], tuple[Any, str, Any]] = {}
+    waiting = [(interpreter.frame, name) for name in sorted(liveness.mentioned(node) - own)]
+    while waiting:
+        frame, name = waiting.pop(0)
+        if (id(frame), name) not in found:
+            value = frame.bound(name)
+            found[id(frame), name] = frame, name, value
+            waiting += [(closure.frame, free) for closure in _closures(value) for free in free_names(closure)]
+    names = tuple(found.values())
+    return Reads(names, _changes(interpreter, names))
+
+
+def _closures(value: Any) -> Iterator[Closure]:
+    match value:
+        case Closure():
+            yield value
+        case Bound(function=function, args=args):
+            for part in (function, *args):
+                yield from _closures(part)
+        case TupleValue(items=items) | OneOf(options=items):
+            for item in items:
+                yield from _closures(item)
+
+
+def assigned(interpreter: Interpreter, targets: list[ast.expr], node: ast.expr, made: Any) -> None:
     """Behind `target = node`, with several names too."""
-    match target, node:
-        case ast.Name(id=name), _:
-            if _holds_one(interpreter, made):
-                interpreter.build.refuse(f"an iterator is held in {name}", "make a list of it:  list(…)")
+    if interpreter.frame.is_composition:
+        return
+    match targets, node:
+        case [ast.Name(id=name)], _:
+            if _holds_one(interpreter, made) or _is_one_by_the_path(node):
+                _refuse_holding(interpreter, targets[0])
             named(interpreter, name, node, made)
-        case ast.Tuple(elts=targets) | ast.List(elts=targets), ast.Tuple(elts=nodes) | ast.List(elts=nodes):
-            if isinstance(made, TupleValue) and len(targets) == len(nodes) == len(made.items):
-                for part, of, item in zip(targets, nodes, made.items, strict=True):
-                    assigned(interpreter, part, of, item)
+        case [ast.Tuple(elts=parts) | ast.List(elts=parts)], ast.Tuple(elts=nodes) | ast.List(elts=nodes):
+            if isinstance(made, TupleValue) and len(parts) == len(nodes) == len(made.items):
+                for part, of, item in zip(parts, nodes, made.items, strict=True):
+                    assigned(interpreter, [part], of, item)
+        case [ast.Tuple() | ast.List()], _:
+            pass
+        case _ if id(made) in interpreter.iterators or _holds_one(interpreter, made) or _is_one_by_the_path(node):
+            _refuse_holding(interpreter, targets[0])
+
+
+def _refuse_holding(interpreter: Interpreter, target: ast.expr) -> None:
+    interpreter.build.refuse(f"an iterator is held in {ast.unparse(target)}", "make a list of it:  list(…)")
+
+
+def _is_one_by_the_path(node: ast.expr) -> bool:
+    sides = [node.body, node.orelse] if isinstance(node, ast.IfExp) else []
+    return any(isinstance(side, ast.GeneratorExp) or _is_one_by_the_path(side) for side in sides)
 
 
 def _holds_one(interpreter: Interpreter, value: Any) -> bool:
@@ -52,18 +169,20 @@ def _holds_one(interpreter: Interpreter, value: Any) -> bool:
 def named(interpreter: Interpreter, name: str, node: ast.expr, made: Any) -> None:
     """Behind `name = node`: an iterator can be gone through once, and like a view of a dict only as it was."""
     is_view = _is_view(node)
-    if name.startswith(".") or interpreter.frame.is_composition or not (is_view or id(made) in interpreter.iterators):
+    if name.startswith(".") or not (is_view or id(made) in interpreter.iterators):
         return
-    own = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
-    made_of = {other: interpreter.frame.bound(other) for other in sorted(liveness.mentioned(node) - own - {name})}
-    changes = _changes(interpreter, made_of)
-    interpreter.env[name] = Once(interpreter.env[name], tuple(made_of.items()), changes, is_view)
+    made = interpreter.iterators.get(id(made)) or Made(made, _reads(interpreter, node))
+    if made.has_written:
+        _refuse_writing(interpreter, f"{name} is an iterator")
+    interpreter.env[name] = Once(interpreter.env[name], made, is_view)
 
 
 def given(interpreter: Interpreter, arguments: dict[str, Any], settled: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a call as the callee sees them: those that are iterators can be gone through once in it."""
-    once = {name for name, value in arguments.items() if id(value) in interpreter.iterators}
-    return {name: Once(value, (), (), False) if name in once else value for name, value in settled.items()}
+    made = {name: interpreter.iterators.get(id(value)) for name, value in arguments.items()}
+    if any(of.has_written for of in made.values() if of is not None):
+        _refuse_writing(interpreter, "an argument is an iterator")
+    return {name: Once(value, made[name], False) if made.get(name) else value for name, value in settled.items()}
 
 
 def _is_view(node: ast.expr) -> bool:
@@ -73,28 +192,47 @@ def _is_view(node: ast.expr) -> bool:
     return False
 
 
-def _changes(interpreter: Interpreter, made_of: dict[str, Any]) -> tuple[int, ...]:
-    """How often the memory of each has been written so far."""
+def _changes(interpreter: Interpreter, names: Sequence[tuple[Any, str, Any]]) -> tuple[int, ...]:
+    """How often the numbers and the memory of each have been written so far."""
     build = interpreter.build
-    roots = [sorted(roots_of_value(build, value)) for value in made_of.values()]
-    memory = [{root, *build.all_twins(root)} for each in roots for root in each]
-    return tuple(sum(build.changes.get(root, 0) for root in each) for each in memory)
+    counts = []
+    for _, _, value in names:
+        numbers = {var.name for leaf in value_leaves(value) if isinstance(leaf, Scalar) for var in variables(leaf.expr)}
+        memory = ({root, *build.all_twins(root)} for root in roots_of_value(build, value))
+        counts.append(sum(build.changes.get(name, 0) for name in numbers.union(*memory)))
+    return tuple(counts)
 
 
 def taken(interpreter: Interpreter, name: str, value: Once) -> Any:
     """What a name stands for, which is read; nothing is left in an iterator then."""
-    made_of = dict(value.made_of)
-    now = {other: interpreter.frame.bound(other) for other in made_of}
-    is_same = all(now[other] is before or now[other] == before for other, before in made_of.items())
-    if not is_same or _changes(interpreter, made_of) != value.changes:
+    if not value.made.of.are_same(interpreter):
         interpreter.build.refuse(
             f"{name} goes through what has changed since it was made", f"make it here:  {name} = …"
         )
-    if not value.is_view:
-        frame = interpreter.frame
-        while name not in frame.env:
-            assert frame.parent is not None
-            frame = frame.parent
-        help = f"make a list of it:  {name} = list(…)"
-        frame.env[name] = Static(Lost(f"{name} has been gone through, so nothing is left in it", help))
-    return value.value if value.is_view else noted(interpreter, value.value)
+    if value.is_view:
+        return value.value
+    frame = interpreter.frame
+    while name not in frame.env:
+        assert frame.parent is not None
+        frame = frame.parent
+    help = f"make a list of it:  {name} = list(…)"
+    frame.env[name] = Static(Lost(f"{name} has been gone through, so nothing is left in it", help))
+    interpreter.iterators[id(value.value)] = value.made
+    return value.value
+
+
+def run_over(interpreter: Interpreter, over: Any) -> None:
+    """Ahead of a loop over it."""
+    made = interpreter.iterators.get(id(over))
+    if made is not None and made.has_written:
+        _refuse_writing(interpreter, "a loop runs over an iterator")
+
+
+def check_ahead(interpreter: Interpreter, over: Any, at: ast.expr) -> None:
+    """After an iteration: is what has been read ahead of the loop still what Python would read in the next ones?"""
+    made = interpreter.iterators.get(id(over))
+    if made is not None and not made.ahead.are_same(interpreter):
+        interpreter.at(at)
+        interpreter.build.refuse(
+            "a loop changes what the iterator that it runs over reads", "make a list of it:  for y in list(…)"
+        )

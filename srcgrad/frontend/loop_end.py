@@ -267,11 +267,11 @@ def close_loop(
     mind_aliases(interpreter, found.arrays, attempt)
     exchange(interpreter, found.arrays, found.open_heads, attempt.swapped, attempt.resized)
     _mind_stale(interpreter, names, entries, closed, attempt)
-    for identity, head in closed.items():
+    for identity, head in heads.items():  # what the next iteration finds, for the test of a while loop
         identities.change(interpreter, identity, head)
-    for name in names:  # what the next iteration finds, for the test of a while loop
-        if entries[name] is not UNDEFINED and not identities.is_list(entries[name]):
-            interpreter.env[name] = entries[name]
+    for name in names:
+        if entries[name] is not UNDEFINED:
+            interpreter.env[name] = identities.now(interpreter, entries[name])
 
 
 def _mind_stale(

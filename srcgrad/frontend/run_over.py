@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from . import identities, records
+from . import expressions, identities, iterators, records
 from .values import Items, TupleValue
 
 if TYPE_CHECKING:
@@ -35,13 +35,23 @@ class RunOver:
     """The lists that the iterable of a loop or a comprehension takes its items from."""
 
     def __init__(self, interpreter: Interpreter, iterable: ast.expr, over: Any) -> None:
-        self.interpreter, self.at = interpreter, iterable
+        self.interpreter, self.at, self.over = interpreter, iterable, over
+        iterators.run_over(interpreter, over)
         sources = [_Source(over), *_named(interpreter, iterable)]
         held = (s for s in sources if identities.is_list(s.value) or records.is_dict(s.value))
         self.sources = [source for source in held if source.value.identity is not None]
 
+    def left(self, items: list[Any], mark: int) -> list[Any]:
+        """The items to come, after an iteration: those of a list are what they were, an iterator reads them now."""
+        if items and id(self.over) in self.interpreter.iterators:
+            iterators.check_ahead(self.interpreter, self.over, self.at)
+            return items
+        return expressions.as_before(self.interpreter, items, mark)
+
     def check(self, position: int | None = None) -> None:
         """After the iteration of this number, or after a loop at run time: are the items to come what they were?"""
+        if position is None:
+            iterators.check_ahead(self.interpreter, self.over, self.at)
         held = {**self.interpreter.latest, **identities.held(self.interpreter)} if self.sources else {}
         if any(_differs(source, held.get(source.value.identity, source.value), position) for source in self.sources):
             self.interpreter.at(self.at)

@@ -15,9 +15,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..ir import affine
-from ..ir.expressions import Expr, Var
+from ..ir.expressions import Expr
 from . import binding, branches, expressions, identities, liveness
 from .attempts import restore, save
+from .changes import Changes
 from .one_of import Splits, refuse
 from .values import OneOf, TupleValue
 
@@ -59,7 +60,7 @@ def statement(interpreter: Interpreter, node: ast.stmt, run: Callable[[ast.stmt]
     """Interpret a statement; for each thing that what it computes with may be."""
     if not interpreter.callees.has_choices or isinstance(node, ast.If):
         return run(node)
-    saved, changes = save(interpreter), _Changes(interpreter)
+    saved, changes = save(interpreter), Changes(interpreter)
     try:
         return run(node)
     except Splits as found:
@@ -76,7 +77,7 @@ def expression(interpreter: Interpreter, node: ast.expr) -> Any:
     """The test of an `if`, or what only runs under a condition: for each thing that it may compute with."""
     if not interpreter.callees.has_choices:
         return expressions.as_it_is(interpreter, node)
-    saved, changes, name = save(interpreter), _Changes(interpreter), ".one"
+    saved, changes, name = save(interpreter), Changes(interpreter), ".one"
     try:
         return expressions.as_it_is(interpreter, node)
     except Splits as found:
@@ -94,19 +95,6 @@ def expression(interpreter: Interpreter, node: ast.expr) -> Any:
         return interpreter.env.pop(name)
 
 
-class _Changes:
-    """Whether lists, arrays or variables have changed since this was made."""
-
-    def __init__(self, interpreter: Interpreter) -> None:
-        self.interpreter, self.lists = interpreter, identities.held(interpreter)
-        self.variables, self.mark = set(interpreter.build.mutable), len(interpreter.build.block)
-
-    def since(self) -> bool:
-        lists = {key: value for key, value in identities.held(self.interpreter).items() if key in self.lists}
-        changed = expressions.changed_since(self.interpreter.build, self.mark)
-        return lists != self.lists or any(not isinstance(x, Var) or x in self.variables for x in changed)
-
-
 def _named(interpreter: Interpreter, tree: Any, found: Splits, is_changed: bool) -> tuple[OneOf, Any]:
     """The value that a tree computes with, and the tree, in which a name stands for it if it was made there.
 
@@ -118,7 +106,7 @@ def _named(interpreter: Interpreter, tree: Any, found: Splits, is_changed: bool)
         return found.value, tree
     name = f".one_{len(held)}"
     tree, is_there = _with_name(tree, found.node, ast.copy_location(ast.Name(name, ast.Load()), found.node))
-    changes = _Changes(interpreter)
+    changes = Changes(interpreter)
     value = binding.bind_item(interpreter, "which", expressions.as_it_is(interpreter, found.node)) if is_there else None
     if value is None or is_changed or changes.since():
         refuse(interpreter, found.value)

@@ -267,11 +267,10 @@ def is_lost(value: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Once:
-    """An iterator with a name, or a view of a dict: what it goes through, and what it was made of, as that was then."""
+    """An iterator with a name, or a view of a dict: what it goes through, and how it was made."""
 
     value: Any
-    made_of: tuple[tuple[str, Any], ...]
-    changes: tuple[int, ...]
+    made: Any
     is_view: bool
 
 

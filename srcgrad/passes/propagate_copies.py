@@ -139,6 +139,8 @@ def _needed(block: Block, live: set[Var]) -> tuple[Block, set[Var]]:
                 continue
             case Assign(var=var):
                 live.discard(var)
+            case AddTo(target=Var() as var):  # where nobody reads it, it stays for what it may raise
+                live.add(var)
             case If(then=then, orelse=orelse):
                 then, by_then = _needed(then, live)
                 orelse, by_else = _needed(orelse, live)
@@ -170,6 +172,8 @@ def _flow(stmt: Stmt) -> Flow:
     match stmt:
         case Assign(var=var):
             sets = frozenset((var,))
+        case AddTo(target=Var() as var) if _may_raise(stmt):
+            reads |= {var}
         case If():
             sets = inner[0].sets & inner[1].sets
     return Flow(reads.union(*(flow.reads for flow in inner)), sets)

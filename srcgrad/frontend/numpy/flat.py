@@ -39,9 +39,18 @@ def pick(builder: Builder, value: Flat, items: Sequence[Any]) -> ArrayValue:
     return indexing.subscript(builder, ArrayValue(value.dims, value.element), items)
 
 
+def _memory(builder: Builder, target: Flat, items: Sequence[Any]) -> ArrayValue:
+    """What x.flat[items] is of x, whose elements need not lie one behind the other."""
+    value = ArrayValue(target.dims, target.element)
+    if value.is_window:
+        return pick(builder, target, items)
+    part = pick(builder, Flat(target.dims, Axis(0)), items)
+    return remap(value, part.dims, [part.element])
+
+
 def write(builder: Builder, target: Flat, items: Sequence[Any], value: Any, op: str | None) -> None:
     """x.flat[items] = value: in C order, and from its start again where the value is shorter."""
-    part = pick(builder, target, items)
+    part = _memory(builder, target, items)
     if isinstance(value, TupleValue):
         value = indexing.builder_array(builder, value)
     if isinstance(value, ArrayValue) and op is None:

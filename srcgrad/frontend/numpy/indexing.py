@@ -15,7 +15,7 @@ from ...errors import ArgumentError, IndexArgumentError, ShapeError, place
 from ...ir import affine
 from ...ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Load, either, is_inexact, negated
 from ...ir.nodes import AddTo, If, Raise, Stmt, Store
-from ...ir.walk import is_constant, loads, subexpressions, substitute
+from ...ir.walk import is_constant, loads, subexpressions, substitute, sure_loads
 from ..arithmetic import (
     broadcast,
     cast,
@@ -177,7 +177,9 @@ def _with_own_bounds(builder: Builder, value: ArrayValue, parts: list[Any]) -> A
 
 
 def _reads_whole_axis(value: ArrayValue, axis: int) -> bool:
-    """Do all elements that are read along this axis lie along a whole axis of theirs?"""
+    """Do all elements that are read along this axis lie along a whole axis of theirs, and is one read for certain?"""
+    if not any(Axis(axis) in load.index for load in sure_loads(value.element)):
+        return False  # np.ones(n), what is stretched, the side of a choice: nothing there would check an index
     for load in loads(value.element):
         for part, length in zip(load.index, load.array.dims, strict=False):
             if part == Axis(axis):
