@@ -146,6 +146,13 @@ def page() -> str:
             "|---|---|",
             *_methods_of_ufuncs(),
             "",
+            "## Objects of SciPy's",
+            "",
+            "Made in the function (see above) or outside of it: as globals, in closures, in lists, dicts and objects.",
+            "Outside, no derivative goes to what they were made of.",
+            "",
+            ", ".join(f"`scipy.{module}.{name}`" for module, name in _objects()) + ".",
+            "",
             "## Random numbers",
             "",
             "Of `np.random`, of generators from outside and of `np.random.default_rng(seed)` in the function. A draw",
@@ -292,6 +299,10 @@ def _compositions() -> Iterator[str]:
         spelt = ", ".join(f"`{name}({arguments})`" for name in spellings.get(composition, ()))
         method = f"`.{methods[composition]}({', '.join(map(_argument, rest))})`" if composition in methods else ""
         yield f"| {spelt} | {method} |"
+
+
+def _objects() -> list[tuple[str, str]]:
+    return sorted((cls.__module__.split(".")[1], cls.__name__) for cls in compositions.OBJECTS)
 
 
 OLD_NAMES = {"np.row_stack"}  # that not every NumPy has

@@ -224,6 +224,8 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         _refuse_run_time(interpreter, name_of(target))
     if composition := composition_of(target) or compositions.ROUTINES.get(target):
         return call_composition(interpreter, composition, args, kwargs)
+    if (made := attributes.of_library(interpreter, target)) is not None:
+        return apply(interpreter, made, args, kwargs)
     if isinstance(target, np.vectorize) and not (target.otypes or target.excluded or target.signature):
         return call_method(interpreter, Static(target.pyfunc), ".vectorized", args, kwargs)
     if isinstance(target, np.dtype) or (isinstance(target, type) and issubclass(target, np.generic)):

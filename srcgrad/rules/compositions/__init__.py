@@ -25,6 +25,7 @@ _WAITING = {  # modules whose import takes as long as half of ours
     "scipy_interpolation": "scipy.interpolate",
     "scipy_recursive_filters": "scipy.signal",
     "scipy_signals": "scipy.signal",
+    "scipy_splines": "scipy.interpolate",
 }
 
 for _module in pkgutil.iter_modules(__path__):  # each adds its functions to the registry
@@ -33,6 +34,7 @@ for _module in pkgutil.iter_modules(__path__):  # each adds its functions to the
 
 COMPOSITIONS = registry.COMPOSITIONS
 METHODS = registry.METHODS
+OBJECTS = registry.OBJECTS
 DRAWS = registry.DRAWS
 PYTHON = registry.PYTHON
 ROUTINES = registry.ROUTINES
@@ -41,10 +43,20 @@ SEARCHES = registry.SEARCHES
 
 def composition_of(function: Any) -> registry.Composition | None:
     """What stands for a function; what stands for those of a module that waits is read once it is imported."""
-    for name in [name for name, module in _WAITING.items() if module in sys.modules]:
-        importlib.import_module(f"{__name__}.{name}")
-        _WAITING.pop(name, None)
+    _read_waiting()
     return COMPOSITIONS.get(function)
 
 
-__all__ = ["COMPOSITIONS", "DRAWS", "METHODS", "PYTHON", "ROUTINES", "SEARCHES", "composition_of"]
+def made_of(cls: type) -> tuple[tuple[str, ...], registry.Composition] | None:
+    """What stands for objects of a class that were made outside: names of attributes, and what is made of these."""
+    _read_waiting()
+    return OBJECTS.get(cls)
+
+
+def _read_waiting() -> None:
+    for name in [name for name, module in _WAITING.items() if module in sys.modules]:
+        importlib.import_module(f"{__name__}.{name}")
+        _WAITING.pop(name, None)
+
+
+__all__ = ["COMPOSITIONS", "DRAWS", "METHODS", "OBJECTS", "PYTHON", "ROUTINES", "SEARCHES", "composition_of", "made_of"]

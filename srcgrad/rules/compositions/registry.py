@@ -12,6 +12,7 @@ DRAWS: dict[str, Composition] = {}
 PYTHON: dict[Any, Composition] = {}
 SEARCHES: dict[str, Composition] = {}
 ROUTINES: dict[Any, Composition] = {}
+OBJECTS: dict[type, tuple[tuple[str, ...], Composition]] = {}
 
 
 def means(*functions: Any, method: str | None = None) -> Callable[[Composition], Composition]:
@@ -32,6 +33,16 @@ def python_means(function: Any) -> Callable[[Composition], Composition]:
 
     def register(composition: Composition) -> Composition:
         PYTHON[function] = composition
+        return composition
+
+    return register
+
+
+def objects_mean(attributes: str, *classes: type) -> Callable[[Composition], Composition]:
+    """The function below makes, of these attributes, what an object of these classes is that was made outside."""
+
+    def register(composition: Composition) -> Composition:
+        OBJECTS.update(dict.fromkeys(classes, (tuple(attributes.split()), composition)))
         return composition
 
     return register

@@ -10,7 +10,7 @@ import scipy.linalg
 import scipy.special
 import scipy.stats
 
-from srcgrad.rules.compositions.registry import Composition, means
+from srcgrad.rules.compositions.registry import Composition, means, objects_mean
 
 LOG_ROOT_2_PI = 0.5 * np.log(2 * np.pi)
 
@@ -204,6 +204,36 @@ class Frozen:
     def ppf(self, q):
         return self.distribution.ppf(q, *self.args, **self.kwargs)
 
+    def isf(self, q):
+        return self.distribution.isf(q, *self.args, **self.kwargs)
+
+    def mean(self):
+        return self.distribution.mean(*self.args, **self.kwargs)
+
+    def median(self):
+        return self.distribution.median(*self.args, **self.kwargs)
+
+    def var(self):
+        return self.distribution.var(*self.args, **self.kwargs)
+
+    def std(self):
+        return self.distribution.std(*self.args, **self.kwargs)
+
+    def entropy(self):
+        return self.distribution.entropy(*self.args, **self.kwargs)
+
+    def stats(self, moments="mv"):
+        return self.distribution.stats(*self.args, moments=moments, **self.kwargs)
+
+    def moment(self, order):
+        return self.distribution.moment(order, *self.args, **self.kwargs)
+
+    def support(self):
+        return self.distribution.support(*self.args, **self.kwargs)
+
+    def interval(self, confidence=None):
+        return self.distribution.interval(confidence, *self.args, **self.kwargs)
+
     def rvs(self, *size, **options):
         return self.distribution.rvs(*self.args, *size, **options, **self.kwargs)
 
@@ -215,5 +245,17 @@ def can_be_frozen(distribution):
     means(distribution)(frozen)
 
 
-for name in "norm t cauchy laplace logistic uniform expon gamma beta lognorm poisson multivariate_normal".split():
+NAMES = "norm t cauchy laplace logistic uniform expon gamma beta lognorm poisson multivariate_normal".split()
+for name in NAMES:
     can_be_frozen(getattr(scipy.stats, name))
+DISTRIBUTIONS = {type(distribution): distribution for distribution in (getattr(scipy.stats, name) for name in NAMES)}
+
+
+@objects_mean("dist args kwds", *map(type, (scipy.stats.norm(), scipy.stats.poisson(1))))
+def frozen_outside(dist, args, kwds):
+    return Frozen(DISTRIBUTIONS.get(type(dist), dist), args, kwds)
+
+
+@objects_mean("mean cov allow_singular", type(scipy.stats.multivariate_normal()))
+def frozen_normal_outside(mean, cov, allow_singular):
+    return Frozen(scipy.stats.multivariate_normal, (mean, cov, allow_singular), {})
