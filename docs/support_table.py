@@ -18,6 +18,7 @@ import numpy as np
 import scipy.integrate
 import scipy.interpolate
 import scipy.ndimage
+import scipy.optimize
 import scipy.signal
 import scipy.spatial.distance
 import scipy.stats
@@ -54,6 +55,7 @@ INTERNAL = {
     "trigamma",
     "round_to",
     "stop_gradient",
+    "follow",
     "exponent",
     "exprel_slope",
     "log1p_ratio_slope",

@@ -23,7 +23,9 @@ _WAITING = {  # modules whose import takes as long as half of ours
     "scipy_filters": "scipy.ndimage",
     "scipy_integrals": "scipy.integrate",
     "scipy_interpolation": "scipy.interpolate",
+    "scipy_quad": "scipy.integrate",
     "scipy_recursive_filters": "scipy.signal",
+    "scipy_roots": "scipy.optimize",
     "scipy_signals": "scipy.signal",
     "scipy_splines": "scipy.interpolate",
 }

@@ -83,6 +83,26 @@ def constant_integer(value: Any, what: str) -> Any:
     return value
 
 
+def follow(x: Any, t: Any, slope: Any) -> Any:
+    """In a composition: the number x, which moves by `slope` times as much as t does, too; `slope` is a constant."""
+    raise AssertionError(x, t, slope)
+
+
+def slope(function: Any, *arguments: Any) -> Any:
+    """In a composition: the derivative of a function of the user's with respect to its first argument."""
+    raise AssertionError(function, arguments)
+
+
+def is_constant(value: Any) -> bool:
+    """In a composition: is the value a constant where that is interpreted?"""
+    raise AssertionError(value)
+
+
+def only_once(what: str) -> None:
+    """In a composition: its derivative can't be differentiated itself."""
+    raise AssertionError(what)
+
+
 def library(routine: str, *arguments: Any) -> Any:
     """In a composition: what a routine of `rules.array.SIGNATURES` makes of these arrays."""
     raise AssertionError(routine, arguments)
