@@ -84,7 +84,7 @@ def mirrored(i, n):
 
 
 def spline_filtered(x, axis, is_repeated):
-    """Coefficients of the cubic spline through the values along an axis, which goes on mirrored, with the end once or twice."""
+    """Coefficients of the cubic spline through the values along an axis, which goes on mirrored."""
     n = x.shape[axis]
     if n == 1:
         return x
