@@ -18,6 +18,7 @@ import numpy as np
 import scipy.integrate
 import scipy.interpolate
 import scipy.ndimage
+import scipy.optimize
 import scipy.signal
 import scipy.spatial.distance
 import scipy.stats
@@ -54,6 +55,7 @@ INTERNAL = {
     "trigamma",
     "round_to",
     "stop_gradient",
+    "follow",
     "exponent",
     "exprel_slope",
     "log1p_ratio_slope",
@@ -145,6 +147,13 @@ def page() -> str:
             "| method | of |",
             "|---|---|",
             *_methods_of_ufuncs(),
+            "",
+            "## Objects of NumPy's and SciPy's",
+            "",
+            "Made in the function (see above) or outside of it: as globals, in closures, in lists, dicts and objects.",
+            "Outside, no derivative goes to what they were made of.",
+            "",
+            ", ".join(f"`{name}`" for name in _objects()) + ".",
             "",
             "## Random numbers",
             "",
@@ -292,6 +301,11 @@ def _compositions() -> Iterator[str]:
         spelt = ", ".join(f"`{name}({arguments})`" for name in spellings.get(composition, ()))
         method = f"`.{methods[composition]}({', '.join(map(_argument, rest))})`" if composition in methods else ""
         yield f"| {spelt} | {method} |"
+
+
+def _objects() -> list[str]:
+    parts = (("np" if "numpy" in cls.__module__ else cls.__module__, cls.__name__) for cls in compositions.OBJECTS)
+    return sorted(".".join((*module.split(".")[:2], name)) for module, name in parts)
 
 
 OLD_NAMES = {"np.row_stack"}  # that not every NumPy has

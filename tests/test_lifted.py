@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.integrate
+import scipy.optimize
 
 from srcgrad import UnsupportedError, grad
 from srcgrad.errors import SrcgradError
@@ -224,3 +226,98 @@ def test_refused_at_the_users_line(function: Any, words: str) -> None:
         grad(function, jit=False).backward(X)
     assert isinstance(caught.value, (UnsupportedError, NameError, TypeError))
     assert caught.value.span is not None and caught.value.span.file == __file__
+
+
+# ---------------------------------------------------------------------------------- functions that SciPy calls
+
+
+class Curve:
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+
+    def at(self, t, a):
+        return np.exp(self.rate * t) - a
+
+
+CURVE = Curve(0.5)
+
+
+def cube_less(t, a, b):
+    return t**3 * b - a
+
+
+def roots_between(x, a):
+    first = scipy.optimize.brentq(lambda t: np.sum(x * x * np.exp(t) * a) - 2.0, -9.0, 5.0)
+    second = scipy.optimize.bisect(cube_less, 0.0, 3.0, args=(x[0], a[0])) * scipy.optimize.brentq(
+        CURVE.at, -9, 9, a[0]
+    )
+    found = scipy.optimize.root_scalar(cube_less, (x[3], a[1]), bracket=[0.0, 3.0], method="brenth")
+    return first * second + (found.root if found.converged else 0.0)
+
+
+def roots_near(x, a):
+    out = np.zeros(4)
+    for i in range(2):
+        out[i] = scipy.optimize.newton(lambda t: t**2 - x[2] - i, 1.0, fprime=lambda t: 2 * t)
+    out[2] = scipy.optimize.newton(cube_less, x[2], args=(x[3], a[1]), x1=0.7)
+    out[3] = scipy.optimize.root_scalar(cube_less, (x[3], a[1]), x0=1.0).root
+    return out
+
+
+def integral_above(x, a):
+    return scipy.integrate.quad(lambda t, b: abs(t - 0.4) * np.exp(-x[2] * t * t) * b, np.inf, x[0], args=(a[1],))[0]
+
+
+def integral_between(x, a):
+    value, error = scipy.integrate.quad(lambda t: np.sum(np.cos(t * x)), x[1], a[0])
+    return value
+
+
+@pytest.mark.parametrize(
+    ("function", "jit"),
+    [(roots_between, False), (roots_near, True), (integral_above, False), (integral_between, False)],
+)
+def test_functions_that_scipy_calls(function: Any, jit: bool) -> None:
+    f = grad(function, jit=jit)
+    np.testing.assert_allclose(f(X, W), function(X, W), rtol=1e-13)
+    check_grad(f, X, W)
+
+
+HARD = (
+    lambda t: 1.0 / np.sqrt(t),
+    lambda t: np.log(t) * t**0.3,
+    lambda t: abs(np.sin(9.0 * t) - 0.3),
+    lambda t: float(t > 0.3),
+    lambda t: 1.0 / (1e-4 + (t - 0.37) ** 2),
+    lambda t: np.sin(1.0 / t),
+)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_integrals_are_quadpacks_own() -> None:
+    """Halved and extrapolated as there: the values agree to rounding where the error is large, too."""
+    from srcgrad.rules.compositions.scipy_quad import adaptive
+
+    for f in HARD:
+        want, error = scipy.integrate.quad(f, 0.0, 1.0)
+        got = adaptive(f, (), 0.0, 1.0, 0.0, 1.0, 21, 1.49e-8, 1.49e-8, 50)
+        np.testing.assert_allclose(got[0], want, rtol=1e-13)
+        np.testing.assert_allclose(got[1], error, rtol=1e-5, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "text"),
+    [
+        (lambda x: scipy.optimize.brentq(lambda t: t**2 + x[0], 0, 1), ValueError, "must have different signs"),
+        (lambda x: scipy.optimize.newton(lambda t: t**2 + x[0], 1.0), RuntimeError, "Failed to converge after 50"),
+        (lambda x: grad(_root).backward(x), UnsupportedError, "can't be differentiated itself"),
+        (lambda x: scipy.integrate.quad(np.cos, 0, x[0] * np.inf)[0], NotImplementedError, "must be a constant"),
+    ],
+)
+def test_roots_that_are_none(function: Any, error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        grad(function, jit=False)(X)
+
+
+def _root(x):
+    return scipy.optimize.brentq(lambda t: t**3 - x[0], 0.0, 1.0)

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.interpolate
+import scipy.stats
 
 from srcgrad import grad
 from srcgrad.testing import check_grad
@@ -261,3 +263,49 @@ def test_what_comes_from_outside_stays_what_it_is(function: Callable[..., Any], 
     for x in (X, X + 1.0):
         np.testing.assert_allclose(f(x), function(x), rtol=1e-13)
         check_grad(f, x)
+
+
+# ------------------------------------------------------------------------------------- objects of SciPy's
+
+KNOTS, KNOWN = np.array([0.0, 0.7, 1.1, 1.9, 2.5]), np.array([0.3, 0.1, -0.4, 0.2, 0.5])
+PRIOR, PRIORS = scipy.stats.norm(0.0, 2.0), {"a": [scipy.stats.expon(scale=0.5), scipy.stats.gamma(2.0)]}
+NEAR = scipy.stats.multivariate_normal(np.zeros(3), np.diag([1.0, 2.0, 0.5]))
+SPLINE = scipy.interpolate.CubicSpline(KNOTS, KNOWN)
+TABLES = [scipy.interpolate.interp1d(KNOTS, KNOWN, kind) for kind in ("linear", "quadratic")]
+ROWS = scipy.interpolate.make_interp_spline(KNOTS, np.stack([KNOWN, KNOWN**2]), axis=1)
+SMOOTH = scipy.interpolate.UnivariateSpline(KNOTS, KNOWN, s=0.05)
+GRID = scipy.interpolate.RegularGridInterpolator((KNOTS, KNOTS), np.outer(KNOWN, KNOWN**2))
+MADE: list[Callable[[Any], Any]] = [
+    lambda x: PRIOR.logpdf(x).sum() + PRIOR.cdf(x[0]) * PRIOR.std() + PRIOR.interval(0.9)[1] * x[1],
+    lambda x: sum(prior.logpdf(y) for prior, y in zip(PRIORS["a"], x, strict=False)) + NEAR.logpdf(x),
+    lambda x: (SPLINE(x) * SPLINE.derivative()(x)).sum() + np.sum(SPLINE.x * x[0]),
+    lambda x: TABLES[0](x).sum() * float(TABLES[1](x[0])),
+    lambda x: np.sum(ROWS(x, 1) + ROWS(x)) * SMOOTH(x[0]) + SMOOTH.integral(x[0], x[1]),
+    lambda x: GRID((x, 0.3)).sum() * float(GRID([x[0], x[1]])[0]),
+]
+
+
+@pytest.mark.parametrize("k", range(len(MADE)))
+def test_objects_of_scipy(k: int) -> None:
+    f = grad(MADE[k], jit=k == 1)
+    np.testing.assert_allclose(f(X), MADE[k](X), rtol=1e-12)
+    check_grad(f, X)
+
+
+def test_a_change_of_an_object_of_scipy_is_seen() -> None:
+    spline, prior = scipy.interpolate.CubicSpline(KNOTS, KNOWN), scipy.stats.norm(np.zeros(3), 1.0)
+    f = grad(lambda x: spline(x) + prior.logpdf(x), jit=False)
+    before = f(X)
+    spline.c, prior.args = 2.0 * spline.c, (np.ones(3), 1.0)
+    np.testing.assert_allclose(f(X), spline(X) + prior.logpdf(X))
+    assert np.all(f(X) != before)
+
+
+def test_what_an_object_of_scipy_can_and_srcgrad_cannot() -> None:
+    for function, text in (
+        (lambda x: scipy.stats.norm(x).fit(x), r"^\.fit is not supported"),
+        (lambda x: PRIOR.rvs(3) * x, r"^scipy\.stats\.norm\.rvs does something else each time"),
+        (lambda x: SPLINE.roots()[0] * x, r"^\.roots is not supported"),
+    ):
+        with pytest.raises((NotImplementedError, TypeError), match=text):
+            grad(function, jit=False)(X)

@@ -65,7 +65,7 @@ WRITTEN = {
     "gcd": "{0} * math.gcd(int(4 * {1}), 6)", "lcm": "{0} * math.lcm(int(4 * {1}), 6)",
 }
 # met in slopes of others only, or in functions that are no single primitive
-INTERNAL = ("trigamma", "sinc_slope", "exprel_slope", "log1p_ratio_slope", "exponent", "stop_gradient",
+INTERNAL = ("trigamma", "sinc_slope", "exprel_slope", "log1p_ratio_slope", "exponent", "stop_gradient", "follow",
             "wrap_low", "wrap_high",
             "eval_jacobi", "eval_genlaguerre", "eval_chebyu")
 SCALAR_ONLY = [op for op, text in WRITTEN.items() if re.search(r"\b(if|math|int|max|min|float64|abs)\b", text)]
@@ -87,7 +87,7 @@ def written_special(op: str) -> str:
 WRITTEN_SPECIAL = {op: written_special(op) for op in SPECIAL if op not in INTERNAL}
 TEXTS = WRITTEN | WRITTEN_SPECIAL
 WHOLE = [op for op, row in SPECIAL.items() if row.domain[0].dtype == INT64]
-WITH_SLOPE = [op for op, row in PRIMITIVES.items() if row.partials]
+WITH_SLOPE = [op for op, row in PRIMITIVES.items() if row.partials and op != "follow"]  # (which nobody writes)
 REAL_RESULT = [op for op in WRITTEN if all(i.dtype == FLOAT64 for i in PRIMITIVES[op].domain) or op == "ldexp"]
 LETTERS = "xyzw"
 

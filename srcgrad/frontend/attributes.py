@@ -49,6 +49,8 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
             return Static(method)
         if is_simple_object(owner.value) or records.is_made_here(owner.value):
             return of_object(interpreter, owner, name)
+        if (made := of_library(interpreter, owner.value)) is not None:
+            return attribute(interpreter, made, name)
         if is_lasting(owner.value) or (inspect.isfunction(owner.value) and name not in vars(owner.value)):
             return constant(getattr(owner.value, name))
         return interpreter.outside(name, InObject(owner.value, name))
@@ -131,6 +133,18 @@ def is_lasting(owner: Any) -> bool:
     return not inspect.isfunction(owner) and (
         issubclass(kind, enum.Enum) or kind.__module__.split(".")[0] in ("builtins", "numba", *LIBRARIES)
     )
+
+
+def of_library(interpreter: Interpreter, target: Any) -> Any | None:
+    """An object of SciPy's from outside as what stands for it: what it holds is handed in, as globals are."""
+    if (found := compositions.made_of(type(target))) is None:
+        return None
+    names, composition = found
+    held = [
+        interpreter.outside(name.strip("_"), InObject(target, name)) if hasattr(target, name) else NONE
+        for name in names
+    ]  # (which of them it has is decided where it is made)
+    return calls.call_composition(interpreter, composition, held, {})
 
 
 def of_object(interpreter: Interpreter, owner: Static, name: str) -> Any:

@@ -189,6 +189,8 @@ def _few_enough(interpreter: Interpreter, function: Any, args: list[Any]) -> lis
 def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """A call of a Python object that is known: NumPy's, Python's, or the user's function."""
     build = interpreter.build
+    if (made := attributes.of_library(interpreter, target)) is not None:
+        return apply(interpreter, made, args, kwargs)
     if type(target).__hash__ is None:  # it is no key of a table: poly1d, and its like
         build.refuse(f"an object of the class {name_of(type(target))} can't be called here", "write what it computes")
     if isinstance(target, UserRule):

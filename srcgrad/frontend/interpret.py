@@ -38,6 +38,7 @@ from . import (
     flow,
     handlers,
     identities,
+    implicit,  # noqa: F401 (register)
     iterators,
     list_methods,
     liveness,
@@ -160,6 +161,10 @@ class Interpreter:
         liveness.annotate(body, [flow.RESULT])
         outer_span = self.build.span
         self.frames.append(frame)
+        around_all, self.build.in_composition = (
+            self.build.in_composition,
+            self.build.in_composition and frame.is_composition,
+        )
         try:
             self.block(body)
             if within is self.build.block and not frame.is_composition:
@@ -167,7 +172,7 @@ class Interpreter:
             return frame.env.get(flow.RESULT, NONE)
         finally:
             self.frames.pop()
-            self.build.span = outer_span
+            self.build.span, self.build.in_composition = outer_span, around_all
 
     def block(self, body: list[ast.stmt]) -> bool:
         """Interpret statements in order; True if the block ends in an exception."""

@@ -14,7 +14,8 @@ from dataclasses import replace
 from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ArgumentError, KeyArgumentError
+from ..errors import ArgumentError, KeyArgumentError, UnsupportedError
+from ..rules import compositions
 from . import attributes, binding, calls, expressions, identities, operators, sets, special_methods
 from .outside import InObject
 from .types import DictKind, RecordKind
@@ -212,6 +213,8 @@ def attribute(interpreter: Interpreter, owner: TupleValue, name: str) -> Any:
 def of_class(interpreter: Interpreter, owner: TupleValue, cls: type, name: str) -> Any:
     """An attribute that the class of an object has: a property's value, a method, a constant."""
     found = inspect.getattr_static(cls, name, dataclasses.MISSING)
+    if found is dataclasses.MISSING and cls.__module__.startswith(compositions.__name__):  # it stands for SciPy's
+        interpreter.build.refuse(f".{name} is not supported: srcgrad has no rule for it", error=UnsupportedError)
     if found is dataclasses.MISSING:
         interpreter.build.refuse(f"{cls.__name__} has no attribute {name!r}", error=ArgumentError)
     made = made_for(interpreter, owner, cls, found)

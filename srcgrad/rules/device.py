@@ -17,7 +17,7 @@ from .scalar import PRIMITIVES, number
 # Operators, and what Numba spells alike for both targets.
 AS_EVER = (
     "add", "sub", "mul", "div", "neg", "pos", "floordiv", "mod", "abs", "max", "min", "select", "cast", "stop_gradient",
-    "wrap_low", "wrap_high",
+    "follow", "wrap_low", "wrap_high",
     "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not", "bitand", "bitor", "bitxor", "invert",
 )  # fmt: skip
 

@@ -12,6 +12,7 @@ DRAWS: dict[str, Composition] = {}
 PYTHON: dict[Any, Composition] = {}
 SEARCHES: dict[str, Composition] = {}
 ROUTINES: dict[Any, Composition] = {}
+OBJECTS: dict[type, tuple[tuple[str, ...], Composition]] = {}
 
 
 def means(*functions: Any, method: str | None = None) -> Callable[[Composition], Composition]:
@@ -32,6 +33,16 @@ def python_means(function: Any) -> Callable[[Composition], Composition]:
 
     def register(composition: Composition) -> Composition:
         PYTHON[function] = composition
+        return composition
+
+    return register
+
+
+def objects_mean(attributes: str, *classes: type) -> Callable[[Composition], Composition]:
+    """The function below makes, of these attributes, what an object of these classes is that was made outside."""
+
+    def register(composition: Composition) -> Composition:
+        OBJECTS.update(dict.fromkeys(classes, (tuple(attributes.split()), composition)))
         return composition
 
     return register
@@ -70,6 +81,26 @@ def draws(*names: str) -> Callable[[Composition], Composition]:
 def constant_integer(value: Any, what: str) -> Any:
     """The value, which must be a constant integer where a composition is interpreted."""
     return value
+
+
+def follow(x: Any, t: Any, slope: Any) -> Any:
+    """In a composition: the number x, which moves by `slope` times as much as t does, too; `slope` is a constant."""
+    raise AssertionError(x, t, slope)
+
+
+def slope(function: Any, *arguments: Any) -> Any:
+    """In a composition: the derivative of a function of the user's with respect to its first argument."""
+    raise AssertionError(function, arguments)
+
+
+def is_constant(value: Any) -> bool:
+    """In a composition: is the value a constant where that is interpreted?"""
+    raise AssertionError(value)
+
+
+def only_once(what: str) -> None:
+    """In a composition: its derivative can't be differentiated itself."""
+    raise AssertionError(what)
 
 
 def library(routine: str, *arguments: Any) -> Any:

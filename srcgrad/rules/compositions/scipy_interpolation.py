@@ -6,7 +6,7 @@ import numpy as np
 import scipy.interpolate
 from numpy.lib.array_utils import normalize_axis_index
 
-from srcgrad.rules.compositions.registry import means
+from srcgrad.rules.compositions.registry import means, objects_mean
 from srcgrad.rules.compositions.scipy_banded import solved
 
 
@@ -74,6 +74,20 @@ class Piecewise:
             raise NotImplementedError("integrals of what goes on periodically are not supported")
         whole = self.antiderivative()
         return np.asarray(whole(b, extrapolate=beyond) - whole(a, extrapolate=beyond))
+
+
+@objects_mean(
+    "c x extrapolate axis",
+    scipy.interpolate.PPoly,
+    scipy.interpolate.CubicHermiteSpline,
+    scipy.interpolate.CubicSpline,
+    scipy.interpolate.PchipInterpolator,
+    scipy.interpolate.Akima1DInterpolator,
+)
+def piecewise_outside(c, x, extrapolate, axis):
+    if x[-1] < x[0]:
+        raise NotImplementedError("knots that decrease are not supported")
+    return Piecewise(c, x, extrapolate, axis)
 
 
 def placed(out, shape, rest, axis):
@@ -250,9 +264,9 @@ def slope_at_end(near, far, slope, other):
 class Table:
     """What scipy.interpolate.interp1d makes."""
 
-    def __init__(self, x, y, kind, axis, is_strict, fill_value):
+    def __init__(self, x, y, kind, axis, is_strict, fill_value, spline=None):
         self.x, self.y, self.kind, self.axis = x, y, kind, axis
-        self.is_strict, self.fill_value = is_strict, fill_value
+        self.is_strict, self.fill_value, self.spline = is_strict, fill_value, spline
 
     def __call__(self, x):
         x = np.asarray(x)
@@ -272,7 +286,9 @@ class Table:
 
     def inside(self, t):
         n = len(self.x)
-        if self.kind == "cubic":
+        if self.kind == "spline":
+            return self.spline(t).reshape((-1, *self.y.shape[1:]))
+        elif self.kind == "cubic":
             return cubic_spline(self.x, self.y)(t)
         elif self.kind == "nearest":
             return self.y[np.clip(np.searchsorted((self.x[1:] + self.x[:-1]) / 2.0, t), 0, n - 1)]
@@ -304,3 +320,10 @@ def interp1d(x, y, kind="linear", axis=-1, copy=True, bounds_error=None, fill_va
         x, y = x[order], y[order]
     is_strict = not isinstance(fill_value, str) if bounds_error is None else bounds_error
     return Table(x, y, kind, axis, bool(is_strict), fill_value)
+
+
+@objects_mean("x y _kind axis bounds_error _fill_value_orig _spline", scipy.interpolate.interp1d)
+def interp1d_outside(x, y, kind, axis, is_strict, fill_value, spline):
+    if kind not in ("linear", "spline", "nearest", "previous", "next"):
+        raise NotImplementedError(f"interp1d of the kind {kind!r} is not supported")
+    return Table(x, np.moveaxis(y, axis, 0), kind, axis, is_strict, fill_value, spline)
