@@ -219,14 +219,16 @@ class _Writer:
                     out.append(Lines(self.kept.text_of(stmt)))
                 case _ if blocks(stmt):
                     self.may_have_failed |= isinstance(stmt, (For, While)) and any(map(_reports, statements((stmt,))))
-                    out.append(with_blocks(stmt, tuple(map(self.inner, blocks(stmt)))))
+                    index = {item.name for item in targets(stmt)}
+                    out.append(with_blocks(stmt, tuple(self.inner(inner, index) for inner in blocks(stmt))))
                 case _:
                     out.append(stmt)
         return tuple(out)
 
-    def inner(self, block: Block) -> Block:
-        """A block that may run or not."""
+    def inner(self, block: Block, index: set[str]) -> Block:
+        """A block that may run or not; in a loop it knows the index."""
         before = set(self.bound), set(self.there)
+        self.there |= index
         out = self.host(block)
         self.bound, self.there = before
         return out
