@@ -10,6 +10,7 @@ f.backward(x, w)     (x_b, w_b), compiled from source that was generated for the
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable, Sequence
 from inspect import Parameter
@@ -394,6 +395,15 @@ class GradFunction:
     def __reduce__(self) -> Any:
         """By name, as functions are; else by the plain function (with its code if it has no name) and the options."""
         return reduced(self, self._function, self._options)
+
+    def __copy__(self) -> GradFunction:
+        """Itself, as of a function: what that reads from outside stays where it is, to be seen when it changes."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> GradFunction:
+        """Another one only of a method, whose object is copied, or of such an object itself."""
+        function = copy.deepcopy(self._function, memo)
+        return self if function is self._function else type(self)(function, **self._options)
 
     __qualname__: str
     __module__: str

@@ -395,6 +395,26 @@ def test_an_array_that_changes_is_seen(monkeypatch):
             np.testing.assert_array_equal(f.backward(x, v), v * now)
 
 
+def test_other_byte_orders_are_refused_after_read_only_arrays():
+    """Numba knows an array that can't be written by its number of axes and its kind of number alone."""
+    f, x = grad(with_array), np.array([1.0, 2.0])
+    odd = np.zeros(17, np.uint8)[1:].view(np.float64)  # not where a processor likes to read it
+    odd[...] = x
+    frozen = x.copy()
+    for kind in (frozen, odd):
+        frozen.flags.writeable = False
+        swapped = kind.astype(">f8")
+        for writeable in (True, False):
+            swapped.flags.writeable = writeable
+            for _ in range(2):
+                np.testing.assert_array_equal(f(kind), x * weights)
+                np.testing.assert_array_equal(f.backward(kind, kind), x * weights)
+                for call in (lambda: f(swapped), lambda: f.backward(swapped, kind), lambda: f.backward(kind, swapped)):  # noqa: B023
+                    with pytest.raises(srcgrad.ArgumentError, match=r"argument [xv] is an array .* another byte order"):
+                        call()
+        assert sys.getrefcount(swapped) == 2
+
+
 def test_an_array_that_changes_in_place_is_seen():
     held = np.ones(4)
     function, _ = closure_over(held)

@@ -951,6 +951,17 @@ def test_what_numpy_computes_in_half_precision(kind: str, jit: bool) -> None:
     np.testing.assert_array_equal(grad(f, jit=jit).backward(k, x), k)
 
 
+def test_numpys_numbers_that_are_made_of_pythons() -> None:
+    """They are as wide as they are, beside small ones; bools are rounded in half precision."""
+    k, n, x = np.array([200, 100, 3], np.uint8), 3, np.array([1.0, 2.0, 3.0])
+    for call in ("np.round(n)", "np.around(n, 2)", "np.copy(n)"):
+        f = from_arrow(f"k, n, x -> np.sum(k * {call} * x)")
+        assert grad(f, jit=False)(k, n, x) == f(k, n, x) == 1227.0
+        np.testing.assert_array_equal(grad(f, jit=False).backward(k, n, x), [600.0, 300.0, 9.0])
+    with fails(UnsupportedError, "NumPy computes round of bool in float16, which is not supported"):
+        grad(from_arrow("k, x -> np.round(k > 5) * x"), jit=False)(k, x)
+
+
 @pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint32", "int64"])
 def test_integers_that_a_dtype_does_not_have(kind: str) -> None:
     """Compared, they are what they are, as in NumPy; computed with, an error; clipped to, no bound."""

@@ -183,3 +183,11 @@ def test_the_compiled_order_is_stable() -> None:
         for part, value in enumerate((NAN, 0.0, -0.0, np.inf, -np.inf, 1.5)):
             x[rng.integers(0, n, n // 10 + part % 2)] = value
         assert np.array_equal(order(x), np.argsort(x, kind="stable"))
+
+
+@pytest.mark.parametrize("kind", ["uint8", "int8", "uint16", "uint32"])
+def test_bins_of_small_integers(kind: str) -> None:
+    bins, x = np.array([3, 1, 100, 3], kind), np.array([0.5, 1.5, 2.5, 3.5])
+    f = grad(lambda x, bins: np.bincount(bins, x) * np.bincount(bins, minlength=5), jit=False)
+    np.testing.assert_array_equal(f(x, bins), f.py_func(x, bins))
+    np.testing.assert_array_equal(f.backward(x, bins, np.arange(101.0)), [6.0, 1.0, 100.0, 6.0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import subprocess
 import sys
@@ -75,3 +76,30 @@ def test_lambdas_and_closures(pickler) -> None:
     x = np.array([2.0, 3.0])
     assert g.backward(x).tolist() == f.backward(x).tolist() == [12.0, 54.0]
     assert g is not f
+
+
+class Scaled:
+    def __init__(self, factor: float) -> None:
+        self.factor = factor
+        self.loss = grad(self.times, jit=False)
+
+    def times(self, x):
+        return np.sum(self.factor * x * self.weights)
+
+    weights = np.array([1.0, 2.0])
+
+
+def test_a_copy_of_a_function_sees_what_changes_outside() -> None:
+    """Python's functions are their own copies; methods are those of the copied object."""
+    factors, x = np.array([1.0, 2.0]), np.array([2.0, 3.0])
+    f = grad(lambda x: np.sum(factors * x**2), jit=False)
+    for g in (copy.copy(f), copy.deepcopy(f), copy.deepcopy({"loss": [f]})["loss"][0]):
+        assert g is f
+    factors[:] = 5.0
+    assert copy.deepcopy(f.backward)(x).tolist() == [20.0, 30.0]
+    one = Scaled(2.0)
+    other = copy.deepcopy(one)
+    other.factor = 3.0
+    assert one.loss.backward(x).tolist() == [2.0, 4.0]
+    assert other.loss.backward(x).tolist() == [3.0, 6.0]
+    assert copy.copy(one.loss) is one.loss

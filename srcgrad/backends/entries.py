@@ -9,7 +9,8 @@ read from outside, and whether arrays lie apart; where Python has more to say, i
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from llvmlite import ir
@@ -18,12 +19,16 @@ from numba.core import cgutils, types
 from numba.core.callwrapper import PyCallWrapper
 from numba.core.compiler_machinery import register_pass
 from numba.core.cpu import ClosureBody
-from numba.core.pythonapi import PythonAPI
+from numba.core.pythonapi import NativeValue, PythonAPI
 from numba.np.numpy_support import as_dtype
 
+from srcgrad.arguments import refusal
 from srcgrad.backends.lowering import FactLower, LowerWithFacts
+from srcgrad.errors import ArgumentError
 
 TYPE_AT = object.__basicsize__ - ctypes.sizeof(ctypes.c_void_p)  # an object's head ends with its type
+BYTE_ORDER_AT = object.__basicsize__ + ctypes.sizeof(ctypes.c_void_p) + 2  # in a dtype: a type, two letters, this one
+FOREIGN = ord(">" if sys.byteorder == "little" else "<")
 
 
 class Held(NamedTuple):
@@ -73,17 +78,43 @@ class _Wrapper(PyCallWrapper):
     longest_brief = 0
 
     def build_wrapper(self, api: Any, builder: Any, closure: Any, args: Any, kws: Any) -> None:
-        own = _LettingOthersRun(self.context, builder)
+        own = _WrapperAPI(self.context, builder)
         own.arguments, own.kinds, own.longest_brief = args, self.fndesc.argtypes, self.longest_brief
+        own.names = iter(self.fndesc.args)
         super().build_wrapper(own, builder, closure, args, kws)
 
+    def get_env(self, api: Any, builder: Any) -> Any:
+        api.environment = super().get_env(api, builder)
+        return api.environment
 
-class _LettingOthersRun(PythonAPI):
-    """Other Python threads may run meanwhile, unless the call is brief."""
+
+class _WrapperAPI(PythonAPI):
+    """Arrays in another byte order are refused; other Python threads may run meanwhile, unless the call is brief."""
 
     arguments: Any
     kinds: tuple[types.Type, ...]
+    names: Iterator[str]
     longest_brief: int
+    environment: Any
+
+    def to_native_value(self, kind: types.Type, obj: Any) -> NativeValue:
+        """Numba's dispatcher takes an array in another byte order for one that it has code for."""
+        builder, native, name = self.builder, super().to_native_value(kind, obj), next(self.names)
+        if not isinstance(kind, types.Array):
+            return native
+        is_error = cgutils.alloca_once_value(builder, native.is_error)
+        with builder.if_then(builder.not_(native.is_error)):
+            dtype, byte = array_field(builder, obj, "dtype"), ir.IntType(8)
+            order = builder.load(cgutils.pointer_add(builder, dtype, BYTE_ORDER_AT, byte.as_pointer()))
+            with builder.if_then(builder.icmp_signed("==", order, ir.Constant(byte, FOREIGN)), likely=False):
+                self.context.nrt.decref(builder, kind, native.value)
+                const = lambda value: self.environment.read_const(self.environment.add_const(value))
+                error = self.call_function_objargs(const(refusal), [obj, const(name)])
+                with builder.if_then(cgutils.is_not_null(builder, error)):
+                    self.err_set_object(const(ArgumentError), error)
+                    self.decref(error)
+                builder.store(cgutils.true_bit, is_error)
+        return NativeValue(native.value, is_error=builder.load(is_error), cleanup=native.cleanup)
 
     def save_thread(self) -> Any:
         builder, word = self.builder, self.context.get_value_type(types.intp)

@@ -49,9 +49,11 @@ def said(expr: Expr, span: Span | None) -> Expr:
             raise refused_complex(span)
         if node.op in INSTEAD:
             other = INSTEAD[node.op](*node.args)
-            return other if other == node else said(other, span)
+            if other != node:
+                return said(other, span)
         if spelling(node) is None:
-            raise UnsupportedError(f"{node.op} does not run on a GPU", span=span, help=('use target="cpu"',))
+            what = "a power of integers" if node.op == "pow" else node.op
+            raise UnsupportedError(f"{what} does not run on a GPU", span=span, help=('use target="cpu"',))
         return node
 
     return rewrite(expr, instead)

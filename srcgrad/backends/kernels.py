@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Array, Call, Dim, Expr, Load, Span, Var, both
+from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Load, Span, Var, both
 from ..ir.nodes import (
     LANE,
     AddTo,
@@ -60,9 +60,12 @@ from ..ir.walk import (
     rewrite_block,
     statements,
     subexpressions,
+    targets,
+    variables,
     with_blocks,
     written,
 )
+from ..passes.effects import names_of_its_own
 from ..passes.info import memory_of, roots_of
 from ..passes.offload import FIRST_LANE
 from .block_sums import by_halves, by_shuffles, cleared, flushed, place_in_block, shared_arrays, zero
@@ -120,6 +123,8 @@ class _Writer:
         self.somewhere = next(spans, program.info.extra["ended_at"])  # a sweep has places where it may raise alone
         self.bound: set[Var] = set()  # cells that there are, wherever the program has come from
         self.unset: dict[Var, None] = {}  # cells that something takes before they are set
+        self.there = {param.name for param in program.params}  # names that the host has, in the same way
+        self.missing: dict[str, None] = {}  # those that a kernel is handed, and it may not have
         self.signatures = Signatures(program)
         self.memory, self.roots = memory_of(program), roots_of(program)
         self.stacks_of_device = program.info.extra["stacks_of_device"]
@@ -146,8 +151,9 @@ class _Writer:
         return Var(self.cell(results))
 
     def around(self, body: Block) -> Block:
-        """With the status that kernels report to, where one may, and with cells that not every way sets."""
-        body = (*lines_of([self.new_cell(var) for var in self.unset]), *body)
+        """With the status that kernels report to, where one may, and with cells and names that not every way sets."""
+        ahead = [self.new_cell(var) for var in self.unset] + [_stand_in(item) for item in self.all_missing()]
+        body = (*lines_of(ahead), *body)
         if not self.needs_status:
             return body
         table = "".join(f"({e.error}, {e.message!r}, {len(e.values)}), " for e in self.errors)
@@ -159,9 +165,25 @@ class _Writer:
     def take(self, *found: Var) -> None:
         self.unset |= dict.fromkeys(var for var in found if var not in self.bound)
 
+    def miss(self, kernel: Kernel, taken: list[str]) -> None:
+        """Note what a kernel uses in a branch or a loop of its own alone, and the host may not have made."""
+        sure = {name for part in (*kernel.axes, *kernel.body) for name in names_of_its_own(part)}
+        own = {var.name for var in kernel.reads} | sure | self.there
+        self.missing |= dict.fromkeys(name for name in taken if name not in own)
+
+    def all_missing(self) -> Iterator[Var | Array]:
+        seen: dict[str, Var | Array] = {}
+        for stmt in statements(self.program.body):
+            found: list[Var | Array] = [*targets(stmt), *arrays_read(stmt)]
+            found += [var for expr in expressions(stmt) for var in variables(expr)]
+            seen |= {item.name: item for item in found}
+        return (seen[name] for name in self.missing if name in seen)
+
     def host(self, block: Block) -> Block:
         out: list[Stmt] = []
         for stmt in block:
+            if not blocks(stmt):
+                self.there |= {item.name for item in (*targets(stmt), *_handles(stmt))}
             match stmt:
                 case Kernel():
                     self.take(*stmt.reads)
@@ -197,16 +219,18 @@ class _Writer:
                     out.append(Lines(self.kept.text_of(stmt)))
                 case _ if blocks(stmt):
                     self.may_have_failed |= isinstance(stmt, (For, While)) and any(map(_reports, statements((stmt,))))
-                    out.append(with_blocks(stmt, tuple(map(self.inner, blocks(stmt)))))
+                    index = {item.name for item in targets(stmt)}
+                    out.append(with_blocks(stmt, tuple(self.inner(inner, index) for inner in blocks(stmt))))
                 case _:
                     out.append(stmt)
         return tuple(out)
 
-    def inner(self, block: Block) -> Block:
-        """A block that may run or not."""
-        before = set(self.bound)
+    def inner(self, block: Block, index: set[str]) -> Block:
+        """A block that may run or not; in a loop it knows the index."""
+        before = set(self.bound), set(self.there)
+        self.there |= index
         out = self.host(block)
-        self.bound = before
+        self.bound, self.there = before
         return out
 
     def launch(self, kernel: Kernel) -> Lines:
@@ -234,6 +258,7 @@ class _Writer:
         summed = thread_sums(kernel, on_grid, self.names, self.memory)
         body = self.of_one_thread(kernel, kernel.body if summed is None else summed.body)
         taken = _taken(kernel)
+        self.miss(kernel, taken)
         cells = {var.name: self.cell(var) for var in kernel.reads}
         given = [cells.get(name, name) for name in taken]
         given += [self.cell(var) for var in kernel.sets if var.name not in taken]
@@ -461,6 +486,17 @@ def _taken(kernel: Kernel) -> list[str]:
     reads = {var.name for var in kernel.reads}
     first = {name for name in reads if name in found}
     return [name for name in found if name not in made or name in first]
+
+
+def _handles(stmt: Stmt) -> tuple[Array, ...]:
+    return (stmt.array,) if isinstance(stmt, View) else ()
+
+
+def _stand_in(item: Var | Array) -> str:
+    """What a kernel is handed where it has no use for it."""
+    if isinstance(item, Var):
+        return f"{item.name} = {expression_text(Const(item.dtype.type(0).item(), item.dtype))}"
+    return f"{item.name} = empty(({'0, ' * item.ndim}), np.{item.dtype.name})"
 
 
 def _named(*exprs: Expr) -> Iterator[str]:

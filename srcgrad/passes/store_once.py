@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..ir import affine
 from ..ir.expressions import BOOL, Array, Call, Const, Expr, Load, Var
 from ..ir.nodes import AddTo, Alloc, Assign, Block, Comment, For, Function, If, Rule, Stmt, Store, Swap, View
 from ..ir.walk import (
@@ -147,6 +148,11 @@ def _is_same(x: Load, y: Load) -> bool:
     return x.array.name == y.array.name and x.index == y.index
 
 
+def _is_elsewhere(x: Load, y: Load) -> bool:
+    """Are they two elements of the array for sure?  u[i] and u[n - i - 1] may be one."""
+    return any(affine.difference(i, j) not in (None, 0) for i, j in zip(x.index, y.index, strict=True))
+
+
 def _last(stmts: list[Stmt], position: int, place: Load) -> int:
     """The last statement that changes the place, as long as nobody else looks at its memory or moves its index."""
     fixed = set().union(*map(variables, place.index))
@@ -160,7 +166,8 @@ def _last(stmts: list[Stmt], position: int, place: Load) -> int:
         if here is not None and _is_same(here, place):
             if adds and not isinstance(stmt, AddTo):
                 break
-            if adds and any(_is_same(load, place) for e in expressions(stmt) for load in loads(e)):
+            read = [load for e in expressions(stmt) for load in loads(e) if load.array.name == place.array.name]
+            if any(adds if _is_same(load, place) else not _is_elsewhere(load, place) for load in read):
                 break
             last = k
         elif place.array.name in names_used(stmt):

@@ -8,11 +8,15 @@ A primitive that is in neither table does not run on a GPU.
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Callable
 
 from ..ir.expressions import BOOL, Call, Const, Expr, both, call, compare, either, is_inexact, less, select
 from .scalar import PRIMITIVES, number
+
+MOST_FACTORS = 16  # of a product that is a power of an integer
 
 # Operators, and what Numba spells alike for both targets.
 AS_EVER = (
@@ -112,6 +116,8 @@ def _power(x: Expr, y: Expr) -> Expr:
             return (x * x) * (x * x)
         case -1 if is_inexact(x.dtype):
             return 1.0 / x
+        case int() if not is_inexact(x.dtype) and 0 <= exponent <= MOST_FACTORS:
+            return functools.reduce(operator.mul, [x] * exponent) if exponent else number_of(x, 1)
     return Call("pow", (x, y), x.dtype)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from srcgrad import grad
+from srcgrad import UnsupportedError, grad
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.1, -0.1, 3.0, -3.0, -1e-17, 1e-40]
 
@@ -68,3 +68,14 @@ def test_sums_of_integers_that_shuffles_do_not_know(dtype: Any) -> None:
         got, want = grad(f, target="cuda")(k, np.ones(3))[0], grad(f, jit=False)(k, np.ones(3))[0]
         assert np.asarray(got).dtype == np.asarray(want).dtype
         np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8])
+def test_powers_of_integers_are_products_or_refused(dtype: Any) -> None:
+    k, x = np.array([3, 2, 200], dtype), np.array([0.5, 1.0, 2.0])
+    f = grad(lambda k, x: x * (k**0 + k**5) * k**16, target="cuda")
+    np.testing.assert_allclose(f(k, x), f.py_func(k, x), rtol=1e-15)
+    for g in (lambda k, x: x * 2**k, lambda k, x: x * k**k, lambda k, x: x * k**17):
+        with pytest.raises(UnsupportedError, match="a power of integers does not run on a GPU"):
+            grad(g, target="cuda").backward(k, x, x)

@@ -188,3 +188,38 @@ def test_all_threads_search(f: Callable[..., Any]) -> None:
     x = np.ones((2, 3)) if f is at_the_least_of_a_matrix else np.ones(3)
     text = grad(f, wrt="x", target="cuda").source(x, x, kind="primal")
     assert text.count("'maximum')") + text.count("'minimum')") >= 2, text
+
+
+def numbers_of_a_branch(x, s):
+    t = np.abs(s) * s
+    if t > 2.0:
+        c = t * np.sin(t)
+        t = t + np.tanh(t * c)
+    if s < 5.0:
+        t = t * np.max(x)
+    return t * np.sum(x)
+
+
+def array_of_a_branch(x, a, s):
+    t = np.abs(s) * s
+    if t > 2.0:
+        u = np.zeros(len(a))
+        for i in range(len(a)):
+            if np.abs(u[-1 - i]) > t:
+                t += np.tanh(t * a[i])
+            u[i] = t
+    if s < 5.0:
+        t = t * np.max(x)
+    return t * np.sum(x)
+
+
+@pytest.mark.parametrize("s", [1.0, 1.7, 5.5])
+@pytest.mark.parametrize("function", [numbers_of_a_branch, array_of_a_branch])
+def test_what_a_branch_alone_has_is_not_handed_over_elsewhere(function: Any, s: float) -> None:
+    """The cotangent of t comes from the device, so one thread goes back through the first branch."""
+    x = np.array([0.5, 2.0, 1.0])
+    args = (x, x + 0.25, s) if function is array_of_a_branch else (x, s)
+    f, plain = grad(function, target="cuda"), grad(function, jit=False)
+    np.testing.assert_allclose(f(*args), function(*args), rtol=1e-12)
+    for got, want in zip(f.backward(*args), plain.backward(*args), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-12)

@@ -149,3 +149,36 @@ def test_what_a_loop_in_a_thread_adds_to_an_element_is_added_once() -> None:
             np.testing.assert_allclose(one, other, rtol=1e-13)
     loop = f.source(x, rate, 100, v).partition("for trip in")[2].partition("i += cuda")[0]
     assert loop.count("rate_b[i] +=") == 1 and loop.index("rate_b_now +=") < loop.index("if runs:"), loop
+
+
+def mirrored(x, w):
+    """The element that is added is another one but in the middle, where it is what was just stored."""
+    u = x * 1.0
+    for row in range(u.shape[0]):
+        n = u.shape[1]
+        for i in range(n):
+            u[row, i] = np.sin(w[row, i])
+            u[row, i] += u[row, n - 1 - i] * w[row, 0]
+        for i in range(n):
+            u[row, i] += w[row, i]
+            u[row, i] += u[row, n - 1 - i] * x[row, 0]
+    return u
+
+
+def mirrored_by_the_host(x, w):
+    u = x[0] * 1.0
+    for i in range(len(u)):
+        u[i] = np.sum(np.minimum(w, 0.3))
+        u[i] += u[len(u) - 1 - i]
+    return u
+
+
+@pytest.mark.parametrize("f", [mirrored, mirrored_by_the_host], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("n", [4, 5])
+def test_an_element_that_may_be_the_one_just_stored(f: Callable[..., Any], n: int) -> None:
+    x, w, v = np.random.default_rng(1).normal(size=(3, 2, n))
+    v = v[0] if f is mirrored_by_the_host else v
+    on_gpu, plain = grad(f, target="cuda"), grad(f, jit=False)
+    np.testing.assert_allclose(on_gpu(x, w), f(x, w), rtol=1e-12)
+    for got, want in zip(on_gpu.backward(x, w, v), plain.backward(x, w, v), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-13)

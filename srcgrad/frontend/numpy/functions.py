@@ -137,7 +137,9 @@ def round_to(build: Builder, x: Any, decimals: Any = None, out: Any = None) -> A
     if x.dtype.kind == "c":
         parts = [round_to(build, part(build, x), decimals) for part in (complex_numbers.real, complex_numbers.imag)]
         return also_into(build, out, complex_numbers.from_parts(build, *parts))
-    if x.dtype.kind in "iub":
+    if x.dtype == BOOL:
+        refuse_half(build, np.round, (x,))
+    if x.dtype.kind in "iu":
         if digits is None or (digits < 0 and x.dtype.kind != "i"):
             build.refuse("integers are rounded to decimals that are known when f is compiled", "make floats of them")
         return also_into(build, out, copy(build, x) if digits >= 0 else _to_tens(build, x, 10**-digits))
@@ -282,7 +284,9 @@ def broadcast_to(build: Builder, array: Any, shape: Any) -> Any:
 @rule(np.copy)
 def copy(build: Builder, a: Any, order: Any = None) -> Any:
     value = array_or_number(build, a)
-    return value if isinstance(value, Scalar) else _ordered(build, shapes.copied(build, value), order)
+    if isinstance(value, Scalar):
+        return Scalar(value.expr)  # NumPy's now, and no number of Python's any more
+    return _ordered(build, shapes.copied(build, value), order)
 
 
 @rule(method="copy")

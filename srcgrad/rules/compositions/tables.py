@@ -65,7 +65,7 @@ def bincount(x, weights=None, minlength=0):
         raise ValueError("'minlength' must not be negative")
     if np.any(x < 0):
         raise ValueError("'list' argument must have no negative elements")
-    n = int(np.max(x, initial=-1)) + 1
+    n = int(np.max(x.astype(np.int64), initial=-1)) + 1
     if weights is None:
         counts = np.zeros(max(n, minlength), np.int64)
         np.add.at(counts, x, 1)
