@@ -274,12 +274,14 @@ SPLINE = scipy.interpolate.CubicSpline(KNOTS, KNOWN)
 TABLES = [scipy.interpolate.interp1d(KNOTS, KNOWN, kind) for kind in ("linear", "quadratic")]
 ROWS = scipy.interpolate.make_interp_spline(KNOTS, np.stack([KNOWN, KNOWN**2]), axis=1)
 SMOOTH = scipy.interpolate.UnivariateSpline(KNOTS, KNOWN, s=0.05)
+GRID = scipy.interpolate.RegularGridInterpolator((KNOTS, KNOTS), np.outer(KNOWN, KNOWN**2))
 MADE: list[Callable[[Any], Any]] = [
     lambda x: PRIOR.logpdf(x).sum() + PRIOR.cdf(x[0]) * PRIOR.std() + PRIOR.interval(0.9)[1] * x[1],
     lambda x: sum(prior.logpdf(y) for prior, y in zip(PRIORS["a"], x, strict=False)) + NEAR.logpdf(x),
     lambda x: (SPLINE(x) * SPLINE.derivative()(x)).sum() + np.sum(SPLINE.x * x[0]),
     lambda x: TABLES[0](x).sum() * float(TABLES[1](x[0])),
     lambda x: np.sum(ROWS(x, 1) + ROWS(x)) * SMOOTH(x[0]) + SMOOTH.integral(x[0], x[1]),
+    lambda x: GRID((x, 0.3)).sum() * float(GRID([x[0], x[1]])[0]),
 ]
 
 

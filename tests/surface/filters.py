@@ -74,6 +74,12 @@ CALLS = [
     call("s = scipy.signal.butter(3, 0.3, output='sos')\n"
          "y = scipy.signal.sosfiltfilt(s, x, padlen=4) + scipy.signal.sosfilt(s, [1, 0, 0, 0, 0, 0, 0])", x=x),
     call("scipy.signal.detrend(x, -1, 'linear', [2, 5]) + scipy.signal.detrend(x, bp=3)", x=x),
+    call("scipy.signal.savgol_filter(x, 5, 2) + scipy.signal.savgol_filter(x, 5, 3, 1, d, mode='nearest')", x=x, d=0.4),
+    call("scipy.signal.savgol_filter(x, 4, 1, deriv=1, axis=0)", x=xx),
+    *(call(f"scipy.ndimage.map_coordinates(x, c, order={order}, mode={mode!r}) * c[0]", x=real(4, 3),
+           c=real(2, 5, low=-1.5, high=5.5), loose=10)
+      for order, mode in ((0, "reflect"), (1, "constant"), (1, "wrap"), (3, "mirror"))),
+    call("scipy.ndimage.map_coordinates(x, [[a], [b]], mode='nearest')", x=real(3, 3), a=0.4, b=2.7, loose=10),
     call("scipy.signal.get_window('hann', 7) * x", x=x),
 ]
 # fmt: on

@@ -209,6 +209,7 @@ CALLS = [
     call("scipy.linalg.eigvals(z)", z=complexes(3, 3)),
     call("scipy.linalg.svdvals(z)", z=complexes(4, 3)),
     call("scipy.linalg.expm(20 * x)", x=real(2, 3, 3), loose=10.0),
+    call("scipy.linalg.sqrtm(a @ a.T + b + 4.0 * np.eye(3))", a=real(3, 3), b=real(3, 3)),
     call("scipy.linalg.block_diag(x, [y[0]], y, x.T)", x=real(2, 3), y=real(3)),
     call("scipy.linalg.toeplitz(x, y)", x=real(3), y=real(4)),
     call("scipy.linalg.toeplitz(x) @ scipy.linalg.toeplitz(z)", x=real(3), z=complexes(3)),

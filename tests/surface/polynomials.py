@@ -32,6 +32,8 @@ CALLS = [
          x=x, y=real(4), t=values(-0.4, 0.8, 2.6), loose=10),
     call("scipy.interpolate.interp1d(x, y, 'nearest')(t) + scipy.interpolate.interp1d(x, y, kind='next')(t)",
          x=x, y=real(4), t=values(0.2, 1.0)),
+    call("scipy.interpolate.RegularGridInterpolator((x, [0, 1, 3]), y, bounds_error=False, fill_value=0.5)(t)",
+         x=x, y=real(4, 3), t=real(4, 2, low=-0.2, high=2.4)),
     call("np.poly(x)", x=real(4), compiled=True),
     call("np.polyadd(x, y) * np.polysub(y, x)", x=real(3), y=real(5)),
     call("np.polymul(x, y)", x=real(3), y=real(4)),

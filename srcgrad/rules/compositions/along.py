@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
@@ -40,3 +42,14 @@ def part(axis, run):
 def over_rest(x, ndim, axis):
     """A row of numbers as an array of `ndim` axes along one of them."""
     return x.reshape((1,) * axis + (-1,) + (1,) * (ndim - axis - 1))
+
+
+def weighed(x, places):
+    """Sums of the elements near places: `places` has the indices and weights along each axis."""
+    total = 0.0
+    for corner in itertools.product(*places):
+        weight = 1.0
+        for _, part in corner:
+            weight = weight * part
+        total = total + x[tuple(index for index, _ in corner)] * weight
+    return total

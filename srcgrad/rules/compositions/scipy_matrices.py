@@ -6,6 +6,7 @@ import numpy as np
 import scipy.linalg
 
 from srcgrad.rules.compositions.registry import means
+from srcgrad.rules.user import stop_gradient
 
 
 @means(scipy.linalg.block_diag)
@@ -83,3 +84,48 @@ def khatri_rao(a, b):
     if a.shape[1] != b.shape[1]:
         raise ValueError("The number of columns for both arrays should be equal.")
     return (a[:, None, :] * b[None, :, :]).reshape(a.shape[0] * b.shape[0], b.shape[1])
+
+
+@means(scipy.linalg.sqrtm)
+def sqrtm(A):
+    """A constant root R, and the L with R L + L R = A - R R beside it: that is 0, but for its derivative."""
+    a = np.asarray(A)
+    if a.ndim != 2 or a.shape[0] != a.shape[1]:
+        raise np.linalg.LinAlgError("the argument of sqrtm must be a square matrix")
+    a = a.astype(np.result_type(a.dtype, np.float32))
+    root = stop_gradient(root_of(stop_gradient(a)))
+    return root + solved_on_both_sides(root, a - root @ root)
+
+
+def root_of(a):
+    """Denman and Beavers: the root and its inverse, scaled by their determinants, until they stay."""
+    n = a.shape[0]
+    root, inverse = a.copy(), np.eye(n, dtype=a.dtype)
+    for k in range(100):
+        _, first = np.linalg.slogdet(root)
+        _, second = np.linalg.slogdet(inverse)
+        scale = np.exp(-0.5 * (first + second) / n).astype(a.real.dtype) if k < 8 else a.real.dtype.type(1)
+        next_root = 0.5 * (scale * root + np.linalg.inv(inverse) / scale)
+        inverse = 0.5 * (scale * inverse + np.linalg.inv(root) / scale)
+        change, size = np.sum(np.abs(next_root - root)), np.sum(np.abs(next_root))
+        root = next_root
+        if change <= n * np.finfo(a.dtype).eps * size:
+            return root
+    if change <= np.sqrt(np.finfo(a.dtype).eps) * size:
+        return root
+    raise np.linalg.LinAlgError("a root of this matrix is not found: is an eigenvalue 0 or negative?")
+
+
+def solved_on_both_sides(r, e):
+    """The L with r L + L r = e: where r turns to the identity, e turns to 2 L."""
+    for k in range(100):
+        inverse = np.linalg.inv(r)
+        _, log = np.linalg.slogdet(r)
+        scale = np.exp(-log / r.shape[0]).astype(r.real.dtype) if k < 8 else r.real.dtype.type(1)
+        e = 0.5 * (scale * e + inverse @ e @ inverse / scale)
+        next_r = 0.5 * (scale * r + inverse / scale)
+        change = np.sum(np.abs(next_r - r))
+        r = next_r
+        if change <= 10 * r.shape[0] * np.finfo(r.dtype).eps:
+            break
+    return 0.5 * e

@@ -10,6 +10,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from srcgrad.rules.compositions.along import part
 from srcgrad.rules.compositions.registry import means
+from srcgrad.rules.compositions.scipy_filters import convolve1d
 
 
 @means(scipy.signal.convolve)
@@ -161,3 +162,32 @@ def hilbert(x, N=None, axis=-1):
     k = np.arange(n)
     twice = np.where((k == 0) | (2 * k == n), 1.0, np.where(2 * k < n, 2.0, 0.0))
     return np.moveaxis(np.fft.ifft(np.fft.fft(rows, n) * twice.astype(x.dtype)), -1, axis)
+
+
+@means(scipy.signal.savgol_filter)
+def savgol_filter(x, window_length, polyorder, deriv=0, delta=1.0, axis=-1, mode="interp", cval=0.0):
+    if mode not in ("mirror", "constant", "nearest", "interp", "wrap"):
+        raise ValueError("mode must be 'mirror', 'constant', 'nearest' 'wrap' or 'interp'.")
+    x = np.asarray(x)
+    if x.dtype not in (np.float64, np.float32):
+        x = x.astype(np.float64)
+    width = delta**deriv
+    weights = scipy.signal.savgol_coeffs(window_length, polyorder, deriv) / width
+    if mode != "interp":
+        return convolve1d(x, weights, axis, None, mode, cval)
+    if window_length > x.shape[axis]:
+        raise ValueError("If mode is 'interp', window_length must be less than or equal to the size of x.")
+    rows = np.moveaxis(x, axis, -1)
+    out = np.asarray(convolve1d(rows, weights, -1, None, "constant"))
+    half = window_length // 2
+    if half > 0:  # at the ends, what the polynomial through the first or last window is there
+        by = [scipy.signal.savgol_coeffs(window_length, polyorder, deriv, pos=k, use="dot") for k in range(half)]
+        begin = np.stack(by).T / width
+        by = [
+            scipy.signal.savgol_coeffs(window_length, polyorder, deriv, pos=window_length - half + k, use="dot")
+            for k in range(half)
+        ]
+        end = np.stack(by).T / width
+        out[..., :half] = rows[..., :window_length] @ begin
+        out[..., -half:] = rows[..., -window_length:] @ end
+    return np.moveaxis(out, -1, axis)
