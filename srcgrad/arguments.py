@@ -19,6 +19,7 @@ import numpy as np
 
 from srcgrad.errors import ArgumentError, OverlapError
 from srcgrad.frontend.types import ArrayType, DictKind, RecordKind, ScalarType, StaticType, TupleType, ValueType
+from srcgrad.rules.compositions import made_of
 
 Pattern = Any
 COTANGENT = "v"  # what backward's last argument is called
@@ -71,6 +72,8 @@ def flatten(value: Any, name: str, leaves: list[Any]) -> Pattern:
         parts = [flatten(item, _part_name(name, group, k), leaves) for k, item in enumerate(items)]
         return group, tuple(parts)
     if value is None or value is Ellipsis or isinstance(value, _CALLABLE) or hasattr(value, "py_func"):
+        return StaticType(value)
+    if made_of(kind) is not None:  # a frozen distribution, a spline
         return StaticType(value)
     raise refusal(value, name)
 

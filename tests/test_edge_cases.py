@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.stats
 from scipy import ndimage, special, stats
 from scipy.spatial import distance
 from support import from_arrow, from_text
@@ -1079,3 +1080,31 @@ def test_softmax_of_infinity() -> None:
     x = np.array([INF, 0.5, -INF])
     np.testing.assert_equal(grad(lambda x: special.log_softmax(x), jit=False)(x), special.log_softmax(x))
     np.testing.assert_equal(grad(lambda x: special.logsumexp(x, b=2.0), jit=False)(x), INF)
+
+
+# ---------------------------------------------------------------------------- distributions, at and beyond their ends
+
+SHAPES = {"df": 3.5, "a": 1.7, "b": 2.6, "s": 0.6, "c": 1.4}
+POINTS = np.array([-np.inf, -1.0, -0.0, 0.0, 0.25, 0.5, 1.0, 1.5, 7.0, np.inf, np.nan])
+LEVELS = np.array([-0.1, 0.0, 1e-9, 0.3, 0.5, 0.9999, 1.0, 1.1, np.nan])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_distributions_at_their_ends() -> None:
+    """What stands for SciPy's functions is Python: run as such, it gives what SciPy does."""
+    from srcgrad.rules.compositions import composition_of
+
+    for name in scipy.stats._continuous_distns._distn_names:
+        distribution = getattr(scipy.stats, name)
+        shapes = [SHAPES[shape] for shape in (distribution.shapes or "").split(", ") if shape in SHAPES]
+        for method in ("pdf", "logpdf", "cdf", "sf", "logcdf", "logsf", "ppf", "isf", "mean", "var", "std", "median"):
+            function = getattr(distribution, method)
+            composition = composition_of(function)
+            if composition is None or name == "truncnorm":
+                continue
+            x = [] if method in ("mean", "var", "std", "median") else [LEVELS if method in ("ppf", "isf") else POINTS]
+            for scale in (2.0, -1.0):
+                args = (*x, *shapes, 0.5, scale)
+                np.testing.assert_allclose(
+                    composition(*args), function(*args), rtol=1e-9, atol=1e-12, err_msg=f"{name}.{method}, {scale}"
+                )

@@ -14,6 +14,24 @@ CALLS = [
     *(call(f"scipy.stats.norm.{name}(x, m, s)", x=real(4), m=real(4), s=positive(1), loose=3)
       for name in ("cdf", "logcdf", "sf", "logsf")),
     call("scipy.stats.norm.ppf(x, 0.5, s)", x=real(4, low=0.1, high=0.9), s=positive(1), loose=3),
+    *(call(text, x=real(4, low=0.1, high=0.9), s=positive(1), loose=10) for text in (
+        "scipy.stats.expon.cdf(x, 0.05, s) + scipy.stats.rayleigh.logsf(x, scale=s)"
+        " * scipy.stats.halfnorm.ppf(x, 0.2, s)",
+        "scipy.stats.weibull_min.logsf(x, s, scale=2.0) * scipy.stats.weibull_min.ppf(x, c=1.4)"
+        " + scipy.stats.pareto.cdf(x + 1.0, b=s) + scipy.stats.cauchy.isf(x, 0.1, s)",
+        "scipy.stats.gamma.cdf(x, 1.5, 0, s) * scipy.stats.gamma.ppf(x, 2.0) + scipy.stats.beta.sf(x, 2.0, 1.5)"
+        " + scipy.stats.t(4.0, scale=s).cdf(x) + scipy.stats.uniform.ppf(x, -1, s)",
+        "scipy.stats.lognorm.logcdf(x, s) + scipy.stats.laplace.cdf(x - 0.5, scale=s) * scipy.stats.gumbel_r.isf(x)"
+        " + scipy.stats.logistic.logcdf(x, s) + scipy.stats.halfcauchy.sf(x, 0, s)",
+        "scipy.stats.lognorm(s).mean() + scipy.stats.beta(s, 2.0).std() + scipy.stats.norm(s, s).median() + x"
+        " + scipy.stats.gamma(s, scale=x[0]).var() + scipy.stats.weibull_min.mean(s) + scipy.stats.t(4.5, 0, s).var()",
+        "scipy.stats.weibull_min.logpdf(x, s) + scipy.stats.invgamma.logpdf(x, s, scale=2.0)"
+        " + scipy.stats.chi2.pdf(x, s) + scipy.stats.pareto.logpdf(x + 1.0, s) + scipy.stats.skewnorm.logpdf(x, s)",
+        "scipy.stats.truncnorm.logpdf(x, -1.5, s + 1.0) + scipy.stats.truncnorm.logpdf(x, 0.0, 3.0, scale=s)"
+        " + scipy.stats.dirichlet.logpdf(np.array([0.2, 0.3, 0.5]), x[1:] * s)",
+    )),
+    call("scipy.stats.binom.logpmf(k, 8, p) + scipy.stats.bernoulli(p).pmf(k) + scipy.stats.geom.logpmf(k + 1, p)"
+         " + scipy.stats.nbinom.logpmf(k, 2.5, p)", k=integers(0, 1, 4, 7), p=0.3, loose=10),
     call("scipy.stats.norm.logpdf(x) + scipy.stats.norm.pdf(y, x, 2.0)", x=0.7, y=0.3, compiled=True),
     call("scipy.stats.t.logpdf(x, n, 0.5, s) + scipy.stats.t.pdf(x, df=3.5)", x=real(4), n=positive(4), s=positive(1),
          loose=3),

@@ -19,8 +19,10 @@ from srcgrad.rules.compositions import registry
 
 _WAITING = {  # modules whose import takes as long as half of ours
     "scipy_distances": "scipy.spatial.distance",
+    "scipy_distribution_functions": "scipy.stats",
     "scipy_distributions": "scipy.stats",
     "scipy_filters": "scipy.ndimage",
+    "scipy_frozen_distributions": "scipy.stats",
     "scipy_grids": "scipy.ndimage",
     "scipy_integrals": "scipy.integrate",
     "scipy_interpolation": "scipy.interpolate",

@@ -1,4 +1,4 @@
-"""Densities and distribution functions of scipy.stats, in float64 as SciPy has them.
+"""Densities of scipy.stats, in float64 as SciPy has them.
 
 Where a scale or a shape is none (`scale <= 0`), they are nan; outside of the support the logarithm is -inf.
 """
@@ -10,7 +10,7 @@ import scipy.linalg
 import scipy.special
 import scipy.stats
 
-from srcgrad.rules.compositions.registry import Composition, means, objects_mean
+from srcgrad.rules.compositions.registry import Composition, means
 
 LOG_ROOT_2_PI = 0.5 * np.log(2 * np.pi)
 
@@ -47,31 +47,6 @@ def scaled(is_outside, log_density, scale, is_valid=True):
 def norm(x, loc=0, scale=1):
     y = standard(x, loc, scale)
     return scaled(False, -0.5 * y * y - LOG_ROOT_2_PI, scale)
-
-
-@means(scipy.stats.norm.cdf)
-def norm_cdf(x, loc=0, scale=1):
-    return where(scale > 0, scipy.special.ndtr(standard(x, loc, scale)), np.nan)
-
-
-@means(scipy.stats.norm.logcdf)
-def norm_logcdf(x, loc=0, scale=1):
-    return where(scale > 0, scipy.special.log_ndtr(standard(x, loc, scale)), np.nan)
-
-
-@means(scipy.stats.norm.sf)
-def norm_sf(x, loc=0, scale=1):
-    return where(scale > 0, scipy.special.ndtr(-standard(x, loc, scale)), np.nan)
-
-
-@means(scipy.stats.norm.logsf)
-def norm_logsf(x, loc=0, scale=1):
-    return where(scale > 0, scipy.special.log_ndtr(-standard(x, loc, scale)), np.nan)
-
-
-@means(scipy.stats.norm.ppf)
-def norm_ppf(q, loc=0, scale=1):
-    return where(scale > 0, scipy.special.ndtri(np.asarray(q)[()] * np.float64(1)) * scale + loc, np.nan)
 
 
 @density(scipy.stats.t)
@@ -171,91 +146,120 @@ def multivariate_normal(x, mean=None, cov=1, allow_singular=False):
     return log_density.reshape(x.shape[:-1])[()]
 
 
-class Frozen:
-    """norm(loc, scale): what its methods are given first is what the distribution's own are given first."""
-
-    def __init__(self, distribution, args, kwargs):
-        self.distribution, self.args, self.kwargs = distribution, args, kwargs
-
-    def pdf(self, x):
-        return self.distribution.pdf(x, *self.args, **self.kwargs)
-
-    def logpdf(self, x):
-        return self.distribution.logpdf(x, *self.args, **self.kwargs)
-
-    def pmf(self, k):
-        return self.distribution.pmf(k, *self.args, **self.kwargs)
-
-    def logpmf(self, k):
-        return self.distribution.logpmf(k, *self.args, **self.kwargs)
-
-    def cdf(self, x):
-        return self.distribution.cdf(x, *self.args, **self.kwargs)
-
-    def logcdf(self, x):
-        return self.distribution.logcdf(x, *self.args, **self.kwargs)
-
-    def sf(self, x):
-        return self.distribution.sf(x, *self.args, **self.kwargs)
-
-    def logsf(self, x):
-        return self.distribution.logsf(x, *self.args, **self.kwargs)
-
-    def ppf(self, q):
-        return self.distribution.ppf(q, *self.args, **self.kwargs)
-
-    def isf(self, q):
-        return self.distribution.isf(q, *self.args, **self.kwargs)
-
-    def mean(self):
-        return self.distribution.mean(*self.args, **self.kwargs)
-
-    def median(self):
-        return self.distribution.median(*self.args, **self.kwargs)
-
-    def var(self):
-        return self.distribution.var(*self.args, **self.kwargs)
-
-    def std(self):
-        return self.distribution.std(*self.args, **self.kwargs)
-
-    def entropy(self):
-        return self.distribution.entropy(*self.args, **self.kwargs)
-
-    def stats(self, moments="mv"):
-        return self.distribution.stats(*self.args, moments=moments, **self.kwargs)
-
-    def moment(self, order):
-        return self.distribution.moment(order, *self.args, **self.kwargs)
-
-    def support(self):
-        return self.distribution.support(*self.args, **self.kwargs)
-
-    def interval(self, confidence=None):
-        return self.distribution.interval(confidence, *self.args, **self.kwargs)
-
-    def rvs(self, *size, **options):
-        return self.distribution.rvs(*self.args, *size, **options, **self.kwargs)
+@density(scipy.stats.weibull_min)
+def weibull_min(x, c, loc=0, scale=1):
+    y = standard(x, loc, scale)
+    inside, shape = np.where(y < 0, 1.0, y), np.where(c > 0, c, 1.0)
+    return scaled(y < 0, np.log(shape) + scipy.special.xlogy(shape - 1, inside) - inside**shape, scale, c > 0)
 
 
-def can_be_frozen(distribution):
-    def frozen(*args, **kwargs):
-        return Frozen(distribution, args, kwargs)
-
-    means(distribution)(frozen)
-
-
-NAMES = "norm t cauchy laplace logistic uniform expon gamma beta lognorm poisson multivariate_normal".split()
-for name in NAMES:
-    can_be_frozen(getattr(scipy.stats, name))
-DISTRIBUTIONS = {type(distribution): distribution for distribution in (getattr(scipy.stats, name) for name in NAMES)}
+@density(scipy.stats.pareto)
+def pareto(x, b, loc=0, scale=1):
+    y = standard(x, loc, scale)
+    shape = np.where(b > 0, b, 1.0)
+    return scaled(y < 1, np.log(shape) - (shape + 1) * np.log(np.where(y < 1, 1.0, y)), scale, b > 0)
 
 
-@objects_mean("dist args kwds", *map(type, (scipy.stats.norm(), scipy.stats.poisson(1))))
-def frozen_outside(dist, args, kwds):
-    return Frozen(DISTRIBUTIONS.get(type(dist), dist), args, kwds)
+@density(scipy.stats.chi2)
+def chi2(x, df, loc=0, scale=1):
+    y = standard(x, loc, scale)
+    inside, half = np.where(y < 0, 1.0, y), np.where(df > 0, df, 1.0) / 2
+    log_density = scipy.special.xlogy(half - 1, inside) - inside / 2 - scipy.special.gammaln(half) - half * np.log(2.0)
+    return scaled(y < 0, log_density, scale, df > 0)
 
 
-@objects_mean("mean cov allow_singular", type(scipy.stats.multivariate_normal()))
-def frozen_normal_outside(mean, cov, allow_singular):
-    return Frozen(scipy.stats.multivariate_normal, (mean, cov, allow_singular), {})
+@density(scipy.stats.invgamma)
+def invgamma(x, a, loc=0, scale=1):
+    y = standard(x, loc, scale)
+    inside, shape = np.where(y <= 0, 1.0, y), np.where(a > 0, a, 1.0)
+    return scaled(y <= 0, -(shape + 1) * np.log(inside) - scipy.special.gammaln(shape) - 1.0 / inside, scale, a > 0)
+
+
+@density(scipy.stats.halfnorm)
+def halfnorm(x, loc=0, scale=1):
+    y = standard(x, loc, scale)
+    return scaled(y < 0, 0.5 * np.log(2 / np.pi) - 0.5 * y * y, scale)
+
+
+@density(scipy.stats.halfcauchy)
+def halfcauchy(x, loc=0, scale=1):
+    y = standard(x, loc, scale)
+    return scaled(y < 0, np.log(2 / np.pi) - np.log1p(y * y), scale)
+
+
+@density(scipy.stats.rayleigh)
+def rayleigh(x, loc=0, scale=1):
+    y = standard(x, loc, scale)
+    is_outside = (y < 0) | (y == np.inf)
+    return scaled(is_outside, np.log(np.where(is_outside, 1.0, y)) - 0.5 * y * y, scale)
+
+
+@density(scipy.stats.gumbel_r)
+def gumbel_r(x, loc=0, scale=1):
+    y = standard(x, loc, scale)
+    return scaled(False, -y - np.exp(-y), scale)
+
+
+@density(scipy.stats.skewnorm)
+def skewnorm(x, a, loc=0, scale=1):
+    y = standard(x, loc, scale)
+    return scaled(False, np.log(2.0) - 0.5 * y * y - LOG_ROOT_2_PI + scipy.special.log_ndtr(a * y), scale)
+
+
+@density(scipy.stats.truncnorm)
+def truncnorm(x, a, b, loc=0, scale=1):
+    y = standard(x, loc, scale)
+    low, high = np.where(a > 0, -b, a), np.where(a > 0, -a, b)  # below 0, if it may be
+    more, less = scipy.special.log_ndtr(high * np.float64(1)), scipy.special.log_ndtr(low * np.float64(1))
+    mass = more + np.log1p(-np.exp(less - more))
+    return scaled((y < a) | (y > b), -0.5 * y * y - LOG_ROOT_2_PI - mass, scale, a < b)
+
+
+def counted(k, loc, low, high):
+    """Counts, and where they are none of the distribution's."""
+    k = (np.asarray(k)[()] - loc) * np.float64(1)
+    is_outside = (k < low) | (k > high) | (np.floor(k) < k)
+    return np.where(is_outside, low, k), is_outside
+
+
+@density(scipy.stats.binom, "logpmf", "pmf")
+def binom(k, n, p, loc=0):
+    k, is_outside = counted(k, loc, 0.0, n)
+    of = scipy.special.gammaln(n + 1.0) - scipy.special.gammaln(k + 1.0) - scipy.special.gammaln(n - k + 1.0)
+    rate = np.where((p >= 0) & (p <= 1), p, 0.5)
+    log_mass = of + scipy.special.xlogy(k, rate) + scipy.special.xlog1py(n - k, -rate)
+    return scaled(is_outside, log_mass, 1, (p >= 0) & (p <= 1) & (n >= 0))
+
+
+@density(scipy.stats.bernoulli, "logpmf", "pmf")
+def bernoulli(k, p, loc=0):
+    return binom(k, 1, p, loc)
+
+
+@density(scipy.stats.geom, "logpmf", "pmf")
+def geom(k, p, loc=0):
+    k, is_outside = counted(k, loc, 1.0, np.inf)
+    rate = np.where((p > 0) & (p <= 1), p, 0.5)
+    return scaled(is_outside, scipy.special.xlog1py(k - 1.0, -rate) + np.log(rate), 1, (p > 0) & (p <= 1))
+
+
+@density(scipy.stats.nbinom, "logpmf", "pmf")
+def nbinom(k, n, p, loc=0):
+    k, is_outside = counted(k, loc, 0.0, np.inf)
+    rate, size = np.where((p > 0) & (p <= 1), p, 0.5), np.where(n > 0, n, 1.0)
+    of = scipy.special.gammaln(size + k) - scipy.special.gammaln(k + 1.0) - scipy.special.gammaln(size)
+    log_mass = of + size * np.log(rate) + scipy.special.xlog1py(k, -rate)
+    return scaled(is_outside, log_mass, 1, (p > 0) & (p <= 1) & (n > 0))
+
+
+@density(scipy.stats.dirichlet)
+def dirichlet(x, alpha):
+    x, alpha = np.asarray(x), np.asarray(alpha)
+    if x.shape[0] != alpha.shape[0]:
+        raise ValueError("Vector 'x' must have the same number of entries as 'alpha'")
+    if np.any(alpha <= 0):
+        raise ValueError("All parameters must be greater than 0")
+    if np.any(x < 0) or np.any(np.abs(np.sum(x, axis=0) - 1.0) > 1e-9):
+        raise ValueError("The input vector 'x' must lie within the normal simplex")
+    constant = scipy.special.gammaln(np.sum(alpha)) - np.sum(scipy.special.gammaln(alpha))
+    return constant + np.sum(scipy.special.xlogy(alpha - 1.0, x.T), axis=-1)
