@@ -148,12 +148,12 @@ def page() -> str:
             "|---|---|",
             *_methods_of_ufuncs(),
             "",
-            "## Objects of SciPy's",
+            "## Objects of NumPy's and SciPy's",
             "",
             "Made in the function (see above) or outside of it: as globals, in closures, in lists, dicts and objects.",
             "Outside, no derivative goes to what they were made of.",
             "",
-            ", ".join(f"`scipy.{module}.{name}`" for module, name in _objects()) + ".",
+            ", ".join(f"`{name}`" for name in _objects()) + ".",
             "",
             "## Random numbers",
             "",
@@ -303,8 +303,9 @@ def _compositions() -> Iterator[str]:
         yield f"| {spelt} | {method} |"
 
 
-def _objects() -> list[tuple[str, str]]:
-    return sorted((cls.__module__.split(".")[1], cls.__name__) for cls in compositions.OBJECTS)
+def _objects() -> list[str]:
+    parts = (("np" if "numpy" in cls.__module__ else cls.__module__, cls.__name__) for cls in compositions.OBJECTS)
+    return sorted(".".join((*module.split(".")[:2], name)) for module, name in parts)
 
 
 OLD_NAMES = {"np.row_stack"}  # that not every NumPy has

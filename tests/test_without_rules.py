@@ -77,7 +77,7 @@ def test_a_pullback_keeps_its_own() -> None:
     np.testing.assert_allclose(pullback(np.ones(5)), 2 * X * np.arange(5.0))
 
 
-POLYNOMIAL = np.poly1d([1.0, 2.0])
+SERIES = np.polynomial.Chebyshev([1.0, 2.0])
 
 REFUSED: dict[str, Callable[..., Any]] = {
     "np.ma.masked_where": lambda x, k: np.ma.masked_where(x < 0, x).sum(),
@@ -88,7 +88,8 @@ REFUSED: dict[str, Callable[..., Any]] = {
     "np.asmatrix": lambda x, k: x * np.asmatrix(k).sum(),
     "np.asmatrix makes a matrix": lambda x, k: x * np.asmatrix([1.0, 2.0]).sum(),
     "np.rec.array": lambda x, k: x * np.rec.array(k).sum(),
-    "np.poly1d": lambda x, k: POLYNOMIAL(x),
+    "Chebyshev": lambda x, k: SERIES(x),
+    "HermiteE": lambda x, k: np.polynomial.HermiteE(x)(k),
 }
 
 
@@ -98,3 +99,18 @@ def test_what_is_no_plain_array_is_refused(what: str, jit: bool) -> None:
     with pytest.raises(UnsupportedError) as caught:
         grad(REFUSED[what], wrt="x", jit=jit)(X, X * 2)
     assert what in str(caught.value) and "test_without_rules.py" in str(caught.value) and "^" in str(caught.value)
+
+
+def viewed_before_loops_are_merged(x):
+    doubled = X * 2.0
+    found = np.union1d(doubled, doubled)
+    column = found[:, None]
+    tripled = X * 3.0
+    room = np.ones(found.size)
+    return (column * x).sum(0) + tripled * x * room.sum()
+
+
+def test_what_is_made_of_it_stays_behind_it() -> None:
+    """The loops of `doubled` and `tripled` become one: the view, and what is as long, were ahead of the call then."""
+    f = grad(viewed_before_loops_are_merged, jit=False)
+    np.testing.assert_allclose(f(X), viewed_before_loops_are_merged(X))

@@ -183,6 +183,8 @@ def _few_enough(interpreter: Interpreter, function: Any, args: list[Any]) -> lis
 def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """A call of a Python object that is known: NumPy's, Python's, or the user's function."""
     build = interpreter.build
+    if (made := attributes.of_library(interpreter, target)) is not None:
+        return apply(interpreter, made, args, kwargs)
     if type(target).__hash__ is None:  # it is no key of a table: poly1d, and its like
         build.refuse(f"an object of the class {name_of(type(target))} can't be called here", "write what it computes")
     if isinstance(target, UserRule):
@@ -224,8 +226,6 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         _refuse_run_time(interpreter, name_of(target))
     if composition := composition_of(target) or compositions.ROUTINES.get(target):
         return call_composition(interpreter, composition, args, kwargs)
-    if (made := attributes.of_library(interpreter, target)) is not None:
-        return apply(interpreter, made, args, kwargs)
     if isinstance(target, np.vectorize) and not (target.otypes or target.excluded or target.signature):
         return call_method(interpreter, Static(target.pyfunc), ".vectorized", args, kwargs)
     if isinstance(target, np.dtype) or (isinstance(target, type) and issubclass(target, np.generic)):

@@ -136,11 +136,11 @@ def external(interpreter: Interpreter, target: Any, name: str, args: list[Any]) 
         sample = target(*samples)
     except Exception:
         return None
-    if _depends_on_values(target, samples, sample):
+    is_plain = type(sample) is np.ndarray or isinstance(sample, np.generic)  # and no matrix, masked array, records
+    if is_plain and _depends_on_values(target, samples, sample):
         build.refuse(
             f"of which type the result of {name} is depends on the values", "compute it outside, and hand it in"
         )
-    is_plain = type(sample) is np.ndarray or isinstance(sample, np.generic)  # and no matrix, masked array, records
     if not is_plain or sample.dtype not in SUPPORTED:
         return None
     fresh = build.names.fresh("t")

@@ -38,7 +38,7 @@ class Conflicts:
         self.known[id(stmt)] = number, stmt
         near = 0
         visible = {"visible"} if own.is_visible else set()
-        for name in {*own.reads, *own.writes, *own.memory_by(self.roots)[1], *own.names(), *visible}:
+        for name in {*own.reads, *own.writes, *own.memory_by(self.roots)[1], *own.names(), *own.shapes, *visible}:
             near |= self.touching.get(name, 0)
             self.touching[name] = self.touching.get(name, 0) | own_bit
         against = 0

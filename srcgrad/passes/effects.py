@@ -306,7 +306,7 @@ def _note_writes(out: Effects, stmt: Stmt) -> None:
             for item in target if isinstance(target, tuple) else (target,):
                 if isinstance(item, Array):
                     _touch_whole(out, item, writes=True)
-                    if type(stmt).__name__ == "Alloc":
+                    if type(stmt).__name__ in ("Alloc", "External"):
                         out.allocated.add(item.name)
                 elif isinstance(item, Var):
                     out.writes.add(item)
@@ -413,9 +413,10 @@ def commutes(x: Effects, y: Effects, roots: Mapping[str, str]) -> bool:
 
 
 def _makes_what_is_viewed(x: Effects, y: Effects, roots: Mapping[str, str]) -> bool:
-    """Does the one allocate memory of which the other makes a view?  (The view itself touches none.)"""
-    bases = (view.base.name for view in y.views.values()) if x.allocated else ()
-    return any(name in x.allocated or roots.get(name, name) in x.allocated for name in bases)
+    """Does the one allocate memory of which the other makes a view, or asks the length?  (Neither touches any.)"""
+    made = x.allocated
+    bases = (view.base.name for view in y.views.values()) if made else ()
+    return bool(made & y.shapes) or any(name in made or roots.get(name, name) in made for name in bases)
 
 
 def meet_in_one_iteration(a: Access, b: Access, loop: For, changed: set[Var], signs: Signs) -> bool:

@@ -32,6 +32,7 @@ _WAITING = {  # modules whose import takes as long as half of ours
     "scipy_roots": "scipy.optimize",
     "scipy_signals": "scipy.signal",
     "scipy_splines": "scipy.interpolate",
+    "scipy_summaries": "scipy.stats",
 }
 
 for _module in pkgutil.iter_modules(__path__):  # each adds its functions to the registry
