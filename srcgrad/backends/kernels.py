@@ -168,7 +168,7 @@ class _Writer:
     def miss(self, kernel: Kernel, taken: list[str]) -> None:
         """Note what a kernel uses in a branch or a loop of its own alone, and the host may not have made."""
         sure = {name for part in (*kernel.axes, *kernel.body) for name in names_of_its_own(part)}
-        own = {var.name for var in kernel.reads} | sure | self.there
+        own = {var.name for var in kernel.reads} | {made.array.name for made in kernel.scratch} | sure | self.there
         self.missing |= dict.fromkeys(name for name in taken if name not in own)
 
     def all_missing(self) -> Iterator[Var | Array]:
