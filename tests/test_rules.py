@@ -65,8 +65,8 @@ WRITTEN = {
     "gcd": "{0} * math.gcd(int(4 * {1}), 6)", "lcm": "{0} * math.lcm(int(4 * {1}), 6)",
 }
 # met in slopes of others only, or in functions that are no single primitive
-INTERNAL = ("trigamma", "sinc_slope", "exprel_slope", "log1p_ratio_slope", "exponent", "stop_gradient", "follow",
-            "wrap_low", "wrap_high",
+INTERNAL = ("trigamma", "sinc_slope", "exprel_slope", "log1p_ratio_slope", "exponent", "stop_gradient", "steady",
+            "follow", "wrap_low", "wrap_high",
             "eval_jacobi", "eval_genlaguerre", "eval_chebyu")
 SCALAR_ONLY = [op for op, text in WRITTEN.items() if re.search(r"\b(if|math|int|max|min|float64|abs)\b", text)]
 # fmt: on

@@ -13,7 +13,7 @@ import scipy.special
 import scipy.stats
 from support import random_like
 
-from srcgrad import UnsupportedError, grad, rule
+from srcgrad import UnsupportedError, grad, rule, stop_gradient
 from srcgrad.errors import ArgumentError, BroadcastError, CotangentShapeError
 from srcgrad.testing import check_grad
 
@@ -52,6 +52,16 @@ def test_at_a_kink_it_is_the_slope_of_the_subgradient() -> None:
     largest = plain(lambda x: np.max(x) ** 2)
     inside = plain(lambda x: np.sum(largest.backward(x)))
     assert inside.backward(np.array([1.0, 3.0, 3.0])).tolist() == [0.0, 1.0, 1.0]
+
+
+def test_what_is_a_constant_to_the_user_stays_one() -> None:
+    """But not what is one in the first derivative alone: the mean in a variance, whose own share cancels there."""
+    weighed = plain(lambda x: np.sum(stop_gradient(np.exp(x)) * x * x))
+    inside = plain(lambda x: np.sum(weighed.backward(x)))
+    np.testing.assert_allclose(inside.backward(X), 2 * np.exp(X), rtol=1e-14)
+    spread = plain(lambda x: np.var(x))
+    along = plain(lambda x, w: np.sum(spread.backward(x) * w), wrt="x")
+    np.testing.assert_allclose(along.backward(X, X), 2 * (X - np.mean(X)) / X.size, rtol=1e-13)
 
 
 # fmt: off

@@ -119,6 +119,7 @@ ORDER = {"eq", "ne", "lt", "le", "gt", "ge", "not", "and", "or", "select"}
 TOTAL = KERNELS | ORDER | {"add", "sub", "mul", "neg", "abs", "cast", "maximum", "minimum", "sqrt"}  # they never raise
 independent: ContextVar[bool] = ContextVar("_independent", default=False)  # iterations of the loop around
 vectorises: ContextVar[bool] = ContextVar("_vectorises", default=False)  # … which fill vector registers
+again: ContextVar[bool] = ContextVar("_again", default=False)  # is the text to be differentiated itself?
 Dialect = Callable[[Call], "str | None"]  # how primitives are said elsewhere than in NumPy
 _dialect: ContextVar[Dialect | None] = ContextVar("_dialect", default=None)
 
@@ -150,6 +151,8 @@ def _call(expr: Call) -> ast.expr:
     args = expr.args
     if expr.op == "cast":
         return _cast(expr)
+    if expr.op == "stop_gradient" and again.get():
+        return call_of("stop_gradient", *map(operand, args))
     if expr.op == "select":
         condition, x, y = (operand(arg) for arg in args)
         parts = [part for arg in args[1:] for part in subexpressions(arg)]

@@ -54,6 +54,7 @@ from ..rules.device import NAMES as DEVICE_NAMES
 from ..rules.device import spelling as spelling_on_device
 from .brief import longest_brief
 from .expressions import (
+    again,
     call_of,
     independent,
     named,
@@ -87,7 +88,9 @@ def emit(function: Function, form: Form | None = None) -> tuple[str, Facts]:
     if form is not None:
         kernels, entry = with_kernels(entry, form)
     parts = (*callees, *map(_kernel, kernels), *with_threads(entry))
+    token = again.set(function.info.again)
     definitions: list[ast.stmt] = [_definition(part) if isinstance(part, Function) else part for part in parts]
+    again.reset(token)
     text = to_source(ast.Module(definitions, []))
     lines = _device_imports(text) if form is not None else _imports(text)
     text = "\n".join([*lines, "", "", text])
@@ -120,6 +123,7 @@ def _imports(text: str) -> list[str]:
     lines = ["import numpy as np"]
     if "prange(" in text:
         lines.append("from numba import prange")
+    lines += ["from srcgrad import stop_gradient"] if "stop_gradient(" in text else []
     lines += _namespaces(text)
     return lines + _import("srcgrad.runtime", _runtime_names(), text)
 

@@ -14,6 +14,7 @@ from ..errors import ArgumentError
 from ..ir import affine
 from ..ir.expressions import INT64, Call, Load, is_inexact
 from ..ir.nodes import Library
+from ..rules.compositions.registry import steady
 from ..rules.user import ArrayRule, ScalarRule, UserRule, result_dtype, stop_gradient
 from .arithmetic import broadcast, cast_value
 from .builder import Builder
@@ -26,13 +27,22 @@ if TYPE_CHECKING:
 
 @rule(stop_gradient)
 def stopped(build: Builder, x: Any) -> Any:
+    return _without_derivative("stop_gradient", x)
+
+
+@rule(steady)
+def steadied(build: Builder, x: Any) -> Any:
+    return _without_derivative("steady", x)
+
+
+def _without_derivative(op: str, x: Any) -> Any:
     match x:
         case TupleValue(items=items):
-            return TupleValue(tuple(stopped(build, item) for item in items), x.kind)
+            return TupleValue(tuple(_without_derivative(op, item) for item in items), x.kind)
         case Scalar(expr=expr) if is_inexact(x.dtype) and not x.is_constant:
-            return Scalar(Call("stop_gradient", (expr,), x.dtype), x.weak)
+            return Scalar(Call(op, (expr,), x.dtype), x.weak)
         case ArrayValue(dims=dims, element=element):
-            return ArrayValue(dims, Call("stop_gradient", (element,), x.dtype))
+            return ArrayValue(dims, Call(op, (element,), x.dtype))
     return x
 
 

@@ -20,8 +20,8 @@ MOST_FACTORS = 16  # of a product that is a power of an integer
 
 # Operators, and what Numba spells alike for both targets.
 AS_EVER = (
-    "add", "sub", "mul", "div", "neg", "pos", "floordiv", "mod", "abs", "max", "min", "select", "cast", "stop_gradient",
-    "follow", "wrap_low", "wrap_high",
+    "add", "sub", "mul", "div", "neg", "pos", "floordiv", "mod", "abs", "max", "min", "select", "cast",
+    "stop_gradient", "steady", "follow", "wrap_low", "wrap_high",
     "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not", "bitand", "bitor", "bitxor", "invert",
 )  # fmt: skip
 

@@ -416,6 +416,7 @@ PRIMITIVES: dict[str, Primitive] = {
     "spacing":     Primitive("np.spacing({})",   None, (REAL,), cost=8),
     "exponent":    Primitive("exponent({})",     None, (REAL,), cost=8),
     "stop_gradient": Primitive("{}",             None, (REAL,), cost=0),
+    "steady":      Primitive("{}",               None, (REAL,), cost=0),  # in first derivatives alone
     "follow":      Primitive("{0}",              (lambda x, t, slope, out: 1.0, lambda x, t, slope, out: slope, None),
                              (REAL, REAL, REAL), cost=0),  # x, which moves by `slope` times as much as t does
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from srcgrad.rules.compositions.registry import means
+from srcgrad.rules.compositions.registry import means, steady
 from srcgrad.rules.compositions.statistics import root
-from srcgrad.rules.user import stop_gradient
 
 
 def without_nan(a, filling):
@@ -69,7 +68,7 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, mean=N
     a = np.asarray(a)
     if a.dtype.kind not in "fc":
         return np.var(a, axis, dtype, out, ddof, keepdims)
-    center = stop_gradient(nanmean(a, axis, dtype, keepdims=True)) if mean is None else mean  # as in `var`
+    center = steady(nanmean(a, axis, dtype, keepdims=True)) if mean is None else mean  # as in `var`
     far = a - center
     squares = np.where(np.isnan(a), 0, far.real**2 + far.imag**2 if np.iscomplexobj(a) else far**2)
     free = np.sum(~np.isnan(a), axis, keepdims=keepdims) - ddof

@@ -88,6 +88,14 @@ def follow(x: Any, t: Any, slope: Any) -> Any:
     raise AssertionError(x, t, slope)
 
 
+def steady(x: Any) -> Any:
+    """In a composition: x, a constant in first derivatives: what comes by way of it cancels, or is said otherwise.
+
+    A derivative of the adjoint goes through it: there it need not cancel.  (Not so through the user's `stop_gradient`.)
+    """
+    raise AssertionError(x)
+
+
 def slope(function: Any, *arguments: Any) -> Any:
     """In a composition: the derivative of a function of the user's with respect to its first argument."""
     raise AssertionError(function, arguments)

@@ -11,8 +11,7 @@ import numpy as np
 import scipy.linalg
 from numpy.linalg import LinAlgError
 
-from srcgrad.rules.compositions.registry import means
-from srcgrad.rules.user import stop_gradient
+from srcgrad.rules.compositions.registry import means, steady
 
 
 @means(scipy.linalg.solve_banded)
@@ -48,8 +47,8 @@ def solveh_banded(ab, b, overwrite_ab=False, overwrite_b=False, lower=False, che
 def solved(below, above, ab, b, is_definite):
     dtype = np.result_type(ab.dtype, b.dtype, np.float32)
     ab, rows = ab.astype(dtype), b.astype(dtype).reshape(b.shape[0], -1)
-    upper, factors, pivots = factored(below, above, stop_gradient(ab), is_definite)
-    x = stop_gradient(solved_by(below, above, upper, factors, pivots, stop_gradient(rows)))
+    upper, factors, pivots = factored(below, above, steady(ab), is_definite)
+    x = steady(solved_by(below, above, upper, factors, pivots, steady(rows)))
     rest = rows - product(below, above, ab, x)
     return (x + solved_by(below, above, upper, factors, pivots, rest)).reshape(b.shape)
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 
-from srcgrad.rules.compositions.registry import means
-from srcgrad.rules.user import stop_gradient
+from srcgrad.rules.compositions.registry import means, steady
 
 
 @means(scipy.linalg.block_diag)
@@ -93,7 +92,7 @@ def sqrtm(A):
     if a.ndim != 2 or a.shape[0] != a.shape[1]:
         raise np.linalg.LinAlgError("the argument of sqrtm must be a square matrix")
     a = a.astype(np.result_type(a.dtype, np.float32))
-    root = stop_gradient(root_of(stop_gradient(a)))
+    root = steady(root_of(steady(a)))
     return root + solved_on_both_sides(root, a - root @ root)
 
 

@@ -7,8 +7,7 @@ import math
 import numpy as np
 import scipy.special
 
-from srcgrad.rules.compositions.registry import means
-from srcgrad.rules.user import stop_gradient
+from srcgrad.rules.compositions.registry import means, steady
 
 # --------------------------------------------------------------------------------------------------------------
 # Sums of exponentials: the largest is taken out, and has no part in the derivative.
@@ -20,7 +19,7 @@ def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False):
     if b is not None:
         b = b if np.isscalar(b) else np.asarray(b)
         a = np.where(b == 0, np.where(a < np.inf, a, 0.0), a)  # what counts for nothing may be inf or nan
-    top = _finite(stop_gradient(np.max(a if b is None else np.where(b == 0, -np.inf, a), axis, keepdims=True)))
+    top = _finite(steady(np.max(a if b is None else np.where(b == 0, -np.inf, a), axis, keepdims=True)))
     powers = np.exp(a - top) if b is None else b * np.exp(np.where(b == 0, np.minimum(a - top, 80.0), a - top))
     total = np.sum(powers, axis, keepdims=keepdims)
     if not keepdims:
@@ -37,14 +36,14 @@ def _finite(top):
 @means(scipy.special.softmax)
 def softmax(x, axis=None):
     x = _floating(x)
-    powers = np.exp(x - stop_gradient(np.max(x, axis, keepdims=True)))
+    powers = np.exp(x - steady(np.max(x, axis, keepdims=True)))
     return powers / np.sum(powers, axis, keepdims=True)
 
 
 @means(scipy.special.log_softmax)
 def log_softmax(x, axis=None):
     x = _floating(x)
-    lowered = x - _finite(stop_gradient(np.max(x, axis, keepdims=True)))
+    lowered = x - _finite(steady(np.max(x, axis, keepdims=True)))
     return lowered - np.log(np.sum(np.exp(lowered), axis, keepdims=True))
 
 

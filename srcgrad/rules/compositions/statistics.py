@@ -10,14 +10,13 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from srcgrad.rules.compositions.along import count_along
-from srcgrad.rules.compositions.registry import means
-from srcgrad.rules.user import stop_gradient
+from srcgrad.rules.compositions.registry import means, steady
 
 
 @means(np.var, method="var")
 def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, mean=None):
     a = np.asarray(a)
-    center = stop_gradient(np.mean(a, axis, dtype, keepdims=True)) if mean is None else mean
+    center = steady(np.mean(a, axis, dtype, keepdims=True)) if mean is None else mean
     free = max(count_along(a.shape, axis) - ddof, 0)
     if np.iscomplexobj(a):
         far = a - center
@@ -94,14 +93,14 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
         ddof = 0 if bias else 1
     n = x.shape[1]
     if fweights is None and aweights is None:
-        center, factor = stop_gradient(np.mean(x, axis=1, keepdims=True)), np.float64(n - ddof)
+        center, factor = steady(np.mean(x, axis=1, keepdims=True)), np.float64(n - ddof)
         weighted = centered = x - center
     else:
         weights = np.ones(n) if fweights is None else np.asarray(fweights).astype(np.float64)
         if aweights is not None:
             weights = weights * aweights
         total = np.sum(weights)
-        center = stop_gradient(np.sum(x * weights, axis=1, keepdims=True) / total)
+        center = steady(np.sum(x * weights, axis=1, keepdims=True) / total)
         if ddof == 0:
             factor = total
         elif aweights is None:
