@@ -52,8 +52,8 @@ CALLS = [
     call("scipy.ndimage.gaussian_filter(x, 0.8, radius=(1, 2), axes=(0, 1))"
          " + scipy.ndimage.uniform_filter(x, 2, axes=1)",
          x=xx),
-    call("scipy.ndimage.gaussian_laplace(x, 0.9)"
-         " + scipy.ndimage.gaussian_gradient_magnitude(x, (0.9, 0.6), mode='wrap')",
+    call("scipy.ndimage.gaussian_laplace(x, 0.9, truncate=2)"
+         " + scipy.ndimage.gaussian_gradient_magnitude(x, (0.9, 0.6), mode='wrap', radius=1)",
          x=real(4, 3)),
     call("scipy.ndimage.maximum_filter(x, 3) + scipy.ndimage.minimum_filter(x, (2, 1), mode='nearest', origin=(-1, 0))",
          x=real(4, 3)),

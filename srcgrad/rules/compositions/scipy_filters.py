@@ -176,20 +176,23 @@ def orders_along(axis, order, ndim):
 
 
 @means(ndimage.gaussian_laplace)
-def gaussian_laplace(input, sigma, output=None, mode="reflect", cval=0.0):
+def gaussian_laplace(input, sigma, output=None, mode="reflect", cval=0.0, *, truncate=4.0, radius=None):
     def second(x, axis, kind, mode):
-        return gaussian_filter(x, sigma, orders_along(axis, 2, x.ndim), kind, mode, cval)
+        orders = orders_along(axis, 2, x.ndim)
+        return gaussian_filter(x, sigma, orders, kind, mode, cval, truncate, radius=radius)
 
     return laplacian(input, output, mode, second)
 
 
 @means(ndimage.gaussian_gradient_magnitude)
-def gaussian_gradient_magnitude(input, sigma, output=None, mode="reflect", cval=0.0):
+def gaussian_gradient_magnitude(input, sigma, output=None, mode="reflect", cval=0.0, *, truncate=4.0, radius=None):
     x = np.asarray(input)
     kind, modes = kind_of(x, output), for_each_axis(mode, x.ndim)
-    squares = gaussian_filter(x, sigma, orders_along(0, 1, x.ndim), kind, modes[0], cval) ** 2
-    for axis in range(1, x.ndim):
-        squares = squares + gaussian_filter(x, sigma, orders_along(axis, 1, x.ndim), kind, modes[axis], cval) ** 2
+    squares = 0.0
+    for axis in range(x.ndim):
+        orders = orders_along(axis, 1, x.ndim)
+        slopes = gaussian_filter(x, sigma, orders, kind, modes[axis], cval, truncate, radius=radius)
+        squares = squares + slopes**2
     return given(np.where(squares == 0, squares, np.sqrt(squares)), output)
 
 
