@@ -109,10 +109,9 @@ PROGRAMS = (
 )
 
 
-@pytest.mark.parametrize("strip", [1, 3])
 @pytest.mark.parametrize(("function", "args", "expected"), PROGRAMS, ids=lambda value: getattr(value, "__name__", ""))
-def test_gradient(monkeypatch: Any, function: Any, args: Any, expected: bool | None, strip: int) -> None:
-    monkeypatch.setattr(sweeps_in_strips, "STRIP", strip)
+def test_gradient(monkeypatch: Any, function: Any, args: Any, expected: bool | None) -> None:
+    monkeypatch.setattr(sweeps_in_strips, "STRIP", 3)
     f = grad(function, jit=False)
     y = function(*args)
     v = np.cos(np.arange(np.size(y))).reshape(np.shape(y))
@@ -133,7 +132,7 @@ def test_gradient(monkeypatch: Any, function: Any, args: Any, expected: bool | N
 
 
 @pytest.mark.parametrize("name", ["asian_option", "horner", "rate_of_each_step", "there_and_back"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_on_threads(monkeypatch: Any, name: str, seed: int) -> None:
     """In pieces that take turns, each with memory for a strip and sums of its own, the same comes out."""
     monkeypatch.setattr(sweeps_in_strips, "STRIP", 2)
