@@ -34,6 +34,8 @@ from ..ir.nodes import Conform, If, Raise, View
 from ..ir.walk import children, is_constant, loads, rewrite, subexpressions
 from ..rules.names import UFUNCS
 from .builder import Builder
+from .joined_numbers import computes_apart, on_each_path, small_types
+from .types import ScalarType
 from .values import ArrayValue, Scalar, whole
 
 PYTHON: dict[str, Callable[..., Any]] = {
@@ -63,27 +65,6 @@ def cast(expr: Expr, dtype: np.dtype) -> Expr:
         with np.errstate(over="ignore"):  # best = -1e300, beside float32
             return Const(np.asarray(expr.value).astype(dtype).item(), dtype)
     return Call("cast", (expr,), dtype)
-
-
-def join_scalars(x: Scalar, y: Scalar) -> tuple[np.dtype, bool]:
-    """The dtype of a variable that holds either."""
-    if x.weak and y.weak:
-        return np.result_type(x.dtype, y.dtype), True
-    if x.weak != y.weak:
-        weak, strong = (x, y) if x.weak else (y, x)
-        kind = {"f": float, "c": complex, "i": int, "u": int, "b": bool}[weak.dtype.kind]
-        if kind is bool:
-            return np.result_type(strong.dtype, BOOL), False
-        if kind is int and strong.dtype.kind in "iu" and not _fits(weak.expr, strong.dtype):
-            return np.result_type(strong.dtype, INT64), False  # uint8 holds no -1
-        return np.result_type(strong.dtype, kind(0)), False
-    return np.result_type(x.dtype, y.dtype), False
-
-
-def _fits(expr: Expr, dtype: np.dtype) -> bool:
-    """Is it a number that integers of this dtype hold?"""
-    limits = np.iinfo(dtype)
-    return isinstance(expr, Const) and limits.min <= expr.value <= limits.max
 
 
 def real_part(expr: Expr) -> Expr:
@@ -121,6 +102,8 @@ def loop_dtypes(builder: Builder, op: str, values: Sequence[Any], python: bool) 
         common = np.result_type(INT64, *(v.dtype for v in values))  # True + True is 2
         if op in ("bitand", "bitor", "bitxor") and all(v.dtype == BOOL for v in values):
             common = BOOL
+        if op in ("bitand", "bitor", "bitxor", "invert", "lshift", "rshift") and common.kind not in "iub":
+            builder.refuse(f"{UFUNCS[op].__name__} takes integers, not {common}", error=ArgumentError)
         if op == "div":
             common = np.result_type(FLOAT64, common)
         if op == "modulus":
@@ -161,7 +144,9 @@ def elementwise(builder: Builder, op: str, values: Sequence[Any], *, python: boo
     if any(dtype.kind not in "fciub" for dtype in dtypes):
         supported = "float32, float64, complex64, complex128, integers and bool are supported"
         builder.refuse(f"{op} on these operands has dtype {dtypes[-1]}", supported)
-    weak = python and are_pythons(values)
+    weak, types = python and are_pythons(values), frozenset[ScalarType]()
+    if any(isinstance(v, Scalar) and v.types for v in values):
+        types = _types_of_result(builder, op, values, python, ScalarType(dtypes[-1], weak))
     if all(isinstance(v, Scalar) and v.is_constant for v in values):  # ahead of bounds: Python's numbers have none
         folded = _fold(op, values, dtypes, weak)
         if folded is not None:
@@ -176,12 +161,31 @@ def elementwise(builder: Builder, op: str, values: Sequence[Any], *, python: boo
         return ArrayValue(dims, same) if dims else Scalar(same)
     if all(isinstance(v, Scalar) for v in values):
         args = tuple(cast(v.expr, d) for v, d in zip(values, dtypes, strict=False))
-        return Scalar(_exact(op, args, dtypes[-1]), weak)
+        return Scalar(_exact(op, args, dtypes[-1]), weak, types)
     dims, elements = broadcast(builder, list(values))
     args = tuple(cast(e, d) for e, d in zip(elements, dtypes, strict=False))
     if not dims:  # NumPy makes a scalar of a 0-d result
         return Scalar(_exact(op, args, dtypes[-1]))
     return ArrayValue(dims, _exact(op, args, dtypes[-1]))
+
+
+def _types_of_result(
+    builder: Builder, op: str, values: Sequence[Any], python: bool, made: ScalarType
+) -> frozenset[ScalarType]:
+    """The types of the result on different paths; refused where it is another number in each (see `joined_numbers`)."""
+    found = {made} if made.dtype.kind in "iu" else set()
+    for operands in on_each_path(values):
+        is_weak = python and are_pythons(operands)
+        found.add(ScalarType(loop_dtypes(builder, op, operands, python)[-1], is_weak))
+    dtypes = {kind.dtype for kind in found}
+    if len(dtypes) > 1 and (HALF in dtypes or computes_apart(op, dtypes)):
+        small = next(dtype for value in values for dtype in small_types(value))
+        builder.refuse(
+            f"a number is {small} on one path, and of another type on another",
+            f"int(…), or np.{small}(…), for one type on both paths",
+            because=f"{UFUNCS[op].__name__} gives another number in {small}",
+        )
+    return frozenset(found) if len(found) > 1 else frozenset()
 
 
 def are_pythons(operands: Sequence[Any]) -> bool:

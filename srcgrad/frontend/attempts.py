@@ -7,11 +7,10 @@ for i in range(n):    Widen(s, float64)    for i in range(n):    (s is 0.0 ahead
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from ..ir.expressions import Var
 from . import identities, optional, resized
 from .growing_lists import Growth
 from .handed_on import shape_known_ahead
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 class Attempt:
     """What earlier tries at a loop have taught: types that widen, arrays that are rebound, arrays that are swapped."""
 
-    types: dict[str, tuple[np.dtype, bool]] = field(default_factory=dict)
+    types: dict[str, Scalar] = field(default_factory=dict)
     rebound: dict[str, Any] = field(default_factory=dict)
     resized: dict[str, resized.Growth] = field(default_factory=dict)  # rebound arrays that change their lengths
     swapped: set[str] = field(default_factory=set)
@@ -50,8 +49,8 @@ class Widen(Exception):
     `part`: the name of the item, where it is one of a tuple or a list.
     """
 
-    def __init__(self, name: str, dtype: np.dtype, weak: bool, part: str = "") -> None:
-        self.name, self.part, self.dtype, self.weak = name, part or name, dtype, weak
+    def __init__(self, name: str, to: Scalar, part: str = "") -> None:
+        self.name, self.part, self.to = name, part or name, to
 
 
 class BecomesOneOf(Exception):
@@ -82,7 +81,7 @@ class Structured(Exception):
 
     def __init__(self, interpreter: Interpreter, name: str, value: Any) -> None:
         self.name, self.value = name, value
-        self.types: dict[str, tuple[np.dtype, bool]] = {}
+        self.types: dict[str, Scalar] = {}
         self.shapes: dict[str, Any] = {}
         self.tuples: dict[str, TupleValue] = {}
         self.note(interpreter, name, value)
@@ -95,7 +94,7 @@ class Structured(Exception):
                 for k, item in enumerate(items):
                     self.note(interpreter, f"{name}_{k}", item)
             case Scalar():
-                self.types[name] = value.dtype, value.weak
+                self.types[name] = replace(value, expr=Var("", value.dtype))
             case ArrayValue():
                 self.shapes[name] = value.dtype, shape_known_ahead(interpreter, self.name, value)
 

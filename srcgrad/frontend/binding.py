@@ -10,8 +10,9 @@ from ..ir.nodes import AddTo, Alloc, Assign, Invoke, Stmt
 from ..ir.rename import rename_arrays
 from ..ir.walk import blocks, loads, map_expressions, statements, substitute, variables, with_blocks
 from . import flow, identities, list_items, unbound
-from .arithmetic import cast, join_scalars
+from .arithmetic import cast
 from .attempts import Widen
+from .joined_numbers import is_as, join_scalars
 from .values import (
     ArrayValue,
     Bound,
@@ -36,7 +37,7 @@ def untangled(interpreter: Interpreter, names: list[str], items: list[Any]) -> l
     changed: set[Var] = set()
     for name, item in zip(names, items, strict=False):
         if isinstance(item, Scalar) and variables(item.expr) & changed:
-            item = Scalar(interpreter.build.capture(item.expr, name), item.weak)
+            item = replace(item, expr=interpreter.build.capture(item.expr, name))
         elif isinstance(item, ArrayValue) and variables(item.element) & changed:
             item = whole(interpreter.build.stored(item, name))
         out.append(item)
@@ -50,7 +51,7 @@ def untangled(interpreter: Interpreter, names: list[str], items: list[Any]) -> l
 
 def _captured_first(interpreter: Interpreter, item: Any, changed: set[Var], name: str) -> Any:
     if isinstance(item, Scalar) and variables(item.expr) & changed:
-        return Scalar(interpreter.build.variable(f"{name}_next", item.expr), item.weak)
+        return replace(item, expr=interpreter.build.variable(f"{name}_next", item.expr))
     return settled(interpreter, item) if isinstance(item, ArrayValue) and variables(item.element) & changed else item
 
 
@@ -59,7 +60,7 @@ def settled(interpreter: Interpreter, value: Any) -> Any:
     if isinstance(value, Scalar):
         if value.is_constant:
             return value
-        return Scalar(interpreter.build.variable("t", value.expr), value.weak)
+        return replace(value, expr=interpreter.build.variable("t", value.expr))
     if isinstance(value, OneOf):
         return replace(value, number=settled(interpreter, value.number))
     if isinstance(value, TupleValue) and (value.identity is None or value.identity in interpreter.given_away):
@@ -91,7 +92,7 @@ def bind_item(interpreter: Interpreter, name: str, item: Any) -> Any:
         case Scalar(expr=expr) if interpreter.build.is_length(expr):
             return item
         case Scalar(expr=expr) if not isinstance(expr, (Const, Var)) or expr in interpreter.build.mutable:
-            return Scalar(interpreter.build.capture(expr, name), item.weak)
+            return replace(item, expr=interpreter.build.capture(expr, name))
         case Flat():
             return item
         case ArrayValue():
@@ -128,10 +129,10 @@ def _bind_scalar(interpreter: Interpreter, name: str, value: Scalar, mark: int) 
             build.variable(name, expr)
         return value
     if isinstance(expr, Var) and _is_fresh(interpreter, expr, mark):
-        return Scalar(_rename_variable(interpreter, expr, name, mark), value.weak)
+        return replace(value, expr=_rename_variable(interpreter, expr, name, mark))
     if isinstance(expr, Var) and expr not in build.mutable:
         return value
-    return Scalar(build.variable(name, expr), value.weak)
+    return replace(value, expr=build.variable(name, expr))
 
 
 def _carried_names(interpreter: Interpreter) -> set[str]:
@@ -143,12 +144,12 @@ def _reassign(interpreter: Interpreter, name: str, current: Scalar, value: Scala
     """The variable goes round a loop: it is assigned, and its type may have to widen."""
     var = current.expr
     assert isinstance(var, Var)
-    joined, weak = join_scalars(current, value)
-    if joined != var.dtype or weak != current.weak:
-        raise Widen(name, joined, weak)
-    if value.weak and not weak:
+    joined = join_scalars(current, value)
+    if not is_as(joined, current):
+        raise Widen(name, joined)
+    if value.weak and not joined.weak:
         interpreter.build.either.add(var)
-    expr = cast(value.expr, joined)
+    expr = cast(value.expr, joined.dtype)
     match expr:
         case _ if expr == var:
             pass

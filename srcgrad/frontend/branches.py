@@ -21,7 +21,8 @@ from ..ir.rename import rename_arrays
 from ..ir.walk import numbers_set, statements, variables
 from . import choices, growing_lists, identities, one_of, operators, optional, split_statements
 from .aliases import is_seen_elsewhere, mind_merged_aliases, note_twins, roots_of_value, value_leaves
-from .arithmetic import cast, join_scalars
+from .arithmetic import cast
+from .joined_numbers import join_scalars
 from .liveness import assigned
 from .recursion import NotYetKnown
 from .unbound import bound_flag
@@ -207,7 +208,8 @@ def merge(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tup
         return a
     match a, b:
         case Scalar(), Scalar():
-            dtype, weak = join_scalars(a, b)
+            joined = join_scalars(a, b)
+            dtype = joined.dtype
             var = Var(build.names.fresh(name), dtype)
             build.mutable.add(var)
             if a.weak != b.weak:
@@ -217,7 +219,7 @@ def merge(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tup
                     build.emit(Assign(var, Const(dtype.type(0).item(), dtype)))
                 else:
                     _finish(interpreter, block, var, side.expr)
-            return Scalar(var, weak)
+            return replace(joined, expr=var)
         case TupleValue(items=first), TupleValue(items=second) if len(first) == len(second) and a.kind == b.kind:
             items = [
                 _merged_part(interpreter, f"{name}_{k}", (x[0], p), (y[0], q))

@@ -36,6 +36,7 @@ from .attempts import (
     restore,
     save,
 )
+from .joined_numbers import as_small_as
 from .liveness import assigned
 from .loop_end import close_loop
 from .loop_head import enter, enter_lists, handle_of, parts_of
@@ -72,7 +73,7 @@ def repeat(
     names += [bound_flag(name) for name in names if bound_flag(name) in interpreter.env]
     attempt = Attempt(numbers_first=may_be_first(node) if over is not None else frozenset())
     there, reads = identities.held(interpreter).keys(), len(interpreter.early_reads)
-    saved = save(interpreter)
+    saved, ahead = save(interpreter), {name: interpreter.env.get(name) for name in names}
     for _ in range(MOST_TRIES):
         try:
             _try_loop(interpreter, node, names, attempt, make, over)
@@ -80,7 +81,8 @@ def repeat(
         except Widen as wider:
             if wider.name not in names and wider.name not in attempt.lists.values():
                 raise
-            attempt.types[wider.part] = (wider.dtype, wider.weak)
+            is_first = wider.part == wider.name and wider.part not in attempt.types
+            attempt.types[wider.part] = as_small_as(wider.to, ahead.get(wider.name)) if is_first else wider.to
         except growing_lists.Changed as found:
             attempt.lists |= {identity: identities.name_of(interpreter, identity) for identity in found.identities}
         except lists.Grows as found:

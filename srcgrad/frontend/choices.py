@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,9 @@ from ..ir.expressions import BOOL, Call, Expr, select
 from ..ir.nodes import Stmt
 from ..ir.walk import loads
 from . import binding, expressions, identities, liveness, one_of, operators, optional, split_statements
-from .arithmetic import cast, join_scalars
+from .arithmetic import cast
 from .attempts import restore, save
+from .joined_numbers import join_scalars
 from .recursion import NotYetKnown
 from .values import ArrayValue, Items, OneOf, Scalar
 
@@ -112,7 +114,7 @@ def _either(
             if isinstance(value, ArrayValue):
                 value = binding.bind_item(interpreter, "t", value)
             elif isinstance(value, Scalar) and names:  # what := names becomes another variable where the sides meet
-                value = Scalar(interpreter.build.variable("t", value.expr), value.weak)
+                value = replace(value, expr=interpreter.build.variable("t", value.expr))
             interpreter.env[name] = value
             return False
 
@@ -213,11 +215,12 @@ def conditional(interpreter: Interpreter, node: ast.IfExp) -> Any:
         plain_numbers = isinstance(x, Scalar) and isinstance(y, Scalar) and not (loads(x.expr) or loads(y.expr))
         changes = identities.held(interpreter) != lists_before
         if not (then or orelse or changes) and plain_numbers:  # an element is only read on the side that is taken
-            dtype, weak = join_scalars(x, y)
+            joined = join_scalars(x, y)
+            dtype = joined.dtype
             chosen = Call("select", (condition, cast(x.expr, dtype), cast(y.expr, dtype)), dtype)
             if x.weak != y.weak:
                 interpreter.build.either.add(chosen)
-            return Scalar(chosen, weak)
+            return replace(joined, expr=chosen)
         if not (then or orelse or changes) and one_of.joins(x, y):
             options = one_of.options_of(x, y)
             first, second = (one_of.as_one_of(value, options).number.expr for value in (x, y))

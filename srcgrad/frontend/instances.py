@@ -16,8 +16,9 @@ from ..ir.nodes import Function, If, OwnCopy, Raise, Stmt
 from ..ir.walk import statements, targets
 from ..passes.info import Info
 from .arguments import parameter
-from .arithmetic import cast, join_scalars
+from .arithmetic import cast
 from .builder import WrittenAfterAll
+from .joined_numbers import join_scalars
 from .outside import Place
 from .recursion import Instance, NotYetKnown, Summary
 from .types import ArrayType
@@ -163,7 +164,8 @@ class _End:
     def scalar(self, value: Scalar, known: Any, name: str) -> Any:
         dtype, weak = value.dtype, value.weak
         if known is not None:
-            dtype, weak = join_scalars(value, Scalar(Const(known[1].type(0).item(), known[1]), known[2]))
+            joined = join_scalars(value, Scalar(Const(known[1].type(0).item(), known[1]), known[2]))
+            dtype, weak = joined.dtype, joined.weak
         expr = cast(value.expr, dtype)
         self.leaves.append(expr if isinstance(expr, (Const, Var)) else self.build.variable(name, expr))
         return ("scalar", dtype, weak)

@@ -16,7 +16,7 @@ from ..ir.nodes import AddTo, Alloc, Assign
 from ..ir.walk import statements, variables
 from . import growing_lists, identities, list_rows, lists, one_of, optional, resized
 from .aliases import Aliased, mind_aliases, roots_of_value
-from .arithmetic import cast, cast_value, join_scalars
+from .arithmetic import cast, cast_value
 from .attempts import (
     Attempt,
     BecomesOneOf,
@@ -29,6 +29,7 @@ from .attempts import (
     Widen,
 )
 from .handed_on import exchange, in_parallel, permuted, shape_known_ahead, steady_dims
+from .joined_numbers import is_as, join_scalars
 from .loop_head import handle_of
 from .types import ScalarType
 from .values import UNDEFINED, ArrayValue, Items, OneOf, Scalar, Slice, Static, TupleValue
@@ -74,11 +75,11 @@ class _Comparison:
             entry, end = entry.number, one_of.as_one_of(end, options).number
         match entry, end:
             case Scalar(expr=Var() as var), Scalar():
-                joined, weak = join_scalars(entry, end)
-                if joined != entry.dtype or weak != entry.weak:
-                    raise Widen(self.names_of[name], joined, weak, name)
+                joined = join_scalars(entry, end)
+                if not is_as(joined, entry):
+                    raise Widen(self.names_of[name], joined, name)
                 if end.expr != var:
-                    self.scalars.append((var, cast(end.expr, joined)))
+                    self.scalars.append((var, cast(end.expr, joined.dtype)))
             case TupleValue(items=before), TupleValue(items=after) if identities.is_alike(entry, end):
                 for k, (x, y) in enumerate(zip(before, after, strict=False)):
                     self.names_of[f"{name}_{k}"] = self.names_of[name]
@@ -92,7 +93,7 @@ class _Comparison:
             case Items(), Items() if lists.are_numbers(entry, end) and affine.same(entry.length, end.length):
                 self.compare_numbers(name, entry, end)
             case x, Scalar() if x is UNDEFINED:
-                raise Widen(self.names_of[name], end.dtype, end.weak, name)
+                raise Widen(self.names_of[name], end, name)
             case x, _ if x is UNDEFINED and one_of.is_option(end) and not optional.is_none(end):
                 raise BecomesOneOf(self.names_of[name], one_of.options_of(end), name)
             case Scalar(), ArrayValue() if name in self.attempt.numbers_first and end.ndim:
@@ -153,7 +154,7 @@ class _Comparison:
         before, after = (ScalarType(value.rows.dtype, bool(value.weak)) for value in (entry, end))
         joined = list_rows.common_place((before, after))
         if joined != before:
-            raise Widen(self.names_of[name], joined.dtype, joined.weak, name)
+            raise Widen(self.names_of[name], Scalar(Var("", joined.dtype), joined.weak), name)
         x, y = (lists.array_of_items(self.interpreter, value) for value in (entry, end))
         if x.element != y.element:
             self.compare_arrays(name, x, y)

@@ -30,8 +30,8 @@ def enter(interpreter: Interpreter, name: str, value: Any, attempt: Attempt, tri
     if value is UNDEFINED:
         attempt.unbound.add(name)
         if name in attempt.types:
-            dtype, weak = attempt.types[name]
-            value = Scalar(Const(dtype.type(0).item(), dtype), weak)
+            kind = attempt.types[name]
+            value = replace(kind, expr=Const(kind.dtype.type(0).item(), kind.dtype))
         elif name in attempt.rebound:
             dtype, dims = attempt.rebound[name]
             return whole(build.allocate(name, dtype, dims, Const(dtype.type(0).item(), dtype)))
@@ -52,18 +52,18 @@ def enter(interpreter: Interpreter, name: str, value: Any, attempt: Attempt, tri
         case Scalar() if name in attempt.rebound and name in attempt.numbers_first:
             return numbers_first.spread(build, name, value, attempt.rebound[name], trips)
         case Scalar():
-            dtype, weak = attempt.types.get(name, (value.dtype, value.weak))
-            var = _own_variable(interpreter, name, value, dtype)
-            if value.weak and not weak:
+            kind = attempt.types.get(name, value)
+            var = _own_variable(interpreter, name, value, kind.dtype)
+            if value.weak and not kind.weak:
                 build.either.add(var)
-            return Scalar(var, weak)
+            return replace(kind, expr=var)
         case TupleValue(items=items):
             parts = (enter(interpreter, f"{name}_{k}", v, attempt, trips) for k, v in enumerate(items))
             return replace(value, items=tuple(parts))
         case Items(rows=rows) if (name in attempt.rebound or name in attempt.types) and rows.ndim == 1:
-            dtype, weak = attempt.types.get(name, (rows.dtype, bool(value.weak)))
-            own = build.materialize(cast_value(lists.array_of_items(interpreter, value), dtype), name, copy=True)
-            return Items(own, own.dims[0], own.dims[0], weak, identity=value.identity)
+            kind = attempt.types.get(name, Scalar(Var("", rows.dtype), bool(value.weak)))
+            own = build.materialize(cast_value(lists.array_of_items(interpreter, value), kind.dtype), name, copy=True)
+            return Items(own, own.dims[0], own.dims[0], kind.weak, identity=value.identity)
         case ArrayValue() if name in attempt.rebound and name not in attempt.swapped:
             dtype, dims = attempt.rebound[name]
             if name in attempt.resized:

@@ -35,8 +35,8 @@ from ..runtime import errors as runtime_errors
 from . import expressions, flow, identities, liveness
 from .aliases import value_leaves
 from .arithmetic import cast as cast_to
-from .arithmetic import join_scalars
 from .handlers import Again, Caught, Probe
+from .joined_numbers import join_scalars
 from .left_early import leaving, until_the_last
 from .unbound import bound_flag
 from .values import UNDEFINED, ArrayValue, Items, Lost, OneOf, Scalar, Static, TupleValue, constant
@@ -125,12 +125,11 @@ class Watch:
                 continue
             joined = numbers[0]
             for value in numbers[1:]:
-                dtype, weak = join_scalars(joined, value)
-                joined = Scalar(Var("", dtype), weak)
+                joined = join_scalars(joined, value)
             var = Var(build.names.fresh(name.lstrip(".")), joined.dtype)
             if any(value.weak != joined.weak for value in numbers):
                 build.either.add(var)
-            self.partly[name] = Scalar(var, joined.weak)
+            self.partly[name] = replace(joined, expr=var)
 
     def _stays(self, name: str, values: list[Any]) -> bool:
         """Is it, wherever something is raised, the array or list (or function …) that it is ahead of all?"""
@@ -262,7 +261,7 @@ def _kinds(interpreter: Interpreter, kind: ast.expr | None) -> tuple[type[BaseEx
 def _another(interpreter: Interpreter, name: str, value: Any) -> Any:
     match value:
         case Scalar(expr=expr) if not value.is_constant:
-            return Scalar(interpreter.build.variable(name, expr), value.weak)
+            return replace(value, expr=interpreter.build.variable(name, expr))
         case OneOf(number=number):
             return replace(value, number=_another(interpreter, name, number))
         case TupleValue(items=items, identity=None):

@@ -29,10 +29,14 @@ class NotConstant(Exception):
 
 @dataclass(frozen=True)
 class Scalar:
-    """A number.  `weak`: a Python number, which takes the dtype of the NumPy value that it meets (NEP 50)."""
+    """A number.  `weak`: a Python number, which takes the dtype of the NumPy value that it meets (NEP 50).
+
+    `types`: those that it has on different paths, where a small integer of NumPy's is one (see `joined_numbers`).
+    """
 
     expr: Expr
     weak: bool = False
+    types: frozenset[ScalarType] = field(default=frozenset(), compare=False)
 
     @property
     def dtype(self) -> np.dtype:

@@ -1,0 +1,88 @@
+"""Numbers that are Python's on one path and small integers of NumPy's on another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from srcgrad import UnsupportedError, grad
+
+
+def added_up(x, u):
+    t = 0
+    for v in u:
+        t += v
+    return x * t
+
+
+def added_by_index(x, u):
+    t = u[0]
+    for i in range(len(u)):
+        t = u[i] + t
+    return x * t
+
+
+def largest_over(x, u):
+    best = 0
+    for v in u:
+        if v > best:
+            best = v
+    return x * (best / 4) + x[best % 4]
+
+
+def chosen(x, u):
+    t = 0 if u[0] > 3 else u[1]
+    return x * (t + u[2])
+
+
+def made_pythons(x, u):
+    t = 0
+    if u[0] > 3:
+        t = int(u[1])
+    return x * (t - 7)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8, np.int16, np.uint32, np.int64])
+@pytest.mark.parametrize("function", [added_up, added_by_index, largest_over, chosen, made_pythons])
+def test_it_wraps_as_numpys_does(function: Any, kind: Any) -> None:
+    f = grad(function, wrt="x", jit=False)
+    x = np.arange(1.0, 5.0)
+    for u in ([100, 90, 120, 111], [2, 90, 120, 3], [5, 4, 3, 2]):
+        with np.errstate(over="ignore"):
+            expected = function(x, np.array(u, kind))
+            slope = function(x + 1.0, np.array(u, kind)) - expected
+        assert (f(x, np.array(u, kind)) == expected).all()
+        assert f.backward(x, np.array(u, kind), np.ones(4)).sum() == pytest.approx(slope.sum())
+
+
+def one_less(x, u):
+    t = 0
+    if u[0] > 3:
+        t = u[1]
+    return x * (t - 1)
+
+
+def one_more_in_a_loop(x, u):
+    best = -1
+    for v in u:
+        if v > best:
+            best = v
+    return x * (best + 100)
+
+
+def turned(x, u):
+    t = 0.5 if u[0] > 3 else u[1]
+    return x * -t
+
+
+def raised_to_it(x, u):
+    t = 2 if u[0] > 3 else u[1]
+    return x * abs(t) ** 2
+
+
+@pytest.mark.parametrize("function", [one_less, one_more_in_a_loop, turned, raised_to_it])
+def test_another_number_on_each_path_is_refused(function: Any) -> None:
+    with pytest.raises(UnsupportedError, match="a number is uint8 on one path, and of another type on another"):
+        grad(function, wrt="x", jit=False)(np.ones(4), np.array([1, 2, 3], np.uint8))
