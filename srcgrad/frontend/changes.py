@@ -15,13 +15,15 @@ class Changes:
     """Whether lists, arrays or variables have changed since this was made."""
 
     def __init__(self, interpreter: Interpreter) -> None:
-        self.interpreter, self.lists = interpreter, identities.held(interpreter)
+        self.interpreter = interpreter
+        self.envs = [dict(frame.env) for frame in identities.frames_of(interpreter)]  # looked at only where asked
         self.variables, self.mark = set(interpreter.build.mutable), len(interpreter.build.block)
 
     def since(self) -> bool:
-        lists = {key: value for key, value in identities.held(self.interpreter).items() if key in self.lists}
+        before = identities.held_in(self.envs)
+        lists = {key: value for key, value in identities.held(self.interpreter).items() if key in before}
         changed = expressions.changed_since(self.interpreter.build, self.mark)
-        return lists != self.lists or any(not isinstance(x, Var) or x in self.variables for x in changed)
+        return lists != before or any(not isinstance(x, Var) or x in self.variables for x in changed)
 
 
 __all__ = ["Changes"]

@@ -42,6 +42,9 @@ def structured(node: ast.FunctionDef | ast.Lambda, is_caught: bool = False) -> S
 
 def mark_tests(function: ast.AST) -> None:
     """What `if`, `while`, `assert`, `not` and comprehensions test: only its truth counts (`while s < 1 and stack`)."""
+    if hasattr(function, "are_tests_marked"):
+        return
+    function.are_tests_marked = True  # type: ignore[attr-defined]
     tests: list[ast.expr] = []
     for node in ast.walk(function):
         match node:

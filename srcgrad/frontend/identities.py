@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ..ir.expressions import Array
-from .values import Bound, Closure, Items, Method, Once, OneOf, TupleValue
+from .values import Bound, Closure, Differentiated, Items, Method, Once, OneOf, TupleValue
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -32,26 +33,33 @@ def frames_of(interpreter: Interpreter) -> Iterator[Any]:
 def _scopes(values: Iterable[Any]) -> Iterator[Any]:
     """The scopes of functions that are held: a call may have ended, and a function of its goes on with its lists."""
     for value in values:
-        match value:
-            case Closure(frame=frame):
-                yield frame
-            case Bound(function=function):
-                yield from _scopes((function, *_parts(value)))
-            case _:
-                yield from _scopes(_parts(value))
+        kind = type(value)
+        if kind is Closure:
+            yield value.frame
+        elif kind in PARTS:  # most hold nothing, and are asked again for every statement
+            own = (value.function,) if isinstance(value, Bound) else ()
+            yield from _scopes((*own, *_parts(value)))
 
 
 def held(interpreter: Interpreter, but: Sequence[Any] = ()) -> dict[object, Any]:
     """Every list that was made here and is held somewhere, by its identity; `but` by the names of these frames."""
-    out: dict[object, Any] = {}
     frames = [frame for frame in frames_of(interpreter) if not any(frame is other for other in but)]
-    waiting = [value for frame in frames for value in frame.env.values()][::-1]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, (TupleValue, Items)) and value.identity is not None:
-            out[value.identity] = value
-        waiting += _parts(value)[::-1]
+    return held_in(frame.env for frame in frames)
+
+
+def held_in(envs: Iterable[dict[str, Any]]) -> dict[object, Any]:
+    out: dict[object, Any] = {}
+    _note_held((value for env in envs for value in env.values()), out)
     return out
+
+
+def _note_held(values: Iterable[Any], out: dict[object, Any]) -> None:
+    for value in values:
+        kind = type(value)
+        if (kind is TupleValue or kind is Items) and value.identity is not None:
+            out[value.identity] = value
+        if kind in PARTS:
+            _note_held(_parts(value), out)
 
 
 def give_away(interpreter: Interpreter, value: Any, *rows: Array) -> None:
@@ -110,20 +118,24 @@ def _in_state(value: Any, states: dict[object, Any]) -> Any:
     return value if all(map(_is, new, old)) else _with_parts(value, new)
 
 
+def _arguments(value: Bound) -> tuple[Any, ...]:
+    return (*value.args, *(item for _, item in value.kwargs))
+
+
+PARTS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
+    TupleValue: attrgetter("items"),
+    Method: lambda value: (value.owner,),
+    Bound: _arguments,
+    Differentiated: _arguments,
+    OneOf: attrgetter("options"),
+    Once: lambda value: (value.value,),
+}
+
+
 def _parts(value: Any) -> tuple[Any, ...]:
     """What a value holds: the items of a tuple, the list of a method of it, the arguments of a partial."""
-    match value:
-        case TupleValue(items=items):
-            return items
-        case Method(owner=owner):
-            return (owner,)
-        case Bound(args=args, kwargs=kwargs):
-            return (*args, *(item for _, item in kwargs))
-        case OneOf(options=options):
-            return options
-        case Once(value=inner):
-            return (inner,)
-    return ()
+    parts = PARTS.get(type(value))
+    return parts(value) if parts is not None else ()
 
 
 def _with_parts(value: Any, parts: tuple[Any, ...]) -> Any:

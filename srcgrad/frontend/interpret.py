@@ -27,6 +27,7 @@ from ..ir.nodes import If, Raise, Stmt
 from . import (
     assignment,
     binding,
+    bodies,
     branches,
     calls,
     calls_of_own,
@@ -41,7 +42,6 @@ from . import (
     implicit,  # noqa: F401 (register)
     iterators,
     list_methods,
-    liveness,
     optional,
     parameters,
     records,
@@ -156,9 +156,8 @@ class Interpreter:
         if not frame.is_composition:
             self.callees.enter(key, around, frame.depth)
         frame.called_at, mark, within = self.build.span, len(self.build.block), self.build.block
-        body = flow.structured(node, bool(self.build.watches))
-        self.build.names.users |= liveness.assigned(liveness.without_targets(body))
-        liveness.annotate(body, [flow.RESULT])
+        body, names = bodies.ready(node, bool(self.build.watches))
+        self.build.names.users |= names
         outer_span = self.build.span
         self.frames.append(frame)
         around_all, self.build.in_composition = (

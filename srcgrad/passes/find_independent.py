@@ -113,9 +113,9 @@ class _Finder:
         for stmt in out:
             if (
                 isinstance(stmt, Alloc)
+                and self.lives_in_both(stmt, loop)
                 and not any(variables(dim) & changed for dim in stmt.dims)
                 and sum(isinstance(s, Alloc) and s.array.name == stmt.array.name for s in out) == 1
-                and self.lives_in_both(stmt, loop)
                 and is_overwritten_first(stmt.array, loop.body)
             ):
                 own.append(replace(stmt, fill=None))  # nobody sees it
@@ -125,10 +125,11 @@ class _Finder:
 
     def lives_in_both(self, made: Alloc, loop: For) -> bool:
         name = made.array.name
-        if any(isinstance(s, Swap) and name in (s.left.name, s.right.name) for s in statements((loop,))):
-            return False  # another name has this memory then
         inside = self.uses_in(loop)[name]
-        return inside > 0 and self.uses[name] == inside + 1 and name not in self.roots.values()
+        if inside == 0 or self.uses[name] != inside + 1 or name in self.roots.values():
+            return False
+        swaps = (s for s in statements((loop,)) if isinstance(s, Swap))
+        return not any(name in (s.left.name, s.right.name) for s in swaps)  # another name has this memory then
 
 
 __all__ = ["find_independent", "independent_as_they_are"]

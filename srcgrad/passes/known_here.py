@@ -35,6 +35,8 @@ from ..ir.nodes import (
 from ..ir.walk import loads, statements, subexpressions, variables, with_fields, written
 from .lengths import Equal
 
+Fact = tuple[tuple[Expr, ...], Expr]  # where those are >= 1, this is >= 0
+
 
 @dataclass
 class Loop:
@@ -58,7 +60,7 @@ class Scope:
     loops: tuple[Loop, ...] = ()
     ahead: int = 0  # loops from here on run all the way down to this place, unconditionally
     values: dict[Var, Expr] = field(default_factory=dict)
-    facts: list[tuple[tuple[Expr, ...], Expr]] = field(default_factory=list)  # where those are >= 1, this is >= 0
+    facts: list[Fact] = field(default_factory=list)
     shapes: dict[str, tuple[Expr, ...]] = field(default_factory=dict)  # as long as they are what they were when made
     equal: Equal = field(default_factory=Equal)
     spoken_of: set[Var] = field(default_factory=set)  # variables that something was ever said by, here or in a copy
@@ -85,7 +87,7 @@ class Scope:
         self.shapes[array] = dims
         self.spoken_of.update(*map(variables, dims))
 
-    def hold(self, facts: Iterable[tuple[tuple[Expr, ...], Expr]]) -> None:
+    def hold(self, facts: Iterable[Fact]) -> None:
         for conditions, known in facts:
             self.facts.append((conditions, known))
             self.spoken_of.update(variables(known), *map(variables, conditions))

@@ -12,7 +12,7 @@ told exactly stays checked where it stands (a gather, a branch, a `while` that d
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 
@@ -51,6 +51,7 @@ from ..ir.walk import (
 )
 from .info import Info
 from .known_here import (
+    Fact,
     Loop,
     Scope,
     changed_by,
@@ -316,14 +317,26 @@ class _Prover:
         facts = [*scope.facts, *(((), affine.sub(trips, affine.ONE)) for trips in steady)]
         return affine.proved_by_bounds(
             expr,
-            lambda e: self.is_natural_sum(e) or any(self.follows(e, fact, scope) for fact in facts),
+            lambda e: self.is_natural_sum(e) or self.follows_from_any(e, facts, scope),
             lambda term, low: scope.equal.named(self.bound(term, low, loops, scope)),
             lambda term: depth.get(term, len(depth)),
         )
 
-    def follows(self, expr: Expr, fact: tuple[tuple[Expr, ...], Expr], scope: Scope) -> bool:
+    def follows_from_any(self, expr: Expr, facts: Sequence[Fact], scope: Scope) -> bool:
+        """Is the expression a fact, plus what is not negative?"""
+        terms = affine.affine(expr)[0]
+        in_the_way = next((t for t, c in terms if c < 0 or not self.is_natural_term(t)), None)
+        for conditions, known in facts:
+            known = scope.equal.named(known)
+            if in_the_way is not None and all(t != in_the_way for t, _ in affine.affine(known)[0]):
+                continue  # most of them, in a long program
+            if self.follows(expr, (conditions, known), scope):
+                return True
+        return False
+
+    def follows(self, expr: Expr, fact: Fact, scope: Scope) -> bool:
         conditions, known = fact
-        terms, constant = affine.lead(expr, scope.equal.named(known))
+        terms, constant = affine.lead(expr, known)
         if constant < 0 or not all(c > 0 and self.is_natural_term(t) for t, c in terms):
             return False
         return all(any(affine.same(c, loop.trips) for loop in scope.loops) for c in conditions)

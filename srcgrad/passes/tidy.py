@@ -322,10 +322,14 @@ def _assigned_directly(block: Block) -> Block:
 
 
 def _touches(stmt: Stmt, var: Var) -> bool:
-    for inner in statements((stmt,)):
-        if var in written_by(inner) or any(var in variables(e) for e in expressions(inner)):
-            return True
-    return False
+    return var in _touched(stmt)
+
+
+@remembered
+def _touched(stmt: Stmt) -> frozenset[Any]:
+    """What the statement, or one inside it, sets, and the variables that it reads."""
+    inside = (_touched(inner) for block in blocks(stmt) for inner in block)
+    return frozenset(written_by(stmt)).union(*map(variables, expressions(stmt)), *inside)
 
 
 # ---------------------------------------------------------------------------------------------------- copies

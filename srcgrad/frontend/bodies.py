@@ -1,0 +1,48 @@
+"""The body of a function, ready to be interpreted: made once, as what it is called by may be called many times.
+
+What the interpreter notes on loops and branches is each call's own, so each gets copies of these.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from . import flow, liveness
+from .liveness import Names
+
+_made: WeakKeyDictionary[ast.AST, tuple[flow.Statements, Names]] = WeakKeyDictionary()
+
+
+def ready(node: ast.FunctionDef | ast.Lambda, is_caught: bool) -> tuple[flow.Statements, Names]:
+    """The statements of the function, with what is live on them, and the names that it assigns."""
+    if node in _made:
+        body, names = _made[node]
+        return _copied(body), names
+    has_tries = any(isinstance(part, ast.Try) for part in ast.walk(node))
+    body = flow.structured(node, is_caught)
+    liveness.annotate(body, [flow.RESULT])
+    names = liveness.assigned(liveness.without_targets(body))
+    if not has_tries:  # whose parts know of each other
+        _made[node] = body, names
+        body = _copied(body)
+    return body, names
+
+
+def _copied(body: Sequence[ast.stmt]) -> flow.Statements:
+    out: flow.Statements = []
+    for stmt in body:
+        if isinstance(stmt, (ast.If, ast.For, ast.While)):
+            stmt = _like(stmt)
+            stmt.body, stmt.orelse = _copied(stmt.body), _copied(stmt.orelse)
+        out.append(stmt)
+    return out
+
+
+def _like(stmt: Any) -> Any:
+    kind: Any = type(stmt)
+    new = kind.__new__(kind)
+    new.__dict__.update(stmt.__dict__)
+    return new
