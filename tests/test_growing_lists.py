@@ -504,3 +504,167 @@ def test_the_text_does_not_depend_on_where_objects_lie() -> None:
         texts.add(grad(two_lists_that_change, jit=False).source(np.ones(3), 2))
         held.append([object() for _ in range(len(held) % 7)])  # the next ones lie elsewhere
     assert len(texts) == 1
+
+
+def pairs_now_and_then(x: Any) -> Any:
+    total = 0.0
+    for step in range(6):
+        if step % 3 == 0:
+            pairs = []
+            for i in range(len(x)):
+                for j in range(i + 1, len(x)):
+                    if abs(x[i] - x[j]) < 0.8:
+                        pairs.append((i, j))
+        for i, j in pairs:
+            total += x[i] * x[j]
+        x = x * 0.8
+    return total
+
+
+def rows_now_and_then(x: Any) -> Any:
+    total = 0.0
+    for step in range(6):
+        if step % 3 == 0:
+            rows = []
+            for v in x:
+                if v > 0.4:
+                    rows.append(x * v)
+        for row in rows:
+            total += np.sum(row**2)
+        x = x * 0.9
+    return total
+
+
+def in_a_loop_within(x: Any) -> Any:
+    total = 0.0
+    for step in range(4):
+        for _ in range(2):
+            if step % 2 == 0:
+                ys = [v * v for v in x if v > 0.4]
+        ys.append(total)
+        total += sum(ys)
+        x = x * 0.9
+    return total + len(ys)
+
+
+def within_a_tuple(x: Any) -> Any:
+    total = 0.0
+    for step in range(4):
+        if step % 2 == 0:
+            ys, w = [v * v for v in x if v > 0.4], x[step]
+            both = ys, w
+        total += sum(both[0]) * both[1]
+        x = x * 0.9
+    return total
+
+
+@pytest.mark.parametrize("function", [pairs_now_and_then, rows_now_and_then, in_a_loop_within, within_a_tuple])
+def test_lists_that_begin_in_a_branch_of_a_loop(function: Any) -> None:
+    """Iterations that make no new list go on with the last one."""
+    f = grad(function, jit=False)
+    np.testing.assert_allclose(f(X), function(X), rtol=1e-14)
+    check_grad(f, X)
+
+
+def test_a_list_that_no_iteration_has_made_yet() -> None:
+    def f(x: Any, first: int) -> Any:
+        total = 0.0
+        for step in range(3):
+            if step >= first:
+                ys = [v for v in x if v > 0.4]
+            total += sum(ys)
+        return total
+
+    g = grad(f, jit=False)
+    assert g(X, 0) == f(X, 0)
+    with pytest.raises(UnboundLocalError):
+        g(X, 1)
+
+
+class Particles:
+    """Remembers who is near, and looks again now and then."""
+
+    def __init__(self, x: Any) -> None:
+        self.x, self.near = x, []
+
+    def step(self, k: int) -> None:
+        if k % 3 == 0:
+            self.near = [(i, j) for i in range(len(self.x)) for j in range(i) if abs(self.x[i] - self.x[j]) < 0.58]
+        self.x = self.x * 0.9
+
+    def energy(self) -> Any:
+        return sum(self.x[i] * self.x[j] for i, j in self.near)
+
+
+def an_attribute(x: Any, n: int) -> Any:
+    particles, total = Particles(x), 0.0
+    for k in range(n):
+        particles.step(k)
+        total += particles.energy()
+    return total
+
+
+def where_it_has_moved(x: Any, n: int) -> Any:
+    total, last = 0.0, 1.0
+    for k in range(n):
+        if k == 0 or last < 0.7:
+            big, last = [v * v for v in x if v > 0.25], 1.0
+        total += sum(big) * len(big)
+        x, last = x * 0.9, last * 0.9
+    return total
+
+
+def two_that_change_places(x: Any, n: int) -> Any:
+    one, other, total = [x[0]], [x[1], x[2]], 0.0
+    for k in range(n):
+        one, other = other, one
+        total += sum(one) * (k + 1) + len(other)
+    return total
+
+
+def rows_of_before(x: Any, n: int) -> Any:
+    rows: list[Any] = []
+    total = 0.0
+    for k in range(n):
+        before = rows
+        rows = [x * v for v in x if v > 0.37 * (k % 5)]
+        for row in before:
+            total += np.sum(row * k)
+        for row in rows:
+            row[0] = total
+    return total
+
+
+def until_there_are_enough(x: Any, n: int) -> Any:
+    total, ys = 0.0, [x[0]]
+    while len(ys) < n:
+        ys = [v * v for v in x if v > 0.05 * (n - total)]
+        total += 1.0 + 0.1 * sum(ys)
+    return total
+
+
+@pytest.mark.parametrize("function", [an_attribute, where_it_has_moved, two_that_change_places, rows_of_before])
+@pytest.mark.parametrize("n", [0, 1, 50])
+def test_lists_of_other_lengths_under_one_name(function: Any, n: int) -> None:
+    f = grad(function, jit=False)
+    np.testing.assert_allclose(f(X, n), function(X, n), rtol=1e-12)
+    check_grad(f, X, n)
+
+
+def test_lists_of_other_lengths_in_a_while_loop() -> None:
+    f = grad(until_there_are_enough, jit=False)
+    np.testing.assert_allclose(f(X, 4), until_there_are_enough(X, 4), rtol=1e-14)
+    check_grad(f, X, 4)
+
+
+def test_a_list_that_is_longer_than_the_one_before() -> None:
+    def f(x: Any, n: int) -> Any:
+        ys, total = [], 0.0
+        for _ in range(n):
+            ys = [y * x[0] for y in ys]
+            ys.append(x[1])
+            total += sum(ys)
+        return total
+
+    with pytest.raises(srcgrad.UnsupportedError, match="ys is a list of another length at the end of the loop"):
+        grad(f, jit=False)(X, 50)

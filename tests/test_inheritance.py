@@ -271,3 +271,35 @@ def test_names_that_a_class_keeps_for_itself() -> None:
         f = grad(function, jit=False)
         np.testing.assert_allclose(f(X), function(X), rtol=1e-14)
         check_grad(f, X)
+
+
+@dataclass
+class Contract:
+    strike: Any
+    expiry: Any = 2.0
+
+    def __post_init__(self) -> None:
+        self.both = self.strike * self.expiry
+
+
+class Digital(Contract):
+    def price(self, s: Any) -> Any:
+        return s * self.strike + self.both
+
+
+class Capped(Contract):
+    def __init__(self, strike: Any) -> None:
+        super().__init__(strike, expiry=3.0)
+        self.cap = strike**2
+
+    def price(self, s: Any) -> Any:
+        return s * self.both + self.cap
+
+
+def test_constructors_of_dataclasses_are_inherited() -> None:
+    def f(x: Any) -> Any:
+        return Digital(x[0]).price(x[1]) + Digital(x[1], expiry=x[2]).price(x[0]) + Capped(x[2]).price(x[0])
+
+    x = np.array([0.3, 1.2, -0.7])
+    assert grad(f, jit=False)(x) == f(x)
+    check_grad(grad(f, jit=False), x)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..ir.expressions import Var
 from . import identities, optional, resized
-from .growing_lists import Growth
+from .growing_lists import Growth, Leaves
 from .handed_on import shape_known_ahead
+from .list_rows import Row
 from .values import ArrayValue, Scalar, TupleValue
 
 if TYPE_CHECKING:
@@ -30,12 +31,14 @@ class Attempt:
     swapped: set[str] = field(default_factory=set)
     unbound: set[str] = field(default_factory=set)  # names without a value ahead of the loop
     tuples: dict[str, TupleValue] = field(default_factory=dict)  # of these, the ones that are tuples at its end
+    begun: dict[str, TupleValue] = field(default_factory=dict)  # and the ones that are lists: what they are ahead of it
     twins: set[tuple[str, str]] = field(default_factory=set)  # a rebound name, and a name or memory that it may be
     stale: dict[str, Any] = field(default_factory=dict)  # what an iteration leaves stale for the next
     optional: dict[str, Any] = field(default_factory=dict)  # names that are None at times, with what they are else
     one_of: dict[str, tuple[Any, ...]] = field(default_factory=dict)  # names that are one of several known things
     lists: dict[object, str] = field(default_factory=dict)  # lists that may change in place, with a name for each
     growth: dict[object, Growth] = field(default_factory=dict)  # of lists that change their lengths
+    relisted: dict[str, tuple[Row, Leaves]] = field(default_factory=dict)  # names of lists that are others each time
     other_lists: set[str] = field(default_factory=set)  # names that are other lists at the end than at the beginning
     numbers_first: frozenset[str] = frozenset()  # names that may be a number at first, and an array then
     held_twice: set[str] = field(default_factory=set)  # of these, those that are lists which others hold as well
@@ -63,6 +66,13 @@ class BecomesOneOf(Exception):
 class OtherList(Exception):
     def __init__(self, name: str) -> None:
         self.name = name
+
+
+class Relisted(Exception):
+    """A name is a list of another length at the end: what both have in common, and how many items there may be."""
+
+    def __init__(self, name: str, row: Row, most: Leaves) -> None:
+        self.name, self.row, self.most = name, row, most
 
 
 class HeldTwice(OtherList):
@@ -100,7 +110,7 @@ class Structured(Exception):
 
 
 class FirstInside(Structured):
-    """A tuple gets its first value inside the loop."""
+    """A tuple, or a list of run-time length, gets its first value inside the loop."""
 
 
 class BecomesOptional(Structured):

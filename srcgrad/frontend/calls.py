@@ -358,6 +358,9 @@ def call_function(interpreter: Interpreter, function: Any, args: list[Any], kwar
 
     if interpreter.frame.is_composition and (function.__module__ or "").startswith(compositions.__name__):
         return call_composition(interpreter, function, args, kwargs)
+    if args and (made_by := records.dataclass_that_made(function, args[0])):
+        records.set_fields(interpreter, made_by, args[0], args[1:], kwargs)
+        return NONE
     source, defaults = read(function), parameters.defaults_of(function)
     bound = parameters.bind_arguments(interpreter, source.node.args, source.name, defaults, args, kwargs)
     arrays = {n: v for n, v in parameters.array_defaults(function).items() if bound[n] is defaults[n]}

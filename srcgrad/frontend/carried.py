@@ -32,6 +32,7 @@ from .attempts import (
     HeldTwice,
     OtherList,
     Rebound,
+    Relisted,
     Widen,
     restore,
     save,
@@ -43,7 +44,7 @@ from .loop_head import enter, enter_lists, handle_of, parts_of
 from .numbers_first import may_be_first
 from .recursion import NotYetKnown
 from .unbound import bound_flag
-from .values import UNDEFINED, Range, Scalar, is_lost
+from .values import UNDEFINED, Items, Range, Scalar, is_lost, new_list
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -112,6 +113,8 @@ def repeat(
                 raise
             attempt.one_of[found.part] = found.options
         except FirstInside as found:
+            if isinstance(found.value, Items):  # whether it is bound is asked for where it is read
+                attempt.begun[found.name] = new_list(())
             attempt.tuples |= found.tuples
             attempt.types |= found.types
             attempt.rebound |= found.shapes
@@ -121,6 +124,10 @@ def repeat(
             attempt.names_given_away |= {found.name} if found.name is not None else set()
         except OtherList as found:
             attempt.other_lists.add(found.name)
+        except Relisted as found:
+            if is_short:
+                raise growing_lists.WrittenOut from None
+            attempt.relisted[found.name] = (found.row, found.most)
         except Rebound as found:
             if is_short and found.resized:
                 raise growing_lists.WrittenOut from None
@@ -159,6 +166,8 @@ def _try_loop(
     interpreter.wanted = node.live_in_body | node.live_out  # type: ignore[attr-defined]
     for name in names:
         value = env.get(name, UNDEFINED)
+        if value is UNDEFINED and name in attempt.begun:
+            env[name] = value = attempt.begun[name]
         identity = getattr(value, "identity", None)
         if identity is not None and name not in attempt.other_lists:
             attempt.lists.setdefault(identity, name)
@@ -223,7 +232,7 @@ def _try_loop(
     interpreter.at(node)
     build.emit(loop)
     for name in names:
-        env[name] = resized.settled(interpreter, entries[name])
+        env[name] = growing_lists.settled(interpreter, resized.settled(interpreter, entries[name]))
     for identity, value in heads.items():
         growth = attempt.growth.get(identity)
         if growth is not None:

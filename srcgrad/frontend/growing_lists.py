@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..ir import affine
-from ..ir.expressions import INT64, Array, Call, Const, Dim, Expr, Var
+from ..ir.expressions import INT64, Array, Call, Const, Dim, Expr, Load, Var
 from ..ir.nodes import Alloc, Grow
 from ..ir.walk import numbers_set, variables
 from . import common_lengths
 from .list_rows import Row, common_row, row_of_list
-from .lists import ITS_ITEMS, Grows, fill, length_of, most_of, with_room
-from .values import Items, Range, Scalar, TupleValue
+from .lists import ITS_ITEMS, Grows, array_of_items, fill, length_of, most_of, with_room
+from .values import ArrayValue, Items, Range, Scalar, TupleValue, axes
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -200,6 +200,87 @@ def leave(
         length = build.variable("n", inside.length)
         build.lower[length] = 0
     return replace(inside, length=length, most=most, has_room=had_room)
+
+
+# --------------------------------------------------------------- names of lists that are others in each iteration
+
+Leaves = tuple[Expr, ...]  # numbers of which the greatest is meant
+MOST_BOUNDS = 4  # of a list that is made from the one before, and is longer, there is one more at each try
+BY_THE_NUMBER_OF_ITEMS: dict[int, Expr] = {0: affine.ONE}  # the axis that changes its length; there is room for it
+
+
+def common(
+    interpreter: Interpreter,
+    entry: TupleValue | Items,
+    end: TupleValue | Items,
+    known: tuple[Row, Leaves] | None,
+    loop: Inside,
+) -> tuple[Row, Leaves] | None:
+    """What two lists need that have one name in turn: None if only the loop tells how many items there are."""
+    build = interpreter.build
+    rows = [*row_of_list(interpreter, entry), *row_of_list(interpreter, end)]
+    row, most = (common_row(interpreter, rows), ()) if known is None else known
+    leaves = _leaves(most_of(entry)) if known is None else list(most)
+    leaves += [leaf for leaf in _leaves(most_of(end)) if known is None or leaf not in _leaves(most_of(entry))]
+    start = affine.ZERO if loop.over is None else loop.over.start
+    bounds = tuple(_at_most(leaf, loop) for leaf in leaves)
+    ahead = common_lengths.known_ahead(build, (*bounds, *row.dims), build.block, loop.index, start)
+    if ahead is None or len(bounds) > MOST_BOUNDS:
+        return None
+    dims = ahead[len(bounds) :]
+    if known is not None and common_row(interpreter, [row, *rows]) != row:
+        row, dims = common_row(interpreter, [row, *rows]), row.dims
+    return replace(row, dims=dims), tuple(dict.fromkeys(ahead[: len(bounds)]))
+
+
+def _leaves(most: Expr) -> list[Expr]:
+    match most:
+        case Call(op="maximum", args=args):
+            return [leaf for arg in args for leaf in _leaves(arg)]
+    return [most]
+
+
+def enter_anew(interpreter: Interpreter, name: str, value: TupleValue | Items, row: Row, most: Leaves) -> Items:
+    """The list at the head of a loop in which the name stands for others: in rows that have room for each."""
+    build = interpreter.build
+    capacity = most[0]
+    for other in most[1:]:
+        capacity = affine.maximum(capacity, other)
+    rows = with_room(interpreter, name, value, row, capacity)
+    counter = build.variable(f"{name}_length", length_of(value))
+    build.mutable.add(counter)
+    build.lower[counter] = 0
+    return Items(rows, counter, capacity, row.weak, row.inner, value.identity)
+
+
+def as_rows(
+    interpreter: Interpreter, name: str, entry: Items, end: TupleValue | Items
+) -> tuple[ArrayValue, ArrayValue]:
+    """The lists at the head of a loop and at its end, as arrays."""
+    if isinstance(end, TupleValue):
+        (row,) = row_of_list(interpreter, entry)
+        length = affine.integer(len(end.items))
+        end = Items(with_room(interpreter, name, end, row, length), length, length, row.weak, row.inner)
+    head = ArrayValue((entry.length, *entry.rows.dims[1:]), Load(entry.rows, axes(entry.rows.ndim)))
+    return head, array_of_items(interpreter, end)
+
+
+def holds_arrays(row: Row) -> bool:
+    """Are the items memory, or do they hold some?"""
+    return bool(row.dims) and row.inner is not tuple
+
+
+def settled(interpreter: Interpreter, value: Any) -> Any:
+    """A list, or what holds some, with the number of items that there are now."""
+    build = interpreter.build
+    if isinstance(value, TupleValue):
+        items = tuple(settled(interpreter, item) for item in value.items)
+        return value if items == value.items else replace(value, items=items)
+    if not isinstance(value, Items) or value.length not in build.mutable:
+        return value
+    now = build.variable("n", value.length)
+    build.lower[now] = 0
+    return replace(value, length=now)
 
 
 # --------------------------------------------------------------------------------- branches that change lists

@@ -26,6 +26,7 @@ from .attempts import (
     HeldTwice,
     OtherList,
     Rebound,
+    Relisted,
     Widen,
 )
 from .handed_on import exchange, in_parallel, permuted, shape_known_ahead, steady_dims
@@ -52,6 +53,7 @@ class _Comparison:
         self.interpreter, self.names, self.heads, self.inside, self.attempt = interpreter, names, heads, inside, attempt
         self.scalars: list[tuple[Var, Expr]] = []
         self.arrays: list[tuple[str, Array, ArrayValue]] = []
+        self.relisted: list[tuple[str, Array, ArrayValue]] = []  # the rows of lists
         self.rebound: dict[str, Any] = {}
         self.growths: dict[str, resized.Growth] = {}
         self.open_heads: dict[str, ArrayValue] = {}
@@ -59,7 +61,7 @@ class _Comparison:
         self.names_of = {name: name for name in (*names, *attempt.lists.values())}  # of an item: the name it is part of
 
     def compare(self, name: str, entry: Any, end: Any) -> None:
-        build = self.interpreter.build
+        build, attempt = self.interpreter.build, self.attempt
         if end is UNDEFINED or end is entry:
             return
         if optional.is_optional(entry) and optional.joins(entry, end):
@@ -87,6 +89,8 @@ class _Comparison:
                         continue  # compared as what it is, by whatever name
                     self.check_places(name, x, y)
                     self.compare(f"{name}_{k}", x, y)
+            case Items(), _ if name in attempt.relisted and identities.is_list(end):
+                self.compare_lengths(name, entry, end)
             case ArrayValue(), ArrayValue():
                 if entry.element != end.element:
                     self.compare_arrays(name, entry, end)
@@ -96,7 +100,7 @@ class _Comparison:
                 raise Widen(self.names_of[name], end, name)
             case x, _ if x is UNDEFINED and one_of.is_option(end) and not optional.is_none(end):
                 raise BecomesOneOf(self.names_of[name], one_of.options_of(end), name)
-            case Scalar(), ArrayValue() if name in self.attempt.numbers_first and end.ndim:
+            case Scalar(), ArrayValue() if name in attempt.numbers_first and end.ndim:
                 self.rebound[name] = (end.dtype, shape_known_ahead(self.interpreter, name, end))
             case x, ArrayValue() if x is UNDEFINED:
                 self.rebound[name] = (end.dtype, shape_known_ahead(self.interpreter, name, end))
@@ -112,13 +116,18 @@ class _Comparison:
                         "bind it ahead of the loop",
                     )
                 raise FirstInside(self.interpreter, name, end)
+            case x, Items() if x is UNDEFINED:
+                if name not in self.names:
+                    build.refuse(
+                        f"{self.names_of[name]} first appears inside a loop, with a list in it of which only a run "
+                        "tells the length",
+                        "bind it ahead of the loop",
+                    )
+                raise FirstInside(self.interpreter, name, end)
             case _ if entry is UNDEFINED:
                 pass
             case _ if identities.is_list(entry) and identities.is_list(end):
-                build.refuse(
-                    f"{name} is a list of another length at the end of the loop than at its beginning",
-                    "append to one list, or write to an array that is allocated ahead of the loop",
-                )
+                self.compare_lengths(name, entry, end)
             case _ if optional.is_none(entry) or optional.is_none(end):
                 build.refuse(
                     f"{name} is None at one end of the loop and something else than a number or an array at the other",
@@ -158,6 +167,22 @@ class _Comparison:
         x, y = (lists.array_of_items(self.interpreter, value) for value in (entry, end))
         if x.element != y.element:
             self.compare_arrays(name, x, y)
+
+    def compare_lengths(self, name: str, entry: TupleValue | Items, end: TupleValue | Items) -> None:
+        """Another list of another length has the name."""
+        interpreter, known = self.interpreter, self.attempt.relisted.get(name)
+        found = growing_lists.common(interpreter, entry, end, known, self.inside)
+        if found is None:
+            interpreter.build.refuse(
+                f"{name} is a list of another length at the end of the loop than at its beginning",
+                "append to one list, or write to an array that is allocated ahead of the loop",
+            )
+        if found != known or not isinstance(entry, Items):
+            raise Relisted(name, *found)
+        x, y = growing_lists.as_rows(interpreter, name, entry, end)
+        if x.element != y.element or x.dims != y.dims:
+            self.relisted.append((name, entry.rows, y))
+            self.open_heads[name] = x
 
     def compare_arrays(self, name: str, entry: ArrayValue, end: ArrayValue) -> None:
         build, attempt = self.interpreter.build, self.attempt
@@ -265,8 +290,11 @@ def close_loop(
         raise Rebound(found.rebound, permuted(interpreter, names, entries, found.rebound), found.growths)
     for var, expr in in_parallel(build, found.scalars):
         build.emit(Assign(var, expr))
-    mind_aliases(interpreter, found.arrays, attempt)
-    exchange(interpreter, found.arrays, found.open_heads, attempt.swapped, attempt.resized)
+    of_arrays = [each for each in found.relisted if growing_lists.holds_arrays(attempt.relisted[each[0]][0])]
+    mind_aliases(interpreter, [*found.arrays, *of_arrays], attempt)
+    lengths = dict.fromkeys(attempt.relisted, growing_lists.BY_THE_NUMBER_OF_ITEMS)
+    growths = attempt.resized | lengths
+    exchange(interpreter, [*found.arrays, *found.relisted], found.open_heads, attempt.swapped, growths)
     _mind_stale(interpreter, names, entries, closed, attempt)
     for identity, head in heads.items():  # what the next iteration finds, for the test of a while loop
         identities.change(interpreter, identity, head)

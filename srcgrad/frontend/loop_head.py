@@ -47,6 +47,8 @@ def enter(interpreter: Interpreter, name: str, value: Any, attempt: Attempt, tri
     if name in attempt.one_of:
         value = one_of.as_one_of(value, attempt.one_of[name])
     match value:
+        case TupleValue() | Items() if name in attempt.relisted:
+            return growing_lists.enter_anew(interpreter, name, value, *attempt.relisted[name])
         case OneOf(number=number, options=options):
             return OneOf(Scalar(_own_variable(interpreter, name, number, number.dtype), weak=True), options)
         case Scalar() if name in attempt.rebound and name in attempt.numbers_first:
@@ -110,6 +112,8 @@ def parts_of(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def handle_of(value: Any) -> Array | None:
+    if isinstance(value, Items):
+        return value.rows
     return resized.memory_of(value) if isinstance(value, ArrayValue) else None
 
 

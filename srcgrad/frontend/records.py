@@ -9,7 +9,6 @@ import collections
 import dataclasses
 import inspect
 from abc import ABCMeta
-from collections.abc import Callable
 from dataclasses import replace
 from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any
@@ -248,13 +247,7 @@ def construct(interpreter: Interpreter, cls: type, args: list[Any], kwargs: dict
     env = interpreter.env
     env[name] = TupleValue((), RecordKind(cls, ()), object())
     try:
-        if dataclasses.is_dataclass(cls) and "__init__" in vars(cls) and not inspect.isfunction(_written(cls)):
-            for field, value in _fields(interpreter, cls, args, kwargs).items():
-                store(interpreter, env[name], field, value, "the constructor")
-            after: Callable[..., Any] | None = getattr(cls, "__post_init__", None)
-            if after is not None:
-                calls.call_function(interpreter, after, [env[name]], {})
-        elif inspect.isfunction(cls.__init__):  # type: ignore[misc]
+        if inspect.isfunction(cls.__init__):  # type: ignore[misc]
             calls.call_function(interpreter, cls.__init__, [env[name], *args], kwargs)  # type: ignore[misc]
         elif args or kwargs:
             interpreter.build.refuse(f"{cls.__name__}() takes no arguments", error=ArgumentError)
@@ -276,10 +269,21 @@ def replaced(interpreter: Interpreter, owner: Any, /, **changes: Any) -> Any:
     return construct(interpreter, cls, [], given | changes)
 
 
-def _written(cls: type) -> Any:
-    """The `__init__` that the user wrote, if it is not the dataclass's own."""
-    init = vars(cls)["__init__"]
-    return init if init.__code__.co_filename != "<string>" else None
+def dataclass_that_made(init: Any, owner: Any) -> type | None:
+    """The class of a record, or one further up, that is a dataclass and has made this `__init__` for itself."""
+    if not is_record(owner) or init.__name__ != "__init__" or init.__code__.co_filename != "<string>":
+        return None
+    made: list[type] = [cls for cls in owner.kind.cls.__mro__ if vars(cls).get("__init__") is init]
+    return made[0] if made and dataclasses.is_dataclass(made[0]) else None
+
+
+def set_fields(interpreter: Interpreter, cls: type, owner: TupleValue, args: list[Any], kwargs: dict[str, Any]) -> None:
+    """What such an `__init__` does."""
+    for field, value in _fields(interpreter, cls, args, kwargs).items():
+        store(interpreter, identities.now(interpreter, owner), field, value, "the constructor")
+    if hasattr(cls, "__post_init__"):
+        after = owner.kind.cls.__post_init__
+        calls.call_function(interpreter, after, [identities.now(interpreter, owner)], {})
 
 
 def _fields(interpreter: Interpreter, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
