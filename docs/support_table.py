@@ -414,6 +414,7 @@ OF_ITS_LIBRARY = (
     "copy",
     "functools",
     "itertools",
+    "logging",
     "math",
     "operator",
     "statistics",

@@ -668,3 +668,47 @@ def test_a_list_that_is_longer_than_the_one_before() -> None:
 
     with pytest.raises(srcgrad.UnsupportedError, match="ys is a list of another length at the end of the loop"):
         grad(f, jit=False)(X, 50)
+
+
+def turned_in_a_loop(x: Any) -> Any:
+    ys, total = [], 0.0
+    for k in range(40):
+        ys.append(x[k % 4] * k)
+        ys.reverse()
+        total += ys[0] * ys[-1] * k
+    return total + ys[1] * len(ys)
+
+
+def rows_turned(x: Any) -> Any:
+    rows = [x * v for v in x if v > 0.4]
+    same = rows
+    rows.reverse()
+    rows[0][1] += 1.0
+    return np.sum(same[0] * same[-1]) + same[1][0]
+
+
+def a_path_walked_back(x: Any) -> Any:
+    path, k = [], 11
+    while k > 0:
+        path.append(k % 4)
+        k //= 2
+    path.reverse()
+    return sum(x[p] * (i + 1) for i, p in enumerate(path))
+
+
+@pytest.mark.parametrize("function", [turned_in_a_loop, rows_turned, a_path_walked_back])
+def test_reverse(function: Any) -> None:
+    f = grad(function, jit=False)
+    np.testing.assert_allclose(f(X), function(X), rtol=1e-13)
+    check_grad(f, X)
+
+
+def test_an_item_that_has_another_place_is_no_longer_known() -> None:
+    def f(x: Any) -> Any:
+        rows = [x * v for v in x if v > 0.4]
+        first = rows[0]
+        rows.reverse()
+        return np.sum(first)
+
+    with pytest.raises(srcgrad.UnsupportedError, match="first is an array that was an item of a list"):
+        grad(f, jit=False)(X)

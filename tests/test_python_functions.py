@@ -241,7 +241,7 @@ def cubes(x):
 @pytest.mark.parametrize(
     ("function", "words"),
     [
-        (lambda x: logging.info("x") or x[0], r"logging\.info is not supported"),
+        (lambda x: logging.getLogger("x") or x[0], r"logging\.getLogger is not supported"),
         (lambda x: x * statistics.mode(x), r"statistics\.mode is not supported"),
         (lambda x: x[random.randint(0, 1)], r"random\.randint is not supported"),
         (lambda x: cubes.vjp(x)[0], r"\.vjp in a function that is differentiated"),
@@ -391,3 +391,41 @@ def test_deviations_of_equal_numbers_have_the_slope_of_numpys(function: Callable
 def test_too_few_for_statistics() -> None:
     with pytest.raises(ValueError, match="more data points"):
         grad(lambda x: statistics.stdev(x), jit=False)(X[:1])
+
+
+LOG = logging.getLogger("a test")
+
+
+def test_messages_of_loggers_are_left_out() -> None:
+    def f(x: Any) -> Any:
+        LOG.info("a sum of %f", np.sum(x))
+        if x[0] > 0.4:
+            logging.debug(f"{x[0]=} is large")
+        for k, v in enumerate(x):
+            LOG.log(logging.DEBUG, "%d: %s", k, v, extra={"k": k})
+        return np.sum(x**2)
+
+    check_grad(grad(f, jit=False), X)
+
+
+def each_row(x: Any) -> Any:
+    total = 0.0
+    for pair in x[:4].reshape(-1, 2):
+        total += np.hypot(*pair) * math.atan2(*pair)
+    return total
+
+
+def vectors_unpacked(x: Any) -> Any:
+    return np.cross(*np.outer(x[:2], x)[:, 1:4] ** [[2], [3]])[1] + np.maximum(x[0], *x[3:4])
+
+
+@pytest.mark.parametrize("function", [each_row, vectors_unpacked])
+def test_as_many_are_unpacked_as_a_function_takes(function: Callable[..., Any]) -> None:
+    f = grad(function, jit=False)
+    np.testing.assert_allclose(f(X), function(X), rtol=1e-14)
+    check_grad(f, X)
+
+
+def test_another_number_than_a_function_takes() -> None:
+    with pytest.raises(ValueError, match="can't unpack an array of another length into 2 names"):
+        grad(lambda x: np.hypot(*x), jit=False)(X)

@@ -6,6 +6,7 @@ import collections
 import copy
 import dataclasses
 import itertools
+import logging
 import math
 import warnings
 from collections.abc import Callable
@@ -439,6 +440,14 @@ def warn(
     return NONE
 
 
+def log(interpreter: Interpreter, *args: Any, **kwargs: Any) -> Any:
+    """Nor has it loggers; what is logged has been evaluated by now."""
+    return NONE
+
+
+LEVELS = ("debug", "info", "warning", "error", "critical", "exception", "log")
+
+
 BUILTINS: dict[Any, Callable[..., Any]] = {
     range: make_range, numba.prange: make_range, len: length, abs: absolute, pow: power,
     max: choose_extremum("max"), min: choose_extremum("min"),
@@ -453,5 +462,6 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     math.hypot: length_of_vector, itertools.product: product, itertools.combinations: combinations,
     itertools.permutations: permutations,
     dataclasses.replace: records.replaced, warnings.warn: warn,
+    **{getattr(owner, name): log for owner in (logging, logging.Logger) for name in LEVELS},
     matching.part_matched: part_matched, compositions.registry.constant_integer: static_integer,
 }  # fmt: skip

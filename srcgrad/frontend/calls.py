@@ -181,9 +181,25 @@ def _few_enough(interpreter: Interpreter, function: Any, args: list[Any]) -> lis
         return args
     if is_last and (not isinstance(function, (Static, TupleValue)) or _is_users(target)):
         return args
+    needed = _operands(target) if is_last else None
+    if needed is not None and needed >= len(args):
+        return [*args[:-1], *lists.exactly(interpreter, args[-1].value, needed - len(args) + 1)]
     return interpreter.build.refuse(
         "* unpacks a number of arguments that is only known at run time", "name as many of them as there are"
     )
+
+
+def _operands(target: Any) -> int | None:
+    """How many arguments a function of NumPy's or Python's needs; None where it takes any number."""
+    if isinstance(target, np.ufunc):
+        return target.nin
+    try:
+        params = inspect.signature(target).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    if any(param.kind is inspect.Parameter.VAR_POSITIONAL for param in params):
+        return None
+    return sum(param.default is inspect.Parameter.empty for param in params)
 
 
 def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -204,6 +220,8 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
     try:
         if target in BUILTINS:
             return BUILTINS[target](interpreter, *args, **kwargs)
+        if inspect.ismethod(target) and target.__func__ in BUILTINS:
+            return BUILTINS[target.__func__](interpreter, Static(target.__self__), *args, **kwargs)
         if target in compositions.PYTHON:
             return of_python(interpreter, target, args, kwargs)
         if not _takes_lists(target):

@@ -112,7 +112,9 @@ def sort(interpreter: Interpreter, owner: TupleValue | Items, **options: Any) ->
 
 
 def turn(interpreter: Interpreter, owner: TupleValue | Items) -> Change:
-    owner = _known(interpreter, owner, "reverse")
+    if isinstance(owner, Items):
+        lists.turn(interpreter, owner)
+        return NONE, owner
     return NONE, replace(owner, items=owner.items[::-1])
 
 

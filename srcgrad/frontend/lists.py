@@ -214,14 +214,31 @@ def first_taken(interpreter: Interpreter, owner: Items) -> Any:
     first = binding.settled(interpreter, first) if isinstance(first, (Scalar, TupleValue)) else first
     if isinstance(first, (ArrayValue, Items)):
         first = list_items.copy_of_item(interpreter, first, is_second=False)
-    rows, stale = array_of_items(interpreter, owner), set(build.stale)
+    rows = array_of_items(interpreter, owner)
     front, behind = indexing.Slice(None, constant(-1), None), indexing.Slice(constant(1), None, None)
-    indexing.write(build, indexing.subscript(build, rows, [front]), indexing.subscript(build, rows, [behind]))
+    _move(interpreter, owner, indexing.subscript(build, rows, [front]), indexing.subscript(build, rows, [behind]))
+    return first
+
+
+def turn(interpreter: Interpreter, owner: Items) -> None:
+    """ys.reverse()"""
+    from .numpy import indexing
+
+    rows = array_of_items(interpreter, owner)
+    turned = indexing.subscript(interpreter.build, rows, [indexing.Slice(None, None, constant(-1))])
+    _move(interpreter, owner, rows, whole(interpreter.build.materialize(turned, "items", copy=True)))
+
+
+def _move(interpreter: Interpreter, owner: Items, target: ArrayValue, source: ArrayValue) -> None:
+    """Items of a list get other places in it."""
+    from .numpy import indexing
+
+    build, stale = interpreter.build, set(interpreter.build.stale)
+    indexing.write(build, target, source)
     if owner.rows.ndim > 1:
         for root in build.stale.keys() - stale:  # items have others in their places: no array has changed
             del build.stale[root]
         list_items.note_replaced(interpreter, owner.rows)
-    return first
 
 
 def in_rows(interpreter: Interpreter, name: str, owner: TupleValue) -> Items:
