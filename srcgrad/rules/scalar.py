@@ -232,6 +232,23 @@ def inside_unit(x: Expr, slope: Expr) -> Expr:
     return slope if x.dtype.kind == "c" else pick(less(1.0, call("abs", x)), NAN, slope)
 
 
+def arctan2_slopes(y: Expr, x: Expr) -> tuple[Expr, Expr]:
+    """x and -y over x*x + y*y, by the smaller over the larger one: squares would overflow, and vanish."""
+    x_is_larger = less(call("abs", y), call("abs", x))
+    larger, smaller = select(x_is_larger, x, y), select(x_is_larger, y, x)
+    ratio = smaller / larger
+    length = larger * (1.0 + ratio * ratio)
+    return pick(x_is_larger, 1.0, ratio) / length, -(pick(x_is_larger, ratio, 1.0) / length)
+
+
+def arcsinh_slope(x: Expr, out: Expr) -> Expr:
+    slope = 1.0 / call("sqrt", x * x + 1.0)
+    if x.dtype.kind == "c":
+        return slope
+    size = call("abs", x)
+    return pick(less(1e9, size), 1.0 / size, slope)  # from there on 1 is nothing, and the square may overflow
+
+
 def modulus_slope(z: Expr, out: Expr) -> Expr:
     """conj(z) / abs(z); at 0 the least subgradient, 0."""
     slope = conj(z) / Call("cast", (out,), z.dtype)
@@ -345,7 +362,8 @@ PRIMITIVES: dict[str, Primitive] = {
                              {(0.0,): (INF,), (-8.0,): (1 / 12,)}, singular=True, cost=20),
     "exp":         Primitive("np.exp({})", (lambda x, out: out,), (REAL,), singular=True, cost=12),
     "exp2":        Primitive("np.exp2({})", (lambda x, out: LN2 * out,), (REAL,), singular=True, cost=12),
-    "expm1":       Primitive("np.expm1({})", (lambda x, out: out + 1.0,), (REAL,), singular=True, cost=15),
+    "expm1":       Primitive("np.expm1({})", (lambda x, out: call("exp", x),), (REAL,), {(-50.0,): (math.exp(-50),)},
+                             singular=True, cost=15),  # out + 1 has no digits left there
     "log":         Primitive("np.log({})",   (log_slope(1.0),),                            (POSITIVE,),
                              {(0.0,): (INF,), (-1.0,): (NAN,)}, singular=True, cost=12),
     "log2":        Primitive("np.log2({})",  (log_slope(LN2),),                            (POSITIVE,),
@@ -368,13 +386,14 @@ PRIMITIVES: dict[str, Primitive] = {
     "arccos":      Primitive("np.arccos({})",  (lambda x, out: -(1.0 / call("sqrt", (1.0 - x) * (1.0 + x))),), (UNIT,),
                              {(1.0,): (-INF,), (-1.0,): (-INF,), (2.0,): (NAN,)}, singular=True, cost=20),
     "arctan":      Primitive("np.arctan({})",  (lambda x, out: 1.0 / (1.0 + x * x),),      (REAL,), cost=20),
-    "arctan2":     Primitive("np.arctan2({}, {})", (lambda y, x, out: x / (x * x + y * y),
-                                                    lambda y, x, out: -(y / (x * x + y * y))), (REAL, REAL),
-                             {(0.0, 0.0): (NAN, NAN), (0.0, -1.0): (-1.0, 0.0)}, singular=True, cost=25),
+    "arctan2":     Primitive("np.arctan2({}, {})", (lambda y, x, out: arctan2_slopes(y, x)[0],
+                                                    lambda y, x, out: arctan2_slopes(y, x)[1]), (REAL, REAL),
+                             {(0.0, 0.0): (NAN, NAN), (0.0, -1.0): (-1.0, 0.0), (3e-200, 4e-200): (1.6e199, -1.2e199),
+                              (-3e200, 4e200): (1.6e-201, 1.2e-201), (INF, 1.0): (0.0, 0.0)}, singular=True, cost=25),
     "sinh":        Primitive("np.sinh({})", (lambda x, out: call("cosh", x),), (REAL,), singular=True, cost=20),
     "cosh":        Primitive("np.cosh({})", (lambda x, out: call("sinh", x),), (REAL,), singular=True, cost=20),
     "tanh":        Primitive("np.tanh({})",    (lambda x, out: 1.0 - out * out,),          (REAL,), cost=20),
-    "arcsinh":     Primitive("np.arcsinh({})", (lambda x, out: 1.0 / call("sqrt", x * x + 1.0),), (REAL,), cost=25),
+    "arcsinh":     Primitive("np.arcsinh({})", (arcsinh_slope,), (REAL,), {(-1e200,): (1e-200,)}, cost=25),
     "arccosh":     Primitive("np.arccosh({})", (lambda x, out: 1.0 / (call("sqrt", x - 1.0) * call("sqrt", x + 1.0)),),
                              (ABOVE_ONE,), {(1.0,): (INF,), (0.0,): (NAN,), (-2.0,): (NAN,)}, singular=True, cost=25),
     "arctanh":     Primitive("np.arctanh({})", (lambda x, out: inside_unit(x, 1.0 / ((1.0 - x) * (1.0 + x))),), (UNIT,),

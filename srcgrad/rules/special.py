@@ -119,9 +119,9 @@ def laguerre_slope(n: Expr, x: Expr, out: Expr) -> Expr:
 
 
 def student_density(df: Expr, t: Expr, out: Expr) -> Expr:
-    scale = call("exp", call("gammaln", 0.5 * (df + 1.0)) - call("gammaln", 0.5 * df))
-    power = call("pow", 1.0 + t * t / df, -0.5 * (df + 1.0))
-    return scale / call("sqrt", math.pi * df) * power
+    """poch, log1p: differences of log-gammas, and powers of 1 + t*t/df, lose the digits that a large df has."""
+    scale = call("poch", 0.5 * df, number(0.5, df)) / call("sqrt", math.pi * df)
+    return scale * call("exp", call("xlog1py", -0.5 * (df + 1.0), t * t / df))
 
 
 def owens_first(h: Expr, a: Expr, out: Expr) -> Expr:
@@ -172,10 +172,10 @@ def huber_slope(delta: Expr, r: Expr, out: Expr) -> Expr:
 
 
 def pseudo_huber_scale(delta: Expr, r: Expr, out: Expr) -> Expr:
-    """delta u**4 / (s (1 + s)**2) with u = r / delta and s = sqrt(1 + u**2): nothing cancels."""
-    u = r / delta
-    s = call("hypot", 1.0, u)
-    return delta * (u * u * (u * u)) / (s * ((1.0 + s) * (1.0 + s)))
+    """(r / (delta + s))**2 r**2 / s with s = sqrt(delta**2 + r**2): nothing cancels, nothing overflows."""
+    s = call("hypot", delta, r)
+    part = r / (delta + s)
+    return part * part * (r * (r / s))
 
 
 def box_power(log: str) -> Partial:
@@ -215,23 +215,44 @@ LOGARITHM = tuple((-1) ** (k + 1) / (k + 1) for k in range(6))  # of log(1 + x) 
 SECOND_KIND = tuple(-math.pi / 2 * c for c in (1 / 4, 3 / 32, 15 / 256, 175 / 4096, 2205 / 65536))
 
 
+SEMIFACTORIALS = tuple(float(math.prod(range(1, 2 * k + 2, 2))) for k in range(8))
+
+
+def far_out(step: Expr) -> Expr:
+    """How far 2 x f(x) is from 1, where f(x) nears 1 / (2 x) by a series in a step of 1 / (2 x**2)."""
+    return step * series_at(step, SEMIFACTORIALS)
+
+
+def erfcx_slope(x: Expr, out: Expr) -> Expr:
+    near = 2.0 * (x * out) - 2 / ROOT_PI  # cancels far out
+    return pick(less(20.0, x), 2 / ROOT_PI * far_out(-0.5 / (x * x)), near)
+
+
+def dawsn_slope(x: Expr, out: Expr) -> Expr:
+    return pick(less(20.0, call("abs", x)), -far_out(0.5 / (x * x)), 1.0 - 2.0 * (x * out))
+
+
 def near_zero(x: Expr, series: tuple[float, ...], slope: Expr) -> Expr:
     """A slope by its series near 0, where the formula cancels."""
+    return pick(less(call("abs", x), 1e-3), series_at(x, series), slope)
+
+
+def series_at(x: Expr, series: tuple[float, ...]) -> Any:
     total: Any = series[-1]
     for coefficient in series[-2::-1]:
         total = coefficient + x * total
-    return pick(less(call("abs", x), 1e-3), total, slope)
+    return total
 
 
 # fmt: off
 SPECIAL: dict[str, Primitive] = {
     # error functions and the normal distribution
-    "erfcx":       special("erfcx", (lambda x, out: 2.0 * (x * out) - 2 / ROOT_PI,), (REAL,)),
+    "erfcx":       special("erfcx", (erfcx_slope,), (REAL,), corners={(1e8,): (-1e-16 / ROOT_PI,)}),
     "erfinv":      special("erfinv", (lambda x, out: ROOT_PI / 2 * call("exp", out * out),), (UNIT,),
                            corners={(0.0,): (ROOT_PI / 2,), (1.0,): (INF,)}),
     "erfcinv":     special("erfcinv", (lambda x, out: -ROOT_PI / 2 * call("exp", out * out),), (PROBABILITY,),
                            corners={(1.0,): (-ROOT_PI / 2,), (0.0,): (-INF,)}),
-    "dawsn":       special("dawsn", (lambda x, out: 1.0 - 2.0 * (x * out),), (REAL,)),
+    "dawsn":       special("dawsn", (dawsn_slope,), (REAL,), corners={(-1e8,): (-0.5e-16,)}),
     "ndtr":        special("ndtr", (lambda x, out: 1 / ROOT_TAU * call("exp", -0.5 * (x * x)),), (REAL,),
                            singular=False),
     "log_ndtr":    special("log_ndtr", (lambda x, out: math.sqrt(2 / math.pi) / call("erfcx", -ROOT_HALF * x),),
@@ -241,7 +262,8 @@ SPECIAL: dict[str, Primitive] = {
 
     "erfi":        special("erfi", (lambda x, out: 2 / ROOT_PI * call("exp", x * x),), (REAL,)),
     "owens_t":     special("owens_t", (owens_first, owens_second), (REAL, REAL)),
-    "stdtr":       special("stdtr", (UNKNOWN, student_density), (POSITIVE, REAL), cost=100),
+    "stdtr":       special("stdtr", (UNKNOWN, student_density), (POSITIVE, REAL), cost=100,
+                           corners={(4e6, 0.0): (0.0, 0.3989422554675409)}),
 
     # gamma and beta functions
     "scipy_gamma": special("gamma", (lambda x, out: out * psi(x),), (POSITIVE,)),
@@ -294,7 +316,7 @@ SPECIAL: dict[str, Primitive] = {
                            corners={(1.0, 1.0): (0.0, 1.0), (1.0, 3.0): (2.0, 1.0), (1.0, -3.0): (2.0, -1.0)}),
     "pseudo_huber": special("pseudo_huber", (pseudo_huber_scale,
                                              lambda delta, r, out: r / call("hypot", 1.0, r / delta)),
-                           (POSITIVE, REAL), cost=20),
+                           (POSITIVE, REAL), cost=20, corners={(1.0, 1e200): (1e200, 1.0)}),
 
     # powers and exponentials
     "boxcox":      special("boxcox", (lambda x, power, out: call("pow", x, power - 1.0), box_power("log")),

@@ -65,11 +65,11 @@ def digamma(x: Any) -> Any:
     z = np.float64(x)
     shift = np.float64(0.0)
     if z == 0.0:
-        return type(x)(-np.inf)
+        return type(x)(-np.copysign(np.inf, z))
     if z < 0.0:
         if z == np.floor(z):
             return type(x)(np.nan)
-        shift = -np.pi / np.tan(np.pi * (z - np.floor(z)))  # reflection: psi(1 - z) - psi(z) = pi / tan(pi z)
+        shift = -np.pi / np.tan(np.pi * (z - np.rint(z)))  # reflection: psi(1 - z) - psi(z) = pi / tan(pi z)
         z = 1.0 - z
     while z < 8.0:  # recurrence, until the asymptotic series holds to rounding
         shift -= 1.0 / z
@@ -90,7 +90,7 @@ def trigamma(x: Any) -> Any:
     if z <= 0.0:
         if z == np.floor(z):
             return type(x)(np.inf)
-        sine = np.sin(np.pi * (z - np.floor(z)))
+        sine = np.sin(np.pi * (z - np.rint(z)))
         shift = (np.pi / sine) ** 2  # reflection: psi'(1 - z) + psi'(z) = (pi / sin(pi z))**2
         sign = -sign
         z = 1.0 - z
