@@ -906,6 +906,49 @@ def test_source_that_is_not_where_it_should_be(tmp_path: Path, monkeypatch: pyte
         grad(names.other, jit=False).backward(3.0)
 
 
+def test_source_that_is_not_what_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that was edited and not imported again has the names that it had, and other formulas."""
+    module = tmp_path / "an_edited_module.py"
+    text = """\
+class Scaled:
+    __by = 2.0
+
+    def of(self, x):
+        return self.__by * x
+
+
+def powers(x, *, n=3, more=lambda x: x):
+    \"\"\"A function of that name is what it calls.\"\"\"
+    inner = lambda y: y * x
+    return more(x) if n == 1 else inner(powers(x, n=n - 1)) if n in {2, 3} else sum([x for _ in range(n)])
+
+
+def around(k):
+    def made(x):
+        return made_of(x) * k
+
+    return made
+
+
+made = around(4.0)
+made_of = lambda x: x * x
+"""
+    module.write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    names = importlib.import_module(module.stem)
+    functions = [names.Scaled().of, names.powers, names.made, names.made_of]
+    for function, slope in zip(functions, (2.0, 27.0, 24.0, 6.0), strict=True):
+        assert grad(function, wrt="x", jit=False).backward(3.0) == slope
+    edited = text.replace("self.__by * x", "self.__by + x").replace("- 1)) if", "- 2)) if")
+    module.write_text(edited.replace(") * k", ") - k").replace("x: x * x", "x: x * x * x"))
+    for function in functions:
+        with fails(SourceError, "source of .*, at line .* of .*an_edited_module.py, is not what runs"):
+            grad(function, wrt="x", jit=False).backward(3.0)
+    module.write_text("# a line more\n" + text)  # at another line: the lines are what is not where it was
+    with fails(SourceError, "source of .* is not where it was|can't be|is not what runs"):
+        grad(names.powers, wrt="x", jit=False).backward(3.0)
+
+
 def wound_up(x, q):
     k, s = q[0], 0.0
     for i in range(len(x)):

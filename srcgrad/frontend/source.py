@@ -1,6 +1,7 @@
 """A function → its syntax tree and the place in its file; what can't be read is a `SourceError`."""
 
 from __future__ import annotations
+import __future__
 
 import ast
 import dis
@@ -11,6 +12,7 @@ import re
 import sys
 import sysconfig
 import textwrap
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -132,7 +134,29 @@ def read(function: Callable[..., Any]) -> Source:
         )
     if not isinstance(node, ast.FunctionDef):
         raise SourceError(f"{name} is not a plain function: srcgrad differentiates `def` functions and lambdas")
-    return Source(_with_private_names(node, function), file, start, column, name)
+    node = _with_private_names(node, function)
+    if _may_have_changed(file) and not _is_text_of(node, function.__code__):
+        raise _other_text(name, function)
+    return Source(node, file, start, column, name)
+
+
+IMPORTED = time.time()
+
+
+def _may_have_changed(file: str) -> bool:
+    """May the text be another than what was imported?  (Older code that differs was rewritten by a tool: pytest's)"""
+    try:
+        return os.stat(file).st_mtime > IMPORTED
+    except OSError:
+        return True
+
+
+def _other_text(name: str, function: Callable[..., Any]) -> SourceError:
+    code = function.__code__
+    return SourceError(
+        f"the source of {name}, at line {code.co_firstlineno} of {code.co_filename}, is not what runs",
+        help=("if the file has changed since it was read, import it again",),
+    )
 
 
 def _with_private_names(node: Any, function: Callable[..., Any]) -> Any:
@@ -176,7 +200,10 @@ def _lambda(function: Callable[..., Any], text: str, file: str, start: int) -> S
     column = len(text.split("\n")[0]) - len(dedented.split("\n")[0])
     found = _lambdas(dedented)
     alike = [one for one in found if [a.arg for a in one[0].args.args] == list(code.co_varnames[: code.co_argcount])]
-    same = [one for one in alike if _compiled_like(one[0], code) == _signature(code)] or alike
+    same = [one for one in alike if _is_text_of(one[0], code)]
+    if alike and not same and _may_have_changed(file):
+        raise _other_text("the lambda", function)
+    same = same or alike
     if len(same) == 1 or (same and len({ast.dump(node) for node, _, _ in same}) == 1):
         node, line, offset = same[0]
         return Source(_with_private_names(node, function), file, start + line, column + offset, "<lambda>")
@@ -226,14 +253,32 @@ def _until_closed(text: str) -> str:
     return text
 
 
-def _compiled_like(node: ast.Lambda, code: CodeType) -> Any:
-    """What identifies the code of a lambda that stands where this code stood: in functions that bind its free names."""
+def _is_text_of(node: ast.FunctionDef | ast.Lambda, code: CodeType) -> bool:
+    """Does this text, compiled where this code stood (in functions that bind its free names), make such code?"""
     given = [ast.arg(name) for name in code.co_freevars]
     arguments = ast.arguments(posonlyargs=[], args=given, kwonlyargs=[], kw_defaults=[], defaults=[])
-    around = ast.Expression(ast.Lambda(arguments, node))
-    module = compile(ast.fix_missing_locations(around), "<lambda>", "eval")
-    outer = next(c for c in module.co_consts if isinstance(c, CodeType))
-    return _signature(next(c for c in outer.co_consts if isinstance(c, CodeType)))
+    name = code.co_name
+    is_global = [] if name in code.co_freevars or isinstance(node, ast.Lambda) else [ast.Global([name])]
+    around = ast.Module([ast.FunctionDef("around", arguments, [*is_global, _alone(node)], [])], [])
+    flags = code.co_flags & __future__.annotations.compiler_flag
+    made = compile(ast.fix_missing_locations(around), "around", "exec", flags, dont_inherit=True)
+    for _ in range(2):
+        made = next(const for const in made.co_consts if isinstance(const, CodeType))
+    return _signature(made) == _signature(code)
+
+
+def _alone(node: ast.FunctionDef | ast.Lambda) -> ast.stmt:
+    """The function without what is evaluated where it is defined: decorators, defaults, annotations."""
+    a = node.args
+    bare = lambda group: [ast.arg(one.arg) for one in group]
+    nothing: list[ast.expr | None] = [None] * len(a.kwonlyargs)
+    more = {name: ast.arg(one.arg) if one else None for name, one in (("vararg", a.vararg), ("kwarg", a.kwarg))}
+    arguments = ast.arguments(
+        bare(a.posonlyargs), bare(a.args), **more, kwonlyargs=bare(a.kwonlyargs), kw_defaults=nothing, defaults=[]
+    )
+    if isinstance(node, ast.Lambda):
+        return ast.Expr(ast.Lambda(arguments, node.body))
+    return ast.FunctionDef(node.name, arguments, node.body, [])
 
 
 def _signature(code: CodeType) -> Any:
@@ -245,6 +290,10 @@ def _signature(code: CodeType) -> Any:
             value = _signature(value)
         elif step.opcode in dis.hasjrel or step.opcode in dis.hasjabs:
             value = None
+        elif isinstance(value, frozenset):
+            value = sorted(map(repr, value))
+        elif isinstance(value, str):
+            value = value.rpartition(".<locals>.")[2]  # (Python 3.10 has names of inner functions as constants)
         if step.opname not in ("CACHE", "EXTENDED_ARG", "NOP", "PRECALL", "PUSH_NULL"):
             steps.append((SAME_STEPS.get(step.opname, step.opname), type(value), repr(value)))
     return steps
