@@ -97,6 +97,7 @@ from .passes.step_in_strips import step_in_strips
 from .passes.store_once import store_once
 from .passes.stored_later import stored_later
 from .passes.sum_around import sum_around
+from .passes.sums_in_parts import sums_in_parts
 from .passes.sweep_and_add import sweep_and_add
 from .passes.sweeps_in_strips import sweeps_in_strips
 from .passes.take_over import take_over
@@ -193,6 +194,7 @@ IN_VECTORS: tuple[Pass, ...] = (
     to_the_next,  # what the next iteration reads waits for no memory
     few_columns,  # rows of up to four elements are no loops
     masked_rows,  # what does not fill a register of a short row goes into one that is masked
+    sums_in_parts,  # long ones of float32 keep their digits
     tell_apart,  # inner loops of which LLVM would ask at run time whether rows overlap
 )
 AT_THE_ENDS: tuple[Pass, ...] = (

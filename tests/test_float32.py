@@ -74,3 +74,39 @@ def test_a_number_that_float32_has_no_room_for() -> None:
         f = grad(largest, jit=False)
         assert f.backward(x).tolist() == [0.0, 1.0]
         assert f(x).dtype == np.float32
+
+
+def scaled(x, w):
+    return np.sum(x * w)
+
+
+def of_every_other_column(x, w):
+    return np.sum(x[:, ::2] * w) + np.mean(x)
+
+
+@pytest.mark.parametrize("parallel", [False, True])
+def test_long_sums_keep_their_digits(parallel):
+    """Of a million numbers that are all alike, whose rounding errors add up: the sum, and that in its gradient."""
+    x, w = np.full(2_000_000, 0.1, np.float32), np.float32(0.7)
+    want = x.size * float(x[0])
+    y, (_, w_b) = grad(scaled, parallel=parallel).value_and_backward(x, w)
+    assert y.dtype == w_b.dtype == np.float32
+    np.testing.assert_allclose((float(y), float(w_b)), (want * float(w), want), rtol=2e-6)
+
+
+@pytest.mark.parametrize("n", [0, 1, 4095, 4096, 4097, 9000])
+def test_every_part_of_a_sum_is_in_it(n):
+    x, w = np.linspace(-1, 2, n, dtype=np.float32), np.float32(0.7)
+    y, (x_b, w_b) = grad(scaled, jit=False).value_and_backward(x, w)
+    np.testing.assert_allclose((y, w_b), (np.sum(x.astype(float) * w), np.sum(x, dtype=float)), rtol=1e-5)
+    np.testing.assert_array_equal(x_b, np.full(n, w))
+
+
+def test_sums_in_nests():
+    x, w = np.linspace(-1, 2, 60, dtype=np.float32).reshape(6, 10), np.float32(0.7)
+    g = grad(of_every_other_column, jit=False)
+    y, (x_b, w_b) = g.value_and_backward(x, w)
+    np.testing.assert_allclose(y, of_every_other_column(x.astype(float), float(w)), rtol=1e-6)
+    np.testing.assert_allclose(w_b, np.sum(x[:, ::2], dtype=float), rtol=1e-6)
+    np.testing.assert_allclose(x_b[0], np.tile([0.7 + 1 / 60, 1 / 60], 5), rtol=1e-6)
+    assert "wide" in g.source(x, w)

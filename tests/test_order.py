@@ -33,6 +33,7 @@ def gradient(function: Callable[..., Any], *values: Any) -> list[Any]:
         (lambda x: np.median(x), [1, 1, 2], [0, 1, 0]),
         (lambda x: np.median(x), [1, NAN, 2], [0, 1, 0]),  # the median is nan: it is that element
         (lambda x: np.nanmedian(x), [1, NAN, 2], [0.5, 0, 0.5]),
+        (lambda x: np.nanmedian(x), [np.inf, -np.inf, 0, NAN, 3, np.inf], [0, 0, 0, 0, 1, 0]),
         (lambda x: np.quantile(x, 0.25), [0, 1, 2, 3, 4], [0, 1, 0, 0, 0]),
         (lambda x: np.std(x), [2, 2, 2], [0, 0, 0]),
         (lambda x: np.nanstd(x), [2, NAN, 2], [0, 0, 0]),

@@ -41,6 +41,7 @@ CALLS = [
     *[call(f"np.quantile(x, 0.37, method='{method}')", x=real(7)) for method in METHODS],
     *[call(f"np.quantile(x, np.linspace(0, 1, 9), method='{method}')", x=real(8)) for method in ("linear", *METHODS)],
     call("np.nanmedian(x)", x=values(1.0, NAN, 2.0, 0.5)),
+    call("np.nanmedian(x)", x=values(NAN, float("inf"), 2.0, -float("inf"))),
     call("np.nanmedian(x, axis=1)", x=GAPS),
     call("np.nanpercentile(x, 30, axis=1, method='hazen')", x=GAPS),
     call("np.nanquantile(x, [0.2, 0.7], axis=0)", x=GAPS, compiled=True),

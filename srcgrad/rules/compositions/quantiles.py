@@ -146,7 +146,23 @@ def weight_of(place, low, method):
 
 @means(np.nanmedian)
 def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=False):
-    return nanquantile_of(a, 0.5, axis, out, "linear", keepdims)
+    a = np.asarray(a)
+    rows, shape = sorted_rows_of(a, axis)
+    if rows.shape[1] == 0:
+        middle = np.full(len(rows), np.nan, rows.dtype)
+    else:
+        count, row = np.sum(~np.isnan(rows), axis=-1), np.arange(len(rows))
+        below = rows[row, np.maximum(count - 1, 0) // 2]
+        middle = (below + rows[row, np.minimum(count // 2, rows.shape[1] - 1)]) / 2
+    result = np.reshape(middle, kept_shape(a.shape, axis) if keepdims else shape)
+    return np.positive(result[()], out=out)
+
+
+def sorted_rows_of(a, axis):
+    """A row for each number of the result, nan at its end; and what the shape of those is."""
+    values = a if a.dtype.kind == "f" else a.astype(np.float64)
+    sorted_rows = np.sort(gathered(values, axis))
+    return sorted_rows.reshape((-1, sorted_rows.shape[-1])), sorted_rows.shape[:-1]
 
 
 @means(np.nanpercentile)
@@ -168,10 +184,7 @@ def nanquantile(a, q, axis=None, out=None, overwrite_input=False, method="linear
 def nanquantile_of(a, q, axis, out, method, keepdims):
     """As without nan, in each row up to where nan begins."""
     a = np.asarray(a)
-    values = a if a.dtype.kind == "f" else a.astype(np.float64)
-    sorted_rows = np.sort(gathered(values, axis))
-    shape = sorted_rows.shape[:-1]
-    rows = sorted_rows.reshape((-1, sorted_rows.shape[-1]))
+    rows, shape = sorted_rows_of(a, axis)
     count = np.sum(~np.isnan(rows), axis=-1)
     each = np.asarray(q).reshape((-1, 1)) if np.ndim(q) > 0 else q
     place = place_of(count, each, method)
