@@ -991,6 +991,12 @@ def test_what_numpy_computes_in_half_precision(kind: str, jit: bool) -> None:
     np.testing.assert_array_equal(grad(f, jit=jit).backward(k, x), k)
 
 
+def test_pythons_max_of_an_array_with_nan() -> None:
+    for f in (from_arrow("x -> max(x)"), from_arrow("x -> min(x)")):
+        for x in ([np.nan, 1.0], [1.0, np.nan]):
+            assert np.isnan(grad(f, jit=False)(np.array(x)))
+
+
 def test_numpys_numbers_that_are_made_of_pythons() -> None:
     """They are as wide as they are, beside small ones; bools are rounded in half precision."""
     k, n, x = np.array([200, 100, 3], np.uint8), 3, np.array([1.0, 2.0, 3.0])
