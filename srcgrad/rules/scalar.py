@@ -362,8 +362,7 @@ PRIMITIVES: dict[str, Primitive] = {
                              {(0.0,): (INF,), (-8.0,): (1 / 12,)}, singular=True, cost=20),
     "exp":         Primitive("np.exp({})", (lambda x, out: out,), (REAL,), singular=True, cost=12),
     "exp2":        Primitive("np.exp2({})", (lambda x, out: LN2 * out,), (REAL,), singular=True, cost=12),
-    "expm1":       Primitive("np.expm1({})", (lambda x, out: call("exp", x),), (REAL,), {(-50.0,): (math.exp(-50),)},
-                             singular=True, cost=15),  # out + 1 has no digits left there
+    "expm1":       Primitive("np.expm1({})", (lambda x, out: out + 1.0,), (REAL,), singular=True, cost=15),
     "log":         Primitive("np.log({})",   (log_slope(1.0),),                            (POSITIVE,),
                              {(0.0,): (INF,), (-1.0,): (NAN,)}, singular=True, cost=12),
     "log2":        Primitive("np.log2({})",  (log_slope(LN2),),                            (POSITIVE,),
