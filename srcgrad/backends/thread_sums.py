@@ -13,7 +13,8 @@ while i < n:                                       while j < m:
                                                        j += j_step
 
 One atomic addition per thread and element.  Where the axis is the one along which threads of a warp are neighbours, all
-of them mean the same element, and add up among themselves first.
+of them mean the same element, and add up among themselves first.  Where a condition chooses what is added, it may have
+chosen nothing, because there is no such element: then nothing is added to it.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from ..ir.expressions import Expr, Var
+from ..ir.expressions import BOOL, Call, Const, Expr, Var
 from ..ir.names import Names
-from ..ir.nodes import AddTo, AtomicAdd, Block, For, Kernel, Stmt
+from ..ir.nodes import AddTo, AtomicAdd, Block, For, If, Kernel, Stmt
 from ..ir.walk import loads, rewrite_block, statements, variables
 from .block_sums import folded
 from .in_common import changed_by, in_common
@@ -40,7 +41,7 @@ class ThreadSums:
     ahead: Block
     body: Block
     totals: tuple[Var, ...]
-    added: tuple[AtomicAdd, ...]
+    added: Block
 
 
 def thread_sums(kernel: Kernel, on_grid: tuple[For, ...], names: Names, memory: Mapping[str, str]) -> ThreadSums | None:
@@ -60,21 +61,29 @@ def thread_sums(kernel: Kernel, on_grid: tuple[For, ...], names: Names, memory: 
     if not any(free.values()):
         return None
     axis = max(on_grid, key=lambda axis: len(free[axis]))  # of several the outermost
-    totals: dict[tuple[str, tuple[Expr, ...]], tuple[Var, AtomicAdd]] = {}
+    every_time = {_element(stmt) for stmt in kernel.body if isinstance(stmt, AtomicAdd)}
+    totals: dict[tuple[str, tuple[Expr, ...]], tuple[Var, Stmt]] = {}
     for stmt in free[axis]:
-        if (stmt.array.name, stmt.index) in totals:
+        if _element(stmt) in totals:
             continue
         total = Var(names.fresh("total"), stmt.array.dtype)
-        totals[stmt.array.name, stmt.index] = total, replace(stmt, value=total)
+        added: Stmt = replace(stmt, value=total)
+        if _element(stmt) not in every_time:
+            added = If(Call("ne", (total, Const(0, total.dtype)), BOOL), (added,))
+        totals[_element(stmt)] = total, added
     chosen = set(map(id, free[axis]))
 
     def in_number(stmt: Stmt) -> Block:
         if not (isinstance(stmt, AtomicAdd) and id(stmt) in chosen):
             return (stmt,)
-        return (AddTo(totals[stmt.array.name, stmt.index][0], stmt.value, reorder=True, span=stmt.span),)
+        return (AddTo(totals[_element(stmt)][0], stmt.value, reorder=True, span=stmt.span),)
 
     ahead, body = in_common(kernel, axis, on_grid, rewrite_block(kernel.body, in_number), names, memory)
     return ThreadSums(axis, ahead, body, tuple(t for t, _ in totals.values()), tuple(add for _, add in totals.values()))
+
+
+def _element(stmt: AtomicAdd) -> tuple[str, tuple[Expr, ...]]:
+    return stmt.array.name, stmt.index
 
 
 def _steady(kernel: Kernel, on_grid: tuple[For, ...]) -> set[Var]:

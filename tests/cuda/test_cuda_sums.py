@@ -69,6 +69,18 @@ def test_of_any_shape(f: Callable[..., Any], shape: tuple[int, int]) -> None:
     np.testing.assert_allclose(g.backward(x, v), plain.backward(x, v), rtol=1e-11, atol=1e-11)
 
 
+def scaled_in_steps(x):
+    u, rate = x * 1.0, 0.1 * x[:, 0]
+    for _ in range(2):
+        u[1:-1, 1:-1] += (u[2:, 1:-1] + u[:-2, 1:-1] - 2.0 * u[1:-1, 1:-1]) * rate[1:-1, None]
+    return u
+
+
+@pytest.mark.parametrize("shape", [(5, 4), (3, 33), (1, 2)])
+def test_rows_that_add_nothing_because_there_is_no_such_element(shape: tuple[int, int]) -> None:
+    test_of_any_shape(scaled_in_steps, shape)
+
+
 def kernels(f: Callable[..., Any], kind: str = "backward") -> list[str]:
     text = grad(f, target="cuda").source(np.ones((3, 4)), kind=kind)
     return [part for part in text.split("@kernel")[1:] if "cuda." in part]
