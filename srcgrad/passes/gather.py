@@ -10,8 +10,9 @@
                                                     total += 3.0 * g
                                                 u_b[p] += total
 
-What an iteration computes for it is computed once for each neighbour, so it has to be cheap: an element that several
-threads add to at one time costs more than a handful of multiplications (and the sum would come out in any order).
+An iteration that branches is said without branches first (`straight`).  What an iteration computes for it is computed
+once for each neighbour, so it has to be cheap: an element that several threads add to at one time costs more than a
+handful of multiplications (and the sum would come out in any order).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ..ir import affine
-from ..ir.expressions import BOOL, Array, Call, Const, Expr, Load, Var, both
+from ..ir.expressions import BOOL, Array, Call, Const, Dim, Expr, Load, Var, both
 from ..ir.names import Names
 from ..ir.nodes import AddTo, Assign, Block, Comment, For, Function, If, Stmt, Store, Swap
 from ..ir.walk import (
@@ -38,6 +39,7 @@ from ..ir.wraps import back_from, step_of, unwound
 from ..rules.scalar import PRIMITIVES
 from .divided_once import divided_once, quotient
 from .info import roots_of
+from .straight import Straight, arrays_written, straight
 
 FLAT = (AddTo, Assign, Comment, Store)
 DEAREST = 40  # additions that may be done again for a neighbour
@@ -46,39 +48,57 @@ Around = tuple[Call | None, ...]  # along each loop: the place, where it goes ar
 
 
 def gather(function: Function) -> Function:
-    return gathered(function, DEAREST, over_all)
+    return gathered(function, DEAREST, over_all, branches=True)
 
 
 def gathered(
-    function: Function, dearest: int, written: Callable[[Nest, Gathering], Block], ours_alone: bool = False
+    function: Function,
+    dearest: int,
+    written: Callable[[Nest, Gathering], Block],
+    ours_alone: bool = False,
+    branches: bool = False,
 ) -> Function:
     """The function with neighbours' sums gathered, as far as `written` says how (nothing: as it was).
 
-    `ours_alone`: sums of the user's keep their order.
+    `ours_alone`: sums of the user's keep their order.  `branches`: iterations may branch.
     """
     names, memory = function.info.names, _Memory(function)
-    change = lambda nest: Nest(nest[0], nest[1], names, dearest, memory, ours_alone).gathered(written)
+
+    def change(stmt: Stmt) -> Block | None:
+        nest = _nest(stmt, (*FLAT, If) if branches else FLAT)
+        if nest is None:
+            return None
+        loops, body = nest
+        out = None
+        if not any(isinstance(s, If) for s in body):
+            out = Nest(loops, body, names, dearest, memory, ours_alone).gathered(written)
+        may_be_said = branches and out is None and _adds_around(body)
+        said = straight(body, names, memory.may_be_one) if may_be_said else None
+        if said is not None:
+            out = Nest(loops, said.body, names, dearest, memory, ours_alone, said).gathered(written)
+        return out
+
     return replace(function, body=_with_nests(function.body, change))
 
 
-def _with_nests(block: Block, change: Callable[[tuple[tuple[For, ...], Block]], Block]) -> Block:
+def _with_nests(block: Block, change: Callable[[Stmt], Block | None]) -> Block:
     out: list[Stmt] = []
     for stmt in block:
-        nest = _nest(stmt)
-        if nest is not None:
-            out += change(nest)
+        changed = change(stmt)
+        if changed is not None:
+            out += changed
         else:
             out.append(with_blocks(stmt, tuple(_with_nests(part, change) for part in blocks(stmt))))
     return tuple(out)
 
 
-def _nest(stmt: Stmt) -> tuple[tuple[For, ...], Block] | None:
-    """Independent loops right within each other, upwards by one, over a straight body."""
+def _nest(stmt: Stmt, flat: tuple[type[Stmt], ...]) -> tuple[tuple[For, ...], Block] | None:
+    """Independent loops right within each other, upwards by one, over a body of such statements."""
     loops: list[For] = []
     while isinstance(stmt, For) and not stmt.ordered and affine.same(stmt.step, affine.ONE):
         loops.append(stmt)
         inside = tuple(s for s in stmt.body if not isinstance(s, Comment))
-        if all(isinstance(s, FLAT) for s in inside):
+        if all(isinstance(s, flat) for s in inside):
             bounds = [bound for loop in loops for bound in (loop.start, loop.stop)]
             indices = {loop.index for loop in loops}
             is_box = not any(variables(bound) & indices or loads(bound) for bound in bounds)
@@ -87,6 +107,12 @@ def _nest(stmt: Stmt) -> tuple[tuple[For, ...], Block] | None:
             return None
         stmt = inside[0]
     return None
+
+
+def _adds_around(body: Block) -> bool:
+    """Is there an array of which an iteration adds to several elements?"""
+    places = {(s.target.array.name, s.target.index) for s in statements(body) if _is_added(s)}  # type: ignore[attr-defined]
+    return len(places) > len({name for name, _ in places})
 
 
 class _Memory:
@@ -155,14 +181,21 @@ class Nest:
     """Loops over a straight body.  `dearest`: additions that may be done again for a neighbour."""
 
     def __init__(
-        self, loops: tuple[For, ...], body: Block, names: Names, dearest: int, memory: _Memory, ours_alone: bool
+        self,
+        loops: tuple[For, ...],
+        body: Block,
+        names: Names,
+        dearest: int,
+        memory: _Memory,
+        ours_alone: bool,
+        said: Straight | None = None,
     ) -> None:
         self.loops, self.body, self.names, self.dearest = loops, body, names, dearest
-        self.memory, self.ours_alone = memory, ours_alone
+        self.memory, self.ours_alone, self.said = memory, ours_alone, said
         self.indices = tuple(loop.index for loop in loops)
 
-    def gathered(self, written: Callable[[Nest, Gathering], Block]) -> Block:
-        """The loops that take the place of the nest; the nest itself where nothing is to be gained."""
+    def gathered(self, written: Callable[[Nest, Gathering], Block]) -> Block | None:
+        """The loops that take the place of the nest; None where nothing is to be gained."""
         ahead: list[Stmt] = []
         behind: list[Stmt] = []
         body = self.body
@@ -179,8 +212,10 @@ class Nest:
             (ahead if when < 0 else behind).extend(self.where_it_runs(loops, array, parts, body))
             body = tuple(s for s in body if not _adds_to(s, array))
         if body == self.body:
-            return (self.around(body),)
+            return None
         kept = live(body)
+        if self.said is not None:
+            kept = self.said.in_branches(kept)
         return (*ahead, *((self.around(kept),) if kept else ()), *behind)
 
     def around(self, body: Block) -> Stmt:
@@ -195,9 +230,10 @@ class Nest:
         parts: list[Part] = []
         first: tuple[Expr, ...] | None = None
         for position, stmt in enumerate(body):
-            touched = {load.array.name for expr in expressions(stmt) for load in loads(expr)}
+            inside = statements((stmt,))
+            touched = {load.array.name for s in inside for expr in expressions(s) for load in loads(expr)}
             if not _adds_to(stmt, array):
-                touched |= {_written_array(stmt)}
+                touched |= arrays_written(stmt)
             if any(self.memory.may_be_one(name, array.name) for name in touched):
                 return None
             if not _adds_to(stmt, array):
@@ -282,8 +318,23 @@ class Nest:
         under = [self.inside(offset, low, high) for offset in offsets]
         target = body[parts[0].position].target  # type: ignore[attr-defined]
         whole = total if divisor is None else quotient(total, divisor)
-        add = AddTo(self.at(target), whole, reorder=True)
+        add: Stmt = AddTo(self.at(target), whole, reorder=True)
+        if self.said is not None and any(body[part.position] in self.said.of_branches for part in parts):
+            is_there = self.is_there(array, self.at(target), low, high)
+            add = add if is_there is None else If(is_there, (add,))
         return Gathering(low, high, start, tuple(zip(under, own, strict=True)), add, offsets)
+
+    def is_there(self, array: Array, place: Load, low: Sequence[Expr], high: Sequence[Expr]) -> Expr | None:
+        """Is there such an element?  A branch may be what keeps iterations from adding to one that is not."""
+        out: Expr | None = None
+        for loop, first, last in zip(self.loops, low, high, strict=True):
+            axis = next(n for n, part in enumerate(place.index) if loop.index in variables(part))
+            if not affine.is_at_least(first, 0):
+                out = both(out, Call("le", (affine.ZERO, loop.index), BOOL))
+            room = affine.difference(array.dims[axis], last)
+            if room is None or room < 0:
+                out = both(out, Call("lt", (loop.index, Dim(array.name, axis)), BOOL))
+        return out
 
     def divided_once(self, parts: list[Part], body: Block) -> tuple[dict[int, Stmt], Expr | None]:
         """The statements without a divisor that all additions have in common, if their sum is ours, and the divisor."""
@@ -365,6 +416,10 @@ def all_of(conditions: Iterable[Expr | None]) -> Expr | None:
     return out
 
 
+def _is_added(stmt: Stmt) -> bool:
+    return isinstance(stmt, AddTo) and isinstance(stmt.target, Load)
+
+
 def _adds_to(stmt: Stmt, array: Array) -> bool:
     return isinstance(stmt, AddTo) and isinstance(stmt.target, Load) and stmt.target.array.name == array.name
 
@@ -421,21 +476,14 @@ def _order(array: Array, body: Block, memory: _Memory) -> int | None:
                 reads.setdefault(load.array.name, []).append(at)
     when = 0
     for position, stmt in enumerate(body):
-        name = _written_array(stmt)
-        if name == array.name:
-            continue
-        for at in (at for read, places in reads.items() if memory.may_be_one(read, name) for at in places):
+        written = arrays_written(stmt) - {array.name}
+        changed = [read for read in reads if any(memory.may_be_one(read, name) for name in written)]
+        for at in (at for read in changed for at in reads[read]):
             own = -1 if at <= position else 1
             if when and own != when:
                 return None
             when = own
     return when or 1
-
-
-def _written_array(stmt: Stmt) -> str:
-    if isinstance(stmt, AddTo) and isinstance(stmt.target, Load):
-        return stmt.target.array.name
-    return stmt.array.name if isinstance(stmt, Store) else ""
 
 
 def live(body: Block) -> Block:

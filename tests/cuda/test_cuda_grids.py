@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -38,6 +39,82 @@ def test_nobody_adds_to_anothers_element_or_divides(name: str) -> None:
     text = grad(NAMED[f"periodic.{name}"].function, target="cuda").source(*args, **keywords)
     kernels = text[: text.rindex("\ndef ")]
     assert "atomic" not in kernels and "%" not in kernels, text
+
+
+def around_obstacles(u, rate, steps):
+    now, then = u.copy(), u.copy()
+    for _ in range(steps):
+        for i in range(1, u.size - 1):
+            then[i] = now[i] + rate * (now[i + 1] - 2.0 * now[i] + now[i - 1])
+            if i % 3 == 1:
+                then[i] = rate
+        now, then = then, now
+    return now
+
+
+def upwind(u, rate, steps):
+    now, then = u.copy(), u.copy()
+    for _ in range(steps):
+        for i in range(u.size):
+            if 0 < i and i < u.size - 1:
+                if now[i] > 0.2:
+                    then[i] = now[i] - rate * now[i] * (now[i] - now[i - 1])
+                else:
+                    then[i] = now[i] - rate * now[i] * (now[i + 1] - now[i])
+        now, then = then, now
+    return now
+
+
+def with_sides(u, rate, steps):
+    then = u.copy()
+    for i in range(u.size):
+        left = u[i - 1] if i > 0 else rate
+        right = u[i + 1] if i + 1 < u.size else 0.0
+        then[i] = u[i] + rate * left * right
+    return then
+
+
+def damped(u, rate, steps):
+    now, then = u.copy(), u.copy()
+    for _ in range(steps):
+        for i in range(1, u.size - 1):
+            then[i] = now[i] + rate * (now[i + 1] - now[i - 1])
+            then[i] = then[i] * np.sin(then[i])
+        now, then = then, now
+    return now
+
+
+def of_a_matrix(u, rate, steps):
+    now = u[:, None] * np.ones(5)
+    then = now * rate
+    for _ in range(steps):
+        for i in range(1, now.shape[0] - 1):
+            for j in range(1, now.shape[1] - 1):
+                if (i + j) % 2 == 0:
+                    then[i, j] = rate * (now[i + 1, j] * now[i, j + 1] - now[i - 1, j])
+                if now[i, j] < 0.5:
+                    then[i, j] += now[i, j - 1]
+        now, then = then, now
+    return now
+
+
+BRANCHES = [around_obstacles, upwind, with_sides, damped, of_a_matrix]
+
+
+@pytest.mark.parametrize("f", [f for f in BRANCHES if f is not upwind])
+def test_nobody_adds_to_anothers_element_where_iterations_branch(f: Callable[..., Any]) -> None:
+    text = grad(f, target="cuda").source(np.ones(9), 0.1, 2)
+    assert not re.search(r"atomic\.add\((now_b|\w+, \(?i [+-])", text), text
+
+
+@pytest.mark.parametrize("f", BRANCHES)
+def test_sweeps_of_iterations_that_branch(f: Callable[..., Any]) -> None:
+    on_gpu, plain = grad(f, target="cuda"), grad(f, jit=False)
+    for size in (1, 2, 9):
+        u = np.linspace(-0.5, 0.9, size) ** 2 + 0.1
+        v = np.cos(np.arange(f(u, 0.1, 3).size)).reshape(f(u, 0.1, 3).shape)
+        for got, want in zip(on_gpu.backward(u, 0.1, 3, v), plain.backward(u, 0.1, 3, v), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-14)
 
 
 def diffused(u, rate, steps):
