@@ -248,3 +248,29 @@ def test_booleans_multiply_and_add_as_and_and_or() -> None:
     f = grad(from_arrow("x, m -> (m @ m) * x"), jit=False)
     m = np.array([[True, True], [False, True]])
     np.testing.assert_array_equal(f(1.0, m), (m @ m) * 1.0)
+
+
+GRAMS = [
+    "x -> x @ x.T",
+    "x -> x.T @ x",
+    "x -> np.cov(x)",
+    "x -> np.tanh(x.T @ x) @ x.T @ x",
+    "x -> x[:, ::2] @ x[:, ::2].T",
+]
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (4, 40), (20, 3), (18, 17)])
+@pytest.mark.parametrize("arrow", GRAMS)
+def test_a_matrix_times_itself(arrow: str, shape: tuple[int, int]) -> None:
+    """One product for both operands where many columns are summed over, two where there are a few."""
+    x = np.random.default_rng(0).normal(size=shape)
+    f = grad(from_arrow(arrow), jit=False)
+    check_grad(f, x)
+    check_grad(f, np.asfortranarray(x))
+
+
+def test_a_complex_matrix_times_itself_compiled() -> None:
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(3, 20)) + 1j * rng.normal(size=(3, 20))
+    for arrow in GRAMS[:2]:
+        check_grad(grad(from_arrow(arrow)), z)

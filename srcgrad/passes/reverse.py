@@ -12,11 +12,12 @@ of `keep`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from ..ir import affine
-from ..ir.expressions import INT64, Array, Call, Const, Cotangent, Dim, Expr, Load, Old, OldArray, Var
+from ..ir.expressions import BOOL, INT64, Array, Call, Const, Cotangent, Dim, Expr, Load, Old, OldArray, Var
 from ..ir.nodes import (
     Absorb,
     AddTo,
@@ -56,7 +57,7 @@ from ..ir.walk import (
     variables,
     with_blocks,
 )
-from ..rules.array import ADJOINTS, ADJOINTS_OF_STEADY_MATRICES, TOGETHER, Result
+from ..rules.array import ADJOINTS, ADJOINTS_OF_STEADY_MATRICES, GRAMS, TOGETHER, Result
 from .cotangents import Cotangents, zero
 from .invoke import adjoint_of_call, is_differentiated
 from .roughness import EVERY, levels_at_labels
@@ -65,6 +66,7 @@ from .signs import signs_of
 from .vjp import adjoint_by_vjp, is_users
 
 END = 1_000_000_000  # the label of the end of the forward part
+FEW = 16  # columns, with which two products take no longer than to add a matrix to its transpose
 
 
 def reverse(function: Function) -> Function:
@@ -374,8 +376,29 @@ class _Reverse(Cotangents):
             if isinstance(to, Array) and self.is_active(to) and self.is_active(out):
                 operands = tuple(self.operand(stmt, out, k, at) for k in term.operands)
                 done.append(Library(term.routine, self.shadow(to), operands, span=stmt.span))
+        if stmt.routine in GRAMS and args[0] == args[1] and outs[0].ndim == 2:
+            return self.gram(stmt, done)
         both = TOGETHER.get(tuple(each.routine for each in done))
         return [replace(done[0], routine=both, others=(done[1].out,))] if both else [*done]
+
+    def gram(self, stmt: Library, products: Sequence[Stmt]) -> list[Stmt]:
+        """x @ x.T: the transpose of the one term is the other, so one product will do, but for a few columns."""
+        at, out, term = stmt.label, stmt.outs[0], GRAMS[stmt.routine]
+        matrix: Array = stmt.args[0]  # type: ignore[assignment]
+        summed = self.old(matrix.dims[1 if stmt.routine == "matmul_nt" else 0], at)
+        if isinstance(summed, Const) and summed.value < FEW:
+            return [*products]
+        shadow, length = self.shadow(out), self.old(out.dims[0], at)
+        both = Array(self.info.names.fresh("both"), out.dtype, (length, length))
+        i, j = self.info.names.free_indices(2, self.indices_around.get(at, frozenset()))
+        body: Stmt = Store(both, (i, j), Load(shadow, (i, j)) + Load(shadow, (j, i)))
+        for index in (j, i):
+            body = For(index, affine.ZERO, length, affine.ONE, (body,), False)
+        operands = tuple(both if k == "out" else self.operand(stmt, out, k, at) for k in term.operands)
+        one = Library(term.routine, self.shadow(matrix), operands, span=stmt.span)
+        made: Block = (Alloc(both, both.dims), body, one)
+        many = Call("ge", (summed, affine.integer(FEW)), BOOL)
+        return [*made] if isinstance(summed, Const) else [If(many, made, tuple(products))]
 
     def operand(self, stmt: Library, out: Array, which: int | str | Result, at: int) -> Any:
         match which:

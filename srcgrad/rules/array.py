@@ -108,6 +108,12 @@ TOGETHER: dict[tuple[str, ...], str] = {
     ("triangular_to_matrix", "triangular_to_right"): "triangular_adjoint",
 }
 
+# x @ x.T and x.T @ x: the terms of both operands are one product, with the shadow plus its transpose for "out".
+GRAMS = {
+    "matmul_nt": Term(0, "add_matmul", ("out", 0)),
+    "matmul_tn": Term(0, "add_matmul", (0, "out")),
+}
+
 # What a routine takes and makes: lengths by name, as in NumPy's generalized ufuncs; p is the least of m and n.
 # What stands after the bar is for the adjoint alone; "i" is made of integers, "r" of real numbers.
 SIGNATURES = {
