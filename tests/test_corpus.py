@@ -47,11 +47,11 @@ def parameters(programs: list[Program], first_case_only: bool = False) -> list[A
 
 
 ALONE = [p for p in PROGRAMS if len(p.cases) == 1]
-EVERYTHING = [  # each case is run in one dtype, by turns; a program that has one case alone, every second time in both
+EVERYTHING = [  # each case is run in one dtype, by turns; a program that has one case alone, every fourth time in both
     one
     for one in parameters(PROGRAMS)
     for program, position, dtype in [one.values]
-    if dtype == program.cases[position].dtypes[position % len(program.cases[position].dtypes)] or program in ALONE[::2]
+    if dtype == program.cases[position].dtypes[position % len(program.cases[position].dtypes)] or program in ALONE[::4]
 ]
 COMPILED = [p for p in PROGRAMS if p.compiled]
 LAST_OF_FAMILIES = list({p.family: p for p in COMPILED}.values())

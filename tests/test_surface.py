@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -30,17 +31,27 @@ def program_of(family: str, k: int) -> Program:
     return Program(function(family, f"call_{k}"), (case(*one.arguments.values()),), loose=one.loose)
 
 
+LONG = ("filters", "polynomials")  # programs of ours, of a hundred statements and more
+
+
+@contextmanager
+def as_lowered() -> Iterator[None]:
+    """Without the passes that could be left out."""
+    with ExitStack() as left_out:
+        for name in pipeline.OPTIONAL:
+            left_out.enter_context(pipeline.without(name))
+        yield
+
+
 @pytest.mark.parametrize(("family", "k"), EVERY)
 def test_call(family: str, k: int) -> None:
-    check_both(Trial(program_of(family, k), 0, BOTH[0], jit=False))
+    with as_lowered() if family in LONG and k % 2 else nullcontext():
+        check_both(Trial(program_of(family, k), 0, BOTH[0], jit=False))
 
 
 @pytest.mark.parametrize(("family", "k"), EVERY)
 def test_primal_in_single_precision(family: str, k: int) -> None:
-    """As it is lowered: what no optional pass has changed."""
-    with ExitStack() as left_out:
-        for name in pipeline.OPTIONAL:
-            left_out.enter_context(pipeline.without(name))
+    with as_lowered():
         check_primal(Trial(program_of(family, k), 0, BOTH[1], jit=False))
 
 
