@@ -60,7 +60,7 @@ BY_TURNS = {p.name: p.cases[0].dtypes[k % len(p.cases[0].dtypes)] for k, p in en
 SAMPLE = [one for one in parameters(COMPILED, True) if one.values[2] == BY_TURNS[one.values[0].name]]
 
 
-@functools.cache
+@functools.lru_cache(maxsize=8)  # what each holds of its programs would stay to the end
 def differentiated(program: Program, wrt: Any, jit: bool) -> Any:
     return grad(program.function, wrt=wrt, jit=jit, **program.options)
 
