@@ -75,6 +75,9 @@ def test_nothing_at_all(name: str) -> None:
     assert table.backward(np.ones((3, 0))).shape == (3, 0)
 
 
+NORMS_OF_NOTHING = np.lib.NumpyVersion(np.__version__) >= "2.3.0"  # an error before
+
+
 @pytest.mark.parametrize(
     "function",
     [
@@ -83,9 +86,14 @@ def test_nothing_at_all(name: str) -> None:
         lambda x: np.histogram(x, bins=3, weights=x)[0],
         lambda x: np.histogram_bin_edges(x, bins=2) + np.sum(x),
         lambda x: np.partition(x, 0),
-        lambda x: np.linalg.norm(x, np.inf),
-        lambda x: np.linalg.norm(x.reshape(3, 0), 1),
-        lambda x: np.linalg.norm(x.reshape(0, 3), 2),
+        *[
+            pytest.param(norm, marks=pytest.mark.skipif(not NORMS_OF_NOTHING, reason="this NumPy has no such norm"))
+            for norm in (
+                lambda x: np.linalg.norm(x, np.inf),
+                lambda x: np.linalg.norm(x.reshape(3, 0), 1),
+                lambda x: np.linalg.norm(x.reshape(0, 3), 2),
+            )
+        ],
     ],
 )
 def test_what_numpy_makes_of_nothing(function: Callable[..., Any]) -> None:
