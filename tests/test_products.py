@@ -274,3 +274,29 @@ def test_a_complex_matrix_times_itself_compiled() -> None:
     z = rng.normal(size=(3, 20)) + 1j * rng.normal(size=(3, 20))
     for arrow in GRAMS[:2]:
         check_grad(grad(from_arrow(arrow)), z)
+
+
+def in_a_branch_of_a_loop(x):
+    s = 0.0
+    for k in range(3):
+        if x[k, 0] > -0.5:
+            s += np.sum(np.sin(x[k:] @ x[k:].T))
+        else:
+            s += np.sum(x[k:] @ x[k:].T)
+    return s
+
+
+def in_place(x):
+    u = x.copy()
+    for _ in range(2):
+        g = u @ u.T
+        u *= 0.5
+        u[:] += np.tanh(g) @ u * 0.1
+    return u
+
+
+@pytest.mark.parametrize("function", [in_a_branch_of_a_loop, in_place])
+def test_matrices_times_themselves_in_loops(function: Any) -> None:
+    x = np.random.default_rng(0).normal(size=(4, 40))
+    for one in (x, x[::-1, ::2], x[:, :3], x.astype(np.float32)):
+        check_grad(grad(function, jit=False), one)
