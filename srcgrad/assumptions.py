@@ -10,6 +10,7 @@ constants in generated code, looked at before each call.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from types import MethodType
 from typing import Any
 
@@ -24,7 +25,7 @@ class Assumption:
     def __init__(self, place: Place, value: Any) -> None:
         self.place = place
         self._value = value
-        self._picture = _picture(value)
+        self._picture = picture(value)
         self._may_change_inside = _may_change_inside(value)
 
     @property
@@ -34,7 +35,7 @@ class Assumption:
 
     def fails(self) -> bool:
         now = self.place()
-        return (now is not self._value or self._may_change_inside) and _picture(now) != self._picture
+        return (now is not self._value or self._may_change_inside) and picture(now) != self._picture
 
 
 def assumptions(generated: Any) -> list[Assumption]:
@@ -47,30 +48,34 @@ def _may_change_inside(value: Any) -> bool:
     )
 
 
-def _picture(value: Any) -> Any:
-    """What equals another picture only where f can't tell the values apart: 1 is not 1.0, and -0.0 not 0.0."""
+def picture(value: Any, hold: Callable[[Any], Callable[[], Any]] | None = None) -> Any:
+    """What equals another picture only where f can't tell the values apart: 1 is not 1.0, and -0.0 not 0.0.
+
+    `hold` says how objects are held that are equal to themselves only: by default they stay as long as the picture.
+    """
     if isinstance(value, (list, tuple, deque)):
-        return type(value), [_picture(item) for item in value]
+        return type(value), [picture(item, hold) for item in value]
     if isinstance(value, (set, frozenset)):
-        return type(value), [_picture(item) for item in value]
+        return type(value), [picture(item, hold) for item in value]
     if isinstance(value, dict):
-        return dict, [(_picture(key), _picture(item)) for key, item in value.items()]
-    if isinstance(value, (int, float, complex, str, np.generic, np.dtype)):
+        return dict, [(picture(key, hold), picture(item, hold)) for key, item in value.items()]
+    if isinstance(value, (int, float, complex, str, np.generic, np.dtype)) or value is None:
         return type(value), repr(value)
-    return _Itself(value)
+    return _Itself((lambda: value) if hold is None else hold(value))
 
 
 class _Itself:
     """Equal to itself only: what `==` of an arbitrary object would say, or compute, is no matter."""
 
-    def __init__(self, value: Any) -> None:
-        self.value = value
+    def __init__(self, held: Callable[[], Any]) -> None:
+        self.held = held
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, _Itself):
             return False
-        if isinstance(self.value, MethodType) and isinstance(other.value, MethodType):  # made anew at each look
-            return self.value.__func__ is other.value.__func__ and self.value.__self__ is other.value.__self__
-        return self.value is other.value
+        mine, theirs = self.held(), other.held()
+        if isinstance(mine, MethodType) and isinstance(theirs, MethodType):  # made anew at each look
+            return mine.__func__ is theirs.__func__ and mine.__self__ is theirs.__self__
+        return mine is theirs and mine is not None
 
     __hash__ = None  # type: ignore[assignment]

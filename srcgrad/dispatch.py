@@ -33,6 +33,7 @@ from srcgrad.errors import (
 )
 from srcgrad.frontend.types import StaticType, TupleType, ValueType, arrays_in
 from srcgrad.garbage import no_search_for_garbage
+from srcgrad.recalled import Recalled
 
 LENGTHS_DIFFER = (BroadcastError, CotangentShapeError, RuntimeShapeError, ShortAxisError)
 
@@ -72,6 +73,9 @@ class Lanes(dict[Any, Call]):
             self._publish(self._direct)
 
 
+RECALLED = Recalled()
+
+
 @dataclass(eq=False)
 class Program:
     """A function with its options: what is generated, and how it is run."""
@@ -96,7 +100,12 @@ class Program:
                 options = replace(options, target="cpu", parallel=False)
             self._refuse_place(types, cotangents)
             form = cuda.form() if options.target == "cuda" else None
-            return pipeline.generate(self.function, kind, types, cotangents, options, form, self.memory)
+            what, how = (kind, types, cotangents), (options, pipeline.passes_for(kind, options), form)
+            generated = RECALLED.find(self.function, what, how)
+            if generated is None:
+                generated = pipeline.generate(self.function, kind, types, cotangents, options, form, self.memory)
+                RECALLED.add(self.function, what, how, generated)
+            return generated
 
     def source(self, kind: str, types: Types, cotangents: Any, after: str | None, stretch: bool, cut: bool) -> str:
         with self._blame(types, cotangents):

@@ -13,6 +13,7 @@ from corpus import PROGRAMS, Program
 
 from srcgrad import grad, pipeline
 from srcgrad.both_sweeps import REMEMBERED
+from srcgrad.recalled import Recalled
 
 KINDS = ("backward", "value_and_backward", "forward", "pullback")
 X = np.array([0.5, 1.5, -2.0])
@@ -21,7 +22,7 @@ ONE_OF_A_FAMILY = list({program.family: program for program in PROGRAMS}.values(
 
 @pytest.fixture
 def interpreted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The kinds for which the function was interpreted."""
+    """The kinds for which the function was interpreted; no text is found again that was generated."""
     kinds: list[str] = []
     interpret = pipeline.interpret
 
@@ -30,6 +31,7 @@ def interpreted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return interpret(function, kind, *rest)
 
     monkeypatch.setattr(pipeline, "interpret", noting)
+    monkeypatch.setattr(Recalled, "find", lambda *wanted: None)
     return kinds
 
 

@@ -51,7 +51,7 @@ from . import (
     unbound,
 )
 from .builder import Builder
-from .outside import LIBRARIES, InCell, InGroup, InObject, InScope, Place, holds_arrays
+from .outside import LIBRARIES, FormOf, InCell, InGroup, InObject, InScope, Place, holds_arrays
 from .source import Source, read, signature_of
 from .types import DictKind
 from .values import (
@@ -355,12 +355,14 @@ class Interpreter:
             return self.build.refuse(f"{name} is not bound yet")
         if isinstance(current, np.ndarray) or isinstance(current, (float, complex, np.inexact)):
             return self.hand_in(name, place)
-        if not inspect.ismodule(current) or current.__name__.split(".")[0] not in LIBRARIES:
-            self.assumed[key] = (place, current)
         if isinstance(current, (tuple, list, dict)) and holds_arrays(current):
+            form = FormOf(place)
+            self.assumed[form.key] = (form, form())
             keys = list(current) if isinstance(current, dict) else range(len(current))
             items = [self.outside(name, InGroup(place, k)) for k in keys]
             return TupleValue(tuple(items), DictKind(tuple(keys)) if isinstance(current, dict) else type(current))
+        if not inspect.ismodule(current) or current.__name__.split(".")[0] not in LIBRARIES:
+            self.assumed[key] = (place, current)
         return constant(current)
 
     def hand_in(self, name: str, place: Place) -> Any:

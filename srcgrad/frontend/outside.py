@@ -2,6 +2,7 @@
 
     x * scale       InScope(globals, "scale")()  →  what the global is now
     x * model.k     InObject(model, "k")()
+    x * both[0]     InGroup(InScope(globals, "both"), 0)(), where FormOf says that `both` is a list of two with arrays
 
 Two looks at the same place have the same `key`.  Places that compiled code can look at (a dict with a name, the cell
 of a closure, an object with the name of an attribute) say so in `holder`.
@@ -129,6 +130,25 @@ class InGroup:
     @property
     def key(self) -> Any:
         return self.group.key, self.index
+
+    @property
+    def holder(self) -> tuple[Any, str | None] | None:
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class FormOf:
+    """What a group that holds arrays is like, but for its items, which are looked at by themselves."""
+
+    group: Place
+
+    def __call__(self) -> Any:
+        group = self.group()
+        return type(group), tuple(group) if isinstance(group, dict) else len(group), holds_arrays(group)
+
+    @property
+    def key(self) -> Any:
+        return self.group.key, type(self)
 
     @property
     def holder(self) -> tuple[Any, str | None] | None:

@@ -1,0 +1,276 @@
+"""What was generated for one function serves others that are made of the same code: lambdas in a loop.
+
+    for batch in batches:
+        grad(lambda p: loss(p, batch)).backward(p)      generated for the first batch, and found again for the others
+
+A function that is made anew has cells of its own.  So what is remembered says of them where they are (`(0, 2)` is the
+third cell of the function in the first), and holds nothing that they contain.  It serves another function if that one
+reads the same objects from outside where the text was made for them, and values of the same types elsewhere.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+from srcgrad.arguments import is_simple_object
+from srcgrad.assumptions import picture
+from srcgrad.backends.kernels import Form
+from srcgrad.binding import Given
+from srcgrad.frontend.arguments import type_of
+from srcgrad.frontend.function import LIKE_THE_OUTPUT
+from srcgrad.frontend.outside import (
+    Fixed,
+    FormOf,
+    HasAttribute,
+    InCell,
+    InGroup,
+    InObject,
+    InScope,
+    Place,
+    holds_arrays,
+)
+from srcgrad.frontend.parameters import array_defaults
+from srcgrad.frontend.types import ArrayType, ScalarType, StaticType, TupleType
+from srcgrad.pipeline import Capture, Generated, Options
+
+REMEMBERED = 64  # modules, those generated last
+PLAIN = (int, float, complex, str, bytes, type(None), type, np.generic, np.dtype, np.ufunc, BuiltinFunctionType,
+         ScalarType, ArrayType, Options, Form)  # fmt: skip
+
+Path = tuple[int, ...]  # to a cell: of the function, then of a function that is in that cell, …
+Found = dict[Path, CellType]
+Again = Callable[["Surroundings"], Place]  # the same place, in another function
+
+
+class Recalled:
+    """The modules that were generated last."""
+
+    def __init__(self) -> None:
+        self._last: deque[_Module] = deque(maxlen=REMEMBERED)
+
+    def find(self, function: Any, what: tuple[Any, ...], how: tuple[Any, ...]) -> Generated | None:
+        """What serves `function`, with that one's places; None if there is nothing."""
+        if (around := Surroundings.of(function)) is None:
+            return None
+        serving = (module for module in reversed(tuple(self._last)) if module.serves(around, what, how))
+        found = (module.for_function(around) for module in serving)
+        return next((generated for generated in found if generated is not None), None)
+
+    def add(self, function: Any, what: tuple[Any, ...], how: tuple[Any, ...], generated: Generated) -> None:
+        """Remember it, if it can be had without holding what is the function's own."""
+        around = Surroundings.of(function)
+        if around is not None and all(map(_is_plain, (*what, *how, generated.results, generated.outputs))):
+            with suppress(_OfItsOwn):
+                self._last.append(_Module(around, what, how, generated))
+
+
+def _is_plain(value: Any) -> bool:
+    """Does it hold nothing but what is the same for all functions?"""
+    match value:
+        case TupleType(items) | tuple(items) | list(items):
+            return all(map(_is_plain, items))
+        case StaticType(value):
+            return _is_plain(value)
+        case FunctionType():
+            return value.__closure__ is None
+    return isinstance(value, PLAIN) or value is LIKE_THE_OUTPUT
+
+
+@dataclass(frozen=True, eq=False)
+class Surroundings:
+    """What a function is made of, beside its code: cells, plain functions in them, and what a partial is given."""
+
+    root: Any
+    cells: Found
+    functions: dict[Path, FunctionType]
+    objects: dict[str, Any]  # by name: what it is given and reads attributes of, as `self`
+    description: tuple[Any, ...]
+    parts: tuple[Any, ...]  # codes, scopes, classes (held weakly): each must be the very same object
+
+    @classmethod
+    def of(cls, root: Any) -> Surroundings | None:
+        """None for what is not plainly made of these."""
+        given, function = (root.given, root.function) if isinstance(root, Given) else ({}, root)
+        if not _is_plainly_made(function):
+            return None
+        objects = {name: value for name, value in given.items() if is_simple_object(value)}
+        functions: dict[Path, FunctionType] = {(): function}
+        cells: Found = {}
+        first: dict[int, Any] = {id(function): ()}  # where a cell, a function or an object is met first
+        description: list[Any] = [*given, *(first.setdefault(id(value), name) for name, value in objects.items())]
+        parts: list[Any] = [type(root), *(weakref.ref(type(value)) for value in objects.values())]
+        work: list[Path] = [()]
+        while work:
+            path = work.pop()
+            inner = functions[path]
+            description.append((path, inner.__name__, _globals_named(inner.__code__, inner.__globals__)))
+            if path:  # the defaults of the first one are its arguments
+                try:
+                    description.append(picture(_constant_defaults(inner), _weakly))
+                except _OfItsOwn:
+                    return None
+            parts += [inner.__code__, inner.__globals__]
+            for k, cell in enumerate(inner.__closure__ or ()):
+                here = (*path, k)
+                cells[here] = cell
+                known = first.setdefault(id(cell), here)
+                description.append((here, known))
+                content = _content(cell)
+                if known == here and _is_plainly_made(content):
+                    known = first.setdefault(id(content), here)
+                    description.append((here, known, "function"))
+                    if known == here:
+                        functions[here] = content
+                        work.append(here)
+        return cls(root, cells, functions, objects, tuple(description), tuple(parts))
+
+    def is_like(self, other: Surroundings) -> bool:
+        return (
+            len(self.parts) == len(other.parts)
+            and all(mine is theirs for mine, theirs in zip(self.parts, other.parts, strict=True))
+            and self.description == other.description
+        )
+
+
+def _is_plainly_made(function: Any) -> bool:
+    return type(function) is FunctionType and not vars(function)
+
+
+def _globals_named(code: CodeType, scope: dict[str, Any]) -> tuple[Any, ...]:
+    """Which of the names in its text are globals: the others are Python's own."""
+    inner = (_globals_named(constant, scope) for constant in code.co_consts if isinstance(constant, CodeType))
+    return tuple(name in scope for name in code.co_names), *inner
+
+
+def _constant_defaults(function: FunctionType) -> list[Any]:
+    """Those that the text has as they are; arrays are handed in."""
+    values = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items()]
+    return [type(value) if holds_arrays(value) else value for value in values]
+
+
+def _default(function: FunctionType, name: str) -> Fixed:
+    return Fixed((id(function), name), array_defaults(function)[name])
+
+
+def _content(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # nothing yet
+        return None
+
+
+class _OfItsOwn(Exception):
+    """Something that other functions do not have."""
+
+
+class _Module:
+    """What was generated, and what must be found where the function reads from outside."""
+
+    def __init__(self, around: Surroundings, what: tuple[Any, ...], how: tuple[Any, ...], generated: Generated) -> None:
+        own = _Own(around)
+        if any(map(own.has, generated.globals.values())) or "srcgrad.runtime import user\n" in generated.text:
+            raise _OfItsOwn
+        self.around = replace(around, root=None, cells={}, functions={}, objects={})
+        self.what, self.how = what, how
+        self.captured = [(c.name, own.again(c.place), c.type) for c in generated.captured]
+        self.assumed = [(own.again(place), own.picture(place, value)) for place, value in generated.assumed]
+        self.generated = replace(generated, captured=(), assumed=())
+
+    def serves(self, around: Surroundings, what: tuple[Any, ...], how: tuple[Any, ...]) -> bool:
+        if not self.around.is_like(around) or self.how != how:
+            return False
+        return repr(self.what) == repr(what) and self.what == what  # `==` takes the name of a dtype for that dtype
+
+    def for_function(self, around: Surroundings) -> Generated | None:
+        """With the places of another function; None if it reads something else there."""
+        own, assumed = _Own(around), []
+        try:
+            captured = tuple(Capture(name, again(around), kind) for name, again, kind in self.captured)
+            if any(type_of(capture.name, capture.place()) != capture.type for capture in captured):
+                return None
+            for again, pictured in self.assumed:
+                place = again(around)
+                value = place()
+                if own.picture(place, value) != pictured:
+                    return None
+                assumed.append((place, value))
+        except Exception:  # it is gone, or can't be taken: interpreting says so at the user's line
+            return None
+        return replace(self.generated, captured=captured, assumed=tuple(assumed))
+
+
+class _Own:
+    """What belongs to one function, and how the same is found in another."""
+
+    def __init__(self, around: Surroundings) -> None:
+        self._root = id(around.root)
+        self._cells = {id(cell): path for path, cell in reversed(around.cells.items())}
+        self._functions = {id(function): path for path, function in reversed(around.functions.items())}
+        self._objects = {id(value): name for name, value in reversed(around.objects.items())}
+
+    def has(self, value: Any) -> bool:
+        return id(value) in self._functions or id(value) in self._objects
+
+    def again(self, place: Place) -> Again:
+        """How to find the place in a function like this one."""
+        match place:
+            case InCell(cell) if id(cell) in self._cells:
+                path = self._cells[id(cell)]
+                return lambda around: InCell(around.cells[path])
+            case InCell() | InScope():
+                return lambda around: place
+            case InGroup(group, index):
+                again = self.again(group)
+                return lambda around: InGroup(again(around), index)
+            case FormOf(group):
+                again = self.again(group)
+                return lambda around: FormOf(again(around))
+            case Fixed((holder, name)) if holder == self._root:
+                return lambda around: Fixed((id(around.root), name), around.root.given[name])
+            case Fixed((holder, name)) if holder in self._functions:
+                path = self._functions[holder]
+                return lambda around: _default(around.functions[path], name)
+            case InObject(target, name) | HasAttribute(target, name) if id(target) in self._objects:
+                kind, known = type(place), self._objects[id(target)]
+                return lambda around: kind(around.objects[known], name)
+            case InObject(target, name) | HasAttribute(target, name):
+                kind, held = type(place), self._weakly(target)
+                return lambda around: kind(_alive(held), name)
+        raise _OfItsOwn
+
+    def picture(self, place: Place, value: Any) -> Any:
+        """What equals the picture in another function where both mean the same to the text."""
+        if isinstance(place, (InCell, Fixed)) and self.has(value):  # (that these are alike is known)
+            return self._functions.get(id(value)), self._objects.get(id(value))
+        if isinstance(value, MethodType) and id(value.__self__) in self._objects:
+            return self._objects[id(value.__self__)], picture(value.__func__, self._weakly)
+        return picture(value, self._weakly)
+
+    def _weakly(self, value: Any) -> Callable[[], Any]:
+        if self.has(value) or self.has(getattr(value, "__self__", None)):
+            raise _OfItsOwn
+        return _weakly(value)
+
+
+def _weakly(value: Any) -> Callable[[], Any]:
+    """The object, as long as it is there for others."""
+    if isinstance(value, PLAIN):
+        return lambda: value
+    try:
+        return weakref.WeakMethod(value) if isinstance(value, MethodType) else weakref.ref(value)
+    except TypeError:
+        raise _OfItsOwn from None
+
+
+def _alive(held: Callable[[], Any]) -> Any:
+    if (value := held()) is None:
+        raise _OfItsOwn
+    return value

@@ -1,0 +1,308 @@
+"""What was generated for one function serves others of the same code, and only where they read the same."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from srcgrad import dispatch, grad, pipeline
+from srcgrad.recalled import Recalled
+from srcgrad.testing import check_grad
+
+X = np.array([0.5, 1.5, 2.0])
+
+
+@pytest.fixture(autouse=True)
+def generations(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The names of the functions that something was generated for, from nothing on."""
+    made: list[str] = []
+    generate = pipeline.generate
+
+    def counted(function: Any, *args: Any) -> Any:
+        made.append(function.__name__)
+        return generate(function, *args)
+
+    monkeypatch.setattr(dispatch, "RECALLED", Recalled())
+    monkeypatch.setattr(pipeline, "generate", counted)
+    yield made
+
+
+def reads(value):
+    return lambda x: np.sum(np.sin(x) * value)
+
+
+def reads_by_name(w, k):
+    def inner(x):
+        return x**k * w
+
+    def outer(x):
+        return np.sum(inner(x) * w[0])
+
+    return outer
+
+
+def reads_a_default(w, k):
+    def inner(x, power=k):
+        return x**power * w
+
+    return lambda x: np.sum(inner(x))
+
+
+def reads_an_array_by_default(w):
+    def inner(x, w=w):
+        return x**2 * w
+
+    return lambda x: np.sum(inner(x))
+
+
+def through(model, x):
+    return model.loss(x) * model.n
+
+
+def of_two(one, other, x):
+    return np.sum(one.w * x**2 + other.w * x) + (1.0 if one is other else 0.0)
+
+
+def shadowed(model, scaled):
+    model.scaled = scaled
+    return model
+
+
+def reads_items(values):
+    return lambda x: np.sum(x**2 * values[0]) + values[-1][1] * len(values)
+
+
+def reads_keys(values):
+    return lambda x: sum([np.sum(x**2 * values[key]) for key in values])
+
+
+def reads_an_object(model):
+    return lambda x: np.sum(x**model.n * model.w)
+
+
+def reads_a_class(n):
+    class Settings:
+        power = n
+
+    return lambda x: np.sum(x**Settings.power)
+
+
+def reads_itself(w, n):
+    def power(x, k):
+        return x if k == n else x * power(x, k + 1) * w
+
+    return lambda x: power(x[0], 0) * w
+
+
+def reads_an_attribute(w, n):
+    def inner(x):
+        return x * w
+
+    inner.n = n
+    return lambda x: np.sum(inner(x) ** inner.n)
+
+
+def reads_a_partial(w, n):
+    inner = functools.partial(np.power, 2.0 + n)
+    return lambda x: np.sum(inner(x) * w)
+
+
+def counters(together):
+    """Two functions that count with one variable, or each with its own."""
+
+    def counter():
+        n = 1
+
+        def step():
+            nonlocal n
+            n += 1
+
+        return (lambda x: x * n), step
+
+    one, step = counter()
+    other = (lambda x: one(x)) if together else counter()[0]
+    for _ in range(3):
+        step()
+    return lambda x: np.sum(one(x) + 2 * other(x))
+
+
+class Model:
+    def __init__(self, n: int, w: Any) -> None:
+        self.n, self.w = n, w
+
+
+class Fit:
+    """What is decorated as a method, of an object with data of its own."""
+
+    def __init__(self, w: Any, n: int = 2) -> None:
+        self.w, self.n, self.parts = w, n, [w, 2.0]
+
+    def scaled(self, x):
+        return x**self.n * self.w
+
+    def loss(self, x):
+        return np.sum(self.scaled(x)) * self.parts[1] + np.sum(self.parts[0] * x)
+
+    def __call__(self, x):
+        return self.loss(x)
+
+
+class Other(Fit):
+    def scaled(self, x):
+        return x**self.n - self.w
+
+
+def partly(w, x, k=2):
+    return np.sum(x**k * w)
+
+
+class Pair(NamedTuple):
+    a: Any
+    b: Any
+
+
+W = np.array([1.0, -2.0, 0.5])
+ONCE = {  # functions of one code, for all of which one text will do
+    "arrays": [reads(W), reads(W * 2), reads(W[::-1].copy())],
+    "numbers": [reads(1.5), reads(-2.5)],
+    "functions": [reads_by_name(W, 2), reads_by_name(W + 1, 2), reads_by_name(2 * W, 2)],
+    "defaults": [reads_a_default(W, 3), reads_a_default(-W, 3)],
+    "lists": [reads_items([W, 2.0 * W]), reads_items([W**2, W])],
+    "tuples": [reads_items((W, 2.0 * W)), reads_items((W**2, W))],
+    "named tuples": [reads_items(Pair(W, 2.0 * W)), reads_items(Pair(W**2, W))],
+    "dicts": [reads_keys({"a": W, "b": W * 2}), reads_keys({"a": W - 1, "b": -W})],
+    "recursion": [reads_itself(0.5, 3), reads_itself(1.5, 3)],
+    "methods": [Fit(W).loss, Fit(W + 1).loss, Fit(-W).loss],
+    "objects that are called": [Fit(W), Fit(W + 1)],
+    "partials": [functools.partial(partly, W), functools.partial(partly, 2.0 * W)],
+    "arrays as defaults": [reads_an_array_by_default(W), reads_an_array_by_default(1 / W)],
+    "methods of what is given": [functools.partial(through, Fit(W)), functools.partial(through, Fit(1 - W))],
+    "one variable": [counters(True), counters(True)],
+}
+MODEL = Model(n=2, w=W)
+ANEW = {  # functions of one code that need a text each
+    "whole numbers": [reads(2), reads(3)],
+    "types": [reads(W), reads(W.astype(np.float32)), reads(W[::-1]), reads(np.ones((3, 1)) * W), reads(2.0)],
+    "numbers of NumPy's": [reads(2.0), reads(np.float64(3.0)), reads(np.float32(3.0))],
+    "functions": [reads_by_name(W, 2), reads_by_name(W, 3)],
+    "defaults": [reads_a_default(W, 3), reads_a_default(W, 4)],
+    "lists": [reads_items([W, 2.0 * W]), reads_items([W, W, W]), reads_items((W, 2 * W)), reads_items([2.0, W])],
+    "dicts": [reads_keys({"a": W, "b": W * 2}), reads_keys({"b": W - 1, "a": -W}), reads_keys({"a": W})],
+    "objects": [reads_an_object(Model(n=2, w=W)), reads_an_object(Model(n=3, w=-W))],
+    "classes": [reads_a_class(2), reads_a_class(3)],
+    "recursion": [reads_itself(0.5, 2), reads_itself(0.5, 4)],
+    "attributes": [reads_an_attribute(W, 2), reads_an_attribute(W, 3)],
+    "partials": [reads_a_partial(W, 1.0), reads_a_partial(W, 2.0)],
+    "methods": [Fit(W).loss, Fit(W, 3).loss, Other(W).loss, Fit(2.0).loss],
+    "functions in place of methods": [Fit(W).loss, shadowed(Fit(W), lambda x: x * 3.0).loss],
+    "objects by two names": [functools.partial(of_two, *[Fit(W)] * 2), functools.partial(of_two, Fit(W), Fit(W + 1))],
+    "partials of other numbers": [functools.partial(partly, W, k=2), functools.partial(partly, W, k=3)],
+    "variables": [counters(True), counters(False)],
+}
+
+
+@pytest.mark.parametrize("name", ONCE)
+def test_one_text_serves_all(name: str, generations: list[str]) -> None:
+    first, *others = ONCE[name]
+    check_grad(grad(first, jit=False), X)
+    before = len(generations)
+    for function in (*others, first, others[0]):
+        check_grad(grad(function, jit=False), X)
+    assert len(generations) == before
+    grad(first, jit=False, fastmath=True).backward(X)
+    assert len(generations) == before + 1
+    grad(others[0], jit=False, fastmath=True).backward(X)
+    assert len(generations) == before + 1
+
+
+@pytest.mark.parametrize("name", ANEW)
+def test_what_reads_something_else_has_its_own(name: str, generations: list[str]) -> None:
+    for k, function in enumerate(ANEW[name] * 2):
+        before = len(generations)
+        g = grad(function, jit=False)
+        assert g(X) == pytest.approx(function(X), rel=1e-6)
+        check_grad(g, X)
+        assert len(generations) > before or k >= len(ANEW[name])
+
+
+def test_the_same_object_is_the_same(generations: list[str]) -> None:
+    for n in (2, 2, 3):
+        MODEL.n = n
+        np.testing.assert_allclose(grad(reads_an_object(MODEL), jit=False).backward(X), n * X ** (n - 1) * W)
+    assert len(generations) == 2
+
+
+def test_compiled_once(generations: list[str]) -> None:
+    for k in range(4):
+        y, x_b = grad(reads(W + k)).value_and_backward(X)
+        assert y == pytest.approx(np.sum(np.sin(X) * (W + k)))
+        np.testing.assert_allclose(x_b, np.cos(X) * (W + k))
+    assert len(generations) == 1
+
+
+def test_halves_agree() -> None:
+    for k in range(3):
+        y, pullback = grad(lambda x: np.exp(x) * (W + k), jit=False).vjp(X)  # noqa: B023
+        np.testing.assert_allclose(pullback(np.ones(3)), y)
+
+
+def test_nothing_is_held() -> None:
+    data = np.ones(3)
+    f = grad(reads_items([data, data]), jit=False)
+    f.backward(X)
+    alive = weakref.ref(data)
+    del data, f
+    gc.collect()
+    assert alive() is None
+
+
+def test_what_is_gone_serves_nobody() -> None:
+    def gradient(n: int) -> Any:
+        model = Model(n=n, w=W)
+        return grad(reads_an_object(model), jit=False).backward(X)
+
+    for n in (2, 3, 2, 4):
+        gc.collect()
+        np.testing.assert_allclose(gradient(n), n * X ** (n - 1) * W)
+
+
+def test_items_of_a_list_may_be_other_arrays(generations: list[str]) -> None:
+    layers = [np.eye(3), np.ones(3)]
+    f = grad(lambda x: np.sum(np.tanh(layers[0] @ x + layers[1])), jit=False)
+    for _ in range(3):
+        check_grad(f, X)
+        f.backward(X)
+        layers[0] = layers[0] * 0.5
+        layers[1] = layers[1] - 0.1
+    before = len(generations)
+    f.backward(X)
+    assert len(generations) == before
+    layers.append(np.ones(3))
+    f.backward(X)
+    assert len(generations) == before + 1
+
+
+def test_a_list_that_holds_no_array_any_more() -> None:
+    values: list[Any] = [W, 2.0]
+    f: Callable[..., Any] = grad(lambda x: np.sum(x * values[0]) * values[1], jit=False)
+    np.testing.assert_allclose(f.backward(X), W * 2.0)
+    for k in range(3):
+        values[:] = [3.0 + k, 2.0]
+        np.testing.assert_allclose(f.backward(X), np.full(3, (3.0 + k) * 2.0))
+    values[:] = [W, 5.0]
+    np.testing.assert_allclose(f.backward(X), W * 5.0)
+
+
+def test_a_name_of_pythons_that_is_a_global_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    def make(w: Any) -> Any:
+        return grad(lambda x: np.sum(abs(x) * w), jit=False)
+
+    np.testing.assert_allclose(make(W).backward(-X), -W)
+    monkeypatch.setitem(make.__globals__, "abs", lambda x: x**2)
+    np.testing.assert_allclose(make(W).backward(-X), -2 * X * W)
