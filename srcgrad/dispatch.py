@@ -100,12 +100,13 @@ class Program:
                 options = replace(options, target="cpu", parallel=False)
             self._refuse_place(types, cotangents)
             form = cuda.form() if options.target == "cuda" else None
-            what, how = (kind, types, cotangents), (options, pipeline.passes_for(kind, options), form)
-            generated = RECALLED.find(self.function, what, how)
-            if generated is None:
-                generated = pipeline.generate(self.function, kind, types, cotangents, options, form, self.memory)
-                RECALLED.add(self.function, what, how, generated)
-            return generated
+
+            def made(varying: frozenset[Any]) -> Any:
+                wanted = replace(options, varying=varying)
+                return pipeline.generate(self.function, kind, types, cotangents, wanted, form, self.memory)
+
+            how = options, pipeline.passes_for(kind, options), form
+            return RECALLED.get(self.function, (kind, types, cotangents), how, made)
 
     def source(self, kind: str, types: Types, cotangents: Any, after: str | None, stretch: bool, cut: bool) -> str:
         with self._blame(types, cotangents):

@@ -11,7 +11,7 @@ reads the same objects from outside where the text was made for them, and values
 from __future__ import annotations
 
 import weakref
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -24,6 +24,7 @@ from srcgrad.arguments import is_simple_object
 from srcgrad.assumptions import picture
 from srcgrad.backends.kernels import Form
 from srcgrad.binding import Given
+from srcgrad.errors import SrcgradError
 from srcgrad.frontend.arguments import type_of
 from srcgrad.frontend.function import LIKE_THE_OUTPUT
 from srcgrad.frontend.outside import (
@@ -36,15 +37,18 @@ from srcgrad.frontend.outside import (
     InScope,
     Place,
     holds_arrays,
+    is_whole,
 )
 from srcgrad.frontend.parameters import array_defaults
 from srcgrad.frontend.types import ArrayType, ScalarType, StaticType, TupleType
 from srcgrad.pipeline import Capture, Generated, Options
 
 REMEMBERED = 64  # modules, those generated last
+ENOUGH = 2
 PLAIN = (int, float, complex, str, bytes, type(None), type, np.generic, np.dtype, np.ufunc, BuiltinFunctionType,
          ScalarType, ArrayType, Options, Form)  # fmt: skip
 
+What = tuple[str, Any, Any]  # a kind, types and cotangents
 Path = tuple[int, ...]  # to a cell: of the function, then of a function that is in that cell, …
 Found = dict[Path, CellType]
 Again = Callable[["Surroundings"], Place]  # the same place, in another function
@@ -56,20 +60,40 @@ class Recalled:
     def __init__(self) -> None:
         self._last: deque[_Module] = deque(maxlen=REMEMBERED)
 
-    def find(self, function: Any, what: tuple[Any, ...], how: tuple[Any, ...]) -> Generated | None:
-        """What serves `function`, with that one's places; None if there is nothing."""
-        if (around := Surroundings.of(function)) is None:
-            return None
-        serving = (module for module in reversed(tuple(self._last)) if module.serves(around, what, how))
-        found = (module.for_function(around) for module in serving)
-        return next((generated for generated in found if generated is not None), None)
+    def get(
+        self, function: Any, what: What, how: tuple[Any, ...], make: Callable[[frozenset[Any]], Generated]
+    ) -> Generated:
+        """What serves `function`, with that one's places; else what `make` makes.
 
-    def add(self, function: Any, what: tuple[Any, ...], how: tuple[Any, ...], generated: Generated) -> None:
-        """Remember it, if it can be had without holding what is the function's own."""
+        It is handed the keys of places where other whole numbers have been: those may be handed in.
+        """
         around = Surroundings.of(function)
-        if around is not None and all(map(_is_plain, (*what, *how, generated.results, generated.outputs))):
+        found = frozenset[Any]() if around is None else self._find(around, what, how)
+        if isinstance(found, Generated):
+            return found
+        settled = what[0] in ("forward", "pullback") or how[0].again  # halves have to agree
+        try:
+            made = make(frozenset() if settled else found)
+        except SrcgradError:
+            if settled or not found:
+                raise
+            made, settled = make(frozenset()), True  # a number must be known, as an axis must
+        if around is not None and all(map(_is_plain, (*what, *how, made.results, made.outputs))):
             with suppress(_OfItsOwn):
-                self._last.append(_Module(around, what, how, generated))
+                self._last.append(_Module(around, what, how, made, settled))
+        return made
+
+    def _find(self, around: Surroundings, what: What, how: tuple[Any, ...]) -> Generated | frozenset[Any]:
+        """A number that two modules were made for goes on changing, as an index of the loop around does."""
+        others, settled = Counter[Any](), False
+        for module in reversed(self._last):
+            if module.serves(around, what, how):
+                found = module.for_function(around)
+                if isinstance(found, Generated):
+                    return found
+                others.update(found)
+                settled |= module.settled
+        return frozenset(key for key, times in others.items() if times >= ENOUGH and not settled)
 
 
 def _is_plain(value: Any) -> bool:
@@ -174,36 +198,43 @@ class _OfItsOwn(Exception):
 class _Module:
     """What was generated, and what must be found where the function reads from outside."""
 
-    def __init__(self, around: Surroundings, what: tuple[Any, ...], how: tuple[Any, ...], generated: Generated) -> None:
+    def __init__(
+        self, around: Surroundings, what: What, how: tuple[Any, ...], generated: Generated, settled: bool
+    ) -> None:
         own = _Own(around)
         if any(map(own.has, generated.globals.values())) or "srcgrad.runtime import user\n" in generated.text:
             raise _OfItsOwn
         self.around = replace(around, root=None, cells={}, functions={}, objects={})
-        self.what, self.how = what, how
+        self.what, self.how, self.settled = what, how, settled
         self.captured = [(c.name, own.again(c.place), c.type) for c in generated.captured]
         self.assumed = [(own.again(place), own.picture(place, value)) for place, value in generated.assumed]
         self.generated = replace(generated, captured=(), assumed=())
 
-    def serves(self, around: Surroundings, what: tuple[Any, ...], how: tuple[Any, ...]) -> bool:
+    def serves(self, around: Surroundings, what: What, how: tuple[Any, ...]) -> bool:
         if not self.around.is_like(around) or self.how != how:
             return False
         return repr(self.what) == repr(what) and self.what == what  # `==` takes the name of a dtype for that dtype
 
-    def for_function(self, around: Surroundings) -> Generated | None:
-        """With the places of another function; None if it reads something else there."""
-        own, assumed = _Own(around), []
+    def for_function(self, around: Surroundings) -> Generated | list[Any]:
+        """With the places of another function; where these differ by whole numbers alone, the keys of those."""
+        own, assumed, others = _Own(around), [], []
         try:
             captured = tuple(Capture(name, again(around), kind) for name, again, kind in self.captured)
             if any(type_of(capture.name, capture.place()) != capture.type for capture in captured):
-                return None
+                return []
             for again, pictured in self.assumed:
                 place = again(around)
                 value = place()
-                if own.picture(place, value) != pictured:
-                    return None
+                found = own.picture(place, value)
+                if found != pictured:
+                    if not (is_whole(value) and isinstance(pictured, tuple) and pictured[0] is type(value)):
+                        return []
+                    others.append(place.key)
                 assumed.append((place, value))
         except Exception:  # it is gone, or can't be taken: interpreting says so at the user's line
-            return None
+            return []
+        if others:
+            return others
         return replace(self.generated, captured=captured, assumed=tuple(assumed))
 
 

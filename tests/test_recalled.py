@@ -246,8 +246,42 @@ def test_compiled_once(generations: list[str]) -> None:
     assert len(generations) == 1
 
 
+def test_indices_of_a_loop_are_handed_in_from_the_third_on(generations: list[str]) -> None:
+    rows = np.random.default_rng(0).normal(size=(7, 3))
+    for k, row in enumerate(rows):
+        f = grad(lambda x: np.sum(np.sin(rows[k] * x) ** 2) + k, jit=k == 5)  # noqa: B023
+        y, x_b = f.value_and_backward(X)
+        assert y == pytest.approx(np.sum(np.sin(row * X) ** 2) + k)
+        np.testing.assert_allclose(x_b, np.sin(2 * row * X) * row)
+    assert len(generations) == 3
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+def test_a_counter_of_the_same_function(jit: bool, generations: list[str]) -> None:
+    model = Model(0, W)
+    f = grad(lambda x: np.sum(x ** (model.n + 1)) * model.n, jit=jit)
+    for n in (0, 1, 2, 3, 2, 0, 7, np.int64(4), 5, 8):
+        model.n = n
+        np.testing.assert_allclose(f.backward(X), n * (n + 1) * X**n)
+    assert len(generations) == 4  # one for NumPy's
+
+
+def test_powers_of_whole_numbers_that_may_be_negative() -> None:
+    for n in (0, 1, 2, 3, -1, -2):
+        np.testing.assert_allclose(grad(lambda x: np.sum(x * 2**n), jit=False).backward(X), np.full(3, 2.0**n))  # noqa: B023
+
+
+def test_numbers_that_must_be_known_are_known(generations: list[str]) -> None:
+    x = np.arange(24.0).reshape(2, 3, 4) / 10
+    for turn in range(3):
+        for axis in (0, 1, 2, -1):
+            f = grad(lambda x: np.sum(np.sum(x, axis=axis) ** 2), jit=False)  # noqa: B023
+            np.testing.assert_allclose(f.backward(x), np.broadcast_to(2 * x.sum(axis, keepdims=True), x.shape))
+    assert len(generations) == 5  # the third was tried once
+
+
 def test_halves_agree() -> None:
-    for k in range(3):
+    for k in range(5):
         y, pullback = grad(lambda x: np.exp(x) * (W + k), jit=False).vjp(X)  # noqa: B023
         np.testing.assert_allclose(pullback(np.ones(3)), y)
 

@@ -184,7 +184,7 @@ class _Job:
     def settled(self) -> None:
         """What a new builder has to know of the options."""
         self.build.stretch, self.build.cut = self.options.stretch, self.options.cut
-        self.build.again = self.options.again
+        self.build.again, self.interpreter.varying = self.options.again, self.options.varying
         if self.options.target == "cuda":
             self.build.wraps = True
             self.build.names.taken |= RESERVED_ON_DEVICE

@@ -51,6 +51,7 @@ def _interpret(outer: Interpreter, instance: Instance) -> None:
     interpreter = Interpreter(outer.callees)
     interpreter.instance = instance
     interpreter.assumed, interpreter.exceptions = outer.assumed, outer.exceptions
+    interpreter.varying = outer.varying
     build = interpreter.build
     build.never_early = instance.never_early
     build.stretch, build.again = outer.build.stretch, outer.build.again

@@ -51,7 +51,7 @@ from . import (
     unbound,
 )
 from .builder import Builder
-from .outside import LIBRARIES, FormOf, InCell, InGroup, InObject, InScope, Place, holds_arrays
+from .outside import LIBRARIES, FormOf, InCell, InGroup, InObject, InScope, Place, holds_arrays, is_whole
 from .source import Source, read, signature_of
 from .types import DictKind
 from .values import (
@@ -106,6 +106,7 @@ class Interpreter:
         self.frames: list[Frame] = []
         self.captured: dict[Any, tuple[Captured, Any]] = {}
         self.assumed: dict[Any, tuple[Place, Any]] = {}
+        self.varying: frozenset[Any] = frozenset()  # keys of places: other whole numbers have been there
         self.exceptions: dict[str, type[BaseException]] = {}
         self.stale_before: list[set[str]] = []  # what was stale ahead of each loop around
         self.early_reads: list[SrcgradError] = []  # errors, unless a loop turns out to bind what is read
@@ -353,7 +354,7 @@ class Interpreter:
             current = place()
         except ValueError:
             return self.build.refuse(f"{name} is not bound yet")
-        if isinstance(current, np.ndarray) or isinstance(current, (float, complex, np.inexact)):
+        if isinstance(current, (np.ndarray, float, complex, np.inexact)) or (key in self.varying and is_whole(current)):
             return self.hand_in(name, place)
         if isinstance(current, (tuple, list, dict)) and holds_arrays(current):
             form = FormOf(place)

@@ -79,6 +79,8 @@ def binary(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
         exponent = static_int(y)
         if exponent is None and not build.is_at_least(y.expr, 0):
             message = "an int to the power of a negative int is a float: write float(base) ** n"
+            if interpreter.varying:  # a number from outside, which may as well be known
+                build.refuse(message)
             is_negative = Call("lt", (y.expr, affine.ZERO), BOOL)
             build.emit(If(is_negative, (Raise("RuntimeValueError", message + error_place(build.span)),)))
         if exponent is not None and exponent < 0:

@@ -170,6 +170,10 @@ class Fixed:
         return {"value": self.value}, "value"
 
 
+def is_whole(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
 def holds_arrays(value: Any) -> bool:
     if isinstance(value, dict):
         value = value.values()
