@@ -278,7 +278,9 @@ class Options:
     target: str = "cpu"
     stretch: bool = False  # lengths that are not known to be equal may turn out as 1, to be broadcast
     cut: bool = False  # slices may end past the end of their axis, to be cut short
-    varying: frozenset[Any] = frozenset()  # keys of places outside whose whole numbers are handed in, as floats are
+    varying: frozenset[Any] = (
+        frozenset()
+    )  # keys of places outside: whole numbers there, and numbers in lists, are handed in
     again: bool = False  # the adjoint is differentiated itself, where `backward` is called in such a function
 
 

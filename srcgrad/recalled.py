@@ -44,7 +44,8 @@ from srcgrad.frontend.types import ArrayType, ScalarType, StaticType, TupleType
 from srcgrad.pipeline import Capture, Generated, Options
 
 REMEMBERED = 64  # modules, those generated last
-ENOUGH = 2
+ENOUGH = 2  # values of a number that goes on changing
+SHORT = 16  # items, each of which would be an argument
 PLAIN = (int, float, complex, str, bytes, type(None), type, np.generic, np.dtype, np.ufunc, BuiltinFunctionType,
          ScalarType, ArrayType, Options, Form)  # fmt: skip
 
@@ -65,7 +66,7 @@ class Recalled:
     ) -> Generated:
         """What serves `function`, with that one's places; else what `make` makes.
 
-        It is handed the keys of places where other whole numbers have been: those may be handed in.
+        It is told the keys of places where other numbers have been: those may be handed in.
         """
         around = Surroundings.of(function)
         found = frozenset[Any]() if around is None else self._find(around, what, how)
@@ -84,7 +85,7 @@ class Recalled:
         return made
 
     def _find(self, around: Surroundings, what: What, how: tuple[Any, ...]) -> Generated | frozenset[Any]:
-        """A number that two modules were made for goes on changing, as an index of the loop around does."""
+        """A number that is another than two were made for goes on changing, as an index of the loop around does."""
         others, settled = Counter[Any](), False
         for module in reversed(self._last):
             if module.serves(around, what, how):
@@ -216,7 +217,7 @@ class _Module:
         return repr(self.what) == repr(what) and self.what == what  # `==` takes the name of a dtype for that dtype
 
     def for_function(self, around: Surroundings) -> Generated | list[Any]:
-        """With the places of another function; where these differ by whole numbers alone, the keys of those."""
+        """With the places of another function; where only numbers are others, the keys of their places."""
         own, assumed, others = _Own(around), [], []
         try:
             captured = tuple(Capture(name, again(around), kind) for name, again, kind in self.captured)
@@ -227,7 +228,7 @@ class _Module:
                 value = place()
                 found = own.picture(place, value)
                 if found != pictured:
-                    if not (is_whole(value) and isinstance(pictured, tuple) and pictured[0] is type(value)):
+                    if not _is_other_number(value, found, pictured):
                         return []
                     others.append(place.key)
                 assumed.append((place, value))
@@ -236,6 +237,23 @@ class _Module:
         if others:
             return others
         return replace(self.generated, captured=captured, assumed=tuple(assumed))
+
+
+def _is_other_number(value: Any, found: Any, pictured: Any) -> bool:
+    """Is it a whole number where there was another, or a short list with other floats in it?"""
+    if is_whole(value):
+        return isinstance(pictured, tuple) and found[0] is pictured[0]
+    is_short = isinstance(value, (tuple, list, dict)) and len(value) <= SHORT
+    return is_short and _without_floats(found) == _without_floats(pictured)
+
+
+def _without_floats(pictured: Any) -> Any:
+    match pictured:
+        case (kind, str()) if issubclass(kind, (float, complex, np.inexact)):
+            return kind
+        case tuple() | list():
+            return [_without_floats(part) for part in pictured]
+    return pictured
 
 
 class _Own:

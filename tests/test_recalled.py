@@ -266,6 +266,14 @@ def test_a_counter_of_the_same_function(jit: bool, generations: list[str]) -> No
     assert len(generations) == 4  # one for NumPy's
 
 
+@pytest.mark.parametrize("kind", [list, tuple, lambda two: Pair(*two), lambda two: {0: two[0], -1: two[1]}])
+def test_floats_in_groups(kind: Callable[[Any], Any], generations: list[str]) -> None:
+    for k in range(6):
+        values = kind([0.5 + k, 2.0 - k])
+        check_grad(grad(lambda x: np.sum(x**2 * values[0]) + values[-1] * x[0], jit=False), X)  # noqa: B023
+    assert len(generations) == 3
+
+
 def test_powers_of_whole_numbers_that_may_be_negative() -> None:
     for n in (0, 1, 2, 3, -1, -2):
         np.testing.assert_allclose(grad(lambda x: np.sum(x * 2**n), jit=False).backward(X), np.full(3, 2.0**n))  # noqa: B023

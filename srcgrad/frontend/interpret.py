@@ -106,7 +106,7 @@ class Interpreter:
         self.frames: list[Frame] = []
         self.captured: dict[Any, tuple[Captured, Any]] = {}
         self.assumed: dict[Any, tuple[Place, Any]] = {}
-        self.varying: frozenset[Any] = frozenset()  # keys of places: other whole numbers have been there
+        self.varying: frozenset[Any] = frozenset()  # keys of places: other numbers have been there
         self.exceptions: dict[str, type[BaseException]] = {}
         self.stale_before: list[set[str]] = []  # what was stale ahead of each loop around
         self.early_reads: list[SrcgradError] = []  # errors, unless a loop turns out to bind what is read
@@ -356,7 +356,7 @@ class Interpreter:
             return self.build.refuse(f"{name} is not bound yet")
         if isinstance(current, (np.ndarray, float, complex, np.inexact)) or (key in self.varying and is_whole(current)):
             return self.hand_in(name, place)
-        if isinstance(current, (tuple, list, dict)) and holds_arrays(current):
+        if isinstance(current, (tuple, list, dict)) and (key in self.varying or holds_arrays(current)):
             form = FormOf(place)
             self.assumed[form.key] = (form, form())
             keys = list(current) if isinstance(current, dict) else range(len(current))
