@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock, RLock
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numba
@@ -140,17 +140,29 @@ def load(generated: Any, options: Any, cache: bool) -> ModuleType:
     """The module, with kernels that know how they are to be compiled."""
     from srcgrad.runtime import device
 
-    key = files.digest(generated.text, options.fastmath, files.own_sources(), numba.__version__, np.__version__)
-    module = files.load(generated.entry, key, generated.text, generated.globals)
+    module = files.load(generated.entry, files.digest(generated.text), generated.text, generated.globals)
+    how = options.fastmath, cache, files.own_sources(), numba.__version__, np.__version__
     for name, _ in generated.facts.kernels:
         kernel = getattr(module, name)
         kernel.fastmath = options.fastmath
-        if cache and not device.SIMULATED:
-            kernel.cache = kept_kernels(Path(module.__file__ or "").with_suffix(""), name)
+        if not device.SIMULATED:
+            kernel.key = files.digest(_what_is_compiled(kernel.function), *how)
+            kernel.cache = kept_kernels(kernel.key) if cache else None
     return module
 
 
-def kept_kernels(path: Path, name: str) -> Any:
+def _what_is_compiled(function: FunctionType) -> Any:
+    """All that a kernel is, but for its name and place: the same one may stand in several modules."""
+    code, scope = function.__code__, function.__globals__
+    named = [(name, _full_name(scope[name])) for name in code.co_names if name in scope]
+    return code.co_code, code.co_consts, code.co_names, code.co_varnames, code.co_argcount, named
+
+
+def _full_name(obj: Any) -> tuple[str, str]:
+    return getattr(obj, "__module__", ""), getattr(obj, "__qualname__", repr(obj))
+
+
+def kept_kernels(key: str) -> Any:
     """Machine code on disk, as for the CPU: nothing is unpickled unless its hash matches."""
     from numba.cuda.core.caching import NullCache
     from numba.cuda.dispatcher import _Kernel
@@ -172,7 +184,7 @@ def kept_kernels(path: Path, name: str) -> Any:
 
         def place(self, sig: Any, codegen: Any) -> Path:
             made_by = importlib.metadata.version("numba-cuda"), codegen.magic_tuple()
-            return path.with_name(f"{path.name}_{name}_{files.digest(str(sig), made_by)[:16]}.bin")
+            return files.folder() / f"kernel_{files.digest(key, str(sig), made_by)[:32]}.bin"
 
     return CheckedCache()
 

@@ -250,6 +250,9 @@ def _on_grid(code: Any, grid: Any, block: Any, shared_bytes: int, pointer: int) 
         return code[grid, block, running.stream, shared_bytes]
 
 
+_compiled: dict[str, Any] = {}  # kernels, by their keys
+
+
 class Kernel:
     """A kernel by the number of its iterations: `f_i[n, m](x, y)`."""
 
@@ -263,17 +266,20 @@ class Kernel:
         self.shared = [names.index(name) for name in shared]  # arguments of which blocks have sums of their own
         self.may_stop = "status" in names  # its threads look at it, or report there
         self.fastmath = False
+        self.key = ""  # what tells apart what is compiled
         self.cache: Any = None  # where its machine code is kept
         self.launches: dict[Any, Launch] = {}
 
     @cached_property
     def compiled(self) -> Any:
+        if self.key in _compiled:  # of another module
+            return _compiled[self.key]
         made = cuda.jit(self.function, fastmath=self.fastmath)
         if self.cache is not None:
             made._cache = self.cache
         if not SIMULATED:
             made.compile = _resolving_once(made.compile)
-        return made
+        return _compiled.setdefault(self.key, made) if self.key else made
 
     def __getitem__(self, lengths: int | tuple[int, ...]) -> Launch:
         key = lengths, running.pointer

@@ -14,6 +14,9 @@ if not os.environ.get("SRCGRAD_VIRTUAL_GPU"):
 
 from virtual_gpu.memory import Fault
 
+from srcgrad import grad
+from srcgrad.runtime import device
+
 pytestmark = pytest.mark.filterwarnings("ignore:Grid size")
 
 N = 64
@@ -257,3 +260,17 @@ def test_what_is_counted():
         assert float(atomics) < 0.2
     finally:
         gpu.counts = None
+
+
+def test_a_kernel_of_two_modules_is_compiled_once() -> None:
+    def squares(scale):
+        return grad(lambda x: np.sum(np.sin(x) * x * scale), target="cuda")
+
+    x = np.linspace(0.0, 1.0, 50)
+    np.testing.assert_allclose(squares(2.0).backward(x), 2.0 * (np.cos(x) * x + np.sin(x)))
+    before = set(device._compiled)
+    y, x_b = squares(3.0).value_and_backward(x)
+    np.testing.assert_allclose((y, *x_b), (np.sum(np.sin(x) * x * 3.0), *(3.0 * (np.cos(x) * x + np.sin(x)))))
+    added = len(set(device._compiled) - before)
+    np.testing.assert_allclose(squares(4.0).backward(x), 4.0 * (np.cos(x) * x + np.sin(x)))
+    assert len(set(device._compiled) - before) == added <= 1
