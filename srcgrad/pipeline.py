@@ -68,6 +68,7 @@ from .passes.masked_rows import masked_rows
 from .passes.name_choices import name_choices
 from .passes.name_places import name_all_places, name_places
 from .passes.offload import offload
+from .passes.outer_products import outer_products
 from .passes.parallelise import parallelise
 from .passes.peel import peel
 from .passes.periodic import neighbours, periodic
@@ -187,6 +188,7 @@ ON_ONE_THREAD: tuple[Pass, ...] = (
     last_step,  # nobody looks at the state after the last step
 )
 IN_VECTORS: tuple[Pass, ...] = (
+    outer_products,  # what steps add to a matrix is added for many of them at a time
     side_by_side,  # iterations around others go through them together, in vector registers
     shift_and_peel,  # what one loop leaves to the next one stays in registers
     set_aside,  # so is what is added further ahead
