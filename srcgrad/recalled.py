@@ -50,7 +50,7 @@ PLAIN = (int, float, complex, str, bytes, type(None), type, np.generic, np.dtype
          ScalarType, ArrayType, Options, Form)  # fmt: skip
 
 What = tuple[str, Any, Any]  # a kind, types and cotangents
-Path = tuple[int, ...]  # to a cell: of the function, then of a function that is in that cell, …
+Path = tuple[int | str, ...]  # to a cell: of the function, then of a function that is in that cell, …; or a name
 Found = dict[Path, CellType]
 Again = Callable[["Surroundings"], Place]  # the same place, in another function
 
@@ -116,7 +116,7 @@ class Surroundings:
     root: Any
     cells: Found
     functions: dict[Path, FunctionType]
-    objects: dict[str, Any]  # by name: what it is given and reads attributes of, as `self`
+    objects: dict[Path, Any]  # of which it reads attributes: in cells, or given, as `self` is
     description: tuple[Any, ...]
     parts: tuple[Any, ...]  # codes, scopes, classes (held weakly): each must be the very same object
 
@@ -126,7 +126,7 @@ class Surroundings:
         given, function = (root.given, root.function) if isinstance(root, Given) else ({}, root)
         if not _is_plainly_made(function):
             return None
-        objects = {name: value for name, value in given.items() if is_simple_object(value)}
+        objects: dict[Path, Any] = {(name,): value for name, value in given.items() if is_simple_object(value)}
         functions: dict[Path, FunctionType] = {(): function}
         cells: Found = {}
         first: dict[int, Any] = {id(function): ()}  # where a cell, a function or an object is met first
@@ -149,12 +149,16 @@ class Surroundings:
                 known = first.setdefault(id(cell), here)
                 description.append((here, known))
                 content = _content(cell)
-                if known == here and _is_plainly_made(content):
+                is_function = _is_plainly_made(content)
+                if known == here and (is_function or is_simple_object(content)):
                     known = first.setdefault(id(content), here)
-                    description.append((here, known, "function"))
-                    if known == here:
+                    description.append((here, known, is_function))
+                    if known == here and is_function:
                         functions[here] = content
                         work.append(here)
+                    elif known == here:
+                        objects[here] = content
+                        parts.append(weakref.ref(type(content)))
         return cls(root, cells, functions, objects, tuple(description), tuple(parts))
 
     def is_like(self, other: Surroundings) -> bool:
@@ -240,19 +244,19 @@ class _Module:
 
 
 def _is_other_number(value: Any, found: Any, pictured: Any) -> bool:
-    """Is it a whole number where there was another, or a short list with other floats in it?"""
+    """Is it a whole number where there was another, or a short list with other numbers in it?"""
     if is_whole(value):
         return isinstance(pictured, tuple) and found[0] is pictured[0]
     is_short = isinstance(value, (tuple, list, dict)) and len(value) <= SHORT
-    return is_short and _without_floats(found) == _without_floats(pictured)
+    return is_short and _without_numbers(found) == _without_numbers(pictured)
 
 
-def _without_floats(pictured: Any) -> Any:
+def _without_numbers(pictured: Any) -> Any:
     match pictured:
-        case (kind, str()) if issubclass(kind, (float, complex, np.inexact)):
+        case (kind, str()) if issubclass(kind, (int, float, complex, np.number)) and kind is not bool:
             return kind
         case tuple() | list():
-            return [_without_floats(part) for part in pictured]
+            return [_without_numbers(part) for part in pictured]
     return pictured
 
 

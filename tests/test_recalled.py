@@ -86,6 +86,14 @@ def reads_an_object(model):
     return lambda x: np.sum(x**model.n * model.w)
 
 
+def calls_a_method(model):
+    return lambda x: model.loss(x) + model.n
+
+
+def reads_both(one, other):
+    return lambda x: np.sum(one.w * x**2 + other.w * x) + (1.0 if one is other else 0.0)
+
+
 def reads_a_class(n):
     class Settings:
         power = n
@@ -183,6 +191,8 @@ ONCE = {  # functions of one code, for all of which one text will do
     "partials": [functools.partial(partly, W), functools.partial(partly, 2.0 * W)],
     "arrays as defaults": [reads_an_array_by_default(W), reads_an_array_by_default(1 / W)],
     "methods of what is given": [functools.partial(through, Fit(W)), functools.partial(through, Fit(1 - W))],
+    "objects": [reads_an_object(Model(2, W)), reads_an_object(Model(2, -W)), reads_an_object(Model(2, 1.0 / W))],
+    "methods of objects": [calls_a_method(Fit(W)), calls_a_method(Fit(W + 1))],
     "one variable": [counters(True), counters(True)],
 }
 MODEL = Model(n=2, w=W)
@@ -195,6 +205,8 @@ ANEW = {  # functions of one code that need a text each
     "lists": [reads_items([W, 2.0 * W]), reads_items([W, W, W]), reads_items((W, 2 * W)), reads_items([2.0, W])],
     "dicts": [reads_keys({"a": W, "b": W * 2}), reads_keys({"b": W - 1, "a": -W}), reads_keys({"a": W})],
     "objects": [reads_an_object(Model(n=2, w=W)), reads_an_object(Model(n=3, w=-W))],
+    "objects of other classes": [calls_a_method(Fit(W)), calls_a_method(Other(W))],
+    "two objects": [reads_both(*[Fit(W)] * 2), reads_both(Fit(W), Fit(2 * W))],
     "classes": [reads_a_class(2), reads_a_class(3)],
     "recursion": [reads_itself(0.5, 2), reads_itself(0.5, 4)],
     "attributes": [reads_an_attribute(W, 2), reads_an_attribute(W, 3)],
@@ -264,6 +276,14 @@ def test_a_counter_of_the_same_function(jit: bool, generations: list[str]) -> No
         model.n = n
         np.testing.assert_allclose(f.backward(X), n * (n + 1) * X**n)
     assert len(generations) == 4  # one for NumPy's
+
+
+def test_whole_numbers_and_floats_in_groups(generations: list[str]) -> None:
+    for k in range(9):
+        settings = 2 + k, 0.5 * k
+        f = grad(lambda x: np.sum(x ** settings[0]) * settings[1], jit=False)  # noqa: B023
+        np.testing.assert_allclose(f.backward(X), 0.5 * k * (2 + k) * X ** (1 + k))
+    assert len(generations) == 5
 
 
 @pytest.mark.parametrize("kind", [list, tuple, lambda two: Pair(*two), lambda two: {0: two[0], -1: two[1]}])
