@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import weakref
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType
@@ -68,8 +68,8 @@ class Recalled:
 
         It is told the keys of places where other numbers have been: those may be handed in.
         """
-        around = Surroundings.of(function)
-        found = frozenset[Any]() if around is None else self._find(around, what, how)
+        around = Surroundings.of(function, what)
+        found = frozenset[Any]() if around is None else self._find(around, how)
         if isinstance(found, Generated):
             return found
         settled = what[0] in ("forward", "pullback") or how[0].again  # halves have to agree
@@ -79,16 +79,16 @@ class Recalled:
             if settled or not found:
                 raise
             made, settled = make(frozenset()), True  # a number must be known, as an axis must
-        if around is not None and all(map(_is_plain, (*what, *how, made.results, made.outputs))):
+        if around is not None and all(map(_is_plain, (*around.what, *how, made.results, made.outputs))):
             with suppress(_OfItsOwn):
-                self._last.append(_Module(around, what, how, made, settled))
+                self._last.append(_Module(around, how, made, settled))
         return made
 
-    def _find(self, around: Surroundings, what: What, how: tuple[Any, ...]) -> Generated | frozenset[Any]:
+    def _find(self, around: Surroundings, how: tuple[Any, ...]) -> Generated | frozenset[Any]:
         """A number that is another than two were made for goes on changing, as an index of the loop around does."""
         others, settled = Counter[Any](), False
         for module in reversed(self._last):
-            if module.serves(around, what, how):
+            if module.serves(around, how):
                 found = module.for_function(around)
                 if isinstance(found, Generated):
                     return found
@@ -117,22 +117,27 @@ class Surroundings:
     cells: Found
     functions: dict[Path, FunctionType]
     objects: dict[Path, Any]  # of which it reads attributes: in cells, or given, as `self` is
+    what: What  # it is wanted for, with paths in the places of functions that are arguments
     description: tuple[Any, ...]
     parts: tuple[Any, ...]  # codes, scopes, classes (held weakly): each must be the very same object
 
     @classmethod
-    def of(cls, root: Any) -> Surroundings | None:
+    def of(cls, root: Any, what: What) -> Surroundings | None:
         """None for what is not plainly made of these."""
         given, function = (root.given, root.function) if isinstance(root, Given) else ({}, root)
         if not _is_plainly_made(function):
             return None
         objects: dict[Path, Any] = {(name,): value for name, value in given.items() if is_simple_object(value)}
-        functions: dict[Path, FunctionType] = {(): function}
+        arguments: dict[Path, Any] = {
+            ("argument", k): value for k, value in enumerate(_functions(what[1])) if _is_plainly_made(value)
+        }
+        functions: dict[Path, FunctionType] = {(): function, **arguments}
         cells: Found = {}
         first: dict[int, Any] = {id(function): ()}  # where a cell, a function or an object is met first
-        description: list[Any] = [*given, *(first.setdefault(id(value), name) for name, value in objects.items())]
+        met = (first.setdefault(id(value), path) for path, value in (*objects.items(), *arguments.items()))
+        description: list[Any] = [*given, *met]
         parts: list[Any] = [type(root), *(weakref.ref(type(value)) for value in objects.values())]
-        work: list[Path] = [()]
+        work: list[Path] = list(functions)
         while work:
             path = work.pop()
             inner = functions[path]
@@ -159,14 +164,38 @@ class Surroundings:
                     elif known == here:
                         objects[here] = content
                         parts.append(weakref.ref(type(content)))
-        return cls(root, cells, functions, objects, tuple(description), tuple(parts))
+        known = {id(value): path for path, value in arguments.items()}
+        return cls(root, cells, functions, objects, _by_paths(what, known), tuple(description), tuple(parts))
 
     def is_like(self, other: Surroundings) -> bool:
         return (
             len(self.parts) == len(other.parts)
             and all(mine is theirs for mine, theirs in zip(self.parts, other.parts, strict=True))
             and self.description == other.description
+            and repr(self.what) == repr(other.what)  # `==` takes the name of a dtype for that dtype
+            and self.what == other.what
         )
+
+
+def _functions(types: Any) -> Iterator[Any]:
+    """The plain functions among arguments."""
+    match types:
+        case TupleType(items) | tuple(items):
+            for item in items:
+                yield from _functions(item)
+        case StaticType(function) if _is_plainly_made(function):
+            yield function
+
+
+def _by_paths(types: Any, known: dict[int, Path]) -> Any:
+    match types:
+        case TupleType(items):
+            return replace(types, items=_by_paths(items, known))
+        case tuple():
+            return tuple(_by_paths(item, known) for item in types)
+        case StaticType(value) if id(value) in known:
+            return StaticType(known[id(value)])
+    return types
 
 
 def _is_plainly_made(function: Any) -> bool:
@@ -203,22 +232,18 @@ class _OfItsOwn(Exception):
 class _Module:
     """What was generated, and what must be found where the function reads from outside."""
 
-    def __init__(
-        self, around: Surroundings, what: What, how: tuple[Any, ...], generated: Generated, settled: bool
-    ) -> None:
+    def __init__(self, around: Surroundings, how: tuple[Any, ...], generated: Generated, settled: bool) -> None:
         own = _Own(around)
         if any(map(own.has, generated.globals.values())) or "srcgrad.runtime import user\n" in generated.text:
             raise _OfItsOwn
         self.around = replace(around, root=None, cells={}, functions={}, objects={})
-        self.what, self.how, self.settled = what, how, settled
+        self.how, self.settled = how, settled
         self.captured = [(c.name, own.again(c.place), c.type) for c in generated.captured]
         self.assumed = [(own.again(place), own.picture(place, value)) for place, value in generated.assumed]
         self.generated = replace(generated, captured=(), assumed=())
 
-    def serves(self, around: Surroundings, what: What, how: tuple[Any, ...]) -> bool:
-        if not self.around.is_like(around) or self.how != how:
-            return False
-        return repr(self.what) == repr(what) and self.what == what  # `==` takes the name of a dtype for that dtype
+    def serves(self, around: Surroundings, how: tuple[Any, ...]) -> bool:
+        return self.around.is_like(around) and self.how == how
 
     def for_function(self, around: Surroundings) -> Generated | list[Any]:
         """With the places of another function; where only numbers are others, the keys of their places."""

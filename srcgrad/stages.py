@@ -17,6 +17,8 @@ from srcgrad.constants import Constants
 from srcgrad.dispatch import Forward, Program, Stage, leaf_names, pattern_of
 from srcgrad.errors import ArgumentError
 
+HELD = 256  # stages of one function
+
 
 class Stages:
     """The stages of one function, by kind, number of arguments and pattern; and the plans that find their values."""
@@ -57,6 +59,8 @@ class Stages:
         if stage is None:
             with_v = len(values) > len(self._parameters)
             fresh = Stage(self._program, kind, pattern, leaf_names(pattern, plan.names), with_v)
+            while len(self._stages) >= HELD:  # a function among the arguments may be another each time
+                self._stages.pop(next(iter(self._stages)), None)
             stage = self._stages.setdefault(key, fresh)
         return stage, leaves
 

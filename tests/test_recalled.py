@@ -243,6 +243,29 @@ def test_what_reads_something_else_has_its_own(name: str, generations: list[str]
         assert len(generations) > before or k >= len(ANEW[name])
 
 
+def applied(first, second, x):
+    return np.sum(first(x) * second(x)) + (1.0 if first is second else 0.0)
+
+
+def test_functions_that_are_arguments(generations: list[str]) -> None:
+    def scaled(w):
+        return lambda x: np.sin(x) * w
+
+    def added(k):
+        return lambda x: x + k
+
+    f = grad(applied, jit=False)
+    for k in range(6):
+        expected = np.cos(X) * W * k * (X + k) + np.sin(X) * W * k
+        np.testing.assert_allclose(f.backward(scaled(W * k), added(k), X), expected)
+        np.testing.assert_allclose(grad(applied, jit=False).backward(scaled(W * k), added(k), X), expected)
+    assert len(generations) == 3
+    same = scaled(W)
+    assert f(same, same, X) == pytest.approx(applied(same, same, X))
+    assert f(scaled(W), scaled(W), X) == pytest.approx(applied(scaled(W), scaled(W), X))
+    assert f(same, same, X) == pytest.approx(applied(same, same, X))
+
+
 def test_the_same_object_is_the_same(generations: list[str]) -> None:
     for n in (2, 2, 3):
         MODEL.n = n
