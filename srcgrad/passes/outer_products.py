@@ -12,7 +12,7 @@
 
 So the matrix goes through the processor's registers once for all of them.  Recurrent networks, power iterations and
 filters spend most of their way back on this.  It is done in the outermost loop that has nothing else to do with the
-matrix; one of few rows is left to the processor's vectors.
+matrix, unless this has few rows or columns: of those so many steps would take more memory than the matrix.
 """
 
 from __future__ import annotations
@@ -90,19 +90,25 @@ class _Together:
         names |= {arg.name for stmt in outer for arg in stmt.args if isinstance(arg, Array)}
         others = {self.memory.get(name, name) for name in names}
         found = (matrix for matrix in dict.fromkeys(stmt.out for stmt in outer) if matrix.name in self.made)
-        return [m for m in found if self.memory[m.name] not in others and (affine.difference(m.dims[0], FEW) or 0) >= 0]
+        return [m for m in found if self.memory[m.name] not in others and all(map(_may_be_many, m.dims))]
+
+
+def _may_be_many(length: Expr) -> bool:
+    return not isinstance(length, Const) or length.value >= FEW.value
 
 
 class _Rooms:
-    """Room for the left and the right vectors of so many products, and how many there are."""
+    """Room for the left and the right vectors of so many products, no more than the matrix has; and their count."""
 
     def __init__(self, matrix: Array, names: Names) -> None:
         self.matrix, self.names = matrix, names
-        self.rows = tuple(Array(names.fresh("rows"), matrix.dtype, (STEPS, dim)) for dim in matrix.dims)
-        self.count = Var(names.fresh("count"), INT64)
+        self.count, self.steps = (Var(names.fresh(name), INT64) for name in ("count", "steps"))
+        self.rows = tuple(Array(names.fresh("rows"), matrix.dtype, (self.steps, dim)) for dim in matrix.dims)
 
     def made(self) -> list[Stmt]:
-        return [*(Alloc(rows, rows.dims) for rows in self.rows), Assign(self.count, affine.ZERO)]
+        steps = affine.minimum(STEPS, affine.minimum(*self.matrix.dims))
+        rooms = (Alloc(rows, rows.dims) for rows in self.rows)
+        return [Assign(self.steps, steps), *rooms, Assign(self.count, affine.ZERO)]
 
     def filled(self, stmt: Stmt) -> Block:
         """A statement of the loop, where the products are put aside; and added, where there is no more room."""
@@ -110,13 +116,12 @@ class _Rooms:
             return (replace(stmt, ordered=True, apart=False),)
         if not _adds_to(stmt, self.matrix):
             return (stmt,)
-        first = self.matrix.dims[0]
         aside = (
             *map(self.put, self.rows, stmt.args),
             AddTo(self.count, affine.ONE),
-            If(Call("eq", (self.count, STEPS), BOOL), (self.product(self.rows), Assign(self.count, affine.ZERO))),
+            If(Call("eq", (self.count, self.steps), BOOL), (self.product(self.rows), Assign(self.count, affine.ZERO))),
         )
-        return aside if isinstance(first, Const) else (If(Call("ge", (first, FEW), BOOL), aside, (stmt,)),)
+        return (If(Call("ge", (self.steps, FEW), BOOL), aside, (stmt,)),)
 
     def put(self, rows: Array, vector: Any) -> Stmt:
         i = Var(self.names.fresh("i"), INT64)
@@ -124,12 +129,15 @@ class _Rooms:
         return For(i, affine.ZERO, rows.dims[1], affine.ONE, (copied,), ordered=False)
 
     def emptied(self) -> Stmt:
-        parts = tuple(Array(self.names.fresh("rows"), r.dtype, (self.count, r.dims[1])) for r in self.rows)
-        cut = (
-            View(p, r, Subscript((_run(self.count), _run(r.dims[1], True))))
-            for p, r in zip(parts, self.rows, strict=True)
-        )
-        return If(Call("gt", (self.count, affine.ZERO), BOOL), (*cut, self.product(parts)))
+        views = [self.used(rows) for rows in self.rows]
+        product = self.product(tuple(view.array for view in views))
+        return If(Call("gt", (self.count, affine.ZERO), BOOL), (*views, product))
+
+    def used(self, rows: Array) -> View:
+        length = rows.dims[1]
+        part = Array(self.names.fresh("rows"), rows.dtype, (self.count, length))
+        runs = Run(affine.ZERO, affine.ONE, self.count), Run(affine.ZERO, affine.ONE, length, whole=True)
+        return View(part, rows, Subscript(runs))
 
     def product(self, rows: tuple[Array, ...]) -> Stmt:
         return Library("add_matmul_tn", self.matrix, rows)
@@ -137,10 +145,6 @@ class _Rooms:
 
 def _adds_to(stmt: Stmt, matrix: Array) -> TypeGuard[Library]:
     return isinstance(stmt, Library) and matrix in stmt.outs
-
-
-def _run(length: Expr, whole: bool = False) -> Run:
-    return Run(affine.ZERO, affine.ONE, length, whole)
 
 
 __all__ = ["outer_products"]
