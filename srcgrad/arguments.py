@@ -97,12 +97,21 @@ def device_array(value: Any, name: str) -> Any:
     refuse_other_device(value, name)
     if getattr(value, "__cuda_ndarray__", False):
         return value
-    from srcgrad.runtime.device_arrays import of_dlpack, of_interface
+    from srcgrad.runtime.device_arrays import is_aligned, of_dlpack, of_interface
 
     described = getattr(value, "__cuda_array_interface__", None)
+    if described is not None and described.get("mask") is not None:
+        raise ArgumentError(f"argument {name} is a masked array: its mask would be ignored")
     if described is None or (described.get("stream") is None and hasattr(value, "__dlpack__")):
-        return of_dlpack(value)  # this way our stream waits for whatever the other library still does to it
-    return of_interface(value, described)
+        out = of_dlpack(value)  # this way our stream waits for whatever the other library still does to it
+    else:
+        out = of_interface(value, described)
+    if not is_aligned(out):
+        raise ArgumentError(
+            f"argument {name} lies at addresses that a GPU does not read a {out.dtype} from",
+            help=(f"pass a copy:  {name}.copy()",),
+        )
+    return out
 
 
 def refuse_other_device(value: Any, name: str) -> None:
@@ -261,22 +270,24 @@ def _memory(leaf: Any) -> np.ndarray | None:
         return leaf
     if not getattr(leaf, "__cuda_ndarray__", False) or not leaf.size:
         return None
-    described = getattr(leaf, "__cuda_array_interface__", None)
-    return np.asarray(_Described(described)) if described else leaf._ary  # (Numba's simulator has arrays of NumPy's)
+    from srcgrad.runtime.device_arrays import Memory, address
 
-
-class _Described:
-    def __init__(self, described: dict[str, Any]) -> None:
-        self.__array_interface__ = described
+    return np.asarray(Memory(leaf, address(leaf), leaf.shape, leaf.strides, leaf.dtype))
 
 
 def refuse_read_only(leaves: Sequence[Any], names: Sequence[str], writes: frozenset[int]) -> None:
     for i in writes:
-        if type(leaves[i]) is np.ndarray and not leaves[i].flags.writeable:
+        if _is_read_only(leaves[i]):
             raise OverlapError(
                 f"argument {names[i]} is read-only, and the function writes to it",
                 help=(f"pass a copy:  {names[i]}.copy()",),
             )
+
+
+def _is_read_only(leaf: Any) -> bool:
+    if type(leaf) is np.ndarray:
+        return not leaf.flags.writeable
+    return getattr(leaf, "is_read_only", False) is True  # of another library, on a GPU
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -307,7 +318,7 @@ def _describe(value: Any, name: str) -> tuple[str, str]:
         return "a masked array: its mask would be ignored", f"pass {name}.filled(...), or the mask as an argument"
     if isinstance(value, np.matrix):
         return "an np.matrix, whose * means something else", f"pass np.asarray({name})"
-    if isinstance(value, (np.ndarray, np.generic)):
+    if isinstance(value, (np.ndarray, np.generic)) or getattr(value, "__cuda_ndarray__", False):
         return _describe_dtype(value, name, title)
     if isinstance(value, (list, set, frozenset, range)):
         return f"a {kind.__name__}", f"pass np.array({name}), or a tuple where the items differ in kind"
@@ -322,7 +333,7 @@ def _describe(value: Any, name: str) -> tuple[str, str]:
 
 def _describe_dtype(value: Any, name: str, title: str) -> tuple[str, str]:
     dtype = value.dtype
-    what = "an array of" if isinstance(value, np.ndarray) else "a"
+    what = "a" if isinstance(value, np.generic) else "an array of"
     if type(value) is not np.ndarray and isinstance(value, np.ndarray):
         return f"{_a(title)}, a subclass of ndarray", f"pass np.asarray({name})"
     match dtype.kind:

@@ -419,11 +419,15 @@ class Variant:
             call = self.stage.tell_apart()
         return lambda *leaves: call(*leaves[: len(own)])
 
-    def _note(self, generated: Any, leaves: tuple[Any, ...]) -> None:
-        writes = frozenset(getattr(generated, "writes", ()))
+    def refuse_writes(self, leaves: Sequence[Any], writes: frozenset[int]) -> None:
+        """Where what f writes is not to be written."""
         arguments.refuse_overlap(leaves, self.names, writes)
         if self.stage.kind == "primal":  # the other kinds write to copies
             arguments.refuse_read_only(leaves, self.names, writes)
+
+    def _note(self, generated: Any, leaves: tuple[Any, ...]) -> None:
+        writes = frozenset(getattr(generated, "writes", ()))
+        self.refuse_writes(leaves, writes)
         assumed = {assumption.place.key: assumption for assumption in assumptions(generated)}
         if writes <= self.writes and assumed.keys() <= self.assumed.keys():
             return
@@ -461,7 +465,7 @@ class Checked:
         values = [place() for place in self._places]
         every = (*leaves, *values)
         if self._writes:
-            arguments.refuse_overlap(every, self._variant.names, self._writes)
+            self._variant.refuse_writes(every, self._writes)
         key = tuple(map(type, values))
         dispatcher = self._variant.dispatchers.get(key) or self._add(key, len(every))
         return dispatcher(*every)

@@ -34,7 +34,7 @@ SOME = (
 )  # of the programs, which the simulator runs all: to compile a kernel takes a quarter of a second
 VIRTUAL = {
     "programs": ([*named("programs"), "-k", f"({SOME}) and not (conjugate and float32)"], 18),
-    "launches": (named("launches errors virtual arithmetic"), 82),
+    "launches": (named("launches errors arrays virtual arithmetic"), 95),
     "loops": (named("kept sums"), 45),
     "steps": (named("states alone grids later"), 105),
 }

@@ -111,16 +111,17 @@ class Entry:
             given, leaves = self.run(values, stays)
         finally:
             self.streams.let_wait(others)
+        for k in self.writes:
+            if not is_on_device(values[k]):
+                values[k][...] = back(given[k], None)
         if stays:
             return kept_on_device(self.results, iter(leaves), self.is_forward)
-        for k in self.writes:
-            values[k][...] = back(given[k], None)
         return rebuild(self.results, map(back, leaves, self.kinds))
 
     def run(self, values: tuple[Any, ...], stays: bool) -> tuple[Sequence[Any], list[Any]]:
         """What the host's part was given, and what it has made of that."""
         while True:
-            given = values if stays else [send(value) for value in values]
+            given = [send(value) for value in values]  # what f reads from outside lies on the host in any case
             self.device.begin(not stays, self.rows or self.device.FIRST_ROWS)
             try:
                 with self.lock, np.errstate(all="ignore"):
@@ -225,8 +226,11 @@ def without_axes(place: Any) -> Any:
 
 
 def send(value: Any) -> Any:
+    """A value as the host's part takes it; of arrays of the host, copies on the device."""
     from srcgrad.runtime.device import empty, running
 
+    if is_on_device(value):
+        return value
     if not isinstance(value, np.ndarray):
         return STRONG[type(value)](value) if type(value) in STRONG else value
     out = empty(value.shape, value.dtype)
@@ -252,6 +256,8 @@ def kept_on_device(structure: Any, leaves: Iterator[Any], is_forward: bool = Fal
 
     Numbers that a forward function keeps for its pullback (the second of its two results) are fetched.
     """
+    from srcgrad.runtime.device import copied
+
     if isinstance(structure, TupleType):
         own = [fetched or (is_forward and k == 1) for k in range(len(structure.items))]
         parts = [kept_on_device(item, leaves, False, each) for item, each in zip(structure.items, own, strict=True)]
@@ -261,7 +267,15 @@ def kept_on_device(structure: Any, leaves: Iterator[Any], is_forward: bool = Fal
         if fetched:
             return structure.dtype.type(back(value, structure))
         return without_axes(value) if is_on_device(value) and value.ndim else value
-    return next(leaves) if isinstance(structure, ArrayType) else getattr(structure, "value", None)
+    if isinstance(structure, ArrayType):
+        array = next(leaves)
+        return array if fetched or _goes_upwards(array) else copied(array)
+    return getattr(structure, "value", None)
+
+
+def _goes_upwards(array: Any) -> bool:
+    """Along all axes: neither Numba copies anything else to the host, nor does PyTorch take it."""
+    return all(stride >= 0 for stride in array.strides)
 
 
 def is_on_device(value: Any) -> bool:

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import is_device_array
 from ..errors import NameArgumentError, SrcgradError
 from ..ir import affine
 from ..ir.expressions import Array, Expr, Span, Var
@@ -356,6 +357,8 @@ class Interpreter:
             return self.build.refuse(f"{name} is not bound yet")
         if isinstance(current, (np.ndarray, float, complex, np.inexact)) or (key in self.varying and is_whole(current)):
             return self.hand_in(name, place)
+        if not isinstance(current, type) and is_device_array(current):
+            return self.build.refuse(f"{name} lies on a GPU, and is no argument", f"make {name} an argument")
         if isinstance(current, (tuple, list, dict)) and (key in self.varying or holds_arrays(current)):
             form = FormOf(place)
             self.assumed[form.key] = (form, form())

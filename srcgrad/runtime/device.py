@@ -179,16 +179,21 @@ def _clear(array: Any) -> None:
 
 def own(array: Any, copy: bool) -> Any:
     """The array in C order; a copy of it where one is wanted."""
-    if array.is_c_contiguous() and (not copy or running.ours):
+    if is_in_order(array) and (not copy or running.ours):
         return array
     return copied(array)
+
+
+def is_in_order(array: Any) -> bool:
+    """Is it contiguous, and can Numba copy it?  (Not along an axis of length 1 that goes downwards.)"""
+    return array.is_c_contiguous() and all(stride >= 0 for stride in array.strides)
 
 
 def copy_into(out: Any, array: Any) -> None:
     """All elements, whatever their order in memory."""
     if not out.size:
         return
-    if array.is_c_contiguous() and out.is_c_contiguous():
+    if is_in_order(array) and is_in_order(out):
         out.copy_to_device(array, stream=running.stream)
         return
     from srcgrad.runtime.device_kernels import copy_elements

@@ -77,7 +77,7 @@ def handle(owner: Any, where: int, shape: tuple[int, ...], strides: tuple[int, .
     if SIMULATED:
         from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray
 
-        return FakeCUDAArray(np.asarray(_Memory(owner, where, shape, strides, dtype)))
+        return FakeCUDAArray(np.asarray(Memory(owner, where, shape, strides, dtype)))
     from numba.cuda.cudadrv import driver
     from numba.cuda.cudadrv.devicearray import DeviceNDArray
 
@@ -86,7 +86,7 @@ def handle(owner: Any, where: int, shape: tuple[int, ...], strides: tuple[int, .
     return DeviceNDArray(shape, strides, dtype, stream=running.stream, gpu_data=memory)
 
 
-class _Memory:
+class Memory:
     """What NumPy makes an array of."""
 
     def __init__(self, owner: Any, where: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any) -> None:
@@ -187,18 +187,28 @@ def of_dlpack(value: Any) -> Any:
     if 0 in shape:
         return empty(shape, dtype)
     strides = tuple(dtype.itemsize * s for s in (view.strides or in_order(shape)))
-    return handle(view, view.ptr, shape, strides, dtype)
+    out = handle(view, view.ptr, shape, strides, dtype)
+    out.is_read_only = bool(view.readonly)
+    return out
 
 
 def of_interface(value: Any, described: dict[str, Any]) -> Any:
     """What another library has on the device, by its `__cuda_array_interface__`.  Its stream is waited for."""
     stream = described.get("stream")
     is_ours = (stream or LEGACY) == (running.pointer or LEGACY)
-    return cuda.from_cuda_array_interface(described, owner=value, sync=stream is not None and not is_ours)
+    out = cuda.from_cuda_array_interface(described, owner=value, sync=stream is not None and not is_ours)
+    out.is_read_only = bool(described["data"][1])
+    return out
+
+
+def is_aligned(array: Any) -> bool:
+    """A device reads no number from an address that its size does not divide."""
+    steps = [stride for length, stride in zip(array.shape, array.strides, strict=True) if length > 1]
+    return not array.size or not any(place % array.dtype.itemsize for place in (address(array), *steps))
 
 
 __all__ = [
-    "absorb", "address", "conform", "conform_zeros", "current_device", "device_count", "device_of", "handle",
-    "in_order", "keep_array", "kept_array", "of_dlpack", "of_interface", "part", "reshaped", "spread", "subscript",
-    "transposed",
+    "Memory", "absorb", "address", "conform", "conform_zeros", "current_device", "device_count", "device_of", "handle",
+    "in_order", "is_aligned", "keep_array", "kept_array", "of_dlpack", "of_interface", "part", "reshaped", "spread",
+    "subscript", "transposed",
 ]  # fmt: skip
