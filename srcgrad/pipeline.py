@@ -43,6 +43,7 @@ from .passes.fuse import fuse
 from .passes.fuse_boxes import fuse_boxes
 from .passes.gather import gather
 from .passes.gather_rows import gather_rows
+from .passes.gather_sums import gather_sums
 from .passes.guard_accesses import guard_accesses
 from .passes.hand_over import hand_over
 from .passes.hoist import hoist
@@ -231,6 +232,7 @@ ON_A_GPU: tuple[Pass, ...] = (
     first_touch,
     fuse,
     fuse_boxes,  # so are loops over a part of what others go over
+    gather_sums,  # behind fuse, which would put them back where they were: sums that every iteration adds to
     stored_later,  # what is added to later is stored there
     store_once,  # an element that a thread changes again and again is a scalar in between
     read_once,  # what it has just stored it does not read back

@@ -62,10 +62,10 @@ def gathered(
 
     `ours_alone`: sums of the user's keep their order.  `branches`: iterations may branch.
     """
-    names, memory = function.info.names, _Memory(function)
+    names, memory = function.info.names, Memory(function)
 
     def change(stmt: Stmt) -> Block | None:
-        nest = _nest(stmt, (*FLAT, If) if branches else FLAT)
+        nest = nest_of(stmt, (*FLAT, If) if branches else FLAT)
         if nest is None:
             return None
         loops, body = nest
@@ -78,21 +78,21 @@ def gathered(
             out = Nest(loops, said.body, names, dearest, memory, ours_alone, said).gathered(written)
         return out
 
-    return replace(function, body=_with_nests(function.body, change))
+    return replace(function, body=with_nests(function.body, change))
 
 
-def _with_nests(block: Block, change: Callable[[Stmt], Block | None]) -> Block:
+def with_nests(block: Block, change: Callable[[Stmt], Block | None]) -> Block:
     out: list[Stmt] = []
     for stmt in block:
         changed = change(stmt)
         if changed is not None:
             out += changed
         else:
-            out.append(with_blocks(stmt, tuple(_with_nests(part, change) for part in blocks(stmt))))
+            out.append(with_blocks(stmt, tuple(with_nests(part, change) for part in blocks(stmt))))
     return tuple(out)
 
 
-def _nest(stmt: Stmt, flat: tuple[type[Stmt], ...]) -> tuple[tuple[For, ...], Block] | None:
+def nest_of(stmt: Stmt, flat: tuple[type[Stmt], ...]) -> tuple[tuple[For, ...], Block] | None:
     """Independent loops right within each other, upwards by one, over a body of such statements."""
     loops: list[For] = []
     while isinstance(stmt, For) and not stmt.ordered and affine.same(stmt.step, affine.ONE):
@@ -115,7 +115,7 @@ def _adds_around(body: Block) -> bool:
     return len(places) > len({name for name, _ in places})
 
 
-class _Memory:
+class Memory:
     """Which names may be handles on one memory."""
 
     def __init__(self, function: Function) -> None:
@@ -186,7 +186,7 @@ class Nest:
         body: Block,
         names: Names,
         dearest: int,
-        memory: _Memory,
+        memory: Memory,
         ours_alone: bool,
         said: Straight | None = None,
     ) -> None:
@@ -203,14 +203,14 @@ class Nest:
             parts = self.parts(array, body)
             if parts is None:
                 continue
-            when = _order(array, body, self.memory)
+            when = order_of(array, body, self.memory)
             if when is None:
                 continue
             loops = written(self, self.gathering(array, parts, body))
             if not loops:
                 continue
             (ahead if when < 0 else behind).extend(self.where_it_runs(loops, array, parts, body))
-            body = tuple(s for s in body if not _adds_to(s, array))
+            body = tuple(s for s in body if not adds_to(s, array))
         if body == self.body:
             return None
         kept = live(body)
@@ -232,11 +232,11 @@ class Nest:
         for position, stmt in enumerate(body):
             inside = statements((stmt,))
             touched = {load.array.name for s in inside for expr in expressions(s) for load in loads(expr)}
-            if not _adds_to(stmt, array):
+            if not adds_to(stmt, array):
                 touched |= arrays_written(stmt)
             if any(self.memory.may_be_one(name, array.name) for name in touched):
                 return None
-            if not _adds_to(stmt, array):
+            if not adds_to(stmt, array):
                 continue
             assert isinstance(stmt, AddTo) and isinstance(stmt.target, Load)
             if stmt.target.checked or (self.ours_alone and not stmt.reorder):
@@ -273,7 +273,7 @@ class Nest:
     def goes_around(self, part: Expr, loop: For) -> bool:
         """Is it a fixed step from the index of a loop over all that it goes around?"""
         step = step_of(part, loop.index)
-        if step is None or loads(step) or variables(step) & {*self.indices, *_sets(self.body)}:
+        if step is None or loads(step) or variables(step) & {*self.indices, *set_in(self.body)}:
             return False
         return affine.same(loop.start, affine.ZERO) and affine.same(loop.stop, part.args[1])  # type: ignore[attr-defined]
 
@@ -298,7 +298,7 @@ class Nest:
                 return None
             if own:
                 found[own[0]] = constant
-            elif any(variables(term) & _sets(self.body) for term, _ in terms):
+            elif any(variables(term) & set_in(self.body) for term, _ in terms):
                 return None
         if set(found) != set(self.indices):
             return None
@@ -341,7 +341,7 @@ class Nest:
         places = [sorted({*part.slice, part.position}) for part in parts]
         added = [tuple(body[k] for k in own) for own in places]
         is_ours = all(body[part.position].reorder for part in parts)  # type: ignore[attr-defined]
-        found = divided_once(added, {*self.indices, *_sets(body)}) if is_ours and parts else None
+        found = divided_once(added, {*self.indices, *set_in(body)}) if is_ours and parts else None
         blocks, divisor = found or (added, None)
         return {
             k: stmt for own, block in zip(places, blocks, strict=True) for k, stmt in zip(own, block, strict=True)
@@ -352,7 +352,7 @@ class Nest:
         added = {part.position for part in parts}
         to = zip(self.indices, *parts[0].to, strict=True)
         there = {i: back_from(i, end) if end else affine.sub(i, affine.integer(apart)) for i, apart, end in to}
-        here = lambda expr: rewrite(substitute(expr, there), _normal)
+        here = lambda expr: rewrite(substitute(expr, there), normal_there)
         out: list[Stmt] = []
         for position in sorted(added.union(*(part.slice for part in parts))):
             stmt = map_expressions(said[position], here)
@@ -420,17 +420,17 @@ def _is_added(stmt: Stmt) -> bool:
     return isinstance(stmt, AddTo) and isinstance(stmt.target, Load)
 
 
-def _adds_to(stmt: Stmt, array: Array) -> bool:
+def adds_to(stmt: Stmt, array: Array) -> bool:
     return isinstance(stmt, AddTo) and isinstance(stmt.target, Load) and stmt.target.array.name == array.name
 
 
-def _normal(expr: Expr) -> Expr:
+def normal_there(expr: Expr) -> Expr:
     if isinstance(expr, Load):
         return replace(expr, index=tuple(affine.normal(part) for part in expr.index))
     return unwound(expr)
 
 
-def _sets(body: Block) -> set[Var]:
+def set_in(body: Block) -> set[Var]:
     out = {s.var for s in body if isinstance(s, Assign)}
     return out | {s.target for s in body if isinstance(s, AddTo) and isinstance(s.target, Var)}
 
@@ -447,7 +447,7 @@ def needed_for(stmt: AddTo | Store, ahead: Block) -> frozenset[int] | None:
         elif isinstance(other, AddTo) and other.target in wanted:
             wanted |= variables(other.value)
             out.add(position)
-    return None if wanted & _sets(ahead) else frozenset(out)
+    return None if wanted & set_in(ahead) else frozenset(out)
 
 
 def cost_of(block: Iterable[Stmt], value: Expr) -> int:
@@ -461,7 +461,7 @@ def _operations(expr: Expr) -> int:
     return own + sum(map(_operations, expr.args))
 
 
-def _order(array: Array, body: Block, memory: _Memory) -> int | None:
+def order_of(array: Array, body: Block, memory: Memory) -> int | None:
     """Whether what is added to the array is computed ahead of the rest of the loop (-1), or behind it (1).
 
     It reads, at other iterations, what those may write: so it must see all of that, or nothing of it, as they saw it
@@ -469,7 +469,7 @@ def _order(array: Array, body: Block, memory: _Memory) -> int | None:
     """
     reads: dict[str, list[int]] = {}
     for position, stmt in enumerate(body):
-        if not _adds_to(stmt, array):
+        if not adds_to(stmt, array):
             continue
         for at in (position, *(needed_for(stmt, body[:position]) or ())):  # type: ignore[arg-type]
             for load in {load for expr in expressions(body[at]) for load in loads(expr)}:
@@ -503,4 +503,7 @@ def live(body: Block) -> Block:
     return tuple(reversed(out))
 
 
-__all__ = ["Gathering", "Nest", "cost_of", "gather", "gathered", "live", "needed_for"]
+__all__ = [
+    "DEAREST", "FLAT", "Gathering", "Memory", "Nest", "adds_to", "all_of", "cost_of", "gather", "gathered",
+    "live", "needed_for", "nest_of", "normal_there", "order_of", "set_in", "with_nests",
+]  # fmt: skip

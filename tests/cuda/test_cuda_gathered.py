@@ -1,0 +1,151 @@
+"""Sums into elements that several loops choose together: each element's thread adds up what belongs to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from support import leaves, random_like
+
+from srcgrad import grad
+
+
+def signed(*shape: int) -> np.ndarray:
+    return np.random.default_rng(7 * sum(shape) + 1).uniform(-1.0, 1.0, shape)
+
+
+def convolved(x, w):
+    out = np.zeros(len(x) - len(w) + 1)
+    for i in range(len(x) - len(w) + 1):
+        for k in range(len(w)):
+            out[i] += w[k] * x[i + k]
+    return out
+
+
+def by_strides(x, w, n):
+    """Of every third place some get nothing, or one element more than once."""
+    out = np.zeros(n)
+    for i in range(n):
+        for k in range(len(w)):
+            out[i] += w[k] * x[3 * i + k + 1] ** 2
+    return out
+
+
+def far_apart(x, w, n):
+    """Backwards, and every second."""
+    m = len(w)
+    out = np.zeros(n)
+    for i in range(n):
+        for k in range(m):
+            out[i] += w[k] * np.sin(x[i - 2 * k + 2 * m - 2])
+    return out
+
+
+def spread(x, w):
+    out = np.zeros(len(x) + len(w) - 1)
+    for i in range(len(x)):
+        for k in range(len(w)):
+            out[i + k] += w[k] * x[i]
+    return out
+
+
+def three_together(x, w, u):
+    n = len(x) - len(w) - len(u) + 2
+    out = np.zeros(n)
+    for i in range(n):
+        for a in range(len(w)):
+            for b in range(len(u)):
+                out[i] += w[a] * u[b] * x[i + a + b]
+    return out
+
+
+def image(x, w):
+    n, m = x.shape[0] - 2, x.shape[1] - 2
+    out = np.zeros((n, m))
+    for i in range(n):
+        for j in range(m):
+            for a in range(3):
+                for b in range(3):
+                    out[i, j] += w[a, b] * x[i + a, j + b]
+    return out
+
+
+def channels(x, w):
+    n = x.shape[1] - w.shape[2] + 1
+    out = np.zeros((w.shape[0], n))
+    for p in range(w.shape[0]):
+        for q in range(w.shape[1]):
+            for k in range(w.shape[2]):
+                for i in range(n):
+                    out[p, i] += w[p, q, k] * x[q, i + k]
+    return out
+
+
+def multiplied(x, w):
+    out = np.zeros((x.shape[0], w.shape[1]))
+    for i in range(x.shape[0]):
+        for j in range(w.shape[1]):
+            for k in range(x.shape[1]):
+                out[i, j] += x[i, k] * w[k, j]
+    return out
+
+
+def part_of_the_range(x, w):
+    out = np.zeros(len(x))
+    for i in range(3, len(x) - len(w)):
+        for k in range(1, len(w)):
+            out[i] += w[k] * x[i + k - 2]
+    return out
+
+
+def with_itself(x, m):
+    """Two elements of one array in each iteration: this is left alone."""
+    out = np.zeros(m)
+    for k in range(m):
+        for i in range(len(x) - m + 1):
+            out[k] += x[i] * x[i + k]
+    return out
+
+
+CASES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
+    *((convolved, (signed(n), signed(m))) for n, m in ((20, 4), (4, 4), (9, 8), (1, 1), (3, 0))),
+    *((by_strides, (signed(24), signed(m), 7)) for m in (1, 3, 5)),
+    *((far_apart, (signed(24), signed(m), 12)) for m in (1, 4)),
+    *((spread, (signed(n), signed(m))) for n, m in ((17, 3), (3, 17), (0, 3))),
+    (three_together, (signed(20), signed(3), signed(4))),
+    *((image, (signed(*shape), signed(3, 3))) for shape in ((6, 7), (3, 3), (2, 5))),
+    (channels, (signed(2, 12), signed(3, 2, 4))),
+    *((multiplied, (signed(n, k), signed(k, m))) for n, k, m in ((4, 5, 3), (2, 2, 20), (0, 3, 4), (3, 0, 2))),
+    *((part_of_the_range, (signed(14), signed(m))) for m in (4, 1)),
+    (with_itself, (signed(14), 4)),
+]
+
+
+@pytest.mark.parametrize(("f", "args"), CASES, ids=lambda value: getattr(value, "__name__", ""))
+def test_gradient(f: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    v = random_like(np.random.default_rng(3), f(*args))
+    wanted, got = (grad(f, **how).value_and_backward(*args, v) for how in ({"jit": False}, {"target": "cuda"}))
+    for mine, want in zip(leaves(got), leaves(wanted), strict=True):
+        np.testing.assert_allclose(mine, want, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("f", "args", "sums"),
+    [
+        (convolved, (signed(9), signed(3)), ["w_b"]),
+        (by_strides, (signed(24), signed(3), 7), ["w_b"]),
+        (image, (signed(6, 7), signed(3, 3)), ["w_b"]),
+        (with_itself, (signed(14), 4), ["x_b"]),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_what_is_added_to_in_every_iteration_is_gathered(f: Callable[..., Any], args: Any, sums: list[str]) -> None:
+    text = grad(f, target="cuda").source(*args)
+    assert [name for name in ("x_b", "w_b") if f"atomic.add({name}" in text] == sums
+
+
+def test_where_each_would_have_more_summands_than_there_are_elements() -> None:
+    text = grad(multiplied, target="cuda").source(signed(3, 4), signed(4, 5))
+    assert "if w.shape[1] <= x.shape[0] * x.shape[1]:" in text and text.count("@kernel") == 3
