@@ -72,7 +72,7 @@ from .block_sums import by_halves, by_shuffles, cleared, flushed, place_in_block
 from .expressions import expression_text
 from .kept_arrays import Kept
 from .kernel_text import Lines, lines_of, operand, pop, push, raising, refused_complex, said, text_of
-from .rows_together import Form, together
+from .rows_together import Form, meeting_once, together
 from .signatures import Signatures
 from .thread_sums import ThreadSums, thread_sums, within_warp
 from .views import view_text
@@ -387,7 +387,7 @@ class _Writer:
                 case Lanes():
                     return together(stmt, by_rows, self.form, self.of)
                 case If(condition=condition) if condition == FIRST_LANE:
-                    return (Lines(self.form.meet(by_rows)), stmt, Lines(self.form.meet(by_rows)))
+                    return (self.form.meet(by_rows), stmt, self.form.meet(by_rows))
                 case AtomicAdd(array=array, index=index, value=value):
                     index = _own_index(index, by_rows) if array.name in private else index
                     at = text_of(index[0]) if len(index) == 1 else f"({', '.join(map(text_of, index))})"
@@ -410,7 +410,7 @@ class _Writer:
                     return (Lines(raising(stmt, len(self.errors))),)
             return (stmt,)
 
-        return rewrite_block(body, change)
+        return meeting_once(rewrite_block(body, change))
 
 
 def _reports(stmt: Stmt) -> bool:

@@ -16,12 +16,13 @@ from functools import partial
 
 from ..ir import affine
 from ..ir.expressions import BOOL, Call, Load, Var
-from ..ir.nodes import AddTo, AtomicAdd, Block, Lanes, Stmt, Store, While
-from ..ir.walk import statements
+from ..ir.nodes import AddTo, Assign, AtomicAdd, Block, Comment, Lanes, Stmt, Store, While
+from ..ir.walk import expressions, loads, statements
 from .block_sums import zero
 from .kernel_text import Lines, chosen, lines_of, of_lane, text_of
 
 Naming = Callable[[Var, str], str]  # the name of something that belongs to a number
+Joined = Callable[[str, str], str]  # what two of them make
 
 
 @dataclass(frozen=True)
@@ -33,62 +34,92 @@ class Form:
     lanes: int = 32
     shuffles: bool = True
 
-    def meet(self, by_rows: str) -> str:
+    def meet(self, by_rows: str) -> Meeting:
         """Where those that run a row together wait for each other, and see what they have written."""
-        return "cuda.syncwarp()" if self.shuffles and by_rows == "warp" else "cuda.syncthreads()"
+        return Meeting("cuda.syncwarp()" if self.shuffles and by_rows == "warp" else "cuda.syncthreads()")
+
+
+@dataclass(frozen=True)
+class Meeting(Lines):
+    """Where threads wait for each other."""
+
+
+def meeting_once(body: Block) -> Block:
+    """The body without waiting again where nobody has touched memory since the last time."""
+    out: list[Stmt] = []
+    have_met = False
+    for stmt in body:
+        if isinstance(stmt, Meeting) and have_met:
+            continue
+        own = isinstance(stmt, (Assign, Comment)) or (isinstance(stmt, AddTo) and isinstance(stmt.target, Var))
+        have_met = isinstance(stmt, Meeting) or (have_met and own and not any(map(loads, expressions(stmt))))
+        out.append(stmt)
+    return tuple(out)
 
 
 def together(loop: Lanes, by_rows: str, form: Form, of: Naming) -> Block:
     """A loop by the threads of a row; all of them know the sums then."""
     index, meet = loop.index, form.meet(by_rows)
-    learnt = partial(_exchanged, by_rows, form, of)
     start = "" if affine.same(loop.start, affine.ZERO) else f"{text_of(loop.start)} + "
     writes = any(isinstance(s, (Store, AtomicAdd, Lines)) or _adds(s) for s in statements(loop.body))
-    ahead = [*([meet] if writes else []), f"{index.name} = {start}lane"]
+    ahead = [f"{index.name} = {start}lane"]
     behind: list[str] = []
+    joined: list[tuple[Var, Joined]] = []
     for var in loop.sums:
         before = of(var, "before")
         ahead += [f"{before} = {var.name}", f"{var.name} = {zero(var)}"]
-        behind += learnt(var, lambda x, y: f"{x} + {y}")
+        joined.append((var, lambda x, y: f"{x} + {y}"))
         behind.append(f"{var.name} = {before} + {var.name}")
-    for var, op in loop.extremes:
-        behind += learnt(var, partial(chosen, op, var.dtype))
+    joined += [(var, partial(chosen, op, var.dtype)) for var, op in loop.extremes]
     goes_on = Call("lt", (index, loop.stop), BOOL)
     lanes = form.threads if by_rows == "block" else form.lanes
     body = (*loop.body, Lines(f"{index.name} += {lanes}"))
-    return (*lines_of(ahead), While(index, goes_on, body), *lines_of([*behind, meet]))
+    learnt = _exchanged(by_rows, form, of, joined) if joined else []
+    return (
+        *((meet,) if writes else ()),
+        *lines_of(ahead),
+        While(index, goes_on, body),
+        *lines_of([*learnt, *behind]),
+        meet,
+    )
 
 
-def _exchanged(by_rows: str, form: Form, of: Naming, var: Var, joined: Callable[[str, str], str]) -> list[str]:
-    """Every lane gets what all have, joined: of a warp by shuffles, of several warps in memory that they share."""
-    other, shared = of(var, "other"), of(var, "lanes")
-    by_shuffles = [
-        f"half = {form.lanes // 2}",
-        "while half > 0:",
-        f"    {other} = {of_lane('shfl_xor_sync', var)}",
-        f"    {var.name} = {joined(var.name, other)}",
-        "    half >>= 1",
-    ]
+def _exchanged(by_rows: str, form: Form, of: Naming, joined: list[tuple[Var, Joined]]) -> list[str]:
+    """Every lane gets what all have, joined: of a warp by shuffles, of several warps in memory that they share.
+
+    That memory may be written again once they have met behind this.
+    """
+    by_shuffles: list[str] = []
+    for var, both in joined if form.shuffles else ():
+        other = of(var, "other")
+        by_shuffles += [
+            f"half = {form.lanes // 2}",
+            "while half > 0:",
+            f"    {other} = {of_lane('shfl_xor_sync', var)}",
+            f"    {var.name} = {both(var.name, other)}",
+            "    half >>= 1",
+        ]
     if form.shuffles and by_rows == "warp":
         return by_shuffles
     count = form.threads // form.lanes if form.shuffles else form.lanes
-    put = [f"{shared}[lane] = {var.name}"]
+    shared = {var: of(var, "lanes") for var, _ in joined}
+    made = [f"{shared[var]} = cuda.shared.array({count}, np.{var.dtype.name})" for var, _ in joined]
+    put = [f"{shared[var]}[lane] = {var.name}" for var, _ in joined]
     if form.shuffles:
-        put = [f"if lane % {form.lanes} == 0:", f"    {shared}[lane // {form.lanes}] = {var.name}"]
-    return [
-        *(by_shuffles if form.shuffles else []),
-        f"{shared} = cuda.shared.array({count}, np.{var.dtype.name})",
-        *put,
-        "cuda.syncthreads()",
-        f"{var.name} = {shared}[0]",
-        f"for half in range(1, {count}):",
-        f"    {var.name} = {joined(var.name, f'{shared}[half]')}",
-        "cuda.syncthreads()",
-    ]
+        first = [f"    {shared[var]}[lane // {form.lanes}] = {var.name}" for var, _ in joined]
+        put = [f"if lane % {form.lanes} == 0:", *first]
+    learnt: list[str] = []
+    for var, both in joined:
+        learnt += [
+            f"{var.name} = {shared[var]}[0]",
+            f"for half in range(1, {count}):",
+            f"    {var.name} = {both(var.name, f'{shared[var]}[half]')}",
+        ]
+    return [*by_shuffles, *made, *put, "cuda.syncthreads()", *learnt]
 
 
 def _adds(stmt: Stmt) -> bool:
     return isinstance(stmt, AddTo) and isinstance(stmt.target, Load)
 
 
-__all__ = ["Form", "together"]
+__all__ = ["Form", "meeting_once", "together"]

@@ -73,6 +73,7 @@ def _forwarded(block: Block, own: set[str], function: Function) -> Block:
                 position += len(named) - 1
                 for k in range(position + 1, end + len(named) - 1):
                     out[k] = _with_name(out[k], place, now)
+                out = [stmt for stmt in out if not (isinstance(stmt, Assign) and stmt.var == stmt.value)]
         position += 1
     return tuple(out)
 
@@ -81,12 +82,22 @@ def _unchanged(out: list[Stmt], position: int, place: Load) -> int:
     """Up to where nobody changes the element, or which one it is."""
     fixed = set().union(*map(variables, place.index)) | _held(out[position])
     for k in range(position + 1, len(out)):
-        inner = tuple(statements((out[k],)))
+        inner = [s for s in statements((out[k],)) if not _is_read_back(s, place, out[position])]
         if any(fixed & (set(set_by(s)) | ({s.index} if isinstance(s, For) else set())) for s in inner):
             return k
         if any(_writes(s, place.array.name) for s in inner):
             return k
     return len(out)
+
+
+def _is_read_back(stmt: Stmt, place: Load, stored: Stmt) -> bool:
+    """Does what was stored become what it is anyway?"""
+    return (
+        isinstance(stmt, Assign)
+        and isinstance(stmt.value, Load)
+        and _is(stmt.value, place)
+        and {stmt.var} == _held(stored)
+    )
 
 
 def _writes(stmt: Stmt, name: str) -> bool:

@@ -152,3 +152,24 @@ def test_what_a_row_adds_to_and_reads(f: Callable[..., Any], shape: tuple[int, i
     np.testing.assert_allclose(value, expected, rtol=1e-11, atol=1e-11)
     for got, want in zip(cotangents, wanted, strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-11)
+
+
+def test_threads_of_a_row_meet_once_between_two_looks_at_memory() -> None:
+    text = grad(softmax, target="cuda").source(np.ones((2, 3)))
+    kernel = next(part for part in text.split("@kernel") if "by_rows='block'" in part or "long_rows" in part)
+    between = kernel.split("cuda.syncthreads()")[1:-1]
+    assert len(between) > 5 and all("[" in part for part in between), kernel
+
+
+def layer_norm(x, scale):
+    mean = x.mean(axis=1, keepdims=True)
+    variance = ((x - mean) ** 2).mean(axis=1, keepdims=True)
+    return (x - mean) / np.sqrt(variance + 1e-5) * scale
+
+
+def test_what_a_thread_has_just_computed_it_does_not_keep() -> None:
+    x, scale, v = (np.random.default_rng(k).normal(size=shape) for k, shape in enumerate([(5, 7), (7,), (5, 7)]))
+    f, plain = grad(layer_norm, target="cuda"), grad(layer_norm, jit=False)
+    assert "kept" not in f.source(x, scale)
+    for got, want in zip(f.backward(x, scale, v), plain.backward(x, scale, v), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-13)
