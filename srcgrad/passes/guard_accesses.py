@@ -15,7 +15,7 @@ from functools import reduce
 
 from ..errors import place
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Array, Call, Expr, Load, Span, Var, both, either, negated
+from ..ir.expressions import BOOL, INT64, Array, Call, Dim, Expr, Load, Span, Var, both, either, negated
 from ..ir.nodes import (
     AddTo,
     Assign,
@@ -32,7 +32,19 @@ from ..ir.nodes import (
     View,
     While,
 )
-from ..ir.walk import blocks, children, expressions, loads, map_expressions, rewrite, variables, with_blocks
+from ..ir.walk import (
+    blocks,
+    children,
+    expressions,
+    loads,
+    map_expressions,
+    rewrite,
+    statements,
+    subexpressions,
+    targets,
+    variables,
+    with_blocks,
+)
 from ..ir.wraps import is_wrap
 from .effects import effects
 from .lengths import lengths_of
@@ -82,16 +94,25 @@ def _is_steady(loop: For) -> bool:
 def guard_accesses(function: Function) -> Function:
     names, known = function.info.names, _Known(function)
 
-    def block(stmts: Block) -> Block:
+    def block(stmts: Block, asked: frozenset[Expr] = frozenset()) -> Block:
+        """`asked`: what checks ahead of it have found not to be so."""
         out: list[Stmt] = []
         for stmt in stmts:
             if isinstance(stmt, For):
                 known.around.append(stmt)
+            after = _unchanged(asked, stmt)
             if blocks(stmt):
-                stmt = with_blocks(stmt, tuple(map(block, blocks(stmt))))
+                stmt = with_blocks(stmt, tuple(block(inner, after) for inner in blocks(stmt)))
             if isinstance(stmt, For):
                 known.around.pop()
-            out += guarded(stmt)
+            *checks, inside = guarded(stmt)
+            for check in checks:
+                if not (isinstance(check, If) and check.condition in asked):
+                    out.append(check)
+                if isinstance(check, If):
+                    after |= _unchanged(frozenset({check.condition}), stmt)
+            out.append(inside)
+            asked = after
         return tuple(out)
 
     def guarded(stmt: Stmt) -> tuple[Stmt, ...]:
@@ -112,6 +133,24 @@ def guard_accesses(function: Function) -> Function:
         return (*dict.fromkeys(checks), inside)
 
     return replace(function, body=block(function.body))
+
+
+def _unchanged(asked: frozenset[Expr], stmt: Stmt) -> frozenset[Expr]:
+    """Those conditions that are what they were when the statement has run."""
+    if not asked:
+        return asked
+    inner = tuple(statements((stmt,)))
+    changed = {target.name for s in inner for target in (*targets(s), *((s.array,) if isinstance(s, View) else ()))}
+    stores = any(not isinstance(target, Var) for s in inner for target in targets(s))
+    return frozenset(c for c in asked if not (stores and loads(c)) and not _names(c) & changed)
+
+
+def _names(expr: Expr) -> set[str]:
+    inside = tuple(subexpressions(expr))
+    arrays = {node.array for node in inside if isinstance(node, Dim)}
+    return (
+        {var.name for var in variables(expr)} | arrays | {node.array.name for node in inside if isinstance(node, Load)}
+    )
 
 
 def _guarded(expr: Expr, under: Expr | None) -> Iterator[Guarded]:

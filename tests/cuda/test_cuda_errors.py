@@ -416,3 +416,32 @@ def test_an_index_that_is_looked_up_is_checked_before_it_is_used(f, k, fails, mo
         g, plain = grad(f, wrt="x", target="cuda"), grad(f, wrt="x", jit=False)
         np.testing.assert_allclose(g(x, k), plain(x, k))
         np.testing.assert_allclose(g.backward(x, k, v), plain.backward(x, k, v))
+
+
+def sparse_product(data, columns, ends, x):
+    y = np.zeros(len(ends) - 1)
+    for i in range(len(y)):
+        for p in range(ends[i], ends[i + 1]):
+            y[i] += data[p] * x[columns[p]]
+    return y
+
+
+def moved_on(x, k):
+    """The same text, and another index."""
+    out = np.zeros(len(k))
+    for i in range(len(k)):
+        j = k[i]
+        a = x[j]
+        j = j + 2
+        out[i] = a * x[j]
+    return out
+
+
+def test_an_index_is_checked_once_as_long_as_it_is_the_same() -> None:
+    data, columns, ends = X[:6], np.array([0, 3, 1, 2, 2, 0]), np.array([0, 2, 2, 6])
+    f = grad(sparse_product, target="cuda")
+    assert f.source(data, columns, ends, X[:4]).count("compare_and_swap") == 3  # columns, x and data
+    for wrong in (np.array([0, 3, 1, 2, 4, 0]), columns[:5]):
+        assert isinstance(alike(sparse_product, data, wrong, ends, X[:4], np.ones(3)), IndexError)
+    assert isinstance(alike(moved_on, X, np.array([3, 18]), np.ones(2)), IndexError)
+    assert isinstance(alike(moved_on, X, np.array([-1, -21]), np.ones(2)), IndexError)
