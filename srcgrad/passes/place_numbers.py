@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from ..ir import affine
-from ..ir.expressions import Expr, Load, Var
+from ..ir.expressions import Const, Expr, Load, Var
 from ..ir.nodes import (
     AddTo,
     Alloc,
@@ -85,6 +85,7 @@ class _Residency:
         given = {param for param in function.params if isinstance(param, Var)}
         self.on_host: set[Var] = given & self.device  # the ones whose value the host knows at this point
         self.fetched: set[Var] = set()  # those on the device of which the host has the value too
+        self.seen: set[Var] = set()  # what may have been set ahead of this point
         self.results: set[Var] = set()
         for leaf in leaves(function.results):
             self.results |= variables(leaf) if isinstance(leaf, Expr) else set()
@@ -154,15 +155,19 @@ class _Residency:
                 if known and not _meet(alone, stmt):
                     out.append(stmt)
                     self.on_host.add(stmt.var)  # type: ignore[attr-defined]
+                    self.seen |= sets(stmt)
                 else:
                     alone.append(stmt)
                 continue
             if _meet(alone, stmt) or not (_is_of_numbers(stmt) or _is_free(stmt)) or self.asks(stmt):
                 flush(position)
+            if isinstance(stmt, (For, While)):  # a later part of it is ahead the next time
+                self.seen |= sets(stmt)
             if _is_of_numbers(stmt) or (_is_free(stmt) and not self.asks(stmt)):
                 out.append(stmt)
             else:
                 out.extend(self.on_the_host(stmt, (block[position + 1 :], *later)))
+            self.seen |= sets(stmt)
         flush(len(block))
         return tuple(out)
 
@@ -182,13 +187,16 @@ class _Residency:
         lasting = {var for var in made if not self.is_dead(var, later)}
         partly = {var for var in lasting if var not in _surely_set(stmts)} | (needed & made)
         put = [Put(var) for var in sorted(partly & self.on_host, key=_by_name)]
-        reads = self.lies(needed) | partly
+        nowhere = partly - self.on_host - self.seen
+        start = tuple(Assign(var, Const(0, var.dtype)) for var in sorted(nowhere, key=_by_name))
+        reads = (self.lies(needed) | partly) - nowhere
+        self.seen |= made
         self.on_host -= made
         self.fetched -= made
         kernel = Kernel(
             name=self.names.fresh(f"{self.whole.name}_set"),
             axes=(),
-            body=sequential(stmts),
+            body=(*start, *sequential(stmts)),
             reads=tuple(sorted(reads, key=_by_name)),
             sets=tuple(sorted(lasting, key=_by_name)),
             span=next((s.span for s in stmts if s.span), None),

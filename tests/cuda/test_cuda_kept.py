@@ -262,6 +262,21 @@ def test_as_many_steps_as_an_element_says(steps: int, kind: str) -> None:
     np.testing.assert_allclose(got, plain.backward(x, k, v), rtol=1e-12)
 
 
+def test_what_only_a_branch_computes_is_not_looked_for_before_that() -> None:
+    """A thread that sets it has no use for what was there: the memory is new."""
+
+    def f(x, s):
+        s += x[-1]
+        if x[1] * x[0] >= 2.0:
+            s = (s + 0.7) / (1.0 + (s + 0.7) * (s + 0.7))
+        return np.sin(s) + x * x
+
+    g, plain = grad(f, target="cuda"), grad(f, jit=False)
+    for x in (SIGNED[0], SIGNED[0] + 3.0):
+        for got, want in zip(g.backward(x, 0.2, x), plain.backward(x, 0.2, x), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
 # ------------------------------------------------------------------------------------------------------- in the text
 
 
