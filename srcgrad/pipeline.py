@@ -29,6 +29,7 @@ from .passes.callees import everywhere
 from .passes.change_places import change_places
 from .passes.check_rows import check_rows
 from .passes.choose_integers import choose_integers
+from .passes.copies_as_loops import copies_as_loops
 from .passes.counted import counted
 from .passes.dead_stores import dead_stores
 from .passes.equal_lengths import equal_lengths
@@ -230,6 +231,7 @@ ON_A_GPU: tuple[Pass, ...] = (
     sum_around,  # nor add up in the end what they have cleared
     take_over,
     first_touch,
+    copies_as_loops,  # behind all that knows a copy when it sees one, and before fuse
     fuse,
     fuse_boxes,  # so are loops over a part of what others go over
     gather_sums,  # behind fuse, which would put them back where they were: sums that every iteration adds to

@@ -54,9 +54,9 @@ from ..ir.walk import (
     written,
 )
 from ..rules.device import LIBRARY
+from .copies_as_loops import unchecked
 from .effects import is_dead
 from .info import elementwise
-from .lengths import lengths_of
 from .read_once import without_last_stores
 from .sharing import Shared, Sharing
 
@@ -73,7 +73,7 @@ def offload(function: Function) -> Function:
     """The function with a `Kernel` for all that touches arrays."""
     _refuse(function)
     kernels = _Kernels(function)
-    body = kernels.without_moved(kernels.block(_copies_as_loops(function), ()))
+    body = kernels.without_moved(kernels.block(function.body, ()))
     whole = function.info.kind not in ("forward", "pullback")  # half of a function may well be in order
     if whole and kernels.count == 0 and any(isinstance(s, (For, While)) for s in statements(body)):
         raise _no_parallel_loop(function)
@@ -121,44 +121,6 @@ def _no_parallel_loop(function: Function) -> UnsupportedError:
             'or use target="cpu"',
         ),
     )
-
-
-def _copies_as_loops(function: Function) -> Block:
-    """Copies of arrays are loops over their elements."""
-    names, lengths = function.info.names, lengths_of(function)
-
-    def changed(block: Block, around: frozenset[str]) -> Block:
-        out: list[Stmt] = []
-        for stmt in block:
-            if blocks(stmt):
-                inner = around | {stmt.index.name} if isinstance(stmt, For) else around
-                out.append(with_blocks(stmt, tuple(changed(b, inner) for b in blocks(stmt))))
-            else:
-                out += copied(stmt, around)
-        return tuple(out)
-
-    def copied(stmt: Stmt, around: frozenset[str]) -> tuple[Stmt, ...]:
-        if isinstance(stmt, CopyTo):
-            target, source = stmt.target, stmt.source
-            read = lambda indices: Load(source, indices, checked=False)
-            copy = elementwise(target, lengths.of(target), read, names, around, stmt.span)
-            return (_unchecked(copy),)
-        if isinstance(stmt, Alloc) and stmt.fill is not None and not _is_zero(stmt.fill):
-            fill = stmt.fill
-            filled = elementwise(stmt.array, stmt.dims, lambda indices: fill, names, around, stmt.span)
-            return replace(stmt, fill=None), _unchecked(filled)
-        return (stmt,)
-
-    return changed(function.body, frozenset())
-
-
-def _is_zero(fill: Expr) -> bool:
-    return isinstance(fill, Const) and not fill.value
-
-
-def _unchecked(stmt: Stmt) -> Stmt:
-    (out,) = rewrite_block((stmt,), lambda s: (replace(s, checked=False),) if isinstance(s, Store) else (s,))
-    return out
 
 
 # ------------------------------------------------------------------------------------------------------- kernels
@@ -353,7 +315,7 @@ class _Kernels:
                     if fill is None:
                         return made
                     filled = elementwise(array, stmt.dims, lambda _: fill, self.names, self.indices)
-                    return (*made, *sequential((_unchecked(filled),)))
+                    return (*made, *sequential((unchecked(filled),)))
                 case AddTo(target=Load(array=array, index=index), value=value) if array.name in colliding:
                     return (AtomicAdd(array, index, value, span=stmt.span),)
                 case For():

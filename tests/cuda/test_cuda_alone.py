@@ -79,3 +79,18 @@ def test_what_has_to_go_in_order_does() -> None:
 
     x = np.linspace(0.1, 1.0, 5)
     assert loops_of_one_thread(source(walk, x, x))
+
+
+def horner(x, c):
+    y = np.zeros_like(x)
+    for k in range(len(c)):
+        y = y * x + c[k]
+    return y
+
+
+def test_what_begins_as_a_copy_is_a_number_of_the_thread() -> None:
+    x, c, v = np.linspace(0.1, 1.0, 5), np.array([0.5, -1.0, 2.0]), np.linspace(-1.0, 1.0, 5)
+    text = source(horner, x, c)
+    assert text.count("@kernel") == 1 and "y_b = v[i]" in text, text
+    for got, want in zip(*(grad(horner, **how).backward(x, c, v) for how in ({"target": "cuda"}, {"jit": False}))):
+        np.testing.assert_allclose(got, want, rtol=1e-12)
