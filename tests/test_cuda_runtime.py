@@ -171,7 +171,9 @@ def test_kernels_of_the_runtime_compile(monkeypatch):
     kernels.logarithms_of_determinants(row, row, stack, pivots)
     monkeypatch.setattr(kernels, "empty", lambda shape, dtype: array(*shape, dtype=dtype))
     kernels.set_positions(array(7, dtype=np.int64), array(40, dtype=np.bool_))
-    assert len(done) == 26
+    for right in (False, True):
+        kernels.search(array(7, dtype=np.int64), array(40), array(7, dtype=np.float64), right)
+    assert len(done) == 28
 
 
 def test_only_a_function_for_a_gpu_has_ptx():

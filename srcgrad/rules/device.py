@@ -226,7 +226,7 @@ LIBRARY = (
     "solve_again_to_matrix", "solve_again_to_right", "solve_again_adjoint",
     "solve_triangular", "triangular_to_matrix", "triangular_to_right", "triangular_adjoint",
     "inv", "inv_adjoint", "det", "det_adjoint", "slogdet", "slogdet_adjoint",
-    "cholesky", "cholesky_adjoint", "mirror", "mirror_adjoint", "find_nonzero",
+    "cholesky", "cholesky_adjoint", "mirror", "mirror_adjoint", "find_nonzero", "search_left", "search_right",
 )  # fmt: skip  # routines on whole arrays that a device has: `runtime.device_library`
 IN_KERNELS = ("cuda", "numba", "thread", "member", "half", "status", "block_sums", "place", "lane", "row")
 RESERVED = frozenset((*NAMES, *HOST_NAMES, *ARRAY_NAMES, *IN_KERNELS))

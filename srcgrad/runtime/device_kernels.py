@@ -158,6 +158,18 @@ def _running_total() -> Any:
     return cuda.jit(running_total)
 
 
+def search(out: Any, table: Any, x: Any, right: bool) -> None:
+    """out = how many of the sorted table are less than x, or at most x: nan is beyond all numbers."""
+    body = (
+        "low, high, value = 0, table.shape[0], x[i0]\nwhile low < high:\n    middle = (low + high) >> 1\n"
+        "    other = table[middle]\n    is_below = other < value or (value != value and other == other)\n"
+        "    is_above = value < other or (other != other and value == value)\n"
+        "    if is_below or (right and not is_above):\n        low = middle + 1\n    else:\n        high = middle\n"
+        "out[i0] = low"
+    )
+    _launch(_by_elements("search", 1, ("table", "right"), body), out, x, table, right)
+
+
 def set_number(out: Any, value: Any) -> None:
     """out[0] = value: a copy from the host would wait for all that was launched before."""
     on_grid(_setter(), 1, 1)(out, out.dtype.type(value))
@@ -276,6 +288,6 @@ def _by_elements(name: str, ndim: int, more: tuple[str, ...], body: str) -> Any:
 
 __all__ = [
     "add_over_stretched", "add_scaled", "add_to_lower", "add_triangle", "add_turned", "add_up", "copy_elements",
-    "determinants", "join", "keep_lower", "logarithms_of_determinants", "mirror_lower", "note_zeros", "set_identity",
-    "set_number", "set_positions", "set_range",
+    "determinants", "join", "keep_lower", "logarithms_of_determinants", "mirror_lower", "note_zeros", "search",
+    "set_identity", "set_number", "set_positions", "set_range",
 ]  # fmt: skip

@@ -6,13 +6,13 @@ In Numba's simulator they are those of the host.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
 from srcgrad.rules.device import LIBRARY
-from srcgrad.runtime.device import SIMULATED, copied, copy_into, empty, zeros
+from srcgrad.runtime.device import SIMULATED, copied, copy_into, empty, own, zeros
 from srcgrad.runtime.device_arrays import reshaped, subscript, transposed
 from srcgrad.runtime.device_blas import (
     cholesky_factor,
@@ -33,6 +33,7 @@ from srcgrad.runtime.device_kernels import (
     logarithms_of_determinants,
     mirror_lower,
     note_zeros,
+    search,
     set_identity,
     set_positions,
 )
@@ -297,6 +298,14 @@ def _find_nonzero(positions: Any, mask: Any) -> None:
 
 
 ROUTINES["find_nonzero"] = _find_nonzero
+
+
+def _search(found: Any, table: Any, x: Any, right: bool) -> None:
+    search(reshaped(found, (found.size,)), table, reshaped(own(x, False), (x.size,)), right)
+
+
+ROUTINES["search_left"] = partial(_search, right=False)
+ROUTINES["search_right"] = partial(_search, right=True)
 
 # ----------------------------------------------------------------------------------------------------- the simulator
 

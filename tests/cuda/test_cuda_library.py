@@ -82,6 +82,10 @@ def rows_in_place(a):
     return np.sum(b * b)
 
 
+def looked_up(x, table, values):
+    return np.sum(np.interp(x[::-1], table, values) * x) + np.sum(values[np.searchsorted(table, x) % 4])
+
+
 PROGRAMS = [
     (network, (real(4, 3), real(3, 5), real(5), real(5, 2))),
     (stacks, (real(2, 4, 3), real(2, 3, 3), real(3, 2))),
@@ -99,6 +103,7 @@ PROGRAMS = [
     (determinants, (SQUARE,)),
     (stepped, (SQUARE, real(N))),
     (rows_in_place, (real(3, 70),)),
+    (looked_up, (real(40), np.array([-1.0, 0.2, 0.25, 1.3, 2.0]), real(5))),
 ]
 
 

@@ -169,6 +169,14 @@ def masks():
             same("find_nonzero", [np.zeros(mask.sum(), np.int64), mask], 1)
 
 
+def searches():
+    table = np.sort(np.round(real(9) * 2) / 2)
+    for ordered in (table, np.append(table, [np.nan, np.nan]), table[:0], table[::-1][::-1], table.astype(np.float32)):
+        for x in (np.round(real(3, 7) * 2) / 2, np.array([np.nan, -9.0, 9.0]), np.zeros(0), np.array(0.5)):
+            for name in ("search_left", "search_right"):
+                same(name, [np.zeros(x.shape, np.int64), ordered, x], 1)
+
+
 assert set(LIBRARY) == set(device_library.ROUTINES)
 with np.errstate(all="ignore"):
     products()
@@ -177,3 +185,4 @@ with np.errstate(all="ignore"):
     factors()
     failures()
     masks()
+    searches()
