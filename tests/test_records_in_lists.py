@@ -96,6 +96,31 @@ def test_plain(f: Any) -> None:
     check_grad(g, X)
 
 
+@pytest.mark.parametrize("k", [-3, -1, 2])
+def test_places_from_the_end_that_are_known_at_run_time(k: int) -> None:
+    def of_tuples(x: Any, k: int) -> Any:
+        found = []
+        for i in range(len(x)):
+            if x[i] > 1.0:
+                found.append((x[i], i))
+        value, i = found[k]
+        return value * x[i] * (i + 1)
+
+    def of_lists(x: Any, k: int) -> Any:
+        found = []
+        for i in range(len(x)):
+            if x[i] > 1.0:
+                found.append([x[i] * j for j in range(1, len(x))])
+        return sum(found[k]) * found[k][-1]
+
+    for f in (of_tuples, of_lists):
+        g = grad(f, jit=False)
+        assert g(X, k) == f(X, k)
+        check_grad(g, X, k)
+        with pytest.raises(IndexError):
+            g(X, 3 if k > 0 else -4)
+
+
 @pytest.mark.parametrize("f", [with_their_places, with_flags, division_of_places], ids=lambda f: f.__name__)
 def test_each_place_keeps_its_dtype(f: Any) -> None:
     x = X.astype(np.float32)

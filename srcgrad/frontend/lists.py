@@ -342,6 +342,8 @@ def subscripted(interpreter: Interpreter, value: Items, index: Any) -> Any:
         out = indexing.subscript(build, array, [index])
         if value.inner is None:
             return out if out.ndim else Scalar(out.element, bool(value.weak))
+        assert isinstance(out.element, Load)
+        return item_at(interpreter, value, out.element.index[0])  # from the end of the list: its rows may go beyond
     return item_at(interpreter, value, cast(index.expr, INT64))
 
 
