@@ -330,7 +330,7 @@ def zipped(interpreter: Interpreter, *values: Any, strict: Any = None) -> Any:
     if known:  # beside what is only known at run time, a tuple is a list in memory, or the other one as long
         saved = save(interpreter)
         try:
-            as_list = lambda value: lists.rows_of(interpreter, "items", _as_tuple(interpreter, value))
+            as_list = lambda value: lists.rows_of(interpreter, "items", _as_tuple(interpreter, value), may_change=True)
             several = [s or indexed(interpreter, as_list(v)) for v, s in zip(values, several, strict=True)]
         except UnsupportedError:
             restore(interpreter, saved)

@@ -11,13 +11,26 @@ import ast
 import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..ir import affine
 from ..ir.expressions import INT64, Call, Const, Expr, Var
 from ..ir.nodes import Alloc, For, Stmt, Store
 from ..ir.walk import numbers_set, statements, variables
-from . import assignment, binding, calls, common_lengths, expressions, identities, list_rows, lists, liveness, operators
+from . import (
+    assignment,
+    binding,
+    calls,
+    common_lengths,
+    expressions,
+    identities,
+    list_parts,
+    list_rows,
+    lists,
+    liveness,
+    operators,
+)
 from .aliases import arrays_of
 from .attempts import restore, save
 from .control import note_range
@@ -30,6 +43,7 @@ from .values import (
     Grid,
     Indexed,
     Items,
+    Layout,
     OneOf,
     Range,
     Scalar,
@@ -271,42 +285,46 @@ def filled(interpreter: Interpreter, name: str, count: Expr, element: Callable[[
         if any(now.get(identity) != value for identity, value in lists_before.items()):
             raise _AtRunTime
         row = list_rows.row_of(interpreter, made)
-        value = made if isinstance(made, Scalar) else operators.as_array(interpreter, made)
+        has_layout = isinstance(row.inner, Layout)
+        value = made if isinstance(made, Scalar) or has_layout else operators.as_array(interpreter, made)
     for env, before in saved:
         env.clear()
         env.update(before)
-    dims = value.dims if isinstance(value, ArrayValue) else ()
+    if isinstance(value, ArrayValue):
+        row = replace(row, dims=value.dims)
     inside = numbers_set(tuple(block)) | {index}
-    if isinstance(value, ArrayValue) and any(variables(dim) & inside for dim in dims):
-        value = _of_one_shape(build, value, block, index)
-        dims = value.dims
-    out = build.allocate("t", value.dtype, (count, *dims))
+    if any(variables(dim) & inside for dim in list_rows.lengths_of(row)):
+        row = _of_one_shape(build, row, block, index)
+    out = build.allocate("t", row.dtype, (count, *row.dims))
     identities.give_away(interpreter, made, out)
-    if getattr(made, "identity", None) in lists_before:
+    if any(identity in lists_before for identity in identities.within(made)):
         build.rows_of_one.add(out.name)
     with build.nested(block):
         if isinstance(value, Scalar):
             build.emit(Store(out, (index,), value.expr))
+        elif isinstance(value, ArrayValue):
+            value = common_lengths.with_lengths(build, value, row.dims)
+            build.each(row.dims, lambda i: Store(out, (index, *i), value.at(i)))
         else:
-            build.each(dims, lambda i: Store(out, (index, *i), value.at(i)))
+            list_parts.put(interpreter, out, index, value, row.inner)
     build.names.release(index.name)
     for known in (build.lower, build.upper):
         known.pop(index, None)
     build.emit(For(index, affine.ZERO, count, affine.ONE, tuple(block)))
     made_there = {stmt.array.name for stmt in statements(tuple(block)) if isinstance(stmt, Alloc)}
-    if isinstance(value, ArrayValue) and (value.handle is not None or value.is_window):
-        if any(build.root(array) not in made_there for array in arrays_of(value)):
-            build.rows_of_one.add(out.name)  # parts of one array may overlap
+    for part in list_parts.parts_of(value):
+        if isinstance(part, ArrayValue) and (part.handle is not None or part.is_window):
+            if any(build.root(array) not in made_there for array in arrays_of(part)):
+                build.rows_of_one.add(out.name)  # parts of one array may overlap
     lists.note_held(interpreter, out, value)
     return Items(out, count, count, row.weak, row.inner, object())
 
 
-def _of_one_shape(build: Builder, value: ArrayValue, block: list[Stmt], index: Var) -> ArrayValue:
-    """The item of an iteration, in the shape that the first one has."""
-    dims = common_lengths.known_ahead(build, value.dims, block, index, affine.ZERO)
-    if dims is None:
+def _of_one_shape(build: Builder, row: list_rows.Row, block: list[Stmt], index: Var) -> list_rows.Row:
+    """What the items of all iterations are, in the shape that the first one has."""
+    lengths = common_lengths.known_ahead(build, list_rows.lengths_of(row), block, index, affine.ZERO)
+    if lengths is None:
         return build.refuse("the items of this comprehension differ in shape", "write the loop")
-    dims = tuple(build.pin(dim) for dim in dims)
-    build.lower |= {dim: 0 for dim in dims if isinstance(dim, Var)}
-    with build.nested(block):
-        return common_lengths.with_lengths(build, value, dims)
+    lengths = tuple(build.pin(length) for length in lengths)
+    build.lower |= {length: 0 for length in lengths if isinstance(length, Var)}
+    return list_rows.with_lengths(row, lengths)

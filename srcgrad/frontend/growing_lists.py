@@ -15,9 +15,9 @@ from ..ir.expressions import INT64, Array, Call, Const, Dim, Expr, Load, Var
 from ..ir.nodes import Alloc, Grow
 from ..ir.walk import numbers_set, variables
 from . import common_lengths
-from .list_rows import Row, common_row, row_of_list
+from .list_rows import Row, common_row, lengths_of, row_of_list, with_lengths
 from .lists import ITS_ITEMS, Grows, array_of_items, fill, length_of, most_of, with_room
-from .values import ArrayValue, Items, Range, Scalar, TupleValue, axes
+from .values import ArrayValue, Items, Layout, Range, Scalar, TupleValue, axes
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -98,7 +98,7 @@ def _growing(interpreter: Interpreter, name: str, value: TupleValue | Items, row
     build.roots[fresh] = fresh
     if not isinstance(start, Const) or start.value > ROWS:
         build.emit(Grow(rows, start))
-    fill(interpreter, rows, value)
+    fill(interpreter, rows, value, row.inner)
     return rows
 
 
@@ -152,13 +152,14 @@ def close(
 def _row_ahead(interpreter: Interpreter, name: str, row: Row, inside: set[Any], loop: Inside) -> Row:
     """What the items have in common, as it is known ahead of the loop."""
     build = interpreter.build
-    if not any(variables(dim) & inside for dim in row.dims):
+    lengths = lengths_of(row)
+    if not any(variables(dim) & inside for dim in lengths):
         return row
     assert loop.over is not None
-    dims = common_lengths.known_ahead(build, row.dims, build.block, loop.index, loop.over.start)
-    if dims is None or row.inner is not None:
+    dims = common_lengths.known_ahead(build, lengths, build.block, loop.index, loop.over.start)
+    if dims is None or not (row.inner is None or isinstance(row.inner, Layout)):
         build.refuse(f"the shape of the items of {_called(name)} is only known inside the loop", ITS_ITEMS)
-    return replace(row, dims=dims)
+    return with_lengths(row, dims)
 
 
 def _at_most(count: Expr, loop: Inside) -> Expr:
@@ -224,13 +225,13 @@ def common(
     leaves += [leaf for leaf in _leaves(most_of(end)) if known is None or leaf not in _leaves(most_of(entry))]
     start = affine.ZERO if loop.over is None else loop.over.start
     bounds = tuple(_at_most(leaf, loop) for leaf in leaves)
-    ahead = common_lengths.known_ahead(build, (*bounds, *row.dims), build.block, loop.index, start)
+    ahead = common_lengths.known_ahead(build, (*bounds, *lengths_of(row)), build.block, loop.index, start)
     if ahead is None or len(bounds) > MOST_BOUNDS:
         return None
     dims = ahead[len(bounds) :]
     if known is not None and common_row(interpreter, [row, *rows]) != row:
-        row, dims = common_row(interpreter, [row, *rows]), row.dims
-    return replace(row, dims=dims), tuple(dict.fromkeys(ahead[: len(bounds)]))
+        row, dims = common_row(interpreter, [row, *rows]), lengths_of(row)
+    return with_lengths(row, dims), tuple(dict.fromkeys(ahead[: len(bounds)]))
 
 
 def _leaves(most: Expr) -> list[Expr]:
@@ -297,12 +298,12 @@ def merge(
         row = common_row(interpreter, [row for v in values for row in row_of_list(interpreter, v)])
         capacity = affine.maximum(most_of(values[0]), most_of(values[1]))
         inside = {var for block, _ in sides for var in numbers_set(tuple(block))}
-        if any(variables(e) & inside for e in (capacity, *row.dims)):
+        if any(variables(e) & inside for e in (capacity, *lengths_of(row))):
             build.refuse(f"the length of {name} depends on the path taken", ITS_ITEMS)
         rows = build.allocate(name, row.dtype, (build.pin(capacity), *row.dims))
         for block, value in sides:
             with build.into(block):
-                fill(interpreter, rows, value)
+                fill(interpreter, rows, value, row.inner)
         has_room = False
     else:
         row = common_row(interpreter, [row for v in values for row in row_of_list(interpreter, v)])

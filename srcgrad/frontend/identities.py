@@ -64,7 +64,7 @@ def _note_held(values: Iterable[Any], out: dict[object, Any]) -> None:
 
 def give_away(interpreter: Interpreter, value: Any, *rows: Array) -> None:
     """A list is, in Python, an item of one that has its items in the rows of these arrays."""
-    if not is_list(value) or value.identity is None:
+    if not isinstance(value, (TupleValue, Items)) or value.identity is None:
         return
     build = interpreter.build
     is_from_ahead = any(value.identity in heads for heads in interpreter.list_heads[-1:])  # as each iteration has it
@@ -80,10 +80,12 @@ def give_away(interpreter: Interpreter, value: Any, *rows: Array) -> None:
 def check_own(interpreter: Interpreter, owner: TupleValue | Items, what: str) -> None:
     """Only a list of which all names are known can change."""
     if owner.identity in interpreter.given_away:
+        names = ("a list", "another one", "list(y)") if is_list(owner) else ("an object", "a list", "copy.copy(y)")
+        held, owners, copied = names
         interpreter.build.refuse(
-            f"{what} changes a list that is an item of another one, where how many there are is only known at run time",
+            f"{what} changes {held} that is an item of {owners}, where how many there are is only known at run time",
             "change it ahead of putting it in",
-            "or put in a copy:  ys.append(list(y))",
+            f"or put in a copy:  ys.append({copied})",
         )
     if owner.identity is None or owner.identity in interpreter.one_of_several:
         interpreter.build.refuse(

@@ -3,11 +3,13 @@
 [x, 2.0]                 →      numbers, of the dtype of x
 [(1.5, i), (y, j)]       →      rows of two places: a float64, an int64
 [x[:2], y]               →      rows as long as x[:2] and y, which are of one length
+[(x, 1.5), (y, z)]       →      rows that are longer by one
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +17,9 @@ import numpy as np
 
 from ..ir import affine
 from ..ir.expressions import Expr
-from . import common_lengths
+from . import common_lengths, list_parts
 from .types import ScalarType
-from .values import ArrayValue, Items, Nested, Scalar, TupleValue
+from .values import ArrayValue, Items, Layout, Nested, Scalar, TupleValue
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -42,23 +44,31 @@ def row_of(interpreter: Interpreter, item: Any) -> Row:
             return Row(item.dtype, False, item.dims)
         case Items():
             return Row(item.rows.dtype, item.weak, (item.length, *item.rows.dims[1:]), Nested(item.inner))
-        case TupleValue(items=parts, kind=kind) if kind in (tuple, list) and parts:
+        case TupleValue(items=parts, kind=kind) if kind in (tuple, list) and parts and all(map(_is_number, parts)):
             rows = [row_of(interpreter, part) for part in parts]
-            if all(row.dims == () and row.dtype.kind in "biufc" for row in rows):
-                return row_of_places([p for row in rows for p in places_of(row)], (affine.integer(len(parts)),), kind)
+            return row_of_places([p for row in rows for p in places_of(row)], (affine.integer(len(parts)),), kind)
+        case TupleValue() if (found := list_parts.layout_of(item)) is not None:
+            layout, numbers = found
+            return row_of_places(numbers, (list_parts.width_of(layout),), layout)
     return interpreter.build.refuse(
-        "a list whose length is only known at run time holds numbers, lists of numbers or arrays, of one shape",
+        "a list whose length is only known at run time holds numbers, arrays, and lists, tuples or objects of these",
         "keep what differs in lists of its own",
     )
+
+
+def _is_number(part: Any) -> bool:
+    return isinstance(part, (Scalar, ArrayValue)) and part.dtype.kind in "biufc" and not getattr(part, "ndim", 0)
 
 
 def common_row(interpreter: Interpreter, rows: list[Row], are_known: bool = False) -> Row:
     """Lengths are compared where items are put.  `are_known`: that they are the same has to be known already."""
     first = rows[0]
     for row in rows[1:]:
-        is_alike = len(row.dims) == len(first.dims) and row.inner == first.inner
-        are_alike = affine.same if are_known or row.inner else partial(common_lengths.are_alike, interpreter.build)
-        if not is_alike or not all(map(are_alike, first.dims, row.dims)):
+        has_layout = isinstance(row.inner, Layout)
+        is_inside = row.inner is not None and not has_layout
+        same = affine.same if are_known or is_inside else partial(common_lengths.are_alike, interpreter.build)
+        is_alike = len(row.dims) == len(first.dims) and list_parts.are_alike(row.inner, first.inner, same)
+        if not is_alike or not (has_layout or all(map(same, first.dims, row.dims))):
             interpreter.build.refuse(
                 "the items of a list whose length is only known at run time must be of one shape",
                 "keep what differs in lists of its own",
@@ -89,6 +99,16 @@ def common_place(column: tuple[ScalarType, ...]) -> ScalarType:
 def row_of_places(places: list[ScalarType], dims: tuple[Expr, ...], inner: Any) -> Row:
     dtype = np.result_type(*(place.dtype for place in places))
     return Row(dtype, places[0].weak if len(set(places)) == 1 else tuple(places), dims, inner)
+
+
+def lengths_of(row: Row) -> tuple[Expr, ...]:
+    """All lengths that say what a row is."""
+    return (*row.dims, *list_parts.lengths_in(row.inner))
+
+
+def with_lengths(row: Row, lengths: Sequence[Expr]) -> Row:
+    count = len(row.dims)
+    return replace(row, dims=tuple(lengths[:count]), inner=list_parts.with_lengths(row.inner, iter(lengths[count:])))
 
 
 def row_of_list(interpreter: Interpreter, value: TupleValue | Items) -> list[Row]:

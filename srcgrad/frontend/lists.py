@@ -11,6 +11,8 @@ with room for as many as there can be.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +23,7 @@ from ..errors import place as error_place
 from ..ir import affine
 from ..ir.expressions import BOOL, FLOAT64, INT64, Array, Axis, Call, Const, Dim, Expr, Load
 from ..ir.nodes import Alloc, Grow, If, Raise, Store
-from . import binding, common_lengths, expressions, identities, list_items, operators
+from . import binding, common_lengths, expressions, identities, list_items, list_parts, operators
 from .aliases import arrays_of, is_seen_elsewhere, note_twins
 from .arithmetic import cast
 from .list_rows import Row, common_row, places_of, row_of, row_of_list
@@ -30,6 +32,7 @@ from .values import (
     ArrayValue,
     Indexed,
     Items,
+    Layout,
     Nested,
     Range,
     Scalar,
@@ -60,15 +63,19 @@ def with_room(interpreter: Interpreter, name: str, value: TupleValue | Items, ro
     """The items in an array that has rows for more."""
     build = interpreter.build
     rows = build.allocate(name, row.dtype, (build.pin(capacity), *row.dims))
-    fill(interpreter, rows, value)
+    fill(interpreter, rows, value, row.inner)
     return rows
 
 
-def fill(interpreter: Interpreter, rows: Array, value: TupleValue | Items, start: Expr = affine.ZERO) -> None:
+def fill(
+    interpreter: Interpreter, rows: Array, value: TupleValue | Items, inner: Any, start: Expr = affine.ZERO
+) -> None:
     """Put the items of a list into rows, from `start` on."""
     build = interpreter.build
     if isinstance(value, Items):
         held = array_of_items(interpreter, value)
+        if isinstance(inner, Layout):
+            list_parts.check_lengths(build, value.inner, inner)
         held = common_lengths.with_lengths(build, held, (held.dims[0], *rows.dims[1:]))
         build.check_fresh(held.element)
         place = lambda index: (affine.add(start, index[0]), *index[1:])
@@ -78,12 +85,15 @@ def fill(interpreter: Interpreter, rows: Array, value: TupleValue | Items, start
         build.rows_of_one |= {rows.name} if is_second or build.root(value.rows) in build.rows_of_one else set()
         return
     for k, item in enumerate(value.items):
-        put(interpreter, rows, affine.add(start, affine.integer(k)), item)
+        put(interpreter, rows, affine.add(start, affine.integer(k)), item, inner)
 
 
-def put(interpreter: Interpreter, rows: Array, place: Expr, item: Any) -> None:
+def put(interpreter: Interpreter, rows: Array, place: Expr, item: Any, inner: Any) -> None:
     """rows[place] = item"""
     build = interpreter.build
+    if isinstance(inner, Layout):
+        list_parts.put(interpreter, rows, place, item, inner)
+        return
     identities.give_away(interpreter, item, rows)
     if isinstance(item, Scalar):
         build.emit(Store(rows, (place,), cast(item.expr, rows.dtype)))
@@ -92,9 +102,17 @@ def put(interpreter: Interpreter, rows: Array, place: Expr, item: Any) -> None:
         refuse_inexact(interpreter, item, rows.dtype)
     value = array_of_items(interpreter, item) if isinstance(item, Items) else operators.as_array(interpreter, item)
     value = common_lengths.with_lengths(build, value, rows.dims[1:])
-    build.check_fresh(value.element)
     place = build.capture(place, "k")
-    build.each(value.dims, lambda index: Store(rows, (place, *index), cast(value.at(index), rows.dtype)))
+    store_array(interpreter, rows, value, lambda index: (place, *index))
+
+
+def store_array(
+    interpreter: Interpreter, rows: Array, value: ArrayValue, at: Callable[[tuple[Expr, ...]], tuple[Expr, ...]]
+) -> None:
+    """An item, or a part of one, goes where `at` says of its elements."""
+    build = interpreter.build
+    build.check_fresh(value.element)
+    build.each(value.dims, lambda index: Store(rows, at(index), cast(value.at(index), rows.dtype)))
     if not build.in_composition and (value.handle is not None or value.is_window):
         if any(_is_held_twice(interpreter, rows, build.root(array)) for array in arrays_of(value)):
             build.rows_of_one.add(build.root(rows))
@@ -163,12 +181,12 @@ def appended(interpreter: Interpreter, owner: Items, item: Any) -> Items:
             raise Grows(owner.identity, row, None)
         if owner.grows:
             interpreter.build.emit(Grow(rows, affine.add(owner.length, affine.ONE)))
-        put(interpreter, rows, owner.length, item)
+        put(interpreter, rows, owner.length, item, owner.inner)
     elif any(owner.identity in heads for heads in interpreter.list_heads[-1:]):
         raise Grows(owner.identity, row, affine.ONE)
     else:
         rows = with_room(interpreter, rows.name, owner, row, affine.add(owner.most, affine.ONE))
-        put(interpreter, rows, owner.length, item)
+        put(interpreter, rows, owner.length, item, owner.inner)
     more, most = affine.add(owner.length, affine.ONE), affine.add(owner.most, affine.ONE)
     return replace(owner, rows=rows, length=more, most=most, weak=row.weak)
 
@@ -195,6 +213,10 @@ def store(interpreter: Interpreter, owner: Items, index: Any, value: Any) -> Non
     value = binding.settled(interpreter, value) if isinstance(value, TupleValue) else value
     build = interpreter.build
     target = indexing.subscript(build, array_of_items(interpreter, owner), [index])
+    if isinstance(owner.inner, Layout):
+        assert isinstance(target.element, Load)
+        list_parts.put(interpreter, owner.rows, target.element.index[0], value, owner.inner)
+        return
     stale = set(build.stale)
     indexing.write(build, target, as_values(interpreter, value))
     if owner.rows.ndim > 1:
@@ -251,9 +273,11 @@ def in_rows(interpreter: Interpreter, name: str, owner: TupleValue) -> Items:
     return items
 
 
-def rows_of(interpreter: Interpreter, name: str, value: TupleValue) -> Items:
-    """What has a known number of items, as rows."""
+def rows_of(interpreter: Interpreter, name: str, value: TupleValue, may_change: bool = False) -> Items:
+    """What has a known number of items, as rows.  `may_change`: objects, which have other names, too."""
     row = common_row(interpreter, row_of_list(interpreter, value), are_known=True)
+    if may_change and isinstance(row.inner, Layout):
+        interpreter.build.refuse("objects that are held elsewhere as rows of an array")
     length = affine.integer(len(value.items))
     rows = with_room(interpreter, name, value, row, length)
     return Items(rows, length, length, row.weak, row.inner, value.identity)
@@ -290,6 +314,9 @@ def item_at(interpreter: Interpreter, value: Items, place: Expr) -> Any:
     interpreter.build.check_fresh(Load(value.rows, axes(value.rows.ndim)))
     if not row:
         return Scalar(Load(value.rows, (place,)), bool(value.weak))
+    if isinstance(value.inner, Layout):
+        kinds = places_of(row_of_list(interpreter, value)[0])
+        return list_parts.item_at(interpreter, value.rows, place, value.inner, itertools.cycle(kinds))
     place = interpreter.build.capture(place, "k")
     array = ArrayValue(row, Load(value.rows, (place, *(Axis(k) for k in range(len(row))))))
     if value.grows and (value.inner is None or isinstance(value.inner, Nested)):
@@ -388,6 +415,8 @@ def repeated(interpreter: Interpreter, value: TupleValue, count: Scalar) -> Item
             "or start with an empty list, and append",
         )
     row = common_row(interpreter, row_of_list(interpreter, value), are_known=True)
+    if isinstance(row.inner, Layout):
+        build.refuse("a list of one tuple or object as often as only a run tells", "append copies in a loop")
     size = len(value.items)
     times = cast(count.expr, INT64)
     times = build.pin(times if build.is_at_least(times, 0) else affine.maximum(build.pin(times), affine.ZERO))
@@ -432,7 +461,7 @@ def joined(interpreter: Interpreter, parts: list[Any]) -> Items:
     rows = build.allocate("items", row.dtype, (build.pin(total), *row.dims))
     start: Expr = affine.ZERO
     for part in lists:
-        fill(interpreter, rows, part, start)
+        fill(interpreter, rows, part, row.inner, start)
         start = affine.add(start, length_of(part))
     return Items(rows, rows.dims[0], rows.dims[0], row.weak, row.inner, object())
 
@@ -440,6 +469,11 @@ def joined(interpreter: Interpreter, parts: list[Any]) -> Items:
 def as_values(interpreter: Interpreter, value: Any) -> Any:
     """What NumPy makes of an argument: lists of run-time length are arrays to it."""
     if isinstance(value, Items):
+        if isinstance(value.inner, Layout):
+            interpreter.build.refuse(
+                "a list of tuples that hold arrays, or of objects, is no array: its length is only known at run time",
+                "make an array of each part:  np.array([x for x, P in ys])",
+            )
         return array_of_items(interpreter, value)
     if isinstance(value, Indexed) and not isinstance(value.count, Const):
         from .comprehensions import collected
@@ -470,7 +504,8 @@ def copied(interpreter: Interpreter, value: Any, is_deep: bool = False) -> Any:
     known = isinstance(value, Items) and not isinstance(value.length, Const)
     if known or (isinstance(value, ArrayValue) and value.ndim and not isinstance(value.dims[0], Const)):
         weak, inner = (value.weak, value.inner) if isinstance(value, Items) else (False, None)
-        rows = interpreter.build.materialize(as_values(interpreter, value), "items", copy=True)
+        seen = array_of_items(interpreter, value) if isinstance(value, Items) else value
+        rows = interpreter.build.materialize(seen, "items", copy=True)
         if isinstance(value, ArrayValue) and value.ndim > 1:
             note_held(interpreter, rows, value)
         elif isinstance(value, Items) and not is_deep:

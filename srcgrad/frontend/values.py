@@ -206,13 +206,24 @@ class Nested:
 
 
 @dataclass(frozen=True)
+class Layout:
+    """What the items of a list are that hold arrays, or are objects: their parts lie one behind the other in a row.
+
+    `parts`: the lengths of an array (none of a number), the layout of a tuple or an object, or what is known.
+    """
+
+    kind: Any
+    parts: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
 class Items:
     """A list whose length is known at run time only: its items, all alike, are the first rows of an array.
 
     `most`: a bound of the length.  `has_room`: the array has rows for all that is appended where this list is now;
     or, where it `grows`, gets them then.
-    `inner`: what the items are, if not numbers or arrays: tuples, lists, or `Nested` ones of run-time length; then
-        `weak` may say what stands at each place of an item, where that differs.
+    `inner`: what the items are, if not numbers or arrays: tuples, lists, `Nested` ones of run-time length, or what a
+        `Layout` says; then `weak` may say what stands at each place of an item, or in each part, where that differs.
     """
 
     rows: Array
