@@ -712,3 +712,30 @@ def test_an_item_that_has_another_place_is_no_longer_known() -> None:
 
     with pytest.raises(srcgrad.UnsupportedError, match="first is an array that was an item of a list"):
         grad(f, jit=False)(X)
+
+
+def pairs_of_even_places(x: Any) -> Any:
+    pairs = []
+    for i in range(len(x)):
+        if i % 2 == 0:
+            for j in range(len(x)):
+                if j % 2 == 0:
+                    pairs.append(x[i] * x[j])
+    return sum(pairs) * pairs[-1]
+
+
+def those_ahead(x: Any) -> Any:
+    pairs = []
+    for i in range(len(x)):
+        if x[i] > 0.4:
+            for j in range(i):
+                if x[j] > 0.6:
+                    pairs.append(x[i] * x[j] ** 2)
+    return sum(v * (k + 1) for k, v in enumerate(pairs))
+
+
+@pytest.mark.parametrize("function", [pairs_of_even_places, those_ahead])
+def test_under_conditions_in_loops_under_conditions(function: Any) -> None:
+    g = grad(function, jit=False)
+    assert g(X) == pytest.approx(function(X))
+    check_grad(g, X)

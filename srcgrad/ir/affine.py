@@ -107,6 +107,10 @@ def maximum(x: Expr, y: Expr) -> Expr:
     lead = difference(x, y)
     if lead is not None:
         return x if lead >= 0 else y
+    (terms, _), (others, _) = affine(x), affine(y)
+    common = from_affine(tuple(term for term in terms if term in others), 0)
+    if common != ZERO:
+        return add(common, maximum(sub(x, common), sub(y, common)))
     return Call("maximum", (x, y), INT64)
 
 
