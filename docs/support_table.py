@@ -76,7 +76,7 @@ OPERATOR_TEXT: dict[type[ast.AST], str] = {
 STATEMENTS = {
     "Assign": "`x = ...`, `x = y = ...`, `x, y = ...`, `x[i] = ...`", "AugAssign": "`x += ...` and its like",
     "AnnAssign": "`x: float = ...`", "If": "`if`, `elif`, `else`",
-    "For": "`for` over ranges, arrays, tuples, lists, `zip`, `enumerate`",
+    "For": "`for` over ranges, arrays, tuples, lists, `zip`, `enumerate`, and generators of yours",
     "While": "`while`", "Break": "`break`", "Continue": "`continue`", "Return": "`return`, also early",
     "FunctionDef": "nested `def`", "Raise": "`raise`", "Assert": "`assert`", "Pass": "`pass`", "Import": "`import`",
     "Try": "`try` with `except`, `else` and `finally`", "With": "`with np.errstate(...)` and its like",
@@ -91,7 +91,7 @@ EXPRESSIONS = {
     "ListComp": "list comprehensions", "GeneratorExp": "generator expressions", "Lambda": "`lambda`",
     "NamedExpr": "`(x := ...)`", "JoinedStr": "f-strings, in messages", "Dict": "dictionaries",
     "Set": "sets of what is known", "DictComp": "dictionary comprehensions", "SetComp": "set comprehensions",
-    "Starred": "`*x` in calls and displays", "Yield": "`yield`",
+    "Starred": "`*x` in calls and displays", "Yield": "`yield`, in what a `for` loop goes through",
     "Await": "`await`",
 }
 # fmt: on
@@ -441,7 +441,7 @@ def _cases(file: str, function: str) -> list[str]:
 @functools.cache
 def _understood() -> frozenset[str]:
     """The syntax that the frontend has a `case` or an `isinstance` for."""
-    files = [FRONTEND / name for name in ("interpret.py", "expressions.py", "flow.py")]
+    files = [FRONTEND / name for name in ("interpret.py", "expressions.py", "flow.py", "generators.py")]
     nodes = [node for file in files for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))]
     classes = [node.cls for node in nodes if isinstance(node, ast.MatchClass)]
     classes += [node.args[1] for node in nodes if isinstance(node, ast.Call) and _is_named(node.func, "isinstance")]

@@ -20,23 +20,24 @@ def ready(node: ast.FunctionDef | ast.Lambda, is_caught: bool) -> tuple[flow.Sta
     """The statements of the function, with what is live on them, and the names that it assigns."""
     if node in _made:
         body, names = _made[node]
-        return _copied(body), names
+        return copied(body), names
     has_tries = any(isinstance(part, ast.Try) for part in ast.walk(node))
     body = flow.structured(node, is_caught)
     liveness.annotate(body, [flow.RESULT])
     names = liveness.assigned(liveness.without_targets(body))
     if not has_tries:  # whose parts know of each other
         _made[node] = body, names
-        body = _copied(body)
+        body = copied(body)
     return body, names
 
 
-def _copied(body: Sequence[ast.stmt]) -> flow.Statements:
+def copied(body: Sequence[ast.stmt]) -> flow.Statements:
+    """The statements, with loops and branches of their own."""
     out: flow.Statements = []
     for stmt in body:
         if isinstance(stmt, (ast.If, ast.For, ast.While)):
             stmt = _like(stmt)
-            stmt.body, stmt.orelse = _copied(stmt.body), _copied(stmt.orelse)
+            stmt.body, stmt.orelse = copied(stmt.body), copied(stmt.orelse)
         out.append(stmt)
     return out
 

@@ -25,6 +25,7 @@ from . import (
     changes,
     exceptions,
     expressions,
+    generators,
     identities,
     iterators,
     lifted,
@@ -99,6 +100,7 @@ def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
     raised = [len(watch.held) for watch in interpreter.build.watches]
     nodes = [*node.args, *(keyword.value for keyword in node.keywords)]  # evaluated in this order
     mark = len(interpreter.build.block)
+    generators.note_taker(function, node.args)
     parts = expressions.parts_of(interpreter, nodes, read)
     (function,) = expressions.as_before(interpreter, [function], mark)
     args = expressions.unpacked(parts[: len(node.args)])
@@ -118,6 +120,8 @@ def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
     if kwargs:
         args = [identities.now(interpreter, value) for value in args]
         kwargs = {name: identities.now(interpreter, value) for name, value in kwargs.items()}
+    if any(map(generators.is_one, (*args, *kwargs.values()))):
+        return generators.handed_to(interpreter, function, args, kwargs)
     is_maker = iterators.are_made_by(function)
     if is_maker and len(args) == len(node.args):
         args = [iterators.as_displayed(interpreter, of, value) for of, value in zip(node.args, args, strict=True)]
@@ -383,6 +387,8 @@ def call_function(interpreter: Interpreter, function: Any, args: list[Any], kwar
     bound = parameters.bind_arguments(interpreter, source.node.args, source.name, defaults, args, kwargs)
     arrays = {n: v for n, v in parameters.array_defaults(function).items() if bound[n] is defaults[n]}
     bound |= given_values(interpreter, function, arrays)
+    if generators.is_function(source.node):
+        return Static(generators.Generator(source, function, None, settle_arguments(interpreter, bound)))
     if recursion.key_of(source) in interpreter.callees.chosen.own:
         return invoke(interpreter, source, function, bound)
     is_ours = (function.__module__ or "").startswith(OURS)
@@ -400,6 +406,8 @@ def call_closure(interpreter: Interpreter, closure: Closure, args: list[Any], kw
     bound = parameters.bind_arguments(interpreter, closure.node.args, closure.name, closure.defaults, args, kwargs)
     parent = closure.frame
     source = replace(parent.source, node=closure.node, name=closure.name)
+    if generators.is_function(closure.node):
+        return Static(generators.Generator(source, None, parent, settle_arguments(interpreter, bound)))
     if recursion.key_of(source) in interpreter.callees.chosen.own:
         return invoke(interpreter, source, None, bound, closure)
     given = iterators.given(interpreter, bound, settle_arguments(interpreter, bound))

@@ -24,6 +24,7 @@ from . import (
     calls,
     common_lengths,
     expressions,
+    generators,
     identities,
     list_parts,
     list_rows,
@@ -72,6 +73,7 @@ def comprehension(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorEx
         return _in_place(interpreter, node)
     first = node.generators[0]
     over = expressions.evaluate(interpreter, first.iter)
+    generators.check_taken(interpreter, node, over)
     items = _known_items(interpreter, over)
     if items is not None:
         saved = save(interpreter)
@@ -81,7 +83,7 @@ def comprehension(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorEx
         except _AtRunTime:
             restore(interpreter, saved)
             return _grown(interpreter, node, over)
-    if len(node.generators) > 1 or first.ifs or isinstance(over, Grid):
+    if len(node.generators) > 1 or first.ifs or isinstance(over, Grid) or generators.is_one(over):
         return _grown(interpreter, node, over)
     over = lists.run_over(interpreter, over)
     saved = save(interpreter)
@@ -163,11 +165,18 @@ def _unrolled(interpreter: Interpreter, node: Any, level: int, items: list[Any])
 
 def _grown(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorExp, over: Any) -> Any:
     """As the function that Python makes of it; `over`: what its first `for` runs over."""
-    body = _appending(node, ITEMS, _load(OVER))
-    arguments = ast.arguments([], [ast.arg(OVER)], None, [], [], None, [])
-    function = ast.FunctionDef("<listcomp>", arguments, [*body, ast.Return(_load(ITEMS))], [])
-    located(function, node)
-    return calls.call_closure(interpreter, Closure(function, {}, interpreter.frame), [over], {})
+    if generators.is_one(over):
+        function, given = as_function(node, ast.Constant(over.value), []), []
+    else:
+        function, given = as_function(node, _load(OVER), [OVER]), [over]
+    return calls.call_closure(interpreter, Closure(located(function, node), {}, interpreter.frame), given, {})
+
+
+def as_function(node: ast.ListComp | ast.GeneratorExp, over: ast.expr, parameters: list[str]) -> ast.FunctionDef:
+    """The function that appends its items to a list."""
+    body = _appending(node, ITEMS, over)
+    arguments = ast.arguments([], [ast.arg(name) for name in parameters], None, [], [], None, [])
+    return ast.FunctionDef("<listcomp>", arguments, [*body, ast.Return(_load(ITEMS))], [])
 
 
 def next_of(interpreter: Interpreter, node: ast.GeneratorExp, default: list[ast.expr]) -> Any:
@@ -175,10 +184,13 @@ def next_of(interpreter: Interpreter, node: ast.GeneratorExp, default: list[ast.
     if liveness.named_in(node):
         interpreter.build.refuse(":= in a generator that next() takes from is not supported", "write it as a loop")
     given = expressions.evaluate_all(interpreter, [node.generators[0].iter, *default], expressions.as_it_is)
-    names = (OVER, DEFAULT)[: len(given)]
+    names = [OVER, DEFAULT][: len(given)]
+    over: ast.expr = _load(OVER)
+    if generators.is_one(given[0]):
+        over, given, names = ast.Constant(given[0].value), given[1:], names[1:]
     arguments = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
     otherwise = ast.Return(_load(DEFAULT)) if default else ast.Raise(_load("StopIteration"))
-    body = [_nest(node, _load(OVER), ast.Return(node.elt)), otherwise]
+    body = [_nest(node, over, ast.Return(node.elt)), otherwise]
     function = ast.FunctionDef("<genexpr>", arguments, body, [])
     located(function, node)
     return calls.call_closure(interpreter, Closure(function, {}, interpreter.frame), given, {})

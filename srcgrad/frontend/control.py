@@ -16,7 +16,7 @@ from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Var, both, negated
 from ..ir.nodes import Assign, For, Stmt, While
 from ..ir.walk import is_constant
-from . import assignment, expressions, identities, lists, operators
+from . import assignment, expressions, generators, identities, lists, operators, special_methods
 from .aliases import HELD
 from .attempts import restore, save
 from .branches import branch
@@ -50,6 +50,11 @@ GROWN = 16  # iterations at most of a loop that is written out because a list gr
 def for_loop(interpreter: Interpreter, node: ast.For) -> None:
     """A `for` loop; written out where that is the only way (an index that selects an axis, or an item of a tuple)."""
     over = expressions.evaluate(interpreter, node.iter)
+    if special_methods.own(over, "__iter__") is not None:
+        over = generators.of_object(interpreter, over)
+    if generators.is_one(over):
+        generators.for_loop(interpreter, node, over.value)
+        return
     run_over = RunOver(interpreter, node.iter, over)
     if isinstance(over, TupleValue):
         items = expressions.items_of(interpreter, over)

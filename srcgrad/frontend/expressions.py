@@ -20,6 +20,7 @@ from . import (
     calls,
     changes,
     choices,
+    generators,
     identities,
     iterators,
     lists,
@@ -65,7 +66,10 @@ EXPRESSION_WORDS: dict[type[ast.AST], str] = {
 
 def evaluate(interpreter: Interpreter, node: ast.expr) -> Any:
     """What an expression stands for, to compute with."""
-    return one_of.settled(interpreter, node, as_it_is(interpreter, node))
+    value = one_of.settled(interpreter, node, as_it_is(interpreter, node))
+    if not isinstance(node, (ast.Call, ast.Constant)):
+        generators.refuse_held(interpreter, value)
+    return value
 
 
 def as_it_is(interpreter: Interpreter, node: ast.expr) -> Any:

@@ -38,6 +38,7 @@ from . import (
     exceptions,
     expressions,
     flow,
+    generators,
     handlers,
     identities,
     implicit,  # noqa: F401 (register)
@@ -323,6 +324,7 @@ class Interpreter:
             if is_lost(value):
                 self.build.refuse(value.value.why, value.value.help)
             unbound.check_bound(self, name)
+            generators.refuse_held(self, value)
             if isinstance(value, Once):
                 return iterators.taken(self, name, value)
             return optional.where_known(value)

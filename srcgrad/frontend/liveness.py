@@ -88,10 +88,10 @@ def without_targets(body: Sequence[ast.stmt]) -> list[ast.stmt]:
 
 
 def _reads(*nodes: ast.AST | None) -> Names:
-    return frozenset().union(*(_read_in(node) for node in nodes if node is not None))
+    return frozenset().union(*(read_in(node) for node in nodes if node is not None))
 
 
-def _read_in(node: ast.AST) -> Names:
+def read_in(node: ast.AST) -> Names:
     match node:
         case ast.Name(id=name, ctx=ast.Load()):
             return frozenset({name})

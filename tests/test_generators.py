@@ -1,0 +1,396 @@
+"""Generator functions: `for` loops over them, and what else goes through all that they yield."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+import pytest
+
+from srcgrad import SrcgradError, UnsupportedError, check_grad, grad
+
+X = np.random.default_rng(5).normal(size=6)
+WEIGHTS = np.array([1.0, 2.0, 3.0])
+
+
+def chunks(x: Any, n: int) -> Any:
+    for i in range(0, len(x), n):
+        yield x[i : i + n]
+
+
+def windows(x: Any, n: int = 3) -> Any:
+    for i in range(len(x) - n + 1):
+        yield i, x[i : i + n]
+
+
+def evens(x: Any) -> Any:
+    for i in range(len(x)):
+        if i % 2 == 0:
+            yield x[i]
+
+
+def iterates(f: Any, x: Any, tolerance: float = 1e-12) -> Any:
+    while True:
+        y, slope = f(x)
+        yield x
+        if abs(y) < tolerance:
+            return
+        x = x - y / slope
+
+
+def nodes(tree: Any) -> Any:
+    if isinstance(tree, tuple):
+        yield from nodes(tree[0])
+        yield tree[1]
+        yield from nodes(tree[2])
+    else:
+        yield tree
+
+
+class Grid:
+    def __init__(self, n: int) -> None:
+        self.n, self.seen = n, 0
+
+    def pairs(self) -> Any:
+        for i in range(self.n):
+            for j in range(self.n):
+                if i != j:
+                    self.seen += 1
+                    yield (i, j), 1.0 / (1 + i + j)
+
+    def __iter__(self) -> Any:
+        yield from range(self.n)
+
+
+def slices(x: Any) -> Any:
+    return sum(part.prod() for part in chunks(x, 2)) + sum(w[0] * i for i, w in windows(x)) * max(evens(x))
+
+
+def jumps(x: Any) -> Any:
+    total, k = 0.0, 0
+    for i, w in windows(x, n=2):
+        if w[0] > 1.0:
+            break
+        if w[1] < 0:
+            continue
+        total += w[0] * w[1]
+        k = i
+    else:
+        total *= 3
+    return total + k * x[0] + i
+
+
+def result_out_of_the_loop(x: Any) -> Any:
+    for n, root in enumerate(iterates(lambda y: (y * y - 2 - x[0], 2 * y), 3.0), 1):
+        if abs(root * root - 2 - x[0]) < 1e-3:
+            return root * n + x[1]
+    return 0.0
+
+
+def tree_of_known_depth(x: Any) -> Any:
+    total = 0.0
+    for k, value in enumerate(nodes(((x[0], x[1], x[2]), x[3], (x[4], x[5], x[0])))):
+        total = total * 0.5 + value * k
+    return total
+
+
+def several_yields(x: Any) -> Any:
+    def some(a: Any) -> Any:
+        yield a[0]
+        t = a[1] * 2
+        for v in a[2:4]:
+            yield v
+            yield v * t
+        if a[4] > 0:
+            yield a[4]
+        else:
+            yield a[5]
+            return
+        yield a[3]
+
+    total = 1.0
+    for v in some(x):
+        t = v * v
+        total = total * 0.7 + t
+    return total
+
+
+def names_in_common_with_the_loop(x: Any) -> Any:
+    weight, shift = 1.0, x
+
+    def some(n: int = 4) -> Any:
+        for i in range(n):
+            yield shift[i] * weight
+
+    total = 0.0
+    for k in range(2):
+        for v in some():
+            weight = weight * 1.1 + v * 0.1
+            total += v * (k + 1)
+        shift = shift * 0.5
+    return total * weight
+
+
+def in_each_other(x: Any) -> Any:
+    def inner(k: int) -> Any:
+        for j in range(k):
+            yield x[j]
+
+    def outer(n: int) -> Any:
+        for k in range(n):
+            for v in inner(k):
+                yield v * k
+
+    total = 0.0
+    for v in outer(5):
+        for u in inner(2):
+            for w in inner(2):
+                total += u * v * w
+    return total
+
+
+def taking_turns_with_writes(x: Any) -> Any:
+    x = x.copy()
+
+    def some() -> Any:
+        for i in range(1, len(x)):
+            x[i] += x[i - 1]
+            yield i
+
+    total = 0.0
+    for i in some():
+        x[i] *= 0.5
+        total += x[i] ** 2
+    return total
+
+
+def one_buffer(x: Any) -> Any:
+    def some() -> Any:
+        buffer = np.zeros(2)
+        for i in range(4):
+            buffer[0] = x[i]
+            buffer[1] += x[i]
+            yield buffer
+
+    total = 0.0
+    for b in some():
+        total += b[0] * b[1]
+    return total
+
+
+def without_an_end(x: Any) -> Any:
+    def fibonacci() -> Any:
+        a, b = x[0], x[1]
+        while True:
+            yield a
+            a, b = b, a + b * 0.5
+
+    total, n = 0.0, 0
+    while n < 2:
+        for k, v in enumerate(fibonacci()):
+            if k >= 5 or v > 3:
+                break
+            total += v * k
+        n += 1
+    return total
+
+
+def methods(x: Any) -> Any:
+    grid, total = Grid(4), 0.0
+    for (i, j), h in grid.pairs():
+        total += x[i] * x[j] * h * grid.seen
+    for k in grid:
+        total += x[k] * k
+    return total
+
+
+def lists(x: Any) -> Any:
+    a, b, c = list(chunks(x, 2))
+    later = [w * 2 for i, w in windows(x) if i % 2 == 1]
+    ordered = sorted(v * v for v in evens(x))
+    pairs = sum(v * w for v in evens(x) for w in evens(x * 2))
+    first = next(v for v in evens(x) if v < 0)
+    return (a * b).sum() + c[0] * later[0].sum() + ordered[0] * ordered[-1] + pairs * first
+
+
+def what_is_outside(x: Any) -> Any:
+    def weights() -> Any:
+        for w in WEIGHTS:
+            yield 1.0 / w
+
+    def made(n: int) -> Any:
+        return chunks(x, n)
+
+    total = sum(w * x[k] for k, w in enumerate(weights()))
+    for part in made(3):
+        total += part.prod()
+    return total
+
+
+def nothing(x: Any) -> Any:
+    def some() -> Any:
+        return
+        yield
+
+    total, v = x[0], x[1]
+    for v in some():  # noqa: B007
+        total += 1.0
+    return total * v
+
+
+def from_several(x: Any) -> Any:
+    def some() -> Any:
+        yield from (x[0], x[1] * 2)
+        yield from [x[2]]
+        yield from range(2)
+        yield from x[3:]
+
+    return sum(v * (k + 1) for k, v in enumerate(some()))
+
+
+def exceptions_in_it(x: Any) -> Any:
+    def some() -> Any:
+        for i in range(3):
+            if x[i] > 0.0:
+                raise ValueError("not negative")
+            yield x[i]
+
+    total = x[0]
+    try:
+        for v in some():
+            total = total * v
+    except ValueError:
+        total = -(x[1] ** 2)
+    return total
+
+
+PROGRAMS = [
+    slices, jumps, result_out_of_the_loop, tree_of_known_depth, several_yields, names_in_common_with_the_loop,
+    in_each_other, taking_turns_with_writes, one_buffer, without_an_end, methods, lists, what_is_outside, nothing,
+    from_several, exceptions_in_it,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
+def test_plain(f: Any) -> None:
+    g = grad(f, jit=False)
+    for x in (X, -X):
+        assert g(x) == pytest.approx(f(x), rel=1e-12)
+        check_grad(g, x)
+
+
+def test_compiled() -> None:
+    g = grad(result_out_of_the_loop)
+    assert g(X) == pytest.approx(result_out_of_the_loop(X), rel=1e-12)
+    check_grad(g, X)
+
+
+def held_by_a_name(x: Any) -> Any:
+    some = evens(x)
+    return sum(v for v in some) + sum(v for v in some)
+
+
+def handed_on(x: Any) -> Any:
+    def total(values: Any) -> Any:
+        return sum(v for v in values)
+
+    return total(evens(x))
+
+
+def in_step_with_another(x: Any) -> Any:
+    return sum(v * w for v, w in zip(evens(x), x, strict=False))
+
+
+def taken_in_part(x: Any) -> Any:
+    return x[0] * float(any(v > 0 for v in evens(x)))
+
+
+def in_an_expression_that_waits(x: Any) -> Any:
+    total = 0.0
+    for v in (w * total for w in evens(x)):
+        total += v
+    return total
+
+
+def with_a_try(x: Any) -> Any:
+    def some() -> Any:
+        try:
+            yield x[0]
+        finally:
+            x[1] = 0.0
+
+    return sum(some())
+
+
+def with_what_is_sent(x: Any) -> Any:
+    def some() -> Any:
+        got = yield x[0]
+        yield got
+
+    return sum(some())
+
+
+def with_a_result(x: Any) -> Any:
+    def some() -> Any:
+        yield x[0]
+        return 3
+
+    return sum(some())
+
+
+def as_deep_as_the_data_says(x: Any) -> Any:
+    def some(n: int) -> Any:
+        if n > 0:
+            yield x[n]
+            yield from some(n - 1)
+
+    return sum(some(int(x[0])))
+
+
+REFUSED = {
+    held_by_a_name: "not gone through where evens", handed_on: "not gone through where evens",
+    in_step_with_another: "not gone through where evens", taken_in_part: "not gone through where evens",
+    in_an_expression_that_waits: "not gone through where evens", with_a_try: "a try in a generator",
+    with_what_is_sent: "the value of a yield", with_a_result: "a value that a generator returns",
+    as_deep_as_the_data_says: "more than 24",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("f, why", REFUSED.items(), ids=[f.__name__ for f in REFUSED])
+def test_refused(f: Any, why: str) -> None:
+    """What would be taken at another time than Python takes it, or twice."""
+    with pytest.raises(UnsupportedError, match=why):
+        grad(f, jit=False)(X)
+
+
+def test_a_list_that_it_goes_through_changes() -> None:
+    def f(x: Any) -> Any:
+        values = [x[0], x[1]]
+
+        def some() -> Any:
+            yield from values
+
+        total = 0.0
+        for v in some():
+            if len(values) < 4:
+                values.append(v * 2)
+            total += v
+        return total
+
+    with pytest.raises(UnsupportedError, match="changes the list"):
+        grad(f, jit=False)(X)
+
+
+def test_errors_are_at_its_own_line() -> None:
+    def f(x: Any) -> Any:
+        def some() -> Any:
+            yield np.roots(x)
+
+        return sum(v.sum() for v in some())
+
+    with pytest.raises(SrcgradError) as caught:
+        grad(f, jit=False)(X)
+    lines, start = inspect.getsourcelines(f)
+    at = caught.value.span.line - start
+    assert "yield np.roots" in lines[at]
