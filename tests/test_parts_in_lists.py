@@ -290,6 +290,29 @@ def lists_in_them_that_change(z: Any) -> Any:
     return sum(a.sum() * pair[1] for a, pair in found)
 
 
+def objects_that_are_compared(z: Any) -> Any:
+    bodies = [Body(row[0], row * 1) for row in z]
+    return sum(a.mass * b.mass for a in bodies for b in bodies if a is not b)
+
+
+def lists_that_are_compared(z: Any) -> Any:
+    table, total = [[row[0], row[1]] for row in z], 0.0
+    for a in table:
+        for b in table:
+            if a is not b:
+                total += a[0] * b[1]
+    return total
+
+
+def an_object_that_each_iteration_puts_in(z: Any) -> Any:
+    first, bodies, total = Body(z[0, 0], z[0] * 1), [], 0.0
+    for row in z:
+        if len(bodies) > 0 and bodies[0] is first:
+            total += row[0]
+        bodies.append(first)
+    return total
+
+
 REFUSED = {
     written_items: "written under another name", written_through_a_part_of_the_list: "written under another name",
     one_array_in_each: "written under another name", one_item_under_two_names: "written under another name",
@@ -297,6 +320,8 @@ REFUSED = {
     objects_that_change: "changes an object that is an item of a list",
     objects_that_change_later: "changes an object that is an item of a list",
     lists_in_them_that_change: "changes a list that is an item of another one",
+    objects_that_are_compared: "one object is not known", lists_that_are_compared: "one object is not known",
+    an_object_that_each_iteration_puts_in: "one object is not known",
 }  # fmt: skip
 
 

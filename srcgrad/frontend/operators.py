@@ -252,14 +252,21 @@ def compare(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
 
 def _identity(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
     """Are these one array, list or object?"""
+    if isinstance(x, Closure) and x is not y and x.node is not y.node:
+        return constant(isinstance(op, ast.IsNot))
+    return constant(_is_one(interpreter, x, y) == isinstance(op, ast.Is))
+
+
+def _is_one(interpreter: Interpreter, x: Any, y: Any) -> bool:
     both = getattr(x, "identity", None), getattr(y, "identity", None)
-    is_one = x is y or (both[0] is not None and both[0] is both[1])
-    is_other = None not in both and not interpreter.one_of_several.issuperset(both)
-    if isinstance(x, Closure):
-        is_other = x.node is not y.node
-    if not is_one and not is_other:
-        interpreter.build.refuse("whether these are one object is not known here", "compare what is in them")
-    return constant(is_one == isinstance(op, ast.Is))
+    if x is y or (both[0] is not None and both[0] is both[1]):
+        return True
+    are_items = interpreter.given_away.keys() >= set(both)  # of lists of run-time length, which are read anew each time
+    if None in both or are_items or interpreter.one_of_several.issuperset(both):
+        interpreter.build.refuse(
+            "whether these are one object is not known here", "compare what is in them, or their places in a list"
+        )
+    return False
 
 
 COMPARISONS = {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}  # and with sides exchanged
@@ -279,8 +286,8 @@ def _by_method(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any |
             return constant(name == "ne")
         return _static_comparison(interpreter, op, *map(_fields_compared, (x, y)))
     if out is None and name == "eq" and (special_methods.own(x, "__eq__") or special_methods.own(y, "__eq__")):
-        both_known = isinstance(x, TupleValue) and isinstance(y, TupleValue) and x.identity is not None
-        return constant(x is y or (both_known and x.identity is y.identity))  # where neither says anything
+        are_objects = records.is_record(x) and records.is_record(y)
+        return constant(_is_one(interpreter, x, y) if are_objects else x is y)  # where neither says anything
     if out is None:
         for value in (x, y):
             special_methods.refuse_object(interpreter, value, f"the comparison {name}")
