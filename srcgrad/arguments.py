@@ -156,6 +156,8 @@ def _keyed(value: Any) -> tuple[Any, list[Any]] | None:
 def is_simple_object(value: Any) -> bool:
     """An instance of a plain class of the user's: all that it holds is in its attributes."""
     kind = type(value)
+    if kind is types.SimpleNamespace:
+        return True
     plain = kind.__flags__ & (1 << 9) and isinstance(getattr(value, "__dict__", None), dict)  # made by `class`
     bases = [base for base in kind.__mro__[:-1] if not base.__flags__ & (1 << 9)]
     foreign = any(hasattr(kind, name) for name in ("__array__", "__array_interface__", "__dlpack__", "__iter__"))

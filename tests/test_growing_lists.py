@@ -714,6 +714,44 @@ def test_an_item_that_has_another_place_is_no_longer_known() -> None:
         grad(f, jit=False)(X)
 
 
+def states_in_the_other_order(x: Any) -> Any:
+    state = np.zeros(2)
+    states = [state]
+    for v in x:
+        state = np.tanh(state + v * np.array([1.0, 2.0]))
+        states.insert(0, state)
+    return sum(s[0] * s[1] * k for k, s in enumerate(states, 1))
+
+
+def at_either_end(x: Any) -> Any:
+    found = []
+    for i in range(len(x)):
+        if x[i] > 0.6:
+            found.insert(0, (x[i : i + 1], i))
+        else:
+            found.append((x[:1] * x[i], i))
+    return sum((a.sum() + i) * a[0] * k for k, (a, i) in enumerate(found, 1))
+
+
+def in_a_while_loop(x: Any) -> Any:
+    queue, n, total = [x[0]], 0, 0.0
+    while len(queue) > 0 and n < 12:
+        v = queue.pop()
+        n += 1
+        total = total * 0.9 + v
+        if n < 4:
+            queue.insert(0, v * 0.5)
+            queue.insert(0, v + x[n])
+    return total
+
+
+@pytest.mark.parametrize("function", [states_in_the_other_order, at_either_end, in_a_while_loop])
+def test_insert_ahead_of_all(function: Any) -> None:
+    g = grad(function, jit=False)
+    assert g(X) == pytest.approx(function(X))
+    check_grad(g, X)
+
+
 def pairs_of_even_places(x: Any) -> Any:
     pairs = []
     for i in range(len(x)):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -820,3 +822,71 @@ def test_items_that_turn_out_to_differ_in_length() -> None:
             return rows[-1]
 
         grad(g, jit=False).backward(np.ones(4), np.ones(2), v=np.ones(1))
+
+
+class Activation(Enum):
+    TANH = "tanh"
+    SINE = "sine"
+
+
+SETTINGS = SimpleNamespace(rate=0.1, weights=np.array([1.0, 2.0, 3.0]))
+
+
+def a_namespace_that_changes(x: Any) -> Any:
+    state = SimpleNamespace(x=x.copy(), n=0, v=np.zeros_like(x))
+    while state.n < 3:
+        state.v = 0.9 * state.v - SETTINGS.rate * state.x * SETTINGS.weights
+        state.x = state.x + state.v
+        state.n += 1
+    state.scale = 2.0
+    return state.x @ state.v * state.scale
+
+
+def an_enumeration_by_its_values(x: Any) -> Any:
+    total = 0.0
+    for name in "tanh-sine".split("-"):
+        match Activation(name):
+            case Activation.TANH:
+                total += np.tanh(x).sum()
+            case Activation.SINE:
+                total += np.sin(x) @ x
+    return total
+
+
+def functions_by_their_names(x: Any) -> Any:
+    def double(t: Any) -> Any:
+        return t * 2
+
+    def square(t: Any) -> Any:
+        return t * t
+
+    table = {f.__name__: f for f in (double, square)}
+    return table["square"](x).sum() * table["double"](x)[0]
+
+
+@pytest.mark.parametrize(
+    "f", [a_namespace_that_changes, an_enumeration_by_its_values, functions_by_their_names], ids=lambda f: f.__name__
+)
+def test_settings_and_names(f: Any) -> None:
+    x, g = np.array([0.3, 0.7, 1.1]), grad(f, jit=False)
+    assert g(x) == pytest.approx(f(x))
+    check_grad(g, x)
+
+
+def test_namespaces_as_arguments_and_results() -> None:
+    def f(p: Any) -> Any:
+        return SimpleNamespace(product=p.w * p.b, total=p.w.sum())
+
+    p, v = SimpleNamespace(w=np.array([1.0, 2.0]), b=3.0), SimpleNamespace(product=np.array([1.0, 10.0]), total=0.5)
+    g = grad(f, jit=False)
+    assert g(p).total == 3.0 and g(p).product.tolist() == [3.0, 6.0]
+    got = g.backward(p, v)
+    assert got.w.tolist() == [3.5, 30.5] and got.b == 21.0
+
+
+def test_no_such_member() -> None:
+    def f(x: Any) -> Any:
+        return x if Activation("cosine") is Activation.SINE else 2 * x
+
+    with pytest.raises(ValueError, match="'cosine' is not a valid Activation"):
+        grad(f, jit=False)(1.0)

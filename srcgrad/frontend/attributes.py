@@ -23,6 +23,7 @@ from .values import (
     NONE,
     ArrayValue,
     Bound,
+    Closure,
     Differentiated,
     Items,
     Method,
@@ -69,6 +70,8 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
         return Method(owner, name)
     if isinstance(owner, (Items, RandomSource)):
         return Method(owner, name)
+    if isinstance(owner, Closure) and name == "__name__":
+        return constant(owner.name)
     if isinstance(owner, Differentiated):
         return Method(owner, name)
     if isinstance(owner, Bound) and has_derivative(owner.function) and isinstance(owner.args[0], Static):

@@ -8,6 +8,7 @@ import dataclasses
 import itertools
 import logging
 import math
+import types
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -461,7 +462,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     super: inheritance.super_of, callable: is_callable, str: as_text, np.isscalar: is_scalar, np.iterable: is_iterable,
     math.hypot: length_of_vector, itertools.product: product, itertools.combinations: combinations,
     itertools.permutations: permutations,
-    dataclasses.replace: records.replaced, warnings.warn: warn,
+    dataclasses.replace: records.replaced, types.SimpleNamespace: records.namespace, warnings.warn: warn,
     **{getattr(owner, name): log for owner in (logging, logging.Logger) for name in LEVELS},
     matching.part_matched: part_matched, compositions.registry.constant_integer: static_integer,
 }  # fmt: skip

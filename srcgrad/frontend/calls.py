@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import enum
 import functools
 import inspect
 import math
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ..arguments import is_simple_object
-from ..errors import ArgumentError, UnsupportedError
+from ..errors import ArgumentError, UnsupportedError, ValueArgumentError
 from ..rules import compositions
 from ..rules.compositions import composition_of
 from ..rules.names import COMPLEX_MATH, MATH, TO_INT, WHOLE_MATH
@@ -280,6 +281,8 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         return Static(texts.format_text(interpreter, target.__self__, args, kwargs))
     if isinstance(target, type) and issubclass(target, tuple) and hasattr(target, "_fields"):
         return named_tuples.construct(interpreter, target, args, kwargs)
+    if isinstance(target, enum.EnumMeta) and not kwargs and all(map(operators.is_known, args)):
+        return constant(of_python_itself(interpreter, target, args))
     if records.is_made_here(target):
         return records.construct(interpreter, target, args, kwargs)
     if isinstance(target, type) and issubclass(target, BaseException):
@@ -292,6 +295,14 @@ def _refuse_dicts(interpreter: Interpreter, target: Any, args: list[Any]) -> Non
     name = name_of(target)
     if found is not None and name.split(".")[0] in ("np", "scipy"):
         interpreter.build.refuse(f"{name} of a {found.kind.cls.__name__}", "list its items:  list(d.values()), list(s)")
+
+
+def of_python_itself(interpreter: Interpreter, target: Any, args: list[Any]) -> Any:
+    """What Python makes of arguments that are known."""
+    try:
+        return target(*map(operators.plain, args))
+    except (TypeError, ValueError) as problem:
+        return interpreter.build.refuse(str(problem), error=ValueArgumentError)
 
 
 def of_python(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:

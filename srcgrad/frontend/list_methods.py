@@ -76,6 +76,10 @@ def extend(interpreter: Interpreter, owner: TupleValue | Items, more: Any) -> Ch
 
 
 def insert(interpreter: Interpreter, owner: TupleValue | Items, place: Any, item: Any) -> Change:
+    if isinstance(owner, Items) and static_int(place) == 0:
+        owner = lists.appended(interpreter, owner, item)
+        lists.last_to_front(interpreter, owner)
+        return NONE, owner
     owner = _known(interpreter, owner, "insert")
     items, at = list(owner.items), static_int(place)
     if at is None:

@@ -242,6 +242,18 @@ def first_taken(interpreter: Interpreter, owner: Items) -> Any:
     return first
 
 
+def last_to_front(interpreter: Interpreter, owner: Items) -> None:
+    """The last item is the first from then on, and those ahead of it are one place further."""
+    from .numpy import indexing
+
+    build, rows = interpreter.build, array_of_items(interpreter, owner)
+    part = lambda start, stop: indexing.subscript(build, rows, [indexing.Slice(start, stop, None)])
+    ahead = whole(build.materialize(part(None, constant(-1)), "items", copy=True))
+    last = whole(build.materialize(part(constant(-1), None), "item", copy=True))
+    _move(interpreter, owner, part(constant(1), None), ahead)
+    _move(interpreter, owner, part(None, constant(1)), last)
+
+
 def turn(interpreter: Interpreter, owner: Items) -> None:
     """ys.reverse()"""
     from .numpy import indexing

@@ -10,7 +10,7 @@ import dataclasses
 import inspect
 from abc import ABCMeta
 from dataclasses import replace
-from types import MemberDescriptorType
+from types import MemberDescriptorType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError, KeyArgumentError, UnsupportedError
@@ -82,7 +82,7 @@ def store(interpreter: Interpreter, owner: TupleValue, key: Any, value: Any, wha
     if is_record(owner):
         cls = owner.kind.cls
         found = inspect.getattr_static(cls, str(key), None)
-        own_way = cls.__setattr__ is not object.__setattr__ and not dataclasses.is_dataclass(cls)
+        own_way = not _finds_as_objects_do(cls, "__setattr__") and not dataclasses.is_dataclass(cls)
         if own_way or (hasattr(found, "__set__") and not isinstance(found, (property, MemberDescriptorType))):
             interpreter.build.refuse(f"{cls.__name__} has a way of its own to set {key}", "set it in a method")
     if isinstance(found, property):
@@ -200,13 +200,17 @@ def remove(interpreter: Interpreter, owner: TupleValue, key: Any) -> None:
 
 def attribute(interpreter: Interpreter, owner: TupleValue, name: str) -> Any:
     """An attribute of an object: one of its own, or what its class makes of the name."""
-    if owner.kind.cls.__getattribute__ is not object.__getattribute__:
+    if not _finds_as_objects_do(owner.kind.cls):
         interpreter.build.refuse(f"{owner.kind.cls.__name__} has a way of its own to find {name}")
     if name in owner.kind.keys:
         return as_dict(owner)[name]
     if name == "__class__":
         return Static(owner.kind.cls)
     return of_class(interpreter, owner, owner.kind.cls, name)
+
+
+def _finds_as_objects_do(cls: type, name: str = "__getattribute__") -> bool:
+    return any(getattr(cls, name) is getattr(plain, name) for plain in (object, SimpleNamespace))
 
 
 def of_class(interpreter: Interpreter, owner: TupleValue, cls: type, name: str) -> Any:
@@ -254,6 +258,14 @@ def construct(interpreter: Interpreter, cls: type, args: list[Any], kwargs: dict
         return env[name]
     finally:
         env.pop(name, None)
+
+
+def namespace(interpreter: Interpreter, /, *parts: Any, **items: Any) -> TupleValue:
+    """types.SimpleNamespace(x=x, n=3)"""
+    if parts:
+        interpreter.build.refuse("SimpleNamespace of a dict", "types.SimpleNamespace(**items)")
+    held = tuple(binding.bind_item(interpreter, name, value) for name, value in items.items())
+    return TupleValue(held, RecordKind(SimpleNamespace, tuple(items)), object())
 
 
 def replaced(interpreter: Interpreter, owner: Any, /, **changes: Any) -> Any:

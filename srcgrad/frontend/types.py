@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,8 @@ class RecordKind:
 
     def __call__(self, *items: Any) -> Any:
         """An instance as it is, without the checks and conversions of its `__init__`."""
-        out: Any = object.__new__(self.cls)
+        maker = SimpleNamespace if self.cls is SimpleNamespace else object
+        out: Any = maker.__new__(self.cls)
         for name, item in zip(self.keys, items, strict=True):
             object.__setattr__(out, name, item)
         return out
