@@ -777,3 +777,22 @@ def test_under_conditions_in_loops_under_conditions(function: Any) -> None:
     g = grad(function, jit=False)
     assert g(X) == pytest.approx(function(X))
     check_grad(g, X)
+
+
+def nearest_first(x: Any) -> Any:
+    left, cost = [(x[i], 1.0 + i) for i in range(4)], 0.0
+    for step in range(3):
+        best, at = np.inf, 0
+        for i in range(1, len(left)):
+            gap = (left[i][0] - left[0][0]) ** 2 * left[i][1]
+            if gap < best:
+                best, at = gap, i
+        cost += best * (step + 1)
+        left = [left[at]] + [one for k, one in enumerate(left) if k not in (0, at)]
+    return cost
+
+
+def test_lists_made_anew_beside_infinite_numbers() -> None:
+    g = grad(nearest_first, jit=False)
+    assert g(X) == pytest.approx(nearest_first(X))
+    check_grad(g, X)

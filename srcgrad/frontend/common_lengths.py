@@ -69,7 +69,7 @@ def _in_terms_of(build: Builder, dim: Expr, block: list[Stmt]) -> Expr | None:
     targets = _targets(block)
     values: dict[Var, Lengths] = {}
     for stmt in statements(tuple(block)):
-        if isinstance(stmt, Assign):
+        if isinstance(stmt, Assign) and stmt.var.dtype == INT64:
             values[stmt.var] = (*values.get(stmt.var, ()), stmt.value)
     given = {  # by whatever path
         var: first
