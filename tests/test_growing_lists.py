@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import from_text
 
 import srcgrad
 from srcgrad import check_grad, grad
@@ -795,4 +796,14 @@ def nearest_first(x: Any) -> Any:
 def test_lists_made_anew_beside_infinite_numbers() -> None:
     g = grad(nearest_first, jit=False)
     assert g(X) == pytest.approx(nearest_first(X))
+    check_grad(g, X)
+
+
+def test_many_conditions_behind_each_other() -> None:
+    """What is known of the length is looked for along each way to it once: there are 2**30 of them."""
+    tests = "".join(f"        if v > {k / 20 + 0.013}:\n            out.append(v * {k + 1})\n" for k in range(30))
+    text = f"def f(x):\n    out = []\n    for v in x:\n{tests}    return sum(out) * out[-1]\n"
+    f = from_text(text, "f")
+    g = grad(f, jit=False)
+    assert g(X) == pytest.approx(f(X))
     check_grad(g, X)

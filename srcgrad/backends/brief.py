@@ -54,6 +54,7 @@ class _Lengths:
         self.arguments = {param.name for param in function.params}
         self.dims: dict[str, tuple[Expr, ...]] = {}
         self.values: dict[Var, list[Expr | None]] = {}
+        self.lengths: dict[Var, bool] = {}
         for stmt in statements(function.body):
             match stmt:
                 case Alloc(array=array, dims=dims):
@@ -90,21 +91,23 @@ class _Lengths:
                 return sum(map(self.axes, args))
         return DEEPEST + 1
 
-    def is_length(self, expr: Expr | None, seen: frozenset[Var] = frozenset()) -> bool:
+    def is_length(self, expr: Expr | None) -> bool:
         """Is this number at most as large as the length of an axis, or not much larger?"""
         if expr is None:
             return False
         terms, constant = affine.affine(expr)
-        return abs(constant) <= FEW and all(abs(k) <= 2 and self.is_length_term(term, seen) for term, k in terms)
+        return abs(constant) <= FEW and all(abs(k) <= 2 and self.is_length_term(term) for term, k in terms)
 
-    def is_length_term(self, term: Expr, seen: frozenset[Var]) -> bool:
+    def is_length_term(self, term: Expr) -> bool:
         match term:
             case Dim(array=array, axis=axis):
                 dims = self.dims.get(array)
-                return array in self.arguments if dims is None else self.is_length(dims[axis], seen)
-            case Var() if term not in seen:
-                values = self.values.get(term, [None])
-                return all(self.is_length(value, seen | {term}) for value in values)
+                return array in self.arguments if dims is None else self.is_length(dims[axis])
+            case Var():
+                if term not in self.lengths:
+                    self.lengths[term] = False  # until it is known; and what is made of itself is none
+                    self.lengths[term] = all(map(self.is_length, self.values.get(term, [None])))
+                return self.lengths[term]
             case Call(op="minimum" | "maximum" | "floordiv", args=args):
-                return all(self.is_length(arg, seen) for arg in args)
+                return all(map(self.is_length, args))
         return False

@@ -72,8 +72,9 @@ def _looked_up(index: tuple[Expr, ...], around: Around, reads: Reads) -> Path:
     return frozenset((position, 0) for position in loads_of_positions | found)
 
 
-def _is_found(position: Expr, around: Around, reads: Reads, seen: frozenset[Expr] = frozenset()) -> bool:
+def _is_found(position: Expr, around: Around, reads: Reads, seen: set[Expr] | None = None) -> bool:
     """Is it a number that depends on data, and not the index of a loop around, a counter or what is made of them?"""
+    seen = set() if seen is None else seen  # what has been looked at, by whatever way it is come to again
     match position:
         case Load():
             return True
@@ -82,7 +83,8 @@ def _is_found(position: Expr, around: Around, reads: Reads, seen: frozenset[Expr
         case Var(name=name) if position not in seen:
             if any(isinstance(loop, For) and loop.index == position for loop in around):
                 return False
-            given, seen = reads.given.get(name, ()), seen | {position}
+            seen.add(position)
+            given = reads.given.get(name, ())
             return name in reads.indices or any(_is_found(value, around, reads, seen) for value in given)
     return False
 
