@@ -76,6 +76,7 @@ from .passes.peel import peel
 from .passes.periodic import neighbours, periodic
 from .passes.place_numbers import place_numbers
 from .passes.preaccumulate import preaccumulate
+from .passes.products_in_strips import products_in_strips
 from .passes.propagate_copies import propagate_copies
 from .passes.prove_bounds import prove_bounds
 from .passes.read_copies import read_copies
@@ -172,6 +173,9 @@ DERIVATIVE: tuple[Pass, ...] = (
     registers,  # elements that a loop adds to over and over are scalars in it
     prove_bounds,
 )
+OF_ITERATIONS: tuple[Pass, ...] = (
+    products_in_strips,  # a matrix is multiplied by the vectors of many iterations at a time
+)
 SWEEP_ON_A_CPU: tuple[Pass, ...] = (
     gather_rows,  # neighbours in a row do not pass sums through memory
     scale_once,  # steps that only scale a cotangent are one
@@ -259,6 +263,7 @@ OPTIONAL = {
     for step in (
         *PRIMAL,
         *DERIVATIVE,
+        *OF_ITERATIONS,
         *SWEEP_ON_A_CPU,
         *ON_A_CPU,
         *ON_ONE_THREAD,
@@ -399,6 +404,8 @@ def passes_for(kind: str, options: Options) -> tuple[Pass, ...]:
             steps = _with(steps, keep, (keep, keep_in_rows, forward_again))
         return _chosen((*steps, *ON_A_GPU))
     steps = _with(_with(steps, find_independent, (neighbours, find_independent)), prove_bounds, AT_THE_ENDS)
+    if not options.parallel:
+        steps = _with(steps, hoist, (*OF_ITERATIONS, hoist))
     if kind != "primal":
         steps = (*steps, *SWEEP_ON_A_CPU)
     # parallelise after prove_bounds: what fails ahead of a loop fails once
