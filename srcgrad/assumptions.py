@@ -18,6 +18,8 @@ import numpy as np
 
 from srcgrad.frontend.outside import Place
 
+PLAIN = frozenset({list, tuple, deque, set, frozenset, dict, int, bool, float, complex, str, type(None)})
+
 
 class Assumption:
     """A function, number, tuple or list from outside that f was specialised to: is it still what it was?"""
@@ -53,15 +55,22 @@ def picture(value: Any, hold: Callable[[Any], Callable[[], Any]] | None = None) 
 
     `hold` says how objects are held that are equal to themselves only: by default they stay as long as the picture.
     """
-    if isinstance(value, (list, tuple, deque)):
-        return type(value), [picture(item, hold) for item in value]
-    if isinstance(value, (set, frozenset)):
-        return type(value), [picture(item, hold) for item in value]
+    itself = _Itself((lambda: value) if hold is None else hold(value)) if _has_attributes(value) else None
+    if isinstance(value, (list, tuple, deque, set, frozenset)):
+        return type(value), [picture(item, hold) for item in value], getattr(value, "maxlen", None), itself
     if isinstance(value, dict):
-        return dict, [(picture(key, hold), picture(item, hold)) for key, item in value.items()]
+        default = picture(getattr(value, "default_factory", None), hold)
+        return type(value), [(picture(key, hold), picture(item, hold)) for key, item in value.items()], default, itself
     if isinstance(value, (int, float, complex, str, np.generic, np.dtype)) or value is None:
-        return type(value), repr(value)
-    return _Itself((lambda: value) if hold is None else hold(value))
+        return type(value), repr(value), *(() if itself is None else (itself,))
+    return _Itself((lambda: value) if hold is None else hold(value)) if itself is None else itself
+
+
+def _has_attributes(value: Any) -> bool:
+    """Could it have other attributes than what else is of its class and holds the same?"""
+    return type(value) not in PLAIN and (
+        hasattr(value, "__dict__") or any(vars(cls).get("__slots__") for cls in type(value).__mro__)
+    )
 
 
 class _Itself:

@@ -398,8 +398,7 @@ class Variant:
         """What to compile for leaves of new types (captured ones included), or another way to call them."""
         own = leaves[: len(self.stage.names)]
         generated = self._generated(own)
-        captured = [capture.place() for capture in generated.captured]
-        if len(captured) != len(self.captured) or any(map(_is_not, captured, leaves[len(own) :])):
+        if [capture.place.key for capture in generated.captured] != [capture.place.key for capture in self.captured]:
             return self._differ(own, generated)
         self._note(generated, leaves)
         return generated
@@ -482,10 +481,6 @@ class Checked:
         self._watchers.append((direct, kinds, source, outside))
         for key, dispatcher in self._variant.dispatchers.items():
             dispatcher.tell(direct, kinds, source, outside._replace(kinds=key))  # type: ignore[attr-defined]
-
-
-def _is_not(x: Any, y: Any) -> bool:
-    return x is not y
 
 
 def pattern_of(values: Sequence[Any], names: Sequence[str]) -> tuple[tuple[Any, ...], list[Any]]:

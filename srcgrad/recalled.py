@@ -134,7 +134,7 @@ class Surroundings:
         functions: dict[Path, FunctionType] = {(): function, **arguments}
         cells: Found = {}
         first: dict[int, Any] = {id(function): ()}  # where a cell, a function or an object is met first
-        met = (first.setdefault(id(value), path) for path, value in (*objects.items(), *arguments.items()))
+        met = [first.setdefault(id(value), path) for path, value in (*objects.items(), *arguments.items())]
         description: list[Any] = [*given, *met]
         parts: list[Any] = [type(root), *(weakref.ref(type(value)) for value in objects.values())]
         work: list[Path] = list(functions)
@@ -142,11 +142,6 @@ class Surroundings:
             path = work.pop()
             inner = functions[path]
             description.append((path, inner.__name__, _globals_named(inner.__code__, inner.__globals__)))
-            if path:  # the defaults of the first one are its arguments
-                try:
-                    description.append(picture(_constant_defaults(inner), _weakly))
-                except _OfItsOwn:
-                    return None
             parts += [inner.__code__, inner.__globals__]
             for k, cell in enumerate(inner.__closure__ or ()):
                 here = (*path, k)
@@ -157,6 +152,7 @@ class Surroundings:
                 is_function = _is_plainly_made(content)
                 if known == here and (is_function or is_simple_object(content)):
                     known = first.setdefault(id(content), here)
+                    met.append(known)
                     description.append((here, known, is_function))
                     if known == here and is_function:
                         functions[here] = content
@@ -164,6 +160,11 @@ class Surroundings:
                     elif known == here:
                         objects[here] = content
                         parts.append(weakref.ref(type(content)))
+        called = [inner for path, inner in functions.items() if path or () in met]  # else the arguments of all calls
+        try:
+            description += [picture(_constant_defaults(inner), _weakly) for inner in called]
+        except _OfItsOwn:
+            return None
         known = {id(value): path for path, value in arguments.items()}
         return cls(root, cells, functions, objects, _by_paths(what, known), tuple(description), tuple(parts))
 
@@ -302,8 +303,11 @@ class _Own:
         match place:
             case InCell(cell) if id(cell) in self._cells:
                 path = self._cells[id(cell)]
-                return lambda around: InCell(around.cells[path])
-            case InCell() | InScope():
+                return lambda around: InCell(around.cells[path], around.functions[path[:-1]])
+            case InCell(cell, reader):
+                held, k = self._weakly(reader), (reader.__closure__ or ()).index(cell)
+                return lambda around: _in_cell(_alive(held), k)
+            case InScope():
                 return lambda around: place
             case InGroup(group, index):
                 again = self.again(group)
@@ -340,12 +344,16 @@ class _Own:
 
 def _weakly(value: Any) -> Callable[[], Any]:
     """The object, as long as it is there for others."""
-    if isinstance(value, PLAIN):
+    if isinstance(value, PLAIN) and not isinstance(value, type):  # classes have functions with cells
         return lambda: value
     try:
         return weakref.WeakMethod(value) if isinstance(value, MethodType) else weakref.ref(value)
     except TypeError:
         raise _OfItsOwn from None
+
+
+def _in_cell(reader: FunctionType, k: int) -> InCell:
+    return InCell((reader.__closure__ or ())[k], reader)
 
 
 def _alive(held: Callable[[], Any]) -> Any:

@@ -309,3 +309,69 @@ def test_what_an_object_of_scipy_can_and_srcgrad_cannot() -> None:
     ):
         with pytest.raises((NotImplementedError, TypeError), match=text):
             grad(function, jit=False)(X)
+
+
+Sorted, Queue = collections.OrderedDict, collections.deque
+
+
+class Bag(dict[str, float]):
+    """A dict with an attribute."""
+
+    def __init__(self, scale: float) -> None:
+        super().__init__(a=1.0)
+        self.scale = scale
+
+
+class Sized:
+    def __init__(self, n: int) -> None:
+        self.n = n
+
+    def __str__(self) -> str:
+        return "n" * self.n
+
+
+def made_with(scale: float) -> Any:
+    def inner(x):
+        return x * scale
+
+    return inner
+
+
+THING: Any = None
+
+
+@pytest.mark.parametrize(
+    ("f", "one", "other"),
+    [
+        (lambda x: np.sum(x) * THING.scale, lambda: Bag(2.0), lambda: Bag(3.0)),
+        (lambda x: np.sum(x) * (2.0 if type(THING) is dict else 3.0), lambda: {"a": 2.0}, lambda: Sorted(a=2.0)),
+        (lambda x: np.sum(x) * THING.maxlen, lambda: Queue([1], maxlen=2), lambda: Queue([1], maxlen=3)),
+    ],
+    ids=["attribute", "class", "length"],
+)  # fmt: skip
+def test_what_holds_the_same_is_not_the_same(
+    f: Any, one: Callable[[], Any], other: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    g = grad(f, jit=False)
+    for make in (one, other, one):
+        monkeypatch.setitem(globals(), "THING", make())
+        np.testing.assert_allclose(g.backward(np.ones(2)), np.full(2, f(np.array([1.0, 0.0]))))
+
+
+def test_what_python_says_of_an_object_may_change() -> None:
+    thing, inner = Sized(1), made_with(2.0)
+    f = lambda x: np.sum(x) * len(f"{thing}") * len(str(thing)) * vars(thing)["n"] * inner.__closure__[0].cell_contents
+    g = grad(f, jit=False)
+    for n in (1, 2, 3, 2):
+        thing.n, inner.__closure__[0].cell_contents = n, 1.0 + n
+        np.testing.assert_allclose(g.backward(np.ones(2)), np.full(2, n**3 * (1.0 + n)))
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+def test_one_array_by_two_names_that_dtypes_choose_between(jit: bool) -> None:
+    a = b = np.ones(2)
+    g = grad(lambda x: np.sum(x * (a if x.dtype == np.float32 else b)), jit=jit)
+    x = np.ones(2)
+    assert (g(x), g(x.astype(np.float32))) == (2.0, 2.0)
+    b = 3.0 * a
+    assert (g(x), g(x.astype(np.float32))) == (6.0, 2.0)

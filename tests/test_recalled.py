@@ -121,6 +121,37 @@ def reads_a_partial(w, n):
     return lambda x: np.sum(inner(x) * w)
 
 
+def reads_text(model):
+    return lambda x: np.sum(x) * len(f"{model}") * len(str(model)) * len("%s" % model)  # noqa: UP031
+
+
+def reads_values(model):
+    return lambda x: np.sum(x * vars(model)["n"])
+
+
+def reads_a_docstring(text):
+    def inner(x):
+        return x**2
+
+    inner.__doc__ = text
+    return lambda x: np.sum(inner(x)) * (2.0 if inner.__doc__ == "twice" else 1.0)
+
+
+def reads_a_cell(n):
+    def inner(x):
+        return x * n
+
+    return lambda x: np.sum(x ** inner.__closure__[0].cell_contents)
+
+
+def reads_the_scale(values):
+    return lambda x: np.sum(x) * values.scale
+
+
+def reads_one_item(values):
+    return lambda x: np.sum(x**2) * values["a"]
+
+
 def counters(together):
     """Two functions that count with one variable, or each with its own."""
 
@@ -143,6 +174,22 @@ def counters(together):
 class Model:
     def __init__(self, n: int, w: Any) -> None:
         self.n, self.w = n, w
+
+
+class Named(Model):
+    def __str__(self) -> str:
+        return "n" * self.n
+
+
+class Sevens(dict[str, float]):
+    def __getitem__(self, key: str) -> float:
+        return 7.0
+
+
+class Scaled(dict[str, float]):
+    def __init__(self, scale: float) -> None:
+        super().__init__(a=1.0)
+        self.scale = scale
 
 
 class Fit:
@@ -216,6 +263,12 @@ ANEW = {  # functions of one code that need a text each
     "objects by two names": [functools.partial(of_two, *[Fit(W)] * 2), functools.partial(of_two, Fit(W), Fit(W + 1))],
     "partials of other numbers": [functools.partial(partly, W, k=2), functools.partial(partly, W, k=3)],
     "variables": [counters(True), counters(False)],
+    "texts of objects": [reads_text(Named(n, W)) for n in (1, 2, 3, 4)],
+    "values of objects": [reads_values(Model(n, W)) for n in (1, 2, 3, 4)],
+    "docstrings": [reads_a_docstring("once"), reads_a_docstring("twice")],
+    "cells": [reads_a_cell(n) for n in (2, 3, 4)],
+    "classes of dicts": [reads_one_item({"a": 2.0}), reads_one_item(Sevens(a=2.0))],
+    "attributes of dicts": [reads_the_scale(Scaled(2.0)), reads_the_scale(Scaled(3.0))],
 }
 
 
@@ -322,6 +375,31 @@ def test_powers_of_whole_numbers_that_may_be_negative() -> None:
         np.testing.assert_allclose(grad(lambda x: np.sum(x * 2**n), jit=False).backward(X), np.full(3, 2.0**n))  # noqa: B023
 
 
+@pytest.mark.parametrize(
+    "made",
+    [lambda n: 10**n, lambda n: 1 << n, lambda n: (n + 10) ** 19, lambda n: abs((-n - 1) ** 0.5)],
+    ids=["powers", "shifts", "to the power of a constant", "roots of negative numbers"],
+)
+def test_powers_of_whole_numbers_are_exact(made: Callable[[int], Any]) -> None:
+    """Python's are no int64."""
+    for n in (1, 2, 3, 18, 19, 24, 63):
+        x_b = grad(lambda x: np.sum(x * made(n)), jit=False).backward(X)  # noqa: B023
+        np.testing.assert_allclose(x_b, np.full(3, float(made(n))))
+
+
+def test_defaults_of_what_calls_itself() -> None:
+    """They are no arguments of the calls inside."""
+
+    def make(p: float) -> Any:
+        def power(x, n, p=p):
+            return np.sum(x) * p if n == 0 else power(x * p, n - 1)
+
+        return grad(power, jit=False, static="n", wrt="x")
+
+    for p in (2.0, 3.0, 2.0):
+        np.testing.assert_allclose(make(p).backward(X, 2, 1.0), np.full(3, p**2))
+
+
 def test_numbers_that_must_be_known_are_known(generations: list[str]) -> None:
     x = np.arange(24.0).reshape(2, 3, 4) / 10
     for turn in range(3):
@@ -337,9 +415,34 @@ def test_halves_agree() -> None:
         np.testing.assert_allclose(pullback(np.ones(3)), y)
 
 
-def test_nothing_is_held() -> None:
+def of_an_object(w):
+    model = Model(2, w)
+    model.act = lambda x: x * w
+    return lambda x: np.sum(model.act(x))
+
+
+def of_a_class(w):
+    class Act:
+        def __call__(self, x):
+            return x * w
+
+    act = Act()
+    return lambda x: np.sum(act(x))
+
+
+def of_a_list(w):
+    functions = [lambda x: x * w]
+    return lambda x: np.sum(functions[0](x))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda w: reads_items([w, w]), lambda w: reads_an_attribute(w, 2), of_an_object, of_a_class, of_a_list],
+    ids=["items", "function with attributes", "object", "class", "list"],
+)
+def test_nothing_is_held(make: Callable[[Any], Any]) -> None:
     data = np.ones(3)
-    f = grad(reads_items([data, data]), jit=False)
+    f = grad(make(data), jit=False)
     f.backward(X)
     alive = weakref.ref(data)
     del data, f

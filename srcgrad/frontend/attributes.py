@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import inspect
-from types import MethodType
+from types import CellType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,7 +52,7 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
             return of_object(interpreter, owner, name)
         if (made := of_library(interpreter, owner.value)) is not None:
             return attribute(interpreter, made, name)
-        if is_lasting(owner.value) or (inspect.isfunction(owner.value) and name not in vars(owner.value)):
+        if is_lasting(owner.value):
             return constant(getattr(owner.value, name))
         return interpreter.outside(name, InObject(owner.value, name))
     if isinstance(owner, TupleValue):
@@ -133,9 +133,16 @@ def is_lasting(owner: Any) -> bool:
     if inspect.ismodule(owner):
         return owner.__name__.split(".")[0] in LIBRARIES
     kind = owner if isinstance(owner, type) else type(owner)
-    return not inspect.isfunction(owner) and (
+    return not isinstance(owner, (FunctionType, CellType)) and (
         issubclass(kind, enum.Enum) or kind.__module__.split(".")[0] in ("builtins", "numba", *LIBRARIES)
     )
+
+
+def may_change(value: Any) -> bool:
+    """Is it an object of the user's, or does it hold one, of which Python may say something else at a later call?"""
+    if type(value) is dict:
+        value = [*value, *value.values()]
+    return any(map(may_change, value)) if type(value) in (tuple, list) else not is_lasting(value)
 
 
 def of_library(interpreter: Interpreter, target: Any) -> Any | None:

@@ -14,7 +14,7 @@ import builtins
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +27,7 @@ from ..ir.expressions import Array, Expr, Span, Var
 from ..ir.nodes import If, Raise, Stmt
 from . import (
     assignment,
+    attributes,
     binding,
     bodies,
     branches,
@@ -53,7 +54,7 @@ from . import (
     unbound,
 )
 from .builder import Builder
-from .outside import LIBRARIES, FormOf, InCell, InGroup, InObject, InScope, Place, holds_arrays, is_whole
+from .outside import LIBRARIES, FormOf, InCell, InGroup, InObject, InScope, Place, Said, holds_arrays, is_whole
 from .source import Source, read, signature_of
 from .types import DictKind
 from .values import (
@@ -335,7 +336,7 @@ class Interpreter:
         code, cells = function.__code__, function.__closure__ or ()
         if name in code.co_freevars:
             cell = cells[code.co_freevars.index(name)]
-            return self.outside(name, InCell(cell))
+            return self.outside(name, InCell(cell, function))
         scope = function.__globals__
         if frame.is_composition and name in scope:
             return constant(scope[name])
@@ -370,6 +371,15 @@ class Interpreter:
         if not inspect.ismodule(current) or current.__name__.split(".")[0] not in LIBRARIES:
             self.assumed[key] = (place, current)
         return constant(current)
+
+    def said(self, name: str, make: Callable[[], Any], values: Iterable[Any]) -> Any:
+        """What Python makes of values that are known: of objects from outside, it has to stay what it is now."""
+        values = list(values)
+        made = make()
+        if any(map(attributes.may_change, values)):
+            place = Said((Said, name, *map(id, values)), make)
+            self.assumed[place.key] = (place, made)
+        return made
 
     def hand_in(self, name: str, place: Place) -> Any:
         from .arguments import parameter, type_of

@@ -75,12 +75,13 @@ def binary(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
         isinstance(y, Static) and isinstance(y.value, str)
     ):
         return _text_arithmetic(interpreter, op, x, y)
-    if op == "pow" and all(isinstance(v, Scalar) and v.weak and v.dtype.kind in "iu" for v in (x, y)):
+    are_pythons = all(isinstance(v, Scalar) and v.weak for v in (x, y))
+    if interpreter.varying and op in ("pow", "lshift") and are_pythons and x.dtype.kind in "iu":
+        _refuse_other_numbers(interpreter, x, y)
+    if op == "pow" and are_pythons and x.dtype.kind in "iu" and y.dtype.kind in "iu":
         exponent = static_int(y)
         if exponent is None and not build.is_at_least(y.expr, 0):
             message = "an int to the power of a negative int is a float: write float(base) ** n"
-            if interpreter.varying:  # a number from outside, which may as well be known
-                build.refuse(message)
             is_negative = Call("lt", (y.expr, affine.ZERO), BOOL)
             build.emit(If(is_negative, (Raise("RuntimeValueError", message + error_place(build.span)),)))
         if exponent is not None and exponent < 0:
@@ -94,6 +95,16 @@ def binary(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
     if op == "pow":
         python_raises.power(interpreter, x, y, result)
     return result
+
+
+def _refuse_other_numbers(interpreter: Interpreter, x: Scalar, y: Scalar) -> None:
+    """For powers of integers that may be no int64: numbers from outside may as well be known, and Python is exact."""
+    if x.is_constant and y.is_constant:
+        return
+    exponent = static_int(y)
+    is_root = y.dtype.kind == "f" and interpreter.build.is_at_least(x.expr, 0)
+    if not is_root and (exponent is None or exponent > 3):
+        interpreter.build.refuse("a power of an integer may be a float, a complex number or more than 64 bits")
 
 
 def _text_arithmetic(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:

@@ -10,6 +10,7 @@ of a closure, an object with the name of an attribute) say so in `holder`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import CellType, ModuleType
 from typing import Any, Protocol
@@ -55,6 +56,7 @@ class InCell:
     """A variable of a function around."""
 
     cell: CellType
+    reader: Any  # a function whose closure the cell is in
 
     def __call__(self) -> Any:
         return self.cell.cell_contents
@@ -168,6 +170,21 @@ class Fixed:
     @property
     def holder(self) -> tuple[Any, str | None] | None:
         return {"value": self.value}, "value"
+
+
+@dataclass(frozen=True, eq=False)
+class Said:
+    """What Python makes of objects, as `str` does, where it was evaluated ahead of time."""
+
+    key: Any
+    make: Callable[[], Any]  # holds the objects whose ids are in the key
+
+    def __call__(self) -> Any:
+        return self.make()
+
+    @property
+    def holder(self) -> tuple[Any, str | None] | None:
+        return None
 
 
 def is_whole(value: Any) -> bool:

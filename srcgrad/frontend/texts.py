@@ -76,7 +76,8 @@ def known(value: Any) -> Any:
 
 def _formatted(interpreter: Interpreter, value: Any, conversion: str, spec: str) -> str:
     try:
-        return format(CONVERSIONS[conversion](known(value)), spec)
+        item = known(value)
+        return interpreter.said(conversion + spec, lambda: format(CONVERSIONS[conversion](item), spec), [item])
     except (TypeError, ValueError) as problem:
         return interpreter.build.refuse(str(problem))
 
@@ -92,7 +93,9 @@ def format_text(interpreter: Interpreter, text: str, args: list[Any], kwargs: di
     """text.format(*args, **kwargs)"""
     given: dict[Any, Any] = dict(enumerate(args)) | kwargs
     if is_known(given.values()):
-        return text.format(*map(operators.plain, args), **{name: operators.plain(v) for name, v in kwargs.items()})
+        plain = list(map(operators.plain, args))
+        named = {name: operators.plain(value) for name, value in kwargs.items()}
+        return interpreter.said(text, lambda: text.format(*plain, **named), [*plain, *named.values()])
     numbers = itertools.count()
     pieces: list[str] = []
     for literal, field, spec, conversion in string.Formatter().parse(text):
@@ -131,7 +134,8 @@ def _one(interpreter: Interpreter, field: re.Match[str], items: list[Any]) -> st
     if isinstance(value, Scalar) and not value.is_constant:
         return Template(f"{{:%%{field['how']}}}", (binding.bind_item(interpreter, "t", value),))
     if isinstance(value, (Scalar, Static)) and not isinstance(known(value), Template):
-        return ("%" + field["how"]) % (known(value),)
+        item = known(value)
+        return interpreter.said("%" + field["how"], lambda: ("%" + field["how"]) % (item,), [item])
     return piece(interpreter, value)
 
 

@@ -60,7 +60,8 @@ def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict
         is_text = isinstance(getattr(target, "__self__", None), str)
         if is_text or (args and (not isinstance(target, type) or target in PLAIN_CLASSES)):
             try:
-                made = target(*values[: len(args)], **dict(zip(kwargs, values[len(args) :], strict=False)))
+                named = dict(zip(kwargs, values[len(args) :], strict=False))
+                made = interpreter.said(name_of(target), lambda: target(*values[: len(args)], **named), values)
             except Exception as problem:
                 if interpreter.frame.is_composition:
                     interpreter.build.refuse(str(problem), error=ArgumentError)
