@@ -305,7 +305,8 @@ class _Own:
                 path = self._cells[id(cell)]
                 return lambda around: InCell(around.cells[path], around.functions[path[:-1]])
             case InCell(cell, reader):
-                held, k = self._weakly(reader), (reader.__closure__ or ()).index(cell)
+                held = self._weakly(reader)
+                k = next(k for k, own in enumerate(reader.__closure__) if own is cell)  # `==` is of what they hold
                 return lambda around: _in_cell(_alive(held), k)
             case InScope():
                 return lambda around: place
@@ -334,6 +335,9 @@ class _Own:
             return self._functions.get(id(value)), self._objects.get(id(value))
         if isinstance(value, MethodType) and id(value.__self__) in self._objects:
             return self._objects[id(value.__self__)], picture(value.__func__, self._weakly)
+        if isinstance(value, FunctionType):
+            made_of = value.__code__, picture(_constant_defaults(value), self._weakly)
+            return picture(value, self._weakly), made_of, _globals_named(value.__code__, value.__globals__)
         return picture(value, self._weakly)
 
     def _weakly(self, value: Any) -> Callable[[], Any]:

@@ -358,6 +358,18 @@ def test_what_holds_the_same_is_not_the_same(
         np.testing.assert_allclose(g.backward(np.ones(2)), np.full(2, f(np.array([1.0, 0.0]))))
 
 
+def test_lists_that_are_defaults_may_change() -> None:
+    scales, named = [2.0], {"a": 1.0}
+
+    def scaled(x, by=scales, *, more=named):
+        return x * by[0] * more["a"]
+
+    g = grad(lambda x: np.sum(scaled(x)), jit=False)
+    for scale in (2.0, 3.0, 4.0):
+        scales[0], named["a"] = scale, scale + 1
+        np.testing.assert_allclose(g.backward(np.ones(2)), np.full(2, scale * (scale + 1)))
+
+
 def test_what_python_says_of_an_object_may_change() -> None:
     thing, inner = Sized(1), made_with(2.0)
     f = lambda x: np.sum(x) * len(f"{thing}") * len(str(thing)) * vars(thing)["n"] * inner.__closure__[0].cell_contents

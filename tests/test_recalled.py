@@ -400,6 +400,38 @@ def test_defaults_of_what_calls_itself() -> None:
         np.testing.assert_allclose(make(p).backward(X, 2, 1.0), np.full(3, p**2))
 
 
+def helper(x, p=2.0):
+    return abs(x) * p
+
+
+def other_helper(x, p=2.0):
+    return x**2 * p
+
+
+def test_a_function_that_is_made_of_something_else_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    def check(expected: Any) -> None:
+        for k in (1.0, 2.0):
+            np.testing.assert_allclose(grad(lambda x: np.sum(helper(x) * W * k), jit=False).backward(X), expected * k)  # noqa: B023
+
+    check(2.0 * W)
+    monkeypatch.setattr(helper, "__defaults__", (3.0,))
+    check(3.0 * W)
+    monkeypatch.setitem(globals(), "abs", lambda x: x**3)
+    check(9.0 * X**2 * W)
+    monkeypatch.setattr(helper, "__code__", other_helper.__code__)
+    monkeypatch.delitem(globals(), "abs")
+    check(6.0 * X * W)
+
+
+def test_cells_that_hold_arrays_of_functions_elsewhere() -> None:
+    def make(w: Any, p: int) -> Any:
+        inner = grad(lambda x: np.sum(x**3 * w) * p, jit=False)
+        return lambda x: np.sum(inner.backward(x))
+
+    for k in (2, 3, 2):
+        np.testing.assert_allclose(grad(make(W * k, k), jit=False).backward(X), 6 * X * W * k**2)
+
+
 def test_numbers_that_must_be_known_are_known(generations: list[str]) -> None:
     x = np.arange(24.0).reshape(2, 3, 4) / 10
     for turn in range(3):

@@ -121,8 +121,9 @@ def defaults_of(function: Any) -> dict[str, Any]:
 
 
 def array_defaults(function: Any) -> dict[str, Any]:
-    """The defaults that are arrays, or hold some: no constants."""
-    return {name: value for name, value in _own_defaults(function).items() if holds_arrays(value)}
+    """The defaults that are arrays, hold some, or may change as a list does: no constants."""
+    may_change = lambda value: holds_arrays(value) or isinstance(value, (list, dict, set))
+    return {name: value for name, value in _own_defaults(function).items() if may_change(value)}
 
 
 def _own_defaults(function: Any) -> dict[str, Any]:
