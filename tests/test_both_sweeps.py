@@ -31,7 +31,7 @@ def interpreted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return interpret(function, kind, *rest)
 
     monkeypatch.setattr(pipeline, "interpret", noting)
-    monkeypatch.setattr(Recalled, "find", lambda *wanted: None)
+    monkeypatch.setattr(Recalled, "_find", lambda *wanted: frozenset())
     return kinds
 
 
