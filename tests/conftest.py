@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from srcgrad import dispatch
+from srcgrad.recalled import Recalled
+
 gc.set_threshold(20_000, 20, 20)  # trees are many small objects, and hardly ever in cycles: a tenth of the time
 
 collect_ignore_glob = ["simulated/*"]  # run by `test_cuda_runtime`, each in a process of its own
@@ -41,6 +44,13 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         del os.environ["SRCGRAD_CACHE_DIR"]
     else:
         os.environ["SRCGRAD_CACHE_DIR"] = before
+
+
+@pytest.fixture(autouse=True)
+def nothing_recalled_by_what_is_changed(request: pytest.FixtureRequest) -> None:
+    """A test that changes a part of srcgrad is not served what was generated before."""
+    if "monkeypatch" in request.fixturenames:
+        request.getfixturevalue("monkeypatch").setattr(dispatch, "RECALLED", Recalled())
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

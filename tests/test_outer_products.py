@@ -158,13 +158,17 @@ def test_compiled(program: Callable[..., Any]) -> None:
             np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-13)
 
 
-def test_single_precision_complex_numbers_and_threads() -> None:
+def test_pullbacks_single_precision_complex_numbers_and_threads() -> None:
     args = arguments(12, 50)
     expected = grad(recurrent, jit=False).backward(*args)
     single = grad(recurrent, jit=False).backward(*(a.astype(np.float32) for a in args))
     for found, wanted in zip(single, expected, strict=True):
         assert found.dtype == np.float32
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+    for program in (gated, of_a_matrix_made_here, until_it_is_small):
+        y, pullback = grad(program, jit=False).vjp(*args)
+        for found, wanted in zip(pullback(y), grad(program, jit=False).backward(*args, y), strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-13)
     check_grad(grad(gated, jit=False), *(a + 0.1j * a[::-1] for a in args))
     for found, wanted in zip(grad(recurrent, parallel=True, jit=False).backward(*args), expected, strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-11)

@@ -32,7 +32,7 @@ def classes(W, V, b, X, y):
 
 
 def from_the_left(W, V, b, X, y):
-    out = np.zeros((X.shape[0], V.shape[1]))
+    out = np.zeros((X.shape[0], V.shape[1]), X.dtype)
     for i in range(X.shape[0]):
         out[i] = np.sin(X[i] @ W + b) @ V
     return out
@@ -195,10 +195,11 @@ def test_compiled(program: Callable[..., Any]) -> None:
 
 def test_pullbacks_single_precision_and_complex_numbers() -> None:
     args = arguments(40)
-    y, pullback = grad(from_the_left, jit=False).vjp(*args)
-    v = np.cos(y)
-    for found, wanted in zip(pullback(v), grad(from_the_left, jit=False).backward(*args, v), strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    for program in (from_the_left, by_a_condition, numbers_on_both_sides, sums_on_both_sides):
+        y, pullback = grad(program, jit=False).vjp(*args)
+        v = np.cos(y)
+        for found, wanted in zip(pullback(v), grad(program, jit=False).backward(*args, v), strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-12)
     single = grad(network, jit=False).backward(*(a.astype(np.float32) for a in args))
     for found, wanted in zip(single, grad(network, jit=False).backward(*args), strict=True):
         assert found.dtype == np.float32

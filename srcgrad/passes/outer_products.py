@@ -43,6 +43,7 @@ from ..ir.nodes import (
 from ..ir.walk import blocks, rewrite_block, statements, with_blocks
 from .effects import names_of_its_own
 from .info import memory_of
+from .lengths import lengths_of
 
 STEPS = affine.integer(32)
 FEW = affine.integer(8)
@@ -65,7 +66,7 @@ def _is_in_order(stmt: Stmt) -> TypeGuard[Alloc | View]:
 
 class _Together:
     def __init__(self, function: Function) -> None:
-        self.names, self.memory = function.info.names, memory_of(function)
+        self.names, self.memory, self.lengths = function.info.names, memory_of(function), lengths_of(function)
         self.made = {stmt.array.name for stmt in statements(function.body) if _is_in_order(stmt)}
 
     def block(self, block: Block) -> Block:
@@ -74,7 +75,7 @@ class _Together:
             ahead: list[Stmt] = []
             behind: list[Stmt] = []
             for matrix in self.added_to(stmt) if isinstance(stmt, (For, While)) else ():
-                rooms = _Rooms(matrix, self.names)
+                rooms = _Rooms(matrix, self.lengths.of(matrix), self.names)
                 ahead += rooms.made()
                 behind.append(rooms.emptied())
                 stmt = rewrite_block((stmt,), rooms.filled)[0]
@@ -90,7 +91,7 @@ class _Together:
         names |= {arg.name for stmt in outer for arg in stmt.args if isinstance(arg, Array)}
         others = {self.memory.get(name, name) for name in names}
         found = (matrix for matrix in dict.fromkeys(stmt.out for stmt in outer) if matrix.name in self.made)
-        return [m for m in found if self.memory[m.name] not in others and all(map(_may_be_many, m.dims))]
+        return [m for m in found if self.memory[m.name] not in others and all(map(_may_be_many, self.lengths.of(m)))]
 
 
 def _may_be_many(length: Expr) -> bool:
@@ -100,13 +101,13 @@ def _may_be_many(length: Expr) -> bool:
 class _Rooms:
     """Room for the left and the right vectors of so many products, no more than the matrix has; and their count."""
 
-    def __init__(self, matrix: Array, names: Names) -> None:
-        self.matrix, self.names = matrix, names
+    def __init__(self, matrix: Array, dims: tuple[Expr, ...], names: Names) -> None:
+        self.matrix, self.dims, self.names = matrix, dims, names
         self.count, self.steps = (Var(names.fresh(name), INT64) for name in ("count", "steps"))
-        self.rows = tuple(Array(names.fresh("rows"), matrix.dtype, (self.steps, dim)) for dim in matrix.dims)
+        self.rows = tuple(Array(names.fresh("rows"), matrix.dtype, (self.steps, dim)) for dim in dims)
 
     def made(self) -> list[Stmt]:
-        steps = affine.minimum(STEPS, affine.minimum(*self.matrix.dims))
+        steps = affine.minimum(STEPS, affine.minimum(*self.dims))
         rooms = (Alloc(rows, rows.dims) for rows in self.rows)
         return [Assign(self.steps, steps), *rooms, Assign(self.count, affine.ZERO)]
 

@@ -57,6 +57,7 @@ from ..ir.walk import (
 )
 from .effects import names_of_its_own, uses
 from .info import elementwise, memory_of
+from .lengths import lengths_of
 from .rows import row_lengths, row_view
 
 MOST, LEAST = affine.integer(32), affine.integer(4)  # iterations in a strip
@@ -81,7 +82,7 @@ def products_in_strips(function: Function) -> Function:
 
 class _Strips:
     def __init__(self, function: Function) -> None:
-        self.names, self.memory = function.info.names, memory_of(function)
+        self.names, self.memory, self.lengths = function.info.names, memory_of(function), lengths_of(function)
         self.body, self.everywhere, self.checked = function.body, uses(function.body), function.info.boundscheck
         self.handed = {leaf.name for leaf in leaves(function.results) if isinstance(leaf, (Array, Var))}
 
@@ -113,7 +114,8 @@ class _Strips:
         rows = {v.array.name: v for v in views if v.array.name in own and self.is_row(v, loop, made)}
         if any(view.array.name in rows and view != rows[view.array.name] for view in views):
             return None
-        plan = _Strip(loop, self.names, apart, rows, self.checked)
+        lengths = {name: self.lengths.of(view.base) for name, view in rows.items()}
+        plan = _Strip(loop, self.names, apart, rows, lengths, self.checked)
         written = {self.memory.get(name, name) for name in set_names}
         for stmt in body:
             plan.add(stmt, isinstance(stmt, Library) and self.is_product(stmt, plan, written))
@@ -194,8 +196,17 @@ class _Group:
 
 
 class _Strip:
-    def __init__(self, loop: For, names: Names, apart: dict[str, Alloc], rows: dict[str, View], checked: bool) -> None:
+    def __init__(
+        self,
+        loop: For,
+        names: Names,
+        apart: dict[str, Alloc],
+        rows: dict[str, View],
+        lengths: dict[str, tuple[Expr, ...]],
+        checked: bool,
+    ) -> None:
         self.loop, self.names, self.apart, self.rows, self.checked = loop, names, apart, rows, checked
+        self.lengths = lengths  # of the matrices that have the rows
         self.groups: list[_Group] = []
         self.steps, self.strip = (Var(names.fresh(name), INT64) for name in ("steps", "strip"))
         self.first, self.last = (Var(names.fresh(name), INT64) for name in ("first", "last"))
@@ -256,7 +267,7 @@ class _Strip:
 
     def guard(self) -> list[Stmt]:
         """The rows of the strip must be there, as each of them must."""
-        ends = dict.fromkeys(view.base.dims[0] for view in self.rows.values()) if self.checked else ()
+        ends = dict.fromkeys(count for count, _ in self.lengths.values()) if self.checked else ()
         unsure = [end for end in ends if not affine.is_at_least(affine.sub(end, self.loop.stop), 0)]
         beyond: list[Expr] = [Call("gt", (self.last, end), BOOL) for end in unsure]
         message = "an index in the loop is out of bounds" + place(self.loop.span)
@@ -317,7 +328,7 @@ class _Strip:
         is_row = vector.name in self.rows
         rows = self.rows[vector.name].base if is_row else self.memory[vector.name]
         start = self.first if is_row else affine.ZERO
-        length = rows.dims[1]
+        length = self.lengths[vector.name][1] if is_row else rows.dims[1]
         runs = Run(start, affine.ONE, self.count), Run(affine.ZERO, affine.ONE, length, whole=True)
         return View(Array(self.names.fresh(vector.name), vector.dtype, (self.count, length)), rows, Subscript(runs))
 
