@@ -125,6 +125,17 @@ def a_matrix_of_its_own(W, V, b, X, y):
     return out
 
 
+def matrices_by_number(W, V, b, X, y):
+    stack = np.stack([W * (1.0 + k) for k in range(X.shape[0])])
+    out = np.zeros(X.shape)
+    for i in range(X.shape[0]):
+        Z = X[::-1]
+        h = W @ Z[i]
+        U = stack[i]
+        out[i] = V @ (U @ h) + U @ Z[i]
+    return out
+
+
 def in_steps(W, V, b, X, y):
     for _ in range(3):
         out = np.zeros(X.shape)
@@ -142,7 +153,8 @@ def each_before_the_next(W, V, b, X, y):
 
 PROGRAMS = [
     network, classes, from_the_left, in_place, numbers_on_both_sides, numbers_set_anew, by_a_condition,
-    until_it_is_small, sums_on_both_sides, parts_of_vectors, neighbours, a_matrix_of_its_own, in_steps,
+    until_it_is_small, sums_on_both_sides, parts_of_vectors, neighbours, matrices_by_number, a_matrix_of_its_own,
+    in_steps,
 ]  # fmt: skip
 BY_STRIPS = [network, classes, from_the_left, numbers_on_both_sides, numbers_set_anew]
 

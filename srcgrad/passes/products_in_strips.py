@@ -111,7 +111,8 @@ class _Strips:
         made = {stmt.array.name: stmt for stmt in body if isinstance(stmt, Alloc)}
         apart = {name: alloc for name, alloc in made.items() if name in own and _is_apart(alloc, set_names)}
         views = [stmt for stmt in body if isinstance(stmt, View)]
-        rows = {v.array.name: v for v in views if v.array.name in own and self.is_row(v, loop, made)}
+        in_body = {stmt.array.name for stmt in statements(body) if isinstance(stmt, (Alloc, View))}
+        rows = {v.array.name: v for v in views if v.array.name in own and _is_row(v, loop, in_body)}
         if any(view.array.name in rows and view != rows[view.array.name] for view in views):
             return None
         lengths = {name: self.lengths.of(view.base) for name, view in rows.items()}
@@ -137,13 +138,6 @@ class _Strips:
                     return False
         return True
 
-    def is_row(self, view: View, loop: For, made: dict[str, Alloc]) -> bool:
-        """Is it the row of a matrix from around the loop that has the number of the iteration?"""
-        match view.how:
-            case Subscript((Pick(index), Run(whole=True))):
-                return index == loop.index and view.base.ndim == 2 and view.base.name not in made
-        return False
-
     def is_product(self, stmt: Library, plan: _Strip, written: set[str]) -> bool:
         """Is it of a matrix that stays as it is, and of vectors of which each iteration has one?"""
         if stmt.routine not in OF_ROWS:
@@ -156,6 +150,14 @@ class _Strips:
         if any(vector.dtype != matrix.dtype for vector in vectors):  # type: ignore[attr-defined]
             return False
         return stmt.routine == "add_outer" or self.memory.get(matrix.name, matrix.name) not in written
+
+
+def _is_row(view: View, loop: For, in_body: set[str]) -> bool:
+    """Is it the row of a matrix from around the loop that has the number of the iteration?"""
+    match view.how:
+        case Subscript((Pick(index), Run(whole=True))):
+            return index == loop.index and view.base.ndim == 2 and view.base.name not in in_body
+    return False
 
 
 def _is_apart(alloc: Alloc, set_names: set[str]) -> bool:
