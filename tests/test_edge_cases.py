@@ -944,7 +944,7 @@ made_of = lambda x: x * x
         assert grad(function, wrt="x", jit=False).backward(3.0) == slope
     edited = text.replace("self.__by * x", "self.__by + x").replace("- 1)) if", "- 2)) if")
     module.write_text(edited.replace(") * k", ") - k").replace("x: x * x", "x: x * x * x"))
-    assert grad(names.made_of, jit=False).backward(3.0) == 6.0  # what was generated before is of what runs
+    assert grad(names.made_of, wrt="x", jit=False).backward(3.0) == 6.0  # what was generated before is of what runs
     monkeypatch.setattr(dispatch, "RECALLED", Recalled())
     for function in slopes:
         with fails(SourceError, "source of .*, at line .* of .*an_edited_module.py, is not what runs"):
