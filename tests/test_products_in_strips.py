@@ -136,6 +136,22 @@ def matrices_by_number(W, V, b, X, y):
     return out
 
 
+def of_its_own_rows(W, V, b, X, y):
+    out = np.zeros(W.shape)
+    for i in range(W.shape[0]):
+        out[i] = np.tanh(W @ W[i]) + W.T @ X[0]
+    return out
+
+
+def under_a_condition(W, V, b, X, y):
+    loss = 0.0
+    for k in range(3):
+        if k != 1:
+            for i in range(X.shape[0]):
+                loss += np.sum(np.sin(W @ np.cos(W @ X[i]))) * (k + 1.0)
+    return loss
+
+
 def in_steps(W, V, b, X, y):
     for _ in range(3):
         out = np.zeros(X.shape)
@@ -154,7 +170,7 @@ def each_before_the_next(W, V, b, X, y):
 PROGRAMS = [
     network, classes, from_the_left, in_place, numbers_on_both_sides, numbers_set_anew, by_a_condition,
     until_it_is_small, sums_on_both_sides, parts_of_vectors, neighbours, matrices_by_number, a_matrix_of_its_own,
-    in_steps,
+    of_its_own_rows, under_a_condition, in_steps,
 ]  # fmt: skip
 BY_STRIPS = [network, classes, from_the_left, numbers_on_both_sides, numbers_set_anew]
 
