@@ -230,11 +230,7 @@ class Nest:
         parts: list[Part] = []
         first: tuple[Expr, ...] | None = None
         for position, stmt in enumerate(body):
-            inside = statements((stmt,))
-            touched = {load.array.name for s in inside for expr in expressions(s) for load in loads(expr)}
-            if not adds_to(stmt, array):
-                touched |= arrays_written(stmt)
-            if any(self.memory.may_be_one(name, array.name) for name in touched):
+            if any(self.memory.may_be_one(name, array.name) for name in touched_beside(stmt, array)):
                 return None
             if not adds_to(stmt, array):
                 continue
@@ -424,6 +420,12 @@ def adds_to(stmt: Stmt, array: Array) -> bool:
     return isinstance(stmt, AddTo) and isinstance(stmt.target, Load) and stmt.target.array.name == array.name
 
 
+def touched_beside(stmt: Stmt, array: Array) -> set[str]:
+    """The arrays that a statement reads and writes, but for what it adds to this one."""
+    read = {load.array.name for s in statements((stmt,)) for expr in expressions(s) for load in loads(expr)}
+    return read if adds_to(stmt, array) else read | arrays_written(stmt)
+
+
 def normal_there(expr: Expr) -> Expr:
     if isinstance(expr, Load):
         return replace(expr, index=tuple(affine.normal(part) for part in expr.index))
@@ -505,5 +507,5 @@ def live(body: Block) -> Block:
 
 __all__ = [
     "DEAREST", "FLAT", "Gathering", "Memory", "Nest", "adds_to", "all_of", "cost_of", "gather", "gathered",
-    "live", "needed_for", "nest_of", "normal_there", "order_of", "set_in", "with_nests",
+    "live", "needed_for", "nest_of", "normal_there", "order_of", "set_in", "touched_beside", "with_nests",
 ]  # fmt: skip

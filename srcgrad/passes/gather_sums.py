@@ -22,7 +22,7 @@ from ..ir import affine
 from ..ir.expressions import BOOL, Array, Call, Const, Expr, Load, Var
 from ..ir.names import Names
 from ..ir.nodes import AddTo, Assign, Block, For, Function, If, Stmt
-from ..ir.walk import expressions, loads, map_expressions, rewrite, statements, substitute, variables
+from ..ir.walk import loads, map_expressions, rewrite, substitute, variables
 from .gather import (
     DEAREST,
     FLAT,
@@ -36,9 +36,9 @@ from .gather import (
     normal_there,
     order_of,
     set_in,
+    touched_beside,
     with_nests,
 )
-from .straight import arrays_written
 
 MOST_AXES = 3  # of a grid
 FEW = 64  # summands that any thread may add up
@@ -115,10 +115,7 @@ class _Nest:
         """How to go over its elements; None where that can't be, or gains nothing."""
         index: tuple[Expr, ...] | None = None
         for position, stmt in enumerate(body):
-            touched = {load.array.name for s in statements((stmt,)) for e in expressions(s) for load in loads(e)}
-            if not adds_to(stmt, array):
-                touched |= arrays_written(stmt)
-            if any(self.memory.may_be_one(name, array.name) for name in touched):
+            if any(self.memory.may_be_one(name, array.name) for name in touched_beside(stmt, array)):
                 return None
             if not adds_to(stmt, array):
                 continue
