@@ -16,7 +16,7 @@ from llvmlite.ir.values import MDValue
 from numba.core import cgutils
 from numba.core.analysis import compute_cfg_from_blocks
 
-from srcgrad.backends.variables import VariableLower
+from srcgrad.backends.range_loops import RangeLower
 
 FACTS = "srcgrad_facts"  # under this name they travel in Numba's metadata of a compilation
 
@@ -35,7 +35,7 @@ class AccessGroup(MDValue):
         buf += ("distinct !{}", "\n")
 
 
-class LoopLower(VariableLower):
+class LoopLower(RangeLower):
     """Lowering of one function: its loops."""
 
     @property

@@ -13,7 +13,7 @@ for i in range(n - 1, -1, -1):  LLVM is kept from seeing through i: it lifts the
 from __future__ import annotations
 
 import operator
-from functools import cache
+from functools import cache, reduce
 from typing import Any
 
 from llvmlite.ir import FunctionType
@@ -22,7 +22,7 @@ from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.ir_utils import find_const, guard
 from numba.core.typed_passes import BaseNativeLowering, NativeLowering, NopythonRewrites, PreLowerStripPhis
 from numba.core.untyped_passes import InlineClosureLikes, IRProcessing, ReconstructSSA
-from numba.np.arrayobj import load_item, make_array, populate_array, store_item
+from numba.np.arrayobj import fix_integer_index, load_item, make_array, populate_array, store_item
 
 from srcgrad.backends.facts import Facts
 from srcgrad.backends.loop_wishes import LoopLower
@@ -65,25 +65,41 @@ class FactLower(LoopLower):
         return ir.Var(array.scope, name, array.loc).unversioned_name
 
     def _place(self, array: Any, index: Any) -> Any:
-        """The address of an element; None where Numba is to find it."""
+        """The address of an element; None where the index is not of one."""
         if not self._is_element(array, index):
             return None
         kind, given = self.typeof(array.name), self.typeof(index.name)
         parts = _parts(given)
-        place = self.loc.line, self._name(array)
-        proved = place in self._facts.inside
-        unknown = place not in self._facts.natural and all(part.signed for part in parts)
-        if not proved and not (unknown and self.context.enable_boundscheck):
-            return None  # (where LLVM sees that an index is not negative, it does better on Numba's checks)
         value = self.loadvar(index.name)
         values = cgutils.unpack_tuple(self.builder, value) if isinstance(given, types.BaseTuple) else [value]
-        values = [self.context.cast(self.builder, v, t, types.intp) for v, t in zip(values, parts, strict=True)]
-        shape = self._shape(array, kind.ndim)
-        strides = cgutils.unpack_tuple(self.builder, self.field(array, "strides"), kind.ndim)
-        if not proved:
+        place = self.loc.line, self._name(array)
+        is_proved = place in self._facts.inside
+        shape = self._shape(array, kind.ndim) if kind.ndim > 1 or not is_proved else []
+        if is_proved:
+            values = [self.context.cast(self.builder, v, t, types.intp) for v, t in zip(values, parts, strict=True)]
+        elif self.context.enable_boundscheck and place not in self._facts.natural and all(t.signed for t in parts):
+            values = [self.context.cast(self.builder, v, t, types.intp) for v, t in zip(values, parts, strict=True)]
             values = [self._checked(v, length) for v, length in zip(values, shape, strict=True)]
+        else:  # where LLVM sees that an index is not negative, it does better on Numba's checks
+            values = [
+                fix_integer_index(self.context, self.builder, t, v, length)
+                for v, t, length in zip(values, parts, shape, strict=True)
+            ]
+            for v, length in zip(values, shape, strict=True) if self.context.enable_boundscheck else ():
+                cgutils.do_boundscheck(self.context, self.builder, v, length)
+        return self._address(array, kind, shape, values)
+
+    def _address(self, array: Any, kind: types.Array, shape: list[Any], index: list[Any]) -> Any:
+        """Where an element is; of what describes the array, only that is read which says so."""
         data = self.field(array, "data")
-        return cgutils.get_item_pointer2(self.context, self.builder, data, shape, strides, kind.layout, values)
+        if kind.layout == "A" or not index:
+            strides = cgutils.unpack_tuple(self.builder, self.field(array, "strides"), kind.ndim)
+            return cgutils.get_item_pointer2(self.context, self.builder, data, shape, strides, kind.layout, index)
+        offsets = []
+        for axis, at in enumerate(index):
+            within = shape[axis + 1 :] if kind.layout == "C" else shape[:axis]
+            offsets.append(self.builder.mul(at, reduce(self.builder.mul, within)) if within else at)
+        return self.builder.gep(data, [reduce(self.builder.add, offsets)])
 
     def _shape(self, array: Any, count: int) -> list[Any]:
         """The lengths of an array; those that are another one's too as such, which LLVM sees in the entry alone."""
@@ -119,16 +135,13 @@ class FactLower(LoopLower):
     def lower_getitem(self, resty: Any, expr: Any, value: Any, index: Any, signature: Any) -> Any:
         pointer = self._place(value, index)
         if pointer is None:
-            item = super().lower_getitem(resty, expr, value, index, signature)
-            if self._is_element(value, index) and getattr(item, "opname", "") == "load":
-                self._mark(item, value)
-            return item
+            return super().lower_getitem(resty, expr, value, index, signature)
         kind = self.typeof(value.name)
         if isinstance(kind.dtype, types.Boolean):  # Numba makes a branch of it
             byte = self.builder.load(pointer)
             self._mark(byte, value)
             item = self.builder.icmp_unsigned("!=", byte, byte.type(0))
-        elif isinstance(kind.dtype, types.Complex):  # by its parts: LLVM sees no further than what is loaded at a time
+        elif isinstance(kind.dtype, types.Complex) and kind.aligned:  # by its parts: LLVM sees what is loaded at a time
             number = self.context.make_complex(self.builder, kind.dtype)
             number.real, number.imag = (self._load_part(pointer, part, value) for part in (0, 1))
             item = number._getvalue()
@@ -140,10 +153,7 @@ class FactLower(LoopLower):
     def lower_setitem(self, target_var: Any, index_var: Any, value_var: Any, signature: Any) -> Any:
         pointer = self._place(target_var, index_var)
         if pointer is None:
-            done = super().lower_setitem(target_var, index_var, value_var, signature)
-            if self._is_element(target_var, index_var):
-                self._mark_memory(target_var)
-            return done
+            return super().lower_setitem(target_var, index_var, value_var, signature)
         kind = self.typeof(target_var.name)
         value = self.context.cast(self.builder, self.loadvar(value_var.name), self.typeof(value_var.name), kind.dtype)
         if isinstance(kind.dtype, types.Complex):

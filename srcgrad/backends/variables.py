@@ -13,6 +13,8 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.lowering import Lower
 
+OWNER = types.MemInfoPointer(types.voidptr)
+
 
 class VariableLower(Lower):
     """Lowering of one function: what is kept in the slots of variables."""
@@ -62,9 +64,19 @@ class VariableLower(Lower):
 
     def _release(self, kind: types.Type, slot: Any) -> None:
         if isinstance(kind, types.Array):
-            owner = self.builder.load(self._place_of(kind, slot, "meminfo"))
-            nothing = ir.Constant(slot.type.pointee, ir.Undefined)
-            self.decref(kind, self.builder.insert_value(nothing, owner, self._position(kind, "meminfo")))
+            super().decref(OWNER, self.builder.load(self._place_of(kind, slot, "meminfo")))
+
+    def incref(self, typ: types.Type, val: Any) -> None:
+        super().incref(*self._owner(typ, val))
+
+    def decref(self, typ: types.Type, val: Any) -> None:
+        super().decref(*self._owner(typ, val))
+
+    def _owner(self, kind: types.Type, value: Any) -> tuple[types.Type, Any]:
+        """Of an array, what counts those that hold on to it: Numba takes all of the array apart to look for more."""
+        if not isinstance(kind, types.Array):
+            return kind, value
+        return OWNER, self.builder.extract_value(value, self._position(kind, "meminfo"))
 
     def _clear(self, kind: types.Type, slot: Any) -> None:
         """It owns nothing: Numba may delete a variable twice."""

@@ -40,17 +40,18 @@ class _Registers:
                 inner = (*around, stmt) if isinstance(stmt, For) else around
                 stmt = with_blocks(stmt, tuple(self.block(b, inner) for b in blocks(stmt)))
             if isinstance(stmt, For) and not any(isinstance(s, (For, While)) for s in statements(stmt.body)):
-                beside = {load for s in (*block[:position], *block[position + 1 :]) for load in _elements(s)}
-                out += self.summed(stmt, around, beside)
+                out += self.summed(stmt, around, (*block[:position], *block[position + 1 :]))
             else:
                 out.append(stmt)
         return tuple(out)
 
-    def summed(self, loop: For, around: tuple[For, ...], beside: set[Load]) -> list[Stmt]:
-        """`beside`: elements that are touched beside the loop, whether it runs or not."""
+    def summed(self, loop: For, around: tuple[For, ...], others: Block) -> list[Stmt]:
+        """`others`: what stands beside the loop in its block."""
         before: list[Stmt] = []
         after: list[Stmt] = []
-        for place in self.sums(loop, around):
+        places = self.sums(loop, around)
+        beside = {load for stmt in others for load in _elements(stmt)} if places else set()
+        for place in places:
             total = Var(self.names.fresh("total"), place.dtype)
 
             def in_register(stmt: Stmt, place: Load = place, total: Var = total) -> tuple[Stmt, ...]:

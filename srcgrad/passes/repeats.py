@@ -8,7 +8,9 @@ x_b += y_b * w * t_1          x_b += y_b * w * t
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
+from collections.abc import Mapping
 
 from ..ir.expressions import Array, Const, Expr, Var
 from ..ir.nodes import Assign, Block, Function, Rule, Stmt, leaves
@@ -27,8 +29,6 @@ from ..ir.walk import (
 )
 from .info import roots_of
 
-Held = dict[Expr, Var]
-
 
 def without_repeats(function: Function) -> Block:
     made: dict[Var, int] = {p: 2 for p in function.params if isinstance(p, Var)}
@@ -38,7 +38,35 @@ def without_repeats(function: Function) -> Block:
         for item in _targets(stmt):
             if isinstance(item, Var):
                 made[item] = made.get(item, 0) + 1
-    return _block(function.body, {}, made, _reads(function.body), roots_of(function))
+    return _block(function.body, _Held(roots_of(function)), made, _reads(function.body))
+
+
+class _Held:
+    """The values that variables hold, each found again by what it is made of."""
+
+    def __init__(self, roots: Mapping[str, str]) -> None:
+        self.roots = roots
+        self.values: dict[Expr, Var] = {}
+        self.naming: dict[Var | str, list[Expr]] = {}  # by the variables, and the memory, of a value and its holder
+
+    def copy(self) -> _Held:
+        out = _Held(self.roots)
+        out.values, out.naming = dict(self.values), {key: [*exprs] for key, exprs in self.naming.items()}
+        return out
+
+    def hold(self, value: Expr, var: Var) -> None:
+        self.values[value] = var
+        keys: set[Var | str] = {var, *variables(value)}
+        keys.update(self.roots.get(load.array.name, load.array.name) for load in loads(value))
+        for key in keys:
+            self.naming.setdefault(key, []).append(value)
+
+    def forget(self, changed: set[Var], memory: set[str]) -> None:
+        """What is made of any of these, or held by one, is not known any more."""
+        for key in (*changed, *memory):
+            for value in self.naming.pop(key) if key in self.naming else ():
+                if isinstance(key, str) or self.values.get(value) == key or key in variables(value):
+                    self.values.pop(value, None)
 
 
 def _reads(block: Block) -> Counter[Var]:
@@ -49,37 +77,47 @@ def _reads(block: Block) -> Counter[Var]:
     return out
 
 
+def _places(block: Block) -> dict[Var, list[int]]:
+    """Which statements of the block read each variable, or hold those that do: in order, as often as it is read."""
+    out: dict[Var, list[int]] = {}
+    for position, stmt in enumerate(block):
+        for inner in statements((stmt,)):
+            for var in variables_read(inner):
+                out.setdefault(var, []).append(position)
+    return out
+
+
 @remembered
 def variables_read(stmt: Stmt) -> tuple[Var, ...]:
     """The variables that a statement itself reads, each as often as it does."""
     return tuple(node for expr in expressions(stmt) for node in subexpressions(expr) if isinstance(node, Var))
 
 
-def _block(block: Block, held: Held, made: dict[Var, int], reads: Counter[Var], roots: dict[str, str]) -> Block:
+def _block(block: Block, held: _Held, made: dict[Var, int], reads: Counter[Var]) -> Block:
     out: list[Stmt] = []
     same: dict[Var, Expr] = {}
+    places: dict[Var, list[int]] | None = None
     for position, stmt in enumerate(block):
         if same:
             stmt = _with(stmt, same)
         if isinstance(stmt, Assign):
-            if stmt.value == stmt.var or held.get(stmt.value) == stmt.var:
+            known = held.values.get(stmt.value)
+            if stmt.value == stmt.var or known == stmt.var:
                 continue
-            known = held.get(stmt.value)
-            once = known is not None and stmt.span is None and made[stmt.var] == 1 and made[known] == 1
-            if known is not None and once and _reads(block[position + 1 :])[stmt.var] == reads[stmt.var]:
-                same[stmt.var] = known
-                continue
-        changed, memory = changed_by(stmt, roots)
+            if known is not None and stmt.span is None and made[stmt.var] == 1 and made[known] == 1:
+                places = _places(block) if places is None else places
+                own = places.get(stmt.var, [])
+                if len(own) - bisect_right(own, position) == reads[stmt.var]:
+                    same[stmt.var] = known
+                    continue
+        held.forget(*changed_by(stmt, held.roots))
         if blocks(stmt) and not isinstance(stmt, Rule):
-            _forget(held, changed, memory, roots)
-            stmt = with_blocks(stmt, tuple(_block(b, dict(held), made, reads, roots) for b in blocks(stmt)))
-        else:
-            _forget(held, changed, memory, roots)
+            stmt = with_blocks(stmt, tuple(_block(b, held.copy(), made, reads) for b in blocks(stmt)))
         if isinstance(stmt, Assign) and not isinstance(stmt.value, (Var, Const)):
-            if stmt.var not in variables(stmt.value):
-                held.setdefault(stmt.value, stmt.var)
+            if stmt.var not in variables(stmt.value) and stmt.value not in held.values:
+                held.hold(stmt.value, stmt.var)
         elif isinstance(stmt, Assign) and isinstance(stmt.value, Var):
-            held[stmt.var] = stmt.value  # t_kept = t: nothing is to be done for t = t_kept
+            held.hold(stmt.var, stmt.value)  # t_kept = t: nothing is to be done for t = t_kept
         out.append(stmt)
     return tuple(out)
 
@@ -98,24 +136,17 @@ def _targets(stmt: Stmt) -> tuple[Var | Array, ...]:
     return target if isinstance(target, tuple) else (target,) if target is not None else ()
 
 
-def changed_by(stmt: Stmt, roots: dict[str, str]) -> tuple[set[Var], set[str]]:
-    names: set[Var] = set()
-    memory: set[str] = set()
-    for inner in statements((stmt,)):
-        for item in _targets(inner):
-            if isinstance(item, Var):
-                names.add(item)
-            else:
-                memory.add(roots.get(item.name, item.name))
-    return names, memory
+def changed_by(stmt: Stmt, roots: Mapping[str, str]) -> tuple[set[Var], set[str]]:
+    """The variables and the memory that a statement, or one inside it, sets."""
+    names, arrays = _changed(stmt)
+    return set(names), {roots.get(name, name) for name in arrays}
 
 
-def _forget(held: Held, changed: set[Var], memory: set[str], roots: dict[str, str]) -> None:
-    for expr, var in list(held.items()):
-        if var in changed or variables(expr) & changed:
-            del held[expr]
-        elif memory and any(roots.get(x.array.name, x.array.name) in memory for x in loads(expr)):
-            del held[expr]
+@remembered
+def _changed(stmt: Stmt) -> tuple[frozenset[Var], frozenset[str]]:
+    targets = [item for inner in statements((stmt,)) for item in _targets(inner)]
+    names = frozenset(item for item in targets if isinstance(item, Var))
+    return names, frozenset(item.name for item in targets if isinstance(item, Array))
 
 
 __all__ = ["changed_by", "variables_read", "without_repeats"]

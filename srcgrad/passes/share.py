@@ -9,6 +9,7 @@ What is cheap stays as it reads best: machine code has that once in any case.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -20,6 +21,7 @@ from ..ir.walk import (
     expressions,
     loads,
     map_expressions,
+    remembered,
     rewrite,
     statements,
     subexpressions,
@@ -45,14 +47,19 @@ class _Share:
 
     def block(self, block: Block) -> Block:
         out = [with_blocks(s, tuple(map(self.block, blocks(s)))) if blocks(s) else s for s in block]
-        position = 0
+        position, times = 0, _times(out)
         while position < len(out):
             for value in _largest_first(_always_computed(out[position])):
+                if times[value] < 2:
+                    continue
                 end = self.end_of(value, out, position)
-                if sum(_count(stmt, value) for stmt in out[position:end]) > 1:
+                if sum(_dear_values(stmt)[value] for stmt in out[position:end]) > 1:
                     name = Var(self.names.fresh("t"), value.dtype)
-                    out[position:end] = [_with(stmt, value, name) for stmt in out[position:end]]
+                    out[position:end] = [
+                        _with(stmt, value, name) if _dear_values(stmt)[value] else stmt for stmt in out[position:end]
+                    ]
                     out.insert(position, Assign(name, value))
+                    times = _times(out)
                     break
             position += 1
         return tuple(out)
@@ -80,15 +87,29 @@ def _always_computed(stmt: Stmt) -> Iterator[Call]:
 def _dear(expr: Expr) -> Iterator[Call]:
     """The dear parts of an expression, those apart that only one side of a choice needs."""
     if isinstance(expr, Call):
-        if is_inexact(expr.dtype) and expr.op in PRIMITIVES and cost(expr) >= DEAR:
-            if not (expr.op == "pow" and isinstance(expr.args[1], Const) and "**" in spelling(expr)):
-                yield expr
+        if _is_dear(expr):
+            yield expr
         for arg in expr.args[:1] if expr.op in ("select", "and", "or") else expr.args:
             yield from _dear(arg)
 
 
-def _count(stmt: Stmt, value: Expr) -> int:
-    return sum(node == value for s in statements((stmt,)) for e in expressions(s) for node in subexpressions(e))
+def _is_dear(call: Call) -> bool:
+    is_costly = is_inexact(call.dtype) and call.op in PRIMITIVES and cost(call) >= DEAR
+    return is_costly and not (call.op == "pow" and isinstance(call.args[1], Const) and "**" in spelling(call))
+
+
+@remembered
+def _dear_values(stmt: Stmt) -> Counter[Expr]:
+    """How often each dear value stands in a statement, or in those inside it."""
+    every = (node for s in statements((stmt,)) for expr in expressions(s) for node in subexpressions(expr))
+    return Counter(node for node in every if isinstance(node, Call) and _is_dear(node))
+
+
+def _times(block: list[Stmt]) -> Counter[Expr]:
+    out: Counter[Expr] = Counter()
+    for stmt in block:
+        out.update(_dear_values(stmt))
+    return out
 
 
 def _with(stmt: Stmt, value: Expr, name: Var) -> Stmt:

@@ -26,7 +26,7 @@ from itertools import combinations
 
 from ..ir import affine
 from ..ir.expressions import INT64, Array, Call, Const, Expr, Load, Var
-from ..ir.nodes import AddTo, Alloc, Assign, Block, Comment, For, Function, If, Stmt, Store, View
+from ..ir.nodes import AddTo, Alloc, Assign, Block, Comment, CopyTo, For, Function, If, Stmt, Store, View
 from ..ir.rename import rename_arrays
 from ..ir.walk import (
     blocks,
@@ -40,7 +40,8 @@ from ..ir.walk import (
     with_blocks,
     with_fields,
 )
-from .effects import SIMPLE, commutes, effects, is_dead, is_private, uses
+from .conflicts import Conflicts
+from .effects import SIMPLE, effects, is_dead, is_private, uses
 from .fuse import fixed_in
 from .info import filled
 from .step_in_strips import Strips
@@ -83,9 +84,10 @@ class Sweeps(Strips):
 
     def block(self, block: Block, later: tuple[Block, ...]) -> Block:
         out: list[Stmt] = []
+        conflicts = Conflicts(self.roots)
         for k, stmt in enumerate(block):
             for start, stop in _ranges(stmt):
-                run = self.run(block[k:], start, stop)
+                run = self.run(block[k:], start, stop, conflicts)
                 made = run and self.together(tuple(out), run, start, stop, later)
                 if run and made:
                     return (*made, *self.block(run.left, later))
@@ -95,31 +97,36 @@ class Sweeps(Strips):
             out.append(stmt)
         return tuple(out)
 
-    def run(self, block: Block, start: Expr, stop: Expr) -> _Run | None:
+    def run(self, block: Block, start: Expr, stop: Expr, conflicts: Conflicts) -> _Run | None:
         """From the first loop of the block to the last that can be in one with it; None where no two are of steps."""
+        if sum(_may_be_of_steps(stmt, start, stop) for stmt in block) < 2:
+            return None
         loops: list[For] = []
         ahead: list[Stmt] = []
         behind: list[Stmt] = []
         comments: list[tuple[int, Comment]] = []
         found: _Run | None = None
+        of_loops = of_behind = 0
         for k, stmt in enumerate(block):
             seen = effects((stmt,))
-            is_free = all(commutes(seen, effects((other,)), self.roots) for other in behind)
+            is_free = not conflicts.of(stmt) & of_behind
             loop = self.over(stmt, start, stop) if is_free and isinstance(stmt, For) else None
             if loop is not None and self.is_allowed((*loops, loop), start, stop):
                 loops.append(loop)
+                of_loops |= 1 << conflicts.number(stmt)
                 if sum(_is_of_steps(each, start, stop) for each in loops) >= 2:
                     found = _Run(tuple(loops), tuple(ahead), (*behind, *block[k + 1 :]), tuple(comments))
             elif isinstance(stmt, Comment):
                 comments.append((len(loops), stmt))
             elif not loops or (seen.is_visible and self.params & effects(loops).memory_by(self.roots)[0]):
                 break  # what has been written when an error comes can be seen
-            elif is_free and all(commutes(seen, effects((other,)), self.roots) for other in loops):
+            elif is_free and not conflicts.of(stmt) & of_loops:
                 ahead.append(stmt)
             elif seen.is_visible:
                 break
             else:
                 behind.append(stmt)
+                of_behind |= 1 << conflicts.number(stmt)
         return found
 
     def over(self, loop: For, start: Expr, stop: Expr) -> For | None:
@@ -271,6 +278,11 @@ def _goes_over(loop: Stmt, start: Expr, stop: Expr) -> bool:
         and affine.same(loop.stop, stop)
         and affine.same(loop.step, affine.ONE)
     )
+
+
+def _may_be_of_steps(stmt: Stmt, start: Expr, stop: Expr) -> bool:
+    """Is it a loop that does something over these elements in its steps?"""
+    return isinstance(stmt, For) and any(_goes_over(s, start, stop) or isinstance(s, CopyTo) for s in stmt.body)
 
 
 def _is_guarded_sum(stmt: Stmt) -> bool:

@@ -15,47 +15,70 @@ from typing import Any
 from ..ir.expressions import Array, Load, Var
 from ..ir.nodes import AddTo, Alloc, Assign, Block, For, Function, Stmt, Store, leaves
 from ..ir.rename import rename_arrays
-from ..ir.walk import expressions, rewrite_block, statements, subexpressions
+from ..ir.walk import expressions, rewrite_block, statements, subexpressions, with_fields
 from .effects import effects, names_used
 from .signs import Signs, signs_of
 
 
 def take_over(function: Function) -> Function:
-    signs = signs_of(function)
-    while (pair := _pair(function, signs)) is not None:
-        old, new = pair
-        body: list[Stmt] = []
-        for stmt in function.body:
-            if not (isinstance(stmt, Alloc) and stmt.array == new):
-                renamed = rename_arrays(stmt, {old.name: new})
-                body.extend((stmt,) if renamed is stmt else rewrite_block((renamed,), _without_copies_of_itself))
-        function = replace(function, body=tuple(body))
-    return function
+    return replace(function, body=_TakeOver(function).block())
 
 
-def _pair(function: Function, signs: Signs) -> tuple[Array, Array] | None:
-    """An array that is not needed any more where another one is made of it."""
-    made = Counter(stmt.array.name for stmt in statements(function.body) if isinstance(stmt, Alloc))
-    allocs = {s.array.name: s for s in function.body if isinstance(s, Alloc) and made[s.array.name] == 1}
-    seen = [effects((stmt,)) for stmt in function.body]
-    views = {name for one in seen for view in one.views.values() for name in (view.array.name, view.base.name)}
-    fixed = views.union(*(one.shapes for one in seen))  # nor one whose lengths are asked for
-    handed = {leaf.name for leaf in leaves(function.results) if isinstance(leaf, Array)}
-    touched = [names_used(stmt) if not isinstance(stmt, Alloc) else frozenset() for stmt in function.body]
-    last = {name: k for k, names in enumerate(touched) for name in names}
-    first = {name: k for k, names in reversed(list(enumerate(touched))) for name in names}
-    for name, alloc in allocs.items():
-        at = first.get(name)
-        if at is None or alloc.fill is not None or name in fixed:
-            continue
-        for other in sorted(touched[at] - {name}):
-            old = allocs.get(other)
-            if old is None or last[other] > at or other in fixed or other in handed:
+class _TakeOver:
+    def __init__(self, function: Function) -> None:
+        made = Counter(stmt.array.name for stmt in statements(function.body) if isinstance(stmt, Alloc))
+        self.body: list[Stmt | None] = list(function.body)  # None: gone
+        self.allocs: dict[str, tuple[int, Alloc]] = {}  # where each array is made that is made once
+        self.touching: dict[str, list[int]] = {}  # and where else something is done with it
+        for k, stmt in enumerate(function.body):
+            if isinstance(stmt, Alloc) and made[stmt.array.name] == 1:
+                self.allocs[stmt.array.name] = k, stmt
+            for name in names_used(stmt) if not isinstance(stmt, Alloc) else ():
+                self.touching.setdefault(name, []).append(k)
+        seen = [effects((stmt,)) for stmt in function.body]
+        views = {name for one in seen for view in one.views.values() for name in (view.array.name, view.base.name)}
+        self.fixed = views.union(*(one.shapes for one in seen))  # nor one whose lengths are asked for
+        self.handed = {leaf.name for leaf in leaves(function.results) if isinstance(leaf, Array)}
+        self.signs = signs_of(function)
+
+    def block(self) -> Block:
+        for position, alloc in enumerate(self.body):  # as they are by then
+            if isinstance(alloc, Alloc) and alloc.array.name in self.allocs:
+                old = self.not_needed_behind(alloc)
+                if old is not None:
+                    self.body[position] = None
+                    self.rename(old, alloc)
+        return tuple(stmt for stmt in self.body if stmt is not None)
+
+    def not_needed_behind(self, alloc: Alloc) -> Alloc | None:
+        """Of an array that is not needed any more where this one is made of it."""
+        name = alloc.array.name
+        places = self.touching.get(name)
+        stmt = self.body[places[0]] if places else None
+        if places is None or stmt is None or alloc.fill is not None or name in self.fixed:
+            return None
+        for other in sorted(names_used(stmt) - {name}):
+            _, old = self.allocs.get(other, (0, None))
+            if old is None or self.touching[other][-1] > places[0] or other in self.fixed or other in self.handed:
                 continue
             same = (old.dims, old.array.dtype) == (alloc.dims, alloc.array.dtype)
-            if same and _is_by_element(function.body[at], alloc.array, old.array, signs):
-                return old.array, alloc.array
-    return None
+            if same and _is_by_element(stmt, alloc.array, old.array, self.signs):
+                return old
+        return None
+
+    def rename(self, old: Alloc, alloc: Alloc) -> None:
+        """Both are the newer array, made where the older one is."""
+        name, new = old.array.name, alloc.array
+        position, _ = self.allocs.pop(name)
+        self.body[position] = made = with_fields(old, {"array": new})
+        self.allocs[new.name] = position, made
+        places = self.touching.pop(name)
+        for k in places:
+            stmt = self.body[k]
+            left = rewrite_block((rename_arrays(stmt, {name: new}),), _without_copies_of_itself) if stmt else ()
+            self.body[k] = left[0] if left else None
+        both = sorted({*self.touching[new.name], *places})
+        self.touching[new.name] = [k for k in both if (stmt := self.body[k]) and new.name in names_used(stmt)]
 
 
 def _is_by_element(stmt: Stmt, new: Array, old: Array, signs: Signs) -> bool:

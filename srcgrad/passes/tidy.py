@@ -64,7 +64,7 @@ from ..ir.walk import (
 )
 from .added_to_zero import added_to_zero, is_zero
 from .info import Info, roots_of
-from .repeats import variables_read, without_repeats
+from .repeats import changed_by, variables_read, without_repeats
 from .scopes import written_by
 from .simplify import settled, simpler
 
@@ -410,22 +410,24 @@ def _place_to_inline(block: list[Stmt], position: int, stmt: Assign, roots: dict
     """The statement that reads the variable, if the value is still the same there and it is read just once."""
     if sum(1 for _ in subexpressions(stmt.value)) > LARGEST_INLINED:
         return None
-    reads = {v.name for v in variables(stmt.value)}
     memory = {roots.get(x.array.name, x.array.name) for x in loads(stmt.value)}
+    fixed = {v.name for v in variables(stmt.value)} | memory
+    fixed |= {name for name, root in roots.items() if root in memory} if memory else set()
     for at in range(position + 1, len(block)):
         later = block[at]
-        if any(stmt.var in variables(e) for e in expressions(later)):
-            return at if not _under_select(later, stmt) else None
-        if any(_touches(s, stmt.var) for s in (later,)):
-            return None  # inside a loop or a branch
-        for inner in statements((later,)):
-            target = written(inner)
-            for item in target if isinstance(target, tuple) else (target,):
-                if isinstance(item, Var) and item.name in reads:
-                    return None
-                if isinstance(item, Array) and roots.get(item.name, item.name) in memory:
-                    return None
+        if stmt.var in _touched(later):
+            is_read = any(stmt.var in variables(e) for e in expressions(later))  # and not inside a loop or a branch
+            return at if is_read and not _under_select(later, stmt) else None
+        if not fixed.isdisjoint(_names_changed(later)):
+            return None
     return None
+
+
+@remembered
+def _names_changed(stmt: Stmt) -> frozenset[str]:
+    """Of the variables and arrays that the statement, or one inside it, sets."""
+    numbers, arrays = changed_by(stmt, {})
+    return frozenset({var.name for var in numbers} | arrays)
 
 
 def _under_select(stmt: Stmt, made: Assign) -> bool:

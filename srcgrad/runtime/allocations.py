@@ -9,7 +9,7 @@ from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.core.typing.npydecl import parse_dtype, parse_shape
 from numba.extending import intrinsic
-from numba.np.arrayobj import _parse_shape, make_array
+from numba.np.arrayobj import make_array
 
 from srcgrad.runtime.memory import empty
 from srcgrad.runtime.stand_ins import STAND_INS
@@ -17,7 +17,7 @@ from srcgrad.runtime.stand_ins import STAND_INS
 
 def _maker(is_cleared: bool) -> Any:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        lengths = _parse_shape(context, builder, signature.args[0], args[0])
+        lengths = _lengths(context, builder, signature.args[0], args[0])
         array = empty(context, builder, signature.return_type, lengths)
         if is_cleared:
             cgutils.memset(builder, array.data, builder.mul(array.itemsize, array.nitems), 0)
@@ -31,6 +31,17 @@ def _maker(is_cleared: bool) -> Any:
         return types.Array(kind, ndim, "C")(shape, types.Omitted(None) if dtype is None else dtype), generate
 
     return intrinsic(make)
+
+
+def _lengths(context: Any, builder: Any, kind: types.Type, shape: Any) -> list[Any]:
+    """What a shape says, a number or a tuple; none of it is negative."""
+    is_tuple = isinstance(kind, types.BaseTuple)
+    given = zip(cgutils.unpack_tuple(builder, shape), kind, strict=True) if is_tuple else [(shape, kind)]
+    lengths = [context.cast(builder, value, part, types.intp) for value, part in given]
+    for length in lengths:
+        with builder.if_then(builder.icmp_signed("<", length, length.type(0)), likely=False):
+            context.call_conv.return_user_exc(builder, ValueError, ("negative dimensions not allowed",))
+    return lengths
 
 
 def _is_float(dtype: Any) -> bool:

@@ -4,7 +4,8 @@ The operating system hands out memory in pages that it clears, one by one, when 
 array leaves behind is held, up to a limit, until an array of about its size is made: by the next call, as a rule, for
 the values that it keeps, and for its results where the caller has dropped those of the call before.
 
-    numpy.empty(...) in generated code   →   NRT_MemInfo_alloc_external(size, &srcgrad_allocator)
+    numpy.empty(...) in generated code   →   srcgrad_owned(size)
+                                         →   NRT_MemInfo_alloc_external(size, &srcgrad_allocator), of what is large
 
 What is new and large is asked for in huge pages where the system gives them on request (Linux), as NumPy does for
 its own arrays: 512 pages are cleared at once, and found by one entry of the processor's table.
@@ -37,7 +38,7 @@ HEADER = 128
 SIZE, BYTES, NOTHING = ir.IntType(64), ir.IntType(8).as_pointer(), ir.VoidType()
 ALLOCATOR, ALLOCATE = "srcgrad_allocator", "srcgrad_allocate_external"
 ROOMY_ALLOCATOR = "srcgrad_roomy_allocator"  # whose blocks may be much larger than was asked for
-EXTEND = "srcgrad_extend"
+EXTEND, OWNED = "srcgrad_extend", "srcgrad_owned"
 LONG = 1 << 25  # bytes; from here on pages are moved, not copied (glibc's malloc asks the system for each such block)
 REFERENCES, DATA, EXTERNAL_ALLOCATOR = 0, 3, 5  # words of Numba's MemInfo, see nrt.cpp
 
@@ -54,6 +55,11 @@ def most_held() -> int:
 def _of_the_system(builder: Any, name: str, result: Any, *arguments: Any) -> Any:
     """A function of the C library, by its address in this process."""
     address = ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value
+    return _at(builder, address, result, *arguments)
+
+
+def _at(builder: Any, address: int | None, result: Any, *arguments: Any) -> Any:
+    """The function at an address of this process."""
     return builder.inttoptr(ir.Constant(SIZE, address), ir.FunctionType(result, arguments).as_pointer())
 
 
@@ -80,6 +86,7 @@ class _Code:
             allocator = self._variable(ir.LiteralStructType([BYTES] * 4), name)
             allocator.initializer = ir.Constant(allocator.value_type, parts)
         self._write_extend()
+        self._write_owned(self._function(OWNED, BYTES, (SIZE,)))
 
     def _variable(self, kind: Any, name: str) -> ir.GlobalVariable:
         variable = ir.GlobalVariable(self.module, kind, name)
@@ -89,10 +96,9 @@ class _Code:
     def _function(self, name: str, result: Any, arguments: tuple[Any, ...]) -> ir.Function:
         return ir.Function(self.module, ir.FunctionType(result, arguments), name)
 
-    def _outside(self, builder: Any, helper: str, result: Any, argument: Any) -> Any:
+    def _outside(self, builder: Any, helper: str, result: Any, *arguments: Any) -> Any:
         """A function of Numba's runtime, by its address in this process."""
-        kind = ir.FunctionType(result, (argument,)).as_pointer()
-        return builder.inttoptr(ir.Constant(SIZE, _nrt_python.c_helpers[helper]), kind)
+        return _at(builder, _nrt_python.c_helpers[helper], result, *arguments)
 
     def _slot(self, builder: Any, number: Any) -> Any:
         return builder.gep(self.slots, [ir.Constant(SIZE, 0), number])
@@ -252,6 +258,21 @@ class _Code:
             builder.ret(block)
         builder.ret(builder.call(self.take, self.take_largest.args))
 
+    def _write_owned(self, owned: Any) -> None:
+        """Numba's MemInfo of so many bytes, of our own allocator if they are many; null where there is no room.
+
+        Code that is compiled calls this, and has no part of it: an array is made on every other line of an adjoint.
+        """
+        builder = ir.IRBuilder(owned.append_basic_block())
+        [size] = owned.args
+        with builder.if_then(builder.icmp_unsigned(">=", size, ir.Constant(SIZE, LEAST)), likely=False):
+            allocate = _at(builder, _allocate_external, BYTES, SIZE, BYTES)
+            allocator = self.module.get_global(ALLOCATOR).bitcast(BYTES)
+            builder.ret(builder.call(allocate, [builder.add(size, ir.Constant(SIZE, LINE)), allocator]))
+        alignment = ir.IntType(32)
+        allocate = self._outside(builder, "MemInfo_alloc_aligned", BYTES, SIZE, alignment)
+        builder.ret(builder.call(allocate, [size, ir.Constant(alignment, LINE)]))
+
     def _write_give(self) -> None:
         """Hold the block; where that is too much, what was held before goes."""
         builder = ir.IRBuilder(self.give.append_basic_block())
@@ -275,25 +296,26 @@ class _Code:
         builder.ret_void()
 
 
-def _compiled(code: _Code) -> tuple[int, int, int, int]:
-    """Where the allocators and the two functions are.  They stay to the end: arrays may be freed after all else."""
+def _compiled(code: _Code) -> tuple[int, int, int, int, int]:
+    """Where the allocators and the functions are.  They stay to the end: arrays may be freed after all else."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_default_triple().create_target_machine(jit=True)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(str(code.module)), target)
     engine.finalize_object()
     usual, roomy = (engine.get_global_value_address(name) for name in (ALLOCATOR, ROOMY_ALLOCATOR))
-    extend, release = (engine.get_function_address(name) for name in (EXTEND, "srcgrad_release"))
+    extend, owned, release = (engine.get_function_address(name) for name in (EXTEND, OWNED, "srcgrad_release"))
     engine.detach()
-    return usual, roomy, extend, release
+    return usual, roomy, extend, owned, release
 
 
-_allocator, _roomy_allocator, _extend, _release_held = _compiled(_Code(most_held()))
-llvm.add_symbol(ALLOCATOR, _allocator)
+_numba = ctypes.CFUNCTYPE(ctypes.c_void_p)(_nrt_python.c_helpers["get_api"])()  # NRT_api_functions, see nrt_external.h
+_allocate_external = ctypes.cast(_numba, ctypes.POINTER(ctypes.c_void_p))[1]
+_allocator, _roomy_allocator, _extend, _owned, _release_held = _compiled(_Code(most_held()))
 llvm.add_symbol(ROOMY_ALLOCATOR, _roomy_allocator)
 llvm.add_symbol(EXTEND, _extend)
-_numba = ctypes.CFUNCTYPE(ctypes.c_void_p)(_nrt_python.c_helpers["get_api"])()  # NRT_api_functions, see nrt_external.h
-llvm.add_symbol(ALLOCATE, ctypes.cast(_numba, ctypes.POINTER(ctypes.c_void_p))[1])  # allocate_external
+llvm.add_symbol(OWNED, _owned)
+llvm.add_symbol(ALLOCATE, _allocate_external)
 _release = ctypes.CFUNCTYPE(ctypes.c_int64)(_release_held)
 
 
@@ -333,14 +355,17 @@ def empty(context: Any, builder: Any, kind: types.Array, shape: Any) -> Any:
     with builder.if_then(too_large, likely=False):
         words = "array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum possible size."
         context.call_conv.return_user_exc(builder, ValueError, (words,))
-    owner, data, _ = _owned_memory(context, builder, kind, size, ALLOCATOR)
-    return _array_in(context, builder, kind, shape, strides, owner, data)
+    owned = cgutils.get_or_insert_function(builder.module, ir.FunctionType(BYTES, [SIZE]), OWNED)
+    owned.return_value.add_attribute("noalias")
+    owner = builder.call(owned, [size])
+    _check_memory(context, builder, owner)
+    return _array_in(context, builder, kind, shape, strides, owner, _aligned_data(context, builder, owner))
 
 
 def roomy(context: Any, builder: Any, kind: types.Array, least: Any) -> Any:
     """A vector of at least so many elements; of as many as there is room for."""
     item_size = context.get_constant(types.intp, get_itemsize(context, kind))
-    owner, data, room = _owned_memory(context, builder, kind, builder.mul(item_size, least), ROOMY_ALLOCATOR)
+    owner, data, room = _roomy_memory(context, builder, builder.mul(item_size, least))
     return _array_in(context, builder, kind, [builder.udiv(room, item_size)], [item_size], owner, data)
 
 
@@ -387,35 +412,38 @@ def _array_in(context: Any, builder: Any, kind: types.Array, shape: Any, strides
     return array
 
 
-def _owned_memory(context: Any, builder: Any, kind: types.Array, size: Any, name: str) -> tuple[Any, Any, Any]:
-    """Numba's MemInfo, the aligned address of so many bytes that it owns, and how many these are in the end."""
-    alignment = max(LINE, context.get_preferred_array_alignment(kind.dtype))
+def _roomy_memory(context: Any, builder: Any, size: Any) -> tuple[Any, Any, Any]:
+    """Numba's MemInfo, the aligned address of at least so many bytes that it owns, and how many these are."""
     found, room = cgutils.alloca_once(builder, cgutils.voidptr_t), cgutils.alloca_once_value(builder, size)
-    up = lambda address: builder.and_(
-        builder.add(address, ir.Constant(SIZE, alignment - 1)), ir.Constant(SIZE, -alignment)
-    )
     large = builder.icmp_unsigned(">=", size, ir.Constant(SIZE, LEAST))
     with builder.if_else(large, likely=False) as (then, otherwise):
         with then:
             signature = ir.FunctionType(cgutils.voidptr_t, [SIZE, cgutils.voidptr_t])
             allocate = cgutils.get_or_insert_function(builder.module, signature, ALLOCATE)
-            allocator = builder.module.globals.get(name)
+            allocator = builder.module.globals.get(ROOMY_ALLOCATOR)
             if allocator is None:
-                allocator = cgutils.add_global_variable(builder.module, cgutils.int8_t, name)
-            owner = builder.call(allocate, [builder.add(size, ir.Constant(SIZE, alignment)), allocator])
-            with builder.if_then(cgutils.is_null(builder, owner), likely=False):
-                context.call_conv.return_user_exc(builder, MemoryError, ("Allocation failed (probably too large).",))
+                allocator = cgutils.add_global_variable(builder.module, cgutils.int8_t, ROOMY_ALLOCATOR)
+            owner = builder.call(allocate, [builder.add(size, ir.Constant(SIZE, LINE)), allocator])
+            _check_memory(context, builder, owner)
             builder.store(owner, found)
-            if name == ROOMY_ALLOCATOR:  # MemInfo is where the block begins, and its capacity is ahead of that
-                start = builder.ptrtoint(owner, SIZE)
-                capacity = builder.load(builder.inttoptr(builder.sub(start, ir.Constant(SIZE, 8)), SIZE.as_pointer()))
-                data = up(builder.ptrtoint(context.nrt.meminfo_data(builder, owner), SIZE))
-                builder.store(builder.sub(builder.add(start, capacity), data), room)
+            start = builder.ptrtoint(owner, SIZE)  # MemInfo is where the block begins; its capacity is ahead of that
+            capacity = builder.load(builder.inttoptr(builder.sub(start, ir.Constant(SIZE, 8)), SIZE.as_pointer()))
+            end = builder.add(start, capacity)
+            builder.store(builder.sub(end, _aligned_data(context, builder, owner)), room)
         with otherwise:
-            builder.store(context.nrt.meminfo_alloc_aligned(builder, size, alignment), found)
+            builder.store(context.nrt.meminfo_alloc_aligned(builder, size, LINE), found)
     owner = builder.load(found)
+    return owner, _aligned_data(context, builder, owner), builder.load(room)
+
+
+def _check_memory(context: Any, builder: Any, owner: Any) -> None:
+    with builder.if_then(cgutils.is_null(builder, owner), likely=False):
+        context.call_conv.return_user_exc(builder, MemoryError, ("Allocation failed (probably too large).",))
+
+
+def _aligned_data(context: Any, builder: Any, owner: Any) -> Any:
     address = builder.ptrtoint(context.nrt.meminfo_data(builder, owner), SIZE)
-    return owner, up(address), builder.load(room)
+    return builder.and_(builder.add(address, ir.Constant(SIZE, LINE - 1)), ir.Constant(SIZE, -LINE))
 
 
 __all__ = ["empty", "extended", "release_memory", "roomy", "without_owner"]

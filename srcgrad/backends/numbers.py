@@ -1,0 +1,86 @@
+"""Arithmetic of numbers as one instruction each, and NumPy's functions of numbers without the loops of arrays.
+
+x / y          Numba asks whether y is 0, though nothing follows from it: a division, and the block goes on
+np.exp(x)      Numba makes a loop of one round around it, with memory for its result: what stands in the loop
+a * b + c      Numba looks up each operator among all its types, once more for operands that are constants: products
+               and sums, comparisons
+
+LLVM would come to the same; of long functions, that and the search for operators was the most part of compiling.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba.core import types
+from numba.core.typing import signature as signature_of
+from numba.np.npyimpl import _ufunc_db_function
+
+from srcgrad.backends.variables import VariableLower
+
+ORDERED = {operator.lt: "<", operator.le: "<=", operator.gt: ">", operator.ge: ">=", operator.eq: "=="}
+OF_FLOATS: dict[Callable[..., Any], str] = {
+    operator.add: "fadd",
+    operator.sub: "fsub",
+    operator.mul: "fmul",
+    operator.truediv: "fdiv",
+}
+OF_INTEGERS: dict[Callable[..., Any], str] = {operator.add: "add", operator.sub: "sub", operator.mul: "mul"}
+
+
+class NumberLower(VariableLower):
+    """Lowering of one function: its arithmetic."""
+
+    def lower_binop(self, resty: Any, expr: Any, op: Any) -> Any:
+        signature = self.fndesc.calltypes[expr]
+        make = _instruction(op, signature)
+        if make is None:
+            return super().lower_binop(resty, expr, op)
+        left, right = (
+            self.context.cast(self.builder, self.loadvar(side.name), self.typeof(side.name), kind)
+            for side, kind in zip((expr.lhs, expr.rhs), signature.args, strict=True)
+        )
+        return self.context.cast(self.builder, make(self.builder, left, right), signature.return_type, resty)
+
+    def _lower_call_normal(self, function: Any, expr: Any, signature: Any) -> Any:
+        ufunc = getattr(function, "typing_key", None)
+        if not isinstance(ufunc, np.ufunc) or not _is_of_numbers(ufunc, signature):
+            return super()._lower_call_normal(function, expr, signature)
+        values = self.fold_call_args(function, signature, expr.args, expr.vararg, expr.kws)
+        kinds = signature_of(signature.return_type, *signature.args)
+        return _kernel(ufunc)(self.context, self.builder, kinds).generate(*values)
+
+
+def _instruction(op: Any, signature: Any) -> Callable[[Any, Any, Any], Any] | None:
+    """What makes one instruction of an operator on two numbers of one type; None for all others."""
+    kinds, result = {*signature.args}, signature.return_type
+    if len(signature.args) != 2 or len(kinds) != 1:
+        return None
+    [kind] = kinds
+    if isinstance(kind, types.Float):
+        if op in OF_FLOATS and result == kind:
+            return lambda builder, x, y: getattr(builder, OF_FLOATS[op])(x, y)
+        if op in ORDERED and result == types.boolean:
+            return lambda builder, x, y: builder.fcmp_ordered(ORDERED[op], x, y)
+    elif kind == types.int64:
+        if op in OF_INTEGERS and result == kind:
+            return lambda builder, x, y: getattr(builder, OF_INTEGERS[op])(x, y)
+        if op in ORDERED and result == types.boolean:
+            return lambda builder, x, y: builder.icmp_signed(ORDERED[op], x, y)
+    return None
+
+
+def _is_of_numbers(ufunc: np.ufunc, signature: Any) -> bool:
+    """Not of whole numbers: of lengths, LLVM knows too much then, and loops over them took 4 % longer."""
+    kinds = (signature.return_type, *signature.args)
+    is_whole = ufunc.nout == 1 and len(kinds) == ufunc.nargs
+    return is_whole and all(isinstance(kind, (types.Float, types.Complex)) for kind in kinds)
+
+
+_kernel = cache(_ufunc_db_function)
+
+__all__ = ["NumberLower"]
