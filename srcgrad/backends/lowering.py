@@ -25,6 +25,7 @@ from numba.core.untyped_passes import InlineClosureLikes, IRProcessing, Reconstr
 from numba.np.arrayobj import fix_integer_index, load_item, make_array, populate_array, store_item
 
 from srcgrad.backends.facts import Facts
+from srcgrad.backends.lifetimes import without_lifetimes
 from srcgrad.backends.loop_wishes import LoopLower
 from srcgrad.runtime.allocations import copied
 from srcgrad.runtime.linked import ToBeLinked, lowered_by
@@ -299,4 +300,5 @@ def with_facts(passes: PassManager, facts: Facts, lowering: type = LowerWithFact
     passes.add_pass_after(PutStandIns, IRProcessing)
     left_out = NOTHING_TO_DO if facts.replaced else NOTHING_TO_DO | ONE_TYPE_EACH
     passes.passes = [item for item in passes.passes if item[0] not in left_out]
+    without_lifetimes(passes)
     return lowered_by(lowering, NativeLowering, passes)
