@@ -90,7 +90,7 @@ def make_range(interpreter: Interpreter, *args: Any) -> Range:
         len(numbers)
     ]
     if isinstance(step, Const) and step.value == 0:
-        interpreter.build.refuse("range() arg 3 must not be zero", error=ArgumentError)
+        interpreter.build.refuse(expressions.STEP_OF_ZERO, error=ValueArgumentError)
     return Range(start, stop, step)
 
 
@@ -108,6 +108,7 @@ def length(interpreter: Interpreter, value: Any) -> Any:
         case Items(length=count) | Indexed(count=count):
             return Scalar(count, weak=True)
         case Range(start=start, stop=stop, step=step):
+            expressions.refuse_step_of_zero(interpreter.build, value)
             return Scalar(Call("trip_count", (start, stop, step), INT64), weak=True)
         case Static(value=item) if hasattr(item, "__len__"):
             return constant(len(item))

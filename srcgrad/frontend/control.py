@@ -137,6 +137,8 @@ def rolled(interpreter: Interpreter, node: ast.For, over: Any, is_short: bool = 
     )
     rng = Range(start, stop, step)
     make = _for if getattr(node, "stop_flag", None) is None else _for_until
+    if make is _for_until:  # Python's own range is not there to say so
+        expressions.refuse_step_of_zero(interpreter.build, rng)
     again = lambda carried: make(interpreter, node, rng, item, carried)
     repeat(interpreter, node, node.body, again, rng, is_short)
     for name in names:

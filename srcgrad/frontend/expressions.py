@@ -9,11 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ArgumentError, IndexArgumentError, KeyArgumentError, NoItemsError, SrcgradError, UnsupportedError
+from ..errors import (
+    ArgumentError,
+    IndexArgumentError,
+    KeyArgumentError,
+    NoItemsError,
+    SrcgradError,
+    UnsupportedError,
+    place,
+)
 from ..ir import affine
-from ..ir.expressions import Axis, Const, Expr, Var
-from ..ir.nodes import Alloc, Stmt
-from ..ir.walk import loads, statements, targets, variables
+from ..ir.expressions import BOOL, Axis, Call, Const, Expr, Var
+from ..ir.nodes import Alloc, If, Raise, Stmt
+from ..ir.walk import is_constant, loads, statements, targets, variables
 from . import (
     attributes,
     binding,
@@ -319,6 +327,16 @@ def known_range(value: Any) -> range | None:
         bounds = [e.value for e in (value.start, value.stop, value.step) if isinstance(e, Const)]
         return range(*bounds) if len(bounds) == 3 else None
     return None
+
+
+STEP_OF_ZERO = "range() arg 3 must not be zero"
+
+
+def refuse_step_of_zero(build: Builder, over: Range) -> None:
+    """Where no range of Python's is made, which would."""
+    if not is_constant(over.step):
+        error = Raise("RuntimeValueError", STEP_OF_ZERO + place(build.span))
+        build.emit(If(Call("eq", (over.step, affine.ZERO), BOOL), (error,)))
 
 
 def element(value: ArrayValue, index: Expr) -> Any:
