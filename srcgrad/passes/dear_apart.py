@@ -116,7 +116,7 @@ class DearApart:
         out: list[Var | Load] = []
         for name, found in adds.items():
             of_sum = all(add.target in sums and not add.reorder for add in found)
-            shared = any(_is_anywhere(add.target, loop) for add in found) and name not in otherwise
+            shared = name not in otherwise and any(_is_anywhere(add.target, loop) for add in found)
             if (of_sum or (shared and all(add in loop.body for add in found))) and all(map(_is_real, found)):
                 out += dict.fromkeys(add.target for add in found)
         return out

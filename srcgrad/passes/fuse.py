@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import chain
 
 from ..ir import affine
 from ..ir.expressions import Array, Call, Const, Expr, Load, Var
@@ -379,6 +380,8 @@ def _without_axis(made: Alloc, loop: For, axis: int) -> For:
         return place(node) if isinstance(node, Load) and node.array.name == name else node
 
     def change(stmt: Stmt) -> tuple[Stmt, ...]:
+        if name not in names_used(stmt):
+            return (stmt,)
         stmt = map_expressions(stmt, lambda e: rewrite(e, read))
         if isinstance(stmt, View) and stmt.base.name == name:
             items = drop(stmt.how.items)  # type: ignore[union-attr]
@@ -389,7 +392,8 @@ def _without_axis(made: Alloc, loop: For, axis: int) -> For:
             stmt = replace(stmt, array=smaller, index=drop(stmt.index))
         return (stmt,)
 
-    body = _without_aliases(rewrite_block(loop.body, change), smaller)
+    parts = (rewrite_block((stmt,), change) if name in names_used(stmt) else (stmt,) for stmt in loop.body)
+    body = _without_aliases(tuple(chain.from_iterable(parts)), smaller)
     first: Iterable[Stmt] = ()
     if smaller.dims:
         first = (replace(made, array=smaller, dims=dims),)
