@@ -46,6 +46,12 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         os.environ["SRCGRAD_CACHE_DIR"] = before
 
 
+@pytest.fixture
+def searched_for_garbage() -> None:
+    """`gc.collect` looks at what the test makes alone: among millions of objects of other tests it takes seconds."""
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def nothing_recalled_by_what_is_changed(request: pytest.FixtureRequest) -> None:
     """A test that changes a part of srcgrad is not served what was generated before."""

@@ -243,7 +243,8 @@ def map_expressions(stmt: Stmt, rule: Callable[[Expr], Expr]) -> Stmt:
 @cache
 def _own_fields(kind: type) -> tuple[str, ...]:
     inner = {"body", "then", "orelse", "forward", "adjoint", "span", "label"}
-    return tuple(item.name for item in fields(kind) if item.name not in inner)
+    plain = {"int", "str", "bool", "Array", "Array | None", "tuple[Array, ...]"}  # no expression is in these
+    return tuple(item.name for item in fields(kind) if item.name not in inner and item.type not in plain)
 
 
 def _map_value(value: Any, rule: Callable[[Expr], Expr]) -> Any:
