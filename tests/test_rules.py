@@ -554,7 +554,12 @@ ARRAYS = {
     """,
 }
 OVERWRITING = ("loop", "branch_in_loop", "while", "carried", "in_place", "view")
-FRAMES_OF = [(op, f) for op in WRITTEN for f in (FRAMES if op in SCALAR_ONLY else {**FRAMES, **ARRAYS})]
+FRAMES_OF = [  # of its frames each primitive is put in two of three, by turns
+    (op, f)
+    for i, op in enumerate(WRITTEN)
+    for j, f in enumerate(FRAMES if op in SCALAR_ONLY else {**FRAMES, **ARRAYS})
+    if (i + j) % 3
+]
 FRAMES_OF += [(op, "branch_in_loop") for op in WRITTEN_SPECIAL]  # the frames do not look into a row
 
 
@@ -630,7 +635,7 @@ def is_nonlinear(op: str) -> bool:
     return bool(np.any(np.ptp(np.array(slopes), axis=0) > 0))
 
 
-@pytest.mark.parametrize("op", [op for op in WRITTEN if is_nonlinear(op)])
+@pytest.mark.parametrize("op", [op for op in WRITTEN if is_nonlinear(op)][::2])
 def test_without_keep_the_frames_go_wrong(op: str) -> None:
     from srcgrad import grad, pipeline
 

@@ -97,8 +97,7 @@ def test_strips_of_all_lengths(length: int) -> None:
     assert_close(grad(products, jit=False).backward(x), expected, 1e-15, "x_b")
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("parallel", [False, True])
+@pytest.mark.parametrize(("dtype", "parallel"), [(np.float32, False), (np.float64, True)])
 def test_compiled(dtype: Any, parallel: bool) -> None:
     x = RNG.uniform(0.3, 0.9, (40, 700)).astype(dtype)
     for function in (five_apart, burgers, bent, steepness):

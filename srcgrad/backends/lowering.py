@@ -157,7 +157,7 @@ class FactLower(LoopLower):
             return super().lower_setitem(target_var, index_var, value_var, signature)
         kind = self.typeof(target_var.name)
         value = self.context.cast(self.builder, self.loadvar(value_var.name), self.typeof(value_var.name), kind.dtype)
-        if isinstance(kind.dtype, types.Complex):
+        if isinstance(kind.dtype, types.Complex) and kind.aligned:
             number = self.context.make_complex(self.builder, kind.dtype, value=value)
             for part, item in enumerate((number.real, number.imag)):
                 self._mark(self.builder.store(item, self._part(pointer, part)), target_var)

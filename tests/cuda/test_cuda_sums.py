@@ -54,7 +54,7 @@ def of_a_stack(x):
 
 
 EVERY = [rows, columns, norms_of_columns, both, standardised, softmax, rows_in_loops, of_a_stack]
-CASES = [(f, shape) for f in EVERY for shape in ((3, LONG), (33, 31))]
+CASES = [(f, shape) for f in EVERY for shape in ((3, LONG) if f is not of_a_stack else (2, LONG), (33, 31))]
 CASES += [(f, shape) for f in (rows, both, softmax) for shape in ((1, 1), (70, 3), (5, 300))]
 CASES += [(f, shape) for f in (columns, rows_in_loops) for shape in ((0, 4), (4, 0))]
 
