@@ -1029,6 +1029,21 @@ def test_a_small_integer_on_one_path_and_pythons_on_another(function: Any, kind:
         assert f.backward(x, kind(3), 7) == pytest.approx(function(x, kind(3), 7) / x)
 
 
+def outer_index_that_an_inner_loop_assigns(x, start):
+    s = 0.0
+    for i in range(start, x.size):
+        for j in range(3):
+            if x[j] > 0.6:
+                i = j
+            s += x[i] * x[j]
+    return s
+
+
+def test_an_inner_loop_assigns_the_index_of_an_outer_one() -> None:
+    for start in (2, -3):
+        check_grad(grad(outer_index_that_an_inner_loop_assigns, wrt="x", jit=False), X, start)
+
+
 def large_or_small(u, n, large):
     a = u[0] if large else n
     return a * 1.0

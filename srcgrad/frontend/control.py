@@ -183,12 +183,14 @@ def _for(interpreter: Interpreter, node: ast.For, rng: Range, item: Callable[[Va
     build = interpreter.build
     index = node.index = loop_index(interpreter, node, names)  # type: ignore[attr-defined]
     note_range(build, index, rng)
+    build.pinned.add(index)  # a name of it that an inner loop assigns gets a variable of its own
     block: list[Stmt] = []
     with build.nested(block):
         settle(interpreter, names)
         assignment.assign(interpreter, node.target, item(index), len(block))
         interpreter.block(node.body)
         interpreter.close_loop()  # type: ignore[misc]
+    build.pinned.discard(index)
     build.names.release(index.name)
     for known in (build.lower, build.upper):
         known.pop(index, None)  # another loop may have an index of this name
