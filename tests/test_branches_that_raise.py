@@ -166,3 +166,27 @@ def test_compiled(program: Callable[..., Any]) -> None:
 def test_a_name_that_this_path_has_just_bound_is_not_asked_for() -> None:
     """Beside the one that raises, the path binds it: no flag is left, and no test of it."""
     assert "bound" not in grad(in_each_iteration, wrt="x").source(X, 4).replace("out of bounds", "")
+
+
+def looped_ahead_of_an_error(x, k):
+    s, i = 1.0, 0
+    if k != 4:
+        while i < 7 and x[2] < x[1]:
+            i += 1
+            for j in range(7):
+                s += s * (2.0 if x[1] == j else x[3])
+                x[i % 4] = np.sin(s)
+        raise ValueError("k")
+    return s + x[1] * x[0]
+
+
+def test_nothing_is_kept_for_a_sweep_back_from_an_error() -> None:
+    """What the sweep would read was bound on no way that led there, which Numba could not type."""
+    x = np.arange(8.0)[::-2]
+    f = grad(looped_ahead_of_an_error, wrt="x")
+    for given in (x.copy(), x):  # x is copied, into another layout
+        value, x_b = f.value_and_backward(given, 4)
+        assert value == 36.0 and x_b.tolist() == [5.0, 7.0, 0.0, 0.0]
+    with pytest.raises(ValueError, match="k"):
+        f.value_and_backward(x, 3)
+    assert "kept" not in f.source(x, 4)

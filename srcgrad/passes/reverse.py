@@ -33,6 +33,7 @@ from ..ir.nodes import (
     Invoke,
     Library,
     Pick,
+    Raise,
     Reshape,
     Rule,
     Run,
@@ -294,6 +295,8 @@ class _Reverse(Cotangents):
         return []
 
     def block(self, body: Block, owner: int, branch: int) -> list[Stmt]:
+        if any(isinstance(stmt, Raise) for stmt in body):  # nothing comes after it, so neither does a sweep back
+            return []
         inner = [s for stmt in reversed(body) for s in self.adjoint_of(stmt)]
         return [*self.begin_block(body, owner, branch), *inner] if inner else []
 
