@@ -104,7 +104,8 @@ def grad(
         Arguments that are constants to f: numbers, strings, tuples.  What is generated is for their values, so they may
         be axes, lengths of tuples, and what decides a branch.
     outputs : str or sequence of str, optional
-        For a function that returns nothing: which of the arguments that it writes are its outputs.
+        For a function that returns nothing: which of the arguments that it writes are its outputs.  Several are a tuple
+        in the order of these names, and so are the parts of v.
 
     Returns
     -------

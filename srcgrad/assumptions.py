@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from srcgrad.frontend.outside import Place
+from srcgrad.frontend.outside import MadeOf, Place
 
 PLAIN = frozenset({list, tuple, deque, set, frozenset, dict, int, bool, float, complex, str, type(None)})
 
@@ -26,18 +26,18 @@ class Assumption:
 
     def __init__(self, place: Place, value: Any) -> None:
         self.place = place
-        self._value = value
+        self.value = value
         self._picture = picture(value)
-        self._may_change_inside = _may_change_inside(value)
+        self._may_change_inside = not isinstance(place, MadeOf) and _may_change_inside(value)
 
     @property
     def look_up(self) -> tuple[Any, str | None, Any] | None:
         """Where compiled code finds the value, and which object it must be; None if that does not settle it."""
-        return None if self.place.holder is None or self._may_change_inside else (*self.place.holder, self._value)
+        return None if self.place.holder is None or self._may_change_inside else (*self.place.holder, self.value)
 
     def fails(self) -> bool:
         now = self.place()
-        return (now is not self._value or self._may_change_inside) and picture(now) != self._picture
+        return (now is not self.value or self._may_change_inside) and picture(now) != self._picture
 
 
 def assumptions(generated: Any) -> list[Assumption]:

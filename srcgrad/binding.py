@@ -216,8 +216,11 @@ def checked_outputs(
 ) -> tuple[str, ...] | None:
     if outputs is None:
         return None
-    chosen = (outputs,) if isinstance(outputs, str) else tuple(outputs)
-    return tuple(_name(item, names, function, "outputs") for item in chosen)
+    given = (outputs,) if isinstance(outputs, str) else tuple(outputs)
+    chosen = tuple(_name(item, names, function, "outputs") for item in given)
+    if len(set(chosen)) < len(chosen):
+        raise OptionError(f"outputs={outputs!r} names an argument twice")
+    return chosen
 
 
 def _name(item: Any, names: tuple[str, ...], function: str, option: str) -> str:

@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
-from operator import is_
 from typing import Any
 
 from .assumptions import Assumption, assumptions
@@ -31,7 +30,6 @@ class BothSweeps:
     """The program of one function for arguments of one type, and what it was made for and from."""
 
     function: Callable[..., Any]
-    code: tuple[Any, ...]
     types: Any
     wanted: Any  # options, and passes that are left out
     start: Interpreted
@@ -39,7 +37,7 @@ class BothSweeps:
     assumed: tuple[Assumption, ...]
 
     def serves(self, function: Callable[..., Any], types: Any, cotangents: Any, wanted: Any) -> bool:
-        if not all(map(is_, self.code, _code(function))) or not _are_same(self.types, types) or self.wanted != wanted:
+        if function is not self.function or not _are_same(self.types, types) or self.wanted != wanted:
             return False
         taken = self.start.cotangents
         if taken != (self.start.like_the_output if cotangents is LIKE_THE_OUTPUT else cotangents):
@@ -92,14 +90,9 @@ def both_sweeps(
     found = memory.find(function, types, cotangents, wanted)
     if found is None:
         start, program = make()
-        found = BothSweeps(function, _code(function), types, wanted, start, program, tuple(assumptions(start)))
+        found = BothSweeps(function, types, wanted, start, program, tuple(assumptions(start)))
         memory.add(found)
     return found
-
-
-def _code(function: Callable[..., Any]) -> tuple[Any, ...]:
-    """What makes a function another one, although it is the same object."""
-    return tuple(getattr(function, name, None) for name in ("__code__", "__defaults__", "__kwdefaults__"))
 
 
 def _are_same(types: Any, others: Any) -> bool:

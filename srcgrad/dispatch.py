@@ -12,15 +12,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import chain, zip_longest
+from inspect import Parameter, Signature
+from itertools import chain, starmap, zip_longest
 from typing import Any
 
 from numba.core import config
 
 from srcgrad import arguments, pipeline
-from srcgrad.assumptions import Assumption, assumptions
+from srcgrad.assumptions import Assumption, assumptions, picture
 from srcgrad.backends import cpu, cuda, plain
 from srcgrad.backends.direct import MOST, NOTHING, Direct, Outside
+from srcgrad.binding import Given
 from srcgrad.both_sweeps import Memory
 from srcgrad.errors import (
     ArgumentError,
@@ -31,6 +33,8 @@ from srcgrad.errors import (
     ShortAxisError,
     UnsupportedError,
 )
+from srcgrad.frontend.outside import MadeOf
+from srcgrad.frontend.source import signature_of
 from srcgrad.frontend.types import StaticType, TupleType, ValueType, arrays_in
 from srcgrad.garbage import no_search_for_garbage
 from srcgrad.recalled import Recalled
@@ -76,6 +80,11 @@ class Lanes(dict[Any, Call]):
 RECALLED = Recalled()
 
 
+def _are_alike(one: Parameter, other: Parameter) -> bool:
+    is_same = one.default is other.default or picture(one.default) == picture(other.default)
+    return is_same and one.name == other.name and one.kind is other.kind
+
+
 @dataclass(eq=False)
 class Program:
     """A function with its options: what is generated, and how it is run."""
@@ -88,12 +97,19 @@ class Program:
     cache: bool = True
     memory: Memory = field(default_factory=Memory)
 
+    def __post_init__(self) -> None:
+        self._signature = self._signature_now()
+
+    def _signature_now(self) -> Signature:
+        return signature_of(self.function.function if isinstance(self.function, Given) else self.function)
+
     @no_search_for_garbage()
     def generate(
         self, kind: str, types: Types, cotangents: Any, stretch: bool = True, cut: bool = True, again: bool = False
     ) -> Any:
         """A module; without `stretch` it raises a BroadcastError also where a length of 1 has to be stretched,
         and without `cut` a ShortAxisError where a slice is cut short.  `again`: it is differentiated itself."""
+        self._refuse_other_parameters()
         with self._blame(types, cotangents):
             options = replace(self.options, stretch=stretch, cut=cut, again=again)
             if again:  # where it runs is for the caller to say
@@ -119,6 +135,15 @@ class Program:
             form = cuda.form(ptx=True)
             generated = pipeline.generate(self.function, kind, types, cotangents, self.options, form, self.memory)
             return cuda.ptx(generated, cc, self.options)
+
+    def _refuse_other_parameters(self) -> None:
+        """The function may be made of another code now, with other parameters or defaults than calls are bound to."""
+        both = [signature.parameters.values() for signature in (self._signature, self._signature_now())]
+        if len(both[0]) != len(both[1]) or not all(starmap(_are_alike, zip(*both, strict=True))):
+            name = self.function.__name__
+            raise ArgumentError(
+                f"{name} has other parameters or defaults than when grad was called", help=(f"call grad({name}) again",)
+            )
 
     @contextmanager
     def _blame(self, types: Types, cotangents: Any) -> Iterator[None]:
@@ -446,6 +471,8 @@ class Checked:
 
     def __init__(self, variant: Variant, assumed: tuple[Assumption, ...]) -> None:
         self._variant, self._assumed, self._writes = variant, assumed, variant.writes
+        self._made_of = tuple((a.place.target, a.place.name, a.value) for a in assumed if isinstance(a.place, MadeOf))
+        self._others = tuple(a for a in assumed if not isinstance(a.place, MadeOf))
         self._places = tuple(capture.place for capture in variant.captured)
         self._watchers: list[tuple[Any, ...]] = []
         self.outside = self._outside() if variant.stage.program.is_numba else None
@@ -458,9 +485,14 @@ class Checked:
         return Outside(tuple(chain(*same)), tuple(chain(*handed_in)))
 
     def __call__(self, *leaves: Any) -> Any:
-        for assumption in self._assumed:
+        for function, name, part in self._made_of:
+            if getattr(function, name) is not part and any(a.fails() for a in self._assumed):
+                return self._variant.stage.restart()(*leaves)
+        for assumption in self._others:
             if assumption.fails():
                 return self._variant.stage.restart()(*leaves)
+        if not self._places and not self._writes:
+            return (self._variant.dispatchers.get(()) or self._add((), len(leaves)))(*leaves)
         values = [place() for place in self._places]
         every = (*leaves, *values)
         if self._writes:

@@ -35,6 +35,7 @@ from srcgrad.frontend.outside import (
     InGroup,
     InObject,
     InScope,
+    MadeOf,
     Place,
     holds_arrays,
     is_whole,
@@ -321,6 +322,9 @@ class _Own:
             case Fixed((holder, name)) if holder in self._functions:
                 path = self._functions[holder]
                 return lambda around: _default(around.functions[path], name)
+            case MadeOf(function, name) if id(function) in self._functions:
+                path = self._functions[id(function)]
+                return lambda around: MadeOf(around.functions[path], name)
             case InObject(target, name) | HasAttribute(target, name) if id(target) in self._objects:
                 kind, known = type(place), self._objects[id(target)]
                 return lambda around: kind(around.objects[known], name)
@@ -333,11 +337,13 @@ class _Own:
         """What equals the picture in another function where both mean the same to the text."""
         if isinstance(place, (InCell, Fixed)) and self.has(value):  # (that these are alike is known)
             return self._functions.get(id(value)), self._objects.get(id(value))
+        maker = place.group if isinstance(place, InGroup) else place
+        if isinstance(maker, MadeOf) and self.has(maker.target):
+            return None  # (and that of these)
         if isinstance(value, MethodType) and id(value.__self__) in self._objects:
             return self._objects[id(value.__self__)], picture(value.__func__, self._weakly)
         if isinstance(value, FunctionType):
-            made_of = value.__code__, picture(_constant_defaults(value), self._weakly)
-            return picture(value, self._weakly), made_of, _globals_named(value.__code__, value.__globals__)
+            return picture(value, self._weakly), _globals_named(value.__code__, value.__globals__)
         return picture(value, self._weakly)
 
     def _weakly(self, value: Any) -> Callable[[], Any]:

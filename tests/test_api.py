@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import srcgrad
-from srcgrad import grad, pipeline
+from srcgrad import check_grad, grad, pipeline
 
 Pair = namedtuple("Pair", "a b")
 pytestmark = pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
@@ -83,6 +83,22 @@ def test_wrt_is_checked_at_decoration(wrt):
 def test_outputs_are_checked_at_decoration():
     with pytest.raises(ValueError, match=r"outputs='u': square has no such argument\n  help: its arguments are x"):
         grad(square, outputs="u")
+    with pytest.raises(ValueError, match="names an argument twice"):
+        grad(square, outputs=("x", "x"))
+
+
+def test_outputs_have_the_order_of_their_names():
+    def f(x, y, z):
+        y[:] = x**2
+        z[:] = x**3
+
+    x, v, w = np.array([1.0, 2.0]), np.array([3.0, 4.0]), np.array([5.0, 6.0])
+    for outputs, cotangents in ((("y", "z"), (v, w)), (("z", "y"), (w, v))):
+        g = grad(f, wrt="x", outputs=outputs, jit=False)
+        y, x_b = g.value_and_backward(x, np.zeros(2), np.zeros(2), cotangents)
+        np.testing.assert_allclose(x_b, 2 * x * v + 3 * x**2 * w)
+        np.testing.assert_allclose(y[outputs.index("z")], x**3)
+        check_grad(g, x, np.zeros(2), np.zeros(2))
 
 
 @pytest.mark.parametrize("thing, why", [(np.sin, "ufunc"), (len, "builtin_function"), (Pair, "a class")])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import functools
 import sys
 import types
 from collections.abc import Callable
@@ -387,3 +388,96 @@ def test_one_array_by_two_names_that_dtypes_choose_between(jit: bool) -> None:
     assert (g(x), g(x.astype(np.float32))) == (2.0, 2.0)
     b = 3.0 * a
     assert (g(x), g(x.astype(np.float32))) == (6.0, 2.0)
+
+
+def squares(x, p=2.0, *, q=1.0):
+    return x**2 * p * q
+
+
+def cubes(x, p=2.0, *, q=1.0):
+    return x**3 * p * q
+
+
+def of_more(x, y, p=2.0, *, q=1.0):
+    return x**3 * p * q
+
+
+def copied(function: types.FunctionType) -> Any:
+    """A function of the same code, that may be made of something else."""
+    made = types.FunctionType(function.__code__, globals(), function.__name__, function.__defaults__)
+    made.__kwdefaults__ = dict(function.__kwdefaults__ or {})
+    return made
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+def test_a_function_that_is_made_of_something_else(jit: bool) -> None:
+    """As tools do that load files anew: the object stays the same."""
+    inner = copied(squares)
+    g: Any = grad(lambda x: np.sum(inner(x)), jit=jit)
+
+    def check(expected: Any) -> None:
+        for _ in range(2):
+            np.testing.assert_allclose(g.backward(X), expected)
+
+    check(4 * X)
+    inner.__defaults__ = (3.0,)
+    check(6 * X)
+    y, pullback = g.vjp(X)
+    inner.__kwdefaults__ = {"q": 2.0}
+    check(12 * X)
+    with pytest.raises(TypeError, match="changed between vjp and the first call of its pullback"):
+        pullback()
+    inner.__kwdefaults__["q"] = 3.0
+    check(18 * X)
+    inner.__code__ = cubes.__code__
+    check(27 * X**2)
+    np.testing.assert_allclose(g(X), np.sum(9 * X**3))
+
+
+def test_parts_of_functions_that_are_given_or_found() -> None:
+    inner, method = copied(squares), copied(cubes)
+    part = functools.partial(inner, p=1.0)
+    thing = type("Thing", (), {"act": staticmethod(method), "power": property(lambda self: 2.0)})()
+    getter: Any = type(thing).power.fget
+    g = grad(lambda x: np.sum(part(x) + thing.act(x) * thing.power), jit=False)
+    np.testing.assert_allclose(g.backward(X), 2 * X + 12 * X**2)
+    inner.__code__ = cubes.__code__
+    np.testing.assert_allclose(g.backward(X), 15 * X**2)
+    method.__code__ = squares.__code__
+    np.testing.assert_allclose(g.backward(X), 3 * X**2 + 8 * X)
+    getter.__code__ = (lambda self: 3.0).__code__
+    np.testing.assert_allclose(g.backward(X), 3 * X**2 + 12 * X)
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+def test_a_differentiated_function_that_is_made_of_something_else(jit: bool) -> None:
+    for given in (lambda f: f, lambda f: functools.partial(f, p=2.0)):
+        f = copied(squares)
+        g = grad(given(f), wrt="x", jit=jit)
+        np.testing.assert_allclose(g.backward(X, v=np.ones(3)), 4 * X)
+        f.__code__ = cubes.__code__
+        np.testing.assert_allclose(g.backward(X, v=np.ones(3)), 6 * X**2)
+        np.testing.assert_allclose(g(X), 2 * X**3)
+        for name, other in {"__code__": of_more.__code__, "__defaults__": (4.0,), "__kwdefaults__": {"q": 5.0}}.items():
+            before = getattr(f, name)
+            setattr(f, name, other)
+            for call in (g, lambda x: g.backward(x, v=np.ones(3))):
+                with pytest.raises(TypeError, match=r"has other parameters or defaults .*\n  help: call grad\("):
+                    call(X)
+            setattr(f, name, before)
+        f.__kwdefaults__["q"] = 5.0
+        with pytest.raises(TypeError, match="has other parameters or defaults"):
+            g(X)
+
+
+def test_functions_that_are_differentiated_twice_and_made_of_something_else() -> None:
+    f, inner = copied(squares), copied(squares)
+    once = grad(f, wrt="x", jit=False)
+    twice = grad(
+        lambda x: np.sum(once.backward(x, v=np.ones(3)) + grad(lambda u: np.sum(inner(u))).backward(x)), jit=False
+    )
+    np.testing.assert_allclose(twice.backward(X), [8.0] * 3)
+    f.__code__ = cubes.__code__
+    np.testing.assert_allclose(twice.backward(X), 12 * X + 4)
+    inner.__code__ = cubes.__code__
+    np.testing.assert_allclose(twice.backward(X), 24 * X)

@@ -8,6 +8,7 @@ import functools
 import inspect
 import math
 import sys
+from collections.abc import Iterable
 from types import MethodType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -63,8 +64,8 @@ from .numpy import (  # noqa: F401 (register)
     special,
 )
 from .numpy.table import METHODS, TABLE
-from .outside import Fixed
-from .source import read, unwrap
+from .outside import Fixed, InGroup, MadeOf, Place
+from .source import MADE_HERE, read, unwrap
 from .user import call_rule
 from .values import (
     NONE,
@@ -397,16 +398,31 @@ def call_function(interpreter: Interpreter, function: Any, args: list[Any], kwar
     source, defaults = read(function), parameters.defaults_of(function)
     bound = parameters.bind_arguments(interpreter, source.node.args, source.name, defaults, args, kwargs)
     arrays = {n: v for n, v in parameters.array_defaults(function).items() if bound[n] is defaults[n]}
+    is_ours = (function.__module__ or "").startswith(OURS)
+    if not is_ours:
+        taken = {name for name in defaults if bound[name] is defaults[name]}
+        by_name = taken & (function.__kwdefaults__ or {}).keys()
+        assume_made_of(interpreter, function, taken > by_name, by_name)
     bound |= given_values(interpreter, function, arrays)
     if generators.is_function(source.node):
         return Static(generators.Generator(source, function, None, settle_arguments(interpreter, bound)))
     if recursion.key_of(source) in interpreter.callees.chosen.own:
         return invoke(interpreter, source, function, bound)
-    is_ours = (function.__module__ or "").startswith(OURS)
     settled = settle_arguments(interpreter, bound)
     given = settled if is_ours else iterators.given(interpreter, bound, settled)
     frame = Frame(source, function, given, is_composition=is_ours)
     return interpreter.enter(frame, source.node)
+
+
+def assume_made_of(interpreter: Interpreter, function: Any, by_place: bool, by_name: Iterable[str]) -> None:
+    """A function is the same object when it is made of something else; of defaults, those count that calls get."""
+    if hasattr(function, MADE_HERE):
+        return
+    by_name = list(by_name)
+    parts = {"__code__": True, "__defaults__": by_place, "__kwdefaults__": bool(by_name)}
+    places: list[Place] = [MadeOf(function, part) for part, is_read in parts.items() if is_read]
+    places += [InGroup(MadeOf(function, "__kwdefaults__"), name) for name in by_name]
+    interpreter.assumed |= {place.key: (place, place()) for place in places}
 
 
 def call_closure(interpreter: Interpreter, closure: Closure, args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -310,6 +310,7 @@ class _Job:
                 raise OptionError(
                     f"outputs= names {', '.join(sorted(missing))}, which are no float arrays among the arguments"
                 )
+            chosen.sort(key=lambda p: self.options.outputs.index(self.called[p.name]))  # as `wrt` has its order
         else:
             chosen = [p for p in arrays if p.name in written]
         if not chosen:

@@ -54,7 +54,18 @@ from . import (
     unbound,
 )
 from .builder import Builder
-from .outside import LIBRARIES, FormOf, InCell, InGroup, InObject, InScope, Place, Said, holds_arrays, is_whole
+from .outside import (
+    LIBRARIES,
+    FormOf,
+    InCell,
+    InGroup,
+    InObject,
+    InScope,
+    Place,
+    Said,
+    holds_arrays,
+    is_whole,
+)
 from .source import Source, read, signature_of
 from .types import DictKind
 from .values import (
@@ -145,6 +156,7 @@ class Interpreter:
             function = function.function  # type: ignore[attr-defined]
             arguments = {name: values[name] for name in signature_of(function).parameters}
         source = read(function)
+        calls.assume_made_of(self, function, bool(function.__defaults__), function.__kwdefaults__ or ())
         spec = source.node.args
         if spec.vararg is not None or spec.kwarg is not None:  # or a decorator's, that passes on what it is given
             args, kwargs = parameters.given_to(function, arguments)

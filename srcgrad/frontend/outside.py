@@ -93,6 +93,14 @@ class InObject:
 
 
 @dataclass(frozen=True, eq=False)
+class MadeOf(InObject):
+    """What a function is made of, such as its `__code__`: tools that load files anew replace it in the same function.
+
+    It must be the same object, or an equal one; what changes inside of it is looked at by itself.
+    """
+
+
+@dataclass(frozen=True, eq=False)
 class HasAttribute:
     """Whether an object has an attribute."""
 
@@ -135,7 +143,7 @@ class InGroup:
 
     @property
     def holder(self) -> tuple[Any, str | None] | None:
-        return None
+        return (self.group(), self.index) if isinstance(self.group, MadeOf) else None  # another dict is noticed
 
 
 @dataclass(frozen=True, eq=False)
