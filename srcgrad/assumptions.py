@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from srcgrad.frontend.outside import MadeOf, Place
+from srcgrad.frontend.outside import IsGlobal, MadeOf, Place
 
 PLAIN = frozenset({list, tuple, deque, set, frozenset, dict, int, bool, float, complex, str, type(None)})
 
@@ -32,8 +32,13 @@ class Assumption:
 
     @property
     def look_up(self) -> tuple[Any, str | None, Any] | None:
-        """Where compiled code finds the value, and which object it must be; None if that does not settle it."""
-        return None if self.place.holder is None or self._may_change_inside else (*self.place.holder, self.value)
+        """Where compiled code finds the value, and which object it must be; None if that does not settle it.
+
+        The holder itself stands for nothing.
+        """
+        if self.place.holder is None or self._may_change_inside:
+            return None
+        return (*self.place.holder, self.place.scope if isinstance(self.place, IsGlobal) else self.value)
 
     def fails(self) -> bool:
         now = self.place()

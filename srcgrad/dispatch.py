@@ -33,7 +33,7 @@ from srcgrad.errors import (
     ShortAxisError,
     UnsupportedError,
 )
-from srcgrad.frontend.outside import MadeOf
+from srcgrad.frontend.outside import IsGlobal, MadeOf
 from srcgrad.frontend.source import signature_of
 from srcgrad.frontend.types import StaticType, TupleType, ValueType, arrays_in
 from srcgrad.garbage import no_search_for_garbage
@@ -472,7 +472,8 @@ class Checked:
     def __init__(self, variant: Variant, assumed: tuple[Assumption, ...]) -> None:
         self._variant, self._assumed, self._writes = variant, assumed, variant.writes
         self._made_of = tuple((a.place.target, a.place.name, a.value) for a in assumed if isinstance(a.place, MadeOf))
-        self._others = tuple(a for a in assumed if not isinstance(a.place, MadeOf))
+        self._of_python = tuple((a.place.name, a.place.scope) for a in assumed if isinstance(a.place, IsGlobal))
+        self._others = tuple(a for a in assumed if not isinstance(a.place, (MadeOf, IsGlobal)))
         self._places = tuple(capture.place for capture in variant.captured)
         self._watchers: list[tuple[Any, ...]] = []
         self.outside = self._outside() if variant.stage.program.is_numba else None
@@ -487,6 +488,9 @@ class Checked:
     def __call__(self, *leaves: Any) -> Any:
         for function, name, part in self._made_of:
             if getattr(function, name) is not part and any(a.fails() for a in self._assumed):
+                return self._variant.stage.restart()(*leaves)
+        for global_name, scope in self._of_python:
+            if global_name in scope:
                 return self._variant.stage.restart()(*leaves)
         for assumption in self._others:
             if assumption.fails():

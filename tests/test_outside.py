@@ -481,3 +481,17 @@ def test_functions_that_are_differentiated_twice_and_made_of_something_else() ->
     np.testing.assert_allclose(twice.backward(X), 12 * X + 4)
     inner.__code__ = cubes.__code__
     np.testing.assert_allclose(twice.backward(X), 24 * X)
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+def test_a_name_of_pythons_that_is_a_global_for_a_while(jit: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    g = grad(lambda x: np.sum(abs(x) * len(x)), jit=jit)
+    for name, other, expected in (("abs", np.square, 6 * X), ("len", lambda x: 5.0, np.full(3, 5.0))):
+        for call in (g.backward, g.backward, lambda x: g.vjp(x)[1]()):
+            np.testing.assert_allclose(call(X), [3.0] * 3)
+        with monkeypatch.context() as patch:
+            patch.setitem(globals(), name, other)
+            for call in (g.backward, g.backward, lambda x: g.vjp(x)[1]()):
+                np.testing.assert_allclose(call(X), expected)
+    np.testing.assert_allclose(g.backward(X), [3.0] * 3)
+    assert type(g.backward).__name__ == ("Direct" if jit else "method")  # (machine code looks for itself)

@@ -32,7 +32,7 @@ class Outside(NamedTuple):
     Holders are dicts, cells with name None, and other objects with the name of an attribute.
     """
 
-    same: tuple[Any, ...] = ()  # holder, name, the object that it must be; and so on
+    same: tuple[Any, ...] = ()  # holder, name, the object that it must be (the holder itself: none); and so on
     handed_in: tuple[Any, ...] = ()  # holder, name; and so on
     kinds: tuple[type, ...] = ()  # the Python types of what is handed in
 

@@ -248,17 +248,25 @@ class _Guard:
         builder = self.builder
         size = self.size(self.held.same)
         with cgutils.for_range_slice(builder, self.number(0), size, self.number(3)) as (i, _):
-            found = self.look_up(self.held.same, i)
-            expected = self.item(self.held.same, builder.add(i, self.number(2)))
-            is_same = cgutils.alloca_once_value(builder, builder.icmp_unsigned("==", found, expected))
-            method = self.api.get_c_object("PyMethod_Type")
-            of_both = [builder.icmp_unsigned("==", self.kind_of(one), method) for one in (found, expected)]
-            with builder.if_then(builder.and_(*of_both)):
-                parts = [self.function(f"PyMethod_{part}", found.type, 1) for part in ("Function", "Self")]
-                pairs = [[builder.call(part, [one]) for one in (found, expected)] for part in parts]
-                builder.store(builder.and_(*(builder.icmp_unsigned("==", *pair) for pair in pairs)), is_same)
-            self.api.decref(found)
-            self.go_on_if(builder.load(is_same))
+            holder, name, expected = (self.item(self.held.same, builder.add(i, self.number(k))) for k in range(3))
+            with builder.if_else(builder.icmp_unsigned("==", holder, expected)) as (is_nothing, is_object):
+                with is_nothing:
+                    self.go_on_if(cgutils.is_null(builder, self.api.dict_getitem(holder, name)))
+                with is_object:
+                    self.check_same(i, expected)
+
+    def check_same(self, i: Any, expected: Any) -> None:
+        builder = self.builder
+        found = self.look_up(self.held.same, i)
+        is_same = cgutils.alloca_once_value(builder, builder.icmp_unsigned("==", found, expected))
+        method = self.api.get_c_object("PyMethod_Type")
+        of_both = [builder.icmp_unsigned("==", self.kind_of(one), method) for one in (found, expected)]
+        with builder.if_then(builder.and_(*of_both)):
+            parts = [self.function(f"PyMethod_{part}", found.type, 1) for part in ("Function", "Self")]
+            pairs = [[builder.call(part, [one]) for one in (found, expected)] for part in parts]
+            builder.store(builder.and_(*(builder.icmp_unsigned("==", *pair) for pair in pairs)), is_same)
+        self.api.decref(found)
+        self.go_on_if(builder.load(is_same))
 
     def look_up(self, places: Any, i: Any) -> Any:
         """What stands under a name in a dict, or without a name in a cell, or what an object has for an attribute."""

@@ -61,6 +61,7 @@ from .outside import (
     InGroup,
     InObject,
     InScope,
+    IsGlobal,
     Place,
     Said,
     holds_arrays,
@@ -355,6 +356,9 @@ class Interpreter:
         if name in scope:
             return self.outside(name, InScope(scope, name))
         if hasattr(builtins, name):
+            if not frame.is_composition:
+                place = IsGlobal(scope, name)
+                self.assumed[place.key] = (place, False)
             return Static(getattr(builtins, name))
         if name in code.co_varnames or name in code.co_cellvars:  # another path may have bound it
             self.build.depth_of_refusal = -1

@@ -10,6 +10,7 @@ of a closure, an object with the name of an attribute) say so in `holder`.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import CellType, ModuleType
@@ -40,6 +41,8 @@ class InScope:
     def __call__(self) -> Any:
         if self.name in self.scope:
             return self.scope[self.name]
+        if hasattr(builtins, self.name):
+            return getattr(builtins, self.name)
         raise NameError(f"name {self.name!r} is not defined")
 
     @property
@@ -49,6 +52,18 @@ class InScope:
     @property
     def holder(self) -> tuple[Any, str | None] | None:
         return (self.scope, self.name) if type(self.scope) is dict else None
+
+
+@dataclass(frozen=True, eq=False)
+class IsGlobal(InScope):
+    """Whether there is a global of this name: if not, it is one of Python's own."""
+
+    def __call__(self) -> Any:
+        return self.name in self.scope
+
+    @property
+    def key(self) -> Any:
+        return id(self.scope), self.name, type(self)
 
 
 @dataclass(frozen=True, eq=False)
