@@ -315,8 +315,8 @@ class _Own:
                 again = self.again(group)
                 return lambda around: InGroup(again(around), index)
             case FormOf(group):
-                again = self.again(group)
-                return lambda around: FormOf(again(around))
+                form, again = type(place), self.again(group)
+                return lambda around: form(again(around))
             case Fixed((holder, name)) if holder == self._root:
                 return lambda around: Fixed((id(around.root), name), around.root.given[name])
             case Fixed((holder, name)) if holder in self._functions:

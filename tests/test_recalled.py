@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import math
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -385,6 +386,39 @@ def test_powers_of_whole_numbers_are_exact(made: Callable[[int], Any]) -> None:
     for n in (1, 2, 3, 18, 19, 24, 63):
         x_b = grad(lambda x: np.sum(x * made(n)), jit=False).backward(X)  # noqa: B023
         np.testing.assert_allclose(x_b, np.full(3, float(made(n))))
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda n: n,
+        lambda n: n * n,
+        lambda n: n + 2**62,
+        lambda n: math.factorial(20 + n % 9),
+    ],
+    ids=["itself", "squares", "sums", "factorials"],
+)
+def test_products_of_whole_numbers_are_exact(made: Callable[[int], Any]) -> None:
+    numbers = (1, 2, 3, 5, 2**20, 2**31, 7, 2**40, 2**62, 4)
+    for n in numbers:
+        x_b = grad(lambda x: np.sum(x) * float(made(n)), jit=False).backward(X)  # noqa: B023
+        np.testing.assert_allclose(x_b, np.full(3, float(made(n))))
+    count = 1
+    g = grad(lambda x: np.sum(x) * float(made(count)), jit=False)
+    for count in numbers:
+        np.testing.assert_allclose(g.backward(X), np.full(3, float(made(count))))
+
+
+@pytest.mark.parametrize("made", [lambda n: 1 / n, lambda n: 7 // n, lambda n: 7 % n], ids=["/", "//", "%"])
+def test_division_by_a_whole_number_that_is_zero(made: Callable[[int], Any], generations: list[str]) -> None:
+    def of(n: int) -> Any:
+        return grad(lambda x: np.sum(x * x) * made(n), jit=False)
+
+    for n in (1, 2, 3, 4, -5):
+        np.testing.assert_allclose(of(n).backward(X), 2 * X * made(n))
+    assert len(generations) == 3
+    with pytest.raises(ZeroDivisionError):
+        of(0).backward(X)
 
 
 def test_defaults_of_what_calls_itself() -> None:

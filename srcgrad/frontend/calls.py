@@ -36,6 +36,7 @@ from . import (
     named_tuples,
     operators,
     parameters,
+    python_raises,
     records,
     recursion,
     sets,
@@ -88,6 +89,7 @@ from .without_rules import name_of, unknown
 if TYPE_CHECKING:
     from .interpret import Interpreter
 
+TOO_LARGE = (math.factorial, math.comb, math.perm)  # what they make of small numbers may have more than 64 bits
 OURS = ("srcgrad.rules.compositions.", "srcgrad.runtime.")  # what is written here
 ITEMS_NOT_LOOKED_AT = (any, all)  # by Python: once it is known what they return
 
@@ -310,6 +312,8 @@ def of_python(interpreter: Interpreter, target: Any, args: list[Any], kwargs: di
     """A function of Python's: evaluated now where its arguments are known numbers, else what it means."""
     if args and not kwargs and all(isinstance(value, Scalar) and value.is_constant for value in args):
         return unknown(interpreter, target, args, kwargs)
+    if target in TOO_LARGE and any(isinstance(a, Scalar) and python_raises.may_vary(interpreter, a) for a in args):
+        interpreter.build.refuse(f"math.{target.__name__} may have more than 64 bits")
     return call_function(interpreter, compositions.PYTHON[target], args, kwargs)
 
 

@@ -62,9 +62,11 @@ from .outside import (
     InObject,
     InScope,
     IsGlobal,
+    IsSmall,
     Place,
     Said,
     holds_arrays,
+    is_small,
     is_whole,
 )
 from .source import Source, read, signature_of
@@ -374,7 +376,11 @@ class Interpreter:
             current = place()
         except ValueError:
             return self.build.refuse(f"{name} is not bound yet")
-        if isinstance(current, (np.ndarray, float, complex, np.inexact)) or (key in self.varying and is_whole(current)):
+        if isinstance(current, (np.ndarray, float, complex, np.inexact)):
+            return self.hand_in(name, place)
+        if key in self.varying and is_whole(current) and is_small(current):
+            small = IsSmall(place)
+            self.assumed[small.key] = (small, True)
             return self.hand_in(name, place)
         if not isinstance(current, type) and is_device_array(current):
             return self.build.refuse(f"{name} lies on a GPU, and is no argument", f"make {name} an argument")

@@ -181,6 +181,14 @@ class FormOf:
 
 
 @dataclass(frozen=True, eq=False)
+class IsSmall(FormOf):
+    """Whether a whole number, which may be any, is one of which products of three have 64 bits: Python's are exact."""
+
+    def __call__(self) -> Any:
+        return is_small(self.group())
+
+
+@dataclass(frozen=True, eq=False)
 class Fixed:
     """What is there once and for all: an argument that a partial has already, the state of a generator."""
 
@@ -212,6 +220,10 @@ class Said:
 
 def is_whole(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def is_small(value: Any) -> bool:
+    return not isinstance(value, int) or abs(value) < 1 << 21  # (NumPy's wrap)
 
 
 def holds_arrays(value: Any) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..ir.expressions import BOOL, Call, Const, Expr, both, either, negated
 from ..ir.nodes import If, Raise
+from ..ir.walk import variables
 from .arithmetic import are_pythons
 from .values import Scalar
 
@@ -35,10 +36,18 @@ TOO_LARGE = ("exp", "exp2", "expm1", "sinh", "cosh", "pow", "gamma", "lgamma", "
 
 def division(interpreter: Interpreter, x: Any, y: Any) -> None:
     """x / y, x // y, x % y"""
-    if not interpreter.build.would_catch(ZeroDivisionError) or not isinstance(x, Scalar) or not isinstance(y, Scalar):
+    if not isinstance(x, Scalar) or not isinstance(y, Scalar):
+        return
+    if not may_vary(interpreter, y) and not interpreter.build.would_catch(ZeroDivisionError):
         return
     if not (y.is_constant and y.value != 0) and _are_pythons(interpreter, x, y):
         _raise_if(interpreter, _is(y.expr, "eq", 0), "ZeroDivisionError", "division by zero")
+
+
+def may_vary(interpreter: Interpreter, value: Scalar) -> bool:
+    """Is it made of whole numbers from outside that may as well be known?  Then what Python raises would be, too."""
+    handed_in = interpreter.build.handed_in if interpreter.varying and value.weak else ()
+    return value.dtype.kind in "iu" and any(var.name in handed_in for var in variables(value.expr))
 
 
 def power(interpreter: Interpreter, x: Any, y: Any, result: Any) -> None:
