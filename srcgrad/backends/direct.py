@@ -29,7 +29,8 @@ MOST = 24  # arguments: Numba's C code has room for so many types on its stack, 
 class Outside(NamedTuple):
     """What a call reads from outside, as compiled code can look at it.
 
-    Holders are dicts, cells with name None, and other objects with the name of an attribute.
+    Holders are dicts, cells with name None, functions with name None (of their code), and other objects with the name
+    of an attribute.
     """
 
     same: tuple[Any, ...] = ()  # holder, name, the object that it must be (the holder itself: none); and so on

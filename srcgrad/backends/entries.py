@@ -252,8 +252,18 @@ class _Guard:
             with builder.if_else(builder.icmp_unsigned("==", holder, expected)) as (is_nothing, is_object):
                 with is_nothing:
                     self.go_on_if(cgutils.is_null(builder, self.api.dict_getitem(holder, name)))
-                with is_object:
-                    self.check_same(i, expected)
+                with is_object, builder.if_else(self.is_function(holder, name)) as (of_function, otherwise):
+                    with of_function:  # what most calls have to look at, and nothing else: without its name
+                        code = builder.call(self.function("PyFunction_GetCode", holder.type, 1), [holder])
+                        self.go_on_if(builder.icmp_unsigned("==", code, expected))
+                    with otherwise:
+                        self.check_same(i, expected)
+
+    def is_function(self, holder: Any, name: Any) -> Any:
+        """Is it the code of a function that is asked for?  (A cell has no name either.)"""
+        builder = self.builder
+        is_one = builder.icmp_unsigned("==", self.kind_of(holder), self.api.get_c_object("PyFunction_Type"))
+        return builder.and_(is_one, builder.icmp_unsigned("==", name, self.api.borrow_none()))
 
     def check_same(self, i: Any, expected: Any) -> None:
         builder = self.builder

@@ -13,7 +13,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import CellType, ModuleType
+from types import CellType, FunctionType, ModuleType
 from typing import Any, Protocol
 
 import numpy as np
@@ -113,6 +113,11 @@ class MadeOf(InObject):
 
     It must be the same object, or an equal one; what changes inside of it is looked at by itself.
     """
+
+    @property
+    def holder(self) -> tuple[Any, str | None] | None:
+        is_code = self.name == "__code__" and type(self.target) is FunctionType
+        return (self.target, None) if is_code else super().holder
 
 
 @dataclass(frozen=True, eq=False)
