@@ -135,7 +135,7 @@ def test_without_cache_nothing_is_kept(tmp_path, monkeypatch):
 
 def _fill(folder: str, barrier, results) -> None:
     os.environ["SRCGRAD_CACHE_DIR"] = folder
-    f = grad(lambda x: (x * x * 3.0).sum())
+    f = grad(lambda x: (x * x * 3.0625).sum())  # of no other test: what this process has compiled, it has not to keep
     barrier.wait()
     results.put(f.backward(np.array([1.0, 2.0])).tolist())
 
@@ -184,7 +184,7 @@ def test_eight_processes_fill_the_cache_at_once(tmp_path):
     processes = [context.Process(target=_fill, args=(str(tmp_path), barrier, results)) for _ in range(8)]
     for process in processes:
         process.start()
-    assert [results.get(timeout=60) for _ in processes] == [[6.0, 12.0]] * 8
+    assert [results.get(timeout=60) for _ in processes] == [[6.125, 12.25]] * 8
     for process in processes:
         process.join(60)
         assert process.exitcode == 0
