@@ -190,3 +190,30 @@ def test_nothing_is_kept_for_a_sweep_back_from_an_error() -> None:
     with pytest.raises(ValueError, match="k"):
         f.value_and_backward(x, 3)
     assert "kept" not in f.source(x, 4)
+
+
+def caught_in_a_loop(x):
+    s = 0.0
+    for i in range(x.shape[0]):
+        y = x[i]
+        try:
+            y = y * y
+            if x[i] > 0.65:
+                y = y * 3.0
+                raise ValueError("no")
+            y = np.sin(y)
+        except ValueError:
+            y = y * 2.0 * x[i]
+        s += y * x[0]
+    return s
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_what_is_computed_ahead_of_an_error_that_is_caught(dtype):
+    """The sweep goes back through it: such a branch ends elsewhere."""
+    x = np.linspace(0.1, 0.9, 9).astype(dtype)
+    for given in (x, np.repeat(x, 2)[::2], x[:0]) if dtype == np.float64 else (x[::-1],):
+        if given.size:
+            check_grad(grad(caught_in_a_loop, jit=False), given)
+        else:
+            assert grad(caught_in_a_loop, jit=False).backward(given).shape == (0,)
