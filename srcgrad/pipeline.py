@@ -29,6 +29,7 @@ from .passes.callees import everywhere
 from .passes.change_places import change_places
 from .passes.check_rows import check_rows
 from .passes.choose_integers import choose_integers
+from .passes.compute_again import compute_again
 from .passes.copies_as_loops import copies_as_loops
 from .passes.counted import counted
 from .passes.dead_stores import dead_stores
@@ -242,6 +243,7 @@ ON_A_GPU: tuple[Pass, ...] = (
     stored_later,  # what is added to later is stored there
     store_once,  # an element that a thread changes again and again is a scalar in between
     read_once,  # what it has just stored it does not read back
+    compute_again,  # nor what arithmetic gives sooner than memory
     propagate_copies,
     interior,  # whether neighbours are there a thread asks once
     name_places,
