@@ -28,7 +28,9 @@ from ..ir.walk import (
     blocks,
     expressions,
     loads,
+    map_expressions,
     numbers_set,
+    rewrite,
     statements,
     subexpressions,
     substitute,
@@ -144,7 +146,7 @@ class _Again:
         if in_order and len(movable) < len(self.group.kept):
             return self.whole
         deciding = self.deciding()
-        wanted = [one for one in movable if one.dtype.kind == "f" and one.var.name not in deciding]
+        wanted = [one for one in movable if one.dtype.kind == "f" and not deciding & {one.var.name, *_array(one)}]
         wanted = [one for one in wanted if self.is_local(one.var)]
         best = self.chosen(movable, wanted, ())
         states = self.states(movable, wanted)
@@ -160,6 +162,8 @@ class _Again:
 
     def comes_first(self, one: Kept) -> bool:
         """May the number be had at the top of the sweep's block as well?"""
+        if one.had is None:
+            return True
         for stmt in self.group.sweep.body:
             if stmt is one.had:
                 return True
@@ -243,33 +247,46 @@ class _Again:
 
     def changed(self, movable: list[Kept], gone: list[Kept], added: tuple[Var, ...]) -> Function:
         left = [one for one in movable if one not in gone]
-        names = {self.version_of(one): one.var for one in reversed(left)}
-        made, _ = self.values.needed([self.version_of(g) for g in gone], {*names, *added})
-        top: list[Stmt] = [one.had for one in reversed(left)]
+        had = {self.version_of(one) for one in left} | set(added)
+        made, _ = self.values.needed([self.version_of(g) for g in gone], had)
+        read = {v for m in made for v in variables(self.values.made[m])} | {self.version_of(g) for g in gone}
+        if isinstance(gone[0].put, Store):
+            left = [one for one in left if self.version_of(one) in read]
+        called = {one: self.fresh(one) for one in (*left, *gone)}
+        names = {self.version_of(one): called[one] for one in reversed(left)}
+        top: list[Stmt] = [one.had or Assign(called[one], one.load) for one in reversed(left)]  # type: ignore[arg-type]
         allocs: list[Stmt] = []
         puts: list[Stmt] = []
         for state in added:
             names[state] = Var(self.names.fresh(state.name.removesuffix("#")), state.dtype)
-            alloc, put, had = self.state(Var(state.name.removesuffix("#"), state.dtype), names[state], gone[0])
+            alloc, put, have = self.state(Var(state.name.removesuffix("#"), state.dtype), names[state], gone[0])
             allocs += alloc
             puts.append(put)
-            top.insert(0 if isinstance(had, Assign) else len(left), had)
-        own = {self.version_of(one): one.var for one in reversed(gone)}
+            top.insert(len(left), have)
+        own = {self.version_of(one): called[one] for one in reversed(gone)}
         for version in self.values.made:
             if version in made:
                 names[version] = own.get(version) or Var(self.names.fresh(version.name.split("#")[0]), version.dtype)
                 top.append(Assign(names[version], substitute(self.values.made[version], names)))
-        top += [Assign(g.var, now) for g in gone if (now := names.get(v := self.version_of(g), v)) != g.var]
-        dropped = {id(one.put) for one in gone} | {id(one.alloc) for one in gone} | {id(one.had) for one in movable}
+        top += [Assign(called[g], now) for g in gone if (now := names.get(v := self.version_of(g), v)) != called[g]]
+        dropped = (
+            {id(one.put) for one in gone} | {id(one.alloc) for one in gone} | {id(one.had) for one in (*left, *gone)}
+        )
         ahead = {id(self.group.loops[-1]): puts, id(self.group.sweep): top}
+        by_name: dict[Expr, Expr] = {one.load: var for one, var in called.items() if one.load and not one.had}
 
         def turned(stmt: Stmt) -> Block:
             if id(stmt) in dropped:
                 return tuple(allocs) if stmt is gone[0].alloc else ()
+            stmt = map_expressions(stmt, lambda expr: rewrite(expr, lambda node: by_name.get(node, node)))
             parts = tuple(tuple(s for inner in block for s in turned(inner)) for block in blocks(stmt))
             return (with_blocks(stmt, ((*ahead.get(id(stmt), ()), *parts[0]), *parts[1:])) if parts else stmt,)
 
         return replace(self.whole, body=tuple(s for stmt in self.whole.body for s in turned(stmt)))
+
+    def fresh(self, one: Kept) -> Var:
+        """The number's name in the sweep."""
+        return one.var if one.had else Var(self.names.fresh(one.var.name.split("_kept")[0].rstrip("?")), one.dtype)
 
     def state(self, var: Var, then: Var, like: Kept) -> tuple[list[Stmt], Stmt, Stmt]:
         """What makes room for a state, as for something that was kept; what keeps it; and what has it again."""
@@ -279,6 +296,10 @@ class _Again:
         array = Array(self.names.fresh(f"{var.name}_kept"), var.dtype, like.alloc.array.dims)
         had = Assign(then, Load(array, like.put.index, checked=False))
         return [Alloc(array, like.alloc.dims)], Store(array, like.put.index, var, checked=False), had
+
+
+def _array(one: Kept) -> tuple[str, ...]:
+    return (one.put.array.name,) if isinstance(one.put, Store) else ()
 
 
 def _read_by(exprs: Iterable[Expr]) -> set[str]:

@@ -34,7 +34,7 @@ from ..ir.nodes import (
     While,
     leaves,
 )
-from ..ir.walk import blocks, expressions, statements, subexpressions
+from ..ir.walk import blocks, expressions, loads, statements, subexpressions
 from .effects import names_of_its_own
 from .reverse import backwards
 from .store_once import memory_of_its_own
@@ -47,11 +47,15 @@ STACKED = (Push, Pop, NewStack)
 
 @dataclass(frozen=True)
 class Kept:
-    """One of the numbers.  Of an array there is the statement that makes it."""
+    """One of the numbers.  Of an array there is the statement that makes it, and where it is read.
+
+    `had` gives the number a name in the sweep; without it is read as it is, somewhere in that block.
+    """
 
     put: Store | Push
-    had: Assign | Pop
-    alloc: Alloc | None
+    had: Assign | Pop | None
+    alloc: Alloc | None = None
+    load: Load | None = None
 
     @property
     def value(self) -> Expr:
@@ -64,7 +68,10 @@ class Kept:
 
     @property
     def var(self) -> Var:
-        """What the sweep calls it."""
+        """What the sweep calls it, or would."""
+        if self.had is None:
+            assert isinstance(self.put, Store)
+            return Var(f"{self.put.array.name}?", self.dtype)
         target = self.had.var if isinstance(self.had, Assign) else self.had.target
         assert isinstance(target, Var)
         return target
@@ -126,37 +133,41 @@ def _ahead(body: Block, path: Path) -> tuple[Stmt, ...]:
 def _in_arrays(function: Function) -> Iterator[Group]:
     allocs = _kept_by_element(function)
     stores: dict[str, tuple[Path, Store]] = {}
-    reads: dict[str, tuple[Path, Assign]] = {}
+    reads: dict[str, tuple[Path, Stmt, Load]] = {}
     for path, stmt in _walk(function.body, ()):
         if isinstance(stmt, Store) and stmt.array.name in allocs:
             stores[stmt.array.name] = path, stmt
-        elif isinstance(stmt, Assign) and isinstance(stmt.value, Load) and stmt.value.array.name in allocs:
-            reads[stmt.value.array.name] = path, stmt
-    found: dict[tuple[int, int, tuple[Expr, ...]], list[tuple[Path, Path, Kept]]] = {}
+        for load in (load for expr in expressions(stmt) for load in loads(expr) if load.array.name in allocs):
+            reads[load.array.name] = path, stmt, load
+    found: dict[tuple[int, int, tuple[Expr, ...]], list[tuple[int, Kept]]] = {}
+    where: dict[tuple[int, int, tuple[Expr, ...]], tuple[Path, Path]] = {}
+    loops_of: dict[tuple[int, int, tuple[Expr, ...]], Path] = {}
     for name in (name for name in allocs if name in stores and name in reads):
-        (there, store), (here, load) = stores[name], reads[name]
-        if len(there) > 1 and len(here) > 1 and load.value.index == store.index:  # type: ignore[attr-defined]
-            key = id(there[-2][0]), id(here[-2][0]), store.index
-            found.setdefault(key, []).append((there, here, Kept(store, load, allocs[name])))
-    for (*_, index), parts in found.items():
-        there, here, _ = parts[0]
-        depth = _apart(there, here)
-        ours, theirs = ([stmt for stmt, *_ in path[depth:-1]] for path in (there, here))
-        loops = tuple(stmt for stmt in ours if isinstance(stmt, For))
-        if not ours or not len(loops) == len(ours) == len(theirs) or there[depth][1] >= here[depth][1]:
+        (there, store), (here, stmt, load) = stores[name], reads[name]
+        around, deep = _apart(there, here), len(there) - 1
+        if around < deep < len(here) and load.index == store.index and there[around][1] < here[around][1]:
+            key = id(there[deep - 1][0]), id(here[deep - 1][0]), store.index
+            named = stmt if len(here) == len(there) and isinstance(stmt, Assign) and stmt.value == load else None
+            found.setdefault(key, []).append((there[-1][1], Kept(store, named, allocs[name], load)))
+            where[key] = there[: around + 1], here[around:deep]
+            loops_of.setdefault(key, there[around:deep])
+    for key, parts in found.items():
+        ahead, theirs = where[key]
+        loops = tuple(stmt for stmt, *_ in loops_of[key] if isinstance(stmt, For))
+        sweep = [stmt for stmt, *_ in theirs if isinstance(stmt, For)]
+        if not len(loops) == len(sweep) == len(loops_of[key]):
             continue
-        around = frozenset(stmt.index for stmt, *_ in there if isinstance(stmt, For))
-        one_each = {loop.index for loop in loops} <= set(index) <= around
-        if one_each and all(map(_mirrors, loops, theirs)):
-            kept = tuple(one for *_, one in sorted(parts, key=lambda part: part[0][-1][1]))
+        outer = frozenset(stmt.index for stmt, *_ in ahead if isinstance(stmt, For))
+        indices = outer | {loop.index for loop in loops}
+        one_each = {loop.index for loop in loops} <= set(key[2]) <= indices
+        if one_each and all(map(_mirrors, loops, sweep)):
+            kept = tuple(one for _, one in sorted(parts, key=lambda part: part[0]))
             names = frozenset(one.alloc.array.name for one in kept if one.alloc)
-            yield Group(kept, names, loops, theirs[-1], _ahead(function.body, there[: depth + 1]), around)  # type: ignore[arg-type]
+            yield Group(kept, names, loops, sweep[-1], _ahead(function.body, ahead), indices)
 
 
-def _mirrors(loop: For, other: Stmt) -> bool:
+def _mirrors(loop: For, other: For) -> bool:
     """Do both go over the same range, whichever way?"""
-    if not isinstance(other, For):
-        return False
     there = loop.start, loop.stop, loop.step
     back = other.start, other.stop, other.step
     return loop.index == other.index and back in (there, backwards(loop, lambda expr: expr))
@@ -203,7 +214,7 @@ def _on_stacks(function: Function) -> Iterator[Group]:
         in_one = all(path[:-1] == there[:-1] for path, _ in pushes) and all(path[:-1] == here[:-1] for path, _ in pops)
         if not in_one or place >= later or not isinstance(loop, (For, While)) or not isinstance(sweep, For):
             continue
-        kept = tuple(Kept(push, pop, None) for (_, push), (_, pop) in zip(pushes, reversed(pops), strict=True))
+        kept = tuple(Kept(push, pop) for (_, push), (_, pop) in zip(pushes, reversed(pops), strict=True))
         indices = frozenset(stmt.index for stmt, *_ in there[:depth] if isinstance(stmt, For))
         yield Group(kept, frozenset((name,)), (loop,), sweep, _ahead(function.body, there[: depth + 1]), indices)
 
