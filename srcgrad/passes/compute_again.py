@@ -26,6 +26,7 @@ from ..ir.expressions import LAZY, Array, Call, Expr, Load, Var
 from ..ir.nodes import AddTo, Alloc, Assign, Block, For, Function, If, Pop, Push, Stmt, Store, While
 from ..ir.walk import (
     blocks,
+    children,
     expressions,
     loads,
     map_expressions,
@@ -121,9 +122,15 @@ class _Versions:
         is_fixed = all(load.array.name in self.fixed and not load.checked for load in loads(value))
         return is_fixed and not any(isinstance(node, Call) and may_raise(node) for node in subexpressions(value))
 
-    def cost(self, made: set[Var]) -> int:
-        nodes = [node for var in made for node in subexpressions(self.made[var])]
-        return sum(cost(n) if isinstance(n, Call) else READING if isinstance(n, Load) else 0 for n in nodes)
+    def cost(self, made: set[Var], moving: frozenset[Var]) -> int:
+        """In additions.  What comes out the same in all iterations is computed once."""
+        waiting, total = [self.made[var] for var in made], 0
+        while waiting:
+            node = waiting.pop()
+            if any("#" in v.name or v in moving for v in variables(node)):
+                total += cost(node) if isinstance(node, Call) else READING if isinstance(node, Load) else 0
+                waiting += children(node)
+        return total
 
 
 class _Again:
@@ -135,7 +142,9 @@ class _Again:
         given = {p.name for p in function.params if isinstance(p, Array)}
         fixed = {name for name in given if memory.get(name, name) not in written}
         self.values = _Versions(group.body, fixed)
+        self.moving = frozenset(loop.index for loop in group.loops if isinstance(loop, For))
         self.set_where = Counter(target for target in changed if isinstance(target, Var))
+        self.set_ahead = Counter(target for stmt in statements(group.ahead) for target in targets(stmt))
 
     def function(self) -> Function:
         in_order = isinstance(self.group.kept[0].put, Push)
@@ -207,7 +216,7 @@ class _Again:
             return True
         if self.set_where[var] == 0:
             return any(p.name == var.name for p in self.whole.params)
-        return self.set_where[var] == 1 and any(isinstance(s, Assign) and s.var == var for s in self.group.ahead)
+        return self.set_where[var] == self.set_ahead[var]
 
     def is_had(self, made: set[Var], missing: set[Var]) -> bool:
         read = made.union(*(variables(self.values.made[m]) for m in made))
@@ -235,13 +244,17 @@ class _Again:
             left = {self.version_of(other) for other in others} | set(states)
             made, missing = self.values.needed([self.version_of(g) for g in (*gone, one)], left)
             fixed = "#" in version.name or self.stays(version)
-            if fixed and self.is_had(made, missing) and self.values.cost(made) <= KEEPING * (len(gone) + 1):
+            if (
+                fixed
+                and self.is_had(made, missing)
+                and self.values.cost(made, self.moving) <= KEEPING * (len(gone) + 1)
+            ):
                 gone.append(one)
                 had = left
         made, _ = self.values.needed([self.version_of(g) for g in gone], had)
         read = {v for m in made for v in variables(self.values.made[m])} | {self.version_of(g) for g in gone}
         added = tuple(state for state in states if state in read)
-        return KEEPING * (len(gone) - len(added)) - self.values.cost(made), gone, added
+        return KEEPING * (len(gone) - len(added)) - self.values.cost(made, self.moving), gone, added
 
     # -------------------------------------------------------------------------------------------------- the new text
 

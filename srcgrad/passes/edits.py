@@ -26,7 +26,7 @@ class Edits:
     after: dict[int, list[Stmt]] = field(default_factory=dict)
     entry: dict[tuple[int, int], list[Stmt]] = field(default_factory=dict)
     start: list[Stmt] = field(default_factory=list)
-    named: dict[int, dict[Expr, Var]] = field(default_factory=dict)
+    named: dict[int, dict[Expr, Expr]] = field(default_factory=dict)
     ends: dict[tuple[int, int], list[Stmt]] = field(default_factory=dict)  # last first
     instead: dict[int, Stmt] = field(default_factory=dict)
 
@@ -51,7 +51,7 @@ class Edits:
         return (*out, *reversed(self.ends.get(key, ())))
 
 
-def _named(stmt: Stmt, names: dict[Expr, Var]) -> Stmt:
+def _named(stmt: Stmt, names: dict[Expr, Expr]) -> Stmt:
     """The statement on the names that values have been given; what it writes to stays what it is."""
     if isinstance(stmt, AddTo) and isinstance(stmt.target, Load):
         target = Load(stmt.target.array, tuple(_with_names(i, names) for i in stmt.target.index))
@@ -59,7 +59,7 @@ def _named(stmt: Stmt, names: dict[Expr, Var]) -> Stmt:
     return map_expressions(stmt, lambda e: _with_names(e, names))
 
 
-def _names_first(before: list[Stmt], names: dict[Expr, Var]) -> list[Stmt]:
+def _names_first(before: list[Stmt], names: dict[Expr, Expr]) -> list[Stmt]:
     """The statements ahead, those that give names in front: the parts of a value before the value, which uses them."""
     given = {stmt.var: stmt for stmt in before if isinstance(stmt, Assign) and names.get(stmt.value) == stmt.var}
     shortest_first = sorted(given.values(), key=lambda stmt: sum(1 for _ in subexpressions(stmt.value)))
@@ -70,7 +70,7 @@ def _names_first(before: list[Stmt], names: dict[Expr, Var]) -> list[Stmt]:
     return [*out, *(stmt for stmt in before if stmt not in given.values())]
 
 
-def _with_names(expr: Expr, names: dict[Expr, Var]) -> Expr:
+def _with_names(expr: Expr, names: dict[Expr, Expr]) -> Expr:
     if expr in names:
         return names[expr]
     parts = children(expr)

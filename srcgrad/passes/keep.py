@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..ir.expressions import Array, Axis, Call, Const, Dim, Expr, Load, Old, OldArray, Var
+from ..ir.expressions import INT64, Array, Axis, Call, Const, Dim, Expr, Load, Old, OldArray, Var
 from ..ir.nodes import (
     Alloc,
     Assign,
@@ -286,15 +286,27 @@ class _Keep(KeptMemory):
         """Give the value a name in the forward part, just before `at`, and keep that."""
         if (expr, at) in self.kept_expressions:
             return self.kept_expressions[expr, at]
+        key = self.forward.block_of(at)
+        loops, over = self.forward.loops_around(key), self.costs.loops_of(expr, key, at)
+        table = self.table(expr, over, loops) if 0 < len(over) < len(loops) else None
+        if table is not None:
+            self.edits.named.setdefault(at, {})[expr] = table
+            held = Var(f"t@{len(self.versions)}", expr.dtype)
+            self.versions[Version(Var(self.info.names.fresh("t"), expr.dtype), Place(key, at))] = held
+            self.tops.setdefault(key, []).append(Assign(held, Load(table.array, self.mirrored(table.index, key))))
+            self.kept_expressions[expr, at] = held
+            return held
+        alike = [loop for loop in loops if loop not in over] if over and expr.dtype != INT64 else []
+        if any(isinstance(loop, For) and not loop.ordered for loop in alike):
+            return self.recomputed(expr, at)  # kept once for all iterations of a loop, it would tie these together
         name = expr.array.name if isinstance(expr, Load) else "t"
         var = Var(self.info.names.fresh(f"{name}_now" if isinstance(expr, Load) else name), expr.dtype)
         self.edits.named.setdefault(at, {})[expr] = var
         self.edits.before.setdefault(at, []).append(Assign(var, expr))
-        key = self.forward.block_of(at)
         if self.is_left(key):
             target = Var(f"{var.name}@{len(self.versions)}", var.dtype)
             self.versions[Version(var, Place(key, at))] = target
-            self.keep_value(var, target, key, self.edits.before[at], self.costs.loops_of(expr, key, at))
+            self.keep_value(var, target, key, self.edits.before[at], over)
         else:
             target = var
             self.plain_reads.add(var.name)

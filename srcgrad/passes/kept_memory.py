@@ -14,8 +14,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ..ir.expressions import INT64, Array, Expr, Load, Var
-from ..ir.nodes import Alloc, Assign, CopyTo, For, Function, NewStack, Pop, Push, Stack, Stmt, Store, Sweep, While
+from ..ir.expressions import BOOL, INT64, Array, Call, Const, Expr, Load, Var
+from ..ir.nodes import Alloc, Assign, CopyTo, For, Function, If, NewStack, Pop, Push, Stack, Stmt, Store, Sweep, While
+from ..ir.walk import subexpressions, substitute
+from ..rules.costs import may_raise
+from .costs import DIVISIONS
 from .edits import Edits
 from .info import Info, roots_of
 from .rows import iteration, row_lengths, row_view
@@ -44,6 +47,7 @@ class KeptMemory:
         self.tops: dict[tuple[int, int], list[Stmt]] = {}  # what a mirrored block of the sweep begins with
         self.stacks: dict[Any, Stack] = {}  # one for all values of a dtype that a block pushes
         self.kept_arrays: dict[Any, Array] = {}
+        self.tables: dict[Any, Array] = {}
 
     def read(self, expr: Expr, at: int) -> Expr:
         """A legal expression of the sweep for the value that `expr` had just before `at`."""
@@ -124,6 +128,45 @@ class KeptMemory:
         stack = Stack(fresh, self.info.names.fresh(f"{fresh}_top"), dtype)
         self.edits.before.setdefault(before, []).append(NewStack(stack, ROOM_IN_ALL if self.info.again else ROOM))
         return stack
+
+    def table(self, expr: Expr, over: list[For | While], loops: list[For | While]) -> Load | None:
+        """A value that comes out the same in every iteration of some loops is computed ahead of the outermost of these.
+
+            for i in range(n):                            t_kept = empty(m)
+                for k in range(m):                        for k in range(m): t_kept[k] = sin(0.1 * k)
+                    … x[i] * sin(0.1 * k)         →       for i in range(n):
+                                                              for k in range(m):
+                                                                  … x[i] * t_kept[k]
+
+        Stored by each iteration of an outer loop, it would tie these to one another.
+        """
+        outermost = next(k for k, loop in enumerate(loops) if loop not in over)
+        first, inner = loops[outermost], [loop for loop in over if loop in loops[outermost:]]
+        ranges = [e for loop in inner if isinstance(loop, For) for e in (loop.start, loop.stop, loop.step)]
+        nodes = [node for node in subexpressions(expr) if isinstance(node, Call)]
+        divisors = [node.args[1] for node in nodes if may_raise(node) and node.op in DIVISIONS]
+        shape = self.forward.shape_over(over, loops)
+        if shape is None or not inner or any(isinstance(loop, While) for loop in inner):
+            return None
+        if not all(self.forward.is_known_ahead(e, loops[outermost:]) for e in ranges):
+            return None
+        if any(may_raise(node) and node.op not in DIVISIONS for node in nodes):
+            return None
+        index = tuple(map(iteration, over))
+        if (expr, first.label, index) not in self.tables:
+            table = Array(self.info.names.fresh("t_kept"), expr.dtype, shape)
+            said = {loop.index: Var(self.info.names.fresh(loop.index.name), loop.index.dtype) for loop in inner}  # type: ignore[union-attr]
+            place = tuple(substitute(i, said) for i in index)
+            fill: Stmt = Store(table, place, substitute(expr, said), checked=False)
+            for loop in reversed(inner):
+                assert isinstance(loop, For)
+                fill = For(said[loop.index], loop.start, loop.stop, loop.step, (fill,), ordered=False)
+            for divisor in dict.fromkeys(d for d in divisors if not isinstance(d, Const)):
+                fill = If(Call("ne", (divisor, Const(0, divisor.dtype)), BOOL), (fill,))
+            self.edits.before.setdefault(loops[0].label, []).append(Alloc(table, shape))
+            self.edits.before.setdefault(first.label, []).append(fill)
+            self.tables[expr, first.label, index] = table
+        return Load(self.tables[expr, first.label, index], index, checked=False)
 
     # ----------------------------------------------------------------------------------------------- arrays
 
