@@ -15,7 +15,7 @@ from . import identities, optional, resized
 from .growing_lists import Growth, Leaves
 from .handed_on import shape_known_ahead
 from .list_rows import Row
-from .values import ArrayValue, Scalar, TupleValue
+from .values import ArrayValue, Scalar, TupleValue, Unusable
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -44,6 +44,8 @@ class Attempt:
     held_twice: set[str] = field(default_factory=set)  # of these, those that are lists which others hold as well
     given_away: dict[object, frozenset[str]] = field(default_factory=dict)  # lists that are items of others
     names_given_away: set[str] = field(default_factory=set)  # names that are such a list at the end
+    counted: set[str] = field(default_factory=set)  # whole numbers in objects that are others at the end
+    unlike: dict[str, Unusable] = field(default_factory=dict)  # what is of another kind at the end
 
 
 class Widen(Exception):
@@ -61,6 +63,20 @@ class BecomesOneOf(Exception):
 
     def __init__(self, name: str, options: tuple[Any, ...], part: str) -> None:
         self.name, self.options, self.part = name, options, part
+
+
+class Unlike(Exception):
+    """What has a name is of another kind at the end of the loop than at its head: fine, as long as nobody reads it."""
+
+    def __init__(self, name: str, part: str, how: str, helps: str) -> None:
+        self.name, self.part, self.value = name, part, Unusable(part, how, helps)
+
+
+class Counts(Exception):
+    """Whole numbers in objects, which were taken to be what they are ahead of the loop, are others at its end."""
+
+    def __init__(self, parts: set[str]) -> None:
+        self.parts = parts
 
 
 class OtherList(Exception):

@@ -34,6 +34,7 @@ from .values import (
     Scalar,
     Static,
     TupleValue,
+    Unusable,
     is_lost,
     whole,
 )
@@ -240,7 +241,7 @@ def merge(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tup
             return merge(interpreter, name, (x[0], sides[0]), (y[0], sides[1]))
     if name == ".result":
         return build.refuse("the function returns values of different kinds on different paths")
-    return Static(_Ambiguous(name))
+    return Static(Unusable(name, "is of another kind by the path taken", "give it a value of one kind on every path"))
 
 
 def _merged_part(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tuple[list[Stmt], Any]) -> Any:
@@ -264,18 +265,6 @@ def _absent(known: Any) -> Any:
         case Items(identity=identity):
             return TupleValue((), list, identity)
     return known
-
-
-class _Ambiguous:
-    """A name of which nothing is known but that it depends on the path."""
-
-    depends_on_path = True
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"{self.name}, which is of another kind on each path"
 
 
 Undefined_ = type(UNDEFINED)

@@ -33,7 +33,7 @@ from ..ir.nodes import (
     View,
 )
 from ..ir.walk import loads, subexpressions, targets, variables
-from .values import ArrayValue, follows_order, has_whole_rows, run_of, whole
+from .values import ArrayValue, Static, Unusable, follows_order, has_whole_rows, run_of, whole
 
 
 class WrittenAfterAll(Exception):
@@ -253,6 +253,11 @@ class Builder:
             help = (PLAIN_HELP,)
         self.depth_of_refusal = self.depth
         raise error(message, span=self.span, help=tuple(help), because=because)
+
+    def refuse_unusable(self, value: Any, what: str = "") -> None:
+        """What may only be held under a name is read: where the name is known, `what`."""
+        if isinstance(value, Static) and isinstance(value.value, Unusable):
+            self.refuse(f"{what or value.value.name.lstrip('.')} {value.value.how}", value.value.help)
 
     # --------------------------------------------------------------------------------------------- scalars
 

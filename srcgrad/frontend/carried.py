@@ -27,12 +27,14 @@ from .attempts import (
     Attempt,
     BecomesOneOf,
     BecomesOptional,
+    Counts,
     FirstInside,
     GivenAway,
     HeldTwice,
     OtherList,
     Rebound,
     Relisted,
+    Unlike,
     Widen,
     restore,
     save,
@@ -112,6 +114,12 @@ def repeat(
             if found.name not in names and found.name not in attempt.lists.values():
                 raise
             attempt.one_of[found.part] = found.options
+        except Counts as found:
+            attempt.counted |= found.parts
+        except Unlike as found:
+            if found.name not in names and found.name not in attempt.lists.values():
+                raise
+            attempt.unlike[found.part] = found.value
         except FirstInside as found:
             if isinstance(found.value, Items):  # whether it is bound is asked for where it is read
                 attempt.begun[found.name] = new_list(())

@@ -44,6 +44,7 @@ from .comprehensions import comprehension
 from .grid_loops import known_tuples
 from .numpy import flat, grids, indexing
 from .values import (
+    ARRAY_OF_NONE,
     ArrayValue,
     Flat,
     Grid,
@@ -74,7 +75,11 @@ EXPRESSION_WORDS: dict[type[ast.AST], str] = {
 
 def evaluate(interpreter: Interpreter, node: ast.expr) -> Any:
     """What an expression stands for, to compute with."""
-    value = one_of.settled(interpreter, node, as_it_is(interpreter, node))
+    return to_compute_with(interpreter, node, as_it_is(interpreter, node))
+
+
+def to_compute_with(interpreter: Interpreter, node: ast.expr, value: Any) -> Any:
+    value = one_of.settled(interpreter, node, value)
     if not isinstance(node, (ast.Call, ast.Constant)):
         generators.refuse_held(interpreter, value)
     return value
@@ -105,7 +110,10 @@ def as_it_is(interpreter: Interpreter, node: ast.expr) -> Any:
         case ast.Call():
             return calls.evaluate_call(interpreter, node)
         case ast.Attribute(value=value, attr=name):
-            owner = evaluate(interpreter, value)
+            owner = as_it_is(interpreter, value)
+            if owner is ARRAY_OF_NONE and name == "T":
+                return owner
+            owner = to_compute_with(interpreter, value, owner)
             interpreter.at(node)
             return attributes.attribute(interpreter, owner, name)
         case ast.Subscript(value=value, slice=items):

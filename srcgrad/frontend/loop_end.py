@@ -6,12 +6,12 @@ u, un = un, u    →    the two swap memory       n = n + 0.5    →    Widen(n,
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from ..ir import affine
-from ..ir.expressions import Array, Expr, Var, is_inexact
+from ..ir.expressions import Array, Const, Expr, Var, is_inexact
 from ..ir.nodes import AddTo, Alloc, Assign
 from ..ir.walk import statements, variables
 from . import growing_lists, identities, list_rows, lists, one_of, optional, resized
@@ -21,12 +21,14 @@ from .attempts import (
     Attempt,
     BecomesOneOf,
     BecomesOptional,
+    Counts,
     FirstInside,
     GivenAway,
     HeldTwice,
     OtherList,
     Rebound,
     Relisted,
+    Unlike,
     Widen,
 )
 from .handed_on import exchange, in_parallel, permuted, shape_known_ahead, steady_dims
@@ -55,6 +57,7 @@ class _Comparison:
         self.arrays: list[tuple[str, Array, ArrayValue]] = []
         self.relisted: list[tuple[str, Array, ArrayValue]] = []  # the rows of lists
         self.rebound: dict[str, Any] = {}
+        self.counted: set[str] = set()
         self.growths: dict[str, resized.Growth] = {}
         self.open_heads: dict[str, ArrayValue] = {}
         self.wholes: tuple[Any, Any] = (None, None)  # what the items that are compared are part of, at head and end
@@ -62,7 +65,7 @@ class _Comparison:
 
     def compare(self, name: str, entry: Any, end: Any) -> None:
         build, attempt = self.interpreter.build, self.attempt
-        if end is UNDEFINED or end is entry:
+        if end is UNDEFINED or end is entry or name in attempt.unlike:
             return
         if optional.is_optional(entry) and optional.joins(entry, end):
             end = optional.as_optional(end, entry)
@@ -76,6 +79,9 @@ class _Comparison:
                 raise BecomesOneOf(self.names_of[name], options, name)
             entry, end = entry.number, one_of.as_one_of(end, options).number
         match entry, end:
+            case Scalar(expr=Const()), Scalar():
+                if (end.expr, end.weak) != (entry.expr, entry.weak):
+                    self.counted.add(name)
             case Scalar(expr=Var() as var), Scalar():
                 joined = join_scalars(entry, end)
                 if not is_as(joined, entry):
@@ -129,12 +135,21 @@ class _Comparison:
             case _ if identities.is_list(entry) and identities.is_list(end):
                 self.compare_lengths(name, entry, end)
             case _ if optional.is_none(entry) or optional.is_none(end):
-                build.refuse(
-                    f"{name} is None at one end of the loop and something else than a number or an array at the other",
+                self.refuse_to_read(
+                    name,
+                    "is None at one end of the loop and something else than a number or an array at the other",
                     "give it a value of that kind ahead of the loop: an empty list where it becomes a list",
                 )
             case _:
-                build.refuse(f"{name.lstrip('.')} is of another kind at the end of the loop than at its beginning")
+                self.refuse_to_read(
+                    name,
+                    "is of another kind at the end of the loop than at its beginning",
+                    "give it a value of one kind ahead of the loop",
+                )
+
+    def refuse_to_read(self, name: str, how: str, helps: str) -> NoReturn:
+        """From the next try on: whoever reads it, in the loop or behind it, is told."""
+        raise Unlike(self.names_of[name], name, how, helps)
 
     def check_places(self, name: str, before: Any, after: Any) -> None:
         """An item is another list or object than it was.
@@ -189,7 +204,11 @@ class _Comparison:
         joined = np.result_type(entry.dtype, end.dtype)
         widens = joined != entry.dtype
         if entry.ndim != end.ndim or (widens and not is_inexact(entry.dtype)):
-            build.refuse(f"{name} changes its number of axes or its dtype from one iteration to the next")
+            self.refuse_to_read(
+                name,
+                "changes its number of axes or its dtype from one iteration to the next",
+                "give it a value of one kind ahead of the loop",
+            )
         end = cast_value(end, joined)
         handle = handle_of(entry)
         if widens or handle is None or name not in attempt.rebound.keys() | attempt.swapped:
@@ -286,6 +305,8 @@ def close_loop(
     found = _Comparison(interpreter, names, heads, inside, attempt)
     closed = found.compare_lists(entries)
     found.compare_names(entries)
+    if found.counted:
+        raise Counts(found.counted)
     if found.rebound:
         raise Rebound(found.rebound, permuted(interpreter, names, entries, found.rebound), found.growths)
     for var, expr in in_parallel(build, found.scalars):

@@ -13,12 +13,12 @@ import numpy as np
 
 from ..ir import affine
 from ..ir.expressions import Array, Const, Expr, Var
-from . import binding, growing_lists, identities, lists, numbers_first, one_of, optional, resized
+from . import binding, growing_lists, identities, lists, numbers_first, one_of, optional, records, resized
 from .aliases import is_private, note_twins
 from .arithmetic import cast, cast_value
 from .attempts import Attempt
 from .handed_on import check_same_shape, in_other_memory
-from .values import UNDEFINED, ArrayValue, Items, OneOf, Scalar, TupleValue, whole
+from .values import UNDEFINED, ArrayValue, Items, OneOf, Scalar, Static, TupleValue, whole
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 def enter(interpreter: Interpreter, name: str, value: Any, attempt: Attempt, trips: Expr | None) -> Any:
     """The value of a name at the head of the loop: in a variable of its own, in memory of its own where rebound."""
     build = interpreter.build
+    if name in attempt.unlike:
+        return Static(attempt.unlike[name])
     if value is UNDEFINED:
         attempt.unbound.add(name)
         if name in attempt.types:
@@ -60,7 +62,10 @@ def enter(interpreter: Interpreter, name: str, value: Any, attempt: Attempt, tri
                 build.either.add(var)
             return replace(kind, expr=var)
         case TupleValue(items=items):
-            parts = (enter(interpreter, f"{name}_{k}", v, attempt, trips) for k, v in enumerate(items))
+            parts = []
+            for part, item in ((f"{name}_{k}", item) for k, item in enumerate(items)):
+                stays = records.is_record(value) and is_taken_to_stay(part, item, attempt)
+                parts.append(item if stays else enter(interpreter, part, item, attempt, trips))
             return replace(value, items=tuple(parts))
         case Items(rows=rows) if (name in attempt.rebound or name in attempt.types) and rows.ndim == 1:
             kind = attempt.types.get(name, Scalar(Var("", rows.dtype), bool(value.weak)))
@@ -82,6 +87,13 @@ def enter(interpreter: Interpreter, name: str, value: Any, attempt: Attempt, tri
             note_twins(interpreter, name, own, value)
             return whole(own)
     return value
+
+
+def is_taken_to_stay(part: str, item: Any, attempt: Attempt) -> bool:
+    """A whole number in an object that may change in the loop, and this number was not seen to: shapes may need it."""
+    others = (attempt.types, attempt.optional, attempt.one_of, attempt.unlike)
+    known = attempt.counted.union(*others)
+    return isinstance(item, Scalar) and item.is_constant and item.dtype.kind in "ib" and part not in known
 
 
 def enter_lists(interpreter: Interpreter, attempt: Attempt, trips: Expr | None) -> dict[object, Any]:

@@ -17,7 +17,7 @@ from ..ir import affine
 from ..ir.expressions import BOOL, Const, Expr, both, either, negated, select
 from ..ir.walk import is_constant
 from . import optional, unbound
-from .values import UNDEFINED, Closure, OneOf, Scalar, Static, Template
+from .values import UNDEFINED, Closure, OneOf, Scalar, Static, Template, Unusable
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -43,7 +43,7 @@ def joins(x: Any, y: Any) -> bool:
 
 def is_option(value: Any) -> bool:
     if isinstance(value, Static):
-        return not isinstance(value.value, Template) and not hasattr(value.value, "depends_on_path")
+        return not isinstance(value.value, (Template, Unusable))
     return isinstance(value, (Closure, OneOf))
 
 
@@ -132,10 +132,7 @@ def settled(interpreter: Interpreter, node: ast.expr, value: Any) -> Any:
         return optional.used(interpreter, ast.unparse(node), value)
     if isinstance(node, ast.Name) and optional.is_none(value):
         optional.refuse_yet(interpreter, node.id, value)
-    if isinstance(value, Static) and hasattr(value.value, "depends_on_path"):
-        interpreter.build.refuse(
-            f"{ast.unparse(node)} is of another kind by the path taken", "give it a value of one kind on every path"
-        )
+    interpreter.build.refuse_unusable(value, ast.unparse(node))
     if value is UNDEFINED:
         unbound.refuse_unbound(interpreter, ast.unparse(node))
     if not isinstance(value, OneOf):

@@ -35,6 +35,7 @@ from .values import (
     Static,
     Template,
     TupleValue,
+    Unusable,
     constant,
     new_list,
     static_int,
@@ -198,6 +199,7 @@ def truth(interpreter: Interpreter, value: Any) -> Expr:
     if isinstance(value, ArrayValue) and all(is_constant(d, 1) for d in value.dims):
         value = Scalar(value.at([affine.ZERO] * value.ndim))
     if not isinstance(value, Scalar):
+        interpreter.build.refuse_unusable(value)
         what = "an array" if isinstance(value, ArrayValue) else "this value"
         interpreter.build.refuse(f"the truth value of {what} is ambiguous", "use .any() or .all()", error=ArgumentError)
     if value.dtype == BOOL:
@@ -213,7 +215,7 @@ def static_truth(value: Any) -> bool | None:
         case Static() | TupleValue() if special_methods.own(value, "__bool__") or special_methods.own(value, "__len__"):
             return None
         case Static(value=item):
-            return None if getattr(item, "depends_on_path", False) else bool(item)
+            return None if isinstance(item, Unusable) else bool(item)
         case OneOf(options=options):
             answers = {static_truth(option) for option in options}
             return answers.pop() if len(answers) == 1 else None

@@ -276,6 +276,18 @@ class Lost:
     help: str
 
 
+@dataclass(frozen=True)
+class Unusable:
+    """What a name may stand for as long as nobody reads it, as what is of one kind or of another: why, what helps."""
+
+    name: str
+    how: str
+    help: str
+
+    def __repr__(self) -> str:
+        return f"that {self.how}"
+
+
 def is_lost(value: Any) -> bool:
     return isinstance(value, Static) and isinstance(value.value, Lost)
 
@@ -385,6 +397,7 @@ class Undefined:
 
 UNDEFINED = Undefined()
 NONE = Static(None)
+ARRAY_OF_NONE = Static(Unusable("this", "is an array of None", "make it of numbers:  np.full(n, np.nan)"))
 
 
 def constant(value: Any) -> Any:

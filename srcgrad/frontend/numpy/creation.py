@@ -15,7 +15,7 @@ from ..arguments import SUPPORTED
 from ..arithmetic import cast, element_under
 from ..builder import Builder
 from ..types import DictKind, RecordKind
-from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, whole
+from ..values import NONE, ArrayValue, Scalar, Static, TupleValue, follows_order, whole
 
 
 def dtype_of(builder: Builder, value: Any, default: np.dtype | None) -> np.dtype:
@@ -84,6 +84,13 @@ def empty(builder: Builder, shape: Any, dtype: np.dtype) -> ArrayValue:
 STATIC_AXIS = "name the argument that holds it:  @grad(static=('axis',)), or give it a default"
 
 
+def is_of_none(value: Any) -> bool:
+    """Is it [None, None], or [[None]]: what an attribute may be until there are numbers?"""
+    if not isinstance(value, TupleValue) or value.kind not in (tuple, list):
+        return False
+    return bool(value.items) and all(item == NONE or is_of_none(item) for item in value.items)
+
+
 def array_of(builder: Builder, value: Any, dtype: np.dtype | None) -> Any:
     """np.array of a nested list of values."""
     if isinstance(value, (Scalar, ArrayValue)):
@@ -93,6 +100,7 @@ def array_of(builder: Builder, value: Any, dtype: np.dtype | None) -> Any:
     if isinstance(value, ArrayValue):
         return ArrayValue(value.dims, cast(value.element, dtype)) if dtype else value
     if not isinstance(value, TupleValue):
+        builder.refuse_unusable(value)
         return builder.refuse("np.array needs numbers, arrays, or nested lists of them", error=ArgumentError)
     if isinstance(value.kind, (DictKind, RecordKind)):
         what = (

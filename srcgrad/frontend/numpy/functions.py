@@ -13,7 +13,7 @@ from ...ir.expressions import BOOL, FLOAT64, INT64, Call, Const, Load, is_inexac
 from ...rules.names import FUNCTIONS, OPERAND_DTYPES, UFUNCS
 from ..arithmetic import HALF, cast, cast_value, elementwise, is_out_of_bounds, refuse_half
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, static_int, whole
+from ..values import ARRAY_OF_NONE, ArrayValue, Scalar, Static, TupleValue, follows_order, static_int, whole
 from . import axes, complex_numbers, creation, flat, indexing, masked, reductions, shapes
 from .table import (
     TABLE,
@@ -362,6 +362,8 @@ def array(
     build: Builder, object: Any, dtype: Any = None, *, copy: Any = None, order: Any = None, subok: Any = None,
     ndmin: Any = None, like: Any = None,
 ) -> Any:  # fmt: skip
+    if absent(dtype) and creation.is_of_none(object):
+        return ARRAY_OF_NONE
     value = creation.array_of(build, object, dtype_or_none(build, dtype))
     is_copied = copy is None or flag(copy)
     if isinstance(object, Scalar) or (is_copied and isinstance(object, ArrayValue) and value.dtype == object.dtype):

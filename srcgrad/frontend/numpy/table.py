@@ -57,6 +57,7 @@ def as_array(build: Builder, value: Any) -> ArrayValue:
     if isinstance(value, Scalar):
         return ArrayValue((), build.capture(value.expr) if isinstance(value.expr, Load) else value.expr)
     if not isinstance(value, ArrayValue):
+        build.refuse_unusable(value)
         build.refuse("an array is needed here", error=ArgumentError)
     return value
 

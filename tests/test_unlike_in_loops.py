@@ -1,0 +1,174 @@
+"""Objects in loops: attributes that become something else, placeholders, and whole numbers that stay what they are."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+
+from srcgrad import UnsupportedError, grad
+from srcgrad.testing import check_grad
+
+DATA = np.array([0.3, -0.4, 0.9])
+
+
+class Tracker:
+    """As filters are written: what was measured last is kept, and is of another kind by then."""
+
+    def __init__(self, x: Any, order: int) -> None:
+        self.order = order
+        self.x = np.array([x, 1.0, 0.5])[: order + 1]
+        self.count = 0
+        self.residual = np.zeros(order + 1)
+        self.z = np.array([[None] * order]).T
+        self.last: Any = 0
+        self.pair: Any = None
+
+    def step(self, z: Any) -> None:
+        self.count += 1
+        if self.order == 0:
+            self.residual = z - self.x  # an array: not of a shape with the others
+            self.x[0] += self.residual[0] / self.count
+        else:
+            self.residual = z - self.x[0]
+            self.x[0] += 0.3 * self.residual
+            self.x[1] += self.x[0] * self.residual / self.count
+        self.z = copy.deepcopy(z)
+        self.last = np.array([z, z])
+        self.pair = [z, z]
+
+
+def tracked(x, data):
+    tracker = Tracker(x, 2)
+    for z in data:
+        tracker.step(z)
+    return tracker.x * tracker.count
+
+
+def of_order_zero(x, data):
+    tracker = Tracker(x, 0)
+    for z in data:
+        tracker.step(z)
+    return tracker.x
+
+
+def a_name_that_nobody_reads(x, data):
+    step: Any = np.zeros(2)
+    for z in data:
+        if z > 0.8:
+            break
+        step = x * z
+        x = x + np.sin(step)
+    return x
+
+
+def read_where_it_is_new(x, data):
+    before: Any = None
+    for z in data:
+        before = [x, z]
+        x = x * before[1] + np.exp(before[0])
+    return x
+
+
+def placeholders(x, data):
+    tracker = copy.deepcopy(Tracker(x, 1))
+    if x > 9.0:
+        tracker.z = np.array([None, None])
+    tracker.step(data[0])
+    if tracker.order > 5:
+        tracker.z = np.array([[None]])
+    return tracker.x
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize(
+    "f",
+    [tracked, of_order_zero, a_name_that_nobody_reads, read_where_it_is_new, placeholders],
+    ids=lambda f: f.__name__,
+)
+def test_what_nobody_reads_may_be_anything(f: Any, jit: bool) -> None:
+    g = grad(f, jit=jit)
+    np.testing.assert_allclose(g(1.5, DATA), f(1.5, DATA), rtol=1e-13)
+    check_grad(g, 1.5, DATA)
+
+
+def test_a_number_that_stays_decides_ahead_of_time() -> None:
+    source = grad(tracked, jit=False).source(1.5, DATA)
+    assert "order_" not in source and " == 0" not in source
+
+
+def residual_behind(x, data):
+    tracker = Tracker(x, 2)
+    for z in data:
+        tracker.step(z)
+    return tracker.residual
+
+
+def last_in_the_next_iteration(x, data):
+    tracker = Tracker(x, 2)
+    for z in data:
+        x = x + np.sum(tracker.last)
+        tracker.step(z)
+    return x
+
+
+def pair_behind(x, data):
+    tracker = Tracker(x, 2)
+    for z in data:
+        tracker.step(z)
+    return tracker.x if tracker.pair is None else tracker.x * 2.0
+
+
+def more_axes(x, data):
+    path = data * x
+    for _ in data:
+        path = np.vstack((path, data))
+    return path
+
+
+def a_placeholder(x, data):
+    return np.sum(Tracker(x, 2).z)
+
+
+def compared_placeholder(x, data):
+    return x if np.array([None]) == data[0] else 2.0 * x
+
+
+def true_placeholder(x, data):
+    return x if np.array([None]) else 2.0 * x
+
+
+def written_placeholder(x, data):
+    tracker = Tracker(x, 2)
+    tracker.z[0, 0] = x
+    return x
+
+
+def returned_placeholder(x, data):
+    return Tracker(x, 2).z
+
+
+UNLIKE = "is of another kind at the end of the loop than at its beginning"
+
+
+@pytest.mark.parametrize(
+    ("f", "message", "line"),
+    [
+        (residual_behind, f"tracker.residual {UNLIKE}", "tracker.residual"),
+        (last_in_the_next_iteration, f"tracker.last {UNLIKE}", "tracker.last"),
+        (pair_behind, "tracker.pair is None at one end of the loop", "tracker.pair is None"),
+        (more_axes, "path changes its number of axes", "np.vstack"),
+        (a_placeholder, "is an array of None", "np.sum"),
+        (compared_placeholder, "is an array of None", "np.array"),
+        (true_placeholder, "is an array of None", "np.array"),
+        (written_placeholder, "is an array of None", "tracker.z"),
+        (returned_placeholder, "is an array of None", ""),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_reading_it_is_refused_where_it_is_read(f: Any, message: str, line: str) -> None:
+    with pytest.raises(UnsupportedError, match=message) as found:
+        grad(f, jit=False)(1.5, DATA)
+    assert line in str(found.value)
