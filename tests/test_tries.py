@@ -586,3 +586,21 @@ def test_numbers_and_arrays_by_what_they_have() -> None:
     np.testing.assert_allclose(f.backward(np.float64(0.7), 1.5), (1.5, 2.0 + 0.7), rtol=1e-14)  # this one has a mean
     for x in (-10.0, np.array([-1.0, 2.0])):
         assert outcome(f, x, 1.5) == outcome(of_any_kind, x, 1.5)
+
+
+def by_rows_if_there_are_any(x, y):
+    gain = np.dot(x, y)
+    try:
+        identity = np.eye(gain.shape[0]) - gain
+    except:  # noqa: E722
+        identity = np.array([1.0 - gain])
+    return np.sum(identity * x[0])
+
+
+def test_an_index_of_a_shape_is_caught() -> None:
+    f = grad(by_rows_if_there_are_any, jit=False)
+    for x in (np.array([0.5, 1.5]), np.array([[0.5, 1.5], [0.2, 0.9]])):
+        np.testing.assert_allclose(f(x, x), by_rows_if_there_are_any(x, x), rtol=1e-14)
+        check_grad(f, x, 0.5 * x)
+    with pytest.raises(IndexError, match="index 1 is out of range for 1 items"):
+        grad(lambda x: x.shape[1] * x, jit=False)(np.zeros(2))

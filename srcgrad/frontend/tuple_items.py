@@ -10,7 +10,7 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ArgumentError, place
+from ..errors import ArgumentError, IndexArgumentError, place
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Const, Expr, both, either, negated, select
 from ..ir.nodes import If, Raise
@@ -123,13 +123,11 @@ def item(interpreter: Interpreter, owner: TupleValue, at: Any) -> Any:
             "a tuple or list is indexed by a number that is only known at run time", "use an array:  np.stack(items)"
         )
     if not -len(owner.items) <= number < len(owner.items):
-        error = ArgumentError(
-            f"index {number} is out of range for {len(owner.items)} items", span=interpreter.build.span
-        )
+        what = f"index {number} is out of range for {len(owner.items)} items"
         if owner.identity is not None and any(owner.identity in heads for heads in interpreter.list_heads):
-            interpreter.early_reads.append(error)
+            interpreter.early_reads.append(IndexArgumentError(what, span=interpreter.build.span))
             raise NotYetKnown  # the loop may yet turn out to make the list longer
-        raise error
+        return interpreter.build.refuse(what, error=IndexArgumentError)
     return owner.items[number]
 
 
