@@ -48,6 +48,12 @@ CALLS = [
     call("scipy.stats.multivariate_normal.logpdf(x, m, s) + scipy.stats.multivariate_normal.logpdf(x, cov=s)",
          x=real(4), m=0.4, s=2.3, loose=3),
     call("scipy.stats.multivariate_normal.logpdf(x, m, d)", x=real(2, 4, 3), m=real(3), d=positive(3), loose=3),
+    call("scipy.stats.multivariate_normal.logpdf(x, m, a @ a.T, True)", x=real(4, 3), m=real(3), a=real(3, 3),
+         loose=100, compiled=True),
+    call("scipy.stats.multivariate_normal.logpdf(a @ x + m, m, a @ a.T, allow_singular=True)", x=real(2), m=real(3),
+         a=real(3, 2), loose=100),
+    call("scipy.stats.multivariate_normal.pdf(x, m, s * np.eye(3), allow_singular=True)", x=real(4, 3), m=real(3),
+         s=positive(1), loose=10),
     *(call(f"scipy.stats.{name}(-3.0, s).logpdf(x) + scipy.stats.{name}(scale=8.0, loc=-2.0).pdf(x)",
            x=real(4, low=-0.9, high=0.9), s=positive(1), loose=3)
       for name in ("norm", "cauchy", "laplace", "logistic", "expon")),

@@ -13,6 +13,7 @@ import scipy.stats
 from srcgrad.rules.compositions.registry import Composition, means
 
 LOG_ROOT_2_PI = 0.5 * np.log(2 * np.pi)
+SMALLEST_WIDTH = 1e6 * np.finfo(float).eps  # of the largest eigenvalue of a covariance: what is smaller is taken for 0
 
 
 def density(distribution, log_name="logpdf", name="pdf"):
@@ -122,11 +123,23 @@ def poisson(k, mu, loc=0):
     return scaled(is_outside, log_mass, 1, mu >= 0)
 
 
+def singular_normal(apart, cov):
+    """Of a covariance that may have a smaller rank: the density on the plane that all points are on."""
+    widths, axes = np.linalg.eigh(cov)
+    least = SMALLEST_WIDTH * np.max(np.abs(widths))
+    if np.min(widths) < -least:
+        raise ValueError("the covariance has to be symmetric and positive semidefinite")
+    has_width = widths > least
+    is_off = np.linalg.norm(apart @ np.where(has_width, 0.0, axes), axis=1) >= 1e3 * least
+    precision = np.linalg.pinv(cov, rcond=SMALLEST_WIDTH, hermitian=True)
+    squares = np.sum(apart @ precision * apart, axis=1)
+    logs = np.sum(np.log(np.where(has_width, widths, 1.0))) + 2.0 * np.sum(has_width) * LOG_ROOT_2_PI
+    return np.where(is_off & ~np.all(has_width), -np.inf, -0.5 * (squares + logs))
+
+
 @density(scipy.stats.multivariate_normal)
 def multivariate_normal(x, mean=None, cov=1, allow_singular=False):
     """A vector x is one point, or numbers where neither the mean nor the covariance has an axis."""
-    if allow_singular:
-        raise NotImplementedError("allow_singular=True is not supported")
     x, cov = np.asarray(x), np.asarray(cov) * np.float64(1)
     are_numbers = x.ndim < 2 and cov.ndim == 0 and (mean is None or np.ndim(mean) == 0)
     if mean is None:
@@ -138,9 +151,12 @@ def multivariate_normal(x, mean=None, cov=1, allow_singular=False):
     points = x.reshape(-1, 1) if are_numbers else x.reshape(-1, x.shape[-1])
     if cov.shape[0] != n or cov.shape[1] != n or points.shape[1] != n:
         raise ValueError("the lengths of the points, of the mean and of the covariance differ")
-    lower = np.linalg.cholesky(cov)
-    apart = scipy.linalg.solve_triangular(lower, (points - mean).T, lower=True)
-    log_density = -0.5 * np.sum(apart**2, axis=0) - np.sum(np.log(np.diag(lower))) - n * LOG_ROOT_2_PI
+    if allow_singular:
+        log_density = singular_normal(points - mean, cov)
+    else:
+        lower = np.linalg.cholesky(cov)
+        apart = scipy.linalg.solve_triangular(lower, (points - mean).T, lower=True)
+        log_density = -0.5 * np.sum(apart**2, axis=0) - np.sum(np.log(np.diag(lower))) - n * LOG_ROOT_2_PI
     if are_numbers:
         return log_density.reshape(x.shape)[()]
     return log_density.reshape(x.shape[:-1])[()]
