@@ -10,6 +10,7 @@ import scipy.linalg
 from support import from_arrow
 
 from srcgrad import grad
+from srcgrad.testing import check_grad
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -317,3 +318,29 @@ def test_empty_systems_are_solved_quietly(capfd: pytest.CaptureFixture[str]) -> 
     assert f(a, b).shape == (0, 2)
     assert [slope.shape for slope in f.backward(a, b, b)] == [(0, 0), (0, 2)]
     assert capfd.readouterr() == ("", "")
+
+
+def gains(a, b):
+    """As controllers are designed: the eigenvalues of what is controlled are handed back, too."""
+    x = np.eye(2)
+    for _ in range(4):
+        k = np.linalg.inv(1.0 + b.T @ x @ b) @ (b.T @ x @ a)
+        x = a.T @ x @ (a - b @ k) + np.eye(2)
+    found = scipy.linalg.eig(a - b @ k)
+    values, vectors = np.linalg.eig(a - b @ k)
+    return k, x, found[0], vectors, scipy.linalg.eigvals(a), np.linalg.eigvals(a)
+
+
+def test_eigenvalues_of_real_matrices_that_nobody_reads() -> None:
+    a, b = np.array([[1.0, 0.1], [0.2, 1.0]]), np.array([[0.0], [0.3]])
+    f = plain(lambda a, b: gains(a, b)[:2])
+    for got, want in zip(f(a, b), gains(a, b)[:2], strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-13)
+    check_grad(f, a, b)
+
+    def from_scipy(a):
+        return scipy.linalg.eig(a)[1] * 2
+
+    for g in (lambda a: np.max(np.linalg.eigvals(a)), lambda a: np.linalg.eig(a), from_scipy):
+        with pytest.raises(NotImplementedError, match="is real or complex, which depends on the data"):
+            plain(g)(a)

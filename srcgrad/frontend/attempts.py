@@ -68,8 +68,8 @@ class BecomesOneOf(Exception):
 class Unlike(Exception):
     """What has a name is of another kind at the end of the loop than at its head: fine, as long as nobody reads it."""
 
-    def __init__(self, name: str, part: str, how: str, helps: str) -> None:
-        self.name, self.part, self.value = name, part, Unusable(part, how, helps)
+    def __init__(self, name: str, part: str, how: str, help: str) -> None:
+        self.name, self.part, self.value = name, part, Unusable(part, how, (help,))
 
 
 class Counts(Exception):

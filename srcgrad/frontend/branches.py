@@ -241,7 +241,9 @@ def merge(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tup
             return merge(interpreter, name, (x[0], sides[0]), (y[0], sides[1]))
     if name == ".result":
         return build.refuse("the function returns values of different kinds on different paths")
-    return Static(Unusable(name, "is of another kind by the path taken", "give it a value of one kind on every path"))
+    return Static(
+        Unusable(name, "is of another kind by the path taken", ("give it a value of one kind on every path",))
+    )
 
 
 def _merged_part(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tuple[list[Stmt], Any]) -> Any:

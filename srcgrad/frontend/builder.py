@@ -257,7 +257,7 @@ class Builder:
     def refuse_unusable(self, value: Any, what: str = "") -> None:
         """What may only be held under a name is read: where the name is known, `what`."""
         if isinstance(value, Static) and isinstance(value.value, Unusable):
-            self.refuse(f"{what or value.value.name.lstrip('.')} {value.value.how}", value.value.help)
+            self.refuse(f"{what or value.value.name.lstrip('.')} {value.value.how}", *value.value.helps)
 
     # --------------------------------------------------------------------------------------------- scalars
 

@@ -147,9 +147,9 @@ class _Comparison:
                     "give it a value of one kind ahead of the loop",
                 )
 
-    def refuse_to_read(self, name: str, how: str, helps: str) -> NoReturn:
+    def refuse_to_read(self, name: str, how: str, help: str) -> NoReturn:
         """From the next try on: whoever reads it, in the loop or behind it, is told."""
-        raise Unlike(self.names_of[name], name, how, helps)
+        raise Unlike(self.names_of[name], name, how, help)
 
     def check_places(self, name: str, before: Any, after: Any) -> None:
         """An item is another list or object than it was.

@@ -132,7 +132,8 @@ def settled(interpreter: Interpreter, node: ast.expr, value: Any) -> Any:
         return optional.used(interpreter, ast.unparse(node), value)
     if isinstance(node, ast.Name) and optional.is_none(value):
         optional.refuse_yet(interpreter, node.id, value)
-    interpreter.build.refuse_unusable(value, ast.unparse(node))
+    if not interpreter.build.in_composition:  # which may make it, and hand it back
+        interpreter.build.refuse_unusable(value, ast.unparse(node))
     if value is UNDEFINED:
         unbound.refuse_unbound(interpreter, ast.unparse(node))
     if not isinstance(value, OneOf):

@@ -282,10 +282,7 @@ class Unusable:
 
     name: str
     how: str
-    help: str
-
-    def __repr__(self) -> str:
-        return f"that {self.how}"
+    helps: tuple[str, ...]
 
 
 def is_lost(value: Any) -> bool:
@@ -397,7 +394,7 @@ class Undefined:
 
 UNDEFINED = Undefined()
 NONE = Static(None)
-ARRAY_OF_NONE = Static(Unusable("this", "is an array of None", "make it of numbers:  np.full(n, np.nan)"))
+ARRAY_OF_NONE = Static(Unusable("this", "is an array of None", ("make it of numbers:  np.full(n, np.nan)",)))
 
 
 def constant(value: Any) -> Any:

@@ -14,10 +14,10 @@ from ...ir import affine
 from ...ir.expressions import BOOL, FLOAT64, INT64, Call, Const, Expr, Load, part_of
 from ...ir.nodes import If, Library, Raise
 from ...rules.array import SIGNATURES
-from ...rules.compositions.registry import library
+from ...rules.compositions.registry import library, unusable
 from ..arithmetic import cast_value, common_dims, element_under
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, Static, TupleValue, whole
+from ..values import ArrayValue, Scalar, Static, TupleValue, Unusable, whole
 from .table import as_array, rule
 
 PIVOTS = np.dtype(np.intc)
@@ -27,6 +27,11 @@ def _parts(text: str) -> list[tuple[tuple[str, ...], str]]:
     """(m,n),(n)i → ("m", "n") and ("n",), which is of integers"""
     found = re.findall(r"\(([^)]*)\)([ir]?)", text)
     return [(tuple(filter(None, lengths.split(","))), mark) for lengths, mark in found]
+
+
+@rule(unusable)
+def not_to_be_read(build: Builder, how: Static, *helps: Static) -> Any:
+    return Static(Unusable("this", how.value, tuple(text.value for text in helps)))
 
 
 @rule(library)

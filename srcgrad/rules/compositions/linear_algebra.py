@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.linalg import LinAlgError
 
-from srcgrad.rules.compositions.registry import library, means
+from srcgrad.rules.compositions.registry import library, means, unusable
 
 EigResult = type(np.linalg.eig(np.ones((1, 1))))
 EighResult = type(np.linalg.eigh(np.ones((1, 1))))
@@ -124,26 +124,25 @@ def qr(a, mode="reduced"):
 # ------------------------------------------------------------------------------------ eigenvalues, singular values
 
 
+OF_A_REAL_MATRIX = "is real or complex, which depends on the data: it comes from the eigenvalues of a real matrix"
+AS_COMPLEX = (
+    "take those of the matrix as a complex one:  np.linalg.eig(a.astype(complex))",
+    "or, where it is symmetric:  np.linalg.eigh(a)",
+)
+
+
 @means(np.linalg.eig)
 def eig(a):
-    w, v = library("eig", square_and_complex(a))
+    a = square(a)
+    if not np.iscomplexobj(a):
+        return EigResult(unusable(OF_A_REAL_MATRIX, *AS_COMPLEX), unusable(OF_A_REAL_MATRIX, *AS_COMPLEX))
+    w, v = library("eig", a)
     return EigResult(w, v)
 
 
 @means(np.linalg.eigvals)
 def eigvals(a):
-    return library("eig", square_and_complex(a))[0]
-
-
-def square_and_complex(a):
-    a = square(a)
-    if not np.iscomplexobj(a):
-        raise NotImplementedError(
-            "whether the eigenvalues of a real matrix are real or complex numbers depends on the data",
-            "take those of the matrix as a complex one:  np.linalg.eig(a.astype(complex))",
-            "or, where it is symmetric:  np.linalg.eigh(a)",
-        )
-    return a
+    return np.linalg.eig(a)[0]
 
 
 @means(np.linalg.eigh)

@@ -111,6 +111,11 @@ def only_once(what: str) -> None:
     raise AssertionError(what)
 
 
+def unusable(how: str, *helps: str) -> Any:
+    """In a composition: what may be held, and whose reading is refused; `how` goes behind the name."""
+    raise AssertionError(how, helps)
+
+
 def library(routine: str, *arguments: Any) -> Any:
     """In a composition: what a routine of `rules.array.SIGNATURES` makes of these arrays."""
     raise AssertionError(routine, arguments)
