@@ -117,3 +117,34 @@ def test_an_array_that_is_printed_with_one_of_its_elements(capsys: pytest.Captur
     assert f(2.0) == 2.0
     assert capsys.readouterr().out == "[1. 2.] 1.0\n"
     assert f.backward(2.0) == 1.0
+
+
+def distance(x, p):
+    d = x.T @ p @ x
+    if d > 2.0 and not d > 50.0:
+        x = x * 2.0
+    while x[:1].T @ x[:1] < 4.0:
+        x = x * 1.5
+    return (x if x.T @ x > 3.0 else 2.0 * x) * bool(d)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_truth_of_an_array_of_one_element(jit: bool) -> None:
+    f, x = grad(distance, jit=jit), np.array([[1.1], [0.7]])
+    for scale in (1.0, 2.0, 9.0):
+        np.testing.assert_allclose(f(x, scale * np.eye(2)), distance(x, scale * np.eye(2)), rtol=1e-14)
+        check_grad(f, x, scale * np.eye(2))
+    with pytest.raises(ValueError, match="only an array of one element has a truth value, and this one has 4"):
+        f(np.ones((2, 2)), np.eye(2))
+    with pytest.raises(ValueError, match=r"this one has the shape \(3,\)"):
+        grad(lambda x: x if np.zeros(3) else 2 * x, jit=False)(1.0)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_item_of_more_than_one_element(jit: bool) -> None:
+    f = grad(lambda x: 2.0 * x.item(), jit=jit)
+    assert f(np.array([[1.5]])) == 3.0
+    assert f.backward(np.array([[1.5]])).tolist() == [[2.0]]
+    for x in (np.ones(2), np.ones((2, 0))):
+        with pytest.raises(ValueError, match="only an array of one element can be made a number"):
+            f(x)

@@ -32,7 +32,7 @@ def boolean(
     """`and`, `or`: the later operands run only where they are needed."""
     read = split_statements.expression if is_later else expressions.as_it_is
     first = read(interpreter, nodes[0])
-    if is_test and identities.is_list(first):
+    if is_test and (identities.is_list(first) or isinstance(first, ArrayValue)):
         first = Scalar(operators.truth(interpreter, first), weak=True)
     if len(nodes) == 1:
         return first

@@ -196,12 +196,15 @@ def truth(interpreter: Interpreter, value: Any) -> Expr:
         return both(flag.expr, truth(interpreter, held))
     if isinstance(value, Items):
         return Call("ne", (value.length, affine.ZERO), BOOL)
-    if isinstance(value, ArrayValue) and all(is_constant(d, 1) for d in value.dims):
-        value = Scalar(value.at([affine.ZERO] * value.ndim))
+    if isinstance(value, ArrayValue):
+        from .numpy.shapes import only_element
+
+        value = only_element(
+            interpreter.build, value, "only an array of one element has a truth value", "use .any() or .all()"
+        )
     if not isinstance(value, Scalar):
         interpreter.build.refuse_unusable(value)
-        what = "an array" if isinstance(value, ArrayValue) else "this value"
-        interpreter.build.refuse(f"the truth value of {what} is ambiguous", "use .any() or .all()", error=ArgumentError)
+        interpreter.build.refuse("the truth value of this value is ambiguous", error=ArgumentError)
     if value.dtype == BOOL:
         return value.expr
     return Call("ne", (value.expr, Const(value.dtype.type(0).item(), value.dtype)), BOOL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -316,7 +317,8 @@ def item(build: Builder, a: Any, *args: Any) -> Any:
         return Scalar(a.expr, weak=True)
     index = list(args[0].items if args and isinstance(args[0], TupleValue) else args)
     if not index:
-        return Scalar(a.at([affine.ZERO] * a.ndim), weak=True)
+        only = shapes.only_element(build, a, "only an array of one element can be made a number")
+        return replace(only, weak=True)
     one = flat.pick(build, flat.elements(build, a), index) if len(index) == 1 else indexing.subscript(build, a, index)
     return Scalar(one.element, weak=True)
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
-from ...errors import ArgumentError, ShapeError, place
+from ...errors import ArgumentError, ShapeError, ValueArgumentError, place
 from ...ir import affine
 from ...ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Load, both, either, negated
 from ...ir.nodes import If, Raise
@@ -251,6 +251,20 @@ def check_fit(builder: Builder, dims: tuple[Expr, ...], wanted: tuple[Expr, ...]
         fits = either(affine.equals(length, target), affine.equals(length, affine.ONE))
         message = "an axis of length {} does not fit into one of length {}" + place(builder.span)
         builder.emit(If(negated(fits), (Raise("BroadcastError", message, (length, target)),)))
+
+
+def only_element(builder: Builder, value: ArrayValue, message: str, *helps: str) -> Scalar:
+    """The number that an array of one element holds; where only a run tells how many there are, it is asked then."""
+    others = [length for length in value.dims if not is_constant(length, 1)]
+    if any(isinstance(length, Const) for length in others):
+        builder.refuse(
+            f"{message}, and this one has the shape {shape_text(value.dims)}", *helps, error=ValueArgumentError
+        )
+    if others:
+        size = affine.product(tuple(others))
+        raised = Raise("RuntimeValueError", f"{message}, and this one has {{}}" + place(builder.span), (size,))
+        builder.emit(If(Call("ne", (size, affine.ONE), BOOL), (raised,)))
+    return Scalar(value.at([affine.ZERO] * value.ndim))
 
 
 def flip(value: ArrayValue, axes: Sequence[int]) -> ArrayValue:
