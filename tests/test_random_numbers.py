@@ -11,6 +11,7 @@ from support import from_arrow, from_text
 
 import srcgrad
 from srcgrad import grad
+from srcgrad.testing import check_grad
 
 outside = np.random.default_rng(5)
 old_outside = np.random.RandomState(6)
@@ -256,3 +257,26 @@ def test_errors_of_compiled_code() -> None:
 def test_a_generator_is_no_argument() -> None:
     with pytest.raises(srcgrad.ArgumentError, match="a generator of random numbers"):
         grad(from_arrow("x, rng -> x * rng.normal()"), jit=False)(1.0, outside)
+
+
+def changed_where_they_are(x):
+    np.random.seed(0)
+    y = np.random.rand(4)
+    y -= x
+    total = np.sum(y * y * x)
+    for _ in range(3):
+        z = np.random.rand(4)
+        z *= x
+        total += np.sum(z * z)
+        z -= x * x
+        y[1:] = np.random.uniform(0.0, 1.0, 3)
+        y *= z
+        total += y[0] * y[1] * y[3]
+    return total
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_arrays_of_drawn_numbers_change_where_they_are(jit: bool) -> None:
+    f = grad(changed_where_they_are, jit=jit)
+    assert f(X) == pytest.approx(changed_where_they_are(X), rel=1e-13)
+    check_grad(f, X)

@@ -152,9 +152,9 @@ def refuse_unknown(edges: list[Edge], function: Function, active: frozenset[str]
     """An active value must not go through a primitive whose derivative nobody has written."""
     from ..ir.walk import expressions, subexpressions
 
-    for target, _, stmt in edges:
-        if target not in active:
-            continue
+    for target, sources, stmt in edges:
+        if target not in active or not any(source in active for source, _ in sources):
+            continue  # (an array that holds drawn numbers, and gets others later)
         if isinstance(stmt, Library) and stmt.draws:
             raise UnsupportedError(
                 "what is drawn has no derivative with respect to the numbers of this distribution",

@@ -368,7 +368,7 @@ class _Reverse(Cotangents):
 
     def library(self, stmt: Library) -> list[Stmt]:
         at, args, outs = stmt.label, stmt.args, stmt.outs
-        if not any(map(self.is_active, outs)):
+        if stmt.draws or not any(map(self.is_active, outs)):
             return []
         done: list[Library] = []
         adjoint = ADJOINTS[stmt.routine]
