@@ -492,3 +492,19 @@ REFUSED = [
 def test_refused(function: Callable[..., Any], argument: np.ndarray, text: str) -> None:
     with pytest.raises(UnsupportedError, match=text):
         grad(function, jit=False)(argument)
+
+
+def below_a_limit(x, limit):
+    if x[0] > limit:
+        return None
+    return x * limit
+
+
+def test_a_result_that_may_be_none_is_asked_for_in_the_run() -> None:
+    for f in (below_a_limit, lambda x, limit: (below_a_limit(x, limit), 2.0 * x)):
+        g = grad(f, jit=False)
+        check_grad(g, X, 9.0)
+        np.testing.assert_array_equal(np.ravel(g(X, 9.0)), np.ravel(f(X, 9.0)))
+        for call in (g, g.value_and_backward, g.backward):
+            with pytest.raises(TypeError, match="is None here"):
+                call(X, -9.0, *() if call is g else (g(X, 9.0),))

@@ -326,7 +326,8 @@ class _Job:
         build = self.build
         match value:
             case TupleValue() if optional.is_optional(value):
-                raise UnsupportedError("a function that returns None on one path or in a tuple is not supported")
+                held = optional.unless_none(self.interpreter, value, "the result is None here, which has no derivative")
+                return self.leaf_outputs(held, name)
             case TupleValue(kind=DictKind(cls=cls)) if cls in SETS:
                 raise UnsupportedError(f"a function that returns a {cls.__name__} is not supported")
             case TupleValue(items=items, kind=kind):
@@ -352,8 +353,9 @@ class _Job:
             case OneOf():
                 raise UnsupportedError(f"the result is {one_of.told(value)}: return numbers, arrays, or tuples of them")
             case Static(value=None):
-                raise UnsupportedError("a function that returns None on one path or in a tuple is not supported")
+                raise UnsupportedError("a function that returns None in a tuple is not supported")
             case Static(value=item):
+                build.refuse_unusable(value, "the result")
                 raise UnsupportedError(f"a result {item!r} is not supported: return numbers, arrays, or tuples of them")
         raise UnsupportedError(f"a result of this kind ({type(value).__name__.lower()}) is not supported")
 

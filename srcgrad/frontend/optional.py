@@ -86,9 +86,13 @@ def refuse_yet(interpreter: Interpreter, name: str, value: Any) -> None:
 
 def used(interpreter: Interpreter, name: str, value: TupleValue) -> Any:
     """The value of a name that must not be None here."""
+    return unless_none(interpreter, value, f"{name} is None here, and only `is None` can be asked of it")
+
+
+def unless_none(interpreter: Interpreter, value: TupleValue, message: str) -> Any:
     flag, held = value.items
     if not (flag.is_constant and flag.value):
-        message = f"{name} is None here, and only `is None` can be asked of it" + place(interpreter.build.span)
+        message += place(interpreter.build.span)
         interpreter.build.emit(If(negated(flag.expr), (Raise("RuntimeTypeError", message),)))
     return held
 
