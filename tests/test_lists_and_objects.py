@@ -890,3 +890,46 @@ def test_no_such_member() -> None:
 
     with pytest.raises(ValueError, match="'cosine' is not a valid Activation"):
         grad(f, jit=False)(1.0)
+
+
+class Layer:
+    def __init__(self, name: str, alpha: Any = 1) -> None:
+        self.name, self.alpha = name, alpha
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Leaky(Layer):
+    def __str__(self) -> str:
+        return "Leaky(alpha={})".format(self.alpha)  # noqa: UP032
+
+
+OUTSIDE = Leaky("leaky", 0.3)
+
+
+def by_its_text(x):
+    layer, leaky = Layer("Tanh"), Leaky("leaky", 2)
+    y = np.tanh(x) if str(layer).lower() == "tanh" else x
+    y = y * 3.0 if str(leaky).lower() == "leaky(alpha=2)" else y
+    return y * 2.0 if str(OUTSIDE) == "Leaky(alpha=0.3)" and "leaky" in repr(leaky) else y
+
+
+def test_the_text_of_an_object() -> None:
+    x, f = np.array([0.3, 0.7, 1.1]), grad(by_its_text, jit=False)
+    np.testing.assert_allclose(f(x), by_its_text(x), rtol=1e-15)
+    check_grad(f, x)
+
+    def by_a_number(x: Any) -> Any:
+        return x if str(Leaky("leaky", x)) == "Leaky(alpha=0.5)" else 2 * x
+
+    with pytest.raises(UnsupportedError, match="only known at run time is for messages"):
+        grad(by_a_number, jit=False)(0.5)
+
+    def in_a_message(x: Any) -> Any:
+        if x < 0:
+            raise ValueError("no " + str(Leaky("leaky", x)))
+        return x
+
+    with pytest.raises(ValueError, match=r"no Leaky\(alpha=-1.0\)"):
+        grad(in_a_message, jit=False)(-1.0)

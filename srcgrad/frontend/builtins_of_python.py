@@ -252,7 +252,14 @@ def get_attribute(interpreter: Interpreter, owner: Any, name: Any, *default: Any
 
 
 def as_text(interpreter: Interpreter, value: Any = None) -> Any:
-    return Static(texts.piece(interpreter, value) if value is not None else "")
+    if value is None:
+        return Static("")
+    if records.is_record(value):  # (what an object from outside says is known)
+        for name in ("__str__", "__repr__"):
+            method = special_methods.own(value, name)
+            if method is not None and not hasattr(method, "__wrapped__"):  # (as that of a dataclass is)
+                return special_methods.called(interpreter, value, name)
+    return Static(texts.piece(interpreter, value))
 
 
 PRINT_DEFAULTS = {"sep": (None, " "), "end": (None, "\n"), "file": (None,)}
