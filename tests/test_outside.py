@@ -279,6 +279,7 @@ GRID = scipy.interpolate.RegularGridInterpolator((KNOTS, KNOTS), np.outer(KNOWN,
 MADE: list[Callable[[Any], Any]] = [
     lambda x: PRIOR.logpdf(x).sum() + PRIOR.cdf(x[0]) * PRIOR.std() + PRIOR.interval(0.9)[1] * x[1],
     lambda x: sum(prior.logpdf(y) for prior, y in zip(PRIORS["a"], x, strict=False)) + NEAR.logpdf(x),
+    lambda x: NEAR.mean @ x + np.sum(NEAR.cov @ x) * NEAR.pdf(x - NEAR.mean),
     lambda x: (SPLINE(x) * SPLINE.derivative()(x)).sum() + np.sum(SPLINE.x * x[0]),
     lambda x: TABLES[0](x).sum() * float(TABLES[1](x[0])),
     lambda x: np.sum(ROWS(x, 1) + ROWS(x)) * SMOOTH(x[0]) + SMOOTH.integral(x[0], x[1]),

@@ -67,6 +67,8 @@ CALLS = [
     call("scipy.stats.beta(a, b).logpdf(x)", x=real(4, low=0.1, high=0.9), a=positive(1), b=positive(4), loose=3),
     call("scipy.stats.poisson(m).logpmf(k) + scipy.stats.poisson(mu=m, loc=-1).pmf(k)", k=integers(0, 1, 4, 7),
          m=positive(4), loose=3),
+    call("(lambda d: d.mean @ d.cov @ d.mean * d.logpdf(x) * d.dim)(scipy.stats.multivariate_normal(m, s))",
+         x=real(3), m=real(3), s=1.7, loose=10),
     call("scipy.stats.multivariate_normal(m, a @ a.T + np.eye(3)).logpdf(x)", x=real(4, 3), m=real(3), a=real(3, 3),
          loose=10),
 ]

@@ -76,6 +76,41 @@ class Frozen:
         return self.distribution.rvs(*self.args, *size, **options, **self.kwargs)
 
 
+class FrozenNormal:
+    """multivariate_normal(mean, cov): these are arrays here, and no methods."""
+
+    def __init__(self, mean=None, cov=1, allow_singular=False):
+        self.given = (mean, cov, allow_singular)
+        cov = np.asarray(cov) * np.float64(1)
+        if mean is None:
+            mean = np.zeros(len(cov) if cov.ndim > 0 else 1)
+        self.mean = np.atleast_1d(np.asarray(mean) * np.float64(1))
+        self.cov = cov if cov.ndim == 2 else cov * np.eye(len(self.mean))
+        self.allow_singular = allow_singular
+
+    @property
+    def dim(self):
+        return len(self.mean)
+
+    def pdf(self, x):
+        return scipy.stats.multivariate_normal.pdf(x, *self.given)
+
+    def logpdf(self, x):
+        return scipy.stats.multivariate_normal.logpdf(x, *self.given)
+
+    def cdf(self, x):
+        return scipy.stats.multivariate_normal.cdf(x, *self.given)
+
+    def logcdf(self, x):
+        return scipy.stats.multivariate_normal.logcdf(x, *self.given)
+
+    def entropy(self):
+        return scipy.stats.multivariate_normal.entropy(*self.given)
+
+    def rvs(self, *size, **options):
+        return scipy.stats.multivariate_normal.rvs(*self.given, *size, **options)
+
+
 def can_be_frozen(distribution):
     def frozen(*args, **kwargs):
         return Frozen(distribution, args, kwargs)
@@ -83,7 +118,7 @@ def can_be_frozen(distribution):
     means(distribution)(frozen)
 
 
-NAMES = [*STANDARD, *"skewnorm truncnorm poisson binom bernoulli geom nbinom dirichlet multivariate_normal".split()]
+NAMES = [*STANDARD, *"skewnorm truncnorm poisson binom bernoulli geom nbinom dirichlet".split()]
 for name in NAMES:
     can_be_frozen(getattr(scipy.stats, name))
 DISTRIBUTIONS = {type(distribution): distribution for distribution in (getattr(scipy.stats, name) for name in NAMES)}
@@ -94,9 +129,14 @@ def frozen_outside(dist, args, kwds):
     return Frozen(DISTRIBUTIONS.get(type(dist), dist), args, kwds)
 
 
+@means(scipy.stats.multivariate_normal)
+def frozen_normal(mean=None, cov=1, allow_singular=False):
+    return FrozenNormal(mean, cov, allow_singular)
+
+
 @objects_mean("mean cov allow_singular", type(scipy.stats.multivariate_normal()))
 def frozen_normal_outside(mean, cov, allow_singular):
-    return Frozen(scipy.stats.multivariate_normal, (mean, cov, allow_singular), {})
+    return FrozenNormal(mean, cov, allow_singular)
 
 
 @objects_mean("alpha", type(scipy.stats.dirichlet(np.ones(2))))
