@@ -82,10 +82,28 @@ def placeholders(x, data):
     return tracker.x
 
 
+def as_column(z: Any, n: int) -> Any:
+    z = np.atleast_2d(z)
+    if z.shape[1] == n:
+        z = z.T
+    if z.shape != (n, 1) or z.ndim != 2 or len(z) != n:
+        raise ValueError(f"z of shape {z.shape}")
+    return z
+
+
+def placeholders_of_a_shape(x, data):
+    z = as_column(np.array([None] * 2), 2)
+    kept = [copy.deepcopy(z), np.copy(z.T), z[:, 0].copy(), z.reshape(1, 2), z[0, 0]]
+    for value in data:
+        z = as_column(np.array([value, x]), 2)
+        x = x + np.sum(z)
+    return x * kept[0].size * kept[1].shape[1] * kept[2].ndim * (kept[4] is None) * np.ndim(kept[3])
+
+
 @pytest.mark.parametrize("jit", [False, True])
 @pytest.mark.parametrize(
     "f",
-    [tracked, of_order_zero, a_name_that_nobody_reads, read_where_it_is_new, placeholders],
+    [tracked, of_order_zero, a_name_that_nobody_reads, read_where_it_is_new, placeholders, placeholders_of_a_shape],
     ids=lambda f: f.__name__,
 )
 def test_what_nobody_reads_may_be_anything(f: Any, jit: bool) -> None:
@@ -140,6 +158,11 @@ def true_placeholder(x, data):
     return x if np.array([None]) else 2.0 * x
 
 
+def item_of_a_placeholder(x, data):
+    k = 0 if x > 0 else 1
+    return np.array([None, None])[k]
+
+
 def written_placeholder(x, data):
     tracker = Tracker(x, 2)
     tracker.z[0, 0] = x
@@ -163,6 +186,7 @@ UNLIKE = "is of another kind at the end of the loop than at its beginning"
         (a_placeholder, "is an array of None", "np.sum"),
         (compared_placeholder, "is an array of None", "np.array"),
         (true_placeholder, "is an array of None", "np.array"),
+        (item_of_a_placeholder, "is an array of None", "[k]"),
         (written_placeholder, "is an array of None", "tracker.z"),
         (returned_placeholder, "is an array of None", ""),
     ],

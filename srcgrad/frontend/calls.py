@@ -22,6 +22,7 @@ from ..rules.names import COMPLEX_MATH, MATH, TO_INT, WHOLE_MATH
 from ..rules.user import UserRule
 from . import (
     adjoints,
+    arrays_of_none,
     attributes,
     binding,
     changes,
@@ -101,6 +102,8 @@ def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
             return next_of(interpreter, node.args[0], node.args[1:])
     is_users = isinstance(function, Closure) or (isinstance(function, Static) and _is_users(function.value))
     read = expressions.as_it_is if is_users else expressions.evaluate
+    if arrays_of_none.is_taken_by(function):
+        read = expressions.with_array_of_none
     raised = [len(watch.held) for watch in interpreter.build.watches]
     nodes = [*node.args, *(keyword.value for keyword in node.keywords)]  # evaluated in this order
     mark = len(interpreter.build.block)
@@ -151,6 +154,8 @@ def apply(interpreter: Interpreter, function: Any, args: list[Any], kwargs: dict
             return apply(interpreter, target, [*first, *args], dict(known) | kwargs)
         case TupleValue() if records.is_record(function) or special_methods.own(function, "__call__"):
             return apply(interpreter, attributes.attribute(interpreter, function, "__call__"), args, kwargs)
+        case Static(value=target) if args and arrays_of_none.is_one(args[0]) and arrays_of_none.is_taken_by(function):
+            return arrays_of_none.called(interpreter.build, target, args[0], *map(operators.plain, args[1:]))
         case Static(value=target) if _is_pythons_own(target):
             return call_of_pythons_own(interpreter, target, args, kwargs)
         case Static(value=target):

@@ -23,6 +23,7 @@ from ..ir.expressions import BOOL, Axis, Call, Const, Expr, Var
 from ..ir.nodes import Alloc, If, Raise, Stmt
 from ..ir.walk import is_constant, loads, statements, targets, variables
 from . import (
+    arrays_of_none,
     attributes,
     binding,
     calls,
@@ -44,7 +45,6 @@ from .comprehensions import comprehension
 from .grid_loops import known_tuples
 from .numpy import flat, grids, indexing
 from .values import (
-    ARRAY_OF_NONE,
     ArrayValue,
     Flat,
     Grid,
@@ -76,6 +76,12 @@ EXPRESSION_WORDS: dict[type[ast.AST], str] = {
 def evaluate(interpreter: Interpreter, node: ast.expr) -> Any:
     """What an expression stands for, to compute with."""
     return to_compute_with(interpreter, node, as_it_is(interpreter, node))
+
+
+def with_array_of_none(interpreter: Interpreter, node: ast.expr) -> Any:
+    """What an expression stands for, where this may be an array of None."""
+    value = as_it_is(interpreter, node)
+    return value if arrays_of_none.is_one(value) else to_compute_with(interpreter, node, value)
 
 
 def to_compute_with(interpreter: Interpreter, node: ast.expr, value: Any) -> Any:
@@ -110,14 +116,16 @@ def as_it_is(interpreter: Interpreter, node: ast.expr) -> Any:
         case ast.Call():
             return calls.evaluate_call(interpreter, node)
         case ast.Attribute(value=value, attr=name):
-            owner = as_it_is(interpreter, value)
-            if owner is ARRAY_OF_NONE and name == "T":
-                return owner
-            owner = to_compute_with(interpreter, value, owner)
+            owner = with_array_of_none(interpreter, value)
             interpreter.at(node)
+            if arrays_of_none.is_one(owner) and (found := arrays_of_none.attribute(owner, name)) is not None:
+                return found
+            interpreter.build.refuse_unusable(owner, ast.unparse(value))
             return attributes.attribute(interpreter, owner, name)
         case ast.Subscript(value=value, slice=items):
-            owner = evaluate(interpreter, value)
+            owner = with_array_of_none(interpreter, value)
+            if arrays_of_none.is_one(owner):
+                return arrays_of_none.item(interpreter.build, owner, operators.plain(evaluate(interpreter, items)))
             return subscripted(interpreter, node, owner, items)
         case ast.Tuple(elts=parts) | ast.List(elts=parts):
             return display(interpreter, parts, tuple if isinstance(node, ast.Tuple) else list)

@@ -285,6 +285,17 @@ class Unusable:
     helps: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class ArrayOfNone(Unusable):
+    """np.array([None, None])"""
+
+    shape: tuple[int, ...]
+
+    @staticmethod
+    def of(shape: tuple[int, ...]) -> ArrayOfNone:
+        return ArrayOfNone("this", "is an array of None", ("make it of numbers:  np.full(n, np.nan)",), shape)
+
+
 def is_lost(value: Any) -> bool:
     return isinstance(value, Static) and isinstance(value.value, Lost)
 
@@ -394,7 +405,6 @@ class Undefined:
 
 UNDEFINED = Undefined()
 NONE = Static(None)
-ARRAY_OF_NONE = Static(Unusable("this", "is an array of None", ("make it of numbers:  np.full(n, np.nan)",)))
 
 
 def constant(value: Any) -> Any:

@@ -15,7 +15,7 @@ from ..arguments import SUPPORTED
 from ..arithmetic import cast, element_under
 from ..builder import Builder
 from ..types import DictKind, RecordKind
-from ..values import NONE, ArrayValue, Scalar, Static, TupleValue, follows_order, whole
+from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, whole
 
 
 def dtype_of(builder: Builder, value: Any, default: np.dtype | None) -> np.dtype:
@@ -82,13 +82,6 @@ def empty(builder: Builder, shape: Any, dtype: np.dtype) -> ArrayValue:
 
 
 STATIC_AXIS = "name the argument that holds it:  @grad(static=('axis',)), or give it a default"
-
-
-def is_of_none(value: Any) -> bool:
-    """Is it [None, None], or [[None]]: what an attribute may be until there are numbers?"""
-    if not isinstance(value, TupleValue) or value.kind not in (tuple, list):
-        return False
-    return bool(value.items) and all(item == NONE or is_of_none(item) for item in value.items)
 
 
 def array_of(builder: Builder, value: Any, dtype: np.dtype | None) -> Any:

@@ -12,9 +12,10 @@ from ...errors import ArgumentError
 from ...ir import affine
 from ...ir.expressions import BOOL, FLOAT64, INT64, Call, Const, Load, is_inexact
 from ...rules.names import FUNCTIONS, OPERAND_DTYPES, UFUNCS
+from .. import arrays_of_none
 from ..arithmetic import HALF, cast, cast_value, elementwise, is_out_of_bounds, refuse_half
 from ..builder import Builder
-from ..values import ARRAY_OF_NONE, ArrayValue, Scalar, Static, TupleValue, follows_order, static_int, whole
+from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, static_int, whole
 from . import axes, complex_numbers, creation, flat, indexing, masked, reductions, shapes
 from .table import (
     TABLE,
@@ -364,8 +365,8 @@ def array(
     build: Builder, object: Any, dtype: Any = None, *, copy: Any = None, order: Any = None, subok: Any = None,
     ndmin: Any = None, like: Any = None,
 ) -> Any:  # fmt: skip
-    if absent(dtype) and creation.is_of_none(object):
-        return ARRAY_OF_NONE
+    if absent(dtype) and (of_none := arrays_of_none.made_of(object)) is not None:
+        return of_none
     value = creation.array_of(build, object, dtype_or_none(build, dtype))
     is_copied = copy is None or flag(copy)
     if isinstance(object, Scalar) or (is_copied and isinstance(object, ArrayValue) and value.dtype == object.dtype):
