@@ -7,6 +7,7 @@ for i in range(n):    Widen(s, float64)    for i in range(n):    (s is 0.0 ahead
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +78,13 @@ class Counts(Exception):
 
     def __init__(self, parts: set[str]) -> None:
         self.parts = parts
+
+
+class Several(Exception):
+    """What one try says of several names, or of parts of them."""
+
+    def __init__(self, found: Sequence[Exception]) -> None:
+        self.found = found
 
 
 class OtherList(Exception):

@@ -34,6 +34,7 @@ from .attempts import (
     OtherList,
     Rebound,
     Relisted,
+    Several,
     Unlike,
     Widen,
     restore,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 
 
 ANYWHERE = frozenset({identities.ANY_MEMORY})
+LEARNT = (Counts, Widen, BecomesOptional, BecomesOneOf, Unlike)
 MOST_TRIES = 200  # at one loop: each teaches something, and no loop has so much to teach
 
 
@@ -81,11 +83,11 @@ def repeat(
         try:
             _try_loop(interpreter, node, names, attempt, make, over)
             break
-        except Widen as wider:
-            if wider.name not in names and wider.name not in attempt.lists.values():
-                raise
-            is_first = wider.part == wider.name and wider.part not in attempt.types
-            attempt.types[wider.part] = as_small_as(wider.to, ahead.get(wider.name)) if is_first else wider.to
+        except Several as found:
+            for one in found.found:
+                _learn(one, names, attempt, ahead)
+        except LEARNT as found:
+            _learn(found, names, attempt, ahead)
         except growing_lists.Changed as found:
             attempt.lists |= {identity: identities.name_of(interpreter, identity) for identity in found.identities}
         except lists.Grows as found:
@@ -104,22 +106,6 @@ def repeat(
             known = attempt.growth.get(found.identity)
             each = found.each if found.each is not None else known.each if known else affine.ONE
             attempt.growth[found.identity] = growing_lists.Growth(found.row, each)
-        except BecomesOptional as found:
-            if found.name in attempt.optional:
-                raise
-            attempt.optional[found.name] = found.value
-            attempt.types |= found.types
-            attempt.rebound |= found.shapes
-        except BecomesOneOf as found:
-            if found.name not in names and found.name not in attempt.lists.values():
-                raise
-            attempt.one_of[found.part] = found.options
-        except Counts as found:
-            attempt.counted |= found.parts
-        except Unlike as found:
-            if found.name not in names and found.name not in attempt.lists.values():
-                raise
-            attempt.unlike[found.part] = found.value
         except FirstInside as found:
             if isinstance(found.value, Items):  # whether it is bound is asked for where it is read
                 attempt.begun[found.name] = new_list(())
@@ -157,6 +143,27 @@ def repeat(
         raise interpreter.early_reads[reads]
     for name in changed - set(names):
         interpreter.env.pop(name, None)
+
+
+def _learn(found: Exception, names: list[str], attempt: Attempt, ahead: dict[str, Any]) -> None:
+    """What the end of one try says of a name, or of a part of what it holds."""
+    known = {*names, *attempt.lists.values()}
+    match found:
+        case Counts(parts=parts):
+            attempt.counted |= parts
+        case Widen(name=name, part=part, to=to) if name in known:
+            is_first = part == name and part not in attempt.types
+            attempt.types[part] = as_small_as(to, ahead.get(name)) if is_first else to
+        case BecomesOptional(name=name) if name not in attempt.optional:
+            attempt.optional[name] = found.value
+            attempt.types |= found.types
+            attempt.rebound |= found.shapes
+        case BecomesOneOf(name=name, part=part, options=options) if name in known:
+            attempt.one_of[part] = options
+        case Unlike(name=name, part=part, value=value) if name in known:
+            attempt.unlike[part] = value
+        case _:
+            raise found
 
 
 def _try_loop(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from ..errors import SrcgradError
 from ..ir import affine
 from ..ir.expressions import Array, Const, Expr, Var, is_inexact
 from ..ir.nodes import AddTo, Alloc, Assign
@@ -28,6 +29,7 @@ from .attempts import (
     OtherList,
     Rebound,
     Relisted,
+    Several,
     Unlike,
     Widen,
 )
@@ -58,12 +60,26 @@ class _Comparison:
         self.relisted: list[tuple[str, Array, ArrayValue]] = []  # the rows of lists
         self.rebound: dict[str, Any] = {}
         self.counted: set[str] = set()
+        self.learnt: list[Exception] = []
+        self.unlike: list[Exception] = []
+        self.refused: list[SrcgradError] = []
         self.growths: dict[str, resized.Growth] = {}
         self.open_heads: dict[str, ArrayValue] = {}
         self.wholes: tuple[Any, Any] = (None, None)  # what the items that are compared are part of, at head and end
         self.names_of = {name: name for name in (*names, *attempt.lists.values())}  # of an item: the name it is part of
 
     def compare(self, name: str, entry: Any, end: Any) -> None:
+        """One try tells of all names that are not alike, and nothing is refused while there is more to learn."""
+        try:
+            self.compare_kinds(name, entry, end)
+        except (Widen, BecomesOptional, BecomesOneOf) as found:
+            self.learnt.append(found)
+        except Unlike as found:
+            self.unlike.append(found)
+        except SrcgradError as found:
+            self.refused.append(found)
+
+    def compare_kinds(self, name: str, entry: Any, end: Any) -> None:
         build, attempt = self.interpreter.build, self.attempt
         if end is UNDEFINED or end is entry or name in attempt.unlike:
             return
@@ -305,10 +321,14 @@ def close_loop(
     found = _Comparison(interpreter, names, heads, inside, attempt)
     closed = found.compare_lists(entries)
     found.compare_names(entries)
-    if found.counted:
-        raise Counts(found.counted)
+    if found.learnt or found.counted:
+        raise Several([*found.learnt, Counts(found.counted)])
+    if found.refused:
+        raise found.refused[0]
     if found.rebound:
         raise Rebound(found.rebound, permuted(interpreter, names, entries, found.rebound), found.growths)
+    if found.unlike:
+        raise Several(found.unlike)
     for var, expr in in_parallel(build, found.scalars):
         build.emit(Assign(var, expr))
     of_arrays = [each for each in found.relisted if growing_lists.holds_arrays(attempt.relisted[each[0]][0])]
