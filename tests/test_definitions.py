@@ -355,6 +355,34 @@ def passed_on(x, n=2.0):
     return x**n
 
 
+def renamed(function):
+    def wrapper(*args, **kwargs):
+        if "power" in kwargs:
+            kwargs["n"] = kwargs.pop("power")
+        return function(*args, **kwargs)
+
+    return functools.wraps(function)(wrapper)
+
+
+@renamed
+def with_defaults(x, n=2.0, *, scale=3.0):
+    return scale * x**n
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: passed_on(x),
+        lambda x: with_defaults(x),
+        lambda x: with_defaults(x, 3.0, scale=x[0]),
+        lambda x: with_defaults(x, power=3.0),
+    ],
+)
+def test_what_a_wrapper_passes_on_has_its_own_defaults(call: Callable[..., Any]) -> None:
+    np.testing.assert_allclose(grad(call, jit=False)(X), call(X), rtol=1e-15)
+    check_grad(grad(call, jit=False), X)
+
+
 def test_a_wrapper_has_parameters_of_its_own() -> None:
     x = X.copy()
     for function, args, keywords in (

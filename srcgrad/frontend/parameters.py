@@ -127,5 +127,6 @@ def array_defaults(function: Any) -> dict[str, Any]:
 
 
 def _own_defaults(function: Any) -> dict[str, Any]:
-    given = signature_of(function).parameters.items()
+    """Those of its own parameters: what it wraps gets its own when it is called."""
+    given = inspect.signature(function, follow_wrapped=False).parameters.items()
     return {name: p.default for name, p in given if p.default is not inspect.Parameter.empty}
