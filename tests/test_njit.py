@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numba import njit, prange
+from numba import float32, float64, njit, prange, vectorize
 from numba.core.errors import NumbaError
 from test_cache import run
 
-from srcgrad import grad
+from srcgrad import ArgumentError, grad
+from srcgrad.testing import check_grad
 
 Pair = namedtuple("Pair", "a b")
 W = np.array([3.0, 5.0])
@@ -234,3 +235,42 @@ def test_an_njit_function_that_f_calls_is_differentiated_through_its_source():
         return x * x
 
     assert grad(lambda x: inner(x) * 3.0, jit=False).backward(2.0) == 12.0
+
+
+@vectorize
+def shrunk(x, k):
+    if abs(x) > k:
+        return x - k if x > 0 else x + k
+    return 0.0 * x
+
+
+@vectorize
+def whole(x):
+    return int(np.floor(x))
+
+
+@vectorize([float32(float32), float64(float64)])
+def cubed(x):
+    return x**3
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+def test_what_numba_vectorizes(jit: bool) -> None:
+    x = np.array([[0.3, -1.2, 2.6], [1.4, -0.2, 0.8]])
+    for function, args in (
+        (lambda x, k: shrunk(x, k), (x, np.array([0.5, 0.4, 0.1]))),
+        (lambda x, k: shrunk(x, k), (1.7, 0.4)),
+        (lambda x: cubed(x) * whole(2.0 * x), (x,)),
+        (lambda x: cubed(x.astype(np.float32)), (x.astype(np.float32),)),
+        (lambda x: cubed(np.arange(3)) * cubed(3) * x, (x,)),
+    ):
+        f = grad(function, jit=jit)
+        found, expected = f(*args), function(*args)
+        np.testing.assert_allclose(found, expected, rtol=1e-14)
+        assert np.asarray(found).dtype == np.asarray(expected).dtype and np.shape(found) == np.shape(expected)
+        check_grad(f, *args)
+
+
+def test_a_number_that_numba_has_no_loop_for() -> None:
+    with pytest.raises(ArgumentError, match="cubed has no loop for these types"):
+        grad(lambda z: cubed(z), jit=False)(1j)

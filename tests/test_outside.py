@@ -9,11 +9,14 @@ import sys
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.integrate
 import scipy.interpolate
+import scipy.sparse
 import scipy.stats
 
 from srcgrad import grad
@@ -66,6 +69,10 @@ class Cubic(Model):
 
 def cube(x):
     return x**3
+
+
+def over_the_end(k):
+    return scipy.integrate.quad(lambda t: np.exp(-k * t), 0, inf)[0]
 
 
 def with_factor(x):
@@ -186,6 +193,19 @@ def test_a_change_is_seen(
     change(monkeypatch)
     for x_b in (f.backward(X, v), f.value_and_backward(X, v)[1], f.vjp(X)[1](v)):
         np.testing.assert_allclose(x_b, 3 * X**2)
+
+
+def test_infinity_by_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    f = grad(over_the_end, jit=False)
+    assert abs(f.backward(2.0) + 0.25) < 1e-9 and abs(f(2.0) - 0.5) < 1e-9
+    monkeypatch.setitem(globals(), "inf", 1.0)
+    assert abs(f(2.0) - (1.0 - np.exp(-2.0)) / 2.0) < 1e-9
+
+
+@pytest.mark.parametrize("matrix", [np.eye(3), scipy.sparse.eye_array(3), scipy.sparse.eye(3)])
+def test_a_matrix_that_may_be_sparse(matrix: Any) -> None:
+    f = grad(lambda x: x * 2.0 if scipy.sparse.issparse(matrix) or scipy.sparse.issparse(x) else x * 3.0, jit=False)
+    assert f(1.0) == (3.0 if isinstance(matrix, np.ndarray) else 2.0)
 
 
 def test_what_python_does_not_call_is_no_change(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
+from numba.np.ufunc.dufunc import DUFunc
 
 from ..arguments import is_simple_object
 from ..errors import ArgumentError, UnsupportedError, ValueArgumentError
@@ -45,7 +46,7 @@ from . import (
     texts,
 )
 from .arithmetic import elementwise
-from .builtins_of_python import BUILTINS
+from .builtins_of_python import BUILTINS, sample_of
 from .calls_of_own import invoke
 from .comprehensions import next_of
 from .numbers_of_python import convert, math_function, to_int
@@ -265,6 +266,8 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         return call_composition(interpreter, composition, args, kwargs)
     if isinstance(target, np.vectorize) and not (target.otypes or target.excluded or target.signature):
         return call_method(interpreter, Static(target.pyfunc), ".vectorized", args, kwargs)
+    if isinstance(target, DUFunc) and not kwargs:
+        return call_ufunc_of_numba(interpreter, target, args)
     if isinstance(target, np.dtype) or (isinstance(target, type) and issubclass(target, np.generic)):
         return convert(interpreter, np.dtype(target), args)
     plain = unwrap(target) if callable(target) else target
@@ -296,6 +299,21 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
     if isinstance(target, type) and issubclass(target, BaseException):
         return Static(exceptions.Made(target, tuple(args), tuple(kwargs.items())))
     return unknown(interpreter, target, args, kwargs)
+
+
+def call_ufunc_of_numba(interpreter: Interpreter, target: DUFunc, args: list[Any]) -> Any:
+    """What numba.vectorize made: its function for each element; of the types that it has, the first that hold these."""
+    function = Static(target._dispatcher.py_func)
+    if not target._frozen:
+        return call_method(interpreter, function, ".elementwise", args, {})
+    given = [sample_of(interpreter, value) for value in args]
+    for types in target.types:
+        kinds = [np.dtype(kind) for kind in types.replace("->", "")]
+        if len(kinds) == len(args) + 1 and all(map(np.can_cast, map(np.result_type, given), kinds)):
+            args = [convert(interpreter, kind, [value]) for value, kind in zip(args, kinds, strict=False)]
+            made = call_method(interpreter, function, ".elementwise", args, {})
+            return convert(interpreter, kinds[-1], [made])
+    return interpreter.build.refuse(f"{name_of(target)} has no loop for these types", error=ArgumentError)
 
 
 def _refuse_dicts(interpreter: Interpreter, target: Any, args: list[Any]) -> None:

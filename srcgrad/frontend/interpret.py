@@ -13,6 +13,7 @@ import ast
 import builtins
 import importlib.util
 import inspect
+import math
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -368,7 +369,7 @@ class Interpreter:
         return self.build.refuse(f"name {name!r} is not defined", error=NameArgumentError)
 
     def outside(self, name: str, place: Place) -> Any:
-        """A value from outside: arrays and floats are handed in at every call, the rest are checked constants."""
+        """A value from outside: arrays and finite floats are handed in at every call, the rest are constants."""
         key = place.key
         if key in self.captured:
             return self.captured[key][1]
@@ -376,7 +377,8 @@ class Interpreter:
             current = place()
         except ValueError:
             return self.build.refuse(f"{name} is not bound yet")
-        if isinstance(current, (np.ndarray, float, complex, np.inexact)):
+        is_end = isinstance(current, float) and math.isinf(current)  # from math import inf: np.inf, by another name
+        if isinstance(current, (np.ndarray, float, complex, np.inexact)) and not is_end:
             return self.hand_in(name, place)
         if key in self.varying and is_whole(current) and is_small(current):
             small = IsSmall(place)

@@ -8,6 +8,7 @@ np.union1d(i, j)             →   External: NumPy's own function, which no deri
 from __future__ import annotations
 
 import inspect
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,7 +41,11 @@ def name_of(target: Any) -> str:
     if module == "scipy.spatial.distance":
         return f"{module}.{name}"
     if module.split(".")[0] == "scipy" or (isinstance(target, np.ufunc) and not hasattr(np, name)):
-        return ".".join([*(module or "scipy.special").split(".")[:2], name])  # scipy.linalg, whichever file it is in
+        parts = (module or "scipy.special").split(".")[:2]  # scipy.linalg, whichever file it is in
+        if parts[-1].startswith("_"):
+            shown = (m for m in sys.modules if m.startswith("scipy.") and m.count(".") == 1 and "._" not in m)
+            parts = [next((m for m in shown if getattr(sys.modules[m], name, None) is target), ".".join(parts))]
+        return ".".join([*parts, name])
     if isinstance(target, np.ufunc) or module.split(".")[0] == "numpy":
         inner = module.split(".")[1:] if module.startswith("numpy.") and not module.startswith("numpy._") else []
         return ".".join(["np", *inner, name])

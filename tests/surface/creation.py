@@ -104,6 +104,7 @@ CALLS = [
     call("np.apply_along_axis(lambda v: v / v.sum(), 0, x)", x=positive(3, 4)),
     call("np.apply_along_axis(np.sum, 1, x) * 2.0", x=real(3, 4), compiled=True),
     call("np.apply_along_axis(lambda v, a: a * v[:2], 1, x, 3.0)", x=real(2, 3, 4)),
+    call("x + (0.0 if np.isnan(np.asarray(None, dtype=float)) else 1.0)", x=real(3)),
     call("np.vectorize(lambda a, b: a * b if a > 0 else b)(x, y[:, None])", x=real(3), y=real(2)),
     call("z = x * 1.0\nfor i, j in np.ndindex(3, 4):\n    z[i, j] *= i + x[i, j]\ny = z", x=real(3, 4)),
     call("y = 0.0\nfor k in np.ndindex(x.shape):\n    y = y + x[k] ** 2 * k[1]", x=real(3, 4)),

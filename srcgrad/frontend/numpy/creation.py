@@ -92,6 +92,8 @@ def array_of(builder: Builder, value: Any, dtype: np.dtype | None) -> Any:
         return ArrayValue((), cast(value.expr, dtype or value.dtype))
     if isinstance(value, ArrayValue):
         return ArrayValue(value.dims, cast(value.element, dtype)) if dtype else value
+    if isinstance(value, Static) and value.value is None and dtype is not None and dtype.kind in "fc":  # no number
+        return ArrayValue((), cast(Const(np.nan), dtype))
     if not isinstance(value, TupleValue):
         builder.refuse_unusable(value)
         return builder.refuse("np.array needs numbers, arrays, or nested lists of them", error=ArgumentError)

@@ -31,6 +31,7 @@ _WAITING = {  # modules whose import takes as long as half of ours
     "scipy_regular_grids": "scipy.interpolate",
     "scipy_roots": "scipy.optimize",
     "scipy_signals": "scipy.signal",
+    "scipy_sparse_matrices": "scipy.sparse",
     "scipy_splines": "scipy.interpolate",
     "scipy_summaries": "scipy.stats",
 }

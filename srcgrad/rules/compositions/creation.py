@@ -65,6 +65,12 @@ def vectorized(pyfunc, *args):
     return out.reshape(arrays[0].shape)
 
 
+@means(method=".elementwise")
+def elementwise(pyfunc, *args):
+    """What numba.vectorize(pyfunc) does when it is called."""
+    return vectorized(pyfunc, *args)[()]
+
+
 @means(np.piecewise)
 def piecewise(x, condlist, funclist, *args):
     x = np.asarray(x)
