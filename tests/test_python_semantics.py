@@ -996,6 +996,29 @@ def test_setters_and_what_is_compared_with_two(function: Callable[..., Any]) -> 
         np.testing.assert_array_equal(found, expected)
 
 
+def flags_that_are_true(x, is_last):
+    s, found = 0.0, False
+    for v in x:
+        if found is True:
+            s += v
+        if v > 0.45:
+            found = True
+    if is_last is not True and bool(x[0] > 0.6) is not False:
+        s *= 2.0
+    return s
+
+
+@pytest.mark.parametrize("is_last", [False, True])
+def test_flags_that_are_true(is_last: bool) -> None:
+    f = grad(flags_that_are_true, jit=False)
+    for x in (X, -X):
+        assert f(x, is_last) == flags_that_are_true(x, is_last)
+        check_grad(f, x, is_last)
+    numpys = grad(lambda x: 1.0 if (x[0] > 0.5) is True else 2.0, jit=False)
+    with pytest.raises(UnsupportedError, match="compares objects"):  # NumPy's is never Python's
+        numpys(X)
+
+
 @pytest.mark.parametrize("function", REFUSED, ids=lambda f: f.__name__)
 def test_refused(function: Callable[..., Any]) -> None:
     x = X.copy()

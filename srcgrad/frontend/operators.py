@@ -251,6 +251,8 @@ def compare(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
         if alike and not isinstance(x, (Static, Scalar)):
             return _identity(interpreter, op, x, y)
         if isinstance(x, Scalar) and isinstance(y, Scalar) and not (x.is_constant and y.is_constant):
+            if all(v.weak and v.dtype.kind == "b" for v in (x, y)):  # Python's True is one object; NumPy's is another
+                return elementwise(interpreter.build, "eq" if isinstance(op, ast.Is) else "ne", (x, y), python=True)
             interpreter.build.refuse("`is` compares objects, not numbers", "use ==")
         if isinstance(x, Scalar) and isinstance(y, Scalar):
             same = x.value is y.value
