@@ -919,9 +919,27 @@ def numbers_as_they_were(x):
     return scaled(s) + y[part].sum() + sum([j * s for j in numbers])
 
 
+def in_the_place_of_what_it_reads(x):
+    pair = x[0], x[1:]
+    pair = map(np.asarray, pair)
+    first, rest = pair
+    row = [first, rest[0]]
+    for k in range(2):
+        row = map(lambda v, k=k: v * (k + x[0]), row)
+    rest = (v * v for v in rest)
+    return sum(row) + sum(rest)
+
+
 @pytest.mark.parametrize(
     "function",
-    [numbers_as_they_were, pairs_once, generator_in_a_function, values_twice, iterators_as_arguments],
+    [
+        numbers_as_they_were,
+        pairs_once,
+        generator_in_a_function,
+        values_twice,
+        iterators_as_arguments,
+        in_the_place_of_what_it_reads,
+    ],
     ids=lambda f: f.__name__,
 )
 def test_iterators_with_names(function):
@@ -1102,7 +1120,38 @@ def named_within(x):
     return sum(squares := (v * v for v in x)) + sum(squares)
 
 
+def in_the_place_of_what_changes_by_another_name(x):
+    row = [x[0], x[1]]
+    same = row
+    row = map(lambda v: v * 2.0, row)
+    same.append(x[2])
+    return sum(row)
+
+
+def in_the_place_of_what_holds_what_changes(x):
+    rows = ([x[0]], [x[1]])
+    first = rows[0]
+    rows = (row[0] * 2.0 for row in rows)
+    first[0] = x[2]
+    return sum(rows)
+
+
+def in_the_place_of_memory_that_is_written(x):
+    same = x
+    x = (v * 2.0 for v in x)
+    same[1] = 3.0
+    return sum(x)
+
+
+def in_the_place_of_what_it_reads_later(x):
+    row = [x[0], x[1]]
+    row = (v * first for v, first in zip(row, (row[0] for _ in x)))
+    return sum(row)
+
+
 NOT_AS_IT_WAS = [
+    in_the_place_of_what_changes_by_another_name, in_the_place_of_what_holds_what_changes,
+    in_the_place_of_memory_that_is_written, in_the_place_of_what_it_reads_later,
     held_in_an_attribute, reads_an_object_that_has_changed, one_of_two_generators, two_names_at_once, named_within,
     generator_of_what_the_loop_carries, paired_with_what_the_loop_writes, mapped_by_what_the_loop_carries,
     number_of_a_loop_in_between, function_that_reads_what_has_changed, argument_that_is_written_meanwhile,

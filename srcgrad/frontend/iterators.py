@@ -48,6 +48,16 @@ class Reads:
 
 
 @dataclass(frozen=True, eq=False)
+class Unnamed:
+    """In the place of a frame: what had a name, and can't be changed by it any more."""
+
+    value: Any
+
+    def bound(self, name: str) -> Any:
+        return self.value
+
+
+@dataclass(frozen=True, eq=False)
 class Made:
     """An iterator; `of`: what it is made of.  `ahead`: what Python reads item by item, and we have read by now.
     `has_written`: what Python would write item by item, we have written by now."""
@@ -174,7 +184,37 @@ def named(interpreter: Interpreter, name: str, node: ast.expr, made: Any) -> Non
     made = interpreter.iterators.get(id(made)) or Made(made, _reads(interpreter, node))
     if made.has_written:
         _refuse_writing(interpreter, f"{name} is an iterator")
+    if name not in _read_later(node):
+        made = replace(
+            made, of=_taken_over(interpreter, name, made.of), ahead=_taken_over(interpreter, name, made.ahead)
+        )
     interpreter.env[name] = Once(interpreter.env[name], made, is_view)
+
+
+def _read_later(node: ast.AST) -> set[str]:
+    """Names in functions and generators that stand in an expression: these read them in their turn."""
+    match node:
+        case ast.Lambda():
+            return liveness.mentioned(node)
+        case ast.GeneratorExp(generators=[first, *_]):
+            later = map(liveness.mentioned, (node.elt, *first.ifs, *node.generators[1:]))
+            return _read_later(first.iter).union(*later)
+    return set().union(*map(_read_later, ast.iter_child_nodes(node)))
+
+
+def _taken_over(interpreter: Interpreter, name: str, reads: Reads) -> Reads:
+    """xs = map(f, xs): the name stands for the iterator now, what it was for is as it was if nobody else has it."""
+    held = identities.held(interpreter).keys()
+    functions = [closure for _, _, value in reads.names for closure in _closures(value)]
+    if any(name in free_names(function) for function in functions):
+        return reads
+    names = [
+        (Unnamed(value), own, value)
+        if own == name and frame is interpreter.frame and not held & identities.held_in([{own: value}]).keys()
+        else (frame, own, value)
+        for frame, own, value in reads.names
+    ]
+    return replace(reads, names=tuple(names))
 
 
 def given(interpreter: Interpreter, arguments: dict[str, Any], settled: dict[str, Any]) -> dict[str, Any]:
