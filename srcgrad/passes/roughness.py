@@ -209,7 +209,10 @@ class Roughness:
             self.step(stmt)
 
     def step(self, stmt: Stmt) -> None:
-        self.join(self.at.setdefault(id(stmt), {}), self.now)
+        if (known := self.at.get(id(stmt))) is None:
+            self.at[id(stmt)] = dict(self.now)
+        else:
+            self.join(known, self.now)
         now = self.of(None)
         match stmt:
             case Assign(var=var, value=value):
