@@ -344,3 +344,14 @@ def test_eigenvalues_of_real_matrices_that_nobody_reads() -> None:
     for g in (lambda a: np.max(np.linalg.eigvals(a)), lambda a: np.linalg.eig(a), from_scipy):
         with pytest.raises(NotImplementedError, match="is real or complex, which depends on the data"):
             plain(g)(a)
+
+
+@pytest.mark.parametrize("solver", [scipy.linalg.solve_discrete_are, scipy.linalg.solve_continuous_are])
+def test_what_no_feedback_makes_stable_has_no_riccati_solution(solver: Any) -> None:
+    f = grad(lambda a, b: solver(a, b, np.eye(2), np.eye(1)), jit=False)
+    a, b = np.diag([2.0, -0.5]), np.array([[0.0], [1.0]])
+    for call in (f, lambda a, b: f.backward(a, b, np.eye(2)), lambda a, b: solver(a, b, np.eye(2), np.eye(1))):
+        with pytest.raises(np.linalg.LinAlgError):
+            call(a, b)
+    check_grad(f, a, b + 1.0)
+    np.testing.assert_allclose(f(a, b + 1.0), solver(a, b + 1.0, np.eye(2), np.eye(1)), rtol=1e-10)

@@ -221,5 +221,15 @@ CALLS = [
     call("scipy.linalg.solveh_banded(z + [[0], [9]], y)", z=complexes(2, 3), y=complexes(3)),
     call("scipy.linalg.solveh_banded(x + [[9], [0], [0]], y, lower=True)", x=real(3, 4), y=real(4)),
     call("scipy.linalg.khatri_rao(x, y)", x=real(2, 3), y=real(4, 3)),
+    call("scipy.linalg.solve_sylvester(x, y, w)", x=real(3, 3), y=real(2, 2), w=real(3, 2)),
+    call("scipy.linalg.solve_sylvester(z, y + 1j * y, w)", z=complexes(3, 3), y=real(2, 2), w=real(3, 2)),
+    call("scipy.linalg.solve_continuous_lyapunov(x, w) @ scipy.linalg.solve_lyapunov(z, w)", x=real(3, 3),
+         z=complexes(3, 3), w=real(3, 3)),
+    *(call(f"scipy.linalg.solve_discrete_lyapunov(0.4 * z, w{method}) * scipy.linalg.solve_discrete_lyapunov(x, w)",
+           x=real(3, 3), z=complexes(3, 3), w=real(3, 3)) for method in ("", ", method='bilinear'")),
+    *(call(f"scipy.linalg.solve_{kind}_are(x, y, x @ x.T + np.eye(3), np.eye(2) + y.T @ y{more})", x=real(3, 3),
+           y=real(3, 2), loose=10.0)
+      for kind in ("discrete", "continuous")
+      for more in ("", ", s=0.1 * y", ", np.diag(x[0] ** 2 + 1.0) + 0.1 * x, 0.1 * y, balanced=False")),
 ]
 # fmt: on
