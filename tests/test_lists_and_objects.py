@@ -788,6 +788,34 @@ def the_same_as_a_loop(points, centres):
     return np.array(out)
 
 
+def hidden_states(w, start, xs):
+    """One row to begin with, one for each of the sequences that there are."""
+    h, c = np.repeat(start, xs.shape[1], axis=0), np.tile(start, (xs.shape[1], 1))
+    states = [2 * h]
+    for x in xs:
+        c = c * np.tanh(np.hstack((x, h)) @ w) + x
+        h = np.tanh(c)
+        states.append(2 * h)
+    return np.stack(states)
+
+
+def test_items_as_long_as_a_row_repeated() -> None:
+    random = np.random.default_rng(1)
+    w, start, xs = random.normal(size=(6, 3)), random.normal(size=(1, 3)), random.normal(size=(4, 5, 3))
+    f = grad(hidden_states, jit=False)
+    np.testing.assert_array_equal(f(w, start, xs), hidden_states(w, start, xs))
+    check_grad(f, w, start, xs)
+    with pytest.raises(UnsupportedError, match="of one shape"):  # twice as long is never as long
+
+        def doubled(x: Any, steps: Any) -> Any:
+            rows = [x]
+            for step in steps:
+                rows.append(step * np.repeat(rows[-1], 2))
+            return rows[-1]
+
+        grad(doubled, jit=False).backward(np.ones(4), np.ones(2), v=np.ones(16))
+
+
 def test_items_as_long_as_other_arrays() -> None:
     random = np.random.default_rng(1)
     check_grad(grad(trajectory, jit=False), np.array([0.5, 1.0]), random.normal(size=(4, 2)))

@@ -10,6 +10,7 @@ Whether the others have the same is seen at run time, unless it is known to be s
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from ..errors import place
@@ -43,15 +44,31 @@ def known_ahead(build: Builder, dims: Lengths, block: list[Stmt], index: Var | N
 def are_alike(build: Builder, x: Expr, y: Expr) -> bool:
     """May two items of a list be taken to be as long as each other?
 
-    Lengths of different arrays may, and what two arrays have in common: `[x0, A @ x0 + B @ u]`.  What is computed from
-    the same length is another one in most cases (`x`, `x[::2]`), and so is a number of items that was counted.
+    Lengths of different arrays may, and what two arrays have in common: `[x0, A @ x0 + B @ u]`.  So may a length and
+    its product with another array's: `np.repeat(x0, n, axis=0)`, where x0 is one row.  What is computed from the same
+    length is another one in most cases (`x`, `x[::2]`), and so is a number of items that was counted.
     """
     if affine.difference(x, y) is not None:
         return affine.same(x, y)
-    (terms_x, _), (terms_y, _) = affine.affine(x), affine.affine(y)
-    of_x, of_y = {term for term, _ in terms_x}, {term for term, _ in terms_y}
+    factors_x, factors_y = _factors(x), _factors(y)
+    if factors_x == factors_y:
+        return True
+    of_x, of_y = _terms(factors_x - factors_y), _terms(factors_y - factors_x)
     in_common = set(build.common_lengths.values())
-    return not of_x & of_y and all(isinstance(term, Dim) or term in in_common for term in of_x | of_y)
+    either = of_x | of_y
+    return bool(either) and not of_x & of_y and all(isinstance(term, Dim) or term in in_common for term in either)
+
+
+def _factors(length: Expr) -> Counter[Expr]:
+    match length:
+        case Call(op="mul", args=(x, y)):
+            return _factors(x) + _factors(y)
+    return Counter((length,))
+
+
+def _terms(factors: Counter[Expr]) -> set[Expr]:
+    """What all of them are computed from."""
+    return {part for factor in factors for term, _ in affine.affine(factor)[0] for part in _factors(term)}
 
 
 def with_lengths(build: Builder, value: ArrayValue, dims: Lengths) -> ArrayValue:
