@@ -114,3 +114,23 @@ def test_at_least_one_axis(function: Any) -> None:
     np.testing.assert_array_equal(f(2.0), [6.0])
     assert f.backward(2.0, np.ones(1)) == 3.0
     assert np.shape(grad(lambda x: np.asarray(x, order="C"), jit=False)(2.0)) == ()
+
+
+def in_another_order(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    y = np.transpose(x, (1, 0, 2))
+    z = y * w  # a copy of y is stretched
+    return np.transpose(z, (2, 0, 1)).reshape(-1)
+
+
+def test_axes_in_another_order_are_views_without_numbas_detour(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numba's own permutes lengths as arrays: seconds to compile."""
+    from numba.np import arrayobj
+
+    monkeypatch.setattr(arrayobj, "permute_arrays", None)
+    random = np.random.default_rng(5)
+    x, w = random.normal(size=(2, 3, 4)), random.normal(size=(3, 2, 1))
+    f = grad(in_another_order, cache=False)
+    assert "np.transpose(" in f.source(x, w, kind="primal")
+    for given in (x, x[:, ::-1], np.asfortranarray(x)):
+        np.testing.assert_array_equal(f(given, w), in_another_order(given, w))
+        check_grad(f, given, w)

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 from numba.core import cgutils, types
+from numba.core.errors import TypingError
+from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic
-from numba.np.arrayobj import make_array
+from numba.np.arrayobj import make_array, populate_array
 
 from srcgrad.runtime import allocations
 from srcgrad.runtime.allocations import STAND_INS
@@ -98,6 +100,29 @@ def _copy(typing_context, target, source):
 
 
 STAND_INS[copy_to] = _copy
+
+
+@intrinsic(prefer_literal=True)
+def _transpose(typing_context, array, axes):
+    """The axes of an array in another order, which is known.  (Numba permutes lengths and strides as arrays.)"""
+    order = [getattr(k, "literal_value", None) for k in axes]
+    if None in order or not isinstance(array, types.Array):
+        raise TypingError(f"no transpose of {array} by {axes}")
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        source = make_array(array)(context, builder, args[0])
+        target = make_array(signature.return_type)(context, builder)
+        lengths, strides = (
+            [parts[k] for k in order]
+            for parts in (cgutils.unpack_tuple(builder, part, array.ndim) for part in (source.shape, source.strides))
+        )
+        populate_array(target, source.data, lengths, strides, source.itemsize, source.meminfo, source.parent)
+        return impl_ret_borrowed(context, builder, signature.return_type, target._getvalue())
+
+    return array.copy(layout="A")(array, axes), generate
+
+
+STAND_INS[np.transpose] = _transpose
 
 
 def _by_elements(source: Any) -> Any:

@@ -9,11 +9,13 @@ from __future__ import annotations
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
 from numba.core import ir
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.ir_utils import get_definition, guard
 
 STAND_INS: dict[Any, Any] = {}  # the function → its intrinsic
+FUNCTIONS = (FunctionType, BuiltinFunctionType, type(np.transpose))
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)
@@ -42,7 +44,7 @@ def _named(func_ir: Any, value: Any) -> Any:
         found = getattr(module.value, value.attr, None) if _is_module(module) else None
     else:
         found = value.value if isinstance(value, ir.Global) else None
-    return found if isinstance(found, (FunctionType, BuiltinFunctionType)) else None
+    return found if isinstance(found, FUNCTIONS) else None
 
 
 def _is_module(definition: Any) -> bool:
