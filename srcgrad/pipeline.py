@@ -33,6 +33,7 @@ from .passes.compute_again import compute_again
 from .passes.copies_as_loops import copies_as_loops
 from .passes.counted import counted
 from .passes.dead_stores import dead_stores
+from .passes.early_checks import check_early
 from .passes.equal_lengths import equal_lengths
 from .passes.few_columns import few_columns
 from .passes.find_active import find_active
@@ -358,6 +359,10 @@ def generate(
     info = program.info
     written = frozenset(program.params[k].name for k in start.writes) if kind == "primal" else frozenset()
     late = bool(written) and compares_late(program, written)
+    if late and start.equal_lengths:
+        early = check_early(program)
+        if not compares_late(early, written):
+            program, late = early, False
     if late and (start.equal_lengths or start.whole_slices):  # once it has written, it can't be run again
         return generate(function, kind, types, cotangents, replace(options, stretch=True, cut=True), form, memory)
     text, facts = emit(check_results(check_types(program)), form)

@@ -146,6 +146,64 @@ def test_written_once_though_the_lengths_differ() -> None:
         f(u, B[:2])
 
 
+def write_by_write(u, v, w):
+    u += v
+    v *= w[: v.shape[0]] + u
+
+
+def row_by_row(u, v, w):
+    for i in range(u.shape[0]):
+        u[i] -= u[i, i + 1 :] @ w[i + 1 :]
+        v[i:] += w[i:]
+
+
+def if_it_is_small(u, v, w):
+    u += 1.0
+    if np.sum(w) < -100.0:
+        u *= v
+
+
+def in_a_local_array(u, v, w):
+    u[0] = w[0]
+    t = np.zeros(v.shape)
+    t += u
+    v[:] = t * w
+
+
+FULL, ROW = RNG.uniform(0.2, 1.0, (2, 4))
+SQUARE = RNG.uniform(0.2, 1.0, (4, 4))
+ONE_WRITE_AFTER_ANOTHER = [
+    (write_by_write, (FULL, ROW, FULL + ROW)),
+    (row_by_row, (SQUARE, ROW, FULL)),
+    (if_it_is_small, (FULL, ROW, ROW)),
+    (in_a_local_array, (FULL, ROW, FULL + ROW)),
+]
+
+
+@pytest.mark.parametrize(("function", "arguments"), ONE_WRITE_AFTER_ANOTHER)
+def test_compared_at_entry(function, arguments) -> None:
+    """What the lengths of arguments decide is compared ahead of all writes, wherever it stands."""
+    text = grad(function, cache=False).source(*arguments, kind="primal")
+    assert "conform" not in text and " or " not in text
+    start, _, rest = text.partition("    for ")
+    assert "ShapeError(" in start or "BroadcastError(" in start
+    assert "ShapeError(" not in rest and "BroadcastError(" not in rest
+    runs = [arguments, (arguments[0], arguments[1][:1], arguments[2]), (arguments[0][:1], *arguments[1:])]
+    for given in [*runs, (arguments[0], arguments[1][:3], arguments[2][:3])]:
+        f = grad(function, jit=False, cache=False)
+        f(*(a.copy() for a in arguments))  # code for equal lengths is there
+        expected, found = [a.copy() for a in given], [a.copy() for a in given]
+        problems = []
+        for call, where in ((function, expected), (f, found)):
+            try:
+                call(*where)
+            except ValueError as problem:  # NumPy's too
+                problems.append(problem)
+        assert len(problems) in (0, 2)
+        for x, y in zip(expected, found, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-13)
+
+
 def down_by_twos(a, b, n):
     s = 0.0
     for _ in range(n):

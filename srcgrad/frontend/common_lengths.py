@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import place
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Load, Var
+from ..ir.expressions import BOOL, INT64, NEVER_FAIL, Array, Call, Const, Dim, Expr, Load, Var
 from ..ir.nodes import Assign, If, Raise, Stmt, View
 from ..ir.walk import rewrite, statements, subexpressions, substitute, targets, variables
 from .values import ArrayValue
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from .builder import Builder
 
 Lengths = tuple[Expr, ...]
-NEVER_FAIL = frozenset("add sub mul neg maximum minimum select lt le gt ge eq ne and or not cast".split())
 FOLDED: dict[str, Any] = {"add": affine.add, "sub": affine.sub, "mul": affine.mul}
 FOLDED |= {"maximum": affine.maximum, "minimum": affine.minimum}
 

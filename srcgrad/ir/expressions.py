@@ -119,6 +119,10 @@ class Axis(Expr):
     dtype: np.dtype = INT64
 
 
+# primitives that give a number whatever their operands are
+NEVER_FAIL = frozenset("add sub mul neg maximum minimum select lt le gt ge eq ne and or not cast".split())
+
+
 @interned
 @dataclass(frozen=True, eq=False)
 class Call(Expr):
