@@ -18,8 +18,10 @@ from typing import Any
 
 from srcgrad.arguments import COTANGENT, is_simple_object
 from srcgrad.errors import ArgumentError, OptionError, SourceError, SrcgradError, UnsupportedError
+from srcgrad.frontend.numpy.table import TABLE
 from srcgrad.frontend.source import read, signature_of, unwrap
 from srcgrad.ir.expressions import Span
+from srcgrad.rules.compositions import composition_of
 
 Wrt = str | int | Sequence[str | int] | None
 
@@ -150,6 +152,11 @@ def _opened(function: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
 
 def python_function(function: Any) -> Any:
     """The plain function behind an @njit or @grad function, or an error that says what `grad` takes."""
+    if isinstance(function, (types.FunctionType, types.MethodType)) and (function in TABLE or composition_of(function)):
+        raise SourceError(
+            f"{function.__name__} is a function of {function.__module__}: known by a rule, its source is not read",
+            help=("wrap it in a function of its own:  def f(x): ...",),
+        )
     inner, args, kwargs = _opened(function)
     if args or kwargs:
         plain = python_function(inner)

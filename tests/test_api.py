@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.linalg
+import scipy.stats
 
 import srcgrad
 from srcgrad import check_grad, grad, pipeline
@@ -105,6 +107,13 @@ def test_outputs_have_the_order_of_their_names():
 def test_what_has_no_source(thing, why):
     with pytest.raises(srcgrad.SourceError, match=f"has no Python source: it is .*{why}"):
         grad(thing)
+
+
+@pytest.mark.parametrize("known", [scipy.linalg.solve, scipy.stats.norm.logpdf])
+def test_what_is_known_by_a_rule(known):
+    """Their source is SciPy's own machinery: an error in there says nothing to the user."""
+    with pytest.raises(srcgrad.SourceError, match=r"known by a rule.*\n.*wrap it in a function of its own"):
+        grad(known)
 
 
 def test_what_is_no_function():
