@@ -63,6 +63,9 @@ ARITHMETIC: dict[str, Callable[..., int]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul,
     "floordiv": operator.floordiv, "mod": operator.mod, "neg": operator.neg,
 }  # fmt: skip
+COMPARISONS: dict[str, Callable[[int, int], bool]] = {
+    "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
+}  # fmt: skip
 
 Place = tuple[str, tuple[int, ...]]  # an element: of which array, and where
 
@@ -241,6 +244,10 @@ class _Numbers:
             return self.variable(expr) or expr
         if isinstance(expr, Dim) and self.root(expr.array) in self.small and expr.array in self.small:
             return affine.integer(self.small[expr.array][expr.axis])
+        match expr:  # a diagonal, say
+            case Call(op="select", args=(Call(op=op, args=places), then, otherwise)) if op in COMPARISONS:
+                known = _constants(places)
+                return expr if known is None else then if COMPARISONS[op](*known) else otherwise
         return expr
 
     def rewritten(self, stmt: Stmt) -> Block:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from ..arithmetic import are_equal, cast_value, common_length, element_under
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, remap, run_of, whole
 
+SMALL = 64  # products of numbers, of which matrices of known lengths take so many
 Labels = tuple[Any, ...]
 
 
@@ -125,7 +127,8 @@ class _Contraction:
         return self.loops([factor], kept)
 
     def pair(self, x: Factor, y: Factor, out: Labels) -> Factor:
-        return self.blas(x, y, out) if self.is_blas(x, y, out) else self.loops([x, y], out)
+        by_blas = self.is_blas(x, y, out) and not self.is_small(x, y, out)
+        return self.blas(x, y, out) if by_blas else self.loops([x, y], out)
 
     # ------------------------------------------------------------------------------------------------- loops
 
@@ -170,6 +173,13 @@ class _Contraction:
         if not is_inexact(self.dtype) or not set(both) - set(out) or not set(lonely_x + lonely_y) <= set(out):
             return False
         return bool(lonely_x and lonely_y) or bool((lonely_x or lonely_y) and not set(both) & set(out))
+
+    def is_small(self, x: Factor, y: Factor, out: Labels) -> bool:
+        """Does it take longer to call for a product than to make it?  (Of stacks: of their matrices.)"""
+        every = {*x.labels, *y.labels} - (set(x.labels) & set(y.labels) & set(out))
+        lengths = [self.lengths[one] for one in every]
+        known = [n.value for n in lengths if isinstance(n, Const)]
+        return len(known) == len(lengths) and prod(known) <= SMALL
 
     def blas(self, x: Factor, y: Factor, out: Labels) -> Factor:
         x, y = self.in_order_of_memory(x), self.in_order_of_memory(y)
