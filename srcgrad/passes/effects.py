@@ -52,6 +52,7 @@ from ..ir.walk import (
 from .signs import Signs
 
 Index = tuple[Expr | None, ...]  # None: any
+QUIET = ("BoundsError", "DepthError", "LinAlgError")  # errors of which it does not matter which one comes first
 SIMPLE = (Assign, Store, AddTo, If, For, Comment)  # statements on numbers and elements alone
 
 
@@ -354,7 +355,7 @@ def is_loud(stmt: Stmt, quiet: Container[str]) -> bool:
         case Print() | External() | Library(draws=True):
             return True
         case Raise(error=error):
-            return error not in ("BoundsError", "DepthError")
+            return error not in QUIET
         case Invoke(callee=callee):
             return callee not in quiet
     return False

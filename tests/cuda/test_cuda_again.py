@@ -108,6 +108,21 @@ def twice(x, w, steps):
     return out
 
 
+def filters(x, w, steps):
+    """Small matrices of each thread's own."""
+    out = np.empty(len(x))
+    step = np.array([[1.0, 0.1], [0.0, 1.0]])
+    for i in range(len(x)):
+        m, p = np.array([x[i], w[i]]), np.eye(2) * w[i]
+        for t in range(steps):
+            m, p = step @ m, step @ p @ step.T + 0.01 * np.eye(2)
+            gain = p[:, 0] / (p[0, 0] + 0.1)
+            m = m + gain * (np.sin(0.3 * t) - m[0])
+            p = p - np.outer(gain, p[0])
+        out[i] = m @ np.linalg.solve(p, m) + np.linalg.det(p)
+    return out
+
+
 CASES: list[tuple[Callable[..., Any], int, int]] = [  # with how many numbers are kept, for each iteration of loops
     (heun, 5, 1),
     (dear, 4, 1),
@@ -116,6 +131,7 @@ CASES: list[tuple[Callable[..., Any], int, int]] = [  # with how many numbers ar
     (deciding, 6, 5),
     (changed_in_between, 4, 2),
     (twice, 3, 3),
+    (filters, 4, 5),
 ]
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.linalg import LinAlgError
 
-from srcgrad.rules.compositions.registry import library, means, unusable
+from srcgrad.rules.compositions.registry import is_constant, library, means, unusable
+from srcgrad.rules.compositions.small_matrices import MOST, inexact, is_small, small_det, small_slogdet, small_solve
 
 EigResult = type(np.linalg.eig(np.ones((1, 1))))
 EighResult = type(np.linalg.eigh(np.ones((1, 1))))
@@ -41,23 +42,37 @@ def solve(a, b):
     if a.shape[-1] != b.shape[0 if b.ndim == 1 else -2]:
         raise ValueError("solve: the lengths of the matrix and of the right-hand side differ")
     if b.ndim == 1:
-        return library("solve", a, b[:, None])[..., 0]
+        return solved(a, b[:, None])[..., 0]
+    return solved(a, b)
+
+
+def solved(a, b):
+    if is_small(a) and is_constant(b.shape[-1]) and b.shape[-1] <= MOST:
+        return small_solve(*inexact(a, b))
     return library("solve", a, b)
 
 
 @means(np.linalg.inv)
 def inv(a):
-    return library("inv", square(a))
+    a = square(a)
+    if is_small(a):
+        (a,) = inexact(a)
+        return small_solve(a, np.eye(a.shape[-1], dtype=a.dtype))
+    return library("inv", a)
 
 
 @means(np.linalg.det)
 def det(a):
-    return library("det", square(a))
+    a = square(a)
+    return small_det(*inexact(a)) if is_small(a) else library("det", a)
 
 
 @means(np.linalg.slogdet)
 def slogdet(a):
-    logarithm, sign = library("slogdet", square(a))
+    a = square(a)
+    if is_small(a) and not np.iscomplexobj(a):
+        return SlogdetResult(*small_slogdet(*inexact(a)))
+    logarithm, sign = library("slogdet", a)
     return SlogdetResult(sign, logarithm)
 
 
