@@ -266,3 +266,26 @@ def test_compiled_into_vectors() -> None:
     (text,) = cpu._keep_alive[-1].inspect_llvm().values()
     found = re.findall(r"fmul (?:\w+ )*<(\d+) x double>", text)
     assert found and max(map(int, found)) >= 2
+
+
+def weighed_by_likeness(x):
+    out = np.zeros_like(x)
+    for i in range(1, x.shape[0] - 1):
+        for j in range(1, x.shape[1] - 1):
+            s, t = 0.0, 0.0
+            for a in range(-1, 2):
+                for b in range(-1, 2):
+                    g = np.exp(-((x[i + a, j + b] - x[i, j]) ** 2))
+                    s += g * x[i + a, j + b]
+                    t += g
+            out[i, j] = s / t
+    return out
+
+
+def test_neighbours_in_a_row_are_not_copied_beside_each_other() -> None:
+    """x[i, j] is read for every a and b: they lie side by side as it is."""
+    f = grad(weighed_by_likeness, jit=False)
+    x = np.random.default_rng(0).normal(size=(21, 23))
+    source = f.source(x, kind="primal")
+    assert "8 iterations side by side" in source and "x_lanes" not in source and "fits" not in source, source
+    np.testing.assert_allclose(f(x), weighed_by_likeness(x), rtol=1e-12)

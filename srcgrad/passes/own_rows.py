@@ -69,6 +69,8 @@ class OwnRows:
                 row, root = self.of(load), self.varying.root(load.array)
                 if row is None or root in self.varying.scratch or not _again(load, around):
                     continue
+                if root not in written and row.axis == load.array.ndim - 1:
+                    continue  # they lie side by side as it is
                 if root not in written or touched[root] == {row}:
                     self.add(row, around)
                     self.back |= {row} if root in written else set()
