@@ -47,12 +47,14 @@ from ..ir.walk import (
     blocks,
     children,
     expressions,
+    is_constant,
     loads,
     map_expressions,
     rebuild,
     rewrite_block,
     statements,
     subexpressions,
+    targets,
     variables,
     with_blocks,
 )
@@ -367,7 +369,20 @@ class _Together:
         """Beyond which length no iteration of the loop goes along this axis; None where that is not known."""
         if isinstance(part, Const) and part.value >= 0:
             return affine.add(part, affine.ONE)
-        return self.loop.stop if part == self.loop.index and self.rows.is_natural else None
+        if part == self.loop.index:
+            return self.loop.stop if self.rows.is_natural else None
+        return self.end_of_inner(part)
+
+    def end_of_inner(self, index: Expr) -> Expr | None:
+        """The same of the index of loops inside, where it is known ahead of the one around."""
+        inside = [s for s in statements(self.loop.body) if index in targets(s)]
+        loops = [s for s in inside if isinstance(s, For) and is_constant(s.step, 1) and s.stop == inside[0].stop]  # type: ignore[attr-defined]
+        if not inside or len(loops) < len(inside) or not all(affine.is_at_least(s.start, 0) for s in loops):
+            return None
+        stop, changed = loops[0].stop, effects(self.loop.body)
+        lengths = {node.array for node in subexpressions(stop) if isinstance(node, Dim)}
+        moves = variables(stop) & (changed.writes | {self.loop.index}) or lengths & changed.allocated
+        return None if moves or loads(stop) else stop
 
     def is_chain(self, group: Group, loop: For | While) -> bool:
         """Does each run of the loop wait for the one before, so that it is no operation on vectors by itself?"""
