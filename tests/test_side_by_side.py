@@ -289,3 +289,60 @@ def test_neighbours_in_a_row_are_not_copied_beside_each_other() -> None:
     source = f.source(x, kind="primal")
     assert "8 iterations side by side" in source and "x_lanes" not in source and "fits" not in source, source
     np.testing.assert_allclose(f(x), weighed_by_likeness(x), rtol=1e-12)
+
+
+def all_but_itself(x, w):
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        for j in range(len(x)):
+            if i != j:
+                d = x[i] - x[j]
+                out[i] += w[j] * d / (abs(d) + 0.1) ** 3
+    return out
+
+
+def those_that_are_there(x, w):
+    """An element that all iterations leave out may not be there."""
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        for j in range(2 * len(x)):
+            if i + 2 * j < len(w):
+                out[i] += w[j] * np.sin(x[i] * w[j])
+            if x[i] > 0.9:
+                out[i] += w[0] * x[i]
+    return out
+
+
+def to_each_and_to_all(x, w):
+    """Of one array, an element of each iteration's own, and one that all of them share."""
+    s = 0.0
+    for i in range(len(x)):
+        for j in range(3):
+            if x[i] > w[j]:
+                s += x[i] * x[j] * np.cos(w[i] * x[i])
+    return s
+
+
+@pytest.mark.parametrize("f", [all_but_itself, those_that_are_there, to_each_and_to_all], ids=lambda f: f.__name__)
+def test_sums_in_branches(monkeypatch: Any, f: Any) -> None:
+    for n in (1, 3, 8, 19):
+        x, w = np.random.default_rng(n).uniform(size=(2, n))
+        x, w = (np.resize(x, 3 + n), np.resize(w, 3 + n)) if f is to_each_and_to_all else (x, w)
+        g = grad(f, jit=False)
+        v = np.cos(np.arange(len(x))) if f is not to_each_and_to_all else 1.0
+        found = g.value_and_backward(x, w, v)
+        np.testing.assert_allclose(found[0], f(x, w), rtol=1e-12)
+        with pipeline.without("side_by_side"):
+            wanted = grad(f, jit=False).backward(x, w, v)
+        for got, right in zip(found[1], wanted, strict=True):
+            np.testing.assert_allclose(got, right, rtol=1e-12, atol=1e-13)
+    assert is_together(g.source(x, w)), g.source(x, w)
+    for got, right in zip(grad(f).backward(x, w, v), found[1], strict=True):
+        np.testing.assert_allclose(got, right, rtol=1e-11, atol=1e-12)
+
+
+def test_a_short_array_is_an_error_as_ever() -> None:
+    x = np.arange(9.0)
+    with pytest.raises(IndexError):
+        grad(all_but_itself)(x, x[:5])
+    assert grad(all_but_itself)(x[:1], x[:0]) == 0.0  # nobody asks for w[0]

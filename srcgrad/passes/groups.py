@@ -16,13 +16,15 @@ from .varying import elements
 class Group(Stmt):
     """Statements that every iteration runs before the next group begins.
 
-    `in_turn`: one iteration after the other.  `totals`: numbers in which the group adds up what belongs to an element.
+    `in_turn`: one iteration after the other.  `totals`: numbers in which the group adds up what belongs to an element;
+    `rare`: … if there is such an element: where nothing was added, it may be out of bounds.
     `mask`: who is still in the loop; all run the statements, and the others forget what came of it.
     """
 
     body: Block
     in_turn: bool = False
     totals: tuple[tuple[Var, Load], ...] = ()
+    rare: tuple[tuple[Var, Load], ...] = ()
     mask: Expr | None = None
 
     def places(self) -> list[Load]:

@@ -264,25 +264,40 @@ class _Together:
         out: list[Group] = []
         body: list[Stmt] = []
         totals: list[tuple[Var, Load]] = []
+        rare: list[tuple[Var, Load]] = []
         last: list[Stmt] = []
 
+        def in_total(stmt: Stmt) -> tuple[Stmt, ...]:
+            if isinstance(stmt, AddTo) and self.varying.is_shared_sum(stmt) and isinstance(stmt.target, Load):
+                if not self.varying.varies(*stmt.target.index):
+                    stmt = replace(stmt, target=self.total(stmt.target, rare))
+            return (stmt,)
+
         for position, stmt in enumerate(block):
-            if not isinstance(stmt, AddTo) or not self.varying.is_shared_sum(stmt):
+            if isinstance(stmt, If):
+                body += rewrite_block((stmt,), in_total)
+            elif not isinstance(stmt, AddTo) or not self.varying.is_shared_sum(stmt):
                 body.append(stmt)
             elif isinstance(stmt.target, Load) and stmt.reorder and not self.varying.varies(*stmt.target.index):
-                total = Var(self.names.fresh("total"), stmt.target.dtype)
-                totals.append((total, stmt.target))
-                self.totals.add(total)
-                body.append(replace(stmt, target=total))
+                body.append(replace(stmt, target=self.total(stmt.target, totals)))
             elif stmt.reorder and (isinstance(stmt.target, Var) or self.rows.sums(stmt.target, around)):
+                body.append(stmt)
+            elif self.varying.goes_together(stmt):
                 body.append(stmt)
             else:
                 last.append(self.named(stmt, body, effects(block[position + 1 :]).writes))
         if body:
-            out.append(Group(tuple(body), totals=tuple(totals)))
+            out.append(Group(tuple(body), totals=tuple(totals), rare=tuple(rare)))
         if last:
             out.append(Group(tuple(last), in_turn=True))
         return out
+
+    def total(self, place: Load, totals: list[tuple[Var, Load]]) -> Var:
+        """A number in the place of an element that all add to."""
+        total = Var(self.names.fresh("total"), place.dtype)
+        totals.append((total, place))
+        self.totals.add(total)
+        return total
 
     def named(self, stmt: AddTo, body: list[Stmt], changed: set[Var]) -> AddTo:
         """What is added, and where, by names that still hold at the end of the group."""
@@ -438,11 +453,15 @@ class _Together:
         out: list[Stmt] = []
         for stmt in block:
             if isinstance(stmt, Group):
-                out += [Assign(total, Const(total.dtype.type(0).item(), total.dtype)) for total, _ in stmt.totals]
+                zero = lambda total: Const(total.dtype.type(0).item(), total.dtype)
+                out += [Assign(total, zero(total)) for total, _ in (*stmt.totals, *stmt.rare)]
                 body = self.of_lane(stmt)
                 ends = affine.ZERO, integer(WIDTH), affine.ONE
                 out.append(For(self.lane, *ends, body, ordered=stmt.in_turn, vector=not stmt.in_turn))
                 out += [AddTo(place, total, reorder=True) for total, place in stmt.totals]
+                for total, place in stmt.rare:
+                    is_there = Call("ne", (total, zero(total)), BOOL)
+                    out.append(If(is_there, (AddTo(place, total, reorder=True),)))
             else:
                 out.append(with_blocks(stmt, tuple(map(self.expanded, blocks(stmt)))))
         return tuple(out)

@@ -84,7 +84,10 @@ class Varying:
                 return self.varies(stmt.start, stmt.stop, stmt.step) and not self.is_way_back(stmt)
             case If(condition=condition):
                 inside = statements((stmt,))
-                hard = any(isinstance(s, (For, While, Raise)) or self.is_shared_sum(s) for s in inside)
+                shared = (s for s in inside if isinstance(s, AddTo) and self.is_shared_sum(s))
+                hard = any(isinstance(s, (For, While, Raise)) for s in inside) or not all(
+                    map(self.goes_together, shared)
+                )
                 return self.varies(condition) and hard
             case Raise(values=values):
                 return self.varies(*values)
@@ -130,6 +133,17 @@ class Varying:
             case AddTo(target=Load(array=array)):
                 return self.root(array) in self.added or array.name in self.added
         return False
+
+    def goes_together(self, stmt: AddTo) -> bool:
+        """May they add to it at one time: all to one number or element, or each to an element of its own?"""
+        if not stmt.reorder or isinstance(stmt.target, Var) or not self.varies(*stmt.target.index):
+            return stmt.reorder
+        each = [s.target for s in self.sums_into(stmt.target) if isinstance(s.target, Load)]
+        alike = (place for place in each if self.varies(*place.index) and place != stmt.target)
+        return self._is_own(stmt.target) and not any(map(self._is_own, alike))
+
+    def _is_own(self, place: Load) -> bool:
+        return [part for part in place.index if self.varies(part)] == [self.loop.index]
 
     def sums_into(self, target: Var | Load) -> list[AddTo]:
         """All that is added to this number, or to this memory."""
