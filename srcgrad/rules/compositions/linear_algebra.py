@@ -6,7 +6,7 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 from srcgrad.rules.compositions.registry import is_constant, library, means, unusable
-from srcgrad.rules.compositions.small_matrices import MOST, inexact, is_small, small_det, small_slogdet, small_solve
+from srcgrad.rules.compositions.small_matrices import COLUMNS, inexact, is_small, small_det, small_slogdet, small_solve
 
 EigResult = type(np.linalg.eig(np.ones((1, 1))))
 EighResult = type(np.linalg.eigh(np.ones((1, 1))))
@@ -47,7 +47,7 @@ def solve(a, b):
 
 
 def solved(a, b):
-    if is_small(a) and is_constant(b.shape[-1]) and b.shape[-1] <= MOST:
+    if is_small(a) and is_constant(b.shape[-1]) and b.shape[-1] <= COLUMNS:
         return small_solve(*inexact(a, b))
     return library("solve", a, b)
 

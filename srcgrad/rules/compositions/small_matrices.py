@@ -11,7 +11,8 @@ from numpy.linalg import LinAlgError
 
 from srcgrad.rules.compositions.registry import is_constant
 
-MOST = 3
+MOST = 3  # rows
+COLUMNS = 4  # of right-hand sides
 
 
 def is_small(a):
