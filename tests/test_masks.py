@@ -332,6 +332,131 @@ def test_a_zero_of_arithmetic_is_none_of_structure() -> None:
     assert got[2] == 0.0  # the root of -1 is a nan, which the sum left out
 
 
+K = np.array([-1.0, 0.0, 1.0, 2.0])
+
+
+def distances_scaled_by_an_angle(t):
+    d = ((t * K) ** 2 + 0.0) ** 0.5
+    return np.sum(np.maximum(np.where(K != 0, d, 1.0) - 0.2, 0)) * np.arctan2(t, 0.3)
+
+
+def root_of_a_root(t):
+    d = np.sqrt((t * K) ** 2)
+    e = np.sqrt(d)
+    there = K != 0
+    return np.sum(np.where(there, e, 1.0)) * np.sqrt(t)
+
+
+def chosen_in_a_later_loop(t):
+    r = np.zeros(K.size)
+    for i in range(K.size):
+        r[i] = np.sqrt(t * K[i] * K[i])
+    s = 0.0
+    for j in range(K.size):
+        if K[j] != 0:
+            s += r[j] ** 3
+    return s * np.sqrt(t)
+
+
+def either_of_two_conditions(t):
+    s = 0.0
+    for i in range(K.size):
+        d = np.sqrt(t * abs(K[i]))
+        if i < 2:
+            if K[i] != 0:
+                s += d * d
+        else:
+            s += np.where(K[i] > 0, d, 0.0)
+    return s * np.arctan2(t, 0.3)
+
+
+def by_its_own_value(t):
+    r = np.sqrt(t * K * K)
+    return np.sum(np.where(r > 0, r * np.log(r), 0.0)) * np.sqrt(t)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize(
+    "program",
+    [
+        distances_scaled_by_an_angle,
+        root_of_a_root,
+        chosen_in_a_later_loop,
+        either_of_two_conditions,
+        by_its_own_value,
+    ],
+)
+def test_what_a_condition_left_out_stays_out_whatever_comes_after_it(program: Callable[..., Any], jit: bool) -> None:
+    """The cotangent that comes back may be a zero of arithmetic: the condition is asked again."""
+    f = grad(program, jit=jit)
+    assert np.isfinite(f.backward(0.7))
+    check_grad(f, 0.7)
+
+
+def between_the_two_the_mask_changes(x):
+    there = x > 0.5
+    r = np.sqrt(x)
+    there[0] = not there[0]
+    return np.sum(np.where(there, r**3, 0.0)) * np.sqrt(x[0])
+
+
+def a_counter_in_the_condition(x):
+    s, c = 0.0, 0
+    for i in range(x.size):
+        d = np.sqrt(x[i])
+        c += 1
+        if c > 2:
+            s += d * np.sqrt(d)
+        c += 1
+    return s * np.sqrt(x[0])
+
+
+def what_the_sweep_before_has_left(x):
+    r, s = np.zeros(x.size), 0.0
+    for sweep in range(3):
+        for i in range(x.size):
+            if K[i] > sweep - 0.7:
+                s += r[i] * np.sqrt(r[i] + 1.0)
+        for i in range(x.size):
+            r[i] = np.sqrt(x[i] + sweep)
+    return s * np.sqrt(x[1])
+
+
+def across_the_diagonal(x):
+    r = np.empty((2, 2))
+    for i in range(2):
+        for j in range(2):
+            r[i, j] = np.sqrt(x[2 * i + j])
+    s = 0.0
+    for j in range(2):
+        for i in range(2):
+            s += np.where(K[2 * i + j] > 0.7, r[i, j], 0.3) * np.where(K[i] > -0.5, 1.0, r[j, i])
+    return s * np.sqrt(x[0])
+
+
+def a_mask_in_reverse_order(x):
+    there, r = np.zeros(x.size, bool), np.zeros(x.size)
+    for i in range(x.size):
+        r[i] = np.sqrt(x[i])
+        there[x.size - 1 - i] = x[i] > 0.6
+    return np.sum(np.where(there, r**3, 1.0)) * np.sqrt(x[0])
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        between_the_two_the_mask_changes,
+        a_counter_in_the_condition,
+        what_the_sweep_before_has_left,
+        across_the_diagonal,
+        a_mask_in_reverse_order,
+    ],
+)
+def test_conditions_that_are_not_the_same_where_the_value_is_computed(program: Callable[..., Any]) -> None:
+    check_grad(grad(program, jit=False), np.array([0.3, 0.7, 1.2, 0.95]))
+
+
 def test_no_condition_costs_nothing() -> None:
     def squares(z, y):
         return np.sum(((z - y) * y) ** 2)

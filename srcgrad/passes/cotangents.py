@@ -89,8 +89,12 @@ class Cotangents:
         clean: int,
         own: set[str] | frozenset[str] = frozenset(),
         guards: tuple[Guard, ...] = (),
+        chosen: Expr | None = None,
     ) -> list[Stmt]:
-        """Pass the adjoint `g` of `expr` on to everything that `expr` reads."""
+        """Pass the adjoint `g` of `expr` on to everything that `expr` reads.
+
+        `clean`: to what a zero of `g` is one of structure; `chosen`: where it is none, when `expr` counts at all.
+        """
         if not self.depends(expr):
             return []
         match expr:
@@ -101,11 +105,11 @@ class Cotangents:
                 return [AddTo(place, _guarded(g, guards), True)]
             case Call(op="select", args=(condition, x, y)):
                 held, out = self.named(g, self.depends(x) and self.depends(y))
-                chosen = self.old(condition, at)
-                out += self.spread(x, held, at, clean, own, (*guards, chosen))
-                return out + self.spread(y, held, at, clean, own, (*guards, negated(chosen)))
+                holds = self.old(condition, at)
+                out += self.spread(x, held, at, clean, own, (*guards, holds), chosen)
+                return out + self.spread(y, held, at, clean, own, (*guards, negated(holds)), chosen)
             case Call(op=op, args=args):
-                return self.spread_call(expr, op, args, g, at, clean, own, guards)
+                return self.spread_call(expr, op, args, g, at, clean, own, guards, chosen)
         raise AssertionError(expr)
 
     def spread_call(
@@ -118,6 +122,7 @@ class Cotangents:
         clean: int,
         own: Any,
         guards: tuple[Guard, ...],
+        chosen: Expr | None,
     ) -> list[Stmt]:
         rule = PRIMITIVES[op]
         if op == "mul" and args[0] == args[1]:
@@ -126,7 +131,9 @@ class Cotangents:
             passed = times(g, 2.0 * self.old(args[0], at))
             if _is_sum(args[0]):  # nothing comes after it that a zero might be multiplied by
                 passed, guards = _guarded(passed, guards), ()
-            return out + self.spread(args[0], passed, at, clean & ~self.harm(expr, 0, at) & ~MASKED, own, guards)
+            return out + self.spread(
+                args[0], passed, at, clean & ~self.harm(expr, 0, at) & ~MASKED, own, guards, chosen
+            )
         to = [k for k, arg in enumerate(args) if differentiates(op, k) and self.depends(arg)]
         olds = tuple(arg if isinstance(arg, Const) else self.old(arg, at) for arg in args)
         out_value = self.old(expr, at)
@@ -144,8 +151,10 @@ class Cotangents:
                 diverges = rule.singular and _may_diverge(partial)
                 if diverges and careful:
                     inner = (*guards, self.counts(g))
-                elif diverges and masked:  # a zero may be one of arithmetic, unless the value is no number either
-                    inner = (*guards, either(_is_not_zero(g), Call("eq", (out_value, out_value), BOOL)))
+                elif diverges and (chosen is not None or masked):
+                    inner = guards if chosen is None else (*guards, chosen)
+                    if masked:  # a zero may be one of arithmetic, unless the value is no number either
+                        inner = (*inner, either(_is_not_zero(g), Call("eq", (out_value, out_value), BOOL)))
                 elif masked and _is_of_values(partial):
                     inner = (*guards, self.counts(g))
             passed_on = clean & ~harm if inner is guards else clean & ~harm & ~MASKED
@@ -164,7 +173,7 @@ class Cotangents:
             passed = _converted(passed, args[k].dtype)
             if _is_sum(args[k]):
                 passed, inner = _guarded(passed, inner), ()
-            out += self.spread(args[k], passed, at, passed_on, own, inner)
+            out += self.spread(args[k], passed, at, passed_on, own, inner, chosen)
         return out
 
     def counts(self, g: Expr) -> Guard:
@@ -194,6 +203,11 @@ class Cotangents:
         if is_linear(expr, number):
             return 0
         return EVERY if self.has_calls else harm_of(expr, number, self.levels[at])
+
+    def chosen(self, name: str, at: int) -> Expr | None:
+        """The condition under which it counts, where its zero cotangent may be one of arithmetic."""
+        condition = self.info.chosen.get(name)
+        return None if condition is None else self.old(condition, at)
 
     def clean(self, name: str) -> int:
         """To which primitives is a zero cotangent of this one of structure; may it be one because of a condition?"""

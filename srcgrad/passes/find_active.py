@@ -27,6 +27,7 @@ from ..ir.nodes import (
 )
 from ..ir.walk import blocks
 from ..rules.scalar import PRIMITIVES, UNKNOWN
+from .find_chosen import find_chosen
 from .find_masked import find_masked
 from .find_unclean import find_unclean, reads_of
 from .info import Info, roots_of
@@ -52,7 +53,8 @@ def find_active(function: Function) -> Function:
     refuse_unknown(edges, function, active, roots)
     reads = reads_of(function, active)
     unclean, masked = find_unclean(reads), find_masked(reads)
-    return replace(function, info=replace(info, active=active, unclean=unclean, masked=masked))
+    chosen = find_chosen(reads, unclean)
+    return replace(function, info=replace(info, active=active, unclean=unclean, masked=masked, chosen=chosen))
 
 
 def spread(start: set[str], edges: list[tuple[str, str]]) -> set[str]:

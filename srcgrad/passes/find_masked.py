@@ -37,7 +37,7 @@ def find_masked(reads: Reads) -> frozenset[str]:
         more = {
             root
             for root in candidates - plain
-            if _cover(frozenset(path for read, path in paths[root] if not read.targets or plain & {*read.targets}))
+            if covers(frozenset(path for read, path in paths[root] if not read.targets or plain & {*read.targets}))
         }
         if not more:
             return frozenset(made.keys() - plain)
@@ -89,7 +89,7 @@ def _is_found(position: Expr, around: Around, reads: Reads, seen: set[Expr] | No
     return False
 
 
-def _cover(paths: Paths) -> bool:
+def covers(paths: Paths) -> bool:
     """Is one of these ways taken in any case?"""
     if frozenset() in paths or len(paths) > MOST_PATHS:
         return True
@@ -97,7 +97,7 @@ def _cover(paths: Paths) -> bool:
         return False
     condition, _ = next(iter(next(iter(paths))))
     return all(
-        _cover(frozenset(path - {(condition, side)} for path in paths if (condition, 1 - side) not in path))
+        covers(frozenset(path - {(condition, side)} for path in paths if (condition, 1 - side) not in path))
         for side in (0, 1)
     )
 
@@ -128,4 +128,4 @@ def _is_behind(around: Around, origin: Around) -> bool:
     return bool(choices) and not any((condition, 1 - side) in origin for condition, side in choices)
 
 
-__all__ = ["find_masked"]
+__all__ = ["covers", "find_masked"]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
 from ..ir.expressions import INT64, Array, Call, Const, Expr, Load, Var, is_inexact
@@ -35,7 +36,7 @@ from ..ir.nodes import (
     While,
     leaves,
 )
-from ..ir.walk import loads, substitute, variables
+from ..ir.walk import loads, statements, substitute, targets, variables
 from .info import roots_of
 from .roughness import BILINEAR, EVERY, FINITE, INFINITE, OVERFLOWS, ROUGH, Roughness, effect, level
 
@@ -71,6 +72,8 @@ class Reads:
     indices: set[str] = field(default_factory=set)  # of all loops
     stores: dict[str, list[tuple[int, Store, Around]]] = field(default_factory=dict)
     changed: set[str] = field(default_factory=set)  # by other statements than those
+    written: dict[str, list[tuple[int, Stmt, Around]]] = field(default_factory=dict)  # by any
+    conditions: dict[int, Expr] = field(default_factory=dict)  # of branches, by id of the statement
     distinct: set[str] = field(default_factory=set)  # arrays of positions that are all different
     spread: set[str] = field(default_factory=set)  # handles that show an element more than once
     place: int = 0
@@ -80,7 +83,8 @@ class Reads:
             self.place += 1
             self.step(stmt, around)
             match stmt:
-                case If(then=then, orelse=orelse):
+                case If(condition=condition, then=then, orelse=orelse):
+                    self.conditions[id(stmt)] = condition
                     self.walk(then, (*around, (id(stmt), 0)))
                     self.walk(orelse, (*around, (id(stmt), 1)))
                 case For(body=body) | While(body=body):
@@ -90,6 +94,13 @@ class Reads:
 
     def step(self, stmt: Stmt, around: Around) -> None:
         of = self.roughness.of(stmt)
+        inside = (
+            [target for inner in statements(stmt.forward) for target in targets(inner)]
+            if isinstance(stmt, Rule)
+            else ()
+        )
+        for target in (*targets(stmt), *inside):
+            self.written.setdefault(self.root(target), []).append((self.place, stmt, around))
         match stmt:
             case Assign(var=var, value=value):
                 self.births.setdefault(var.name, []).append((around, self.place))
@@ -195,7 +206,7 @@ class Reads:
                 return True
         born = self.births.get(read.root, [((), 0)])
         around = born[0][0]
-        if len(born) != 1 or not _is_inside(read.around, around):
+        if len(born) != 1 or not is_inside(read.around, around):
             return False
         if not read.once or not self.is_once(read, read.around[len(around) :]):
             return False
@@ -242,7 +253,7 @@ class Reads:
         mine = self.key(read.load.array.name, read.load.index, read.around, read.place)
         return mine is not None and any(
             read.place <= place < later.place
-            and _is_inside(around, read.around[:depth])
+            and is_inside(around, read.around[:depth])
             and not _share_a_loop(around, later.around, depth)
             and self.key(store.array.name, store.index, around, read.place) == mine
             for place, store, around in self.stores.get(read.root, [])
@@ -270,8 +281,14 @@ class Reads:
         return len(born) <= 1 and all(at < place for _, at in born)
 
 
-def _is_inside(inner: Around, outer: Around) -> bool:
+def is_inside(inner: Around, outer: Around) -> bool:
     return tuple(map(_identity, inner[: len(outer)])) == tuple(map(_identity, outer))
+
+
+def common_part(one: Around, other: Around) -> Around:
+    """The loops and branches that are around both."""
+    pairs = zip(one, other, strict=False)
+    return tuple(mine for mine, _ in takewhile(lambda pair: _identity(pair[0]) == _identity(pair[1]), pairs))
 
 
 def _identity(item: Any) -> Any:
@@ -322,4 +339,4 @@ def find_unclean(reads: Reads) -> dict[str, int]:
     return found
 
 
-__all__ = ["Arms", "Around", "Read", "Reads", "find_unclean", "reads_of"]
+__all__ = ["Arms", "Around", "Read", "Reads", "common_part", "find_unclean", "is_inside", "reads_of"]

@@ -26,6 +26,7 @@ class Info:
     active: frozenset[str] = frozenset()  # scalars and memory that carry derivatives
     unclean: dict[str, int] = field(default_factory=dict)  # whose cotangents may be a zero of arithmetic, to what
     masked: frozenset[str] = frozenset()  # whose cotangents are zero where a mask leaves a value out
+    chosen: dict[str, Expr] = field(default_factory=dict)  # of unclean ones: the condition under which a value counts
     shadows: tuple[Any, ...] = ()  # of parameters, handed in
     outputs: Any = None
     boundscheck: bool = True
