@@ -131,6 +131,9 @@ class LaterError(SrcgradError, NotImplementedError):
 # 0.3 s of compile time each), so they take a template and the numbers, and format only when they are shown.
 
 
+HELP = "\n  help: "  # in a template: what follows is shown behind the place
+
+
 class CompiledError(SrcgradError):
     """`CompiledError("shapes ({},) and ({},) do not broadcast" + place(span), n, m)`."""
 
@@ -140,8 +143,10 @@ class CompiledError(SrcgradError):
     def __str__(self) -> str:
         template, *numbers = self.args
         text, _, where = template.partition(_PLACE)
-        message = _fill(text, numbers)
-        return "\n".join((message, *_where(_parse_place(where), ""), *(f"  help: {line}" for line in self.advice)))
+        message, *help = _fill(text, numbers).split(HELP)
+        return "\n".join(
+            (message, *_where(_parse_place(where), ""), *(HELP[1:] + line for line in (*help, *self.advice)))
+        )
 
     advice: tuple[str, ...] = ()
 
@@ -164,6 +169,14 @@ class RuntimeShapeError(CompiledError, ValueError):
 
 class RuntimeValueError(CompiledError, ValueError):
     """A value that a function does not take, known only from the data."""
+
+
+class RuntimeUnsupportedError(CompiledError, NotImplementedError):
+    """What has no derivative rule for the lengths that a run has."""
+
+
+class RuntimeOverflowError(CompiledError, OverflowError):
+    """A whole number that is larger than compiled code has them."""
 
 
 class RuntimeKeyError(CompiledError, KeyError):

@@ -98,6 +98,8 @@ def test_errors_of_compiled_code_take_a_template_and_numbers():
         (srcgrad.BroadcastError, ValueError),
         (srcgrad.CotangentShapeError, ValueError),
         (srcgrad.RuntimeShapeError, ValueError),
+        (srcgrad.RuntimeUnsupportedError, NotImplementedError),
+        (srcgrad.RuntimeOverflowError, OverflowError),
         (srcgrad.ShortAxisError, ValueError),
         (srcgrad.BoundsError, IndexError),
         (srcgrad.DepthError, RecursionError),

@@ -172,6 +172,30 @@ def test_what_numpy_refuses(function: Any, error: type[Exception]) -> None:
         plain(function)(x)
 
 
+def triangle_of_a_tall_matrix(a):
+    (r,) = scipy.linalg.qr(a, mode="r")
+    return np.sum(r**2 * np.arange(1.0, r.size + 1.0).reshape(r.shape))
+
+
+def whole_of_a_tall_matrix(a):
+    return np.sum(scipy.linalg.qr(a)[1] ** 3)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_qr_of_more_rows_than_columns(jit: bool) -> None:
+    a = np.random.default_rng(7).normal(size=(5, 3))
+    f = grad(triangle_of_a_tall_matrix, jit=jit)
+    for matrix in a, a.T.copy(), a[:3]:
+        np.testing.assert_allclose(f(matrix), triangle_of_a_tall_matrix(matrix), rtol=1e-12)
+        check_grad(f, matrix)
+    whole = grad(whole_of_a_tall_matrix, jit=jit)
+    check_grad(whole, a.T.copy())
+    with pytest.raises(NotImplementedError) as caught:
+        whole.backward(a)
+    assert "return np.sum(scipy.linalg.qr(a)[1] ** 3)" in str(caught.value)
+    assert "mode='economic'" in str(caught.value).splitlines()[-1]
+
+
 @pytest.mark.parametrize("jit", [False, True])
 def test_condition_of_singular_matrices_is_infinite(jit: bool) -> None:
     singular, regular = np.ones((3, 3)), np.diag([1.0, 2.0, 4.0])

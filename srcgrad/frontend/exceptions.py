@@ -7,7 +7,15 @@ import builtins
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ArgumentError, UnsupportedError, ValueArgumentError
+from ..errors import (
+    HELP,
+    ArgumentError,
+    RuntimeOverflowError,
+    RuntimeUnsupportedError,
+    UnsupportedError,
+    ValueArgumentError,
+    place,
+)
 from ..ir.expressions import negated
 from ..ir.names import RESERVED
 from ..ir.nodes import If, Print, Raise, Stmt
@@ -55,12 +63,19 @@ def raise_error(interpreter: Interpreter, node: ast.Raise) -> None:
         message, *help = [texts.piece(interpreter, value) for value in made.given] or [""]
         if refused is not None and not isinstance(message, texts.Template) and _is_certain(interpreter):
             build.refuse(message, *help, error=refused)
+        ours = next((own for theirs, own in OURS.items() if issubclass(made.error, theirs)), None)
+        if ours is not None and isinstance(message, str):
+            build.emit(Raise(ours.__name__, HELP.join([message, *help]) + place(build.span)))
+            return
         made = replace(made, given=(Static(texts.Template.of([message, *help])),))
     _raise(interpreter, made)
 
 
 # What a composition raises whatever the data is known when the function is read: a message, and what helps.
 REFUSED = {ValueError: ValueArgumentError, TypeError: ArgumentError, NotImplementedError: UnsupportedError}
+
+# What NumPy and Python would do, and compiled code can't, where only the run tells.
+OURS = {NotImplementedError: RuntimeUnsupportedError, OverflowError: RuntimeOverflowError}
 
 
 def _is_certain(interpreter: Interpreter) -> bool:

@@ -22,8 +22,10 @@ from srcgrad.errors import (
     CotangentShapeError,
     DepthError,
     RuntimeKeyError,
+    RuntimeOverflowError,
     RuntimeShapeError,
     RuntimeTypeError,
+    RuntimeUnsupportedError,
     RuntimeValueError,
     ShortAxisError,
 )
@@ -36,8 +38,10 @@ __all__ = [
     "DepthError",
     "MoreRows",
     "RuntimeKeyError",
+    "RuntimeOverflowError",
     "RuntimeShapeError",
     "RuntimeTypeError",
+    "RuntimeUnsupportedError",
     "RuntimeValueError",
     "ShortAxisError",
 ]

@@ -129,7 +129,10 @@ def cholesky(a, /, *, upper=False):
 def qr(a, mode="reduced"):
     a = matrices(a)
     if mode == "complete" and a.shape[-2] > a.shape[-1]:
-        raise NotImplementedError("qr with mode='complete' has no derivative for more rows than columns")
+        raise NotImplementedError(
+            "the complete qr of more rows than columns has no derivative: its last columns are any basis of the rest",
+            "np.linalg.qr(a), or where only R is read:  np.linalg.qr(a, mode='r')",
+        )
     if mode not in ("reduced", "complete", "r"):
         raise ValueError(f"qr with mode={mode!r} has no derivative: 'reduced' and 'r' have")
     q, r = library("qr", a)

@@ -149,12 +149,19 @@ def lu_solve(lu_and_piv, b, trans=0, overwrite_b=False, check_finite=True):
 def qr(a, overwrite_a=False, lwork=None, mode="full", pivoting=False, check_finite=True):
     if pivoting:
         raise NotImplementedError("qr with pivoting=True is not supported")
+    if mode not in ("full", "economic", "r"):
+        raise NotImplementedError(f"qr with mode={mode!r} is not supported: 'full', 'economic' and 'r' are")
     a = np.asarray(a)
     if mode == "full" and a.shape[-2] > a.shape[-1]:
-        raise NotImplementedError("qr of more rows than columns has a derivative with mode='economic'")
-    if mode not in ("full", "economic"):
-        raise NotImplementedError(f"qr with mode={mode!r} is not supported: 'economic' is")
+        raise NotImplementedError(
+            "the full qr of more rows than columns has no derivative: its last columns are any basis of the rest",
+            "scipy.linalg.qr(a, mode='economic'), or where only R is read:  (r,) = scipy.linalg.qr(a, mode='r')",
+        )
     q, r = np.linalg.qr(a)
+    if mode == "r":
+        if a.ndim > 2:
+            raise NotImplementedError("qr of stacks of matrices with mode='r' is not supported")
+        return (np.concatenate([r, np.zeros_like(a)[r.shape[-2] :]]),)
     return q, r
 
 
