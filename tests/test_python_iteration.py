@@ -387,6 +387,59 @@ def test_whole_numbers() -> None:
     assert exact(1.0, 66) == math.comb(66, 33) % 1_000_003
 
 
+def series(x, n):
+    """The square root of e**x, and some more, further than 64 bits go."""
+    s = 0.0
+    for k in range(n):
+        s += (
+            x**k / math.factorial(k) / 2**k
+            + x / (math.factorial(k) ** 2 * (2 * k + 1))
+            - math.comb(n + k, k) / 4.0 ** (2 * n)
+        )
+        s += math.factorial(2 * k) / (4.0**k * math.factorial(k) ** 2 * (2 * k + 1)) * (x / 4) ** (2 * k + 1)
+        s += x * (1 / math.perm(n + k, k)) / -math.factorial(k + 1)
+    return s
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_a_quotient_of_large_whole_numbers(jit: bool) -> None:
+    f = grad(series, wrt="x", jit=jit)
+    np.testing.assert_allclose(f(0.7, 40), series(0.7, 40), rtol=1e-13)
+    check_grad(f, 0.7, 40)
+
+
+def test_what_is_too_large_for_a_float() -> None:
+    f = grad(lambda x, n: x / math.factorial(n), wrt="x", jit=False)
+    assert f(1.0, 170) == pytest.approx(1.0 / math.factorial(170), rel=1e-13)
+    with pytest.raises(OverflowError, match="int too large to convert to float"):
+        f(1.0, 171)
+    np.testing.assert_allclose(
+        grad(lambda x, n: x / math.comb(n, 514), wrt="x", jit=False)(1.0, 1029), 1 / math.comb(1029, 514), rtol=1e-12
+    )
+
+
+def test_small_integers_wrap_around_in_a_quotient_too() -> None:
+    def quotient(x, k, n):
+        return np.sum(x / (k * math.factorial(n)))
+
+    x, k = np.array([1.0, 2.0]), np.array([100, 3], np.int16)
+    for g in (grad(quotient, wrt="x", jit=False), grad(quotient, wrt="x")):
+        assert g(x, k, 6) == quotient(x, k, 6)
+
+
+def test_a_factorial_beyond_64_bits_shows_the_line_and_what_helps() -> None:
+    def product(x, n):
+        return x * math.factorial(n)
+
+    for jit in (False, True):
+        with pytest.raises(OverflowError) as caught:
+            grad(product, wrt="x", jit=jit).backward(1.0, 21)
+        assert "return x * math.factorial(n)" in str(caught.value)
+        assert str(caught.value).endswith(
+            "\n  help: in a quotient it is a float, which goes further:  x / math.factorial(n)"
+        )
+
+
 def unpacked_into_three(x):
     a, b, c = (v for v in x if v > 0.0)
     return a * b * c

@@ -32,6 +32,7 @@ from . import (
     generators,
     identities,
     iterators,
+    large_numbers,
     lifted,
     list_methods,
     lists,
@@ -97,7 +98,7 @@ ITEMS_NOT_LOOKED_AT = (any, all)  # by Python: once it is known what they return
 
 
 def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
-    function = expressions.evaluate(interpreter, node.func)
+    function = large_numbers.as_float(node, expressions.evaluate(interpreter, node.func))
     if isinstance(function, Static) and function.value is next and len(node.args) in (1, 2) and not node.keywords:
         if isinstance(node.args[0], ast.GeneratorExp):
             return next_of(interpreter, node.args[0], node.args[1:])

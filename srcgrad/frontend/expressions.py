@@ -32,6 +32,7 @@ from . import (
     generators,
     identities,
     iterators,
+    large_numbers,
     lists,
     one_of,
     operators,
@@ -100,6 +101,8 @@ def as_it_is(interpreter: Interpreter, node: ast.expr) -> Any:
         case ast.Name(id=name):
             return interpreter.lookup(name)
         case ast.BinOp(left=left, op=op, right=right):
+            if isinstance(op, ast.Div):
+                large_numbers.note_factors(interpreter, node)
             x, y = evaluate_all(interpreter, [left, right])
             interpreter.at(node)
             return operators.binary(interpreter, operators.OPERATORS[type(op)], x, y)

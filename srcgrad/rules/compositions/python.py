@@ -262,12 +262,15 @@ def index(items, value, start=0, stop=None, /):
     raise ValueError("the value is not in the tuple or list")
 
 
+OF_FLOATS = "in a quotient it is a float, which goes further:  x / math.factorial(n)"
+
+
 @python_means(math.factorial)
 def factorial(n):
     if n < 0:
         raise ValueError("factorial() not defined for negative values")
     if n > 20:
-        raise OverflowError("the factorial of a number above 20 has more than 64 bits")
+        raise OverflowError("the factorial of a number above 20 has more than 64 bits", OF_FLOATS)
     out = 1
     for k in range(2, n + 1):
         out *= k
@@ -284,7 +287,7 @@ def combinations(n, k):
         factor = (n - i) // ((i + 1) // divisor)
         out = out // divisor
         if out > 9223372036854775807 // factor:
-            raise OverflowError("the number of combinations has more than 64 bits")
+            raise OverflowError("the number of combinations has more than 64 bits", OF_FLOATS)
         out *= factor
     return out if k <= n else 0
 
@@ -299,6 +302,58 @@ def permutations(n, k=None):
     out = 1
     for i in range(k):
         if out > 9223372036854775807 // (n - i):
-            raise OverflowError("the number of permutations has more than 64 bits")
+            raise OverflowError("the number of permutations has more than 64 bits", OF_FLOATS)
         out *= n - i
+    return out
+
+
+def factorial_as_float(n: int) -> float:
+    return float(math.factorial(n))
+
+
+def combinations_as_float(n: int, k: int) -> float:
+    return float(math.comb(n, k))
+
+
+def permutations_as_float(n: int, k: int | None = None) -> float:
+    return float(math.perm(n, k))
+
+
+AS_FLOATS = {math.factorial: factorial_as_float, math.comb: combinations_as_float, math.perm: permutations_as_float}
+
+
+@python_means(factorial_as_float)
+def factorial_in_floats(n):
+    if n < 0:
+        raise ValueError("factorial() not defined for negative values")
+    if n > 170:
+        raise OverflowError("int too large to convert to float")
+    out = 1.0
+    for k in range(2, n + 1):
+        out *= k
+    return out
+
+
+@python_means(combinations_as_float)
+def combinations_in_floats(n, k):
+    if n < 0 or k < 0:
+        raise ValueError("comb() takes numbers that are not negative")
+    out = 1.0
+    for i in range(min(k, n - k)):
+        out = out * (n - i) / (i + 1) if out < 1e290 else out * ((n - i) / (i + 1))
+    if math.isinf(out):
+        raise OverflowError("int too large to convert to float")
+    return out if k <= n else 0.0
+
+
+@python_means(permutations_as_float)
+def permutations_in_floats(n, k=None):
+    k = n if k is None else k
+    if n < 0 or k < 0:
+        raise ValueError("perm() takes numbers that are not negative")
+    out = 1.0
+    for i in range(min(k, n + 1)):
+        out *= n - i
+    if math.isinf(out):
+        raise OverflowError("int too large to convert to float")
     return out
