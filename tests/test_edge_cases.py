@@ -1170,3 +1170,29 @@ def test_distributions_at_their_ends() -> None:
                 np.testing.assert_allclose(
                     composition(*args), function(*args), rtol=1e-9, atol=1e-12, err_msg=f"{name}.{method}, {scale}"
                 )
+
+
+def residual(u, a):
+    return u**3 + u - a
+
+
+def bisected(a):
+    lo, hi = 0.0, 1.0 + a
+    while hi - lo > 1e-12:
+        mid = 0.5 * (lo + hi)
+        if residual(mid, a) > 0.0:
+            hi = mid
+        else:
+            lo = mid
+    return lo
+
+
+def bisected_and_polished(a):
+    u = bisected(a)
+    return u - residual(u, a) / (3.0 * u**2 + 1.0)
+
+
+def test_a_root_found_by_bisection_has_the_derivative_of_the_bracket() -> None:
+    """The root of u**3 + u = 2 is 1, a third of the bracket."""
+    assert grad(bisected, jit=False).backward(2.0) == pytest.approx(1 / 3, rel=1e-9)
+    assert grad(bisected_and_polished, jit=False).backward(2.0) == pytest.approx(0.25, rel=1e-9)
