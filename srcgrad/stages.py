@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from srcgrad.arguments import COTANGENT
 from srcgrad.backends import cpu
-from srcgrad.binding import Plan, make_plan, make_signatures
+from srcgrad.binding import Plan, cotangent_name, make_plan, make_signatures
 from srcgrad.constants import Constants
 from srcgrad.dispatch import Forward, Program, Stage, leaf_names, pattern_of
 from srcgrad.errors import ArgumentError
@@ -107,5 +108,12 @@ class Stages:
             try:
                 plan = self._plans[key] = make_plan(signature, self._parameters, len(args), tuple(kwargs))
             except TypeError as error:
-                raise ArgumentError(f"{self._name}{'' if kind == 'primal' else '.' + kind}: {error}") from None
+                name = f"{self._name}{'' if kind == 'primal' else '.' + kind}"
+                raise ArgumentError(f"{name}: {error}", help=self._of_v(takes_v, kwargs)) from None
         return plan
+
+    def _of_v(self, takes_v: bool, kwargs: dict[str, Any]) -> tuple[str, ...]:
+        """What to call v where f has a v of its own, and this one was given twice."""
+        if not takes_v or COTANGENT not in kwargs or COTANGENT not in self._parameters:
+            return ()
+        return (f"{self._name} has a parameter {COTANGENT}: here the cotangent is {cotangent_name(self._parameters)}=",)

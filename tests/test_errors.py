@@ -968,3 +968,54 @@ def f(x, w, out):
         with pytest.raises(ValueError, match="large"):
             call(x, np.ones(1), out)
     assert not out.any()
+
+
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [
+        ("np.polydiv(x, x)[0]", "np.poly1d"),
+        ("scipy.stats.boxcox(x)[0]", None),
+        ("scipy.linalg.polar(np.eye(2) * x[0])[0]", None),
+        ("scipy.signal.spectrogram(x)[0]", None),
+        ("scipy.interpolate.griddata(x, x, x)", None),
+    ],
+)
+def test_only_a_name_that_is_near_is_given(text: str, near: str | None) -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        names = "".join(f"import scipy.{part}\n" for part in ("interpolate", "linalg", "signal", "stats"))
+        f = from_text(f"import numpy as np\n{names}\n\ndef f(x):\n    return {text}\n", "f")
+        grad(f, jit=False).backward(np.array([1.0, 2.0]))
+    assert ("the nearest supported" in str(caught.value)) == (near is not None)
+    assert near is None or str(caught.value).endswith(near)
+
+
+def kept_where_positive(x):
+    out = []
+    for v in x:
+        if v > 0:
+            out.append(v * v)
+    return out
+
+
+def doubled_and_summed(x, out):
+    out[:] = 2.0 * x
+    return np.sum(x)
+
+
+def test_errors_of_results_show_the_line() -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        grad(kept_where_positive, jit=False)(np.ones(2))
+    assert "    return out\n" in str(caught.value)
+    with pytest.raises(ValueError, match="outputs=") as told:
+        grad(doubled_and_summed, outputs="out", jit=False).backward(np.ones(2), np.ones(2), v=np.ones(2))
+    assert "    return np.sum(x)\n" in str(told.value)
+    assert str(told.value).endswith("help: leave outputs= out, and return the value, out.copy()")
+
+
+def test_what_v_is_called_where_f_has_one() -> None:
+    f = grad(lambda x, v: x * v, jit=False)
+    with pytest.raises(
+        TypeError, match="multiple values for argument 'v'\n  help: .* here the cotangent is cotangent="
+    ):
+        f.backward(np.ones(2), 2.0, v=np.ones(2))
+    assert f.backward(np.ones(2), 2.0, cotangent=np.ones(2))[1] == 2.0

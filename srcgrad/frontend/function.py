@@ -297,8 +297,16 @@ class _Job:
         if self.returns_nothing:
             return self.written_outputs(arguments)
         if self.options.outputs:
-            raise OptionError("outputs= is for functions that return nothing: this one returns a value")
+            raise OptionError(
+                "outputs= is for functions that return nothing: this one returns a value",
+                span=self.interpreter.ended_at,
+                help=(f"leave outputs= out, and return {self.written_too()}",),
+            )
         return self.leaf_outputs(value, "out")
+
+    def written_too(self) -> str:
+        """The arrays of outputs=, as what is to be returned beside the value."""
+        return ", ".join(("the value", *(f"{name}.copy()" for name in self.options.outputs)))
 
     def written_outputs(self, arguments: dict[str, Any]) -> Any:
         written = self.written_params()
@@ -339,6 +347,7 @@ class _Job:
                 if not isinstance(value.length, Const):
                     raise UnsupportedError(
                         "the result is a list whose length is only known at run time",
+                        span=self.interpreter.ended_at,
                         help=("return an array:  np.array(ys)",),
                     )
                 return self.leaf_outputs(new_list(expressions.items_of(self.interpreter, value)), name)

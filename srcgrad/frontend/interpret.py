@@ -122,6 +122,7 @@ class Interpreter:
         self.depth: Expr = affine.ZERO  # of calls of functions of their own
         self.build = Builder()
         self.frames: list[Frame] = []
+        self.ended_at: Span | None = None  # the last place of the last call that has ended
         self.captured: dict[Any, tuple[Captured, Any]] = {}
         self.assumed: dict[Any, tuple[Place, Any]] = {}
         self.varying: frozenset[Any] = frozenset()  # keys of places: other numbers have been there
@@ -186,6 +187,7 @@ class Interpreter:
         )
         try:
             self.block(body)
+            self.ended_at = self.build.span  # in the end that of the function itself
             if within is self.build.block and not frame.is_composition:
                 self.callees.expanded(key, tuple(f.called_at for f in self.frames), within[mark:])
             return frame.env.get(flow.RESULT, NONE)
@@ -366,6 +368,8 @@ class Interpreter:
         if name in code.co_varnames or name in code.co_cellvars:  # another path may have bound it
             self.build.depth_of_refusal = -1
             raise NameArgumentError(f"name {name!r} is not defined", span=self.build.span)
+        place = IsGlobal(scope, name)
+        self.assumed[place.key] = (place, False)  # an except clause may name it, and nothing comes there
         return self.build.refuse(f"name {name!r} is not defined", error=NameArgumentError)
 
     def outside(self, name: str, place: Place) -> Any:

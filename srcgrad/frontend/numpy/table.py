@@ -38,13 +38,17 @@ def rule(*functions: Any, method: str | None = None) -> Callable[[Handler], Hand
     return register
 
 
+LIKE = 0.75  # of 1, for two names that are the same
+
+
 def nearest(name: str) -> str | None:
-    """The supported function whose name is most like this one."""
+    """The supported function of the same module whose name is most like this one, if one is."""
     from ..without_rules import name_of
 
-    names = sorted({name_of(function) for function in (*TABLE, *COMPOSITIONS)})
-    found = difflib.get_close_matches(name, names, 1)
-    return found[0] if found else None
+    module, _, last = name.rpartition(".")
+    names = {name_of(function).rpartition(".") for function in (*TABLE, *COMPOSITIONS)}
+    found = difflib.get_close_matches(last, sorted(other for of, _, other in names if of == module), 1, LIKE)
+    return f"{module}.{found[0]}" if found else None
 
 
 def array_or_number(build: Builder, value: Any) -> Any:
