@@ -604,3 +604,89 @@ def test_an_index_of_a_shape_is_caught() -> None:
         check_grad(f, x, 0.5 * x)
     with pytest.raises(IndexError, match="index 1 is out of range for 1 items"):
         grad(lambda x: x.shape[1] * x, jit=False)(np.zeros(2))
+
+
+def solved(x):
+    try:
+        y = np.linalg.solve(np.array([[x, 1.0], [0.0, x]]), np.ones(2))
+    except np.linalg.linalg.LinAlgError:  # gone in NumPy 2
+        y = np.zeros(2)
+    return np.sum(y)
+
+
+def never_raised(x):
+    try:
+        y = x * x
+    except (ValueError, NotThere):  # noqa: F821
+        y = 3.0 * x
+    return y
+
+
+def caught_ahead_of_it(x):
+    try:
+        y = root(x)
+    except NoRoot:
+        y = 2.0 * x
+    except NotThere:  # noqa: F821
+        y = 3.0 * x
+    return y
+
+
+def caught_around_it(x):
+    try:
+        try:
+            y = root(x)
+        except np.linalg.linalg.LinAlgError:
+            y = 3.0 * x
+    except AttributeError:
+        y = 5.0 * x
+    return y
+
+
+def comes_to_it(x):
+    try:
+        y = root(x)
+    except NotThere:  # noqa: F821
+        y = 3.0 * x
+    return y
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_what_an_except_clause_names_is_not_there(jit: bool) -> None:
+    """Python does not look at it unless something is raised and comes there."""
+    for function in (solved, never_raised, caught_ahead_of_it, caught_around_it, comes_to_it):
+        f = grad(function, jit=jit)
+        for x in (0.7, -0.4, 0.0):
+            try:
+                want = function(x)
+            except (AttributeError, NameError) as problem:
+                with pytest.raises(type(problem), match="linalg" if function is solved else "NotThere"):
+                    f(x)
+            else:
+                np.testing.assert_allclose(f(x), want)
+                if x:
+                    check_grad(f, x)
+
+
+def test_a_name_of_an_except_clause_that_is_there_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    f = grad(comes_to_it, jit=False)
+    with pytest.raises(NameError, match="NotThere"):
+        f(-0.4)
+    monkeypatch.setitem(globals(), "NotThere", NoRoot)
+    assert f.value_and_backward(-0.4) == (pytest.approx(-1.2), 3.0)
+
+
+def bound_at_the_end_of_an_iteration(x):
+    s = 0.0
+    for i in range(3):
+        try:
+            s += root(x) if i else x
+        except kind:  # noqa: F821
+            s += 3.0 * x
+        kind = NoRoot  # noqa: F841
+    return s
+
+
+def test_a_name_of_an_except_clause_that_another_path_binds_is_refused() -> None:
+    with pytest.raises(SrcgradError, match="name 'kind' is not defined"):
+        grad(bound_at_the_end_of_an_iteration, jit=False)(-0.4)

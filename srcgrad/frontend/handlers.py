@@ -13,6 +13,7 @@ import ast
 import copy
 from typing import Any
 
+from ..ir.nodes import Raise
 from .source import located
 
 
@@ -21,6 +22,7 @@ class Probe(ast.Assign):
 
     watched: list[ast.stmt]
     kinds: list[ast.expr | None]  # what each handler catches; None: everything
+    unreadable: dict[int, Raise]  # the handlers that name what is not there, and what Python raises then
     is_raised_again: bool  # by a handler, so which of several exceptions it is has to be known
     found: Any
 
@@ -96,7 +98,7 @@ class _Tries(ast.NodeTransformer):
         name = f".caught_{self.count}"
         probe = Probe([ast.Name(name, ast.Store())], ast.Constant(0))
         probe.watched, probe.kinds = copy.deepcopy(node.body), [handler.type for handler in node.handlers]
-        probe.is_raised_again = False
+        probe.is_raised_again, probe.unreadable = False, {}
         handled: list[ast.stmt] = []
         for number, handler in reversed(list(enumerate(node.handlers, 1))):
             body = [_caught(probe, number, handler), *_raising_again(handler, probe, number)]

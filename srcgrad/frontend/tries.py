@@ -177,7 +177,16 @@ def probe(interpreter: Interpreter, stmt: Probe) -> None:
     """Which handler catches what the body raises, as a number: 0 if it comes to its end."""
     build = interpreter.build
     interpreter.exceptions.setdefault("LinAlgError", np.linalg.LinAlgError)
-    kinds = [_kinds(interpreter, kind) for kind in stmt.kinds]
+    kinds = []
+    for number, kind in enumerate(stmt.kinds, 1):
+        try:
+            kinds.append(_kinds(interpreter, kind))
+        except (AttributeArgumentError, NameArgumentError) as problem:  # Python fails when it comes to this clause
+            if build.depth_of_refusal < 0:  # but for a name that another path may have bound
+                raise
+            kinds.append((BaseException,))
+            stmt.unreadable[number] = Raise(KNOWN[type(problem)].__name__, problem.message, span=problem.span)
+    interpreter.at(stmt)
     watch = stmt.found = Watch(interpreter, kinds, Var(build.names.fresh("caught"), INT64), stmt.is_raised_again)
     build.mutable.add(watch.flag)
     body = flow.probed(stmt.watched)
@@ -306,13 +315,18 @@ def _refuse_effects(interpreter: Interpreter, block: Sequence[Stmt]) -> None:
 
 
 def enter_handler(interpreter: Interpreter, stmt: Caught) -> None:
-    """Names that the body may have assigned before it was left can't be read in a handler, nor behind it."""
+    """Names that the body may have assigned before it was left can't be read in a handler, nor behind it.
+
+    Where it is not known what the handler catches (`np.linalg.linalg` is gone), coming to it is an error in Python.
+    """
     for name, held in stmt.probe.found.partly.items():
         if held is not None:
             interpreter.env[name] = held
         elif not name.startswith("."):
             lost = f"{name} may or may not have been assigned when the exception was raised"
             interpreter.env[name] = Static(Lost(lost, f"assign {name} ahead of the try statement, or behind it"))
+    if stmt.number in stmt.probe.unreadable:
+        interpreter.build.emit(stmt.probe.unreadable[stmt.number])
     if stmt.name is not None:
         lost = "of an exception that is caught only its class is known"
         interpreter.env[stmt.name] = Static(Lost(lost, f"raise, or raise ... from {stmt.name}"))
