@@ -394,6 +394,19 @@ def test_what_a_condition_left_out_stays_out_whatever_comes_after_it(program: Ca
     check_grad(f, 0.7)
 
 
+def test_a_condition_on_the_value_reads_what_is_held_of_it() -> None:
+    """The condition itself is not kept beside the value."""
+
+    def near(p):
+        d = p[:, None] - p[None, :]
+        r = np.sqrt(d * d + 1e-9)
+        return np.sum(np.where(r < 0.5, 1 / r, 2.0)) * np.linalg.norm(p)
+
+    f = grad(near, jit=False)
+    assert "bool" not in f.source(np.ones(3))
+    check_grad(f, np.array([0.3, 0.9, 1.1]))
+
+
 def between_the_two_the_mask_changes(x):
     there = x > 0.5
     r = np.sqrt(x)

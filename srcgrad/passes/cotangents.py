@@ -204,10 +204,16 @@ class Cotangents:
             return 0
         return EVERY if self.has_calls else harm_of(expr, number, self.levels[at])
 
-    def chosen(self, name: str, at: int) -> Expr | None:
-        """The condition under which it counts, where its zero cotangent may be one of arithmetic."""
+    def chosen(self, name: str, value: Expr, at: int) -> Expr | None:
+        """The condition under which this value of it counts, where its zero cotangent may be one of arithmetic."""
+
+        def old(part: Expr) -> Expr:
+            if isinstance(part, Call) and part != value and any(value == inner for inner in subexpressions(part)):
+                return Call(part.op, tuple(map(old, part.args)), part.dtype)  # what is held of the value is read
+            return self.old(part, at)
+
         condition = self.info.chosen.get(name)
-        return None if condition is None else self.old(condition, at)
+        return None if condition is None else old(condition)
 
     def clean(self, name: str) -> int:
         """To which primitives is a zero cotangent of this one of structure; may it be one because of a condition?"""

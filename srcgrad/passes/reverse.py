@@ -303,12 +303,12 @@ class _Reverse(Cotangents):
     def assign(self, var: Var, value: Expr, at: int) -> list[Stmt]:
         g: Expr = self.adjoint(var)
         if self.single.get(var.name) == 1 or at in self.first_values:
-            return self.spread(value, g, at, self.clean(var.name), chosen=self.chosen(var.name, at))
+            return self.spread(value, g, at, self.clean(var.name), chosen=self.chosen(var.name, value, at))
         if not self.depends(value):
             return [Assign(g, zero(var.dtype))]  # type: ignore[arg-type]
         held = self.fresh(f"{var.name}_b_now", var.dtype)
         taken = [Assign(held, g), Assign(g, zero(var.dtype))]  # type: ignore[arg-type]
-        return [*taken, *self.spread(value, held, at, self.clean(var.name), chosen=self.chosen(var.name, at))]
+        return [*taken, *self.spread(value, held, at, self.clean(var.name), chosen=self.chosen(var.name, value, at))]
 
     def accumulate(self, place: Var | Load, root: str, value: Expr, at: int) -> list[Stmt]:
         if not self.depends(value):
@@ -336,7 +336,7 @@ class _Reverse(Cotangents):
         if restart:
             out.append(restart)
         root = self.root(array)
-        return out + self.spread(value, held, at, self.clean(root), chosen=self.chosen(root, at))
+        return out + self.spread(value, held, at, self.clean(root), chosen=self.chosen(root, value, at))
 
     def copy(self, target: Array, source: Array, at: int) -> list[Stmt]:
         indices = self.info.names.free_indices(target.ndim, self.indices_around.get(at, frozenset()))
