@@ -188,7 +188,7 @@ def _try_loop(
             attempt.lists.setdefault(identity, name)
             continue
         entry = enter(interpreter, name, value, attempt, trips)
-        if identity is not None:
+        if identity is not None and hasattr(entry, "identity"):  # (it may be of no kind: nobody reads it)
             alone = sum(identities.holders(frame.env, identity) for frame in identities.frames_of(interpreter)) == 1
             if not alone:  # in the first iteration it is their list, and not in the next
                 interpreter.one_of_several.update(identities.within(value))
