@@ -98,7 +98,29 @@ def a_season(x, w, n):
     return out
 
 
-CASES = [driven, from_two_on, backwards_by_three, each_step_of_its_own, until_small, in_a_branch, triangle, a_season]
+def by_its_step(x, w, n):
+    """A step that divides by its own number, but for those of which the number is 0."""
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        p = x[i]
+        for t in range(n + 3):
+            if t >= 3:
+                p = p + 0.1 * w[(t * t) % t + (n * n) % (1 + 7 % t)] * p * p
+        out[i] = p
+    return out
+
+
+CASES = [
+    driven,
+    from_two_on,
+    backwards_by_three,
+    each_step_of_its_own,
+    until_small,
+    in_a_branch,
+    triangle,
+    a_season,
+    by_its_step,
+]
 
 
 @pytest.mark.parametrize("f", CASES, ids=lambda f: f.__name__)
@@ -113,13 +135,52 @@ def test_gradients(f: Callable[..., Any], n: int) -> None:
     check_grad(grad(f, wrt=("x", "w"), jit=False), X.copy(), W.copy(), n)
 
 
-@pytest.mark.parametrize("f", [driven, a_season], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [driven, a_season, by_its_step], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("options", [{}, {"parallel": True}], ids=["", "parallel"])
 def test_compiled(f: Callable[..., Any], options: dict[str, bool]) -> None:
     v = np.cos(np.arange(11.0))
     want = grad(f, wrt=("x", "w"), jit=False).backward(X, W, 5, v)
     for got, right in zip(grad(f, wrt=("x", "w"), **options).backward(X, W, 5, v), want, strict=True):
         np.testing.assert_allclose(got, right, rtol=1e-12)
+
+
+def by_nothing(x, w, n):
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        p = x[i]
+        for t in range(len(w)):
+            p = p + 0.1 * w[(5 + t * t) % n] * p * p
+        out[i] = p
+    return out
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["", "compiled"])
+def test_a_remainder_by_nothing(jit: bool) -> None:
+    """It is 0, as in compiled code elsewhere, not what happens to lie in memory."""
+    f = grad(by_nothing, wrt=("x", "w"), jit=jit)
+    want = f.backward(X, W, 1, np.ones(11))
+    left = [np.full(11, 3) for _ in range(20)]
+    del left  # what takes its place has threes in it
+    for got, right in zip(f.backward(X, W, 0, np.ones(11)), want, strict=True):
+        np.testing.assert_array_equal(got, right)
+
+
+def by_steps_of_any_length(x, w, n):
+    s = 0.0
+    for i in range(len(x)):
+        p = x[i]
+        for t in range(0, 7, n):
+            p = p + 0.1 * w[i] * np.sin(0.3 * t) * p
+        s += p
+    return s
+
+
+def test_nobody_comes_to_a_range_without_steps() -> None:
+    f = grad(by_steps_of_any_length, wrt=("x", "w"), jit=False)
+    assert "t_kept" in f.source(X, W, 2)
+    assert f.value_and_backward(X[:0], W, 0)[0] == 0.0
+    with pytest.raises(ValueError, match="must not be zero"):
+        f.value_and_backward(X, W, 0)
 
 
 def test_the_whole_loop_is_one() -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..ir.expressions import BOOL, INT64, Array, Call, Const, Expr, Load, Var
 from ..ir.nodes import Alloc, Assign, CopyTo, For, Function, If, NewStack, Pop, Push, Stack, Stmt, Store, Sweep, While
-from ..ir.walk import subexpressions, substitute
+from ..ir.walk import rewrite, subexpressions, substitute
 from ..rules.costs import may_raise
 from .costs import DIVISIONS
 from .edits import Edits
@@ -144,7 +144,6 @@ class KeptMemory:
         first, inner = loops[outermost], [loop for loop in over if loop in loops[outermost:]]
         ranges = [e for loop in inner if isinstance(loop, For) for e in (loop.start, loop.stop, loop.step)]
         nodes = [node for node in subexpressions(expr) if isinstance(node, Call)]
-        divisors = [node.args[1] for node in nodes if may_raise(node) and node.op in DIVISIONS]
         shape = self.forward.shape_over(over, loops)
         if shape is None or not inner or any(isinstance(loop, While) for loop in inner):
             return None
@@ -157,12 +156,12 @@ class KeptMemory:
             table = Array(self.info.names.fresh("t_kept"), expr.dtype, shape)
             said = {loop.index: Var(self.info.names.fresh(loop.index.name), loop.index.dtype) for loop in inner}  # type: ignore[union-attr]
             place = tuple(substitute(i, said) for i in index)
-            fill: Stmt = Store(table, place, substitute(expr, said), checked=False)
+            fill: Stmt = Store(table, place, rewrite(substitute(expr, said), _without_raising), checked=False)
             for loop in reversed(inner):
                 assert isinstance(loop, For)
                 fill = For(said[loop.index], loop.start, loop.stop, loop.step, (fill,), ordered=False)
-            for divisor in dict.fromkeys(d for d in divisors if not isinstance(d, Const)):
-                fill = If(Call("ne", (divisor, Const(0, divisor.dtype)), BOOL), (fill,))
+                if not isinstance(loop.step, Const):  # nobody may come to that loop, and to its error
+                    fill = If(Call("ne", (loop.step, Const(0, loop.step.dtype)), BOOL), (fill,))
             self.edits.before.setdefault(loops[0].label, []).append(Alloc(table, shape))
             self.edits.before.setdefault(first.label, []).append(fill)
             self.tables[expr, first.label, index] = table
@@ -248,6 +247,17 @@ class KeptMemory:
         index = tuple(map(iteration, loops))
         self.edits.instead[made.label] = row_view(made.array, rows, index)
         self.tops.setdefault(key, []).insert(0, row_view(made.array, rows, self.mirrored(index, key)))
+
+
+def _without_raising(expr: Expr) -> Expr:
+    """A division of integers by 0 gives 0, as in compiled code: Python's would raise, where nobody may ask for it."""
+    if not (isinstance(expr, Call) and expr.op in DIVISIONS and may_raise(expr)):
+        return expr
+    divisor = expr.args[1]
+    if isinstance(divisor, Const) and divisor.value:
+        return expr
+    zero = Const(0, divisor.dtype)
+    return Call("select", (Call("ne", (divisor, zero), BOOL), expr, Const(0, expr.dtype)), expr.dtype)
 
 
 __all__ = ["KeptMemory"]
