@@ -115,6 +115,7 @@ class _Versions:
                 missing.add(var)
                 continue
             made.add(var)
+            missing |= {v for v in _deciders(value) if "#" in v.name and v not in had}
             waiting += variables(value)
         return made, missing
 
@@ -309,6 +310,14 @@ class _Again:
         array = Array(self.names.fresh(f"{var.name}_kept"), var.dtype, like.alloc.array.dims)
         had = Assign(then, Load(array, like.put.index, checked=False))
         return [Alloc(array, like.alloc.dims)], Store(array, like.put.index, var, checked=False), had
+
+
+def _deciders(value: Expr) -> set[Var]:
+    """The floats that say which whole number, and so which element, this is: rounding might make another one of it."""
+    nodes = [node for node in subexpressions(value) if isinstance(node, Call)]
+    whole = {v for node in nodes if node.dtype.kind in "iu" for v in variables(node) if v.dtype.kind == "f"}
+    asked = [node.args[0] for node in nodes if node.op in LAZY and any(map(loads, node.args[1:]))]
+    return whole | {v for expr in asked for v in variables(expr) if v.dtype.kind in "fb"}
 
 
 def _array(one: Kept) -> tuple[str, ...]:

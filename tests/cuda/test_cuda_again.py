@@ -11,6 +11,7 @@ import pytest
 from srcgrad import grad
 
 RNG = np.random.default_rng(0)
+TABLE = RNG.uniform(0.1, 0.5, 20)
 X, W = RNG.uniform(0.2, 0.9, 7), RNG.uniform(0.1, 0.5, 7)
 
 
@@ -123,6 +124,19 @@ def filters(x, w, steps):
     return out
 
 
+def looked_up(x, w, steps):
+    """A place that is made again might be rounded to the next element, or to one behind the last."""
+    out = np.empty(len(x))
+    for i in range(len(x)):
+        p = x[i]
+        for _ in range(steps):
+            q = p * 0.3 + w[i]
+            rate = TABLE[int(abs(q) * 6.0 + 0.1)] + q
+            p = rate * p + 0.3 * np.sin(rate * p) * rate * q
+        out[i] = p
+    return out
+
+
 CASES: list[tuple[Callable[..., Any], int, int]] = [  # with how many numbers are kept, for each iteration of loops
     (heun, 5, 1),
     (dear, 4, 1),
@@ -132,6 +146,7 @@ CASES: list[tuple[Callable[..., Any], int, int]] = [  # with how many numbers ar
     (changed_in_between, 4, 2),
     (twice, 3, 3),
     (filters, 4, 5),
+    (looked_up, 3, 2),
 ]
 
 
