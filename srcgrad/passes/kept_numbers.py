@@ -45,9 +45,9 @@ Path = tuple[
 STACKED = (Push, Pop, NewStack)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Kept:
-    """One of the numbers.  Of an array there is the statement that makes it, and where it is read.
+    """One of the numbers, each one itself.  Of an array there is the statement that makes it, and where it is read.
 
     `had` gives the number a name in the sweep; without it is read as it is, somewhere in that block.
     """
