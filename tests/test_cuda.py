@@ -35,7 +35,7 @@ SOME = (
 VIRTUAL = {
     "programs": ([*named("programs"), "-k", f"({SOME}) and not (conjugate and float32)"], 18),
     "launches": (named("launches errors arrays virtual arithmetic"), 95),
-    "loops": (named("kept sums again"), 69),
+    "loops": (named("kept sums again"), 72),
     "steps": (named("states alone grids later"), 105),
 }
 
