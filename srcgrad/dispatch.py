@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from inspect import Parameter, Signature
-from itertools import chain, starmap, zip_longest
+from itertools import starmap, zip_longest
 from typing import Any
 
 from numba.core import config
@@ -21,9 +21,10 @@ from numba.core import config
 from srcgrad import arguments, pipeline
 from srcgrad.assumptions import Assumption, assumptions, picture
 from srcgrad.backends import cpu, cuda, plain
-from srcgrad.backends.direct import MOST, NOTHING, Direct, Outside
+from srcgrad.backends.direct import MOST, NOTHING, Direct
 from srcgrad.binding import Given
 from srcgrad.both_sweeps import Memory
+from srcgrad.checked import Call, Checked
 from srcgrad.errors import (
     ArgumentError,
     BroadcastError,
@@ -33,7 +34,6 @@ from srcgrad.errors import (
     ShortAxisError,
     UnsupportedError,
 )
-from srcgrad.frontend.outside import IsGlobal, MadeOf
 from srcgrad.frontend.source import signature_of
 from srcgrad.frontend.types import StaticType, TupleType, ValueType, arrays_in
 from srcgrad.garbage import no_search_for_garbage
@@ -41,7 +41,6 @@ from srcgrad.recalled import Recalled
 
 LENGTHS_DIFFER = (BroadcastError, CotangentShapeError, RuntimeShapeError, ShortAxisError)
 
-Call = Callable[..., Any]
 Types = tuple[ValueType, ...]
 
 
@@ -461,62 +460,6 @@ class Variant:
         self.call = self._make_call()
         if not self._fixed:
             self.stage.use(self.call)
-
-
-class Checked:
-    """A way to call that looks outside first: is all as it was, and what are the values to hand in?
-
-    `outside` says so to compiled code; it is None where that can't tell.
-    """
-
-    def __init__(self, variant: Variant, assumed: tuple[Assumption, ...]) -> None:
-        self._variant, self._assumed, self._writes = variant, assumed, variant.writes
-        self._made_of = tuple((a.place.target, a.place.name, a.value) for a in assumed if isinstance(a.place, MadeOf))
-        self._of_python = tuple((a.place.name, a.place.scope) for a in assumed if isinstance(a.place, IsGlobal))
-        self._others = tuple(a for a in assumed if not isinstance(a.place, (MadeOf, IsGlobal)))
-        self._places = tuple(capture.place for capture in variant.captured)
-        self._watchers: list[tuple[Any, ...]] = []
-        self.outside = self._outside() if variant.stage.program.is_numba else None
-
-    def _outside(self) -> Outside | None:
-        same = [found for assumption in self._assumed if (found := assumption.look_up)]
-        handed_in = [found for place in self._places if (found := place.holder)]
-        if len(same) < len(self._assumed) or len(handed_in) < len(self._places):
-            return None
-        return Outside(tuple(chain(*same)), tuple(chain(*handed_in)))
-
-    def __call__(self, *leaves: Any) -> Any:
-        for function, name, part in self._made_of:
-            if getattr(function, name) is not part and any(a.fails() for a in self._assumed):
-                return self._variant.stage.restart()(*leaves)
-        for global_name, scope in self._of_python:
-            if global_name in scope:
-                return self._variant.stage.restart()(*leaves)
-        for assumption in self._others:
-            if assumption.fails():
-                return self._variant.stage.restart()(*leaves)
-        if not self._places and not self._writes:
-            return (self._variant.dispatchers.get(()) or self._add((), len(leaves)))(*leaves)
-        values = [place() for place in self._places]
-        every = (*leaves, *values)
-        if self._writes:
-            self._variant.refuse_writes(every, self._writes)
-        key = tuple(map(type, values))
-        dispatcher = self._variant.dispatchers.get(key) or self._add(key, len(every))
-        return dispatcher(*every)
-
-    def _add(self, key: tuple[type, ...], count: int) -> Call:
-        with cpu.LOCK:
-            dispatcher = self._variant.dispatcher(key, count)
-            for direct, kinds, source, outside in self._watchers:
-                dispatcher.tell(direct, kinds, source, outside._replace(kinds=key))  # type: ignore[attr-defined]
-            return dispatcher
-
-    def tell(self, direct: Direct, kinds: tuple[type, ...], source: Any, outside: Outside) -> None:
-        """Have it know what is compiled for arguments of these Python types."""
-        self._watchers.append((direct, kinds, source, outside))
-        for key, dispatcher in self._variant.dispatchers.items():
-            dispatcher.tell(direct, kinds, source, outside._replace(kinds=key))  # type: ignore[attr-defined]
 
 
 def pattern_of(values: Sequence[Any], names: Sequence[str]) -> tuple[tuple[Any, ...], list[Any]]:
