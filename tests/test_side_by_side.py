@@ -291,6 +291,19 @@ def test_neighbours_in_a_row_are_not_copied_beside_each_other() -> None:
     np.testing.assert_allclose(f(x), weighed_by_likeness(x), rtol=1e-12)
 
 
+def test_what_is_added_to_neighbours_in_a_row_lies_side_by_side() -> None:
+    """x_b[i + a, j + b] of eight j are eight elements, which are not those of the next b."""
+    x = np.random.default_rng(0).normal(size=(12, 23))
+    v = np.cos(np.arange(x.size)).reshape(x.shape)
+    f = grad(weighed_by_likeness, jit=False)
+    source = f.source(x, v)
+    assert re.search(r"x_b\[i \+ a, j \+ b \+ lane\w*\] \+=|x_b\[a \+ i, b \+ j \+ lane\w*\] \+=", source), source
+    found = f.backward(x, v)
+    with pipeline.without("side_by_side"):
+        np.testing.assert_allclose(found, grad(weighed_by_likeness, jit=False).backward(x, v), rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(grad(weighed_by_likeness).backward(x, v), found, rtol=1e-11, atol=1e-13)
+
+
 def all_but_itself(x, w):
     out = np.zeros(len(x))
     for i in range(len(x)):

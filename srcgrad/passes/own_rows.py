@@ -75,8 +75,11 @@ class OwnRows:
                     self.add(row, around)
                     self.back |= {row} if root in written else set()
 
-    def sums(self, place: Load, around: Loops) -> bool:
+    def sums(self, stmt: AddTo, around: Loops) -> bool:
         """Can what is added to a row that others add to as well be summed beside it first?"""
+        place = stmt.target
+        if not isinstance(place, Load):
+            return False
         row = self.of(place)
         are_ours = all(stmt.reorder for stmt in self.varying.sums_into(place))
         if row is None or not are_ours or not _again(place, around):

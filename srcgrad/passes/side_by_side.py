@@ -58,6 +58,7 @@ from ..ir.walk import (
     variables,
     with_blocks,
 )
+from ..rules.costs import is_dear
 from .effects import effects, is_private, is_set
 from .groups import Group, depth_of, nests
 from .jam import jammed
@@ -273,16 +274,20 @@ class _Together:
                     stmt = replace(stmt, target=self.total(stmt.target, rare))
             return (stmt,)
 
+        inside = statements(tuple(block))
         for position, stmt in enumerate(block):
             if isinstance(stmt, If):
+                shared = (s for s in statements((stmt,)) if isinstance(s, AddTo) and self.varying.is_shared_sum(s))
+                if not all(self.varying.goes_together(s, inside) for s in shared):
+                    raise Differs
                 body += rewrite_block((stmt,), in_total)
             elif not isinstance(stmt, AddTo) or not self.varying.is_shared_sum(stmt):
                 body.append(stmt)
-            elif isinstance(stmt.target, Load) and stmt.reorder and not self.varying.varies(*stmt.target.index):
-                body.append(replace(stmt, target=self.total(stmt.target, totals)))
-            elif stmt.reorder and (isinstance(stmt.target, Var) or self.rows.sums(stmt.target, around)):
+            elif stmt.reorder and isinstance(stmt.target, Var):
                 body.append(stmt)
-            elif self.varying.goes_together(stmt):
+            elif stmt.reorder and isinstance(stmt.target, Load) and not self.varying.varies(*stmt.target.index):
+                body.append(replace(stmt, target=self.total(stmt.target, totals)))
+            elif self.varying.goes_together(stmt, inside) or self.rows.sums(stmt, around):
                 body.append(stmt)
             else:
                 last.append(self.named(stmt, body, effects(block[position + 1 :]).writes))
@@ -358,15 +363,18 @@ class _Together:
         together = [(group, around) for group, around in found if not group.in_turn]
         deepest = max((len(around) for _, around in together), default=0)
         in_turn = max((len(around) + depth_of(group.body) for group, around in found if group.in_turn), default=0)
-        if in_turn >= deepest or not all(
-            map(self.is_sure, (place for group, _ in together for place in group.places()))
-        ):
+        most = [stmt for group, around in together if len(around) == deepest for stmt in statements(group.body)]
+        if in_turn > deepest or (in_turn == deepest and not any(map(is_dear, most))):
+            raise Differs
+        if not all(map(self.is_sure, (place for group, _ in together for place in group.places()))):
             raise Differs
         inner = [(group, around[-1]) for group, around in together if len(around) == deepest]
         near = [place for group, loop in inner for place in group.places() if moves_along(place, loop)]
         self.is_slow = any(self.is_chain(group, loop) for group, loop in inner)
         if not self.is_slow:  # where LLVM can vectorise an inner loop along the rows, that is best
             self.rows.leave(near)
+            if any(self.adds_along(group, loop) for group, loop in inner):
+                raise Differs
         if any(map(self.is_far, near)):
             raise Differs
 
@@ -405,6 +413,12 @@ class _Together:
             return True
         targets = (s.target for s in statements(group.body) if isinstance(s, AddTo) and not s.reorder)
         return any(isinstance(target, Var) or not moves_along(target, loop) for target in targets)
+
+    def adds_along(self, group: Group, loop: For | While) -> bool:
+        """Does the loop add to other elements of what all share in each of its runs?"""
+        sums = (s for s in statements(group.body) if isinstance(s, AddTo) and self.varying.is_shared_sum(s))
+        places = [s.target for s in sums if isinstance(s.target, Load) and self.rows.of(s.target) not in self.rows.wide]
+        return any(self.varying.varies(*place.index) and moves_along(place, loop) for place in places)
 
     def is_far(self, load: Load) -> bool:
         """Does each iteration reach a place of its own, in another line of the cache?"""

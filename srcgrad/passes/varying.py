@@ -11,7 +11,7 @@ for i in range(n):
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ..ir import affine
 from ..ir.expressions import Array, Expr, Load, Var
@@ -84,10 +84,9 @@ class Varying:
                 return self.varies(stmt.start, stmt.stop, stmt.step) and not self.is_way_back(stmt)
             case If(condition=condition):
                 inside = statements((stmt,))
-                shared = (s for s in inside if isinstance(s, AddTo) and self.is_shared_sum(s))
-                hard = any(isinstance(s, (For, While, Raise)) for s in inside) or not all(
-                    map(self.goes_together, shared)
-                )
+                shared = [s for s in inside if isinstance(s, AddTo) and self.is_shared_sum(s)]
+                hard = any(isinstance(s, (For, While, Raise)) for s in inside)
+                hard = hard or not all(self.goes_together(s, inside) for s in shared)
                 return self.varies(condition) and hard
             case Raise(values=values):
                 return self.varies(*values)
@@ -134,16 +133,19 @@ class Varying:
                 return self.root(array) in self.added or array.name in self.added
         return False
 
-    def goes_together(self, stmt: AddTo) -> bool:
-        """May they add to it at one time: all to one number or element, or each to an element of its own?"""
+    def goes_together(self, stmt: AddTo, group: Iterable[Stmt]) -> bool:
+        """May a group of statements add at one time: to one number or element, or to elements side by side?"""
         if not stmt.reorder or isinstance(stmt.target, Var) or not self.varies(*stmt.target.index):
             return stmt.reorder
-        each = [s.target for s in self.sums_into(stmt.target) if isinstance(s.target, Load)]
-        alike = (place for place in each if self.varies(*place.index) and place != stmt.target)
-        return self._is_own(stmt.target) and not any(map(self._is_own, alike))
+        memory = self.root(stmt.target.array)
+        each = [s.target for s in group if isinstance(s, AddTo) and isinstance(s.target, Load)]
+        own = [place for place in each if self.root(place.array) == memory and self._is_own(place)]
+        return self._is_own(stmt.target) and all(place == stmt.target for place in own)
 
     def _is_own(self, place: Load) -> bool:
-        return [part for part in place.index if self.varies(part)] == [self.loop.index]
+        """Is it the next element in each next iteration, whatever else is the same?"""
+        *others, last = place.index
+        return not self.varies(*others) and not self.varies(affine.sub(last, self.loop.index))
 
     def sums_into(self, target: Var | Load) -> list[AddTo]:
         """All that is added to this number, or to this memory."""
