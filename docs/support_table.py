@@ -288,7 +288,8 @@ def _compositions() -> Iterator[str]:
     """One row per function that is said in simpler ones."""
     compositions.composition_of(scipy.integrate.simpson)  # and all of its module, and of others that are imported
     spellings: dict[Any, list[str]] = {}
-    for function, composition in compositions.COMPOSITIONS.items():
+    by_module = lambda item: item[1].__module__  # (they are read in the order in which a program imports SciPy's)
+    for function, composition in sorted(compositions.COMPOSITIONS.items(), key=by_module):
         if _is_method_of_a_ufunc(function):
             continue
         spellings.setdefault(composition, []).append(name_of(function))

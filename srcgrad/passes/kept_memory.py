@@ -152,7 +152,8 @@ class KeptMemory:
         if any(may_raise(node) and node.op not in DIVISIONS for node in nodes):
             return None
         index = tuple(map(iteration, over))
-        if (expr, first.label, index) not in self.tables:
+        key = expr, first.label, index, shape, *ranges  # (two loops may call their index alike)
+        if key not in self.tables:
             table = Array(self.info.names.fresh("t_kept"), expr.dtype, shape)
             said = {loop.index: Var(self.info.names.fresh(loop.index.name), loop.index.dtype) for loop in inner}  # type: ignore[union-attr]
             place = tuple(substitute(i, said) for i in index)
@@ -164,8 +165,8 @@ class KeptMemory:
                     fill = If(Call("ne", (loop.step, Const(0, loop.step.dtype)), BOOL), (fill,))
             self.edits.before.setdefault(loops[0].label, []).append(Alloc(table, shape))
             self.edits.before.setdefault(first.label, []).append(fill)
-            self.tables[expr, first.label, index] = table
-        return Load(self.tables[expr, first.label, index], index, checked=False)
+            self.tables[key] = table
+        return Load(self.tables[key], index, checked=False)
 
     # ----------------------------------------------------------------------------------------------- arrays
 

@@ -285,8 +285,18 @@ def test_what_only_a_branch_computes_is_not_looked_for_before_that() -> None:
 # ------------------------------------------------------------------------------------------------------- in the text
 
 
+def chained_forces(x, limit):
+    a = np.zeros_like(x)
+    for i in range(len(x)):
+        for j in range(len(x)):
+            if i != j:
+                d = np.cumsum(x[j] - x[i])
+                a[i] += d / ((d * d).sum() + limit)
+    return a
+
+
 def test_threads_of_two_axes_are_numbered_along_both() -> None:
-    text = grad(forces, wrt="x", target="cuda").source(SIGNED, 2, 0.5, kind="primal")
+    text = grad(chained_forces, wrt="x", target="cuda").source(SIGNED, 0.5, kind="primal")
     kernel = next(part for part in text.split("@kernel") if "thread]" in part)
     assert "cuda.grid(2)" in kernel and "thread = cuda.threadIdx.x + cuda.blockDim.x" in kernel
 
