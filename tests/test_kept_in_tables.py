@@ -191,7 +191,7 @@ def test_the_whole_loop_is_one() -> None:
 
 
 def test_iterations_run_on_threads() -> None:
-    for text in (grad(driven, wrt=("x", "w"), parallel=True).source(X, W, 4),):
-        assert "driven_backward_i_on_threads(0, x.shape[0]" in text, text
+    text = grad(driven, wrt=("x", "w"), parallel=True).source(X, W, 4)
+    assert "driven_backward_i_on_threads(0, x.shape[0]" in text, text
     assert "by_one" not in grad(driven, wrt=("x", "w"), target="cuda").source(X, W, 4)
     assert "by_one" not in grad(triangle, wrt=("x", "w"), target="cuda").source(X, W, 4)

@@ -114,11 +114,8 @@ def test_they_are_written_out() -> None:
         assert not any(f"{routine}(" in source for routine in ("matmul", "solve", "inv", "det", "slogdet")), source
 
 
-@pytest.mark.parametrize("f", [solve_two, inv_two, inv_three], ids=lambda f: f.__name__)
-@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+@pytest.mark.parametrize(("f", "jit"), [(solve_two, False), (inv_two, False), (inv_three, False), (solve_two, True)])
 def test_singular_matrices(f: Callable[..., Any], jit: bool) -> None:
-    if jit and f is inv_three:
-        return
     with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
         grad(f, jit=jit)(np.ones(9))
 

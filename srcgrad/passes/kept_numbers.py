@@ -58,11 +58,6 @@ class Kept:
     load: Load | None = None
 
     @property
-    def value(self) -> Expr:
-        assert isinstance(self.put.value, Expr)
-        return self.put.value
-
-    @property
     def dtype(self) -> np.dtype:
         return self.put.array.dtype if isinstance(self.put, Store) else self.put.stack.dtype
 
