@@ -456,6 +456,19 @@ def a_mask_in_reverse_order(x):
     return np.sum(np.where(there, r**3, 1.0)) * np.sqrt(x[0])
 
 
+def a_mask_through_a_row_that_is_chosen_later(x):
+    r, k, s = np.empty(2), (x * x).reshape(2, 2), 0.0
+    for sweep in range(2):
+        for i in range(2):
+            r[i] = np.sqrt(x[2 * sweep + i])
+        row = k[1 if np.sum(r) > 1.9 else 0, ::-1]
+        for i in range(2):
+            if row[i] > 0.7:
+                s += r[i] ** 3
+        k[sweep] *= 0.5
+    return s * np.sqrt(x[0])
+
+
 @pytest.mark.parametrize(
     "program",
     [
@@ -464,6 +477,7 @@ def a_mask_in_reverse_order(x):
         what_the_sweep_before_has_left,
         across_the_diagonal,
         a_mask_in_reverse_order,
+        a_mask_through_a_row_that_is_chosen_later,
     ],
 )
 def test_conditions_that_are_not_the_same_where_the_value_is_computed(program: Callable[..., Any]) -> None:

@@ -117,6 +117,7 @@ class Reads:
             case Alloc(array=array):
                 self.births.setdefault(self.root(array), []).append((around, self.place))
             case View(array=array, base=base, how=how):
+                self.births.setdefault(array.name, []).append((around, self.place))
                 if isinstance(how, Conform) or base.name in self.spread:
                     self.spread.add(array.name)
             case CopyTo(target=target, source=source) | Absorb(into=target, out=source):
