@@ -31,12 +31,9 @@ def program_of(family: str, k: int) -> Program:
     return Program(function(family, f"call_{k}"), (case(*one.arguments.values()),), loose=one.loose)
 
 
-LONG = ("filters", "polynomials")  # programs of ours, of a hundred statements and more
-
-
 @contextmanager
 def as_lowered() -> Iterator[None]:
-    """Without the passes that could be left out."""
+    """Without the passes that could be left out: these hide what is wrong before them, and take half of the time."""
     with ExitStack() as left_out:
         for name in pipeline.OPTIONAL:
             left_out.enter_context(pipeline.without(name))
@@ -45,7 +42,7 @@ def as_lowered() -> Iterator[None]:
 
 @pytest.mark.parametrize(("family", "k"), EVERY)
 def test_call(family: str, k: int) -> None:
-    with as_lowered() if family in LONG and k % 2 else nullcontext():
+    with as_lowered() if k % 2 else nullcontext():
         check_both(Trial(program_of(family, k), 0, BOTH[0], jit=False))
 
 
