@@ -6,7 +6,7 @@
     cost CASE times|memory             the points of a curve in cost.py
     parallel PROGRAM                   a row of parallel.py
     breadth PROGRAM                    a row of breadth.py
-    cuda PROGRAM, cuda_card            rows of cuda/measure.py, and what the card can do
+    cuda PROGRAM FOLDER, cuda_card     rows of cuda/measure.py, and what the card can do
 
 A crash, a lack of memory or a compiler that never ends costs one row and not the run.
 """
@@ -227,10 +227,10 @@ def breadth(name: str) -> Any:
     return row(name)
 
 
-def cuda(name: str) -> Any:
+def cuda(name: str, folder: str) -> Any:
     from benchmarks.cuda.measure import rows
 
-    return rows(name)
+    return rows(name, folder)
 
 
 def cuda_card() -> Any:

@@ -95,6 +95,7 @@ def test_the_sanitizer_is_given_what_it_can_run(sanitizer: str, outcome: str, tm
         "PYTHON": sys.executable,
         "PATH": f"{tmp_path}:{os.environ['PATH']}",
         "LOGS": str(tmp_path),
+        "WORKERS": "2",
     }
     command = ["bash", str(FOLDER.parent.parent / "benchmarks" / "cuda" / "run_all.sh"), "memcheck"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)

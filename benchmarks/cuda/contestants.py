@@ -1,9 +1,8 @@
 """How each library is asked for a gradient on the GPU: a call that launches it, and one that waits for it.
 
     asked = CONTESTANTS["torch"](program, arguments, v)
-    asked.finish(asked.launch())     the cotangents of program.wrt, in the library's own arrays
-
-Arguments and v lie on the device before any clock runs, and the cotangents stay there.
+    there = asked.send()                  arguments and v, on the device before any clock runs
+    asked.finish(asked.launch(there))     the cotangents of program.wrt, in the library's own arrays, which stay there
 """
 
 from __future__ import annotations
@@ -20,7 +19,8 @@ from benchmarks.cuda.program import DeviceProgram
 
 @dataclass(frozen=True)
 class Asked:
-    launch: Callable[[], Any]
+    send: Callable[[], Any]
+    launch: Callable[[Any], Any]
     finish: Callable[[Any], Any]
     on_host: Callable[[Any], np.ndarray]
 
@@ -31,13 +31,15 @@ def with_srcgrad(program: DeviceProgram, arguments: tuple[Any, ...], v: Any) -> 
     from srcgrad import grad
 
     f = grad(program.primal, wrt=program.wrt, target="cuda")
-    there = [_sent(argument, cuda.to_device) for argument in (*arguments, v)]
+
+    def send() -> Any:
+        return [_sent(argument, cuda.to_device) for argument in (*arguments, v)]
 
     def finish(found: Any) -> Any:
         cuda.synchronize()
         return found
 
-    return Asked(lambda: f.backward(*there), finish, _from_device)
+    return Asked(send, lambda there: f.backward(*there), finish, _from_device)
 
 
 def _sent(value: Any, send: Callable[[np.ndarray], Any]) -> Any:
@@ -70,20 +72,23 @@ def _with_torch(program: DeviceProgram, make: Callable[[], Any], arguments: tupl
         raise ImportError("PyTorch without CUDA")
     f = make()
     active = {*program.positions, len(arguments)}
-    there = [_as_tensor(value, i in active, torch) for i, value in enumerate((*arguments, v))]
-    *recorded, v = there
-    leaves = [recorded[i].clone().requires_grad_() for i in program.positions]
-    for i, leaf in zip(program.positions, leaves, strict=True):
-        recorded[i] = leaf
 
-    def launch() -> Any:
-        return torch.autograd.grad(f(*recorded), leaves, v)
+    def send() -> Any:
+        *recorded, sent = [_as_tensor(value, i in active, torch) for i, value in enumerate((*arguments, v))]
+        leaves = [recorded[i].clone().requires_grad_() for i in program.positions]
+        for i, leaf in zip(program.positions, leaves, strict=True):
+            recorded[i] = leaf
+        return recorded, leaves, sent
+
+    def launch(there: Any) -> Any:
+        recorded, leaves, sent = there
+        return torch.autograd.grad(f(*recorded), leaves, sent)
 
     def finish(found: Any) -> Any:
         torch.cuda.synchronize()
         return found
 
-    return Asked(launch, finish, lambda tensor: tensor.cpu().numpy())
+    return Asked(send, launch, finish, lambda tensor: tensor.cpu().numpy())
 
 
 def _as_tensor(value: Any, is_active: bool, torch: Any) -> Any:
@@ -103,8 +108,9 @@ def with_jax(program: DeviceProgram, arguments: tuple[Any, ...], v: Any) -> Aske
     if jax.default_backend() != "gpu":
         raise ImportError("JAX without CUDA")
     fixed = {i: argument for i, argument in enumerate(arguments) if isinstance(argument, int)}  # counts of loops
-    there = {i: jnp.asarray(argument) for i, argument in enumerate(arguments) if i not in fixed}
-    v = jnp.asarray(v)
+
+    def send() -> Any:
+        return {i: jnp.asarray(argument) for i, argument in enumerate(arguments) if i not in fixed}, jnp.asarray(v)
 
     @jax.jit
     def gradient(there: dict[int, Any], v: Any) -> Any:
@@ -114,7 +120,7 @@ def with_jax(program: DeviceProgram, arguments: tuple[Any, ...], v: Any) -> Aske
 
         return jax.vjp(of_wrt, *(there[i] for i in program.positions))[1](v)
 
-    return Asked(lambda: gradient(there, v), jax.block_until_ready, np.asarray)
+    return Asked(send, lambda there: gradient(*there), jax.block_until_ready, np.asarray)
 
 
 CONTESTANTS: dict[str, Callable[[DeviceProgram, tuple[Any, ...], Any], Asked]] = {

@@ -9,13 +9,16 @@ from __future__ import annotations
 import dataclasses
 import gc
 import statistics
+import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from benchmarks.contestants import Absent, disagreement
+from benchmarks.cuda import turns
 from benchmarks.cuda.contestants import CONTESTANTS, Asked
 from benchmarks.cuda.program import RTOL, DeviceProgram, in_dtype
 from benchmarks.cuda.programs import PROGRAMS
@@ -108,13 +111,33 @@ def _host_time(call: Callable[[], Any]) -> float:
 # A program
 
 
-def rows(name: str) -> list[dict[str, Any]]:
+@dataclass
+class Prepared:
+    """A row whose contestants have compiled, and agree; those that do not are words among the figures."""
+
+    about: dict[str, Any]
+    ready: dict[str, Asked]
+    figures: dict[str, Any]
+
+    def measured(self) -> dict[str, Any]:
+        times = {name: dataclasses.asdict(timing) for name, timing in measure(self.ready).items()}
+        return {**self.about, "gradient": self.figures | times}
+
+
+def rows(name: str, folder: str) -> list[dict[str, Any]]:
+    """All rows of a program; other processes with the same folder prepare and measure theirs meanwhile."""
     program = PROGRAMS[name]
-    return [row(program, size, dtype) for dtype in program.dtypes for size in program.sizes]
+    with turns.preparing(folder):
+        prepared = [prepare(program, size, dtype) for dtype in program.dtypes for size in program.sizes]
+        give_back()
+    with turns.measuring(folder):
+        gc.collect()
+        gc.freeze()  # what the libraries are made of need not be searched before each sample
+        return [row.measured() for row in prepared]
 
 
-def row(program: DeviceProgram, size: Any, dtype: str) -> dict[str, Any]:
-    """All contestants at one size, in turns; who does not agree is words in the row, as is who failed."""
+def prepare(program: DeviceProgram, size: Any, dtype: str) -> Prepared:
+    """All contestants' first calls at one size."""
     arguments = tuple(in_dtype(argument, dtype) for argument in program.arguments(size.arguments))
     v = in_dtype(program.cotangent(arguments), dtype)
     about = {"program": program.name, "kind": program.kind, "dtype": dtype, "size": program.label(size.arguments)}
@@ -124,7 +147,7 @@ def row(program: DeviceProgram, size: Any, dtype: str) -> dict[str, Any]:
     for contestant, ask in CONTESTANTS.items():
         try:
             asked = ask(program, arguments, v)
-            answer = as_tuple(asked.finish(asked.launch()))
+            answer = as_tuple(asked.finish(asked.launch(asked.send())))
             answers[contestant], ready[contestant] = tuple(map(asked.on_host, answer)), asked
         except Absent:
             continue
@@ -133,9 +156,14 @@ def row(program: DeviceProgram, size: Any, dtype: str) -> dict[str, Any]:
         except Exception as error:
             figures[contestant] = why(error)
     figures |= disagreeing(dataclasses.replace(program, rtol=RTOL[dtype]), arguments, v, answers)
-    timed = {name: asked for name, asked in ready.items() if name not in figures}
-    figures |= {name: dataclasses.asdict(timing) for name, timing in measure(timed).items()}
-    return {**about, "moved": program.bytes_moved(arguments, v), "gradient": figures}
+    agree = {name: asked for name, asked in ready.items() if name not in figures}
+    return Prepared({**about, "moved": program.bytes_moved(arguments, v)}, agree, figures)
+
+
+def give_back() -> None:
+    """The memory of the device that PyTorch keeps for later: other processes want it first."""
+    if "torch" in sys.modules:
+        sys.modules["torch"].cuda.empty_cache()
 
 
 def disagreeing(
@@ -152,35 +180,37 @@ def disagreeing(
 
 
 def measure(contestants: dict[str, Asked]) -> dict[str, Timing]:
+    """What they take, in turns."""
     if not contestants:
         return {}
-    loops = {name: _loops(asked) for name, asked in contestants.items()}
+    there = {name: asked.send() for name, asked in contestants.items()}
+    loops = {name: _loops(asked, there[name]) for name, asked in contestants.items()}
     samples: dict[str, list[float]] = {name: [] for name in contestants}
     order = list(contestants)
     for turn in range(REPETITIONS):
         for name in order[turn % len(order) :] + order[: turn % len(order)]:  # nobody always follows the same one
             if sum(samples[name]) * loops[name] < BUDGET:
-                samples[name].append(sample(contestants[name], loops[name]))
+                samples[name].append(sample(contestants[name], there[name], loops[name]))
     return {
         name: Timing(min(taken), statistics.median(taken), len(taken), loops[name]) for name, taken in samples.items()
     }
 
 
-def sample(asked: Asked, count: int) -> float:
-    asked.finish(asked.launch())
+def sample(asked: Asked, there: Any, count: int) -> float:
+    asked.finish(asked.launch(there))
     gc.collect()
     gc.disable()
     try:
         start = time.perf_counter()
         for _ in range(count):
-            found = asked.launch()
+            found = asked.launch(there)
         asked.finish(found)
         return (time.perf_counter() - start) / count
     finally:
         gc.enable()
 
 
-def _loops(asked: Asked) -> int:
-    sample(asked, 1)  # what is allocated or tuned at the second call is not timed
-    once = min(sample(asked, 1) for _ in range(3))
+def _loops(asked: Asked, there: Any) -> int:
+    sample(asked, there, 1)  # what is allocated or tuned at the second call is not timed
+    once = min(sample(asked, there, 1) for _ in range(3))
     return max(1, min(MOST_LOOPS, int(SAMPLE / once) + 1))

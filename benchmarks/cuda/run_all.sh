@@ -6,11 +6,13 @@
 #   PYTHON=python3 bash benchmarks/cuda/run_all.sh        with what this Python has: nothing is installed
 #
 # No step takes more than LIMIT seconds (570), and each says what it left out.  The benchmark goes on where it was when it
-# is called again.  SRCGRAD_SHARE=0/4 runs a quarter of the corpus (which quarter: 0 to 3).  Logs are in LOGS (build/cuda).
+# is called again.  WORKERS (8) processes run the tests; SRCGRAD_SHARE=0/4 runs a quarter of the corpus (which quarter: 0
+# to 3).  Logs are in LOGS (build/cuda).
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 limit=${LIMIT:-570}
+workers=${WORKERS:-8}
 logs=${LOGS:-build/cuda}
 steps=("$@")
 [ ${#steps[@]} -gt 0 ] || steps=(tests memcheck racecheck benchmark)
@@ -21,7 +23,7 @@ run() { # NAME COMMAND...: its outcome is one line at the end
     local name=$1 code
     shift
     printf '\n== %s: %s\n' "$name" "$*"
-    timeout --signal=INT --kill-after=20 "$limit" "$@" 2>&1 < /dev/null | tee "$logs/$name.log"
+    "$@" 2>&1 < /dev/null | tee "$logs/$name.log"
     code=${PIPESTATUS[0]}
     case $code in
         0) outcomes+=("$name: passed") ;;
@@ -31,15 +33,17 @@ run() { # NAME COMMAND...: its outcome is one line at the end
     return "$code"
 }
 
+in_time() { timeout --signal=INT --kill-after=20 "$limit" "$@"; }
+
 left_out() { outcomes+=("$1: left out, $2"); }
 
 install() {
     local venv=.venv-cuda
     [ -x $venv/bin/python ] || python3 -m venv $venv
     PYTHON=$venv/bin/python
-    run install $PYTHON -m pip install --quiet --editable '.[cuda,test]' || return 1
-    run install_torch $PYTHON -m pip install --quiet torch || left_out 'benchmark of PyTorch' 'it could not be installed'
-    run install_jax $PYTHON -m pip install --quiet 'jax[cuda13]' || left_out 'benchmark of JAX' 'it could not be installed'
+    run install in_time $PYTHON -m pip install --quiet --editable '.[cuda,test]' || return 1
+    run install_torch in_time $PYTHON -m pip install --quiet torch || left_out 'benchmark of PyTorch' 'it could not be installed'
+    run install_jax in_time $PYTHON -m pip install --quiet 'jax[cuda13]' || left_out 'benchmark of JAX' 'it could not be installed'
 }
 
 report() {
@@ -57,8 +61,8 @@ can_watch() { # TOOL
         && ! grep -qiE 'not supported|unable to|no attachable process' "$logs/$1_probe.log"
 }
 
-# compute-sanitizer watches one process; each kernel takes it a hundred times as long: the benchmarks' programs on a few
-# elements, and a part of the corpus.
+# compute-sanitizer watches one process, and each kernel takes it a hundred times as long: the benchmarks' programs on a
+# few elements, and a part of the corpus, by WORKERS processes.
 sanitize() { # TOOL
     if ! command -v compute-sanitizer > /dev/null; then
         left_out "$1" 'there is no compute-sanitizer here (it comes with the CUDA toolkit)'
@@ -68,10 +72,25 @@ sanitize() { # TOOL
         left_out "$1" "compute-sanitizer cannot watch this device, see $logs/$1_probe.log"
         return
     fi
-    local files=(tests/cuda/test_cuda_benchmarks.py)
-    [ ! -e tests/cuda/test_cuda_corpus.py ] || files+=(tests/cuda/test_cuda_corpus.py)
-    SRCGRAD_SHARE=${SRCGRAD_SHARE:-0/12} run "$1" compute-sanitizer --tool "$1" --error-exitcode 9 --print-limit 20 \
-        "$PYTHON" -m pytest -q -n 0 -p no:cacheprovider "${files[@]}"
+    run "$1" watched "$1"
+}
+
+watched() { # TOOL: the first WORKERS of SHARES parts of the corpus, each by a process; its outcome is the worst of theirs
+    local shares=${SHARES:-48} part worst=0 files
+    local -a parts=()
+    for ((part = 0; part < workers && part < shares; part++)); do
+        files=(tests/cuda/test_cuda_corpus.py)
+        [ $part -gt 0 ] || files+=(tests/cuda/test_cuda_benchmarks.py)
+        SRCGRAD_SHARE=$part/$shares timeout --signal=INT --kill-after=20 "$limit" \
+            compute-sanitizer --tool "$1" --error-exitcode 9 --print-limit 20 \
+            "$PYTHON" -m pytest -q -n 0 -p no:cacheprovider "${files[@]}" > "$logs/$1_$part.log" 2>&1 < /dev/null &
+        parts+=($!)
+    done
+    for part in "${!parts[@]}"; do
+        wait "${parts[$part]}" || worst=$?
+        tail -n 3 "$logs/$1_$part.log"
+    done
+    return "$worst"
 }
 
 if [ -n "${PYTHON:-}" ]; then
@@ -85,9 +104,9 @@ if ! "$PYTHON" -c 'import sys; from numba import cuda; sys.exit(not cuda.is_avai
 fi
 for step in "${steps[@]}"; do
     case $step in
-        tests) run tests "$PYTHON" -m pytest -q -n "${WORKERS:-8}" -p no:cacheprovider tests/cuda ;;
+        tests) run tests in_time "$PYTHON" -m pytest -q -n "$workers" -p no:cacheprovider tests/cuda ;;
         memcheck | racecheck) sanitize "$step" ;;
-        benchmark) run benchmark "$PYTHON" -m benchmarks cuda --go-on --minutes "$((limit / 60 - 1))" ;;
+        benchmark) run benchmark in_time "$PYTHON" -m benchmarks cuda --go-on --minutes "$((limit / 60 - 1))" ;;
         *) outcomes+=("FAILED: there is no step $step") ;;
     esac
 done

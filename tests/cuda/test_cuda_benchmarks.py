@@ -38,7 +38,7 @@ def test_a_row_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure, "REPETITIONS", 2)
     monkeypatch.setattr(measure, "SAMPLE", 0.0)
     program = PROGRAMS["chain_arithmetic"]
-    row = measure.row(program, Size(6), "float32")
+    row = measure.prepare(program, Size(6), "float32").measured()
     assert row["moved"] == 5 * 6 * 4  # x, y, v, and the cotangents of x and y
     assert row["gradient"]["srcgrad"]["min"] > 0.0
     assert program.name in tables.line(row, 1e12)
