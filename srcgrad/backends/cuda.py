@@ -121,8 +121,8 @@ class Entry:
     def run(self, values: tuple[Any, ...], stays: bool) -> tuple[Sequence[Any], list[Any]]:
         """What the host's part was given, and what it has made of that."""
         while True:
-            given = [send(value) for value in values]  # what f reads from outside lies on the host in any case
             self.device.begin(not stays, self.rows or self.device.FIRST_ROWS)
+            given = [send(value) for value in values]  # what f reads from outside lies on the host in any case
             try:
                 with self.lock, np.errstate(all="ignore"):
                     leaves = list(flat_results(self.host(*given)))

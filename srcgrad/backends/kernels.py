@@ -66,12 +66,13 @@ from ..ir.walk import (
     written,
 )
 from ..passes.effects import names_of_its_own
-from ..passes.info import memory_of, roots_of
+from ..passes.info import memory_at_a_time, memory_of, roots_of
 from ..passes.offload import FIRST_LANE
 from .block_sums import by_halves, by_shuffles, cleared, flushed, place_in_block, shared_arrays, zero
 from .expressions import expression_text
 from .kept_arrays import Kept
 from .kernel_text import Lines, lines_of, operand, pop, push, raising, refused_complex, said, text_of
+from .read_ahead import Turns, read_ahead
 from .rows_together import Form, meeting_once, together
 from .signatures import Signatures
 from .thread_sums import ThreadSums, thread_sums, within_warp
@@ -92,10 +93,12 @@ class Definition:
     shared: tuple[str, ...] = ()  # arrays of which a block has sums of its own
     by_rows: str = ""
     extremes: tuple[tuple[Var, str], ...] = ()  # which of them are not sums, and what instead
+    turns: int = 1  # elements of a thread along the innermost axis
 
     @property
     def decorator(self) -> str:
         given = [f"by_rows={self.by_rows!r}"] if self.by_rows else []
+        given += [f"turns={self.turns}"] if self.turns > 1 else []
         given += [f"block_sums={self.shared!r}"] if self.shared else []
         ops = dict(self.extremes)
         kinds = [(var, f"np.{var.dtype.name}") for var in self.sums]
@@ -127,6 +130,7 @@ class _Writer:
         self.missing: dict[str, None] = {}  # those that a kernel is handed, and it may not have
         self.signatures = Signatures(program)
         self.memory, self.roots = memory_of(program), roots_of(program)
+        self.apart, self.turn = memory_at_a_time(program), Var(self.names.fresh("turn"), INT64)
         self.stacks_of_device = program.info.extra["stacks_of_device"]
         kernels = [stmt for stmt in statements(program.body) if isinstance(stmt, Kernel)]
         self.changing = {v for k in kernels for v in k.reads if v in (*k.sets, *k.sums)}  # whose cell stays the same
@@ -256,7 +260,11 @@ class _Writer:
         """Write the definition; what it takes, as the host calls that."""
         errors = len(self.errors)
         summed = thread_sums(kernel, on_grid, self.names, self.memory)
-        body = self.of_one_thread(kernel, kernel.body if summed is None else summed.body)
+        turns = read_ahead(kernel, self.turn, self.names, self.apart) if summed is None else None
+        if turns is None:
+            body = self.of_one_thread(kernel, kernel.body if summed is None else summed.body)
+        else:
+            body = self.of_one_thread(kernel, turns.body)
         taken = _taken(kernel)
         self.miss(kernel, taken)
         cells = {var.name: self.cell(var) for var in kernel.reads}
@@ -284,17 +292,23 @@ class _Writer:
         ahead += cleared(shared, self.form.threads)
         behind += flushed(shared, self.form.threads)
         behind += self.sums(kernel, on_grid)
-        whole = (*lines_of(ahead), *self.over_the_grid(kernel, on_grid, body, summed), *lines_of(behind))
+        whole = (*lines_of(ahead), *self.over_the_grid(kernel, on_grid, body, summed, turns), *lines_of(behind))
         names = tuple(array.name for array in shared)
         places = {name: var for (var, _), name in self.known.items()}
         signature = self.signatures.of(kernel, params, places)
         name, sums, extremes = kernel.name, kernel.sums, kernel.extremes
-        made = Definition(name, tuple(params), signature, sums, whole, names, kernel.by_rows, extremes)
+        count = turns.count if turns else 1
+        made = Definition(name, tuple(params), signature, sums, whole, names, kernel.by_rows, extremes, count)
         self.kernels.append(made)
         return given
 
     def over_the_grid(
-        self, kernel: Kernel, on_grid: tuple[For, ...], body: Block, summed: ThreadSums | None = None
+        self,
+        kernel: Kernel,
+        on_grid: tuple[For, ...],
+        body: Block,
+        summed: ThreadSums | None = None,
+        turns: Turns | None = None,
     ) -> Block:
         """The loops over the grid, around one iteration.
 
@@ -314,6 +328,9 @@ class _Writer:
             goes_on: Expr = Call("lt" if step > 0 else "gt", (axis.index, said(axis.stop, None)), BOOL)
             if once and step > 0 and affine.is_at_least(axis.start, 0):
                 goes_on = both(Call("ge", (axis.index, affine.ZERO), BOOL), goes_on)
+            if turns and axis is on_grid[-1]:
+                body = self.in_turns(kernel, axis, (start, scaled, goes_on, once), body, turns, count)
+                continue
             if once and axis is on_grid[-1]:
                 turn: Stmt = If(goes_on, body)
             else:
@@ -329,6 +346,28 @@ class _Writer:
         firsts = ", ".join(self.of(axis.index, "first") for axis in reversed(on_grid))
         steps = ", ".join(self.of(axis.index, "step") for axis in reversed(on_grid))
         return (Lines(f"{firsts} = cuda.grid({count})"), Lines(f"{steps} = cuda.gridsize({count})"), *body)
+
+    def in_turns(
+        self, kernel: Kernel, axis: For, how: tuple[str, str, Expr, bool], body: Block, turns: Turns, axes: int
+    ) -> Block:
+        """The elements of a thread along the innermost axis: as many turns as are read ahead, or as often as it takes."""
+        start, scaled, goes_on, once = how
+        first, wide = self.of(axis.index, "first"), str(self.form.threads) if axes == 1 else "cuda.blockDim.x"
+        here = Lines(f"{axis.index.name} = {start}{scaled.format(f'({first} + {turns.turn.name} * {wide})')}")
+
+        def each(inner: Block) -> Block:
+            loop = For(turns.turn, affine.ZERO, affine.integer(turns.count), affine.ONE, (here, If(goes_on, inner)))
+            return (loop,) if inner else ()
+
+        whole = (*each(self.of_one_thread(kernel, turns.ahead)), *each(body))
+        block = turns.count * self.form.threads if axes == 1 else f"({turns.count} * cuda.blockDim.x)"
+        begin = Lines(f"{first} = cuda.blockIdx.x * {block} + cuda.threadIdx.x")
+        made = self.of_one_thread(kernel, turns.made)
+        if once:
+            return (*made, begin, *whole)
+        again = Lines(f"{axis.index.name} = {start}{scaled.format(first)}")
+        step = Lines(f"{first} += cuda.gridDim.x * {block}\n{again.text}")
+        return (*made, begin, again, While(axis.index, goes_on, (*whole, step)))
 
     def with_totals(self, kernel: Kernel, turns: Block, goes_on: Expr, summed: ThreadSums, in_warp: bool) -> Block:
         """The turns of a thread along an axis, between the start of its sums and what they are added to."""

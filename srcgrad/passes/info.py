@@ -78,6 +78,21 @@ def memory_of(function: Function) -> dict[str, str]:
     return {name: find(name) for name in known}
 
 
+@remembered
+def memory_at_a_time(function: Function) -> dict[str, str]:
+    """As `memory_of`, but arrays that were made here and change places are apart: at any time they are two.
+
+    Not where there is a handle on one of them, which stays with what it was made of.
+    """
+    memory = memory_of(function)
+    inside = tuple(statements(function.body))
+    swapped = {memory[array.name] for s in inside if isinstance(s, Swap) for array in (s.left, s.right)}
+    held = {memory[s.array.name] for s in inside if isinstance(s, View)} | {OUTSIDE}
+    held |= {memory[s.target.name] for s in inside if isinstance(s, Pop) and isinstance(s.target, Array)}
+    held |= {memory[s.array.name] for s in inside if isinstance(s, Alloc) and s.on is not None}
+    return {name: name if group in swapped - held else group for name, group in memory.items()}
+
+
 def elementwise(
     array: Array,
     dims: tuple[Expr, ...],

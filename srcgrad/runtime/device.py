@@ -7,7 +7,6 @@ s = fetch(s_cell)                   the host waits for it
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from numba.core import config
 from srcgrad.errors import CompiledError
 from srcgrad.rules.device import HOST_NAMES
 from srcgrad.runtime.errors import MoreRows
+from srcgrad.runtime.launching import WORDS, Configured, head, number_of
 from srcgrad.runtime.resolved import calls_of_kernels_resolved_once
 
 SIMULATED = bool(config.ENABLE_CUDASIM)
@@ -32,6 +32,7 @@ MOST_RESIDENT = 2 if SIMULATED else 2112  # blocks of threads with memory or sum
 MOST_OWN = 1 << 30  # bytes of one array of which each thread has a part: fewer threads run where each needs much
 MOST_SHARED = 24 << 10  # bytes of a block's own sums: eight blocks then fit on a processor
 LEGACY = 1  # the default stream, as other libraries number it
+SMALL, LEAST, MOST_SPARE = 1 << 20, 256, 32  # bytes of a block that is kept when it is freed; and how many of a size are
 FIRST_ROWS = 64  # of what threads keep where nobody knows ahead how much that is
 
 
@@ -49,6 +50,7 @@ class Running(threading.local):
     launched: bool = False  # kernels that may report something, since the status was last looked at
     watched: list[tuple[Any, str]] = field(default_factory=list)  # what library routines report, and what that means
     driver: Any = None  # once this thread has a device
+    device: int = 0  # its number, since the call began
 
 
 running = Running()
@@ -59,6 +61,8 @@ def begin(ours: bool, rows: int) -> None:
     running.ours, running.rows = ours, rows
     running.status, running.errors, running.launched = None, (), False
     running.watched.clear()
+    if not SIMULATED:
+        running.device = pool.current()
 
 
 def check_watched() -> None:
@@ -88,13 +92,16 @@ class Pool:
     """Arrays in memory that CUDA hands out, and takes back, in the order of a stream.
 
     That is the device's own pool (`cuMemAllocAsync`): what is freed is reused at once by what is asked for later on the
-    same stream, and nothing waits.  An array, or a part of it, that somebody holds keeps its memory.
+    same stream, and nothing waits.  An array, or a part of it, that somebody holds keeps its memory.  Small blocks of
+    the default stream are kept here once more when they are freed: asking CUDA takes as long as launching a kernel.
     """
 
     def __init__(self) -> None:
         self.resources: dict[int, Any] = {}
         self.streams: dict[int, Any] = {}
         self.forms: dict[Any, Any] = {}
+        self.spare: dict[tuple[int, int], list[Block]] = {}  # by device and size
+        self.kept: dict[int, Block] = {}  # those that are spare, and those that will be
 
     def array(self, shape: tuple[int, ...], dtype: np.dtype) -> Any:
         """Made like one of the same shape: Numba takes longer to make an array than to launch a kernel on it."""
@@ -103,15 +110,16 @@ class Pool:
             if len(self.forms) > MOST_LAUNCHES:
                 self.forms.clear()
             form = self.forms[shape, dtype] = self.form(shape, dtype)
-        like, kind, size, driver = form
+        like, kind, size, memory, number, ahead, behind = form
         out = object.__new__(kind)
-        out.__dict__.update(like)
+        known = out.__dict__
+        known.update(like)
         if size:
-            block = self.block(size)
-            pointer = driver.binding.CUdeviceptr(int(block.handle))
+            block = self.small(size) if size <= SMALL and not running.pointer else Block(self.block(size))
             owner = running.keeper, block  # the last goes first
-            out.gpu_data = driver.MemoryPointer(None, pointer, size, owner=owner)
-        out.stream = running.stream
+            known["gpu_data"] = memory(None, block.pointer, size, owner=owner)
+            known[WORDS] = number, (*ahead, block.address, *behind)
+        known["stream"] = running.stream
         return out
 
     def form(self, shape: tuple[int, ...], dtype: np.dtype) -> Any:
@@ -124,8 +132,26 @@ class Pool:
             size *= int(length)
         nowhere = driver.MemoryPointer(None, driver.binding.CUdeviceptr(0), 0) if size else None
         first = DeviceNDArray(tuple(map(int, shape)), tuple(reversed(strides)), dtype, gpu_data=nowhere)
-        first._numba_type_  # noqa: B018 (it is remembered)
-        return dict(first.__dict__), DeviceNDArray, size, driver
+        number, like = number_of(first._numba_type_), dict(first.__dict__)
+        words = head(first.size, dtype), (*first.shape, *first.strides)
+        return like, DeviceNDArray, size, driver.MemoryPointer, number, *words
+
+    def small(self, size: int) -> SmallBlock:
+        """Of the default stream: it is there as long as the process, so that blocks stay in its order."""
+        room = max(LEAST, 1 << (size - 1).bit_length())
+        spare = self.spare.setdefault((running.device, room), [])
+        try:
+            block = spare.pop()
+        except IndexError:
+            block = Block(self.block(room))
+            self.kept[block.address] = block
+        return SmallBlock(block, spare)
+
+    def is_spare(self, block: Block, spare: list[Block]) -> None:
+        if len(spare) < MOST_SPARE:
+            spare.append(block)
+        else:
+            del self.kept[block.address]
 
     def block(self, size: int) -> Any:
         """Memory that is given back on the same stream once nobody holds it."""
@@ -158,6 +184,30 @@ class Pool:
         from cuda.core import Stream
 
         return Stream.from_handle(pointer)
+
+
+class Block:
+    """Memory of CUDA's pool."""
+
+    __slots__ = ("address", "kept", "pointer")
+
+    def __init__(self, kept: Any) -> None:
+        from numba.cuda.cudadrv.driver import binding
+
+        self.kept, self.address = kept, int(kept.handle)
+        self.pointer = binding.CUdeviceptr(self.address)
+
+
+class SmallBlock:
+    """Memory that is there for the next array of its size once nobody holds it."""
+
+    __slots__ = ("address", "block", "pointer", "spare")
+
+    def __init__(self, block: Block, spare: list[Block]) -> None:
+        self.block, self.pointer, self.address, self.spare = block, block.pointer, block.address, spare
+
+    def __del__(self) -> None:
+        pool.is_spare(self.block, self.spare)
 
 
 pool = Pool()
@@ -244,15 +294,15 @@ def fetch(place: Any) -> Any:
 
 def on_grid(code: Any, grid: int | tuple[int, ...], block: int | tuple[int, ...], shared_bytes: int = 0) -> Any:
     """Compiled code with what it is launched by, on the stream of this call."""
-    return _on_grid(code, grid, block, shared_bytes, running.pointer)
+    return _on_grid(code, grid, block, shared_bytes, running.pointer, running.device)
 
 
 @lru_cache(1000)
-def _on_grid(code: Any, grid: Any, block: Any, shared_bytes: int, pointer: int) -> Any:
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Grid size")  # small arrays are nobody's mistake
-        code = copy(code) if SIMULATED else code  # the simulator's own would remember the last grid alone
-        return code[grid, block, running.stream, shared_bytes]
+def _on_grid(code: Any, grid: Any, block: Any, shared_bytes: int, pointer: int, device: int) -> Any:
+    if SIMULATED:
+        return copy(code)[grid, block, 0, shared_bytes]  # the simulator's own would remember the last grid alone
+    grid, block = (shape if isinstance(shape, tuple) else (shape,) for shape in (grid, block))
+    return Configured(code, grid, block, pointer, shared_bytes)
 
 
 _compiled: dict[str, Any] = {}  # kernels, by their keys
@@ -262,9 +312,14 @@ class Kernel:
     """A kernel by the number of its iterations: `f_i[n, m](x, y)`."""
 
     def __init__(
-        self, function: Callable[..., Any], sums: dict[str, Any], shared: tuple[str, ...] = (), by_rows: str = ""
+        self,
+        function: Callable[..., Any],
+        sums: dict[str, Any],
+        shared: tuple[str, ...] = (),
+        by_rows: str = "",
+        turns: int = 1,
     ) -> None:
-        self.function, self.by_rows = function, by_rows
+        self.function, self.by_rows, self.turns = function, by_rows, turns
         self.sums = {name: kind[0] if isinstance(kind, tuple) else kind for name, kind in sums.items()}
         self.extremes = {name: kind[1] for name, kind in sums.items() if isinstance(kind, tuple)}
         names = function.__code__.co_varnames
@@ -287,7 +342,7 @@ class Kernel:
         return _compiled.setdefault(self.key, made) if self.key else made
 
     def __getitem__(self, lengths: int | tuple[int, ...]) -> Launch:
-        key = lengths, running.pointer
+        key = lengths, running.pointer, running.device
         launch = self.launches.get(key)
         if launch is None:
             if len(self.launches) > MOST_LAUNCHES:
@@ -328,11 +383,13 @@ class Launch:
     def _block(self) -> tuple[int, ...]:
         block, left = [], THREADS
         for axis, length in enumerate(reversed(self.lengths)):
+            turns = self.kernel.turns if axis == 0 else 1
+            own = max(-(-length // turns), min(length, 32))
             wide = 1
-            while wide < min(length, left, 64 if axis == 2 else left):
+            while wide < min(own, left, 64 if axis == 2 else left):
                 wide *= 2
             if axis == 0 and len(self.lengths) > 1 and wide > 32:
-                wide = _with_few_idle(length, wide)
+                wide = _with_few_idle(length, wide, turns)
             block.append(wide)
             left //= wide
         if block:
@@ -346,7 +403,8 @@ class Launch:
         grid = []
         for axis, (length, wide) in enumerate(zip(reversed(self.lengths), self.block, strict=False)):
             limit = most if axis == 0 else min(most, 65535)
-            blocks = max(1, min(-(-length // wide), limit))
+            turns = self.kernel.turns if axis == 0 else 1
+            blocks = max(1, min(-(-length // (wide * turns)), limit))
             grid.append(blocks)
             most = max(1, most // blocks)
         if len(grid) == 3:  # finding out where it is takes a thread as long as half an element: once for a few
@@ -402,10 +460,10 @@ class Launch:
         return cells[0] if len(cells) == 1 else cells
 
 
-def _with_few_idle(length: int, wide: int) -> int:
+def _with_few_idle(length: int, wide: int, turns: int) -> int:
     """So many threads beside each other, or fewer (a warp at least), that hardly any lie beyond the end of a row."""
     widths = [wide] + [w for w in (128, 64, 32) if w < wide]
-    lanes = {w: -(-length // w) * w for w in widths}
+    lanes = {w: -(-length // (w * turns)) * w for w in widths}
     return next(w for w in widths if 16 * lanes[w] <= 17 * min(lanes.values()))
 
 
@@ -413,14 +471,17 @@ def _started(start: Any, dtype: Any) -> Any:
     return start if hasattr(start, "copy_to_host") else put(start, dtype)
 
 
-def kernel(*function: Callable[..., Any], block_sums: tuple[str, ...] = (), by_rows: str = "", **sums: Any) -> Any:
+def kernel(
+    *function: Callable[..., Any], block_sums: tuple[str, ...] = (), by_rows: str = "", turns: int = 1, **sums: Any
+) -> Any:
     """`@kernel`, or `@kernel(s=np.float64)` for one whose threads add up s, `(np.float64, 'maximum')` for the greatest.
 
-    `block_sums`: arguments that many threads add to.  `by_rows`: a warp, or a block, runs each iteration.
+    `block_sums`: arguments that many threads add to.  `by_rows`: a warp, or a block, runs each iteration.  `turns`: how
+    many iterations a thread runs along the innermost axis.
     """
     if function:
         return Kernel(function[0], {})
-    return lambda wrapped: Kernel(wrapped, sums, block_sums, by_rows)
+    return lambda wrapped: Kernel(wrapped, sums, block_sums, by_rows, turns)
 
 
 def scratch(launch: Launch, dims: tuple[int, ...], dtype: Any) -> Any:

@@ -18,15 +18,15 @@ N = 5 * device.THREADS + 3
 def launched(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     """What kernels are launched by: grids, blocks and lengths."""
     found: list[Any] = []
-    configure, with_numba = device.Launch.configure, device._on_grid
+    configure, configured = device.Launch.configure, device._on_grid
 
     def note_lengths(launch: device.Launch, shared_bytes: int) -> None:
         found.append((*launch.lengths, shared_bytes))
         configure(launch, shared_bytes)
 
-    def note(code: Any, grid: Any, block: Any, shared_bytes: int, pointer: int) -> Any:
+    def note(code: Any, grid: Any, block: Any, shared_bytes: int, *where: int) -> Any:
         found.append((*as_tuple(grid), *as_tuple(block), shared_bytes))
-        return with_numba(code, grid, block, shared_bytes, pointer)
+        return configured(code, grid, block, shared_bytes, *where)
 
     monkeypatch.setattr(device.Launch, "configure", note_lengths)
     monkeypatch.setattr(device, "_on_grid", note)

@@ -9,6 +9,7 @@ import ctypes
 import itertools
 import threading
 import weakref
+from dataclasses import dataclass
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -24,6 +25,13 @@ from .steps import Counts
 MEMORY = 256 << 20
 
 
+@dataclass(frozen=True)
+class Function:
+    ptx: str
+    name: str
+    handle: int
+
+
 class VirtualGPU:
     """One card: its memory, the kernels that were given to it, and what they did."""
 
@@ -35,6 +43,13 @@ class VirtualGPU:
         self.counts: Counts | None = None
         self.by_kernel: list[tuple[str, Counts]] = []
         self.lock = threading.RLock()
+        self.functions: dict[int, Function] = {}
+
+    def function(self, ptx: str, name: str) -> Function:
+        """A kernel, which the driver would know by a number."""
+        made = Function(ptx, name, len(self.functions) + 1)
+        self.functions[made.handle] = made
+        return made
 
     def machine(self, ptx: str, name: str) -> Machine:
         if ptx not in self.machines:
@@ -47,13 +62,30 @@ class VirtualGPU:
             self.machines[ptx] = Machine(kernel, self.memory, own)
         return self.machines[ptx]
 
-    def launch(self, stream: Any, config: Any, kernel: tuple[str, str], *args: Any) -> None:
+    def launch(self, stream: Any, config: Any, kernel: Function, *args: Any) -> None:
+        """As Numba launches a kernel."""
+        machine = self.machine(kernel.ptx, kernel.name)
+        self.run(machine, three(config.grid), three(config.block), config.shmem_size, packed(machine, args))
+
+    def launch_kernel(self, number: Any, *rest: Any) -> tuple[int]:
+        """As the driver is asked to: a function, its grid and block, where the addresses of its arguments lie."""
+        *shape, shared_bytes, stream, where, extra = rest
+        kernel = self.functions[int(number)]
+        machine = self.machine(kernel.ptx, kernel.name)
+        params = machine.kernel.params.items()
+        places = (ctypes.c_uint64 * len(params)).from_address(where)
+        out = bytearray()
+        for (name, bits), place in zip(params, places, strict=True):
+            out += bytes(machine.offsets[name] - len(out))
+            out += ctypes.string_at(place, bits // 8)
+        self.run(machine, tuple(shape[:3]), tuple(shape[3:]), shared_bytes, bytes(out))
+        return (0,)
+
+    def run(self, machine: Machine, grid: Any, block: Any, shared_bytes: int, args: bytes) -> None:
         with self.lock:
-            machine = self.machine(*kernel)
             machine.counts = counts = Counts() if self.counts is not None else None
             machine.touched = [], []
-            grid, block = three(config.grid), three(config.block)
-            machine.run(next(self.launches), grid, block, config.shmem_size, packed(machine, args))
+            machine.run(next(self.launches), grid, block, shared_bytes, args)
             if counts is not None:
                 counts.launches = 1
                 read, written = (np.unique(np.concatenate(found)) if found else [] for found in machine.touched)
@@ -99,7 +131,7 @@ def install(cc: tuple[int, int] = (9, 0)) -> VirtualGPU:
     from numba.cuda import codegen, dispatcher
     from numba.cuda.cudadrv import driver
 
-    from srcgrad.runtime import device, device_blas
+    from srcgrad.runtime import device, device_blas, launching
 
     gpu = VirtualGPU(cc)
     binding, numbers = driver.binding, itertools.count(100)
@@ -146,7 +178,7 @@ def install(cc: tuple[int, int] = (9, 0)) -> VirtualGPU:
     driver._to_core_stream = lambda stream: stream
 
     def get_cufunc(code: Any) -> Any:
-        kernel = code.get_asm_str(), code._entry_name
+        kernel = gpu.function(code.get_asm_str(), code._entry_name)
         return SimpleNamespace(kernel=kernel, module=SimpleNamespace(initialized=True))
 
     codegen.CUDACodeLibrary.get_cufunc = get_cufunc
@@ -154,9 +186,11 @@ def install(cc: tuple[int, int] = (9, 0)) -> VirtualGPU:
         grid=grid, block=block, shmem_size=shmem_size
     )
     dispatcher.launch = gpu.launch
+    launching.driver_launch = lambda: gpu.launch_kernel
     libraries = library.Library()
     library.notice.append(gpu.memory.filled)
     device_blas.bindings = lambda: (libraries, libraries)
+    device.SMALL = 0  # what is used again has been written before
     device.MOST_RESIDENT = 8  # so that threads do more than one iteration here too
     device.Pool.resource = lambda pool, number: SimpleNamespace(allocate=lambda size, stream: Block(gpu, size))
     device.Pool.stream = lambda pool, pointer: pointer
