@@ -1,8 +1,8 @@
 """How each library is asked for a gradient on the GPU: a call that launches it, and one that waits for it.
 
-    asked = CONTESTANTS["torch"](program, arguments, v)
-    there = asked.send()                  arguments and v, on the device before any clock runs
-    asked.finish(asked.launch(there))     the cotangents of program.wrt, in the library's own arrays, which stay there
+asked = CONTESTANTS["torch"](program, arguments, v)
+there = asked.send()                  arguments and v, on the device before any clock runs
+asked.finish(asked.launch(there))     the cotangents of program.wrt, in the library's own arrays, which stay there
 """
 
 from __future__ import annotations

@@ -5,9 +5,10 @@
     python -m benchmarks cuda --minutes 9           as much as begins in that time; what is left out is said
     python -m benchmarks cuda --minutes 9 --go-on   what is not in results/cuda_CARD.json yet
 
-Programs prepare side by side (compilers take most of the time), and are measured one after another.  Each row first checks that all contestants agree.  Times are those of gradients of arrays that lie on the device.  A
-copy from the device to the device, measured in the same run, says how fast its memory is; "of a copy's speed" are the
-bytes that the gradient has to move, by its time, by that.
+Programs prepare side by side (compilers take most of the time), and are measured one after another.  Each row first
+checks that all contestants agree.  Times are those of gradients of arrays that lie on the device.  A copy from the
+device to the device, measured in the same run, says how fast its memory is; "of a copy's speed" are the bytes that the
+gradient has to move, by its time, by that.
 """
 
 from __future__ import annotations

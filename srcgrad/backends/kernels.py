@@ -350,7 +350,7 @@ class _Writer:
     def in_turns(
         self, kernel: Kernel, axis: For, how: tuple[str, str, Expr, bool], body: Block, turns: Turns, axes: int
     ) -> Block:
-        """The elements of a thread along the innermost axis: as many turns as are read ahead, or as often as it takes."""
+        """The elements of a thread along the innermost axis: so many turns, or so many again and again."""
         start, scaled, goes_on, once = how
         first, wide = self.of(axis.index, "first"), str(self.form.threads) if axes == 1 else "cuda.blockDim.x"
         here = Lines(f"{axis.index.name} = {start}{scaled.format(f'({first} + {turns.turn.name} * {wide})')}")

@@ -11,8 +11,8 @@ if i < n:                                      i_first = cuda.blockIdx.x * 1024 
                                                    if i < n:
                                                        y[i] = x_ahead[turn] * x_ahead[turn]
 
-Compilers unroll these loops, and the small arrays are registers.  A thread alone would wait for memory once per element;
-and what it takes to launch a block of threads is more than one element of each is worth.
+Compilers unroll these loops, and the small arrays are registers.  A thread alone would wait for memory once per
+element; and what it takes to launch a block of threads is more than one element of each is worth.
 """
 
 from __future__ import annotations
@@ -20,26 +20,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from ..ir import affine
 from ..ir.expressions import INT64, Array, Const, Expr, Load, Var
 from ..ir.names import Names
-from ..ir.nodes import AddTo, Assign, Block, Comment, For, If, Kernel, LocalArray, Stmt, Store
+from ..ir.nodes import AddTo, Assign, Block, Comment, If, Kernel, LocalArray, Stmt, Store
 from ..ir.walk import (
     blocks,
     expressions,
     loads,
     map_expressions,
+    numbers_set,
     rewrite,
     statements,
     sure_loads,
     variables,
     with_blocks,
-    written,
 )
 from ..rules.costs import additions
 
 MOST_TURNS = 4
 REGISTERS = 24  # of four bytes, for what is read ahead
-LARGEST = 100  # additions of an iteration: NVVM would not unroll four of much larger ones
+LARGEST = 400  # additions of all turns: NVVM does not unroll loops that are much longer
 SIMPLE = (AddTo, Assign, Comment, If, Store)
 
 
@@ -61,13 +62,12 @@ def read_ahead(kernel: Kernel, turn: Var, names: Names, memory: Mapping[str, str
     inside = tuple(statements(kernel.body))
     if not all(isinstance(stmt, SIMPLE) for stmt in inside):
         return None
-    if sum(additions(expr) for stmt in inside for expr in expressions(stmt)) > LARGEST:
-        return None
+    work = sum(additions(expr) for stmt in inside for expr in expressions(stmt))
     reader = _Reader(kernel, turn, names, memory)
     ahead, body = reader.block(kernel.body, {})
     words = sum(-(-load.dtype.itemsize // 4) for load in reader.rooms.values())
     count = MOST_TURNS
-    while count * words > REGISTERS:
+    while count * words > REGISTERS or count * work > LARGEST:
         count //= 2
     if count < 2:
         return None
@@ -79,9 +79,13 @@ class _Reader:
     def __init__(self, kernel: Kernel, turn: Var, names: Names, memory: Mapping[str, str]) -> None:
         self.turn, self.names, self.memory = turn, names, memory
         self.rooms: dict[Load, Load] = {}
-        targets = [target for stmt in statements(kernel.body) for target in _targets(stmt)]
-        self.changed = {target for target in targets if isinstance(target, Var)} | {*kernel.sums, *kernel.sets}
-        self.touched = {self.of(target) for target in targets if isinstance(target, Array)}
+        self.changed = numbers_set(kernel.body) | {*kernel.sums, *kernel.sets}
+        self.indices = {axis.index for axis in kernel.axes}
+        self.touched: dict[str, list[Load | Store]] = {}
+        for stmt in statements(kernel.body):
+            place = stmt.target if isinstance(stmt, AddTo) else stmt
+            if isinstance(place, (Load, Store)):
+                self.touched.setdefault(self.of(place.array), []).append(place)
 
     def of(self, array: Array) -> str:
         return self.memory.get(array.name, array.name)
@@ -97,7 +101,11 @@ class _Reader:
         for stmt in block:
             own = map_expressions(stmt, lambda expr: rewrite(expr, lambda part: known.get(part, part)))
             if isinstance(stmt, If):
-                sides = [self.side(stmt, side, known) for side in blocks(stmt)]
+                at_the_edge = _asks(stmt.orelse) and not _asks(stmt.then)  # of a grid: few threads go there
+                sides = [self.side(stmt, stmt.then, known)]
+                sides.append(
+                    ((), self.said(stmt.orelse, known)) if at_the_edge else self.side(stmt, stmt.orelse, known)
+                )
                 own = with_blocks(own, tuple(body for _, body in sides))
                 if any(first for first, _ in sides):
                     ahead.append(with_blocks(stmt, tuple(first for first, _ in sides)))
@@ -119,8 +127,20 @@ class _Reader:
 
     def is_there(self, load: Load) -> bool:
         """Is it the same number before any of the turns?"""
-        nested = any(loads(part) for part in load.index)
-        return load.dtype.kind in "iuf" and self.of(load.array) not in self.touched and self.is_steady(load) and not nested
+        if load.dtype.kind not in "iuf" or not self.is_steady(load) or any(loads(part) for part in load.index):
+            return False
+        stored = self.touched.get(self.of(load.array), ())
+        return all(self.is_another_row(place, load) for place in stored)
+
+    def is_another_row(self, stored: Load | Store, read: Load) -> bool:
+        """Of one array, whatever the threads are that store and read?"""
+        if stored.array.name != read.array.name or not (_counts_upwards(stored) and _counts_upwards(read)):
+            return False
+        for x, y in zip(stored.index, read.index, strict=True):
+            if not (variables(x) | variables(y)) & (self.indices | self.changed) and not (loads(x) or loads(y)):
+                if affine.difference(x, y):
+                    return True
+        return False
 
     def is_steady(self, expr: Expr) -> bool:
         return not variables(expr) & self.changed
@@ -132,9 +152,13 @@ class _Reader:
         return self.rooms[load]
 
 
-def _targets(stmt: Stmt) -> tuple[Var | Array, ...]:
-    target = written(stmt)
-    return () if target is None else target if isinstance(target, tuple) else (target,)
+def _asks(block: Block) -> bool:
+    return any(isinstance(stmt, If) for stmt in block)
+
+
+def _counts_upwards(place: Load | Store) -> bool:
+    """No index of it counts from the end."""
+    return place.natural or not place.checked
 
 
 __all__ = ["Turns", "read_ahead"]

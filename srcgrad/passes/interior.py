@@ -2,19 +2,16 @@
 
     for i in range(n):                               for i in range(n):
         for j in range(m):                               for j in range(m):
-            total = 0.0                                      if 2 <= i and i < n - 2:
+            total = 0.0                                      if 2 <= i < n - 2 and 2 <= j < m - 2:
             if 2 <= i and 1 <= j:                                total = 0.0
-                total += y_b[i - 1, j]                           if 1 <= j:
-            if i < n - 2 and 1 <= j:             →                   total += y_b[i - 1, j]
-                total += y_b[i + 1, j]                               total += y_b[i + 1, j]
-            if 1 <= i and i < n - 1 and 2 <= j:                  if 2 <= j:
-                total += y_b[i, j - 1]                               total += y_b[i, j - 1]
-            …                                                    …
-                                                             else:
-                                                                 …as it was
+                total += y_b[i - 1, j]                           total += y_b[i - 1, j]
+            if i < n - 2 and 1 <= j:             →               total += y_b[i + 1, j]
+                total += y_b[i + 1, j]                           total += y_b[i, j - 1]
+            if 1 <= i and i < n - 1 and 2 <= j:                  …
+                total += y_b[i, j - 1]                       else:
+            …                                                    …as it was
 
-What is asked of the last index stays where it is: threads of a warp differ in that one alone, and so they all go the
-same way.
+Threads of a warp at the end of a row go both ways; that is one warp of many.
 """
 
 from __future__ import annotations
@@ -41,7 +38,7 @@ def interior(function: Function) -> Function:
 
     def changed(stmt: Stmt) -> Stmt:
         nest = nest_of(stmt)
-        if nest is not None and len(nest[0]) > 1:
+        if nest is not None:
             return within(nest[0], _Body(*nest).split(roots))
         return with_blocks(stmt, tuple(tuple(map(changed, block)) for block in blocks(stmt)))
 
@@ -53,12 +50,12 @@ class _Body:
 
     def __init__(self, loops: tuple[For, ...], block: Block) -> None:
         self.block = block
-        self.outer = {loop.index for loop in loops[:-1]}
-        self.unlike = {loops[-1].index, *effects(block).writes}  # in a warp, or on the way through the body
+        self.indices = {loop.index for loop in loops}
+        self.changed = set(effects(block).writes)  # on the way through the body
 
     def split(self, roots: Roots) -> Block:
         """In two, where that saves enough."""
-        asked = [part for guard in _guards(self.block) for part in _parts(guard.condition) if self.is_of_outer(part)]
+        asked = [part for guard in _guards(self.block) for part in _asked(guard.condition) if self.is_of_place(part)]
         strictest: dict[object, tuple[int, Expr]] = {}
         for part in asked:
             terms, room = affine.affine(_room(part))
@@ -69,12 +66,12 @@ class _Body:
             return self.block
         return (If(inside, joined(self.unasked(self.block), roots, in_iteration=True), self.block),)
 
-    def is_of_outer(self, part: Expr) -> bool:
-        """A comparison of outer indices with what stays as it is?"""
+    def is_of_place(self, part: Expr) -> bool:
+        """A comparison of indices with what stays as it is?"""
         names = variables(part)
-        if not isinstance(part, Call) or part.op not in COMPARISONS or not names & self.outer:
+        if not isinstance(part, Call) or part.op not in COMPARISONS or not names & self.indices:
             return False
-        return all(x.dtype == INT64 for x in part.args) and not (names & self.unlike or loads(part))
+        return all(x.dtype == INT64 for x in part.args) and not (names & self.changed or loads(part))
 
     def unasked(self, block: Block) -> Block:
         """The body, where all such comparisons hold."""
@@ -83,8 +80,12 @@ class _Body:
             if not isinstance(stmt, If) or stmt.orelse:
                 out.append(stmt)
                 continue
+            if _is_negated(stmt.condition):
+                if not all(map(self.is_of_place, _asked(stmt.condition))):
+                    out.append(stmt)
+                continue
             then = self.unasked(stmt.then)
-            left = all_of(part for part in _parts(stmt.condition) if not self.is_of_outer(part))
+            left = all_of(part for part in _parts(stmt.condition) if not self.is_of_place(part))
             out += then if left is None else (replace(stmt, condition=left, then=then),)
         return tuple(out)
 
@@ -101,6 +102,15 @@ def _parts(condition: Expr) -> list[Expr]:
     if isinstance(condition, Call) and condition.op == "and":
         return [part for arg in condition.args for part in _parts(arg)]
     return [condition]
+
+
+def _asked(condition: Expr) -> list[Expr]:
+    """Whether it is one that has to hold, or one that must not."""
+    return _parts(condition.args[0] if _is_negated(condition) else condition)  # type: ignore[attr-defined]
+
+
+def _is_negated(condition: Expr) -> bool:
+    return isinstance(condition, Call) and condition.op == "not"
 
 
 def _room(comparison: Expr) -> Expr:

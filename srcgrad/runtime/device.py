@@ -32,7 +32,8 @@ MOST_RESIDENT = 2 if SIMULATED else 2112  # blocks of threads with memory or sum
 MOST_OWN = 1 << 30  # bytes of one array of which each thread has a part: fewer threads run where each needs much
 MOST_SHARED = 24 << 10  # bytes of a block's own sums: eight blocks then fit on a processor
 LEGACY = 1  # the default stream, as other libraries number it
-SMALL, LEAST, MOST_SPARE = 1 << 20, 256, 32  # bytes of a block that is kept when it is freed; and how many of a size are
+LEAST, WHOLE = 256, 1 << 20  # bytes of a block: a power of two, or a multiple of a megabyte
+MOST_SPARE = 1 << 30  # bytes of blocks that are kept for later
 FIRST_ROWS = 64  # of what threads keep where nobody knows ahead how much that is
 
 
@@ -92,8 +93,9 @@ class Pool:
     """Arrays in memory that CUDA hands out, and takes back, in the order of a stream.
 
     That is the device's own pool (`cuMemAllocAsync`): what is freed is reused at once by what is asked for later on the
-    same stream, and nothing waits.  An array, or a part of it, that somebody holds keeps its memory.  Small blocks of
-    the default stream are kept here once more when they are freed: asking CUDA takes as long as launching a kernel.
+    same stream, and nothing waits.  An array, or a part of it, that somebody holds keeps its memory.  Of the default
+    stream, which is there as long as the process, blocks are kept here until they are used again, as long as they are
+    not too much: asking CUDA for one takes as long as launching a kernel.
     """
 
     def __init__(self) -> None:
@@ -101,7 +103,8 @@ class Pool:
         self.streams: dict[int, Any] = {}
         self.forms: dict[Any, Any] = {}
         self.spare: dict[tuple[int, int], list[Block]] = {}  # by device and size
-        self.kept: dict[int, Block] = {}  # those that are spare, and those that will be
+        self.spare_bytes = 0
+        self.lent: dict[int, Block] = {}  # those that will be spare
 
     def array(self, shape: tuple[int, ...], dtype: np.dtype) -> Any:
         """Made like one of the same shape: Numba takes longer to make an array than to launch a kernel on it."""
@@ -115,7 +118,7 @@ class Pool:
         known = out.__dict__
         known.update(like)
         if size:
-            block = self.small(size) if size <= SMALL and not running.pointer else Block(self.block(size))
+            block = Block(self.block(size)) if running.pointer else self.loan(size)
             owner = running.keeper, block  # the last goes first
             known["gpu_data"] = memory(None, block.pointer, size, owner=owner)
             known[WORDS] = number, (*ahead, block.address, *behind)
@@ -136,22 +139,41 @@ class Pool:
         words = head(first.size, dtype), (*first.shape, *first.strides)
         return like, DeviceNDArray, size, driver.MemoryPointer, number, *words
 
-    def small(self, size: int) -> SmallBlock:
-        """Of the default stream: it is there as long as the process, so that blocks stay in its order."""
-        room = max(LEAST, 1 << (size - 1).bit_length())
+    def loan(self, size: int) -> Loan:
+        """A block of the default stream, or one that was used before."""
+        room = -(-size // WHOLE) * WHOLE if size > WHOLE else max(LEAST, 1 << (size - 1).bit_length())
         spare = self.spare.setdefault((running.device, room), [])
         try:
             block = spare.pop()
+            self.spare_bytes -= room
         except IndexError:
-            block = Block(self.block(room))
-            self.kept[block.address] = block
-        return SmallBlock(block, spare)
+            block = self.new(room)
+        self.lent[block.address] = block
+        return Loan(self, block, spare, room)
 
-    def is_spare(self, block: Block, spare: list[Block]) -> None:
-        if len(spare) < MOST_SPARE:
-            spare.append(block)
-        else:
-            del self.kept[block.address]
+    def new(self, room: int) -> Block:
+        try:
+            return Block(self.block(room))
+        except Exception:  # there may be enough in what is kept
+            if not self.spare_bytes:
+                raise
+            self.forget()
+            return Block(self.block(room))
+
+    def forget(self) -> None:
+        """Give back what is kept."""
+        for blocks in self.spare.values():
+            blocks.clear()
+        self.spare_bytes = 0
+
+    def take_back(self, block: Block, spare: list[Block], room: int) -> None:
+        self.lent.pop(block.address, None)
+        if room > MOST_SPARE:
+            return
+        if self.spare_bytes + room > MOST_SPARE:
+            self.forget()
+        spare.append(block)
+        self.spare_bytes += room
 
     def block(self, size: int) -> Any:
         """Memory that is given back on the same stream once nobody holds it."""
@@ -198,16 +220,17 @@ class Block:
         self.pointer = binding.CUdeviceptr(self.address)
 
 
-class SmallBlock:
-    """Memory that is there for the next array of its size once nobody holds it."""
+class Loan:
+    """A block of the pool's, which is there for others once nobody holds this."""
 
-    __slots__ = ("address", "block", "pointer", "spare")
+    __slots__ = ("address", "block", "pointer", "pool", "room", "spare")
 
-    def __init__(self, block: Block, spare: list[Block]) -> None:
-        self.block, self.pointer, self.address, self.spare = block, block.pointer, block.address, spare
+    def __init__(self, pool: Pool, block: Block, spare: list[Block], room: int) -> None:
+        self.pool, self.block, self.spare, self.room = pool, block, spare, room
+        self.pointer, self.address = block.pointer, block.address
 
     def __del__(self) -> None:
-        pool.is_spare(self.block, self.spare)
+        self.pool.take_back(self.block, self.spare, self.room)
 
 
 pool = Pool()
@@ -446,17 +469,25 @@ class Launch:
             return None
         if self.is_idle:
             kinds = self.kernel.sums.values()
-            cells = [_started(start, kind) for start, kind in zip(starts.values(), kinds, strict=True)]
-            return cells[0] if len(cells) == 1 else cells
+            begun = [_started(start, kind) for start, kind in zip(starts.values(), kinds, strict=True)]
+            return begun[0] if len(begun) == 1 else begun
         parts = [empty((self.blocks,), dtype) for dtype in self.kernel.sums.values()]
         self.configured(*args, *parts)
         from srcgrad.runtime.device_kernels import add_up, join
 
-        ops = [self.kernel.extremes.get(name) for name in starts]
-        cells = [
-            join(start, part, op) if op else add_up(start, part)
-            for start, part, op in zip(starts.values(), parts, ops, strict=True)
-        ]
+        cells: list[Any] = [None] * len(parts)
+        added = []
+        for k, (name, start) in enumerate(starts.items()):
+            op = self.kernel.extremes.get(name)
+            if op is None:
+                added.append(k)
+            else:
+                cells[k] = join(start, parts[k], op)
+        if added:
+            values = list(starts.values())
+            sums = add_up([values[k] for k in added], [parts[k] for k in added])
+            for k, out in zip(added, sums, strict=True):
+                cells[k] = out
         return cells[0] if len(cells) == 1 else cells
 
 

@@ -12,41 +12,51 @@ from srcgrad.runtime import device_math
 from srcgrad.runtime.device import MOST_BLOCKS, THREADS, cell, empty, on_grid
 
 
-def add_up(start: Any, parts: Any) -> Any:
-    """start + the sum of the parts, in an order that is always the same.  `start` is a number, or a cell."""
-    if hasattr(start, "copy_to_host"):
-        on_grid(_adder(parts.dtype.name, True), 1, THREADS)(parts, start, start)
-        return start
-    out = cell(parts.dtype)
-    on_grid(_adder(parts.dtype.name, False), 1, THREADS)(parts, parts.dtype.type(start), out)
-    return out
+def add_up(starts: list[Any], parts: list[Any]) -> list[Any]:
+    """Of each its start and the sum of its parts, in an order that is always the same, by one launch.
+
+    A start is a number, or a cell, which holds the sum then.
+    """
+    from_cells = tuple(hasattr(start, "copy_to_host") for start in starts)
+    outs = [start if held else cell(part.dtype) for start, part, held in zip(starts, parts, from_cells, strict=True)]
+    args: list[Any] = []
+    for start, part, out, held in zip(starts, parts, outs, from_cells, strict=True):
+        args += (part, start if held else part.dtype.type(start), out)
+    on_grid(_adder(tuple(part.dtype for part in parts), from_cells), len(parts), THREADS)(*args)
+    return outs
 
 
 @cache
-def _adder(dtype: str, from_cell: bool) -> Any:
-    kind = getattr(np, dtype)
+def _adder(dtypes: tuple[np.dtype, ...], from_cells: tuple[bool, ...]) -> Any:
+    """A block for each of the sums, written out: without a driver Numba compiles no kernel that calls a function."""
+    lines = [f"def add_parts({', '.join(f'parts_{k}, start_{k}, out_{k}' for k in range(len(dtypes)))}):"]
+    for k, (dtype, held) in enumerate(zip(dtypes, from_cells, strict=True)):
+        start = f"start_{k}[0]" if held else f"start_{k}"
+        text = ADDING.format(k=k, dtype=dtype.name, start=start, threads=THREADS, half=THREADS // 2)
+        lines += [f"    if cuda.blockIdx.x == {k}:", text]
+    made: dict[str, Any] = {"cuda": cuda, "np": np}
+    exec("\n".join(lines), made)
+    return cuda.jit(made["add_parts"])
 
-    def add_parts(parts, start, out):
-        shared = cuda.shared.array(THREADS, kind)
+
+ADDING = """
+        shared_{k} = cuda.shared.array({threads}, np.{dtype})
         member = cuda.threadIdx.x
-        total = kind(0)
-        k = member
-        while k < parts.shape[0]:
-            total += parts[k]
-            k += THREADS
-        shared[member] = total
-        half = THREADS // 2
+        total_{k} = np.{dtype}(0)
+        place = member
+        while place < parts_{k}.shape[0]:
+            total_{k} += parts_{k}[place]
+            place += {threads}
+        shared_{k}[member] = total_{k}
+        half = {half}
         while half > 0:
             cuda.syncthreads()
             if member < half:
-                shared[member] += shared[member + half]
+                shared_{k}[member] += shared_{k}[member + half]
             half >>= 1
         if member == 0:
-            out[0] = (start[0] if from_cell else start) + shared[0]
-
-    return cuda.jit(add_parts)
-
-
+            out_{k}[0] = {start} + shared_{k}[0]
+"""
 JOINED = {
     "maximum": "x if y < x or x != x else y",  # nan is the greatest, and the least
     "minimum": "x if x < y or x != x else y",

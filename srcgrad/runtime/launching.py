@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
+NUMBERS = frozenset((int, float, bool, *np.sctypeDict.values()))
 WORDS = "_srcgrad_words"  # where an array remembers its type, by number, and what kernels take for it
 
 _numbers: dict[Any, int] = {}  # of the types of arrays
@@ -62,13 +63,14 @@ class Configured:
         kinds: list[Any] = []
         values: list[Any] = []
         for arg in args:
-            if hasattr(arg, "__cuda_ndarray__"):
-                number, words = vars(arg).get(WORDS) or words_of(arg)
+            kind = type(arg)
+            if kind in NUMBERS:
+                kinds.append(kind)
+                values.append(arg)
+            else:
+                number, words = arg.__dict__.get(WORDS) or words_of(arg)
                 kinds.append(number)
                 values += words
-            else:
-                kinds.append(type(arg))
-                values.append(arg)
         key = tuple(kinds)
         prepared = self.prepared.get(key)
         if prepared is None:

@@ -190,7 +190,7 @@ def install(cc: tuple[int, int] = (9, 0)) -> VirtualGPU:
     libraries = library.Library()
     library.notice.append(gpu.memory.filled)
     device_blas.bindings = lambda: (libraries, libraries)
-    device.SMALL = 0  # what is used again has been written before
+    device.MOST_SPARE = 0  # what is used again has been written before
     device.MOST_RESIDENT = 8  # so that threads do more than one iteration here too
     device.Pool.resource = lambda pool, number: SimpleNamespace(allocate=lambda size, stream: Block(gpu, size))
     device.Pool.stream = lambda pool, pointer: pointer
