@@ -93,7 +93,7 @@ class Definition:
     shared: tuple[str, ...] = ()  # arrays of which a block has sums of its own
     by_rows: str = ""
     extremes: tuple[tuple[Var, str], ...] = ()  # which of them are not sums, and what instead
-    turns: int = 1  # elements of a thread along the innermost axis
+    turns: int = 1  # elements of a thread along one axis
 
     @property
     def decorator(self) -> str:
@@ -319,8 +319,9 @@ class _Writer:
         count = len(on_grid)
         shares = kernel.sums or shared_arrays(kernel, self.roots)
         once = not (shares or kernel.scratch or kernel.stacks or kernel.by_rows)
-        inward = [axis for axis in on_grid if summed is None or axis is not summed.axis]
-        for axis in ([summed.axis] if summed else []) + inward[::-1]:
+        innermost = summed.axis if summed else on_grid[-2:][0] if turns else None
+        inward = [axis for axis in on_grid if axis is not innermost]
+        for axis in ([innermost] if innermost else []) + inward[::-1]:
             name, step = axis.index.name, int(axis.step.value)  # type: ignore[attr-defined]
             first, stride = self.along(axis, count, kernel.by_rows)
             scaled = {1: "{}", -1: "-{}"}.get(step, f"{step} * {{}}")
@@ -328,8 +329,8 @@ class _Writer:
             goes_on: Expr = Call("lt" if step > 0 else "gt", (axis.index, said(axis.stop, None)), BOOL)
             if once and step > 0 and affine.is_at_least(axis.start, 0):
                 goes_on = both(Call("ge", (axis.index, affine.ZERO), BOOL), goes_on)
-            if turns and axis is on_grid[-1]:
-                body = self.in_turns(kernel, axis, (start, scaled, goes_on, once), body, turns, count)
+            if turns and axis is innermost:
+                body = self.in_turns(kernel, axis, (start, scaled, goes_on, once and count == 1), body, turns, count)
                 continue
             if once and axis is on_grid[-1]:
                 turn: Stmt = If(goes_on, body)
@@ -350,24 +351,39 @@ class _Writer:
     def in_turns(
         self, kernel: Kernel, axis: For, how: tuple[str, str, Expr, bool], body: Block, turns: Turns, axes: int
     ) -> Block:
-        """The elements of a thread along the innermost axis: so many turns, or so many again and again."""
-        start, scaled, goes_on, once = how
-        first, wide = self.of(axis.index, "first"), str(self.form.threads) if axes == 1 else "cuda.blockDim.x"
-        here = Lines(f"{axis.index.name} = {start}{scaled.format(f'({first} + {turns.turn.name} * {wide})')}")
+        """The elements of a thread along an axis: so many turns, or so many again and again.
 
-        def each(inner: Block) -> Block:
-            loop = For(turns.turn, affine.ZERO, affine.integer(turns.count), affine.ONE, (here, If(goes_on, inner)))
+        Where there are rows, a thread takes some below each other, whose neighbours it has at hand; else threads of a
+        block lie beside each other in each turn.
+        """
+        start, scaled, goes_on, is_once = how
+        begin, turn, block = self.of(axis.index, "begin"), turns.turn.name, turns.count * self.form.threads
+        if axes == 1:
+            first, here = f"cuda.blockIdx.x * {block} + cuda.threadIdx.x", f"{begin} + {turn} * {self.form.threads}"
+            stride = f"cuda.gridDim.x * {block}"
+        else:
+            first, here = f"{turns.count} * {self.of(axis.index, 'first')}", f"{begin} + {turn}"
+            stride = f"{turns.count} * {self.of(axis.index, 'step')}"
+        element = Lines(f"{axis.index.name} = {start}{scaled.format(f'({here})' if scaled != '{}' else here)}")
+
+        def each(*inner: Stmt) -> Block:
+            loop = For(turns.turn, affine.ZERO, affine.integer(turns.count), affine.ONE, (element, *inner))
             return (loop,) if inner else ()
 
-        whole = (*each(self.of_one_thread(kernel, turns.ahead)), *each(body))
-        block = turns.count * self.form.threads if axes == 1 else f"({turns.count} * cuda.blockDim.x)"
-        begin = Lines(f"{first} = cuda.blockIdx.x * {block} + cuda.threadIdx.x")
-        made = self.of_one_thread(kernel, turns.made)
-        if once:
-            return (*made, begin, *whole)
-        again = Lines(f"{axis.index.name} = {start}{scaled.format(first)}")
-        step = Lines(f"{first} += cuda.gridDim.x * {block}\n{again.text}")
-        return (*made, begin, again, While(axis.index, goes_on, (*whole, step)))
+        ahead = self.of_one_thread(kernel, turns.ahead)
+        if turns.inside is None:
+            whole = (*(each(If(goes_on, ahead)) if ahead else ()), *each(If(goes_on, body)))
+        else:
+            among = affine.integer((turns.count - 1) * (self.form.threads if axes == 1 else 1))
+            near = affine.add(axis.start, Var(begin, INT64))
+            inside = said(turns.are_inside(axis.index, near, affine.add(near, among)), None)
+            otherwise = self.of_one_thread(kernel, turns.otherwise)
+            whole = (If(inside, (*each(*ahead), *each(*body)), each(If(goes_on, otherwise))),)
+        made = (*self.of_one_thread(kernel, turns.made), Lines(f"{begin} = {first}"))
+        if is_once:
+            return (*made, *whole)
+        next_one = Lines(f"{axis.index.name} = {start}{scaled.format(begin)}")
+        return (*made, next_one, While(axis.index, goes_on, (*whole, Lines(f"{begin} += {stride}"), next_one)))
 
     def with_totals(self, kernel: Kernel, turns: Block, goes_on: Expr, summed: ThreadSums, in_warp: bool) -> Block:
         """The turns of a thread along an axis, between the start of its sums and what they are added to."""

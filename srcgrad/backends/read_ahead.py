@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ..ir import affine
-from ..ir.expressions import INT64, Array, Const, Expr, Load, Var
+from ..ir.expressions import INT64, Array, Call, Const, Expr, Load, Var
 from ..ir.names import Names
 from ..ir.nodes import AddTo, Assign, Block, Comment, If, Kernel, LocalArray, Stmt, Store
 from ..ir.walk import (
@@ -32,27 +32,43 @@ from ..ir.walk import (
     numbers_set,
     rewrite,
     statements,
+    substitute,
     sure_loads,
     variables,
     with_blocks,
 )
+from ..passes.gather import all_of
+from ..passes.interior import COMPARISONS, parts_of
 from ..rules.costs import additions
 
 MOST_TURNS = 4
-REGISTERS = 24  # of four bytes, for what is read ahead
+REGISTERS = 32  # of four bytes, for what is read ahead
 LARGEST = 400  # additions of all turns: NVVM does not unroll loops that are much longer
 SIMPLE = (AddTo, Assign, Comment, If, Store)
 
 
 @dataclass(frozen=True)
 class Turns:
-    """`made`: the small arrays; `ahead`: what fills them; `body`: an iteration that reads them."""
+    """`made`: the small arrays; `ahead`: what fills them; `body`: an iteration that reads them.
+
+    Where all turns are `inside`, of a grid; else `otherwise`, which reads nothing ahead.
+    """
 
     turn: Var
     count: int
     made: Block
     ahead: Block
     body: Block
+    inside: Expr | None = None
+    otherwise: Block = ()
+
+    def are_inside(self, index: Var, first: Expr, last: Expr) -> Expr:
+        """The question whether all of them are, of the first and of the last one: it is about what rises between."""
+        assert self.inside is not None
+        asked = [substitute(self.inside, {index: end}) for end in (first, last)]
+        found = all_of(dict.fromkeys(part for condition in asked for part in parts_of(condition)))
+        assert found is not None
+        return found
 
 
 def read_ahead(kernel: Kernel, turn: Var, names: Names, memory: Mapping[str, str]) -> Turns | None:
@@ -64,7 +80,8 @@ def read_ahead(kernel: Kernel, turn: Var, names: Names, memory: Mapping[str, str
         return None
     work = sum(additions(expr) for stmt in inside for expr in expressions(stmt))
     reader = _Reader(kernel, turn, names, memory)
-    ahead, body = reader.block(kernel.body, {})
+    question = reader.question(kernel.body)
+    ahead, body = reader.block(question.then if question else kernel.body, {})
     words = sum(-(-load.dtype.itemsize // 4) for load in reader.rooms.values())
     count = MOST_TURNS
     while count * words > REGISTERS or count * work > LARGEST:
@@ -72,7 +89,7 @@ def read_ahead(kernel: Kernel, turn: Var, names: Names, memory: Mapping[str, str
     if count < 2:
         return None
     made = tuple(LocalArray(replace(load.array, dims=(Const(count, INT64),))) for load in reader.rooms.values())
-    return Turns(turn, count, made, ahead, body)
+    return Turns(turn, count, made, ahead, body, *((question.condition, kernel.body) if question else ()))
 
 
 class _Reader:
@@ -111,6 +128,21 @@ class _Reader:
                     ahead.append(with_blocks(stmt, tuple(first for first, _ in sides)))
             out.append(own)
         return tuple(ahead), tuple(out)
+
+    def question(self, body: Block) -> If | None:
+        """The one question of `interior`, where few threads go the other way: those at the edge of a grid."""
+        if len(body) != 1 or not isinstance(body[0], If) or _asks(body[0].then) or not _asks(body[0].orelse):
+            return None
+        return body[0] if all(map(self.rises_or_falls, parts_of(body[0].condition))) else None
+
+    def rises_or_falls(self, part: Expr) -> bool:
+        """A comparison that holds between two elements where it holds of both?"""
+        if not isinstance(part, Call) or part.op not in COMPARISONS or loads(part) or not self.is_steady(part):
+            return False
+        if any(arg.dtype != INT64 for arg in part.args):
+            return not variables(part) & self.indices
+        terms, _ = affine.affine(affine.sub(*part.args))
+        return all(isinstance(term, Var) or not variables(term) & self.indices for term, _ in terms)
 
     def side(self, stmt: If, side: Block, known: dict[Expr, Expr]) -> tuple[Block, Block]:
         """A branch: read ahead where it is known ahead that it is taken."""

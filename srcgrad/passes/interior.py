@@ -29,7 +29,7 @@ from .gather import all_of
 from .info import memory_of
 from .join_branches import Roots, joined
 
-TIMES = 3  # as many questions there have to be as are asked instead
+TIMES = 2  # as many questions there have to be as are asked instead
 COMPARISONS = ("le", "lt", "ge", "gt")
 
 
@@ -85,7 +85,7 @@ class _Body:
                     out.append(stmt)
                 continue
             then = self.unasked(stmt.then)
-            left = all_of(part for part in _parts(stmt.condition) if not self.is_of_place(part))
+            left = all_of(part for part in parts_of(stmt.condition) if not self.is_of_place(part))
             out += then if left is None else (replace(stmt, condition=left, then=then),)
         return tuple(out)
 
@@ -97,16 +97,16 @@ def _guards(block: Block) -> Iterator[If]:
             yield from _guards(stmt.then)
 
 
-def _parts(condition: Expr) -> list[Expr]:
+def parts_of(condition: Expr) -> list[Expr]:
     """What has to hold together."""
     if isinstance(condition, Call) and condition.op == "and":
-        return [part for arg in condition.args for part in _parts(arg)]
+        return [part for arg in condition.args for part in parts_of(arg)]
     return [condition]
 
 
 def _asked(condition: Expr) -> list[Expr]:
     """Whether it is one that has to hold, or one that must not."""
-    return _parts(condition.args[0] if _is_negated(condition) else condition)  # type: ignore[attr-defined]
+    return parts_of(condition.args[0] if _is_negated(condition) else condition)  # type: ignore[attr-defined]
 
 
 def _is_negated(condition: Expr) -> bool:
@@ -121,4 +121,4 @@ def _room(comparison: Expr) -> Expr:
     return affine.sub(affine.sub(more, less), affine.integer(comparison.op in ("lt", "gt")))
 
 
-__all__ = ["interior"]
+__all__ = ["COMPARISONS", "interior", "parts_of"]

@@ -406,18 +406,20 @@ class Launch:
     def _block(self) -> tuple[int, ...]:
         block, left = [], THREADS
         for axis, length in enumerate(reversed(self.lengths)):
-            turns = self.kernel.turns if axis == 0 else 1
-            own = max(-(-length // turns), min(length, 32))
             wide = 1
-            while wide < min(own, left, 64 if axis == 2 else left):
+            while wide < min(-(-length // self.turns(axis)), left, 64 if axis == 2 else left):
                 wide *= 2
             if axis == 0 and len(self.lengths) > 1 and wide > 32:
-                wide = _with_few_idle(length, wide, turns)
+                wide = _with_few_idle(length, wide)
             block.append(wide)
             left //= wide
         if block:
             block[0] *= left  # sums count on the number of threads of a block
         return tuple(block) or (1,)
+
+    def turns(self, axis: int) -> int:
+        """How many iterations along an axis, counted from the innermost, a thread runs."""
+        return self.kernel.turns if axis == min(1, len(self.lengths) - 1) else 1
 
     def _grid(self, most: int) -> tuple[int, ...]:
         """So many blocks at most."""
@@ -426,8 +428,7 @@ class Launch:
         grid = []
         for axis, (length, wide) in enumerate(zip(reversed(self.lengths), self.block, strict=False)):
             limit = most if axis == 0 else min(most, 65535)
-            turns = self.kernel.turns if axis == 0 else 1
-            blocks = max(1, min(-(-length // (wide * turns)), limit))
+            blocks = max(1, min(-(-length // (wide * self.turns(axis))), limit))
             grid.append(blocks)
             most = max(1, most // blocks)
         if len(grid) == 3:  # finding out where it is takes a thread as long as half an element: once for a few
@@ -491,10 +492,10 @@ class Launch:
         return cells[0] if len(cells) == 1 else cells
 
 
-def _with_few_idle(length: int, wide: int, turns: int) -> int:
+def _with_few_idle(length: int, wide: int) -> int:
     """So many threads beside each other, or fewer (a warp at least), that hardly any lie beyond the end of a row."""
     widths = [wide] + [w for w in (128, 64, 32) if w < wide]
-    lanes = {w: -(-length // (w * turns)) * w for w in widths}
+    lanes = {w: -(-length // w) * w for w in widths}
     return next(w for w in widths if 16 * lanes[w] <= 17 * min(lanes.values()))
 
 
@@ -508,7 +509,7 @@ def kernel(
     """`@kernel`, or `@kernel(s=np.float64)` for one whose threads add up s, `(np.float64, 'maximum')` for the greatest.
 
     `block_sums`: arguments that many threads add to.  `by_rows`: a warp, or a block, runs each iteration.  `turns`: how
-    many iterations a thread runs along the innermost axis.
+    many iterations a thread runs, of rows where there are rows.
     """
     if function:
         return Kernel(function[0], {})
