@@ -42,7 +42,7 @@ from ..passes.interior import COMPARISONS, parts_of
 from ..rules.costs import additions
 
 MOST_TURNS = 4
-REGISTERS = 32  # of four bytes, for what is read ahead
+REGISTERS = 40  # of four bytes, for what is read ahead
 LARGEST = 400  # additions of all turns: NVVM does not unroll loops that are much longer
 SIMPLE = (AddTo, Assign, Comment, If, Store)
 
@@ -118,11 +118,7 @@ class _Reader:
         for stmt in block:
             own = map_expressions(stmt, lambda expr: rewrite(expr, lambda part: known.get(part, part)))
             if isinstance(stmt, If):
-                at_the_edge = _asks(stmt.orelse) and not _asks(stmt.then)  # of a grid: few threads go there
-                sides = [self.side(stmt, stmt.then, known)]
-                sides.append(
-                    ((), self.said(stmt.orelse, known)) if at_the_edge else self.side(stmt, stmt.orelse, known)
-                )
+                sides = [self.side(stmt, side, known) for side in blocks(stmt)]
                 own = with_blocks(own, tuple(body for _, body in sides))
                 if any(first for first, _ in sides):
                     ahead.append(with_blocks(stmt, tuple(first for first, _ in sides)))
@@ -131,7 +127,7 @@ class _Reader:
 
     def question(self, body: Block) -> If | None:
         """The one question of `interior`, where few threads go the other way: those at the edge of a grid."""
-        if len(body) != 1 or not isinstance(body[0], If) or _asks(body[0].then) or not _asks(body[0].orelse):
+        if len(body) != 1 or not isinstance(body[0], If) or _questions(body[0].then) >= _questions(body[0].orelse):
             return None
         return body[0] if all(map(self.rises_or_falls, parts_of(body[0].condition))) else None
 
@@ -184,8 +180,8 @@ class _Reader:
         return self.rooms[load]
 
 
-def _asks(block: Block) -> bool:
-    return any(isinstance(stmt, If) for stmt in block)
+def _questions(block: Block) -> int:
+    return sum(len(parts_of(stmt.condition)) for stmt in statements(block) if isinstance(stmt, If))
 
 
 def _counts_upwards(place: Load | Store) -> bool:

@@ -2,16 +2,19 @@
 
     for i in range(n):                               for i in range(n):
         for j in range(m):                               for j in range(m):
-            total = 0.0                                      if 2 <= i < n - 2 and 2 <= j < m - 2:
+            total = 0.0                                      if 2 <= i and i < n - 2:
             if 2 <= i and 1 <= j:                                total = 0.0
-                total += y_b[i - 1, j]                           total += y_b[i - 1, j]
-            if i < n - 2 and 1 <= j:             →               total += y_b[i + 1, j]
-                total += y_b[i + 1, j]                           total += y_b[i, j - 1]
-            if 1 <= i and i < n - 1 and 2 <= j:                  …
-                total += y_b[i, j - 1]                       else:
-            …                                                    …as it was
+                total += y_b[i - 1, j]                           if 1 <= j:
+            if i < n - 2 and 1 <= j:             →                   total += y_b[i - 1, j]
+                total += y_b[i + 1, j]                               total += y_b[i + 1, j]
+            if 1 <= i and i < n - 1 and 2 <= j:                  if 2 <= j:
+                total += y_b[i, j - 1]                               total += y_b[i, j - 1]
+            …                                                    …
+                                                             else:
+                                                                 …as it was
 
-Threads of a warp at the end of a row go both ways; that is one warp of many.
+What is asked of the last index stays where it is: threads of a warp differ in that one alone, and so they all go the
+same way.  Where there is no other index, all is asked at once: only the two ends of all go the other way.
 """
 
 from __future__ import annotations
@@ -50,8 +53,9 @@ class _Body:
 
     def __init__(self, loops: tuple[For, ...], block: Block) -> None:
         self.block = block
-        self.indices = {loop.index for loop in loops}
-        self.changed = set(effects(block).writes)  # on the way through the body
+        self.indices = {loop.index for loop in loops[:-1] or loops}
+        self.unlike = {loops[-1].index} if len(loops) > 1 else set()  # in a warp
+        self.unlike |= set(effects(block).writes)  # on the way through the body
 
     def split(self, roots: Roots) -> Block:
         """In two, where that saves enough."""
@@ -71,7 +75,7 @@ class _Body:
         names = variables(part)
         if not isinstance(part, Call) or part.op not in COMPARISONS or not names & self.indices:
             return False
-        return all(x.dtype == INT64 for x in part.args) and not (names & self.changed or loads(part))
+        return all(x.dtype == INT64 for x in part.args) and not (names & self.unlike or loads(part))
 
     def unasked(self, block: Block) -> Block:
         """The body, where all such comparisons hold."""
