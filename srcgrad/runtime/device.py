@@ -21,7 +21,7 @@ from numba.core import config
 from srcgrad.errors import CompiledError
 from srcgrad.rules.device import HOST_NAMES
 from srcgrad.runtime.errors import MoreRows
-from srcgrad.runtime.launching import WORDS, Configured, head, number_of
+from srcgrad.runtime.launching import WORDS, Block, Configured, head, number_of, stream_of
 from srcgrad.runtime.resolved import calls_of_kernels_resolved_once
 
 SIMULATED = bool(config.ENABLE_CUDASIM)
@@ -32,8 +32,6 @@ MOST_RESIDENT = 2 if SIMULATED else 2112  # blocks of threads with memory or sum
 MOST_OWN = 1 << 30  # bytes of one array of which each thread has a part: fewer threads run where each needs much
 MOST_SHARED = 24 << 10  # bytes of a block's own sums: eight blocks then fit on a processor
 LEGACY = 1  # the default stream, as other libraries number it
-LEAST, WHOLE = 256, 1 << 20  # bytes of a block: a power of two, or a multiple of a megabyte
-MOST_SPARE = 1 << 30  # bytes of blocks that are kept for later
 FIRST_ROWS = 64  # of what threads keep where nobody knows ahead how much that is
 
 
@@ -93,18 +91,13 @@ class Pool:
     """Arrays in memory that CUDA hands out, and takes back, in the order of a stream.
 
     That is the device's own pool (`cuMemAllocAsync`): what is freed is reused at once by what is asked for later on the
-    same stream, and nothing waits.  An array, or a part of it, that somebody holds keeps its memory.  Of the default
-    stream, which is there as long as the process, blocks are kept here until they are used again, as long as they are
-    not too much: asking CUDA for one takes as long as launching a kernel.
+    same stream, and nothing waits.  An array, or a part of it, that somebody holds keeps its memory.
     """
 
     def __init__(self) -> None:
-        self.resources: dict[int, Any] = {}
+        self.prepared: dict[int, Any] = {}  # devices
         self.streams: dict[int, Any] = {}
         self.forms: dict[Any, Any] = {}
-        self.spare: dict[tuple[int, int], list[Block]] = {}  # by device and size
-        self.spare_bytes = 0
-        self.lent: dict[int, Block] = {}  # those that will be spare
 
     def array(self, shape: tuple[int, ...], dtype: np.dtype) -> Any:
         """Made like one of the same shape: Numba takes longer to make an array than to launch a kernel on it."""
@@ -118,7 +111,7 @@ class Pool:
         known = out.__dict__
         known.update(like)
         if size:
-            block = Block(self.block(size)) if running.pointer else self.loan(size)
+            block = self.block(size)
             owner = running.keeper, block  # the last goes first
             known["gpu_data"] = memory(None, block.pointer, size, owner=owner)
             known[WORDS] = number, (*ahead, block.address, *behind)
@@ -139,52 +132,15 @@ class Pool:
         words = head(first.size, dtype), (*first.shape, *first.strides)
         return like, DeviceNDArray, size, driver.MemoryPointer, number, *words
 
-    def loan(self, size: int) -> Loan:
-        """A block of the default stream, or one that was used before."""
-        room = -(-size // WHOLE) * WHOLE if size > WHOLE else max(LEAST, 1 << (size - 1).bit_length())
-        spare = self.spare.setdefault((running.device, room), [])
-        try:
-            block = spare.pop()
-            self.spare_bytes -= room
-        except IndexError:
-            block = self.new(room)
-        self.lent[block.address] = block
-        return Loan(self, block, spare, room)
-
-    def new(self, room: int) -> Block:
-        try:
-            return Block(self.block(room))
-        except Exception:  # there may be enough in what is kept
-            if not self.spare_bytes:
-                raise
-            self.forget()
-            return Block(self.block(room))
-
-    def forget(self) -> None:
-        """Give back what is kept."""
-        for blocks in self.spare.values():
-            blocks.clear()
-        self.spare_bytes = 0
-
-    def take_back(self, block: Block, spare: list[Block], room: int) -> None:
-        self.lent.pop(block.address, None)
-        if room > MOST_SPARE:
-            return
-        if self.spare_bytes + room > MOST_SPARE:
-            self.forget()
-        spare.append(block)
-        self.spare_bytes += room
-
     def block(self, size: int) -> Any:
         """Memory that is given back on the same stream once nobody holds it."""
         device = self.current()
-        resource = self.resources.get(device)
-        if resource is None:
-            resource = self.resources[device] = self.resource(device)
+        if device not in self.prepared:
+            self.prepare(device)
         stream = self.streams.get(running.pointer)
         if stream is None:
-            stream = self.streams[running.pointer] = self.stream(running.pointer)
-        return resource.allocate(size, stream=stream)
+            stream = self.streams[running.pointer] = stream_of(running.pointer)
+        return Block(size, stream)
 
     def current(self) -> int:
         """The number of the current device: the driver says it sooner than Numba, once a thread has one."""
@@ -195,42 +151,13 @@ class Pool:
             running.driver = driver
         return int(running.driver.cuCtxGetDevice())
 
-    def resource(self, device: int) -> Any:
+    def prepare(self, device: int) -> None:
+        """What is freed stays in CUDA's pool, at synchronisations too: cuda-core sees to it."""
         from cuda.core import Device
 
         ours = Device(device)
         ours.set_current()
-        return ours.memory_resource
-
-    def stream(self, pointer: int) -> Any:
-        from cuda.core import Stream
-
-        return Stream.from_handle(pointer)
-
-
-class Block:
-    """Memory of CUDA's pool."""
-
-    __slots__ = ("address", "kept", "pointer")
-
-    def __init__(self, kept: Any) -> None:
-        from numba.cuda.cudadrv.driver import binding
-
-        self.kept, self.address = kept, int(kept.handle)
-        self.pointer = binding.CUdeviceptr(self.address)
-
-
-class Loan:
-    """A block of the pool's, which is there for others once nobody holds this."""
-
-    __slots__ = ("address", "block", "pointer", "pool", "room", "spare")
-
-    def __init__(self, pool: Pool, block: Block, spare: list[Block], room: int) -> None:
-        self.pool, self.block, self.spare, self.room = pool, block, spare, room
-        self.pointer, self.address = block.pointer, block.address
-
-    def __del__(self) -> None:
-        self.pool.take_back(self.block, self.spare, self.room)
+        self.prepared[device] = ours.memory_resource
 
 
 pool = Pool()

@@ -1,4 +1,6 @@
-"""Launches of compiled kernels: what is the same each time is found once, for the types of the arguments.
+"""The driver as directly as Python comes to it: launches of compiled kernels, and memory.
+
+What is the same each time is found once, for the types of the arguments.
 
 launch = Configured(code, (4,), (256,), stream=0, shared_bytes=0)
 launch(x, 2.0)     the numbers that a kernel takes for them are packed, and the driver is given where they lie
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from functools import cache
 from threading import Lock
 from typing import Any
 
@@ -82,8 +85,6 @@ class Prepared:
     """A kernel for arguments of certain types, with room for what they are packed into."""
 
     def __init__(self, code: Any, args: tuple[Any, ...], pointer: int) -> None:
-        from numba.cuda.cudadrv.driver import binding
-
         kinds = tuple(map(code.typeof_pyval, args))
         kernel = code.overloads.get(kinds) or code.compile(kinds)
         function = kernel._codelibrary.get_cufunc()
@@ -94,8 +95,8 @@ class Prepared:
         self.places = (ctypes.c_void_p * len(places))(*places)
         self.where = ctypes.addressof(self.places)
         self.kernel = function  # whose module stays loaded
-        self.call = driver_launch()
-        self.function, self.stream = binding.CUfunction(int(function.kernel.handle)), binding.CUstream(pointer)
+        self.call = driver().cuLaunchKernel
+        self.function, self.stream = driver().CUfunction(int(function.kernel.handle)), stream_of(pointer)
         self.lock = Lock()  # of the room: the driver reads it before it returns, while other threads may run
 
     def launch(self, shape: tuple[int, ...], values: list[Any]) -> None:
@@ -110,16 +111,40 @@ def _packing(kind: Any) -> str:
     return f"{5 + 2 * kind.ndim}q" if isinstance(kind, types.Array) else _codes[kind]
 
 
-def driver_launch() -> Any:
+class Block:
+    """Memory of a device, in the order of a stream."""
+
+    __slots__ = ("address", "free", "pointer", "stream")
+
+    def __init__(self, size: int, stream: Any) -> None:
+        self.stream, self.free = stream, driver().cuMemFreeAsync
+        error, self.pointer = driver().cuMemAllocAsync(size, stream)
+        if error:
+            self.pointer = None
+            raise MemoryError(f"{size:,} bytes of a GPU: {error.name}")
+        self.address = int(self.pointer)
+
+    def __del__(self) -> None:
+        if self.pointer is not None:
+            self.free(self.pointer, self.stream)
+
+
+@cache
+def driver() -> Any:
+    """CUDA's, as Python has it."""
     from numba.cuda.cudadrv.driver import binding
 
-    return binding.cuLaunchKernel
+    return binding
+
+
+def stream_of(pointer: int) -> Any:
+    return driver().CUstream(pointer)
 
 
 def _raise(error: Any) -> None:
-    from numba.cuda.cudadrv.driver import driver
+    from numba.cuda.cudadrv.driver import driver as checking
 
-    driver._check_cuda_python_error("cuLaunchKernel", (error,))
+    checking._check_cuda_python_error("cuLaunchKernel", (error,))
 
 
-__all__ = ["WORDS", "Configured", "head", "number_of", "words_of"]
+__all__ = ["WORDS", "Block", "Configured", "driver", "head", "number_of", "stream_of", "words_of"]

@@ -109,14 +109,6 @@ def packed(machine: Machine, args: tuple[Any, ...]) -> bytes:
     return bytes(out)
 
 
-class Block:
-    """Memory of the pool that `srcgrad.runtime.device` asks cuda-core for."""
-
-    def __init__(self, gpu: VirtualGPU, size: int) -> None:
-        self.handle = gpu.memory.allocate(size)
-        weakref.finalize(self, gpu.memory.free, self.handle)
-
-
 class HostArrays:
     """Where Numba would make room for an array of the host that a kernel is given, to copy it there and back."""
 
@@ -166,6 +158,11 @@ def install(cc: tuple[int, int] = (9, 0)) -> VirtualGPU:
         "cuEventRecord": lambda *args: None, "cuEventSynchronize": lambda handle: None,
         "cuEventQuery": lambda handle: None,
     }  # fmt: skip
+    direct = SimpleNamespace(
+        CUfunction=int, CUstream=int, cuLaunchKernel=gpu.launch_kernel,
+        cuMemAllocAsync=lambda size, stream: (0, binding.CUdeviceptr(gpu.memory.allocate(size))),
+        cuMemFreeAsync=lambda place, stream: gpu.memory.free(int(place)),
+    )  # fmt: skip
     ours = driver.driver
     driver._logger = driver.make_logger()
     ours.is_initialized, ours.initialization_error = True, None
@@ -186,12 +183,10 @@ def install(cc: tuple[int, int] = (9, 0)) -> VirtualGPU:
         grid=grid, block=block, shmem_size=shmem_size
     )
     dispatcher.launch = gpu.launch
-    launching.driver_launch = lambda: gpu.launch_kernel
+    launching.driver = lambda: direct  # type: ignore[assignment]
     libraries = library.Library()
     library.notice.append(gpu.memory.filled)
     device_blas.bindings = lambda: (libraries, libraries)
-    device.MOST_SPARE = 0  # what is used again has been written before
     device.MOST_RESIDENT = 8  # so that threads do more than one iteration here too
-    device.Pool.resource = lambda pool, number: SimpleNamespace(allocate=lambda size, stream: Block(gpu, size))
-    device.Pool.stream = lambda pool, pointer: pointer
+    device.Pool.prepare = lambda pool, number: pool.prepared.setdefault(number)
     return gpu
