@@ -26,7 +26,7 @@ def named(names: str) -> list[str]:
 SIMULATED = {
     **{f"corpus-{share}": (["test_cuda_corpus.py"], 90) for share in range(SHARES)},
     "programs": (named("programs library properties simulator arithmetic"), 93),
-    "reductions": (named("extremes columns benchmarks examples sweeps gathered"), 180),
+    "reductions": (named("extremes columns benchmarks examples sweeps gathered ahead"), 290),
 }
 SOME = (
     "black_scholes or mandelbrot or rk4 or scattered or mixture or two_layers or softmax or stencil or conjugate or "

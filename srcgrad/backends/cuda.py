@@ -29,6 +29,7 @@ from srcgrad.errors import ArgumentError, DeviceError
 from srcgrad.frontend.outputs import type_leaves
 from srcgrad.frontend.types import ArrayType, ScalarType, StaticType, TupleType
 from srcgrad.runtime.errors import MoreRows
+from srcgrad.runtime.launching import words_of
 from srcgrad.runtime.resolved import calls_of_kernels_resolved_once
 
 
@@ -67,7 +68,7 @@ class Dispatcher:
 def _key(value: Any) -> Any:
     """What tells types apart."""
     if getattr(value, "__cuda_ndarray__", False):
-        return value.dtype, value.ndim, value.is_c_contiguous()
+        return (value.dtype, value.ndim, value.is_c_contiguous()) if config.ENABLE_CUDASIM else words_of(value)[0]
     return leaf_type(value, "")
 
 
