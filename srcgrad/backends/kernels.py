@@ -72,8 +72,8 @@ from .block_sums import by_halves, by_shuffles, cleared, flushed, place_in_block
 from .expressions import expression_text
 from .kept_arrays import Kept
 from .kernel_text import Lines, lines_of, operand, pop, push, raising, refused_complex, said, text_of
-from .read_ahead import Turns, read_ahead
 from .rows_together import Form, meeting_once, together
+from .several_elements import Turns, several_elements
 from .signatures import Signatures
 from .thread_sums import ThreadSums, thread_sums, within_warp
 from .views import view_text
@@ -260,7 +260,7 @@ class _Writer:
         """Write the definition; what it takes, as the host calls that."""
         errors = len(self.errors)
         summed = thread_sums(kernel, on_grid, self.names, self.memory)
-        turns = read_ahead(kernel, self.turn, self.names, self.apart) if summed is None else None
+        turns = several_elements(kernel, self.turn, self.names, self.apart) if summed is None else None
         if turns is None:
             body = self.of_one_thread(kernel, kernel.body if summed is None else summed.body)
         else:

@@ -42,8 +42,9 @@ from ..passes.interior import COMPARISONS, parts_of
 from ..rules.costs import additions
 
 MOST_TURNS = 4
+LEAST_ROWS = 4  # below each other: fewer are not worth what finding out where they are takes
 REGISTERS = 40  # of four bytes, for what is read ahead
-LARGEST = 400  # additions of all turns: NVVM does not unroll loops that are much longer
+LARGEST = 500  # additions of all turns: NVVM does not unroll loops that are much longer
 SIMPLE = (AddTo, Assign, Comment, If, Store)
 
 
@@ -71,9 +72,9 @@ class Turns:
         return found
 
 
-def read_ahead(kernel: Kernel, turn: Var, names: Names, memory: Mapping[str, str]) -> Turns | None:
+def several_elements(kernel: Kernel, turn: Var, names: Names, memory: Mapping[str, str]) -> Turns | None:
     """How the threads of a kernel take several elements, or None.  `memory`: which memory arrays are handles on."""
-    if not kernel.axes or kernel.by_rows or kernel.scratch or kernel.stacks:
+    if not kernel.axes or kernel.by_rows or kernel.sums or kernel.scratch or kernel.stacks:
         return None
     inside = tuple(statements(kernel.body))
     if not all(isinstance(stmt, SIMPLE) for stmt in inside):
@@ -86,7 +87,7 @@ def read_ahead(kernel: Kernel, turn: Var, names: Names, memory: Mapping[str, str
     count = MOST_TURNS
     while count * words > REGISTERS or count * work > LARGEST:
         count //= 2
-    if count < 2:
+    if count < (LEAST_ROWS if len(kernel.axes) > 1 else 2):
         return None
     made = tuple(LocalArray(replace(load.array, dims=(Const(count, INT64),))) for load in reader.rooms.values())
     return Turns(turn, count, made, ahead, body, *((question.condition, kernel.body) if question else ()))
@@ -189,4 +190,4 @@ def _counts_upwards(place: Load | Store) -> bool:
     return place.natural or not place.checked
 
 
-__all__ = ["Turns", "read_ahead"]
+__all__ = ["Turns", "several_elements"]
