@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import UnsupportedError
 from ..ir import affine
-from ..ir.expressions import Call, Const, Expr, Span, Var
+from ..ir.expressions import Array, Call, Const, Expr, Span, Var
 from ..ir.nodes import Block, Raise, Stack, Stmt
 from ..ir.walk import rewrite
 from ..rules.device import INSTEAD, spelling
@@ -78,6 +78,13 @@ def of_lane(shuffle: str, var: Var) -> str:
         return f"cuda.{shuffle}(0xFFFFFFFF, {name}, half)"
     signed = "np.int64" if kind.itemsize == 8 else "np.int32"
     return f"np.{kind.name}(cuda.{shuffle}(0xFFFFFFFF, {signed}({name}), half))"
+
+
+def local_array(array: Array) -> str:
+    """Memory of one thread; registers, where its length and all places in it are constants."""
+    shape = ", ".join(map(text_of, array.dims))
+    shape = f"({shape})" if array.ndim > 1 else shape
+    return f"{array.name} = cuda.local.array({shape}, np.{array.dtype.name})"
 
 
 def push(stack: Stack, value: str) -> str:

@@ -24,6 +24,8 @@ from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Load, Span, Var, both
 from ..ir.nodes import (
     LANE,
+    TURN,
+    TURNS,
     AddTo,
     Alloc,
     Assign,
@@ -71,9 +73,10 @@ from ..passes.offload import FIRST_LANE
 from .block_sums import by_halves, by_shuffles, cleared, flushed, place_in_block, shared_arrays, zero
 from .expressions import expression_text
 from .kept_arrays import Kept
-from .kernel_text import Lines, lines_of, operand, pop, push, raising, refused_complex, said, text_of
+from .kernel_text import Lines, lines_of, local_array, operand, pop, push, raising, refused_complex, said, text_of
+from .read_ahead import Reads, in_turns, lanes_read_ahead, read_ahead
 from .rows_together import Form, meeting_once, together
-from .several_elements import Turns, several_elements
+from .several_elements import Several, several_elements
 from .signatures import Signatures
 from .thread_sums import ThreadSums, thread_sums, within_warp
 from .views import view_text
@@ -130,7 +133,7 @@ class _Writer:
         self.missing: dict[str, None] = {}  # those that a kernel is handed, and it may not have
         self.signatures = Signatures(program)
         self.memory, self.roots = memory_of(program), roots_of(program)
-        self.apart, self.turn = memory_at_a_time(program), Var(self.names.fresh("turn"), INT64)
+        self.apart = memory_at_a_time(program)
         self.stacks_of_device = program.info.extra["stacks_of_device"]
         kernels = [stmt for stmt in statements(program.body) if isinstance(stmt, Kernel)]
         self.changing = {v for k in kernels for v in k.reads if v in (*k.sets, *k.sums)}  # whose cell stays the same
@@ -260,11 +263,9 @@ class _Writer:
         """Write the definition; what it takes, as the host calls that."""
         errors = len(self.errors)
         summed = thread_sums(kernel, on_grid, self.names, self.memory)
-        turns = several_elements(kernel, self.turn, self.names, self.apart) if summed is None else None
-        if turns is None:
-            body = self.of_one_thread(kernel, kernel.body if summed is None else summed.body)
-        else:
-            body = self.of_one_thread(kernel, turns.body)
+        body, reads = self.reading_ahead(kernel, on_grid, summed)
+        several = several_elements(kernel, self.names, self.apart) if summed is None and not reads else None
+        body = self.of_one_thread(kernel, body if several is None else several.body)
         taken = _taken(kernel)
         self.miss(kernel, taken)
         cells = {var.name: self.cell(var) for var in kernel.reads}
@@ -292,15 +293,27 @@ class _Writer:
         ahead += cleared(shared, self.form.threads)
         behind += flushed(shared, self.form.threads)
         behind += self.sums(kernel, on_grid)
-        whole = (*lines_of(ahead), *self.over_the_grid(kernel, on_grid, body, summed, turns), *lines_of(behind))
+        loops = self.over_the_grid(kernel, on_grid, body, summed, reads, several)
+        whole = (*lines_of(ahead), *loops, *lines_of(behind))
         names = tuple(array.name for array in shared)
         places = {name: var for (var, _), name in self.known.items()}
         signature = self.signatures.of(kernel, params, places)
         name, sums, extremes = kernel.name, kernel.sums, kernel.extremes
-        count = turns.count if turns else 1
+        count = several.count if several else 1
         made = Definition(name, tuple(params), signature, sums, whole, names, kernel.by_rows, extremes, count)
         self.kernels.append(made)
         return given
+
+    def reading_ahead(self, kernel: Kernel, on_grid: tuple[For, ...], summed: ThreadSums | None) -> tuple[Block, Reads]:
+        """An iteration, and what a thread reads ahead of several of them."""
+        body = kernel.body if summed is None else summed.body
+        if kernel.by_rows:
+            return lanes_read_ahead(body, self.names.fresh, self.memory), ()
+        if kernel.scratch or kernel.stacks or not (kernel.sums or shared_arrays(kernel, self.roots)):
+            return body, ()
+        along = on_grid[-1] if summed is None else summed.axis
+        reads, body = read_ahead(body, along.index, self.names.fresh, self.memory)
+        return body, reads
 
     def over_the_grid(
         self,
@@ -308,7 +321,8 @@ class _Writer:
         on_grid: tuple[For, ...],
         body: Block,
         summed: ThreadSums | None = None,
-        turns: Turns | None = None,
+        reads: Reads = (),
+        several: Several | None = None,
     ) -> Block:
         """The loops over the grid, around one iteration.
 
@@ -319,7 +333,7 @@ class _Writer:
         count = len(on_grid)
         shares = kernel.sums or shared_arrays(kernel, self.roots)
         once = not (shares or kernel.scratch or kernel.stacks or kernel.by_rows)
-        innermost = summed.axis if summed else on_grid[-2:][0] if turns else None
+        innermost = summed.axis if summed else on_grid[-2:][0] if several else None
         inward = [axis for axis in on_grid if axis is not innermost]
         for axis in ([innermost] if innermost else []) + inward[::-1]:
             name, step = axis.index.name, int(axis.step.value)  # type: ignore[attr-defined]
@@ -329,14 +343,20 @@ class _Writer:
             goes_on: Expr = Call("lt" if step > 0 else "gt", (axis.index, said(axis.stop, None)), BOOL)
             if once and step > 0 and affine.is_at_least(axis.start, 0):
                 goes_on = both(Call("ge", (axis.index, affine.ZERO), BOOL), goes_on)
-            if turns and axis is innermost:
-                body = self.in_turns(kernel, axis, (start, scaled, goes_on, once and count == 1), body, turns, count)
+            if several and axis is innermost:
+                body = self.several(kernel, axis, (start, scaled, goes_on, once and count == 1), body, several, count)
                 continue
             if once and axis is on_grid[-1]:
-                turn: Stmt = If(goes_on, body)
+                turns: Block = (If(goes_on, body),)
+            elif reads:
+                known = both(Call("ge", (axis.index, affine.ZERO), BOOL), goes_on)
+                known = known if step > 0 and affine.is_at_least(axis.start, 0) else goes_on
+                ahead = Var(self.of(axis.index, "ahead"), INT64)
+                turns = in_turns(axis.index, ahead, scaled.format(stride), goes_on, known, reads, body)
+                reads = ()
             else:
-                turn = While(axis.index, goes_on, (*body, Lines(f"{name} += {scaled.format(stride)}")))
-            body = (Lines(f"{name} = {start}{scaled.format(first)}"), turn)
+                turns = (While(axis.index, goes_on, (*body, Lines(f"{name} += {scaled.format(stride)}"))),)
+            body = (Lines(f"{name} = {start}{scaled.format(first)}"), *turns)
             if summed is not None and axis is summed.axis:
                 body = self.with_totals(kernel, body, goes_on, summed, axis is on_grid[-1])
         for axis in reversed(kernel.axes[: len(kernel.axes) - count]):
@@ -348,8 +368,8 @@ class _Writer:
         steps = ", ".join(self.of(axis.index, "step") for axis in reversed(on_grid))
         return (Lines(f"{firsts} = cuda.grid({count})"), Lines(f"{steps} = cuda.gridsize({count})"), *body)
 
-    def in_turns(
-        self, kernel: Kernel, axis: For, how: tuple[str, str, Expr, bool], body: Block, turns: Turns, axes: int
+    def several(
+        self, kernel: Kernel, axis: For, how: tuple[str, str, Expr, bool], body: Block, several: Several, axes: int
     ) -> Block:
         """The elements of a thread along an axis: so many turns, or so many again and again.
 
@@ -357,29 +377,29 @@ class _Writer:
         block lie beside each other in each turn.
         """
         start, scaled, goes_on, is_once = how
-        begin, turn, block = self.of(axis.index, "begin"), turns.turn.name, turns.count * self.form.threads
+        begin, turn, block = self.of(axis.index, "begin"), TURN.name, several.count * self.form.threads
         if axes == 1:
             first, here = f"cuda.blockIdx.x * {block} + cuda.threadIdx.x", f"{begin} + {turn} * {self.form.threads}"
             stride = f"cuda.gridDim.x * {block}"
         else:
-            first, here = f"{turns.count} * {self.of(axis.index, 'first')}", f"{begin} + {turn}"
-            stride = f"{turns.count} * {self.of(axis.index, 'step')}"
+            first, here = f"{several.count} * {self.of(axis.index, 'first')}", f"{begin} + {turn}"
+            stride = f"{several.count} * {self.of(axis.index, 'step')}"
         element = Lines(f"{axis.index.name} = {start}{scaled.format(f'({here})' if scaled != '{}' else here)}")
 
         def each(*inner: Stmt) -> Block:
-            loop = For(turns.turn, affine.ZERO, affine.integer(turns.count), affine.ONE, (element, *inner))
+            loop = For(TURN, affine.ZERO, affine.integer(several.count), affine.ONE, (element, *inner))
             return (loop,) if inner else ()
 
-        ahead = self.of_one_thread(kernel, turns.ahead)
-        if turns.inside is None:
+        ahead = self.of_one_thread(kernel, several.ahead)
+        if several.inside is None:
             whole = (*(each(If(goes_on, ahead)) if ahead else ()), *each(If(goes_on, body)))
         else:
-            among = affine.integer((turns.count - 1) * (self.form.threads if axes == 1 else 1))
+            among = affine.integer((several.count - 1) * (self.form.threads if axes == 1 else 1))
             near = affine.add(axis.start, Var(begin, INT64))
-            inside = said(turns.are_inside(axis.index, near, affine.add(near, among)), None)
-            otherwise = self.of_one_thread(kernel, turns.otherwise)
+            inside = said(several.are_inside(axis.index, near, affine.add(near, among)), None)
+            otherwise = self.of_one_thread(kernel, several.otherwise)
             whole = (If(inside, (*each(*ahead), *each(*body)), each(If(goes_on, otherwise))),)
-        made = (*self.of_one_thread(kernel, turns.made), Lines(f"{begin} = {first}"))
+        made = (*self.of_one_thread(kernel, several.made), Lines(f"{begin} = {first}"))
         if is_once:
             return (*made, *whole)
         next_one = Lines(f"{axis.index.name} = {start}{scaled.format(begin)}")
@@ -440,7 +460,10 @@ class _Writer:
                 case Store(array=array, index=index) if array.name in private:
                     return (replace(stmt, array=_own(array, by_rows), index=_own_index(index, by_rows)),)
                 case Lanes():
-                    return together(stmt, by_rows, self.form, self.of)
+                    anew = lambda var, what: self.names.fresh(
+                        f"{var.name}_{what}"
+                    )  # none waits before it is used again
+                    return together(stmt, by_rows, self.form, anew if stmt.held else self.of)
                 case If(condition=condition) if condition == FIRST_LANE:
                     return (self.form.meet(by_rows), stmt, self.form.meet(by_rows))
                 case AtomicAdd(array=array, index=index, value=value):
@@ -453,9 +476,8 @@ class _Writer:
                     inside = f"cuda.atomic.add(block_sums, {place}, {text_of(value)})"
                     return (Lines(f"if block_sums.size > 0:\n    {inside}\nelse:\n    {everywhere}"),)
                 case LocalArray(array=array):
-                    shape = ", ".join(map(text_of, array.dims))
-                    shape = f"({shape})" if array.ndim > 1 else shape
-                    return (Lines(f"{array.name} = cuda.local.array({shape}, np.{array.dtype.name})"),)
+                    dims = tuple(affine.integer(self.form.held) if dim == TURNS else dim for dim in array.dims)
+                    return (Lines(local_array(Array(array.name, array.dtype, dims))),)
                 case Push(stack=stack, value=Expr() as value):
                     return (Lines(push(stack, text_of(value))),)
                 case Pop(target=Var(name=name), stack=stack):
@@ -465,7 +487,9 @@ class _Writer:
                     return (Lines(raising(stmt, len(self.errors))),)
             return (stmt,)
 
-        return meeting_once(rewrite_block(body, change))
+        # what they share is written again in the next row
+        behind = (self.form.meet(by_rows),) if any(isinstance(s, Lanes) and s.held for s in body) else ()
+        return meeting_once((*rewrite_block(body, change), *behind))
 
 
 def _reports(stmt: Stmt) -> bool:
@@ -522,7 +546,7 @@ def _trips(axis: For) -> Expr:
 
 def _taken(kernel: Kernel) -> list[str]:
     """Names that a kernel takes from around it, in the order of their use."""
-    made = {LANE.name, *(axis.index.name for axis in kernel.axes), *(var.name for var in kernel.sums)}
+    made = {LANE.name, TURN.name, *(axis.index.name for axis in kernel.axes), *(var.name for var in kernel.sums)}
     found: dict[str, None] = {}
     for axis in kernel.axes:
         found |= dict.fromkeys(_named(axis.start, axis.stop))

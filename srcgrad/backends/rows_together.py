@@ -15,11 +15,13 @@ from dataclasses import dataclass
 from functools import partial
 
 from ..ir import affine
-from ..ir.expressions import BOOL, Call, Load, Var
+from ..ir.expressions import BOOL, Call, Load, Var, both
 from ..ir.nodes import AddTo, Assign, AtomicAdd, Block, Comment, Lanes, Stmt, Store, While
 from ..ir.walk import expressions, loads, statements
+from ..passes.offload import HELD_ROWS
 from .block_sums import zero
 from .kernel_text import Lines, chosen, lines_of, of_lane, text_of
+from .read_ahead import in_turns, stores, turns
 
 Naming = Callable[[Var, str], str]  # the name of something that belongs to a number
 Joined = Callable[[str, str], str]  # what two of them make
@@ -33,6 +35,11 @@ class Form:
     threads: int = 256
     lanes: int = 32
     shuffles: bool = True
+
+    @property
+    def held(self) -> int:
+        """How many elements of a row a thread of a block holds."""
+        return HELD_ROWS // self.threads
 
     def meet(self, by_rows: str) -> Meeting:
         """Where those that run a row together wait for each other, and see what they have written."""
@@ -62,7 +69,7 @@ def together(loop: Lanes, by_rows: str, form: Form, of: Naming) -> Block:
     index, meet = loop.index, form.meet(by_rows)
     start = "" if affine.same(loop.start, affine.ZERO) else f"{text_of(loop.start)} + "
     writes = any(isinstance(s, (Store, AtomicAdd, Lines)) or _adds(s) for s in statements(loop.body))
-    ahead = [f"{index.name} = {start}lane"]
+    ahead: list[str] = [] if loop.held else [f"{index.name} = {start}lane"]
     behind: list[str] = []
     joined: list[tuple[Var, Joined]] = []
     for var in loop.sums:
@@ -73,15 +80,19 @@ def together(loop: Lanes, by_rows: str, form: Form, of: Naming) -> Block:
     joined += [(var, partial(chosen, op, var.dtype)) for var, op in loop.extremes]
     goes_on = Call("lt", (index, loop.stop), BOOL)
     lanes = form.threads if by_rows == "block" else form.lanes
-    body = (*loop.body, Lines(f"{index.name} += {lanes}"))
-    learnt = _exchanged(by_rows, form, of, joined) if joined else []
-    return (
-        *((meet,) if writes else ()),
-        *lines_of(ahead),
-        While(index, goes_on, body),
-        *lines_of([*learnt, *behind]),
-        meet,
-    )
+    known = both(Call("ge", (index, affine.ZERO), BOOL), goes_on) if affine.is_at_least(loop.start, 0) else goes_on
+    if loop.held:
+        at, count = f"{start}lane + {lanes} * turn", affine.integer(form.held)
+        whole = (*turns(at, index, count, known, stores(loop.reads)), *turns(at, index, count, known, loop.body))
+    elif loop.reads:
+        first = Var(of(index, "ahead"), index.dtype)
+        whole = in_turns(index, first, str(lanes), goes_on, known, loop.reads, loop.body)
+    else:
+        whole = (While(index, goes_on, (*loop.body, Lines(f"{index.name} += {lanes}"))),)
+    learnt = lines_of([*(_exchanged(by_rows, form, of, joined) if joined else []), *behind])
+    if loop.held:
+        return (*lines_of(ahead), *whole, *learnt)
+    return (*((meet,) if writes else ()), *lines_of(ahead), *whole, *learnt, meet)
 
 
 def _exchanged(by_rows: str, form: Form, of: Naming, joined: list[tuple[Var, Joined]]) -> list[str]:
@@ -90,13 +101,13 @@ def _exchanged(by_rows: str, form: Form, of: Naming, joined: list[tuple[Var, Joi
     That memory may be written again once they have met behind this.
     """
     by_shuffles: list[str] = []
-    for var, both in joined if form.shuffles else ():
+    for var, of_two in joined if form.shuffles else ():
         other = of(var, "other")
         by_shuffles += [
             f"half = {form.lanes // 2}",
             "while half > 0:",
             f"    {other} = {of_lane('shfl_xor_sync', var)}",
-            f"    {var.name} = {both(var.name, other)}",
+            f"    {var.name} = {of_two(var.name, other)}",
             "    half >>= 1",
         ]
     if form.shuffles and by_rows == "warp":
@@ -109,11 +120,11 @@ def _exchanged(by_rows: str, form: Form, of: Naming, joined: list[tuple[Var, Joi
         first = [f"    {shared[var]}[lane // {form.lanes}] = {var.name}" for var, _ in joined]
         put = [f"if lane % {form.lanes} == 0:", *first]
     learnt: list[str] = []
-    for var, both in joined:
+    for var, of_two in joined:
         learnt += [
             f"{var.name} = {shared[var]}[0]",
             f"for half in range(1, {count}):",
-            f"    {var.name} = {both(var.name, f'{shared[var]}[half]')}",
+            f"    {var.name} = {of_two(var.name, f'{shared[var]}[half]')}",
         ]
     return [*by_shuffles, *made, *put, "cuda.syncthreads()", *learnt]
 

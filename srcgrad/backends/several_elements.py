@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from ..ir import affine
 from ..ir.expressions import INT64, Array, Call, Const, Expr, Load, Var
 from ..ir.names import Names
-from ..ir.nodes import AddTo, Assign, Block, Comment, If, Kernel, LocalArray, Stmt, Store
+from ..ir.nodes import TURN, AddTo, Assign, Block, Comment, If, Kernel, LocalArray, Stmt, Store
 from ..ir.walk import (
     blocks,
     expressions,
@@ -49,13 +49,12 @@ SIMPLE = (AddTo, Assign, Comment, If, Store)
 
 
 @dataclass(frozen=True)
-class Turns:
+class Several:
     """`made`: the small arrays; `ahead`: what fills them; `body`: an iteration that reads them.
 
     Where all turns are `inside`, of a grid; else `otherwise`, which reads nothing ahead.
     """
 
-    turn: Var
     count: int
     made: Block
     ahead: Block
@@ -72,7 +71,7 @@ class Turns:
         return found
 
 
-def several_elements(kernel: Kernel, turn: Var, names: Names, memory: Mapping[str, str]) -> Turns | None:
+def several_elements(kernel: Kernel, names: Names, memory: Mapping[str, str]) -> Several | None:
     """How the threads of a kernel take several elements, or None.  `memory`: which memory arrays are handles on."""
     if not kernel.axes or kernel.by_rows or kernel.sums or kernel.scratch or kernel.stacks:
         return None
@@ -80,8 +79,9 @@ def several_elements(kernel: Kernel, turn: Var, names: Names, memory: Mapping[st
     if not all(isinstance(stmt, SIMPLE) for stmt in inside):
         return None
     work = sum(additions(expr) for stmt in inside for expr in expressions(stmt))
-    reader = _Reader(kernel, turn, names, memory)
-    question = reader.question(kernel.body)
+    reader = _Reader(kernel, names, memory)
+    by_one = all(affine.same(axis.step, affine.ONE) for axis in kernel.axes)
+    question = reader.question(kernel.body) if by_one else None
     ahead, body = reader.block(question.then if question else kernel.body, {})
     words = sum(-(-load.dtype.itemsize // 4) for load in reader.rooms.values())
     count = MOST_TURNS
@@ -90,12 +90,12 @@ def several_elements(kernel: Kernel, turn: Var, names: Names, memory: Mapping[st
     if count < (LEAST_ROWS if len(kernel.axes) > 1 else 2):
         return None
     made = tuple(LocalArray(replace(load.array, dims=(Const(count, INT64),))) for load in reader.rooms.values())
-    return Turns(turn, count, made, ahead, body, *((question.condition, kernel.body) if question else ()))
+    return Several(count, made, ahead, body, *((question.condition, kernel.body) if question else ()))
 
 
 class _Reader:
-    def __init__(self, kernel: Kernel, turn: Var, names: Names, memory: Mapping[str, str]) -> None:
-        self.turn, self.names, self.memory = turn, names, memory
+    def __init__(self, kernel: Kernel, names: Names, memory: Mapping[str, str]) -> None:
+        self.names, self.memory = names, memory
         self.rooms: dict[Load, Load] = {}
         self.changed = numbers_set(kernel.body) | {*kernel.sums, *kernel.sets}
         self.indices = {axis.index for axis in kernel.axes}
@@ -115,7 +115,7 @@ class _Reader:
         for load in (load for stmt in block for expr in expressions(stmt) for load in sure_loads(expr)):
             if load not in known and self.is_there(load):
                 known[load] = room = self.room(load)
-                ahead.append(Store(room.array, (self.turn,), load))
+                ahead.append(Store(room.array, (TURN,), load))
         for stmt in block:
             own = map_expressions(stmt, lambda expr: rewrite(expr, lambda part: known.get(part, part)))
             if isinstance(stmt, If):
@@ -177,7 +177,7 @@ class _Reader:
     def room(self, load: Load) -> Load:
         if load not in self.rooms:
             array = Array(self.names.fresh(f"{load.array.name}_ahead"), load.dtype, (Const(MOST_TURNS, INT64),))
-            self.rooms[load] = Load(array, (self.turn,))
+            self.rooms[load] = Load(array, (TURN,))
         return self.rooms[load]
 
 
@@ -190,4 +190,4 @@ def _counts_upwards(place: Load | Store) -> bool:
     return place.natural or not place.checked
 
 
-__all__ = ["Turns", "several_elements"]
+__all__ = ["Several", "several_elements"]

@@ -8,6 +8,8 @@ from typing import Any
 from .expressions import BOOL, Array, Axis, Call, Cotangent, Expr, Load, Old, OldArray, Var
 from .nodes import (
     LANE,
+    TURN,
+    TURNS,
     AddTo,
     Alloc,
     Assign,
@@ -126,7 +128,7 @@ def _bound(stmt: Stmt) -> tuple[Var | Array, ...]:
             return (low, high)
         case Kernel(axes=axes, scratch=scratch, sets=sets, sums=sums):
             made: tuple[Var | Array, ...] = (*(a.index for a in axes), *(m.array for m in scratch), *sets, *sums)
-            return (*made, LANE) if stmt.by_rows else made
+            return (*made, LANE, TURN, TURNS) if stmt.by_rows else made
         case Rule(outputs=outputs, adjoint=adjoint):
             inner = [item for s in statements(adjoint) for item in _bound(s)]
             return (*outputs, *inner)

@@ -411,6 +411,8 @@ class Kernel(Stmt):
 
 
 LANE = Var("lane", INT64)  # which of the threads that run an iteration together this one is
+TURN = Var("turn", INT64)  # which of its turns along a row a thread is at
+TURNS = Var("turns", INT64)  # how many there are in a row that is held
 
 
 @dataclass(frozen=True)
@@ -418,6 +420,8 @@ class Lanes(Stmt):
     """A loop that the threads of one iteration of a kernel run together, each in its own iterations.
 
     What they add to `sums`, and the greatest or least that they find (`extremes`, with the primitive), all know then.
+    `reads` is what several turns of a thread read before any of them computes, and where each keeps that.  `held`: a
+    thread has `TURNS` of them at most, and what they keep in `LocalArray`s is there for the loops behind this one.
     """
 
     index: Var
@@ -426,6 +430,8 @@ class Lanes(Stmt):
     body: Block
     sums: tuple[Var, ...] = ()
     extremes: tuple[tuple[Var, str], ...] = ()
+    reads: tuple[tuple[Array, Expr], ...] = ()
+    held: bool = False
 
 
 @dataclass(frozen=True)

@@ -289,8 +289,8 @@ def _expressions(stmt: Stmt) -> Iterator[Expr]:
             yield from dims
         case For(start=start, stop=stop, step=step):
             yield from (start, stop, step)
-        case Lanes(start=start, stop=stop):
-            yield from (start, stop)
+        case Lanes(start=start, stop=stop, reads=reads):
+            yield from (start, stop, *(value for _, value in reads))
         case Kernel(axes=axes):
             for axis in axes:
                 yield from (axis.start, axis.stop, axis.step)

@@ -56,7 +56,8 @@ from ..ir.walk import (
 from ..rules.device import LIBRARY
 from .copies_as_loops import unchecked
 from .effects import is_dead
-from .info import elementwise
+from .held_rows import held_rows
+from .info import elementwise, memory_of
 from .read_once import without_last_stores
 from .sharing import Shared, Sharing
 
@@ -65,6 +66,7 @@ OF_NUMBERS = (AddTo, Assign, Comment, For, If, Store, While)  # what one thread 
 FIRST_LANE = Call("eq", (LANE, affine.ZERO), BOOL)  # one of those that run an iteration together
 WIDE_ROWS = 16  # iterations of a loop within a loop that are worth a warp
 LONG_ROWS = 512  # that are worth a block: fewer rows are under way at one time, and stay where they can be read again
+HELD_ROWS = 1024  # that the threads of a block can hold in registers
 COMPLEX = (COMPLEX64, COMPLEX128)
 LARGEST_LOCAL = 64  # elements of an array that a thread keeps to itself
 
@@ -132,6 +134,7 @@ class _Kernels:
     def __init__(self, function: Function) -> None:
         self.name, self.names = function.name, function.info.names
         self.sharing = Sharing(function, never_negative=True)
+        self.memory = memory_of(function)
         self.indices = frozenset(s.index.name for s in statements(function.body) if isinstance(s, For))
         self.moved: set[str] = set()
         self.around: tuple[For, ...] = ()  # the loops of the host around this place
@@ -200,7 +203,11 @@ class _Kernels:
         )
         long, wide = (Call("ge", (rows.width, affine.integer(n)), BOOL) for n in (LONG_ROWS, WIDE_ROWS))
         shorter = If(wide, (by_warps,), (by_threads,), span=loop.span)
-        return If(long, (by_blocks,), (shorter,), span=loop.span)
+        held = held_rows(by_blocks, f"{by_threads.name}_held_rows", self.memory, self.names)
+        if held is None:
+            return If(long, (by_blocks,), (shorter,), span=loop.span)
+        longer = Call("gt", (rows.width, affine.integer(HELD_ROWS)), BOOL)
+        return If(longer, (by_blocks,), (If(long, (held,), (shorter,), span=loop.span),), span=loop.span)
 
     def by_another_name(self, loop: For) -> For:
         index = Var(self.names.fresh(loop.index.name), loop.index.dtype)

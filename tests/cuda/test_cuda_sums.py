@@ -90,7 +90,8 @@ def kernels(f: Callable[..., Any], kind: str = "backward") -> list[str]:
 def test_one_atomic_addition_behind_each_loop(f: Callable[..., Any]) -> None:
     (text,) = kernels(f, "primal")
     loops = text[text.index("total = 0.0") :]
-    assert loops.index("total += x[i, j] * x[i, j]") < loops.index("if runs:") < loops.index("cuda.atomic.add")
+    added = loops.index("total += x_ahead[turn] * x_ahead[turn]")
+    assert added < loops.index("if runs:") < loops.index("cuda.atomic.add")
     if f is rows and not device.SIMULATED:  # the threads of a warp add to one element
         assert "total += cuda.shfl_down_sync" in loops[: loops.index("if runs:")]
 
