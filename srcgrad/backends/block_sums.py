@@ -15,11 +15,11 @@ from .expressions import expression_text
 from .kernel_text import chosen, of_lane
 
 
-def shared_arrays(kernel: Kernel, roots: Mapping[str, str]) -> tuple[Array, ...]:
+def shared_arrays(kernel: Kernel, roots: Mapping[str, str], direct: tuple[str, ...] = ()) -> tuple[Array, ...]:
     """Arrays of one dtype that many threads add to: a block adds up in memory of its own, if that is large enough.
 
-    What the threads of a row read again, or set, they have to add to the array itself.  `roots`: of what arrays are
-    views.
+    What the threads of a row read again, or set, they have to add to the array itself, as to those that are `direct`.
+    `roots`: of what arrays are views.
     """
     root = lambda array: roots.get(array.name, array.name)
     but = {made.array.name for made in kernel.scratch}
@@ -27,7 +27,7 @@ def shared_arrays(kernel: Kernel, roots: Mapping[str, str]) -> tuple[Array, ...]
         but |= {root(load.array) for expr in expressions(stmt) for load in loads(expr)}
         but |= {root(item) for item in _set_by(stmt)}
     added = (s.array for s in statements(kernel.body) if isinstance(s, AtomicAdd))
-    arrays = tuple(dict.fromkeys(array for array in added if root(array) not in but))
+    arrays = tuple(dict.fromkeys(array for array in added if root(array) not in but and array.name not in direct))
     return tuple(array for array in arrays if array.dtype == arrays[0].dtype)
 
 

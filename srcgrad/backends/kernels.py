@@ -74,11 +74,11 @@ from .block_sums import by_halves, by_shuffles, cleared, flushed, place_in_block
 from .expressions import expression_text
 from .kept_arrays import Kept
 from .kernel_text import Lines, lines_of, local_array, operand, pop, push, raising, refused_complex, said, text_of
-from .read_ahead import Reads, in_turns, lanes_read_ahead, read_ahead
+from .read_ahead import Reads, in_turns, inside, lanes_read_ahead, read_ahead
 from .rows_together import Form, meeting_once, together
 from .several_elements import Several, several_elements
 from .signatures import Signatures
-from .thread_sums import ThreadSums, thread_sums, within_warp
+from .thread_sums import ThreadSums, thread_sums, within_block, within_warp
 from .views import view_text
 
 MOST_AXES = 3  # of a grid: more of them are loops in the thread
@@ -97,12 +97,14 @@ class Definition:
     by_rows: str = ""
     extremes: tuple[tuple[Var, str], ...] = ()  # which of them are not sums, and what instead
     turns: int = 1  # elements of a thread along one axis
+    resident: bool = False  # there are no more blocks than run at one time
 
     @property
     def decorator(self) -> str:
         given = [f"by_rows={self.by_rows!r}"] if self.by_rows else []
         given += [f"turns={self.turns}"] if self.turns > 1 else []
         given += [f"block_sums={self.shared!r}"] if self.shared else []
+        given += ["resident=True"] if self.resident else []
         ops = dict(self.extremes)
         kinds = [(var, f"np.{var.dtype.name}") for var in self.sums]
         given += [f"{var.name}=({kind}, {ops[var]!r})" if var in ops else f"{var.name}={kind}" for var, kind in kinds]
@@ -139,12 +141,21 @@ class _Writer:
         self.changing = {v for k in kernels for v in k.reads if v in (*k.sets, *k.sums)}  # whose cell stays the same
         self.kept = Kept(program)
         self.may_have_failed = False  # a kernel that was launched before
+        self.direct: tuple[str, ...] = ()  # arrays to which threads of this kernel add what a block has added up
 
     def of(self, var: Var, what: str) -> str:
         """The name of something that belongs to a number."""
         if (var, what) not in self.known:
             self.known[var, what] = self.names.fresh(f"{var.name}_{what}")
         return self.known[var, what]
+
+    def anew(self, var: Var, what: str) -> str:
+        """Such a name for what nobody waits to use again."""
+        return self.names.fresh(f"{var.name}_{what}")
+
+    def shared(self, kernel: Kernel) -> tuple[Array, ...]:
+        """Arrays of which a block has sums of its own."""
+        return shared_arrays(kernel, self.roots, self.direct)
 
     def cell(self, var: Var) -> str:
         return self.of(var, "cell")
@@ -263,6 +274,7 @@ class _Writer:
         """Write the definition; what it takes, as the host calls that."""
         errors = len(self.errors)
         summed = thread_sums(kernel, on_grid, self.names, self.memory)
+        self.direct = () if summed is None else summed.arrays
         body, reads = self.reading_ahead(kernel, on_grid, summed)
         several = several_elements(kernel, self.names, self.apart) if summed is None and not reads else None
         body = self.of_one_thread(kernel, body if several is None else several.body)
@@ -287,8 +299,9 @@ class _Writer:
         elif kernel.scratch or kernel.stacks:
             ahead.append(f"thread = {_thread(on_grid, self.form.threads)}")
         behind = [f"{self.cell(var)}[0] = {var.name}" for var in kernel.sets]
-        shared = shared_arrays(kernel, self.roots)
-        if kernel.sums or shared:
+        shared = self.shared(kernel)
+        together = summed is not None and summed.beside is not None
+        if kernel.sums or shared or together:
             ahead.insert(0, f"member = {_member(on_grid, kernel.by_rows)}")
         ahead += cleared(shared, self.form.threads)
         behind += flushed(shared, self.form.threads)
@@ -299,8 +312,8 @@ class _Writer:
         places = {name: var for (var, _), name in self.known.items()}
         signature = self.signatures.of(kernel, params, places)
         name, sums, extremes = kernel.name, kernel.sums, kernel.extremes
-        count = several.count if several else 1
-        made = Definition(name, tuple(params), signature, sums, whole, names, kernel.by_rows, extremes, count)
+        how_many = several.count if several else 1, together
+        made = Definition(name, tuple(params), signature, sums, whole, names, kernel.by_rows, extremes, *how_many)
         self.kernels.append(made)
         return given
 
@@ -309,7 +322,7 @@ class _Writer:
         body = kernel.body if summed is None else summed.body
         if kernel.by_rows:
             return lanes_read_ahead(body, self.names.fresh, self.memory), ()
-        if kernel.scratch or kernel.stacks or not (kernel.sums or shared_arrays(kernel, self.roots)):
+        if kernel.scratch or kernel.stacks or not (kernel.sums or self.shared(kernel) or summed is not None):
             return body, ()
         along = on_grid[-1] if summed is None else summed.axis
         reads, body = read_ahead(body, along.index, self.names.fresh, self.memory)
@@ -331,7 +344,7 @@ class _Writer:
         known not to be negative is one that Numba need not wrap.
         """
         count = len(on_grid)
-        shares = kernel.sums or shared_arrays(kernel, self.roots)
+        shares = kernel.sums or self.shared(kernel) or summed is not None
         once = not (shares or kernel.scratch or kernel.stacks or kernel.by_rows)
         innermost = summed.axis if summed else on_grid[-2:][0] if several else None
         inward = [axis for axis in on_grid if axis is not innermost]
@@ -341,16 +354,17 @@ class _Writer:
             scaled = {1: "{}", -1: "-{}"}.get(step, f"{step} * {{}}")
             start = "" if affine.same(axis.start, affine.ZERO) and step > 0 else f"({text_of(axis.start)}) + "
             goes_on: Expr = Call("lt" if step > 0 else "gt", (axis.index, said(axis.stop, None)), BOOL)
-            if once and step > 0 and affine.is_at_least(axis.start, 0):
-                goes_on = both(Call("ge", (axis.index, affine.ZERO), BOOL), goes_on)
+            if summed is not None and axis is summed.beside:  # they meet in the loop
+                goes_on = Call("lt", (Call("sub", (axis.index, BESIDE), INT64), said(axis.stop, None)), BOOL)
+            if once and step > 0:
+                goes_on = inside(axis.index, axis.start, goes_on)
             if several and axis is innermost:
                 body = self.several(kernel, axis, (start, scaled, goes_on, once and count == 1), body, several, count)
                 continue
             if once and axis is on_grid[-1]:
                 turns: Block = (If(goes_on, body),)
             elif reads:
-                known = both(Call("ge", (axis.index, affine.ZERO), BOOL), goes_on)
-                known = known if step > 0 and affine.is_at_least(axis.start, 0) else goes_on
+                known = inside(axis.index, axis.start, goes_on) if step > 0 else goes_on
                 ahead = Var(self.of(axis.index, "ahead"), INT64)
                 turns = in_turns(axis.index, ahead, scaled.format(stride), goes_on, known, reads, body)
                 reads = ()
@@ -396,9 +410,9 @@ class _Writer:
         else:
             among = affine.integer((several.count - 1) * (self.form.threads if axes == 1 else 1))
             near = affine.add(axis.start, Var(begin, INT64))
-            inside = said(several.are_inside(axis.index, near, affine.add(near, among)), None)
+            whole_inside = said(several.are_inside(axis.index, near, affine.add(near, among)), None)
             otherwise = self.of_one_thread(kernel, several.otherwise)
-            whole = (If(inside, (*each(*ahead), *each(*body)), each(If(goes_on, otherwise))),)
+            whole = (If(whole_inside, (*each(*ahead), *each(*body)), each(If(goes_on, otherwise))),)
         made = (*self.of_one_thread(kernel, several.made), Lines(f"{begin} = {first}"))
         if is_once:
             return (*made, *whole)
@@ -408,10 +422,17 @@ class _Writer:
     def with_totals(self, kernel: Kernel, turns: Block, goes_on: Expr, summed: ThreadSums, in_warp: bool) -> Block:
         """The turns of a thread along an axis, between the start of its sums and what they are added to."""
         runs = Var(self.names.fresh("runs"), BOOL)
+        if summed.beside is not None:
+            j = summed.beside
+            goes_on = both(inside(j.index, j.start, Call("lt", (j.index, said(j.stop, None)), BOOL)), goes_on)
         ahead = [Lines(f"{total.name} = {zero(total)}") for total in summed.totals]
         joined = lines_of(list(within_warp(summed.totals, runs)) if in_warp and self.form.shuffles else [])
         added = If(runs, self.of_one_thread(kernel, summed.added))
         common = self.of_one_thread(kernel, summed.ahead)
+        if summed.beside is not None:
+            shared = tuple((total, self.of(total, "shared")) for total in summed.totals)
+            joined = lines_of(list(within_block(shared, runs, self.form.threads)))
+            return (*ahead, turns[0], Assign(runs, goes_on), If(runs, (*common, *turns[1:])), *joined, added)
         return (*ahead, *common, turns[0], Assign(runs, goes_on), *turns[1:], *joined, added)
 
     def along(self, axis: For, count: int, by_rows: str) -> tuple[str, str]:
@@ -441,7 +462,7 @@ class _Writer:
 
     def of_one_thread(self, kernel: Kernel, body: Block) -> Block:
         private = {made.array.name for made in kernel.scratch}
-        shared = shared_arrays(kernel, self.roots)
+        shared = self.shared(kernel)
         by_rows = kernel.by_rows
 
         def own(expr: Expr) -> Expr:
@@ -460,10 +481,7 @@ class _Writer:
                 case Store(array=array, index=index) if array.name in private:
                     return (replace(stmt, array=_own(array, by_rows), index=_own_index(index, by_rows)),)
                 case Lanes():
-                    anew = lambda var, what: self.names.fresh(
-                        f"{var.name}_{what}"
-                    )  # none waits before it is used again
-                    return together(stmt, by_rows, self.form, anew if stmt.held else self.of)
+                    return together(stmt, by_rows, self.form, self.anew if stmt.held else self.of)
                 case If(condition=condition) if condition == FIRST_LANE:
                     return (self.form.meet(by_rows), stmt, self.form.meet(by_rows))
                 case AtomicAdd(array=array, index=index, value=value):
@@ -526,6 +544,7 @@ def _member(on_grid: tuple[For, ...], by_rows: str) -> str:
 
 
 THREAD, ROW = Var("thread", INT64), Var("row", INT64)
+BESIDE = Var("cuda.threadIdx.x", INT64)  # where a thread lies in its block along the innermost axis
 
 
 def _own(array: Array, by_rows: str) -> Array:

@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from ..ir import affine
-from ..ir.expressions import Array, Expr, Load, Var
+from ..ir.expressions import BOOL, Array, Call, Expr, Load, Var, both
 from ..ir.nodes import (
     TURN,
     AtomicAdd,
@@ -103,6 +103,11 @@ def in_turns(index: Var, ahead: Var, stride: str, ends: Expr, goes_on: Expr, rea
     return (*made, Lines(f"{ahead.name} = {index.name}"), While(ahead, substitute(ends, {index: ahead}), several))
 
 
+def inside(index: Var, start: Expr, goes_on: Expr) -> Expr:
+    """The same condition; an index that is known not to be negative is one that Numba need not wrap."""
+    return both(Call("ge", (index, affine.ZERO), BOOL), goes_on) if affine.is_at_least(start, 0) else goes_on
+
+
 def turns(at: str, index: Var, count: Expr, goes_on: Expr, body: Block) -> Block:
     """So many turns, one after the other."""
     one = (Lines(f"{index.name} = {at}"), If(goes_on, body))
@@ -113,4 +118,4 @@ def stores(reads: Reads) -> Block:
     return tuple(Store(place, (TURN,), value) for place, value in reads)
 
 
-__all__ = ["Reads", "in_turns", "lanes_read_ahead", "read_ahead", "stores", "turns"]
+__all__ = ["Reads", "in_turns", "inside", "lanes_read_ahead", "read_ahead", "stores", "turns"]

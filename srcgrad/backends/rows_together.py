@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from functools import partial
 
 from ..ir import affine
-from ..ir.expressions import BOOL, Call, Load, Var, both
+from ..ir.expressions import BOOL, Call, Load, Var
 from ..ir.nodes import AddTo, Assign, AtomicAdd, Block, Comment, Lanes, Stmt, Store, While
 from ..ir.walk import expressions, loads, statements
 from ..passes.offload import HELD_ROWS
 from .block_sums import zero
 from .kernel_text import Lines, chosen, lines_of, of_lane, text_of
-from .read_ahead import in_turns, stores, turns
+from .read_ahead import in_turns, inside, stores, turns
 
 Naming = Callable[[Var, str], str]  # the name of something that belongs to a number
 Joined = Callable[[str, str], str]  # what two of them make
@@ -80,7 +80,7 @@ def together(loop: Lanes, by_rows: str, form: Form, of: Naming) -> Block:
     joined += [(var, partial(chosen, op, var.dtype)) for var, op in loop.extremes]
     goes_on = Call("lt", (index, loop.stop), BOOL)
     lanes = form.threads if by_rows == "block" else form.lanes
-    known = both(Call("ge", (index, affine.ZERO), BOOL), goes_on) if affine.is_at_least(loop.start, 0) else goes_on
+    known = inside(index, loop.start, goes_on)
     if loop.held:
         at, count = f"{start}lane + {lanes} * turn", affine.integer(form.held)
         whole = (*turns(at, index, count, known, stores(loop.reads)), *turns(at, index, count, known, loop.body))

@@ -228,7 +228,10 @@ LIBRARY = (
     "inv", "inv_adjoint", "det", "det_adjoint", "slogdet", "slogdet_adjoint",
     "cholesky", "cholesky_adjoint", "mirror", "mirror_adjoint", "find_nonzero", "search_left", "search_right",
 )  # fmt: skip  # routines on whole arrays that a device has: `runtime.device_library`
-IN_KERNELS = ("cuda", "numba", "thread", "member", "half", "status", "block_sums", "place", "lane", "row", "turn")
+IN_KERNELS = (
+    "cuda", "numba", "thread", "member", "half", "status", "block_sums", "place", "lane", "row", "turn",
+    "by_rows", "resident",
+)  # fmt: skip
 RESERVED = frozenset((*NAMES, *HOST_NAMES, *ARRAY_NAMES, *IN_KERNELS))
 
 __all__ = ["ARRAY_NAMES", "HOST_NAMES", "INSTEAD", "LIBRARY", "NAMES", "RESERVED", "spelling"]

@@ -268,8 +268,10 @@ class Kernel:
         shared: tuple[str, ...] = (),
         by_rows: str = "",
         turns: int = 1,
+        resident: bool = False,
     ) -> None:
         self.function, self.by_rows, self.turns = function, by_rows, turns
+        self.resident = bool(by_rows or sums or shared or resident)  # there are no more blocks than run at one time
         self.sums = {name: kind[0] if isinstance(kind, tuple) else kind for name, kind in sums.items()}
         self.extremes = {name: kind[1] for name, kind in sums.items() if isinstance(kind, tuple)}
         names = function.__code__.co_varnames
@@ -326,15 +328,14 @@ class Launch:
         self.is_idle = any(length <= 0 for length in self.lengths)
         lanes = {"warp": LANES, "block": THREADS}.get(kernel.by_rows)
         self.block = (lanes, THREADS // lanes) if lanes else self._block()
-        own = kernel.by_rows or kernel.sums or kernel.shared
-        self.grid = self._grid(MOST_RESIDENT if own else (1 << 31) - 1)
+        self.grid = self._grid(MOST_RESIDENT if kernel.resident else (1 << 31) - 1)
         self.configure(0)
 
     def _block(self) -> tuple[int, ...]:
         block, left = [], THREADS
         for axis, length in enumerate(reversed(self.lengths)):
             wide = 1
-            while wide < min(-(-length // self.turns(axis)), left, 64 if axis == 2 else left):
+            while wide < min(-(-length // self.in_turns(axis)), left, 64 if axis == 2 else left):
                 wide *= 2
             if axis == 0 and len(self.lengths) > 1 and wide > 32:
                 wide = _with_few_idle(length, wide)
@@ -344,7 +345,7 @@ class Launch:
             block[0] *= left  # sums count on the number of threads of a block
         return tuple(block) or (1,)
 
-    def turns(self, axis: int) -> int:
+    def in_turns(self, axis: int) -> int:
         """How many iterations along an axis, counted from the innermost, a thread runs."""
         return self.kernel.turns if axis == min(1, len(self.lengths) - 1) else 1
 
@@ -355,7 +356,7 @@ class Launch:
         grid = []
         for axis, (length, wide) in enumerate(zip(reversed(self.lengths), self.block, strict=False)):
             limit = most if axis == 0 else min(most, 65535)
-            blocks = max(1, min(-(-length // (wide * self.turns(axis))), limit))
+            blocks = max(1, min(-(-length // (wide * self.in_turns(axis))), limit))
             grid.append(blocks)
             most = max(1, most // blocks)
         if len(grid) == 3:  # finding out where it is takes a thread as long as half an element: once for a few
@@ -431,16 +432,21 @@ def _started(start: Any, dtype: Any) -> Any:
 
 
 def kernel(
-    *function: Callable[..., Any], block_sums: tuple[str, ...] = (), by_rows: str = "", turns: int = 1, **sums: Any
+    *function: Callable[..., Any],
+    block_sums: tuple[str, ...] = (),
+    by_rows: str = "",
+    turns: int = 1,
+    resident: bool = False,
+    **sums: Any,
 ) -> Any:
     """`@kernel`, or `@kernel(s=np.float64)` for one whose threads add up s, `(np.float64, 'maximum')` for the greatest.
 
     `block_sums`: arguments that many threads add to.  `by_rows`: a warp, or a block, runs each iteration.  `turns`: how
-    many iterations a thread runs, of rows where there are rows.
+    many iterations a thread runs, of rows where there are rows.  `resident`: threads add up for as long as they can.
     """
     if function:
         return Kernel(function[0], {})
-    return lambda wrapped: Kernel(wrapped, sums, block_sums, by_rows, turns)
+    return lambda wrapped: Kernel(wrapped, sums, block_sums, by_rows, turns, resident)
 
 
 def scratch(launch: Launch, dims: tuple[int, ...], dtype: Any) -> Any:

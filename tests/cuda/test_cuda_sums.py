@@ -91,9 +91,35 @@ def test_one_atomic_addition_behind_each_loop(f: Callable[..., Any]) -> None:
     (text,) = kernels(f, "primal")
     loops = text[text.index("total = 0.0") :]
     added = loops.index("total += x_ahead[turn] * x_ahead[turn]")
-    assert added < loops.index("if runs:") < loops.index("cuda.atomic.add")
+    assert added < loops.rindex("if runs:") < loops.index("cuda.atomic.add")
     if f is rows and not device.SIMULATED:  # the threads of a warp add to one element
         assert "total += cuda.shfl_down_sync" in loops[: loops.index("if runs:")]
+
+
+def two_sums_of_columns(x):
+    return np.sum(x * x, axis=0) * np.sum(np.sin(x), axis=0)
+
+
+def nine_sums_of_columns(x):
+    a, b, c = np.sum(x, axis=0), np.sum(x * x, axis=0), np.sum(np.sin(x), axis=0)
+    d, e, f = np.sum(np.cos(x), axis=0), np.sum(np.exp(x), axis=0), np.sum(3.0 * x, axis=0)
+    g, h, i = np.sum(x / 3.0, axis=0), np.sum(x * x * x, axis=0), np.sum(1.0 / (2.0 + x * x), axis=0)
+    return a * b + c * d + e * f + g * h + i
+
+
+@pytest.mark.parametrize("shape", [(40, 3), (9, 31), (33, 300)])
+@pytest.mark.parametrize("f", [two_sums_of_columns, nine_sums_of_columns])
+def test_threads_of_a_block_that_have_one_column(f: Callable[..., Any], shape: tuple[int, int]) -> None:
+    test_of_any_shape(f, shape)
+
+
+def test_which_sums_of_columns_have_room_in_a_block() -> None:
+    """One number for each thread and sum; of many sums, those of a block in memory that the launch finds room for."""
+    (text,) = kernels(two_sums_of_columns, "primal")[:1]
+    assert "block_sums" not in text and text.count("cuda.atomic.add") == 2, text
+    assert "if cuda.blockDim.y > 1:" in text, text
+    text = grad(nine_sums_of_columns, target="cuda").source(np.ones((3, 4)), kind="primal")
+    assert "cuda.shared.array(256" not in text, text
 
 
 def test_what_a_row_of_a_softmax_keeps() -> None:
