@@ -33,6 +33,7 @@ from .passes.compute_again import compute_again
 from .passes.copies_as_loops import copies_as_loops
 from .passes.counted import counted
 from .passes.dead_stores import dead_stores
+from .passes.distribute import distribute
 from .passes.early_checks import check_early
 from .passes.equal_lengths import equal_lengths
 from .passes.few_columns import few_columns
@@ -98,6 +99,7 @@ from .passes.simplify import simplify
 from .passes.skip_zeros import skip_zeros
 from .passes.slice_ends import slice_ends
 from .passes.split_ends import split_ends
+from .passes.stacked_products import stacked_products
 from .passes.states_in_rows import states_in_rows
 from .passes.step_in_strips import step_in_strips
 from .passes.store_once import store_once
@@ -249,6 +251,8 @@ ON_A_GPU: tuple[Pass, ...] = (
     interior,  # whether neighbours are there a thread asks once
     name_places,
     searches_in_two,  # for the best, and for the first that is as good
+    distribute,  # each part of independent steps between calls of libraries is a kernel for all of them
+    stacked_products,  # so are the calls, where each multiplies two matrices
     offload,  # independent loops become kernels, and the host launches them
     place_numbers,  # what is computed from sums stays on the device, until the host decides by it
 )

@@ -225,7 +225,7 @@ class _Kernels:
         axes = [loop]
         while len(inside := _without_comments(axes[-1].body)) == 1 and isinstance(inside[0], For):
             axes.append(inside[0])
-        found, indices = _extreme(axes[-1]), {axis.index for axis in axes}
+        found, indices = extreme_of(axes[-1]), {axis.index for axis in axes}
         bounds = [bound for axis in axes for bound in (axis.start, axis.stop)]
         fixed = not any(variables(bound) & (indices | {found[0]} if found else indices) for bound in bounds)
         dead = all(is_dead(index, later, index.name in self.sharing.results) for index in indices)
@@ -278,7 +278,7 @@ class _Kernels:
         """A loop within the iteration that the threads of a row may share."""
         if not isinstance(stmt, For) or not affine.same(stmt.step, affine.ONE):
             return None
-        found = _extreme(stmt)
+        found = extreme_of(stmt)
         if found is not None:
             return Lanes(stmt.index, stmt.start, stmt.stop, stmt.body, extremes=(found,), span=stmt.span)
         shared = None if stmt.ordered else self.sharing.of(stmt, later, around)
@@ -357,7 +357,7 @@ class _Rows:
 IDEMPOTENT = ("maximum", "minimum", "or", "and")  # however often, and in whatever order
 
 
-def _extreme(loop: For) -> tuple[Var, str] | None:
+def extreme_of(loop: For) -> tuple[Var, str] | None:
     """Does a loop do nothing but find the greatest or the least of some numbers, or whether any or all are true?"""
     match _without_comments(loop.body):
         case (Assign(var=var, value=Call(op=op, args=(x, y)) as value),) if op in IDEMPOTENT:
@@ -427,4 +427,4 @@ def sets(stmt: Stmt) -> set[Var]:
     return set().union(*(sets_itself(s) for s in statements((stmt,))))
 
 
-__all__ = ["OF_NUMBERS", "offload", "sequential", "sets", "sets_itself"]
+__all__ = ["OF_NUMBERS", "extreme_of", "offload", "sequential", "sets", "sets_itself"]
