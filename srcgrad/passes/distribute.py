@@ -1,4 +1,4 @@
-"""A loop on the host of independent steps is a loop for each of their parts, so that every part is one kernel.
+"""A loop of independent steps is a loop for each of their parts, so that every part is a kernel of its own.
 
     for j in range(k):                         for j in range(k):
         for a in range(n):                         for a in range(n):
@@ -10,8 +10,13 @@
                                                    for a in range(n):
                                                        s[j] += y_rows[j, a]
 
-What a step has for itself becomes a row of its own.  A thread cannot call a library: so the host went through the
-steps, and launched as many kernels as there are parts, for each of them.
+What a step has for itself becomes a row of its own.  This is for two kinds of loops:
+
+A thread cannot call a library: so the host went through the steps, and launched as many kernels as there are parts, for
+each of them.
+
+Where a step has loops of independent iterations that go through loops themselves, one thread went through all of that.
+If there are few steps, that leaves most of a GPU idle: a thread for each iteration of such a loop is better.
 
 Iterations share nothing but sums, which nobody reads on the way (see `Sharing`): so it can't be seen in which order
 their parts run, as long as each iteration's own come in theirs.  Errors that the host can see ahead come first.
@@ -20,6 +25,7 @@ their parts run, as long as each iteration's own come in theirs.  Errors that th
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 
 from ..ir import affine
 from ..ir.expressions import BOOL, Array, Call, Const, Dim, Expr, Load, Var, both, integer
@@ -60,12 +66,13 @@ from ..ir.walk import (
     with_blocks,
 )
 from .effects import effects, is_private, names_used
-from .offload import extreme_of
+from .offload import WIDE_ROWS, Kernels, extreme_of
 from .sharing import Shared, Sharing
 from .signs import extremes
 
 SMALL = 64  # elements that every step may have a row of, whatever else there is
-MOST_MORE = 1 << 24  # elements of rows at most, where a program has nothing of that size already
+MOST_MORE = 1 << 27  # elements of rows at most, where a program has nothing of that size already
+FEW = 1 << 17  # threads: more of them fill a GPU by themselves
 SERIAL = 16  # times as many elements as there are steps: so long may loops be that a thread goes through by itself
 
 
@@ -104,22 +111,43 @@ class _Steps:
         return tuple(out)
 
     def apart(self, loop: For, later: tuple[Block, ...], around: tuple[For, ...]) -> Block | None:
-        if loop.ordered or not any(isinstance(stmt, Library) for stmt in loop.body):
+        calls = any(isinstance(stmt, Library) for stmt in loop.body)
+        if loop.ordered or not (calls or any(map(_is_around_others, loop.body))):
             return None
         if not (affine.same(loop.start, affine.ZERO) and affine.same(loop.step, affine.ONE)) or loads(loop.stop):
             return None
         shared = self.sharing.of(loop, later, around)
         if shared is None or shared.stacks or variables(loop.stop) & effects(loop.body).writes:
             return None
-        parts = _Parts(self.function, loop, shared, self.arrays)
+        if not (calls or Kernels(self.function).is_by_single_threads(loop, later, around)):
+            return None
+        parts = _Parts(self.function, loop, shared, self.arrays, calls)
         views = {s.array.name for s in statements(loop.body) if isinstance(s, View)}
         if not parts.are_apart or not all(is_made_anew(name, later) for name in views):
             return None
-        if affine.same(parts.more, affine.ZERO):
-            self.moved |= {name for name in parts.rows_of if name not in parts.made}
+        if calls and affine.same(parts.more, affine.ZERO):
+            self.moved |= parts.scratch.keys()
             return parts.made_anew()
-        fits = Call("le", (affine.mul(parts.steps, parts.more), integer(MOST_MORE)), BOOL)
-        return (If(fits, parts.made_anew(), (replace(loop, ordered=True),), span=loop.span),)
+        if parts.made.keys() - parts.rows_of.keys() or any(
+            isinstance(s, Alloc) for s in statements(tuple(parts.stmts))
+        ):
+            return None  # memory that is made at two places is nobody's own
+        is_worth_it: Expr = Call("le", (affine.mul(parts.steps, parts.more), integer(MOST_MORE)), BOOL)
+        if not calls:
+            width = parts.width()
+            if width is None:
+                return None
+            few = Call("le", (parts.steps, integer(FEW)), BOOL)
+            is_worth_it = both(both(few, Call("ge", (width, integer(WIDE_ROWS)), BOOL)), is_worth_it)
+        whole = replace(loop, ordered=True) if calls else loop
+        return (If(is_worth_it, parts.made_anew(), (whole,), span=loop.span),)
+
+
+def _is_around_others(stmt: Stmt) -> bool:
+    """Is it a loop of independent iterations that go through loops themselves?"""
+    if not isinstance(stmt, For) or stmt.ordered or any(map(_calls, stmt.body)):
+        return False
+    return any(isinstance(inner, For) for inner in statements(stmt.body))
 
 
 def is_made_anew(name: str, later: tuple[Block, ...]) -> bool:
@@ -138,8 +166,8 @@ def is_made_anew(name: str, later: tuple[Block, ...]) -> bool:
 class _Parts:
     """The statements of an iteration in groups, of which each gets a loop of its own; `are_apart`: can that be?"""
 
-    def __init__(self, function: Function, loop: For, shared: Shared, arrays: list[Array]) -> None:
-        self.names, self.loop, self.index = function.info.names, loop, loop.index
+    def __init__(self, function: Function, loop: For, shared: Shared, arrays: list[Array], calls: bool) -> None:
+        self.names, self.loop, self.index, self.calls = function.info.names, loop, loop.index, calls
         stop = loop.stop
         self.steps = stop if affine.is_at_least(stop, 0) else affine.maximum(stop, affine.ZERO)
         self.changed = effects(loop.body).writes - set(shared.sums) - {loop.index}
@@ -151,8 +179,10 @@ class _Parts:
         self.number_rows: dict[Var, Array] = {}
         self.rows_of: dict[str, Array] = {}
         self.handed_on: list[tuple[int, int]] = []  # first and last of statements that stay together
+        self.left: dict[Var, int] = {}  # what such statements leave to others, by the first of them
+        self.own: dict[str, Array] = {}  # scratch of one part, by another name
         self.more: Expr = affine.ZERO  # elements in a step's rows that the program has nothing like already
-        self.groups: list[Block] = []
+        self.groups: list[tuple[set[int], Block]] = []
         self.widths: list[tuple[Expr, ...]] = []
         self.scratch = {made.array.name: made for made in shared.scratch}
         self.are_apart = (
@@ -203,11 +233,19 @@ class _Parts:
             return False
         if any(isinstance(s, (Library, View, Alloc)) and var in mentioned(s) for s in every):
             return False
-        if any(isinstance(self.stmts[k], (For, While)) and _in_order(self.stmts[k], var) for k in using):
-            inside = self.stmts[using[0] : using[-1] + 1]
-            self.handed_on.append((using[0], using[-1]))
-            return sum(isinstance(s, (For, While)) for s in inside) == 1 and not any(map(_calls, inside))
-        if any(isinstance(s, (For, While)) and any(var in variables(e) for e in expressions(s)) for s in every):
+        set_in = [k for k in using if any(var in targets(s) for s in statements((self.stmts[k],)))]
+        if any(_in_order(self.stmts[k], var) for k in using):
+            first, last = set_in[0], set_in[-1]
+            inside = self.stmts[first : last + 1]
+            self.handed_on.append((first, last))
+            if self.calls and (sum(isinstance(s, (For, While)) for s in inside) > 1 or any(map(_calls, inside))):
+                return False
+            using = [k for k in using if not first <= k <= last]
+            if not using or using[0] < first:
+                return not using
+            self.left[var] = first
+        outside = statements(tuple(self.stmts[k] for k in using))
+        if any(isinstance(s, (For, While)) and any(var in variables(e) for e in expressions(s)) for s in outside):
             return False  # the host would have to fetch it
         self.number_rows[var] = Array(self.names.fresh(f"{var.name}_rows"), var.dtype, (self.steps,))
         return True
@@ -226,6 +264,8 @@ class _Parts:
         """A row for each step, of what several parts touch; False where that can't be had."""
         array = made.array
         if len(self.parts_with(array.name)) < 2:
+            if array.name in self.scratch:
+                self.own[array.name] = replace(array, name=self.names.fresh(array.name))
             return True
         known = [*made.dims, *([] if made.fill is None else [made.fill])]
         if made.on is not None or any(loads(e) or variables(e) & (self.changed | {self.index}) for e in known):
@@ -233,7 +273,7 @@ class _Parts:
         size = affine.product(made.dims)
         is_small = isinstance(size, Const) and size.value <= SMALL
         as_large = (affine.product(a.dims[1:]) for a in arrays if a.ndim > 1 and affine.same(a.dims[0], self.steps))
-        if not is_small and not any(affine.same(size, other) for other in as_large):
+        if not self.calls or not (is_small or any(affine.same(size, other) for other in as_large)):
             self.more = affine.add(self.more, size)
         self.rows_of[array.name] = Array(self.names.fresh(f"{array.name}_rows"), array.dtype, (self.steps, *made.dims))
         return True
@@ -262,22 +302,24 @@ class _Parts:
         alone = all(len(self.using({name})) == 1 for name in inner)
         are_handles = len(self.views) == len({view.array.name for view in self.views})
         is_memory = are_handles and not any(isinstance(view.how, Conform) for view in self.views)
+        if not self.calls and (self.checks or self.views or self.made or inner):
+            return False  # what the host would do step by step
         return is_memory and alone and not (top | self.scratch.keys()) & ({*inner} | asked)
 
     # ---------------------------------------------------------------------------------------------------- groups
 
     def are_groups(self) -> bool:
         self.groups = self.together()
-        for group in self.groups:
-            found = self.serial_widths(group)
+        for _, group in self.groups:
+            found = self.serial_widths(group) if self.calls else ()
             if found is None:
                 return False
             self.widths.append(found)
         return len(self.groups) + bool(self.checks) > 1
 
-    def together(self) -> list[Block]:
+    def together(self) -> list[tuple[set[int], Block]]:
         """Loops and calls alone, what stands between them together; and what hands a number on from step to step."""
-        groups: list[list[Stmt]] = []
+        groups: list[list[int]] = []
         until, may_go_on = -1, False
         for k, stmt in enumerate(self.stmts):
             if isinstance(stmt, Assign) and stmt.var in self.known:
@@ -285,12 +327,12 @@ class _Parts:
             last = max([k, *(last for first, last in self.handed_on if first <= k <= last)])
             is_plain = last == k and not any(isinstance(s, (For, While, Library)) for s in statements((stmt,)))
             if groups and (k <= until or (is_plain and may_go_on)):
-                groups[-1].append(stmt)
+                groups[-1].append(k)
             else:
-                groups.append([stmt])
+                groups.append([k])
             may_go_on = is_plain and k > until
             until = max(until, last)
-        return [tuple(group) for group in groups]
+        return [(set(group), tuple(self.stmts[k] for k in group)) for group in groups]
 
     def serial_widths(self, group: Block) -> tuple[Expr, ...] | None:
         """How long the independent loops are that a thread of the group's kernel goes through by itself."""
@@ -320,6 +362,11 @@ class _Parts:
 
         return tuple(found) if look(group, (), affine.ONE) else None
 
+    def width(self) -> Expr | None:
+        """How many iterations the longest of the loops has that go through others themselves."""
+        found = [self.most(stmt, ()) for stmt in self.stmts if isinstance(stmt, For) and _is_around_others(stmt)]
+        return reduce(affine.maximum, [n for n in found if n is not None]) if any(found) else None
+
     def most(self, loop: For, around: tuple[For, ...]) -> Expr | None:
         """How many iterations a loop has at most, whatever the indices of those around it are."""
         low, high = extremes(loop)
@@ -339,43 +386,52 @@ class _Parts:
             checks = rewrite_block(tuple(self.checks), lambda s: (map_expressions(s, self.in_known),))
             out.append(replace(self.loop, body=checks, ordered=True))
         fills = {name: made.fill for name, made in (*self.scratch.items(), *self.made.items())}
-        out += [Alloc(rows, rows.dims, fills[name], span=self.loop.span) for name, rows in self.rows_of.items()]
+        memory = (*self.rows_of.items(), *self.own.items())
+        out += [Alloc(array, array.dims, fills[name], span=self.loop.span) for name, array in memory]
         out += [Alloc(rows, rows.dims, span=self.loop.span) for rows in self.number_rows.values()]
-        alone = self.scratch.keys() - self.rows_of.keys()
-        for group, widths in zip(self.groups, self.widths, strict=True):
-            loop = replace(self.loop, body=self.with_handles(self.in_rows(group)))
+        alone = {array.name for array in self.own.values()}
+        for (places, group), widths in zip(self.groups, self.widths, strict=True):
+            loop = replace(self.loop, body=self.with_handles(self.in_rows(places, group)))
             in_order = replace(loop, ordered=True)
             few = affine.mul(integer(SERIAL), self.steps)
             condition: Expr | None = None
             for width in widths:
                 condition = both(condition, Call("le", (width, few), BOOL))
-            if any(isinstance(s, Alloc) or names_used(s) & alone for s in statements(loop.body)):
+            if self.calls and any(isinstance(s, Alloc) or names_used(s) & alone for s in statements(loop.body)):
                 out.append(in_order)  # memory of its own keeps other axes from the grid
             else:
                 out.append(loop if condition is None else If(condition, (loop,), (in_order,), span=loop.span))
         return tuple(out)
 
-    def in_rows(self, group: Block) -> Block:
+    def in_rows(self, places: set[int], group: Block) -> Block:
         """The statements with elements of rows, for numbers and arrays of an iteration's own."""
+        left = [var for var, first in self.left.items() if first in places]
+        rows = {var: Load(array, (self.index,), checked=False) for var, array in self.number_rows.items()}
+        elsewhere = {var: row for var, row in rows.items() if var not in left}
 
         def element(expr: Expr) -> Expr:
-            if isinstance(expr, Var) and expr in self.number_rows:
-                return Load(self.number_rows[expr], (self.index,), checked=False)
-            if isinstance(expr, Load) and expr.array.name in self.rows_of:
-                return replace(expr, array=self.rows_of[expr.array.name], index=(self.index, *expr.index))
+            if isinstance(expr, Var):
+                return elsewhere.get(expr, expr)
+            if isinstance(expr, Load):
+                array, index = self.place_of(expr.array, expr.index)
+                return replace(expr, array=array, index=index)
             return expr
 
         def change(stmt: Stmt) -> tuple[Stmt, ...]:
-            if isinstance(stmt, Assign) and stmt.var in self.number_rows:
-                place = self.number_rows[stmt.var]
-                stmt = Store(place, (self.index,), stmt.value, checked=False, span=stmt.span, label=stmt.label)
+            if isinstance(stmt, Assign) and stmt.var in elsewhere:
+                stmt = _set(elsewhere[stmt.var], stmt.value, stmt)
             stmt = map_expressions(stmt, lambda expr: rewrite(self.in_known(expr), element))
-            match stmt:
-                case Store(array=array, index=index) if array.name in self.rows_of:
-                    return (replace(stmt, array=self.rows_of[array.name], index=(self.index, *index)),)
+            if isinstance(stmt, Store):
+                array, index = self.place_of(stmt.array, stmt.index)
+                stmt = replace(stmt, array=array, index=index)
             return (stmt,)
 
-        return rewrite_block(group, change)
+        return (*rewrite_block(group, change), *(_set(rows[var], var, group[-1]) for var in left))
+
+    def place_of(self, array: Array, index: tuple[Expr, ...]) -> tuple[Array, tuple[Expr, ...]]:
+        """The element of memory that an element of an iteration's own is."""
+        rows = self.rows_of.get(array.name)
+        return (self.own.get(array.name, array), index) if rows is None else (rows, (self.index, *index))
 
     def with_handles(self, group: Block) -> Block:
         """The statements behind what they need: memory of their own, rows that they take as a whole, and views."""
@@ -386,12 +442,20 @@ class _Parts:
                 views.insert(0, map_expressions(view, self.in_known))
                 needed.add(view.base.name)
         made = [made for name, made in self.made.items() if name in needed and name not in self.rows_of]
-        return (*made, *(self.row(name) for name in self.rows_of if name in needed), *views, *group)
+        whole = [name for name in (*self.rows_of, *self.own) if name in needed]
+        return (*made, *map(self.handle, whole), *views, *group)
 
-    def row(self, name: str) -> View:
-        rows = self.rows_of[name]
-        runs = tuple(Run(affine.ZERO, affine.ONE, dim, whole=True) for dim in rows.dims[1:])
-        return View(Array(name, rows.dtype, rows.dims[1:]), rows, Subscript((Pick(self.index), *runs)))
+    def handle(self, name: str) -> View:
+        """The memory that an iteration has for itself, under the name that it had."""
+        base = self.rows_of.get(name) or self.own[name]
+        row = (Pick(self.index),) if name in self.rows_of else ()
+        dims = base.dims[len(row) :]
+        runs = tuple(Run(affine.ZERO, affine.ONE, dim, whole=True) for dim in dims)
+        return View(Array(name, base.dtype, dims), base, Subscript((*row, *runs)))
+
+
+def _set(place: Load, value: Expr, like: Stmt) -> Store:
+    return Store(place.array, place.index, value, checked=False, span=like.span, label=like.label)
 
 
 def _calls(stmt: Stmt) -> bool:

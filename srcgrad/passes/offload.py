@@ -74,7 +74,7 @@ LARGEST_LOCAL = 64  # elements of an array that a thread keeps to itself
 def offload(function: Function) -> Function:
     """The function with a `Kernel` for all that touches arrays."""
     _refuse(function)
-    kernels = _Kernels(function)
+    kernels = Kernels(function)
     body = kernels.without_moved(kernels.block(function.body, ()))
     whole = function.info.kind not in ("forward", "pullback")  # half of a function may well be in order
     if whole and kernels.count == 0 and any(isinstance(s, (For, While)) for s in statements(body)):
@@ -128,7 +128,7 @@ def _no_parallel_loop(function: Function) -> UnsupportedError:
 # ------------------------------------------------------------------------------------------------------- kernels
 
 
-class _Kernels:
+class Kernels:
     """Turns independent loops into kernels."""
 
     def __init__(self, function: Function) -> None:
@@ -208,6 +208,15 @@ class _Kernels:
             return If(long, (by_blocks,), (shorter,), span=loop.span)
         longer = Call("gt", (rows.width, affine.integer(HELD_ROWS)), BOOL)
         return If(longer, (by_blocks,), (If(long, (held,), (shorter,), span=loop.span),), span=loop.span)
+
+    def is_by_single_threads(self, loop: For, later: tuple[Block, ...], around: tuple[For, ...]) -> bool:
+        """Would each iteration of a loop, and of no other in it, be run by a thread that is alone?"""
+        self.around = around
+        nest = self.nest(loop, later, around)
+        if nest is None or len(nest[0]) > 1:
+            return False
+        _, (shared,), body = nest
+        return self.rows(loop, shared, body, self.meeting(shared), later) is None
 
     def by_another_name(self, loop: For) -> For:
         index = Var(self.names.fresh(loop.index.name), loop.index.dtype)
@@ -301,12 +310,12 @@ class _Kernels:
         if shared is None:
             return None
         inside = _without_comments(loop.body)
-        if len(inside) == 1 and isinstance(inside[0], For) and not (shared.scratch or shared.stacks):
+        if len(inside) == 1 and isinstance(inside[0], For) and not shared.stacks:
             inner = inside[0]
             bounds = (inner.start, inner.stop)
             if not any(loop.index in variables(bound) or loads(bound) for bound in bounds):
                 deeper = self.nest(inner, ((loop,), *later), (*around, loop))
-                if deeper is not None:
+                if deeper is not None and set(shared.scratch) <= set(deeper[1][-1].scratch):
                     axes, shares, body = deeper
                     return (loop, *axes), (shared, *shares), body
         return (loop,), (shared,), loop.body
@@ -427,4 +436,4 @@ def sets(stmt: Stmt) -> set[Var]:
     return set().union(*(sets_itself(s) for s in statements((stmt,))))
 
 
-__all__ = ["OF_NUMBERS", "extreme_of", "offload", "sequential", "sets", "sets_itself"]
+__all__ = ["OF_NUMBERS", "Kernels", "extreme_of", "offload", "sequential", "sets", "sets_itself"]

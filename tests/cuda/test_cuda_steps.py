@@ -10,7 +10,13 @@ from support import assert_close, fresh
 
 from srcgrad import grad
 from srcgrad.errors import CompiledError
+from srcgrad.passes import distribute
 from srcgrad.runtime import device
+
+
+@pytest.fixture(autouse=True)
+def small_loops_are_wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(distribute, "WIDE_ROWS", 1)
 
 
 def real(*shape: int) -> np.ndarray:
@@ -171,6 +177,63 @@ def looked_up(x, w, places):
     return s
 
 
+def mixture_of_loops(alphas, means, factors, x):
+    n, d = x.shape
+    k = alphas.size
+    centered, scaled, terms = np.empty(d), np.empty(d), np.empty(k)
+    total = 0.0
+    for i in range(n):
+        for j in range(k):
+            for a in range(d):
+                centered[a] = x[i, a] - means[j, a]
+                scaled[a] = np.exp(factors[j, a]) * centered[a]
+            p = d
+            for a in range(d):
+                for c in range(a + 1, d):
+                    scaled[c] += factors[j, p] * centered[a]
+                    p += 1
+            squares = 0.0
+            for a in range(d):
+                squares += scaled[a] * scaled[a]
+            terms[j] = alphas[j] - 0.5 * squares
+        top = terms[0]
+        for j in range(1, k):
+            top = max(top, terms[j])
+        weight = 0.0
+        for j in range(k):
+            weight += np.exp(terms[j] - top)
+        total += top + np.log(weight)
+    return total
+
+
+def recurrent_layers(x, w, steps):
+    n, d = x.shape
+    out = np.empty(n)
+    for i in range(n):
+        h, y = np.empty(d), np.empty(d)
+        for a in range(d):
+            u = x[i, a]
+            for _ in range(steps):
+                u = np.sin(u) + 0.1 * x[i, a]
+            h[a] = u
+        size = 1.0
+        for a in range(d):
+            s = 0.0
+            for b in range(d):
+                s += w[a, b] * h[b]
+            if s < -1e3:
+                raise ValueError("too small")
+            y[a] = np.tanh(s)
+        for a in range(d - 1):
+            size = 0.5 * size + y[a] * y[a + 1]
+        shift = 0.25 * size
+        for a in range(d):
+            for b in range(a + 1):
+                y[a] += shift * h[b] * size
+        out[i] = np.sum(y) + size
+    return np.sum(out * out)
+
+
 K, D = 3, 4
 STACK, MATRIX = real(K, 5, D), real(D, D)
 PROGRAMS: list[tuple[Any, tuple[Any, ...], dict[str, Any]]] = [
@@ -194,8 +257,24 @@ PROGRAMS: list[tuple[Any, tuple[Any, ...], dict[str, Any]]] = [
     (within_steps, (0.3 * STACK, 0.4 * MATRIX, 2), {"wrt": ("x", "w")}),
     (until_small, (STACK, MATRIX), {}),
     (as_many_as_the_number, (STACK, MATRIX), {}),
+    (mixture_of_loops, (real(K), real(K, D), 0.3 * real(K, 10), real(37, D)), {}),
+    (mixture_of_loops, (real(1), real(1, D), 0.3 * real(1, 10), real(5, D)), {}),
+    (mixture_of_loops, (real(K), real(K, D), 0.3 * real(K, 10), real(0, D)), {}),
+    (recurrent_layers, (real(21, D), real(D, D), 3), {}),
     (looked_up, (STACK, MATRIX, np.array([2, 0, 2])), {"wrt": ("x", "w")}),
 ]
+
+
+WHOLE = [case for case in PROGRAMS if case[0] in (numbers_of_each, heads, mixture_of_loops, recurrent_layers)]
+
+
+@pytest.mark.parametrize("f, given, options", WHOLE, ids=[f"{f.__name__}-{k}" for k, (f, *_) in enumerate(WHOLE)])
+def test_steps_that_have_no_room_for_rows(
+    f: Any, given: tuple[Any, ...], options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(distribute, "MOST_MORE", -1)
+    want = grad(f, jit=False, **options).value_and_backward(*fresh(given))
+    assert_close(grad(f, target="cuda", **options).value_and_backward(*fresh(given)), want, 1e-10, "all")
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
