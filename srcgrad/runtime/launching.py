@@ -117,12 +117,11 @@ class Block:
     __slots__ = ("address", "free", "pointer", "stream")
 
     def __init__(self, size: int, stream: Any) -> None:
-        self.stream, self.free = stream, driver().cuMemFreeAsync
-        error, self.pointer = driver().cuMemAllocAsync(size, stream)
+        self.stream, self.free, self.pointer = stream, driver().cuMemFreeAsync, None
+        error, pointer = driver().cuMemAllocAsync(size, stream)
         if error:
-            self.pointer = None
             raise MemoryError(f"{size:,} bytes of a GPU: {error.name}")
-        self.address = int(self.pointer)
+        self.pointer, self.address = pointer, int(pointer)
 
     def __del__(self) -> None:
         if self.pointer is not None:
