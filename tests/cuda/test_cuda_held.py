@@ -10,8 +10,6 @@ import pytest
 
 from srcgrad import grad
 
-WIDTHS = (512, 1_000, 1_024, 1_025)  # a thread of the last one has more than it holds
-
 
 def softmax(x):
     e = np.exp(x - np.max(x, axis=1, keepdims=True))
@@ -146,8 +144,11 @@ HELD = [softmax, layer_norm, set_again_and_again, from_the_second, one_sum_twice
 NOT_HELD = [set_where, neighbours, set_by_others, first_element, two_ranges, moved]
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("f", HELD + NOT_HELD, ids=lambda f: f.__name__)
+CASES = [(f, width) for f in HELD for width in (512, 1_024, 1_025)]  # in the last one a thread has more than it holds
+CASES += [(f, width) for f in NOT_HELD for width in (600, 1_025)]
+
+
+@pytest.mark.parametrize("f, width", CASES)
 def test_rows(f: Callable[..., Any], width: int) -> None:
     x, v = np.random.default_rng(0).normal(size=(2, 3, width))
     g, plain = grad(f, target="cuda"), grad(f, jit=False)
@@ -166,6 +167,35 @@ def test_rows_that_are_not(f: Callable[..., Any]) -> None:
     text = grad(f, target="cuda").source(np.ones((2, 3)), kind="primal")
     assert "_long_rows[" in text
     assert "_held_rows[" not in text
+
+
+def weighted(x, w):
+    m = np.max(x, axis=1, keepdims=True)
+    return np.sum(w * (np.log(np.sum(np.exp(x - m), axis=1)) + m[:, 0]))
+
+
+def of_other_rows(x, w):
+    """A row is held; another one, that its first element chooses, is read as it is."""
+    out = np.zeros(x.shape)
+    for i in range(x.shape[0]):
+        k = (i + 2) % x.shape[0]
+        s = 0.0
+        for j in range(x.shape[1]):
+            s += x[k, j] * x[i, j] * w[i]
+        for j in range(x.shape[1]):
+            out[i, j] = x[k, j] * s + x[i, k]
+    return np.sum(out * out)
+
+
+@pytest.mark.parametrize("f", [weighted, of_other_rows], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("width", [20, 600])
+def test_rows_and_a_sum_of_all(f: Callable[..., Any], width: int) -> None:
+    x, w = np.random.default_rng(0).normal(size=(5, width)), np.linspace(0.5, 1.5, 5)
+    g, plain = (grad(f, wrt=("x", "w"), **how) for how in ({"target": "cuda"}, {"jit": False}))
+    (value, cotangents), (expected, wanted) = g.value_and_backward(x, w), plain.value_and_backward(x, w)
+    np.testing.assert_allclose(value, expected, rtol=1e-11)
+    for got, want in zip(cotangents, wanted, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
 
 
 def scaled(x, scale):
