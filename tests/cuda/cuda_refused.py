@@ -65,6 +65,7 @@ CALLS_REFUSED = {
     "loops.bound_set_inside",
     "loops.scratch_that_goes_round",
     "loops.while_two_conditions",
+    "physics.conjugate_gradients",
     "resized.longer_by_one",
     "resized.without_its_first",
     "resized.without_its_last",
