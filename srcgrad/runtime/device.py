@@ -134,9 +134,8 @@ class Pool:
 
     def block(self, size: int) -> Any:
         """Memory that is given back on the same stream once nobody holds it."""
-        device = self.current()
-        if device not in self.prepared:
-            self.prepare(device)
+        if running.device not in self.prepared:
+            self.prepare(self.current())
         stream = self.streams.get(running.pointer)
         if stream is None:
             stream = self.streams[running.pointer] = stream_of(running.pointer)
