@@ -27,6 +27,7 @@ SIMULATED = {
     **{f"corpus-{share}": (["test_cuda_corpus.py"], 90) for share in range(SHARES)},
     "programs": (named("programs library properties simulator arithmetic"), 93),
     "reductions": (named("extremes columns benchmarks examples sweeps gathered ahead"), 290),
+    "rows": (named("held steps"), 100),
 }
 SOME = (
     "black_scholes or mandelbrot or rk4 or scattered or mixture or two_layers or softmax or stencil or conjugate or "
@@ -37,6 +38,7 @@ VIRTUAL = {
     "launches": (named("launches errors arrays virtual arithmetic"), 95),
     "loops": (named("kept sums again"), 72),
     "steps": (named("states alone grids later"), 105),
+    "rows": ([*named("ahead held"), "-k", "ahead or (softmax and 1024) or (set_where and 512)"], 113),
 }
 
 
