@@ -54,17 +54,23 @@ def _stacked(loop: For, later: tuple[Block, ...], names: Names) -> Block | None:
     arrays = (call.out, *call.args)
     if not all(isinstance(array, Array) and array.ndim == 2 for array in arrays):
         return None
-    made: dict[str, View] = {}
-    for array in arrays:
-        assert isinstance(array, Array)
-        stack = _stack(array, views, loop, steps, names)
-        if stack is None:
-            return None
-        made[array.name] = stack
     if call.out.name not in views:  # every step writes to it
         return None
-    out, *args = (made[array.name].array for array in arrays)  # type: ignore[union-attr]
-    return (*made.values(), replace(call, out=out, args=tuple(args)))
+    made: list[View] = []
+    stacks: list[Array] = []
+    for array in arrays:
+        assert isinstance(array, Array)
+        view = _stack(array, views, loop, steps, names)
+        if view is None:
+            return None
+        made += [] if _is_all(view) else [view]
+        stacks.append(view.base if _is_all(view) else view.array)
+    out, *args = stacks
+    return (*made, replace(call, out=out, args=tuple(args)))
+
+
+def _is_all(view: View) -> bool:
+    return isinstance(view.how, Subscript) and all(isinstance(item, Run) and item.whole for item in view.how.items)
 
 
 def _stack(array: Array, views: dict[str, View], loop: For, steps: Expr, names: Names) -> View | None:

@@ -6,7 +6,7 @@ t = subscript(x, (1, n - 2), None, (9, 5, -2))       x[1 : n - 1, None, 9::-2][.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -78,12 +78,25 @@ def handle(owner: Any, where: int, shape: tuple[int, ...], strides: tuple[int, .
         from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray
 
         return FakeCUDAArray(np.asarray(Memory(owner, where, shape, strides, dtype)))
+    like, kind, extent, driver = _form(shape, strides, dtype)
+    out = object.__new__(kind)
+    out.__dict__.update(like)
+    out.gpu_data = driver.MemoryPointer(None, driver.binding.CUdeviceptr(where), extent, owner=owner)
+    out.stream = running.stream
+    return out
+
+
+@lru_cache(1000)
+def _form(shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any) -> Any:
+    """What all handles of one form have in common: Numba's own constructor takes as long as a launch."""
     from numba.cuda.cudadrv import driver
     from numba.cuda.cudadrv.devicearray import DeviceNDArray
 
     extent = dtype.itemsize + sum((n - 1) * abs(stride) for n, stride in zip(shape, strides, strict=True))
-    memory = driver.MemoryPointer(None, driver.binding.CUdeviceptr(where), extent, owner=owner)
-    return DeviceNDArray(shape, strides, dtype, stream=running.stream, gpu_data=memory)
+    nowhere = driver.MemoryPointer(None, driver.binding.CUdeviceptr(0), extent)
+    first = DeviceNDArray(shape, strides, dtype, gpu_data=nowhere)
+    first._numba_type_  # noqa: B018 (it is remembered)
+    return dict(first.__dict__), DeviceNDArray, extent, driver
 
 
 class Memory:
