@@ -11,12 +11,11 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import cuda
 
 from srcgrad.errors import DeviceError
-from srcgrad.runtime.device import SIMULATED, copied, copy_into, empty, running, zeros
+from srcgrad.runtime.device import SIMULATED, copied, copy_into, empty, pool, running, zeros
 from srcgrad.runtime.device_arrays import address, reshaped, subscript, transposed
-from srcgrad.runtime.device_kernels import set_range
+from srcgrad.runtime.device_kernels import add_parts, set_places, set_range
 
 LETTERS = {np.dtype(np.float32): "s", np.dtype(np.float64): "d"}
 KEPT, TURNED = 0, 1  # operations on an operand
@@ -42,14 +41,17 @@ class Handles(threading.local):
 
     def __init__(self) -> None:
         self.made: dict[Any, int] = {}
+        self.streams: dict[int, int] = {}  # that each handle is on
 
     def of(self, library: Any) -> int:
         """The handle, on the stream of this call."""
-        key = library.__name__, 0 if SIMULATED else cuda.current_context().device.id
+        key = library, 0 if SIMULATED else pool.current()
         handle = self.made.get(key)
         if handle is None:
             handle = self.made[key] = library.create()
-        library.set_stream(handle, running.pointer)
+        if self.streams.get(handle) != running.pointer:
+            library.set_stream(handle, running.pointer)
+            self.streams[handle] = running.pointer
         return handle
 
 
@@ -68,9 +70,14 @@ def _solver(routine: str, dtype: Any, *args: Any) -> Any:
 
 
 @cache
-def _factor(value: float, dtype: Any) -> Any:
-    """A number where the libraries look for one: in the memory of the host."""
-    return np.array(value, dtype)
+def _factor(value: float, dtype: Any) -> int:
+    """Where a number is that the libraries look for in the memory of the host."""
+    made = np.array(value, dtype)
+    FACTORS.append(made)
+    return int(made.ctypes.data)
+
+
+FACTORS: list[Any] = []  # they stay where they are
 
 
 class Operand(NamedTuple):
@@ -84,6 +91,8 @@ class Operand(NamedTuple):
 
 def operand(array: Any) -> Operand:
     """A matrix, or a stack of them, as it lies in memory if one of its axes is contiguous, or else a copy."""
+    if array.ndim == 2 and array.is_c_contiguous():
+        return Operand(array, max(1, array.shape[1]), 0, False)
     size = array.dtype.itemsize
     rows, columns = array.shape[array.ndim - 2 :]
     *outer, down, along = (stride // size for stride in array.strides)
@@ -115,10 +124,15 @@ def gemm(out: Any, x: Any, y: Any, turn_x: bool, turn_y: bool, beta: float = 0.0
         x, y = (zeros(tuple(max(1, n) for n in a.shape), a.dtype) for a in (x, y))
         length = 1
     left, right = operand(x), operand(y)
-    factors = _factor(alpha, out.dtype).ctypes.data, _factor(beta, out.dtype).ctypes.data
+    factors = _factor(alpha, out.dtype), _factor(beta, out.dtype)
     how = (TURNED if turn_y != right.turned else KEPT), (TURNED if turn_x != left.turned else KEPT)
     places = address(right.array), address(left.array)
-    if out.ndim == 2 or len_of(out) == 1:
+    pieces = 1
+    if out.ndim == 3 and turn_x and not (turn_y or left.turned or right.turned):
+        pieces = _pieces(len_of(out) * -(-rows // TILE) * -(-columns // TILE), length)
+    if pieces > 1:
+        _sum_of_pieces(out, made, left, right, pieces, length, beta, alpha)
+    elif out.ndim == 2 or len_of(out) == 1:
         _blas(
             "gemm", out.dtype, *how, columns, rows, length, factors[0], places[0], right.leading, places[1],
             left.leading, factors[1], address(out), made.leading,
@@ -128,6 +142,47 @@ def gemm(out: Any, x: Any, y: Any, turn_x: bool, turn_y: bool, beta: float = 0.0
             "gemm_strided_batched", out.dtype, *how, columns, rows, length, factors[0], places[0], right.leading,
             right.stride, places[1], left.leading, left.stride, factors[1], address(out), made.leading, made.stride,
             len_of(out),
+        )  # fmt: skip
+
+
+TILE = 32  # rows and columns of a product for a block of threads
+TILES = 256  # that keep a GPU busy
+LONG = 2048  # terms of a sum that are worth a block
+
+
+def _pieces(tiles: int, length: int) -> int:
+    """In how many pieces sums of this length are taken, so that there is work for all of a GPU."""
+    return max(1, min(TILES // tiles, length // LONG))
+
+
+def _sum_of_pieces(
+    out: Any, made: Operand, x: Operand, y: Operand, pieces: int, length: int, beta: float, alpha: float
+) -> None:
+    """out = alpha * x.T @ y + beta * out, of few matrices with few elements: the library gives a block to each of them.
+
+    (25 products of 100,000 rows of ten by ten took 780 µs on an H200, and one after the other 560 µs.)
+    """
+    count, rows, columns = out.shape
+    own, size = length // pieces, out.dtype.itemsize
+    parts = empty((pieces, count, rows, columns), out.dtype)
+    result = Operand(parts, columns, rows * columns, False)
+    at = []
+    for one, piece in ((y, own * y.leading), (x, own * x.leading), (result, count * rows * columns)):
+        at.append(empty((pieces * count,), np.int64))
+        set_places(at[-1], address(one.array), count, one.stride * size, piece * size)
+    factors = _factor(alpha, out.dtype), _factor(0.0, out.dtype), _factor(1.0, out.dtype)
+    sizes = columns, rows
+    _blas(
+        "gemm_batched", out.dtype, KEPT, TURNED, *sizes, own, factors[0], address(at[0]), y.leading, address(at[1]),
+        x.leading, factors[1], address(at[2]), columns, pieces * count,
+    )  # fmt: skip
+    add_parts(out, parts, beta)
+    done = own * pieces
+    if done < length:
+        places = (address(one.array) + done * one.leading * size for one in (y, x))
+        _blas(
+            "gemm_strided_batched", out.dtype, KEPT, TURNED, *sizes, length - done, factors[0], next(places), y.leading,
+            y.stride, next(places), x.leading, x.stride, factors[2], address(out), made.leading, made.stride, count,
         )  # fmt: skip
 
 
@@ -212,7 +267,7 @@ def solve_triangle(x: Any, a: Any, lower: bool, turned: bool, unit: bool) -> Non
         return
     count, n, width = x.shape
     how = RIGHT, (UPPER if lower else LOWER), (TURNED if turned else KEPT), int(unit)
-    one = _factor(1.0, x.dtype).ctypes.data
+    one = _factor(1.0, x.dtype)
     if count == 1:
         _blas("trsm", x.dtype, *how, width, n, one, address(a), n, address(x), width)
     else:

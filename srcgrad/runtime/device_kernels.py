@@ -198,6 +198,14 @@ def set_range(out: Any, first: int, step: int) -> None:
     _launch(_by_elements("set_range", 1, ("step",), "out[i0] = x + i0 * step"), out, np.int64(first), np.int64(step))
 
 
+def set_places(out: Any, first: int, count: int, step: int, outer: int) -> None:
+    """out[k] = first + k % count * step + k // count * outer"""
+    code = _by_elements(
+        "set_places", 1, ("count", "step", "outer"), "out[i0] = x + i0 % count * step + i0 // count * outer"
+    )
+    _launch(code, out, np.int64(first), int(count), int(step), int(outer))
+
+
 # Of stacks of matrices: k is the matrix, i and j are its rows and columns.
 
 
@@ -205,6 +213,15 @@ def add_scaled(out: Any, x: Any, factor: float) -> None:
     """out += factor * x"""
     code = _by_elements("add_scaled", 3, ("factor",), "out[{i}] += factor * x[{i}]")
     _launch(code, out, x, out.dtype.type(factor))
+
+
+def add_parts(out: Any, parts: Any, factor: float) -> None:
+    """out = factor * out + the sum of the parts, along their first axis; what was there may be nothing where it is 0"""
+    body = (
+        "total = factor * out[{i}] if factor != 0 else factor\n"
+        "for part in range(x.shape[0]):\n    total += x[part, {i}]\nout[{i}] = total"
+    )
+    _launch(_by_elements("add_parts", 3, ("factor",), body), out, parts, out.dtype.type(factor))
 
 
 def keep_lower(out: Any, x: Any, diagonal: float) -> None:
@@ -297,7 +314,7 @@ def _by_elements(name: str, ndim: int, more: tuple[str, ...], body: str) -> Any:
 
 
 __all__ = [
-    "add_over_stretched", "add_scaled", "add_to_lower", "add_triangle", "add_turned", "add_up", "copy_elements",
-    "determinants", "join", "keep_lower", "logarithms_of_determinants", "mirror_lower", "note_zeros", "search",
-    "set_identity", "set_number", "set_positions", "set_range",
+    "add_over_stretched", "add_parts", "add_scaled", "add_to_lower", "add_triangle", "add_turned", "add_up",
+    "copy_elements", "determinants", "join", "keep_lower", "logarithms_of_determinants", "mirror_lower", "note_zeros",
+    "search", "set_identity", "set_number", "set_places", "set_positions", "set_range",
 ]  # fmt: skip

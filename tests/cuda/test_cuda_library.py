@@ -7,6 +7,7 @@ from numba.core import config
 
 from srcgrad import cuda as streams
 from srcgrad import grad
+from srcgrad.runtime import device_blas
 
 pytestmark = pytest.mark.skipif(not (config.ENABLE_CUDASIM or cuda.is_available()), reason="needs a GPU")
 
@@ -124,6 +125,24 @@ def same(found, expected, dtype):
 def test_library(f, args, dtype):
     args = [arg.astype(dtype) if isinstance(arg, np.ndarray) else arg for arg in args]
     same(grad(f, target="cuda").value_and_backward(*args), grad(f, jit=False).value_and_backward(*args), dtype)
+
+
+def long_sums(x, y, w):
+    """x.T @ y of each, and what the way back adds to w: sums of as many terms as x has rows."""
+    z = np.swapaxes(x, 1, 2) @ y
+    return np.sum(np.sin(z)) + np.sum(np.cos(x @ w))
+
+
+@pytest.mark.parametrize("rows", [8, 21])
+@pytest.mark.parametrize("one", [False, True])
+def test_long_sums_are_taken_in_pieces(rows, one, monkeypatch):
+    monkeypatch.setattr(device_blas, "LONG", 3)
+    args = real(3, rows, 2), real(1 if one else 3, rows, 4), real(3, 2, 5)
+    same(
+        grad(long_sums, target="cuda").value_and_backward(*args),
+        grad(long_sums, jit=False).value_and_backward(*args),
+        np.float64,
+    )
 
 
 @pytest.mark.parametrize("name, f, args", [

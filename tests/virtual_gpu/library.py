@@ -63,6 +63,13 @@ class Library:
                 beta, c + i * step_c * size, lead_c,
             )  # fmt: skip
 
+    def gemm_batched(dtype, turn_a, turn_b, m, n, k, alpha, a, lead_a, b, lead_b, beta, c, lead_c, count):
+        places = (memory(at, count, np.int64) for at in (a, b, c))
+        for left, right, out in zip(*places, strict=True):
+            Library.gemm(
+                dtype, turn_a, turn_b, m, n, k, alpha, int(left), lead_a, int(right), lead_b, beta, int(out), lead_c
+            )
+
     def getrf_buffer_size(dtype, m, n, a, leading):
         return 0
 
