@@ -37,8 +37,9 @@ VIRTUAL = {
     "programs": ([*named("programs"), "-k", f"({SOME}) and not (conjugate and float32)"], 18),
     "launches": (named("launches errors arrays virtual arithmetic"), 95),
     "loops": (named("kept sums again"), 72),
+    "parts": ([*named("steps library"), "-k", "not float32 and (test_cuda_steps or long_sums)"], 40),
     "steps": (named("states alone grids later"), 105),
-    "rows": ([*named("ahead held"), "-k", "ahead or (softmax and 1024) or (set_where and 512)"], 113),
+    "rows": ([*named("ahead held"), "-k", "ahead or (softmax and 1024) or (set_where and 512)"], 112),
 }
 
 
