@@ -62,6 +62,7 @@ from ..ir.walk import (
     rewrite_block,
     statements,
     subexpressions,
+    substitute,
     targets,
     variables,
     with_blocks,
@@ -410,7 +411,9 @@ class _Writer:
         else:
             among = affine.integer((several.count - 1) * (self.form.threads if axes == 1 else 1))
             near = affine.add(axis.start, Var(begin, INT64))
-            whole_inside = said(several.are_inside(axis.index, near, affine.add(near, among)), None)
+            far = affine.add(near, among)
+            asked = said(several.are_inside(axis.index, near, far), None)
+            whole_inside = both(asked, substitute(goes_on, {axis.index: far}))  # a grid may be open at its end
             otherwise = self.of_one_thread(kernel, several.otherwise)
             whole = (If(whole_inside, (*each(*ahead), *each(*body)), each(If(goes_on, otherwise))),)
         made = (*self.of_one_thread(kernel, several.made), Lines(f"{begin} = {first}"))

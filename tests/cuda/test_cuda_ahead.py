@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import test_cuda_corpus
+from corpus import FLOAT64, PROGRAMS
 
 from srcgrad import grad
 from srcgrad.runtime.device import THREADS
 
 TURNS = 4
+NAMED = {program.name: program for program in PROGRAMS}
 
 
 def product(x, y):
@@ -114,6 +117,30 @@ def test_of_any_length(f: Callable[..., Any], length: int) -> None:
             same(*both(f, x, y, v=v))
         return
     same(*both(f, x, y, v=v))
+
+
+def open_at_one_end(x, y):
+    """In the interior nobody asks for the end: that is where the last turns are beyond it."""
+    out, twice = np.zeros_like(x), np.zeros_like(x)
+    for i in range(1, x.size):
+        out[i] = x[i] * y[i - 1]
+    for i in range(x.size):
+        twice[i] = out[i] * out[i] * x[i]
+    for i in range(1, x.size):
+        twice[i] += out[i] * y[i - 1]
+    return twice
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_a_grid_that_is_open_at_one_end(length: int) -> None:
+    rng = np.random.default_rng(length)
+    x, y, v = rng.normal(size=(3, length))
+    same(*both(open_at_one_end, x, y, v=v))
+
+
+@pytest.mark.parametrize("case", range(len(NAMED["stages.one_buffer_for_all_stages"].cases)))
+def test_stages_that_are_open_at_one_end(case: int) -> None:
+    test_cuda_corpus.test_value_and_backward(NAMED["stages.one_buffer_for_all_stages"], case, FLOAT64)
 
 
 def outer(x, y):
