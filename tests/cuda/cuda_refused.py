@@ -66,6 +66,7 @@ CALLS_REFUSED = {
     "loops.scratch_that_goes_round",
     "loops.while_two_conditions",
     "physics.conjugate_gradients",
+    "physics.power_iteration",
     "resized.longer_by_one",
     "resized.without_its_first",
     "resized.without_its_last",
