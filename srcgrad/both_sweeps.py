@@ -104,7 +104,7 @@ class _Own:
     """A program with names and notes of its own, to which passes may add."""
 
     def __init__(self) -> None:
-        self._names: dict[int, Names] = {}
+        self._names: dict[int, tuple[Names, Names]] = {}  # by the address of those that were there
 
     def function(self, function: Function) -> Function:
         info: Info = function.info
@@ -120,6 +120,7 @@ class _Own:
     def _names_like(self, names: Names) -> Names:
         """Functions that share names go on sharing them."""
         if id(names) not in self._names:
-            self._names[id(names)] = own = copy(names)
+            own = copy(names)
             own.restore(names.save())
-        return self._names[id(names)]
+            self._names[id(names)] = names, own
+        return self._names[id(names)][1]

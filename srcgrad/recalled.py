@@ -217,7 +217,7 @@ def _constant_defaults(function: FunctionType) -> list[Any]:
 
 
 def _default(function: FunctionType, name: str) -> Fixed:
-    return Fixed((id(function), name), array_defaults(function)[name])
+    return Fixed((id(function), name), array_defaults(function)[name], function)
 
 
 def _content(cell: CellType) -> Any:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import gc
 import itertools
 import math
+import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -13,6 +15,9 @@ import numpy as np
 import pytest
 
 from srcgrad import ShortAxisError, UnsupportedError, grad
+from srcgrad.frontend.iterators import Iterators, Made
+from srcgrad.frontend.values import Scalar
+from srcgrad.ir.expressions import FLOAT64, Const
 from srcgrad.testing import check_grad
 
 X = np.array([0.5, -0.3, 1.2, 0.7])
@@ -1222,3 +1227,15 @@ def test_iterators_that_are_not_as_they_were(function):
         match=r"gone through|has changed|changes the list|is held in|loop changes|items change|:= of an iterator",
     ):
         grad(function, jit=False)(np.array([0.5, -1.0, 2.0]))
+
+
+def test_values_known_as_iterators_are_held() -> None:
+    """Each is known by its address, which another value must not get: a loop that is tried again drops many."""
+    known, value = Iterators(), Scalar(Const(1.0, FLOAT64))
+    held = weakref.ref(value)
+    known.note(value, Made())
+    del value
+    gc.collect()
+    assert held() is not None
+    assert held() in known
+    assert Scalar(Const(1.0, FLOAT64)) not in known

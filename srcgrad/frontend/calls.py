@@ -472,7 +472,8 @@ def call_closure(interpreter: Interpreter, closure: Closure, args: list[Any], kw
 
 def given_values(interpreter: Interpreter, holder: Any, given: dict[str, Any]) -> dict[str, Any]:
     """The arguments that a partial or a bound method has already, or a default: handed in, as globals are."""
-    return {name: interpreter.outside(str(name), Fixed((id(holder), name), value)) for name, value in given.items()}
+    places = {name: Fixed((id(holder), name), value, holder) for name, value in given.items()}
+    return {name: interpreter.outside(str(name), place) for name, place in places.items()}
 
 
 def drawn(interpreter: Interpreter, source: RandomSource, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -158,7 +158,7 @@ def as_it_is(interpreter: Interpreter, node: ast.expr) -> Any:
         case ast.NamedExpr(target=target, value=value):
             mark = len(interpreter.build.block)
             made = as_it_is(interpreter, value)
-            if id(made) in interpreter.iterators:
+            if made in interpreter.iterators:
                 interpreter.build.refuse(":= of an iterator is not supported", "make a list of it:  list(…)")
             binding.bind(interpreter, target.id, made, mark)
             return interpreter.env[target.id]

@@ -62,10 +62,29 @@ class Made:
     """An iterator; `of`: what it is made of.  `ahead`: what Python reads item by item, and we have read by now.
     `has_written`: what Python would write item by item, we have written by now."""
 
-    value: Any
     of: Reads = Reads()
     ahead: Reads = Reads()
     has_written: bool = False
+
+
+class Iterators:
+    """What is gone through once in Python, by which value stands for it.
+
+    Values that are equal may be two iterators, so each is known by its address, and held for as long as that means it.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Any, Made]] = {}
+
+    def __contains__(self, value: Any) -> bool:
+        return id(value) in self._known
+
+    def get(self, value: Any) -> Made | None:
+        _, made = self._known.get(id(value), (None, None))
+        return made
+
+    def note(self, value: Any, made: Made) -> None:
+        self._known[id(value)] = value, made
 
 
 def noted(
@@ -78,7 +97,7 @@ def noted(
 ) -> Any:
     """An iterator, which will be one when it gets a name."""
     of = _reads(interpreter, node)
-    parts = [interpreter.iterators[id(arg)] for arg in args if id(arg) in interpreter.iterators]
+    parts = [part for arg in args if (part := interpreter.iterators.get(arg))]
     written = [part.has_written for part in parts]
     gone_through = [arg for arg in args if not isinstance(arg, (Closure, Bound, Static))]
     if any(written) and (changes.since() or len(gone_through) > 1):  # in Python they take turns
@@ -86,7 +105,7 @@ def noted(
     has_written = any(written) or changes.since()
     ahead = [part.ahead for part in parts] + ([] if _is_read_in_turn(value, function, args) else [of])
     names, counts = (tuple(x for part in ahead for x in getattr(part, field)) for field in ("names", "changes"))
-    interpreter.iterators[id(value)] = Made(value, of, Reads(names, counts), has_written)
+    interpreter.iterators.note(value, Made(of, Reads(names, counts), has_written))
     return value
 
 
@@ -159,7 +178,7 @@ def assigned(interpreter: Interpreter, targets: list[ast.expr], node: ast.expr, 
                     assigned(interpreter, [part], of, item)
         case [ast.Tuple() | ast.List()], _:
             pass
-        case _ if id(made) in interpreter.iterators or _holds_one(interpreter, made) or _is_one_by_the_path(node):
+        case _ if made in interpreter.iterators or _holds_one(interpreter, made) or _is_one_by_the_path(node):
             _refuse_holding(interpreter, targets[0])
 
 
@@ -173,15 +192,15 @@ def _is_one_by_the_path(node: ast.expr) -> bool:
 
 
 def _holds_one(interpreter: Interpreter, value: Any) -> bool:
-    return isinstance(value, TupleValue) and any(id(item) in interpreter.iterators for item in value.items)
+    return isinstance(value, TupleValue) and any(item in interpreter.iterators for item in value.items)
 
 
 def named(interpreter: Interpreter, name: str, node: ast.expr, made: Any) -> None:
     """Behind `name = node`: an iterator can be gone through once, and like a view of a dict only as it was."""
     is_view = _is_view(node)
-    if name.startswith(".") or not (is_view or id(made) in interpreter.iterators):
+    if name.startswith(".") or not (is_view or made in interpreter.iterators):
         return
-    made = interpreter.iterators.get(id(made)) or Made(made, _reads(interpreter, node))
+    made = interpreter.iterators.get(made) or Made(_reads(interpreter, node))
     if made.has_written:
         _refuse_writing(interpreter, f"{name} is an iterator")
     if name not in _read_later(node):
@@ -219,7 +238,7 @@ def _taken_over(interpreter: Interpreter, name: str, reads: Reads) -> Reads:
 
 def given(interpreter: Interpreter, arguments: dict[str, Any], settled: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a call as the callee sees them: those that are iterators can be gone through once in it."""
-    made = {name: interpreter.iterators.get(id(value)) for name, value in arguments.items()}
+    made = {name: interpreter.iterators.get(value) for name, value in arguments.items()}
     if any(of.has_written for of in made.values() if of is not None):
         _refuse_writing(interpreter, "an argument is an iterator")
     return {name: Once(value, made[name], False) if made.get(name) else value for name, value in settled.items()}
@@ -257,20 +276,20 @@ def taken(interpreter: Interpreter, name: str, value: Once) -> Any:
         frame = frame.parent
     help = f"make a list of it:  {name} = list(…)"
     frame.env[name] = Static(Lost(f"{name} has been gone through, so nothing is left in it", help))
-    interpreter.iterators[id(value.value)] = value.made
+    interpreter.iterators.note(value.value, value.made)
     return value.value
 
 
 def run_over(interpreter: Interpreter, over: Any) -> None:
     """Ahead of a loop over it."""
-    made = interpreter.iterators.get(id(over))
+    made = interpreter.iterators.get(over)
     if made is not None and made.has_written:
         _refuse_writing(interpreter, "a loop runs over an iterator")
 
 
 def check_ahead(interpreter: Interpreter, over: Any, at: ast.expr) -> None:
     """After an iteration: is what has been read ahead of the loop still what Python would read in the next ones?"""
-    made = interpreter.iterators.get(id(over))
+    made = interpreter.iterators.get(over)
     if made is not None and not made.ahead.are_same(interpreter):
         interpreter.at(at)
         interpreter.build.refuse(

@@ -199,6 +199,7 @@ class Fixed:
 
     key: Any
     value: Any
+    whose: Any = None  # the object whose id is in the key: no other may have it while this is known
 
     def __call__(self) -> Any:
         return self.value

@@ -43,7 +43,7 @@ class RunOver:
 
     def left(self, items: list[Any], mark: int) -> list[Any]:
         """The items to come, after an iteration: those of a list are what they were, an iterator reads them now."""
-        if items and id(self.over) in self.interpreter.iterators:
+        if items and self.over in self.interpreter.iterators:
             iterators.check_ahead(self.interpreter, self.over, self.at)
             return items
         return expressions.as_before(self.interpreter, items, mark)

@@ -50,7 +50,7 @@ def method_of(interpreter: Interpreter, target: Any) -> tuple[RandomSource, str]
         return _at_entry(build, None, lambda state: Alloc(state, state.dims, affine.ZERO), True), name
     key = ("generator", id(owner))
     if key not in interpreter.captured:
-        interpreter.hand_in("generator", Fixed(key, state_of(owner)))
+        interpreter.hand_in("generator", Fixed(key, state_of(owner), owner))
     given = interpreter.captured[key][1].handle
     made = _at_entry(build, id(owner), lambda state: CopyTo(state, given), isinstance(owner, np.random.RandomState))
     return made, name
