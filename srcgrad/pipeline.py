@@ -28,6 +28,7 @@ from .passes.assemble import assemble
 from .passes.callees import everywhere
 from .passes.change_places import change_places
 from .passes.check_rows import check_rows
+from .passes.checkpoints import checkpoints
 from .passes.choose_integers import choose_integers
 from .passes.compute_again import compute_again
 from .passes.copies_as_loops import copies_as_loops
@@ -247,6 +248,7 @@ ON_A_GPU: tuple[Pass, ...] = (
     store_once,  # an element that a thread changes again and again is a scalar in between
     read_once,  # what it has just stored it does not read back
     compute_again,  # nor what arithmetic gives sooner than memory
+    checkpoints,  # nor each state of a loop that makes the next one with little
     propagate_copies,
     interior,  # whether neighbours are there a thread asks once
     name_places,

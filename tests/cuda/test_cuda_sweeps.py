@@ -147,7 +147,7 @@ def test_what_a_loop_in_a_thread_adds_to_an_element_is_added_once() -> None:
         expected = grad(worn_down, jit=False).backward(x, rate, most, v)
         for one, other in zip(f.backward(x, rate, most, v), expected, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-13)
-    loop = f.source(x, rate, 100, v).partition("for trip in")[2].partition("i += cuda")[0]
+    loop = f.source(x, rate, 100, v).partition("for segment in")[2].partition("i += cuda")[0]
     assert loop.count("rate_b[i] +=") == 1 and loop.index("rate_b_now +=") < loop.index("if runs:"), loop
 
 
