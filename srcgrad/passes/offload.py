@@ -184,7 +184,7 @@ class Kernels:
             axes=tuple(replace(axis, body=()) for axis in axes),
             body=self.inside(body, colliding, scratch),
             sums=inner.sums,
-            scratch=tuple(made for made in dict.fromkeys(scratch) if not _is_small(made)),
+            scratch=tuple(made for made in dict.fromkeys(scratch) if not is_small(made)),
             stacks=tuple(made.stack for made in inner.stacks),
             span=loop.span,
         )
@@ -322,7 +322,7 @@ class Kernels:
 
     def inside(self, body: Block, colliding: set[str], scratch: Iterable[Alloc]) -> Block:
         """The body as one thread runs it."""
-        small = {made.array.name for made in scratch if _is_small(made)}
+        small = {made.array.name for made in scratch if is_small(made)}
 
         def change(stmt: Stmt) -> tuple[Stmt, ...]:
             match stmt:
@@ -338,7 +338,7 @@ class Kernels:
                     return (replace(stmt, ordered=True),)
             return (stmt,)
 
-        ahead = tuple(LocalArray(made.array) for made in scratch if _is_small(made) and made not in body)
+        ahead = tuple(LocalArray(made.array) for made in scratch if is_small(made) and made not in body)
         inner = {s.array.name for s in statements(body) if isinstance(s, Alloc)}
         return (*(a for a in ahead if a.array.name not in inner), *rewrite_block(body, change))
 
@@ -413,7 +413,8 @@ def _is_copied(value: Expr) -> bool:
     return isinstance(value, (Const, Load))
 
 
-def _is_small(made: Alloc) -> bool:
+def is_small(made: Alloc) -> bool:
+    """Does a thread keep it to itself?"""
     size = affine.product(made.dims)
     return isinstance(size, Const) and int(size.value) <= LARGEST_LOCAL
 
@@ -436,4 +437,4 @@ def sets(stmt: Stmt) -> set[Var]:
     return set().union(*(sets_itself(s) for s in statements((stmt,))))
 
 
-__all__ = ["OF_NUMBERS", "Kernels", "extreme_of", "offload", "sequential", "sets", "sets_itself"]
+__all__ = ["OF_NUMBERS", "Kernels", "extreme_of", "is_small", "offload", "sequential", "sets", "sets_itself"]
