@@ -24,8 +24,8 @@ from dataclasses import replace
 
 from ..ir import affine
 from ..ir.expressions import INT64, Call, Expr
-from ..ir.nodes import Block, For, Function, If, Stmt
-from ..ir.walk import blocks, loads, variables, with_blocks
+from ..ir.nodes import Block, For, Function, If, Stmt, While
+from ..ir.walk import blocks, loads, statements, variables, with_blocks
 from .alternate import nest_of, within
 from .effects import effects
 from .gather import all_of
@@ -67,6 +67,8 @@ class _Body:
                 strictest[terms] = room, part
         inside = all_of(part for _, part in strictest.values())
         if inside is None or len(asked) < TIMES * len(strictest):
+            return self.block
+        if any(isinstance(s, (For, While)) for s in statements(self.block)):  # which take longer than a few questions
             return self.block
         return (If(inside, joined(self.unasked(self.block), roots, in_iteration=True), self.block),)
 
