@@ -70,9 +70,11 @@ from .passes.late_checks import compares_late
 from .passes.lengths_of_arrays import lengths_of_arrays
 from .passes.lower_arrays import lower_arrays
 from .passes.made_where_kept import made_where_kept
+from .passes.made_where_read import made_where_read
 from .passes.masked_rows import masked_rows
 from .passes.name_choices import name_choices
 from .passes.name_places import name_all_places, name_places
+from .passes.numbers_where_read import numbers_where_read
 from .passes.offload import offload
 from .passes.outer_products import outer_products
 from .passes.parallelise import parallelise
@@ -250,6 +252,7 @@ ON_A_GPU: tuple[Pass, ...] = (
     compute_again,  # nor what arithmetic gives sooner than memory
     checkpoints,  # nor each state of a loop that makes the next one with little
     propagate_copies,
+    made_where_read,  # what a column is divided by is no kernel of its own
     interior,  # whether neighbours are there a thread asks once
     name_places,
     searches_in_two,  # for the best, and for the first that is as good
@@ -257,6 +260,7 @@ ON_A_GPU: tuple[Pass, ...] = (
     stacked_products,  # so are the calls, where each multiplies two matrices
     offload,  # independent loops become kernels, and the host launches them
     place_numbers,  # what is computed from sums stays on the device, until the host decides by it
+    numbers_where_read,  # by the kernels that need it, where that is little
 )
 NEEDED = {
     "zeros_chosen",

@@ -59,8 +59,8 @@ def in_common(
                 here = known[load] = Var(names.fresh(f"{load.array.name}_here"), load.dtype)
                 ahead.append(Assign(here, load))
         (stmt,) = _said((stmt,), known)
-        if isinstance(stmt, Assign) and made[stmt.var] == 1 and not loads(stmt.value):
-            if not variables(stmt.value) & changed:
+        if isinstance(stmt, Assign) and made[stmt.var] == 1 and not variables(stmt.value) & changed:
+            if all(map(is_the_same, loads(stmt.value))):
                 changed.discard(stmt.var)
                 ahead.append(stmt)
                 continue

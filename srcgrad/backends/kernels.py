@@ -277,7 +277,7 @@ class _Writer:
         summed = thread_sums(kernel, on_grid, self.names, self.memory)
         self.direct = () if summed is None else summed.arrays
         body, reads = self.reading_ahead(kernel, on_grid, summed)
-        several = several_elements(kernel, self.names, self.apart) if summed is None and not reads else None
+        several = several_elements(kernel, on_grid, self.names, self.apart) if summed is None and not reads else None
         body = self.of_one_thread(kernel, body if several is None else several.body)
         taken = _taken(kernel)
         self.miss(kernel, taken)
@@ -416,7 +416,7 @@ class _Writer:
             whole_inside = both(asked, substitute(goes_on, {axis.index: far}))  # a grid may be open at its end
             otherwise = self.of_one_thread(kernel, several.otherwise)
             whole = (If(whole_inside, (*each(*ahead), *each(*body)), each(If(goes_on, otherwise))),)
-        made = (*self.of_one_thread(kernel, several.made), Lines(f"{begin} = {first}"))
+        made = (*self.of_one_thread(kernel, (*several.common, *several.made)), Lines(f"{begin} = {first}"))
         if is_once:
             return (*made, *whole)
         next_one = Lines(f"{axis.index.name} = {start}{scaled.format(begin)}")

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from ..ir import affine
 from ..ir.expressions import INT64, Array, Call, Const, Expr, Load, Var
 from ..ir.names import Names
-from ..ir.nodes import TURN, AddTo, Assign, Block, Comment, If, Kernel, LocalArray, Stmt, Store
+from ..ir.nodes import TURN, AddTo, Assign, Block, Comment, For, If, Kernel, LocalArray, Stmt, Store
 from ..ir.walk import (
     blocks,
     expressions,
@@ -40,6 +40,7 @@ from ..ir.walk import (
 from ..passes.gather import all_of
 from ..passes.interior import COMPARISONS, parts_of
 from ..rules.costs import additions
+from .in_common import in_common
 
 MOST_TURNS = 4
 LEAST_ROWS = 4  # below each other: fewer are not worth what finding out where they are takes
@@ -52,10 +53,12 @@ SIMPLE = (AddTo, Assign, Comment, If, Store)
 class Several:
     """`made`: the small arrays; `ahead`: what fills them; `body`: an iteration that reads them.
 
-    Where all turns are `inside`, of a grid; else `otherwise`, which reads nothing ahead.
+    All elements have `common`, ahead of them.  Where all turns are `inside`, of a grid; else `otherwise`, which reads
+    nothing ahead.
     """
 
     count: int
+    common: Block
     made: Block
     ahead: Block
     body: Block
@@ -71,17 +74,22 @@ class Several:
         return found
 
 
-def several_elements(kernel: Kernel, names: Names, memory: Mapping[str, str]) -> Several | None:
+def several_elements(
+    kernel: Kernel, on_grid: tuple[For, ...], names: Names, memory: Mapping[str, str]
+) -> Several | None:
     """How the threads of a kernel take several elements, or None.  `memory`: which memory arrays are handles on."""
     if not kernel.axes or kernel.by_rows or kernel.sums or kernel.scratch or kernel.stacks:
         return None
-    inside = tuple(statements(kernel.body))
-    if not all(isinstance(stmt, SIMPLE) for stmt in inside):
+    if not all(isinstance(stmt, SIMPLE) for stmt in statements(kernel.body)):
         return None
-    work = sum(additions(expr) for stmt in inside for expr in expressions(stmt))
-    reader = _Reader(kernel, names, memory)
     by_one = all(affine.same(axis.step, affine.ONE) for axis in kernel.axes)
-    question = reader.question(kernel.body) if by_one else None
+    question = _Reader(kernel, names, memory).question(kernel.body) if by_one else None
+    common: Block = ()
+    if question is None:
+        common, own = in_common(kernel, on_grid[-2:][0], on_grid, kernel.body, names, memory)
+        kernel = replace(kernel, body=own)
+    work = sum(additions(expr) for stmt in statements(kernel.body) for expr in expressions(stmt))
+    reader = _Reader(kernel, names, memory)
     ahead, body = reader.block(question.then if question else kernel.body, {})
     words = sum(-(-load.dtype.itemsize // 4) for load in reader.rooms.values())
     count = MOST_TURNS
@@ -90,7 +98,7 @@ def several_elements(kernel: Kernel, names: Names, memory: Mapping[str, str]) ->
     if count < (LEAST_ROWS if len(kernel.axes) > 1 else 2):
         return None
     made = tuple(LocalArray(replace(load.array, dims=(Const(count, INT64),))) for load in reader.rooms.values())
-    return Several(count, made, ahead, body, *((question.condition, kernel.body) if question else ()))
+    return Several(count, common, made, ahead, body, *((question.condition, kernel.body) if question else ()))
 
 
 class _Reader:
