@@ -43,9 +43,12 @@ HANDED_ON = {*LAZY, "neg", "pos", "steady"}  # calls that are one of their argum
 
 
 def made_where_read(function: Function) -> Function:
-    while (body := _Pass(function).block(function.body)) is not None:
+    made: set[str] = set()
+    while (body := _Pass(function, made).block(function.body)) is not None:
         function = replace(function, body=body)
-    return function
+    left = uses(function.body)
+    is_idle = lambda stmt: isinstance(stmt, Alloc) and stmt.array.name in made and left[stmt.array.name] == 1
+    return replace(function, body=rewrite_block(function.body, lambda stmt: () if is_idle(stmt) else (stmt,)))
 
 
 @dataclass(frozen=True)
@@ -89,8 +92,8 @@ class _Making:
 
 
 class _Pass:
-    def __init__(self, function: Function) -> None:
-        self.whole, self.names = function, function.info.names
+    def __init__(self, function: Function, made: set[str]) -> None:
+        self.whole, self.names, self.made = function, function.info.names, made
         self.memory, self.uses = memory_of(function), uses(function.body)
         self.results = {leaf for leaf in leaves(function.results) if isinstance(leaf, (Array, Var))}
 
@@ -108,7 +111,8 @@ class _Pass:
             if making is not None and self.is_ours(making, before, later):
                 new = self.read_later(making, later)
                 if new is not None:
-                    return (*_without(making.store.array, before, new), *new)
+                    self.made.add(making.store.array.name)
+                    return (*before, *new)
         return None
 
     def making(self, stmt: Stmt) -> _Making | None:
@@ -131,16 +135,18 @@ class _Pass:
     def is_ours(self, making: _Making, before: Block, later: Block) -> bool:
         """Is the array of this block alone, and does what it is made of stay as it is?"""
         array, memory = making.store.array, self.memory
+        group = memory.get(array.name, OUTSIDE)
+        is_shared = any(other == group and name != array.name for name, other in memory.items())
         is_made_here = any(_makes(stmt, array) for stmt in before)
-        is_shared = any(other == memory[array.name] and name != array.name for name, other in memory.items())
-        is_seen = array in self.results or self.uses[array.name] > uses((*before, making.loop, *later))[array.name]
-        if not is_made_here or is_shared or is_seen:
+        here = (*(before if is_made_here else ()), making.loop, *later)  # else it is made ahead of a loop around these
+        is_seen = array in self.results or self.uses[array.name] > uses(here)[array.name] + (not is_made_here)
+        is_set_anew = is_made_here or all(load.array != array for load in loads(making.value))
+        if group == OUTSIDE or is_shared or is_seen or not is_set_anew:
             return False
         seen = effects(later)
         read = {memory.get(name, OUTSIDE) for name in (array.name, *(x.array.name for x in loads(making.value)))}
-        is_changed = seen.memory_by(memory)[0] & read or numbers_set(later) & (
-            variables(making.value) - {making.loop.index}
-        )
+        numbers = variables(making.value) - {making.loop.index}
+        is_changed = seen.memory_by(memory)[0] & read or numbers_set(later) & numbers
         return not is_changed and array.name not in seen.shapes
 
     def read_later(self, making: _Making, later: Block) -> Block | None:
@@ -162,12 +168,6 @@ class _Pass:
 
 def _makes(stmt: Stmt, array: Array) -> bool:
     return isinstance(stmt, Alloc) and stmt.array == array and stmt.on is None
-
-
-def _without(array: Array, before: Block, later: Block) -> Block:
-    """What comes ahead of the loop: without the array, if nobody has to do with it any more."""
-    left = tuple(stmt for stmt in before if not _makes(stmt, array))
-    return before if array.name in uses((*left, *later)) else left
 
 
 def rounds_alike(value: Expr) -> bool:
