@@ -85,6 +85,7 @@ from .passes.preaccumulate import preaccumulate
 from .passes.products_in_strips import products_in_strips
 from .passes.propagate_copies import propagate_copies
 from .passes.prove_bounds import prove_bounds
+from .passes.read_at_first import read_at_first
 from .passes.read_copies import read_copies
 from .passes.read_once import read_once
 from .passes.registers import registers
@@ -261,6 +262,7 @@ ON_A_GPU: tuple[Pass, ...] = (
     offload,  # independent loops become kernels, and the host launches them
     place_numbers,  # what is computed from sums stays on the device, until the host decides by it
     numbers_where_read,  # by the kernels that need it, where that is little
+    read_at_first,  # the first of many steps reads an argument, and no copy of it
 )
 NEEDED = {
     "zeros_chosen",

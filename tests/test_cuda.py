@@ -27,20 +27,23 @@ SIMULATED = {
     **{f"corpus-{share}": (["test_cuda_corpus.py"], 90) for share in range(SHARES)},
     "programs": (named("programs library properties simulator arithmetic"), 93),
     "reductions": (named("extremes columns benchmarks examples sweeps gathered ahead where_read"), 363),
-    "rows": (named("held steps checkpoints"), 189),
+    "rows": (named("held steps checkpoints first_steps"), 443),
 }
 SOME = (
     "black_scholes or mandelbrot or rk4 or scattered or mixture or two_layers or softmax or stencil or conjugate or "
     "iterations_that or nests or in_place_by_rows"
 )  # of the programs, which the simulator runs all: to compile a kernel takes a quarter of a second
-OTHERS = "(softmax and 1024) or (set_where and 512) or (test_gradients and backward and not value)"
+OTHERS = (
+    "(softmax and 1024) or (set_where and 512) or "
+    "test_gradients and (backward and not value or two_buffers or in_place-3)"
+)
 VIRTUAL = {
     "programs": ([*named("programs"), "-k", f"({SOME}) and not (conjugate and float32)"], 18),
     "launches": (named("launches errors arrays virtual arithmetic"), 95),
     "loops": (named("kept sums again"), 72),
     "parts": ([*named("steps library"), "-k", "not float32 and (test_cuda_steps or long_sums)"], 40),
     "steps": (named("states alone grids later"), 105),
-    "rows": ([*named("ahead held checkpoints where_read"), "-k", f"ahead or {OTHERS}"], 143),
+    "rows": ([*named("ahead held checkpoints where_read first_steps"), "-k", f"ahead or {OTHERS}"], 143),
 }
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ..ir import affine
 from ..ir.expressions import Const, Dim, Expr, Load, Var
 from ..ir.nodes import AddTo, Alloc, For, Function, Stmt, Store, While
-from ..ir.walk import expressions, loads, statements
+from ..ir.walk import counts_upwards, expressions, loads, statements
 from ..passes.info import memory_of
 from ..passes.signs import signs_of
 from .source import is_comment
@@ -82,7 +82,7 @@ def facts_about(definitions: list[ast.stmt], text: str, function: Function) -> F
         last = getattr(node, "iter", getattr(node, "test", node)).end_lineno
         for line in range(node.lineno, (last or node.lineno) + 1):
             inside |= {(line, name) for name in _of_all(origin, lambda place: not place.checked)}
-            natural |= {(line, name) for name in _of_all(origin, lambda place: place.natural or not place.checked)}
+            natural |= {(line, name) for name in _of_all(origin, counts_upwards)}
             if isinstance(origin, AddTo) and origin.reorder:
                 reorder.add(line)
     return Facts(

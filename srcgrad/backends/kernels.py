@@ -316,7 +316,8 @@ class _Writer:
         how_many = several.count if several else 1, together
         made = Definition(name, tuple(params), signature, sums, whole, names, kernel.by_rows, extremes, *how_many)
         self.kernels.append(made)
-        return given
+        first = {name: f"{array.name} if {text_of(asked)} else {name}" for asked, name, array in kernel.at_first}
+        return [first.get(name, name) for name in given]
 
     def reading_ahead(self, kernel: Kernel, on_grid: tuple[For, ...], summed: ThreadSums | None) -> tuple[Block, Reads]:
         """An iteration, and what a thread reads ahead of several of them."""

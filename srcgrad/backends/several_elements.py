@@ -26,6 +26,7 @@ from ..ir.names import Names
 from ..ir.nodes import TURN, AddTo, Assign, Block, Comment, For, If, Kernel, LocalArray, Stmt, Store
 from ..ir.walk import (
     blocks,
+    counts_upwards,
     expressions,
     loads,
     map_expressions,
@@ -171,7 +172,7 @@ class _Reader:
 
     def is_another_row(self, stored: Load | Store, read: Load) -> bool:
         """Of one array, whatever the threads are that store and read?"""
-        if stored.array.name != read.array.name or not (_counts_upwards(stored) and _counts_upwards(read)):
+        if stored.array.name != read.array.name or not (counts_upwards(stored) and counts_upwards(read)):
             return False
         for x, y in zip(stored.index, read.index, strict=True):
             if not (variables(x) | variables(y)) & (self.indices | self.changed) and not (loads(x) or loads(y)):
@@ -191,11 +192,6 @@ class _Reader:
 
 def _questions(block: Block) -> int:
     return sum(len(parts_of(stmt.condition)) for stmt in statements(block) if isinstance(stmt, If))
-
-
-def _counts_upwards(place: Load | Store) -> bool:
-    """No index of it counts from the end."""
-    return place.natural or not place.checked
 
 
 __all__ = ["Several", "several_elements"]

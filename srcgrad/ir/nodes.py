@@ -395,7 +395,8 @@ class Kernel(Stmt):
     every thread adds in a variable of its own; `extremes` are those of them of which the greatest, the least or the
     like is wanted instead, with the primitive.  Of `scratch` and of `stacks` every thread has its own.
 
-    `by_rows`: the threads of a "warp", or of a "block", run each iteration together, see `Lanes`.
+    `by_rows`: the threads of a "warp", or of a "block", run each iteration together, see `Lanes`.  `at_first`: arrays
+    that it reads under a condition of the host's, instead of those of a name.
     """
 
     name: str
@@ -408,6 +409,7 @@ class Kernel(Stmt):
     scratch: tuple[Alloc, ...] = ()
     stacks: tuple[Stack, ...] = ()
     by_rows: str = ""
+    at_first: tuple[tuple[Expr, str, Array], ...] = ()
 
 
 LANE = Var("lane", INT64)  # which of the threads that run an iteration together this one is

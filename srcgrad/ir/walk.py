@@ -132,6 +132,11 @@ def sure_loads(expr: Expr) -> Iterator[Load]:
         yield from sure_loads(part)
 
 
+def counts_upwards(place: Load | Store) -> bool:
+    """Does no index of it count from the end?"""
+    return place.natural or not place.checked
+
+
 # --------------------------------------------------------------------------------------------------- statements
 
 
