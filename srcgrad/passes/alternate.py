@@ -32,8 +32,10 @@ from ..ir.expressions import BOOL, Array, Call, Const, Expr, Load, Var, both, ne
 from ..ir.nodes import AddTo, Alloc, Assign, Block, Comment, CopyTo, For, Function, If, Stmt, Store, Swap, While, leaves
 from ..ir.walk import (
     blocks,
+    counts_upwards,
     loads,
     map_expressions,
+    mentioned,
     rewrite,
     rewrite_block,
     statements,
@@ -238,7 +240,8 @@ class _ClearedLate(Memory):
             seen = any(cleared in names_used(s) for s in (*body[:exchanged], *body[k + 1 :]))  # as it is, not cleared
             if seen or not self.is_fixed(loops):
                 return None
-            body[at] = _over_cleared(sweep, loops)
+            box = [(cleared.start, cleared.stop) for cleared in loops]
+            body[at] = _over_cleared(sweep, box, sweep.place.array)
             body[k : k + 1] = [within(loops, rest)] if rest else []
             return (*self.zero_around(sweep, loops, memory), replace(loop, body=tuple(body)), within(loops, (store,)))
         return None
@@ -284,13 +287,13 @@ def clearing_of(stmt: Stmt, name: str) -> tuple[tuple[For, ...], Store, Block] |
     return loops, store, (*body[:at], *body[at + 1 :])
 
 
-def _over_cleared(sweep: Sweep, box: tuple[For, ...]) -> Stmt:
-    """The sweep, which assigns inside of the box, and adds around it."""
-    inside = in_box(sweep.loops, [(cleared.start, cleared.stop) for cleared in box])
+def _over_cleared(sweep: Sweep, box: list[tuple[Expr, Expr]], array: Array) -> Stmt:
+    """The sweep, which assigns inside of the box, and adds around it; the sums go to an array."""
+    inside = in_box(sweep.loops, box)
     total = sweep.add.value
     assert isinstance(total, Var)
     around = () if inside is None else (If(negated(inside), (AddTo(total, sweep.place, reorder=True),)),)
-    return within(sweep.loops, (*sweep.body, *around, stored(sweep, sweep.place.array, total)))
+    return within(sweep.loops, (*sweep.body, *around, stored(sweep, array, total)))
 
 
 def in_box(loops: tuple[For, ...], box: list[tuple[Expr, Expr]]) -> Expr | None:
@@ -333,6 +336,17 @@ class InOtherMemory(Memory):
         raise NotImplementedError
 
 
+@dataclass(frozen=True)
+class _Copy:
+    """Loops that store elements of an array elsewhere; `box` is what they clear, `rest` what is left of them."""
+
+    loops: tuple[For, ...]
+    store: Store
+    source: Load
+    rest: Block
+    box: list[tuple[Expr, Expr]] | None = None
+
+
 class _Copied(InOtherMemory):
     """A sweep that reads a copy of what it adds to reads that itself, and writes to other memory."""
 
@@ -345,21 +359,20 @@ class _Copied(InOtherMemory):
             seen = effects((out[k],))
             nest = nest_of(out[k])
             copied = None if nest is None else self.copied(*nest, target)
-            if nest is not None and copied is not None:
-                return self.without_copy(nest[0], copied, nest[1], sweep, out, k)
+            if copied is not None:
+                is_seen = copied.box is not None and any(target.name in names_used(s) for s in out[k + 1 :])
+                return None if is_seen else self.without_copy(copied, sweep, out, k)
             if any(a.writes and a.array.name == target.name for a in seen.accesses) or target.name in seen.allocated:
                 return None
         return None
 
-    def without_copy(
-        self, loops: tuple[For, ...], copied: Store, body: Block, sweep: Sweep, out: list[Stmt], at: int
-    ) -> Block | None:
-        name, target = copied.array.name, sweep.place.array
-        indices = [loop.index for loop in loops]
+    def without_copy(self, copied: _Copy, sweep: Sweep, out: list[Stmt], at: int) -> Block | None:
+        name, target = copied.store.array.name, sweep.place.array
+        indices = [loop.index for loop in copied.loops]
 
         def read(expr: Expr) -> Expr:
             if isinstance(expr, Load) and expr.array.name == name:
-                return _moved(copied.value, dict(zip(indices, expr.index, strict=True)))
+                return _moved(copied.source, dict(zip(indices, expr.index, strict=True)))
             return expr
 
         readers = (*out[at + 1 :], within(sweep.loops, sweep.body))
@@ -367,31 +380,61 @@ class _Copied(InOtherMemory):
         *between, swept = rewrite_block(readers, lambda s: (map_expressions(s, lambda e: rewrite(e, read)),))
         if len(self.uses[name]) != uses + 2 or any(name in touched(s) for s in statements((*between, swept))):
             return None  # somebody else reads it, or asks how long it is
-        rest = tuple(s for s in body if s is not copied)
-        out[at:] = [*([within(loops, rest)] if rest else []), *between]
+        out[at:] = [*([within(copied.loops, copied.rest)] if copied.rest else []), *between]
         self.gone.add(name)
         if target.name not in self.others:
             self.others[target.name] = Array(self.names.fresh(f"{target.name}_next"), target.dtype, target.dims)
         other = self.others[target.name]
         loops, body = nest_of(swept) or ((), ())
-        sum_stored = stored(sweep, other, sweep.place + sweep.add.value)
-        return within(loops, (*body, sum_stored)), Swap(target, other)
+        if copied.box is None:
+            return within(loops, (*body, stored(sweep, other, sweep.place + sweep.add.value))), Swap(target, other)
+        return _over_cleared(replace(sweep, body=body), copied.box, other), Swap(target, other)
 
-    def copied(self, loops: tuple[For, ...], body: Block, target: Array) -> Store | None:
-        """The store that copies elements of `target` to memory that is there for that alone."""
+    def copied(self, loops: tuple[For, ...], body: Block, target: Array) -> _Copy | None:
+        """What copies elements of `target` to memory that is there for that alone."""
         if not self.is_fixed(loops) or not all(isinstance(s, (AddTo, Assign, Store)) for s in body):
             return None
         indices = tuple(loop.index for loop in loops)
-        if any(a.writes and a.array.name == target.name for a in effects(body).accesses):
+        clearing = [s for s in body if isinstance(s, Store) and s.array.name == target.name]
+        writes = [a for a in effects(body).accesses if a.writes and a.array.name == target.name]
+        if len(writes) != len(clearing) or len(clearing) > 1:
             return None
+        read = {s.var: s.value for s in body if isinstance(s, Assign) and isinstance(s.value, Load)}
         for stmt in body:
-            is_copy = isinstance(stmt, Store) and isinstance(stmt.value, Load) and stmt.index == indices
-            if not is_copy or stmt.value.array.name != target.name or variables(stmt.value) - set(indices):  # type: ignore[attr-defined]
+            if not isinstance(stmt, Store) or stmt.index != indices:
                 continue
-            made = self.made(stmt.array.name)  # type: ignore[attr-defined]
-            if made is not None and made.fill is None and stmt.array.name not in self.outside:  # type: ignore[attr-defined]
-                return stmt  # type: ignore[return-value]
+            source = read.get(stmt.value, stmt.value) if isinstance(stmt.value, Var) else stmt.value
+            is_of_target = isinstance(source, Load) and source.array.name == target.name
+            if not is_of_target or variables(source) - set(indices):
+                continue
+            made = self.made(stmt.array.name)
+            if made is None or made.fill is not None or stmt.array.name in self.outside:
+                continue
+            assert isinstance(source, Load)
+            if not clearing and stmt.value == source:
+                return _Copy(loops, stmt, source, tuple(s for s in body if s is not stmt))
+            return self.cleared(loops, stmt, source, body, clearing)
         return None
+
+    def cleared(
+        self, loops: tuple[For, ...], store: Store, source: Load, body: Block, clearing: list[Store]
+    ) -> _Copy | None:
+        """The copy, where all that the loops do is to take elements out: nothing is left of them."""
+        taken = [s for s in body if isinstance(s, Assign) and s.value == source]
+        is_alone = len(body) == len(taken) + 2 and len(clearing) == 1
+        if not is_alone or body.index(clearing[0]) < body.index(taken[0] if taken else store):
+            return None
+        is_zero = isinstance(clearing[0].value, Const) and not clearing[0].value.value
+        if not is_zero or clearing[0].index != source.index or not counts_upwards(clearing[0]):
+            return None
+        if any(sum(s.var in mentioned(other) for other in statements(self.whole.body)) > 2 for s in taken):
+            return None
+        shifts = [affine.difference(part, loop.index) for part, loop in zip(source.index, loops, strict=False)]
+        if len(source.index) != len(loops) or None in shifts:
+            return None
+        ends = [(affine.integer(shift), loop) for shift, loop in zip(shifts, loops, strict=True)]  # type: ignore[arg-type]
+        box = [(affine.add(loop.start, shift), affine.add(loop.stop, shift)) for shift, loop in ends]
+        return _Copy(loops, store, source, (), box)
 
 
 def _moved(value: Expr, at: dict[Var, Expr]) -> Expr:

@@ -128,16 +128,47 @@ def slices_of_a_grid(u, w, steps):
     return u
 
 
+def along_one_axis(u, w, steps):
+    u = u.copy()
+    for _ in range(steps):
+        u[1:-1] = 0.5 * u[1:-1] + w * (u[:-2] * u[2:])
+    return u
+
+
+def a_corner(u, w, steps):
+    u = u.copy()
+    for _ in range(steps):
+        u[2:, :-3] = u[2:, :-3] * w + u[:-2, 3:] - 0.2 * u[1:-1, 1:-2]
+    return u
+
+
+def taken_out(u, w, steps):
+    """Elements leave for good: nothing comes back to them."""
+    u = u.copy()
+    for _ in range(steps):
+        u[3:] = w * u[:-3]
+    return u
+
+
+def looked_at_in_between(u, w, steps):
+    u, s = u.copy(), np.zeros(u.shape[0])
+    for _ in range(steps):
+        u[1:-1] = u[1:-1] + w * (u[:-2] + u[2:])
+        s = s + u * u
+    return u + s
+
+
 PROGRAMS = [
-    two_buffers, slices, in_place, around_the_ends, not_linear, from_the_end, of_a_part, old_and_new, every_other_element,
-    a_part_by_numbers, twice, on_a_grid, slices_of_a_grid,
+    two_buffers, slices, in_place, around_the_ends, not_linear, from_the_end, of_a_part, old_and_new,
+    every_other_element, a_part_by_numbers, twice, on_a_grid, slices_of_a_grid, along_one_axis, a_corner, taken_out,
+    looked_at_in_between,
 ]  # fmt: skip
 by_name = pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
 by_steps = pytest.mark.parametrize("steps", [-1, 0, 1, 2, 3, 4])
 
 
 def arguments(f: Callable[..., Any]) -> tuple[Any, Any]:
-    if f in (on_a_grid, slices_of_a_grid):
+    if f in (on_a_grid, slices_of_a_grid, along_one_axis, a_corner):
         return GRID, OF_GRID
     return U, V[:-4] if f is of_a_part else V
 
@@ -193,7 +224,7 @@ def test_arguments_on_the_device(f: Callable[..., Any]) -> None:
             np.testing.assert_array_equal(v.copy_to_host(), V)
 
 
-READ = {two_buffers: 1, in_place: 1, on_a_grid: 1, from_the_end: 1, of_a_part: 0}
+READ = {two_buffers: 1, slices: 1, in_place: 1, slices_of_a_grid: 1, on_a_grid: 1, from_the_end: 1, of_a_part: 0}
 
 
 @pytest.mark.parametrize("f", READ, ids=lambda f: f.__name__)
