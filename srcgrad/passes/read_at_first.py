@@ -19,8 +19,8 @@ from dataclasses import replace
 from itertools import starmap
 
 from ..ir import affine
-from ..ir.expressions import BOOL, Array, Axis, Call, Dim, Expr, Load, Var, either
-from ..ir.nodes import AddTo, AtomicAdd, Block, For, Function, If, Kernel, OwnCopy, Stmt, Store, Swap, leaves
+from ..ir.expressions import BOOL, INT64, Array, Axis, Call, Dim, Expr, Load, Var, either
+from ..ir.nodes import AddTo, Assign, AtomicAdd, Block, For, Function, If, Kernel, OwnCopy, Stmt, Store, Swap, leaves
 from ..ir.walk import (
     blocks,
     counts_upwards,
@@ -42,12 +42,12 @@ Use = tuple[Kernel, str]  # a kernel, and by which name it has to do with the me
 
 
 def read_at_first(function: Function) -> Function:
-    body = list(function.body)
+    body: list[Block] = [(stmt,) for stmt in function.body]
     for at, stmt in enumerate(function.body):
         if isinstance(stmt, For) and (found := _First(function, at, stmt).found()) is not None:
             position, copying, loop = found
-            body[position], body[at] = copying, loop
-    return replace(function, body=tuple(body))
+            body[position], body[at] = (copying,), loop
+    return replace(function, body=tuple(stmt for part in body for stmt in part))
 
 
 class _First:
@@ -58,11 +58,12 @@ class _First:
         self.changing = numbers_set(function.body)
         self.written = {s.name for stmt in statements(function.body) for s in _arrays_written(stmt)}
 
-    def found(self) -> tuple[int, Stmt, For] | None:
+    def found(self) -> tuple[int, Stmt, Block] | None:
         """Where the first state is copied, what is left of that, and the loop that reads it in its place."""
         swaps = [stmt for stmt in self.loop.body if isinstance(stmt, Swap)]
-        ends = (self.loop.start, self.loop.stop)
-        if len(swaps) != 1 or any(loads(end) or variables(end) & numbers_set(self.loop.body) for end in ends):
+        counted = variables(self.loop.start) | variables(self.loop.stop)
+        is_read = any(map(loads, (self.loop.start, self.loop.stop)))
+        if len(swaps) != 1 or is_read or counted & numbers_set(self.loop.body):
             return None
         (swap,) = swaps
         memory = memory_of(self.whole)
@@ -75,7 +76,7 @@ class _First:
             readers = self.uses(swap, state.name, other.name)
             if source is not None and readers is not None and all(starmap(_may_read_another, readers)):
                 frame = self.frame(swap, state, other)
-                if frame is not None:
+                if frame is not None and not counted & numbers_set(self.whole.body[ahead[-1] : self.at]):
                     return ahead[-1], self.left(ahead[-1], state, frame), self.reading(source, readers)
         return None
 
@@ -165,8 +166,13 @@ class _First:
         body = (If(needed, (stmt,)) if copies(stmt) else stmt for stmt in copying.body)
         return replace(copying, body=tuple(body))
 
-    def reading(self, source: Array, readers: list[Use]) -> For:
-        first = Call("eq", (self.loop.index, self.loop.start), BOOL)
+    def reading(self, source: Array, readers: list[Use]) -> Block:
+        loop = self.loop
+        ahead: Block = ()
+        if loop.index in variables(loop.start):  # for k in range(k - 1, -1, -1)
+            start = Var(self.whole.info.names.fresh(f"{loop.index.name}_first"), INT64)
+            loop, ahead = replace(loop, start=start), (Assign(start, loop.start),)
+        first = Call("eq", (loop.index, loop.start), BOOL)
         known_as = dict(readers)
 
         def instead(stmt: Stmt) -> Block:
@@ -174,7 +180,7 @@ class _First:
                 return (replace(stmt, at_first=(*stmt.at_first, (first, known_as[stmt], source))),)
             return (stmt,)
 
-        return replace(self.loop, body=rewrite_block(self.loop.body, instead))
+        return (*ahead, replace(loop, body=rewrite_block(loop.body, instead)))
 
 
 def _own(kernel: Kernel) -> tuple[Expr, ...]:

@@ -158,10 +158,21 @@ def looked_at_in_between(u, w, steps):
     return u + s
 
 
+def as_long_as_it_grows(u, w, steps):
+    """The way back counts from the number of steps that were made."""
+    now, then, t = u.copy(), u.copy(), 0
+    while t < steps and np.max(np.abs(now)) > 1e-3:
+        for i in range(1, u.shape[0] - 1):
+            then[i] = now[i] + w * (now[i - 1] - 2.0 * now[i] + now[i + 1])
+        now, then = then, now
+        t += 1
+    return now
+
+
 PROGRAMS = [
     two_buffers, slices, in_place, around_the_ends, not_linear, from_the_end, of_a_part, old_and_new,
     every_other_element, a_part_by_numbers, twice, on_a_grid, slices_of_a_grid, along_one_axis, a_corner, taken_out,
-    looked_at_in_between,
+    looked_at_in_between, as_long_as_it_grows,
 ]  # fmt: skip
 by_name = pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
 by_steps = pytest.mark.parametrize("steps", [-1, 0, 1, 2, 3, 4])
