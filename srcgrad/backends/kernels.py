@@ -402,9 +402,10 @@ class _Writer:
             stride = f"{several.count} * {self.of(axis.index, 'step')}"
         element = Lines(f"{axis.index.name} = {start}{scaled.format(f'({here})' if scaled != '{}' else here)}")
 
-        def each(*inner: Stmt) -> Block:
-            loop = For(TURN, affine.ZERO, affine.integer(several.count), affine.ONE, (element, *inner))
-            return (loop,) if inner else ()
+        count: Expr = affine.integer(several.count)
+
+        def each(*inner: Stmt, count: Expr = count) -> Block:
+            return (For(TURN, affine.ZERO, count, affine.ONE, (element, *inner)),) if inner else ()
 
         ahead = self.of_one_thread(kernel, several.ahead)
         if several.inside is None:
@@ -415,8 +416,10 @@ class _Writer:
             far = affine.add(near, among)
             asked = said(several.are_inside(axis.index, near, far), None)
             whole_inside = both(asked, substitute(goes_on, {axis.index: far}))  # a grid may be open at its end
-            otherwise = self.of_one_thread(kernel, several.otherwise)
-            whole = (If(whole_inside, (*each(*ahead), *each(*body)), each(If(goes_on, otherwise))),)
+            otherwise = If(goes_on, self.of_one_thread(kernel, several.otherwise))
+            if axes > 1:  # as many as there are: a loop that is not unrolled, nor takes registers of the others
+                count = said(Call("minimum", (count, affine.sub(axis.stop, near)), INT64), None)
+            whole = (If(whole_inside, (*each(*ahead), *each(*body)), each(otherwise, count=count)),)
         made = (*self.of_one_thread(kernel, (*several.common, *several.made)), Lines(f"{begin} = {first}"))
         if is_once:
             return (*made, *whole)

@@ -45,7 +45,7 @@ from .in_common import in_common
 
 MOST_TURNS = 4
 LEAST_ROWS = 4  # below each other: fewer are not worth what finding out where they are takes
-REGISTERS = 40  # of four bytes, for what is read ahead
+REGISTERS = 48  # of four bytes, for what is read ahead
 LARGEST = 500  # additions of all turns: NVVM does not unroll loops that are much longer
 SIMPLE = (AddTo, Assign, Comment, If, Store)
 
@@ -86,20 +86,21 @@ def several_elements(
     by_one = all(affine.same(axis.step, affine.ONE) for axis in kernel.axes)
     question = _Reader(kernel, names, memory).question(kernel.body) if by_one else None
     common: Block = ()
+    whole = kernel.body
     if question is None:
         common, own = in_common(kernel, on_grid[-2:][0], on_grid, kernel.body, names, memory)
         kernel = replace(kernel, body=own)
-    work = sum(additions(expr) for stmt in statements(kernel.body) for expr in expressions(stmt))
     reader = _Reader(kernel, names, memory)
     ahead, body = reader.block(question.then if question else kernel.body, {})
-    words = sum(-(-load.dtype.itemsize // 4) for load in reader.rooms.values())
+    work = sum(additions(expr) for stmt in statements(body) for expr in expressions(stmt))
+    along = on_grid[-2].index if len(on_grid) > 1 else None
     count = MOST_TURNS
-    while count * words > REGISTERS or count * work > LARGEST:
+    while _words(tuple(reader.rooms), count, along) > REGISTERS or count * work > LARGEST:
         count //= 2
     if count < (LEAST_ROWS if len(kernel.axes) > 1 else 2):
         return None
     made = tuple(LocalArray(replace(load.array, dims=(Const(count, INT64),))) for load in reader.rooms.values())
-    return Several(count, common, made, ahead, body, *((question.condition, kernel.body) if question else ()))
+    return Several(count, common, made, ahead, body, *((question.condition, whole) if question else ()))
 
 
 class _Reader:
@@ -188,6 +189,18 @@ class _Reader:
             array = Array(self.names.fresh(f"{load.array.name}_ahead"), load.dtype, (Const(MOST_TURNS, INT64),))
             self.rooms[load] = Load(array, (TURN,))
         return self.rooms[load]
+
+
+def _words(loads_ahead: tuple[Load, ...], count: int, along: Var | None) -> int:
+    """How many words all turns read: those of neighbours below each other are the same ones but for a few."""
+    rows: dict[tuple[str, int, object], list[int]] = {}
+    for load in loads_ahead:
+        parts = [affine.affine(part) for part in load.index]
+        moves = [k for k, (terms, _) in enumerate(parts) if along is not None and terms == ((along, 1),)]
+        shift = parts[moves[0]][1] if len(moves) == 1 else 0
+        like = tuple(terms if k in moves else (terms, constant) for k, (terms, constant) in enumerate(parts))
+        rows.setdefault((load.array.name, -(-load.dtype.itemsize // 4), like), []).append(shift)
+    return sum((max(shifts) - min(shifts) + count) * words for (_, words, _), shifts in rows.items())
 
 
 def _questions(block: Block) -> int:

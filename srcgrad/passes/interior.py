@@ -2,19 +2,17 @@
 
     for i in range(n):                               for i in range(n):
         for j in range(m):                               for j in range(m):
-            total = 0.0                                      if 2 <= i and i < n - 2:
-            if 2 <= i and 1 <= j:                                total = 0.0
-                total += y_b[i - 1, j]                           if 1 <= j:
-            if i < n - 2 and 1 <= j:             →                   total += y_b[i - 1, j]
-                total += y_b[i + 1, j]                               total += y_b[i + 1, j]
-            if 1 <= i and i < n - 1 and 2 <= j:                  if 2 <= j:
-                total += y_b[i, j - 1]                               total += y_b[i, j - 1]
-            …                                                    …
-                                                             else:
-                                                                 …as it was
+            total = 0.0                                      if 2 <= i and i < n - 2 and 2 <= j and j < m - 2:
+            if 2 <= i and 1 <= j and j < m - 1:                  total = 0.0
+                total += y_b[i - 1, j]                           total += y_b[i - 1, j]
+            if i < n - 2 and 1 <= j and j < m - 1:     →         total += y_b[i + 1, j]
+                total += y_b[i + 1, j]                           total += y_b[i, j - 1]
+            if 1 <= i and i < n - 1 and 2 <= j:                  …
+                total += y_b[i, j - 1]                       else:
+            …                                                    …as it was
 
-What is asked of the last index stays where it is: threads of a warp differ in that one alone, and so they all go the
-same way.  Where there is no other index, all is asked at once: only the two ends of all go the other way.
+The threads of a warp at the ends of a row go both ways, one after the other.  For all others nothing hangs on anything:
+a compiler sees that what is below one element is the next one, and reads it once.
 """
 
 from __future__ import annotations
@@ -53,9 +51,8 @@ class _Body:
 
     def __init__(self, loops: tuple[For, ...], block: Block) -> None:
         self.block = block
-        self.indices = {loop.index for loop in loops[:-1] or loops}
-        self.unlike = {loops[-1].index} if len(loops) > 1 else set()  # in a warp
-        self.unlike |= set(effects(block).writes)  # on the way through the body
+        self.indices = {loop.index for loop in loops}
+        self.unlike = set(effects(block).writes)  # on the way through the body
 
     def split(self, roots: Roots) -> Block:
         """In two, where that saves enough."""

@@ -46,7 +46,7 @@ def read_at_first(function: Function) -> Function:
     for at, stmt in enumerate(function.body):
         if isinstance(stmt, For) and (found := _First(function, at, stmt).found()) is not None:
             position, copying, loop = found
-            body[position], body[at] = (copying,), loop
+            body[position], body[at] = copying, loop
     return replace(function, body=tuple(stmt for part in body for stmt in part))
 
 
@@ -58,7 +58,7 @@ class _First:
         self.changing = numbers_set(function.body)
         self.written = {s.name for stmt in statements(function.body) for s in _arrays_written(stmt)}
 
-    def found(self) -> tuple[int, Stmt, Block] | None:
+    def found(self) -> tuple[int, Block, Block] | None:
         """Where the first state is copied, what is left of that, and the loop that reads it in its place."""
         swaps = [stmt for stmt in self.loop.body if isinstance(stmt, Swap)]
         counted = variables(self.loop.start) | variables(self.loop.stop)
@@ -151,20 +151,28 @@ class _First:
         indices = {axis.index for axis in kernel.axes}
         return not any(loads(condition)) and not (variables(condition) - indices) & self.changing
 
-    def left(self, position: int, state: Array, frame: list[Expr]) -> Stmt:
+    def left(self, position: int, state: Array, frame: list[Expr]) -> Block:
         """What is still copied, where the loop runs: else everything."""
         copying = self.whole.body[position]
         assert isinstance(copying, Kernel)
-        is_upwards = affine.is_at_least(self.loop.step, 0)
-        needed: Expr = Call("ge" if is_upwards else "le", (self.loop.start, self.loop.stop), BOOL)  # no step is made
         axes: dict[int, Expr] = {k: axis.index for k, axis in enumerate(copying.axes)}
+        needed = self.no_step()
         for guard in frame:
-            needed = either(substitute(guard, axes), needed)
+            needed = either(needed, substitute(guard, axes))
         if not frame and len(copying.body) == 1:
-            return If(needed, (copying,))
-        copies = lambda stmt: isinstance(stmt, Store) and stmt.array.name == state.name
-        body = (If(needed, (stmt,)) if copies(stmt) else stmt for stmt in copying.body)
-        return replace(copying, body=tuple(body))
+            return () if needed is None else (If(needed, (copying,)),)
+        body: list[Stmt] = []
+        for stmt in copying.body:
+            is_copy = isinstance(stmt, Store) and stmt.array.name == state.name
+            body += (stmt,) if not is_copy else () if needed is None else (If(needed, (stmt,)),)
+        return (replace(copying, body=tuple(body)),)
+
+    def no_step(self) -> Expr | None:
+        """Whether the loop does not run at all; None where it always does."""
+        is_upwards = affine.is_at_least(self.loop.step, 0)
+        ends = (self.loop.start, self.loop.stop) if is_upwards else (self.loop.stop, self.loop.start)
+        known = affine.difference(*ends)
+        return None if known is not None and known < 0 else Call("ge", ends, BOOL)
 
     def reading(self, source: Array, readers: list[Use]) -> Block:
         loop = self.loop
