@@ -12,7 +12,8 @@
             …                                                    …as it was
 
 The threads of a warp at the ends of a row go both ways, one after the other.  For all others nothing hangs on anything:
-a compiler sees that what is below one element is the next one, and reads it once.
+a compiler sees that what is below one element is the next one, and reads it once.  Of a grid of three axes and more,
+whose rows are a few warps, the last index is left alone: all threads of a warp go the same way.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from .gather import all_of
 from .info import memory_of
 from .join_branches import Roots, joined
 
+LONG_ROWS = 2  # axes: of a grid of that many, rows are so long that hardly any warp is at an end of one
 TIMES = 2  # as many questions there have to be as are asked instead
 COMPARISONS = ("le", "lt", "ge", "gt")
 
@@ -40,7 +42,10 @@ def interior(function: Function) -> Function:
     def changed(stmt: Stmt) -> Stmt:
         nest = nest_of(stmt)
         if nest is not None:
-            return within(nest[0], _Body(*nest).split(roots))
+            loops, out = nest
+            for asked in (loops,) if len(loops) <= LONG_ROWS else (loops[:-1], loops):
+                out = _Body(nest[1], asked, loops).split(roots, out)
+            return within(loops, out)
         return with_blocks(stmt, tuple(tuple(map(changed, block)) for block in blocks(stmt)))
 
     return replace(function, body=tuple(map(changed, function.body)))
@@ -49,12 +54,12 @@ def interior(function: Function) -> Function:
 class _Body:
     """What a nest does for an element."""
 
-    def __init__(self, loops: tuple[For, ...], block: Block) -> None:
+    def __init__(self, block: Block, asked: tuple[For, ...], loops: tuple[For, ...]) -> None:
         self.block = block
-        self.indices = {loop.index for loop in loops}
-        self.unlike = set(effects(block).writes)  # on the way through the body
+        self.indices = {loop.index for loop in asked}
+        self.unlike = {loop.index for loop in loops} - self.indices | set(effects(block).writes)
 
-    def split(self, roots: Roots) -> Block:
+    def split(self, roots: Roots, otherwise: Block) -> Block:
         """In two, where that saves enough."""
         asked = [part for guard in _guards(self.block) for part in _asked(guard.condition) if self.is_of_place(part)]
         strictest: dict[object, tuple[int, Expr]] = {}
@@ -64,10 +69,10 @@ class _Body:
                 strictest[terms] = room, part
         inside = all_of(part for _, part in strictest.values())
         if inside is None or len(asked) < TIMES * len(strictest):
-            return self.block
+            return otherwise
         if any(isinstance(s, (For, While)) for s in statements(self.block)):  # which take longer than a few questions
-            return self.block
-        return (If(inside, joined(self.unasked(self.block), roots, in_iteration=True), self.block),)
+            return otherwise
+        return (If(inside, joined(self.unasked(self.block), roots, in_iteration=True), otherwise),)
 
     def is_of_place(self, part: Expr) -> bool:
         """A comparison of indices with what stays as it is?"""
