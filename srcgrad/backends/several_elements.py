@@ -138,9 +138,14 @@ class _Reader:
 
     def question(self, body: Block) -> If | None:
         """The one question of `interior`, where few threads go the other way: those at the edge of a grid."""
-        if len(body) != 1 or not isinstance(body[0], If) or _questions(body[0].then) >= _questions(body[0].orelse):
+        if len(body) != 1 or not isinstance(body[0], If):
             return None
-        return body[0] if all(map(self.rises_or_falls, parts_of(body[0].condition))) else None
+        asked = body[0]
+        if isinstance(asked.condition, Call) and asked.condition.op == "not" and not asked.orelse:  # a frame
+            asked = If(asked.condition.args[0], (), body)
+        elif _questions(asked.then) >= _questions(asked.orelse):
+            return None
+        return asked if all(map(self.rises_or_falls, parts_of(asked.condition))) else None
 
     def rises_or_falls(self, part: Expr) -> bool:
         """A comparison that holds between two elements where it holds of both?"""

@@ -42,13 +42,18 @@ def interior(function: Function) -> Function:
     def changed(stmt: Stmt) -> Stmt:
         nest = nest_of(stmt)
         if nest is not None:
-            loops, out = nest
-            for asked in (loops,) if len(loops) <= LONG_ROWS else (loops[:-1], loops):
-                out = _Body(nest[1], asked, loops).split(roots, out)
-            return within(loops, out)
+            return within(nest[0], asked_once(*nest, roots))
         return with_blocks(stmt, tuple(tuple(map(changed, block)) for block in blocks(stmt)))
 
     return replace(function, body=tuple(map(changed, function.body)))
+
+
+def asked_once(loops: tuple[For, ...], block: Block, roots: Roots) -> Block:
+    """The body of a nest, for an element inside and for one at an end."""
+    out = block
+    for asked in (loops,) if len(loops) <= LONG_ROWS else (loops[:-1], loops):
+        out = _Body(block, asked, loops).split(roots, out)
+    return out
 
 
 class _Body:
@@ -129,4 +134,4 @@ def _room(comparison: Expr) -> Expr:
     return affine.sub(affine.sub(more, less), affine.integer(comparison.op in ("lt", "gt")))
 
 
-__all__ = ["COMPARISONS", "interior", "parts_of"]
+__all__ = ["COMPARISONS", "asked_once", "interior", "parts_of"]

@@ -19,7 +19,7 @@ from dataclasses import replace
 from itertools import starmap
 
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Array, Axis, Call, Dim, Expr, Load, Var, either
+from ..ir.expressions import BOOL, INT64, Array, Axis, Call, Dim, Expr, Load, Var
 from ..ir.nodes import AddTo, Assign, AtomicAdd, Block, For, Function, If, Kernel, OwnCopy, Stmt, Store, Swap, leaves
 from ..ir.walk import (
     blocks,
@@ -37,6 +37,7 @@ from ..ir.walk import (
 from .alternate import covers
 from .effects import effects, names_used
 from .info import OUTSIDE, memory_of
+from .interior import asked_once
 
 Use = tuple[Kernel, str]  # a kernel, and by which name it has to do with the memory in question
 
@@ -156,16 +157,15 @@ class _First:
         copying = self.whole.body[position]
         assert isinstance(copying, Kernel)
         axes: dict[int, Expr] = {k: axis.index for k, axis in enumerate(copying.axes)}
-        needed = self.no_step()
-        for guard in frame:
-            needed = either(needed, substitute(guard, axes))
+        no_step = self.no_step()
         if not frame and len(copying.body) == 1:
-            return () if needed is None else (If(needed, (copying,)),)
+            return () if no_step is None else (If(no_step, (copying,)),)
+        needed = [substitute(guard, axes) for guard in frame] + [no_step] * (no_step is not None)
         body: list[Stmt] = []
         for stmt in copying.body:
             is_copy = isinstance(stmt, Store) and stmt.array.name == state.name
-            body += (stmt,) if not is_copy else () if needed is None else (If(needed, (stmt,)),)
-        return (replace(copying, body=tuple(body)),)
+            body += [If(condition, (stmt,)) for condition in needed if condition] if is_copy else [stmt]
+        return (replace(copying, body=asked_once(copying.axes, tuple(body), memory_of(self.whole))),)
 
     def no_step(self) -> Expr | None:
         """Whether the loop does not run at all; None where it always does."""
