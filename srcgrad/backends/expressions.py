@@ -268,17 +268,28 @@ def _template(spelling: str, operands: list[ast.expr]) -> ast.expr:
 
 @cache
 def _with_holes(spelling: str) -> ast.expr:
-    """An operand is the name `_0_`, `_1_` …"""
+    """Operands go to the places of names `_0_`, `_1_` …"""
     count = itertools.count()
-    return parsed(re.sub(r"\{(\d*)\}", lambda m: f"_{m.group(1) or next(count)}_", spelling))
+    text = re.sub(r"\{(\d*)\}", lambda m: f"_{m.group(1) or next(count)}_", spelling)
+    return _Holes().visit(ast.parse(text, mode="eval").body)
+
+
+class _Hole(ast.expr):
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+class _Holes(ast.NodeTransformer):
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        hole = re.fullmatch(r"_(\d+)_", node.id)
+        return _Hole(int(hole.group(1))) if hole else node
 
 
 def _filled(node: Any, operands: list[ast.expr]) -> Any:
     if isinstance(node, list):
         return [_filled(part, operands) for part in node]
-    if isinstance(node, ast.Name):
-        hole = re.fullmatch(r"_(\d+)_", node.id)
-        return operands[int(hole.group(1))] if hole else node
-    if isinstance(node, ast.AST):
-        return type(node)(**{name: _filled(part, operands) for name, part in ast.iter_fields(node)})
-    return node
+    if isinstance(node, _Hole):
+        return operands[node.number]
+    if isinstance(node, ast.Name) or not isinstance(node, ast.AST) or not node._fields:
+        return node
+    return type(node)(**{name: _filled(part, operands) for name, part in ast.iter_fields(node)})

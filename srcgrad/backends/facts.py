@@ -79,11 +79,14 @@ def facts_about(definitions: list[ast.stmt], text: str, function: Function) -> F
             masked.add(node.lineno)
         if isinstance(origin, For) and origin.apart:
             apart |= {(line, node.lineno) for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
+        unchecked = _of_all(origin, lambda place: not place.checked)
+        known = _of_all(origin, counts_upwards)
+        is_free = isinstance(origin, AddTo) and origin.reorder
         last = getattr(node, "iter", getattr(node, "test", node)).end_lineno
         for line in range(node.lineno, (last or node.lineno) + 1):
-            inside |= {(line, name) for name in _of_all(origin, lambda place: not place.checked)}
-            natural |= {(line, name) for name in _of_all(origin, counts_upwards)}
-            if isinstance(origin, AddTo) and origin.reorder:
+            inside |= {(line, name) for name in unchecked}
+            natural |= {(line, name) for name in known}
+            if is_free:
                 reorder.add(line)
     return Facts(
         frozenset(inside),

@@ -95,6 +95,9 @@ def subexpressions(expr: Expr) -> Iterator[Expr]:
 def substitute(expr: Expr, values: Mapping[Any, Expr]) -> Expr:
     """Replace variables, or axes by number (all at once)."""
 
+    if values.keys().isdisjoint(_replaceable(expr)):
+        return expr
+
     def swap(node: Expr) -> Expr:
         if isinstance(node, Axis):
             return values.get(node.number, node)
@@ -106,6 +109,15 @@ def substitute(expr: Expr, values: Mapping[Any, Expr]) -> Expr:
         return node
 
     return rewrite(expr, swap)
+
+
+@lru_cache(maxsize=65536)
+def _replaceable(expr: Expr) -> frozenset[Var | int]:
+    """The variables and the numbers of axes in an expression."""
+    if isinstance(expr, Cotangent) and isinstance(expr.of, Var):
+        return frozenset((expr.of,))
+    own: tuple[Var | int, ...] = (expr.number,) if isinstance(expr, Axis) else (expr,) if isinstance(expr, Var) else ()
+    return frozenset(own).union(*map(_replaceable, children(expr)))
 
 
 @lru_cache(maxsize=65536)
@@ -163,16 +175,12 @@ NESTING = frozenset((For, While, ForEach, Sweep, Parallel, Kernel, Lanes, If, Ru
 
 def blocks(stmt: Stmt) -> tuple[Block, ...]:
     """The blocks inside a statement, in order of execution."""
-    if type(stmt) not in NESTING:
+    kind = type(stmt)
+    if kind not in NESTING:
         return ()
-    match stmt:
-        case For() | While() | ForEach() | Sweep() | Parallel() | Kernel() | Lanes():
-            return (stmt.body,)
-        case If(then=then, orelse=orelse):
-            return (then, orelse)
-        case Rule(forward=forward):
-            return (forward,)
-    return ()
+    if kind is If:
+        return (stmt.then, stmt.orelse)  # type: ignore[attr-defined]
+    return (stmt.forward if kind is Rule else stmt.body,)  # type: ignore[attr-defined]
 
 
 def with_blocks(stmt: Stmt, parts: tuple[Block, ...]) -> Stmt:
@@ -180,13 +188,11 @@ def with_blocks(stmt: Stmt, parts: tuple[Block, ...]) -> Stmt:
     if type(stmt) not in NESTING or all(map(is_same, parts, blocks(stmt))):
         return stmt
     match stmt:
-        case For() | While() | ForEach() | Sweep() | Parallel() | Kernel() | Lanes():
-            return with_fields(stmt, {"body": parts[0]})
         case If():
             return with_fields(stmt, {"then": parts[0], "orelse": parts[1]})
         case Rule():
             return with_fields(stmt, {"forward": parts[0]})
-    return stmt
+    return with_fields(stmt, {"body": parts[0]})
 
 
 def is_same(new: Sequence[Any], old: Sequence[Any]) -> bool:
@@ -256,8 +262,8 @@ def _map_value(value: Any, rule: Callable[[Expr], Expr]) -> Any:
     if isinstance(value, Expr):
         return rule(value)
     if isinstance(value, tuple):
-        new = tuple(_map_value(item, rule) for item in value)
-        return value if all(a is b for a, b in zip(new, value, strict=False)) else new
+        new = tuple([_map_value(item, rule) for item in value])
+        return value if is_same(new, value) else new
     if isinstance(value, (str, int, float, Array)) or value is None:
         return value
     if is_dataclass(value) and not isinstance(value, type):

@@ -126,9 +126,8 @@ class Effects:
     def take(self, other: Effects) -> None:
         """Add what another statement does."""
         own, theirs = self.__dict__, other.__dict__
-        for name in UNITED:
-            if theirs[name]:
-                own[name].update(theirs[name])
+        for name in _not_empty(other):
+            own[name].update(theirs[name])
         self.accesses += other.accesses
         self.is_visible |= other.is_visible
         self.memory = None
@@ -154,6 +153,13 @@ UNITED = (
     "reads", "writes", "sums", "indices", "pushed", "popped", "views", "allocated", "shapes", "plain", "strict",
     "otherwise",
 )  # fmt: skip
+
+
+@remembered
+def _not_empty(seen: Effects) -> list[str]:
+    """Of what `take` unites, when nothing more is added to it."""
+    held = seen.__dict__
+    return [name for name in UNITED if held[name]]
 
 
 def effects(block: Iterable[Stmt]) -> Effects:

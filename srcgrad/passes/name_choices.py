@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from ..ir.expressions import Call, Expr, Load, Var
 from ..ir.nodes import AddTo, Assign, Block, Function, Stmt, Store, While
-from ..ir.walk import children, map_expressions, rebuild, rewrite_block, subexpressions
+from ..ir.walk import children, expressions, map_expressions, rebuild, remembered, rewrite_block, statements
 from .info import Info
 
 CHOICES = ("select", "and", "or")  # branches, in Python's bytecode
@@ -23,6 +23,8 @@ CHOICES = ("select", "and", "or")  # branches, in Python's bytecode
 def name_choices(function: Function) -> Function:
     """The function with a name for every choice inside an access that is not proved to be inside its array."""
     info: Info = function.info
+    if not any(_has_choice(expr) for stmt in statements(function.body) for expr in expressions(stmt)):
+        return function
     return replace(function, body=rewrite_block(function.body, lambda stmt: _Ahead(stmt, info).then()))
 
 
@@ -72,8 +74,9 @@ def _with_index(load: Load, rule: Callable[[Expr], Expr]) -> Load:
     return replace(load, index=index) if index != load.index else load
 
 
+@remembered
 def _has_choice(expr: Expr) -> bool:
-    return any(isinstance(node, Call) and node.op in CHOICES for node in subexpressions(expr))
+    return (isinstance(expr, Call) and expr.op in CHOICES) or any(map(_has_choice, children(expr)))
 
 
 __all__ = ["name_choices"]

@@ -18,6 +18,7 @@ from ..ir.walk import (
     blocks,
     expressions,
     map_expressions,
+    remembered,
     rewrite,
     statements,
     subexpressions,
@@ -47,6 +48,8 @@ def name_all_places(function: Function) -> Function:
 
 def _named(block: Block, names: Names, known: Mapping[Expr, Var] | None = None) -> Block:
     """`known`: places that have names around the block."""
+    if not known and not any(map(_has_place, block)):
+        return block
     known = dict(known or {})
     changing = effects(block).writes | {s.index for s in statements(block) if isinstance(s, For)}
     out: list[Stmt] = []
@@ -62,9 +65,15 @@ def _named(block: Block, names: Names, known: Mapping[Expr, Var] | None = None) 
 
 def _places(stmt: Stmt) -> Iterator[Expr]:
     """All in a statement and in those inside it: they may be computed where nobody wants them."""
-    for inner in statements((stmt,)):
+    for inner in statements((stmt,)) if _has_place(stmt) else ():
         for expr in expressions(inner):
             yield from filter(is_wrap, subexpressions(expr))
+
+
+@remembered
+def _has_place(stmt: Stmt) -> bool:
+    inside = any(_has_place(inner) for block in blocks(stmt) for inner in block)
+    return inside or any(is_wrap(part) for expr in expressions(stmt) for part in subexpressions(expr))
 
 
 def _name(place: Expr) -> str:

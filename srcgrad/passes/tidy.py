@@ -88,7 +88,10 @@ def tidy(function: Function) -> Function:
 
 def _counted(function: Function) -> Block:
     """A `while` loop whose trip counter is read counts; others need not."""
-    read = {v for stmt in statements(function.body) for e in expressions(stmt) for v in variables(e)}
+    every = statements(function.body)
+    if not any(isinstance(stmt, While) for stmt in every):
+        return function.body
+    read = {v for stmt in every for e in expressions(stmt) for v in variables(e)}
     read |= {v for leaf in leaves(function.results) if isinstance(leaf, Expr) for v in variables(leaf)}
 
     def count(stmt: Stmt) -> tuple[Stmt, ...]:
@@ -130,22 +133,29 @@ def _lengths_by_name(function: Function) -> Function:
             makes[target] = makes.get(target, 0) + 1
     names: dict[Expr, Expr] = {}
     spoken_of: set[Expr] = set()  # those keep their names
+    heard: list[Stmt] = []  # what speaks of more
     out: list[Stmt] = []
     for stmt in function.body:
         if isinstance(stmt, Assign) and isinstance(stmt.value, Dim) and makes[stmt.var] == 1:
             names.setdefault(stmt.value, stmt.var)
             out.append(stmt)
             continue
-        stmt = _with_lengths(stmt, names)
+        stmt = _with_lengths(stmt, names) if names else stmt
         out.append(stmt)
         for x, y in _found_equal(stmt):
+            while heard:
+                spoken_of |= _parts(heard.pop())
             stays, gone = sorted((x, y), key=lambda e: 0 if makes.get(e) == 1 else 1 if e in spoken_of else 2)
             if isinstance(gone, Dim) and (isinstance(stays, Dim) or makes.get(stays) == 1):
                 names = {length: stays if name == gone else name for length, name in names.items()}
                 names.setdefault(gone, stays)
-        spoken_of |= {n for s in statements((stmt,)) for e in expressions(s) for n in subexpressions(e)}
+        heard.append(stmt)
     results = tuple(_named_length(leaf, names) if isinstance(leaf, Expr) else leaf for leaf in leaves(function.results))
     return replace(function, body=tuple(out), results=results)
+
+
+def _parts(stmt: Stmt) -> set[Expr]:
+    return {part for s in statements((stmt,)) for expr in expressions(s) for part in subexpressions(expr)}
 
 
 def _found_equal(stmt: Stmt) -> Iterator[tuple[Expr, Expr]]:
@@ -240,6 +250,8 @@ def _reads(stmt: Stmt) -> tuple[set[str], set[str]]:
 
 
 def _is_effective(stmt: Stmt, live: set[str], roots: dict[str, str]) -> bool:
+    if type(stmt) is Assign:  # most are
+        return stmt.var.name in live
     match stmt:
         case Raise() | Print() | Invoke() | Library(draws=True):
             return True
