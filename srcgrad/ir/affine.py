@@ -53,6 +53,11 @@ def _combine(x: Expr, y: Expr, factor: int) -> tuple[Terms, int]:
     return kept, constant_x + factor * constant_y
 
 
+@lru_cache(maxsize=65536)
+def terms_of(expr: Expr) -> frozenset[Expr]:
+    return frozenset(term for term, _ in affine(expr)[0])
+
+
 def from_affine(terms: Terms, constant: int) -> Expr:
     """The shortest text: positive terms first, then negative ones, then the constant."""
     out: Expr | None = None

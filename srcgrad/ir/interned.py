@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from _weakref import _remove_dead_weakref  # type: ignore[attr-defined]  # as in WeakValueDictionary
 from dataclasses import MISSING, fields
+from functools import cache
 from typing import Any, TypeVar
 from weakref import ref
 
@@ -51,8 +52,10 @@ class Node:
     """What is interned: a call gives the node that there is, or makes it."""
 
     def __new__(cls, *args: Any, **more: Any) -> Any:
-        if more or len(args) != len(cls.__match_args__):  # type: ignore[attr-defined]
+        if more:
             args = _complete(cls, args, more)
+        elif len(args) != len(cls.__match_args__):  # type: ignore[attr-defined]
+            args += _rest(cls, len(args))  # type: ignore[arg-type]
         return the_one(cls, args, (cls, *args))
 
     def __copy__(self) -> Any:
@@ -74,6 +77,12 @@ def _complete(cls: Any, args: Key, more: dict[str, Any]) -> Key:
         return *args, *(more[name] if name in more else cls._defaults[name] for name in names)
     except KeyError as problem:
         raise TypeError(f"{cls.__name__} needs {problem}") from None
+
+
+@cache
+def _rest(cls: Any, count: int) -> Key:
+    """The defaults of the fields behind the first ones."""
+    return _complete(cls, (None,) * count, {})[count:]
 
 
 def interned(cls: Kind) -> Kind:

@@ -44,8 +44,7 @@ from ..ir.walk import (
     with_blocks,
     written,
 )
-from .effects import effects, is_set, names_used
-from .sharing import touched
+from .effects import effects, is_set, names_used, touched
 
 BY_ELEMENT = (AddTo, Alloc, Assign, CopyTo, For, If, Store, Swap, While)  # what may touch memory whose names change
 

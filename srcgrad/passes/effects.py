@@ -180,10 +180,24 @@ def names_used(stmt: Stmt) -> frozenset[str]:
 
 
 @remembered
+def _alone(stmt: Stmt) -> Effects:
+    """What a statement does, but for what is in its blocks."""
+    inner = blocks(stmt)
+    return _raw(with_blocks(stmt, tuple(() for _ in inner)) if inner else stmt)
+
+
+@remembered
 def names_of_its_own(stmt: Stmt) -> frozenset[str]:
     """The arrays and variables that a statement has to do with, but for what is in its blocks."""
-    seen = _of_one(with_blocks(stmt, tuple(() for _ in blocks(stmt))) if blocks(stmt) else stmt)
+    seen = _alone(stmt)
     return frozenset({v.name for v in seen.reads | seen.writes} | seen.names())
+
+
+@remembered
+def touched(stmt: Stmt) -> frozenset[str]:
+    """The arrays that a statement has to do with, or asks for lengths, but for what is in its blocks."""
+    seen = _alone(stmt)
+    return frozenset(seen.names() | seen.shapes)
 
 
 def uses(block: Block) -> Counter[str]:

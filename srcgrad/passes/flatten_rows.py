@@ -12,26 +12,19 @@ from dataclasses import replace
 from ..ir.expressions import Array, Expr, Load, Var
 from ..ir.nodes import Block, For, Function, Pick, Rule, Run, Stmt, Store, Subscript, View, leaves
 from ..ir.walk import blocks, map_expressions, rewrite, rewrite_block, statements, variables, with_blocks
-from .effects import Access, effects
+from .effects import Access, effects, touched
 
 
 def flatten_rows(function: Function) -> Function:
     handed = {leaf.name for leaf in leaves(function.results) if isinstance(leaf, Array)}
     uses: dict[str, int] = {}
     for stmt in statements(function.body):
-        for name in _names(stmt):
+        for name in touched(stmt):
             uses[name] = uses.get(name, 0) + 1
     found: dict[str, int] = {}
     _count(function.body, frozenset(), found, handed)
     flat = {name for name, count in found.items() if count == uses.get(name)}
     return replace(function, body=_flattened(function.body, flat)) if flat else function
-
-
-def _names(stmt: Stmt) -> set[str]:
-    """The arrays that a statement itself has to do with."""
-    alone = with_blocks(stmt, tuple(() for _ in blocks(stmt))) if blocks(stmt) else stmt
-    seen = effects((alone,))
-    return seen.names() | seen.shapes
 
 
 def _count(block: Block, indices: frozenset[Var], found: dict[str, int], handed: set[str]) -> None:
@@ -46,7 +39,7 @@ def _count(block: Block, indices: frozenset[Var], found: dict[str, int], handed:
             if whole or based or name in handed or not _is_row(stmt, indices):
                 found[name] = -(10**9)
             else:
-                found[name] = found.get(name, 0) + 1 + sum(name in _names(s) for s in statements(region))
+                found[name] = found.get(name, 0) + 1 + sum(name in touched(s) for s in statements(region))
         if not isinstance(stmt, Rule):
             inner = indices | {stmt.index} if isinstance(stmt, For) else indices
             for part in blocks(stmt):

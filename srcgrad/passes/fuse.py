@@ -74,7 +74,9 @@ def fuse(function: Function, quiet: frozenset[str] = frozenset()) -> Function:
 
 def with_contracted(function: Function, body: Block, signs: Signs) -> Function:
     """The function with this body, in which loops are merged, and with arrays that can live in one loop there."""
-    return replace(function, body=contracted(body, fixed_in(function, body), uses(body), signs))
+    if any(isinstance(stmt, Alloc) for stmt in statements(body)):
+        body = contracted(body, fixed_in(function, body), uses(body), signs)
+    return replace(function, body=body)
 
 
 # ----------------------------------------------------------------------------------------------------------- fusion

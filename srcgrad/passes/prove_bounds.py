@@ -94,6 +94,9 @@ def _naturals(function: Function, shapes: dict[str, tuple[Expr, ...]]) -> tuple[
     found = {v.name for s in statements(function.body) for v in made_by(s) if v.dtype == INT64}
     found |= {s.array.name for s in statements(function.body) if isinstance(s, Alloc) and s.array.dtype == INT64}
     found -= {p.name for p in function.params}
+    found -= {s.index.name for s in statements(function.body) if isinstance(s, For)}  # (its bounds say more)
+    if not found:
+        return set(), {}
     lengths = lengths_of(function)
     while True:
         learner = _Prover(False, found, lengths, learning=True)
@@ -228,9 +231,7 @@ class _Prover:
             case Alloc(array=array, fill=fill):
                 if array.dtype == INT64 and fill is not None and not self.is_natural(fill, scope):
                     self.refuted.add(array.name)
-            case For(index=index):
-                self.refuted.add(index.name)  # (its bounds say more)
-            case While():
+            case For() | While():
                 pass
             case View(array=array, base=base):
                 self.refuted |= {array.name, base.name}
@@ -328,7 +329,7 @@ class _Prover:
         in_the_way = next((t for t, c in terms if c < 0 or not self.is_natural_term(t)), None)
         for conditions, known in facts:
             known = scope.equal.named(known)
-            if in_the_way is not None and all(t != in_the_way for t, _ in affine.affine(known)[0]):
+            if in_the_way is not None and in_the_way not in affine.terms_of(known):
                 continue  # most of them, in a long program
             if self.follows(expr, (conditions, known), scope):
                 return True

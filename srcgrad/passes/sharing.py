@@ -44,9 +44,9 @@ from ..ir.nodes import (
     While,
     leaves,
 )
-from ..ir.walk import blocks, expressions, loads, statements, subexpressions, variables, with_blocks, written
+from ..ir.walk import expressions, loads, statements, subexpressions, variables, written
 from .compressed_rows import Rows, rows_of
-from .effects import Access, Effects, effects, is_dead, is_private, meet_in_one_iteration
+from .effects import Access, Effects, effects, is_dead, is_private, meet_in_one_iteration, touched
 from .info import roots_of
 from .ranges import Ranges
 from .signs import Signs, extremes
@@ -244,12 +244,6 @@ class Sharing:
         return [made] if fixed and not any(variables(e) & inside.writes for e in known) else None
 
 
-def touched(stmt: Stmt) -> set[str]:
-    alone = with_blocks(stmt, tuple(() for _ in blocks(stmt))) if blocks(stmt) else stmt
-    seen = effects((alone,))
-    return seen.names() | seen.shapes
-
-
 def _reach_along(
     parts: list[Expr | None], loop: For, changed: set[Var], ranges: dict[Var, tuple[Expr, Expr]]
 ) -> Expr | None:
@@ -303,4 +297,4 @@ def stacks_of(stmt: Stmt) -> tuple[Stack, ...]:
     return (stmt.stack,) if isinstance(stmt, (NewStack, Pop, Push, Seal, Unseal)) else ()
 
 
-__all__ = ["SIMPLE", "Shared", "Sharing", "stacks_of", "touched"]
+__all__ = ["SIMPLE", "Shared", "Sharing", "stacks_of"]

@@ -21,8 +21,7 @@ from ..ir.expressions import Array, Const, Expr, Load, Var, negated
 from ..ir.nodes import AddTo, Assign, Block, Function, If, Stmt, Store, Swap
 from ..ir.walk import expressions, loads, statements
 from .alternate import InOtherMemory, Sweep, covers, in_box, nest_of, sweep_of, within
-from .effects import effects, names_used
-from .sharing import touched
+from .effects import effects, names_used, touched
 
 
 def sweep_and_add(function: Function) -> Function:
