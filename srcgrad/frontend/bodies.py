@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 from . import flow, liveness
 from .liveness import Names
+from .syntax import walk
 
 _made: WeakKeyDictionary[ast.AST, tuple[flow.Statements, Names]] = WeakKeyDictionary()
 
@@ -21,7 +22,7 @@ def ready(node: ast.FunctionDef | ast.Lambda, is_caught: bool) -> tuple[flow.Sta
     if node in _made:
         body, names = _made[node]
         return copied(body), names
-    has_tries = any(isinstance(part, ast.Try) for part in ast.walk(node))
+    has_tries = any(isinstance(part, ast.Try) for part in walk(node))
     body = flow.structured(node, is_caught)
     liveness.annotate(body, [flow.RESULT])
     names = liveness.assigned(liveness.without_targets(body))

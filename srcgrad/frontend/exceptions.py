@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from dataclasses import dataclass, replace
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
 from ..errors import (
@@ -107,7 +108,7 @@ def _name_of(interpreter: Interpreter, error: type[BaseException]) -> str:
     name = error.__name__
     if getattr(builtins, name, None) is error:
         return name
-    names = (name, *(f"{name}_{k}" for k in range(1, 10_000)))
+    names = chain((name,), (f"{name}_{k}" for k in count(1)))
     known = interpreter.exceptions
     free = next(n for n in names if known.get(n, error) is error and n not in RESERVED and not hasattr(builtins, n))
     known[free] = error

@@ -45,6 +45,7 @@ from .builder import Builder
 from .comprehensions import comprehension
 from .grid_loops import known_tuples
 from .numpy import flat, grids, indexing
+from .syntax import walk
 from .values import (
     ArrayValue,
     Flat,
@@ -289,7 +290,7 @@ def parts_of(interpreter: Interpreter, nodes: list[ast.expr], read: Reading) -> 
     ahead = {  # of calls, which may change a list that has been unpacked by then
         node.value
         for k, node in enumerate(nodes)
-        if isinstance(node, ast.Starred) and any(isinstance(p, ast.Call) for n in nodes[k + 1 :] for p in ast.walk(n))
+        if isinstance(node, ast.Starred) and any(isinstance(p, ast.Call) for n in nodes[k + 1 :] for p in walk(n))
     }
 
     def read_part(interpreter: Interpreter, node: ast.expr) -> Any:
@@ -393,7 +394,7 @@ def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items
     mark = len(interpreter.build.block)
     index = index_items(interpreter, items)
     (owner,) = as_before(interpreter, [owner], mark)
-    if any(isinstance(part, ast.Call) for part in ast.walk(items)):  # which may have changed it
+    if any(isinstance(part, ast.Call) for part in walk(items)):  # which may have changed it
         owner = identities.now(interpreter, owner)
     interpreter.at(node)
     place = as_place(items, index)

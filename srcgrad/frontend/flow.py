@@ -19,6 +19,7 @@ from . import handlers, liveness
 from .exchanges import exchanging_always
 from .matching import matched
 from .source import located
+from .syntax import walk
 
 RESULT, RETURNED = ".result", ".returned"
 OWN = (RESULT, RETURNED, ".stopped", ".skipped", ".left")  # what the names of flags begin with
@@ -36,7 +37,7 @@ def structured(node: ast.FunctionDef | ast.Lambda, is_caught: bool = False) -> S
     body, last = handlers.without_handlers(node.body, is_caught), node.body[-1]
     if _falls_through(body):
         body = [*body, ast.copy_location(ast.Return(ast.copy_location(ast.Constant(None), last)), last)]
-    given = {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
+    given = {argument.arg for argument in walk(node.args) if isinstance(argument, ast.arg)}
     return _Flow(given).function(body)  # new loops and branches: what is noted on them is this call's own
 
 
@@ -46,7 +47,7 @@ def mark_tests(function: ast.AST) -> None:
         return
     function.are_tests_marked = True  # type: ignore[attr-defined]
     tests: list[ast.expr] = []
-    for node in ast.walk(function):
+    for node in walk(function):
         match node:
             case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test) | ast.Assert(test=test):
                 tests.append(test)
@@ -100,7 +101,7 @@ class _Flow:
         self.returns_at_once = False
 
     def function(self, body: Statements) -> Statements:
-        inner = (node for stmt in body for node in ast.walk(stmt) if isinstance(node, (ast.FunctionDef, ast.Lambda)))
+        inner = (node for stmt in body for node in walk(stmt) if isinstance(node, (ast.FunctionDef, ast.Lambda)))
         self.captured = set().union(*map(liveness.mentioned, inner))
         out = self.block(body)
         start = [_assign(RETURNED, ast.Constant(False), body[0])] if self.returns_in_loop else []
@@ -268,7 +269,7 @@ class _Flow:
         body = self.block(stmt.body)
         self.general = outer
         self.flags.pop()
-        names = {node.id for part in body for node in ast.walk(part) if isinstance(node, ast.Name)}
+        names = {node.id for part in body for node in walk(part) if isinstance(node, ast.Name)}
         if skipped in names:
             body = [_assign(skipped, ast.Constant(False), stmt), *body]
         new = copy.copy(stmt)
@@ -360,12 +361,12 @@ def _is_memory(expr: ast.expr) -> bool:
         case ast.Attribute(value=base):
             return _is_memory(base)
         case ast.Subscript(value=base, slice=places):
-            return _is_memory(base) and any(isinstance(node, ast.Slice) for node in ast.walk(places))
+            return _is_memory(base) and any(isinstance(node, ast.Slice) for node in walk(places))
     return False
 
 
 def _names(expr: ast.expr) -> set[str]:
-    return {node.id for node in ast.walk(expr) if isinstance(node, ast.Name)}
+    return {node.id for node in walk(expr) if isinstance(node, ast.Name)}
 
 
 def _ends(body: Sequence[ast.stmt]) -> bool:
@@ -428,7 +429,7 @@ def _returns(stmt: ast.stmt) -> bool:
 
 
 def _names_in_test(stmt: ast.While) -> bool:
-    return any(isinstance(node, ast.NamedExpr) for node in ast.walk(stmt.test))
+    return any(isinstance(node, ast.NamedExpr) for node in walk(stmt.test))
 
 
 def _with_test_inside(stmt: ast.While) -> ast.While:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import bodies, flow, identities, liveness, special_methods
 from .source import Source, located, read
+from .syntax import below, walk
 from .values import NONE, Closure, Static, constant
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def _yields(node: ast.AST) -> bool:
         return True
     if isinstance(node, (ast.FunctionDef, ast.Lambda)):
         return False
-    return any(map(_yields, ast.iter_child_nodes(node)))
+    return any(map(_yields, below(node)))
 
 
 def refuse_held(interpreter: Interpreter, value: Any) -> None:
@@ -169,7 +170,7 @@ def _prefix(interpreter: Interpreter, made: Generator) -> str:
 
 
 def _parameters(node: Any) -> Iterable[str]:
-    return (part.arg for part in ast.walk(node.args) if isinstance(part, ast.arg))
+    return (part.arg for part in walk(node.args) if isinstance(part, ast.arg))
 
 
 def _outside(interpreter: Interpreter, made: Generator, own: set[str]) -> dict[str, Any]:
@@ -206,7 +207,7 @@ class _In(ast.NodeTransformer):
         function = copy.deepcopy(self.made.source.node)
         assert isinstance(function, ast.FunctionDef)
         function.body = self.block(function.body)
-        for part in ast.walk(function):
+        for part in walk(function):
             if isinstance(part, (ast.Yield, ast.YieldFrom)):
                 self.refuse(part, "the value of a yield, which is what is sent to the generator,")
         for name in ("yields", "are_tests_marked"):
@@ -297,7 +298,7 @@ def _dotted(body: flow.Statements) -> set[str]:
 
 def _rename(body: flow.Statements, names: dict[str, str]) -> None:
     for stmt in body:
-        for part in ast.walk(stmt):
+        for part in walk(stmt):
             if isinstance(part, ast.Name):
                 part.id = names.get(part.id, part.id)
             elif getattr(part, "stop_flag", None) is not None:
@@ -307,7 +308,7 @@ def _rename(body: flow.Statements, names: dict[str, str]) -> None:
 def _move(body: flow.Statements, source: Source, into: Source, loop: ast.For) -> None:
     """Lines and columns are counted from where the function begins; those of another file are those of the loop."""
     for stmt in body:
-        for part in ast.walk(stmt):
+        for part in walk(stmt):
             if not hasattr(part, "lineno"):
                 continue
             if source.file != into.file:

@@ -15,6 +15,7 @@ from typing import Any
 
 from ..ir.nodes import Raise
 from .source import located
+from .syntax import walk
 
 
 class Probe(ast.Assign):
@@ -44,7 +45,7 @@ class Again(ast.Raise):
 
 def without_handlers(body: list[ast.stmt], is_caught: bool = False) -> list[ast.stmt]:
     """A copy of the statements in which branches stand for handlers; themselves, if there are none."""
-    tries = [node for stmt in body for node in ast.walk(stmt) if isinstance(node, ast.Try)]
+    tries = [node for stmt in body for node in walk(stmt) if isinstance(node, ast.Try)]
     if not any(_is_caught(node) or is_caught or _swallows(node) for node in tries):
         return body
     return _Tries(is_caught).block(copy.deepcopy(body))
@@ -53,7 +54,7 @@ def without_handlers(body: list[ast.stmt], is_caught: bool = False) -> list[ast.
 def _swallows(stmt: ast.Try) -> bool:
     """Does another jump than the exception leave the `finally`?"""
     jumps = (ast.Return, ast.Break, ast.Continue, ast.Raise)
-    return any(isinstance(node, jumps) for final in stmt.finalbody for node in ast.walk(final))
+    return any(isinstance(node, jumps) for final in stmt.finalbody for node in walk(final))
 
 
 def _is_caught(stmt: ast.Try) -> bool:

@@ -18,6 +18,7 @@ from . import binding, identities, liveness
 from .aliases import roots_of_value, value_leaves
 from .changes import Changes
 from .packing import free_names
+from .syntax import below, walk
 from .values import ArrayValue, Bound, Closure, Indexed, Lost, Once, OneOf, Scalar, Static, TupleValue
 
 if TYPE_CHECKING:
@@ -137,8 +138,8 @@ def as_displayed(interpreter: Interpreter, node: ast.expr, value: Any) -> Any:
 
 def _reads(interpreter: Interpreter, node: ast.expr) -> Reads:
     """What an expression reads around it, and what the functions read that it names."""
-    own = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
-    own |= {part.arg for part in ast.walk(node) if isinstance(part, ast.arg)}
+    own = {part.id for part in walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    own |= {part.arg for part in walk(node) if isinstance(part, ast.arg)}
     found: dict[tuple[int, str], tuple[Any, str, Any]] = {}
     waiting = [(interpreter.frame, name) for name in sorted(liveness.mentioned(node) - own)]
     while waiting:
@@ -218,7 +219,7 @@ def _read_later(node: ast.AST) -> set[str]:
         case ast.GeneratorExp(generators=[first, *_]):
             later = map(liveness.mentioned, (node.elt, *first.ifs, *node.generators[1:]))
             return _read_later(first.iter).union(*later)
-    return set().union(*map(_read_later, ast.iter_child_nodes(node)))
+    return set().union(*map(_read_later, below(node)))
 
 
 def _taken_over(interpreter: Interpreter, name: str, reads: Reads) -> Reads:

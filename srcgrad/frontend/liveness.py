@@ -11,15 +11,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
+from .syntax import below, walk
+
 Names = frozenset[str]
 
 
 def annotate(body: Sequence[ast.stmt], results: Iterable[str]) -> None:
     """Give every compound statement `live_out`, loops `live_in_body` too, in place."""
     _block(body, frozenset(results))
-    functions = [part for stmt in body for part in ast.walk(stmt) if isinstance(part, (ast.FunctionDef, ast.Lambda))]
+    functions = [part for stmt in body for part in walk(stmt) if isinstance(part, (ast.FunctionDef, ast.Lambda))]
     for stmt in body if functions else ():
-        for part in ast.walk(stmt):
+        for part in walk(stmt):
             if isinstance(part, (ast.If, ast.For, ast.While)) and hasattr(part, "live_out"):
                 part.live_out |= _read_by_earlier(functions, part)
 
@@ -27,7 +29,7 @@ def annotate(body: Sequence[ast.stmt], results: Iterable[str]) -> None:
 def read_anywhere(body: Sequence[ast.stmt], names: Names) -> None:
     """Of annotated statements: these names may be read after any part of them."""
     for stmt in body:
-        for part in ast.walk(stmt):
+        for part in walk(stmt):
             if isinstance(part, (ast.If, ast.For, ast.While)) and hasattr(part, "live_out"):
                 part.live_out |= names
             if isinstance(part, (ast.For, ast.While)) and hasattr(part, "live_in_body"):
@@ -42,7 +44,7 @@ def _read_by_earlier(functions: list[ast.FunctionDef | ast.Lambda], stmt: ast.st
 
 def _free_names(function: ast.FunctionDef | ast.Lambda) -> Names:
     body = function.body if isinstance(function.body, list) else [function.body]
-    own = {arg.arg for arg in ast.walk(function.args) if isinstance(arg, ast.arg)}
+    own = {arg.arg for arg in walk(function.args) if isinstance(arg, ast.arg)}
     return _reads(*body) - own - _binds(function)
 
 
@@ -60,17 +62,17 @@ def assigned(body: Sequence[ast.stmt]) -> Names:
         elif isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)):
             out |= named_in(node)
         elif not isinstance(node, (ast.Constant, ast.Lambda)):
-            waiting += ast.iter_child_nodes(node)
+            waiting += below(node)
     return frozenset(out)
 
 
 def mentioned(node: ast.AST) -> set[str]:
-    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    return {part.id for part in walk(node) if isinstance(part, ast.Name)}
 
 
 def named_in(node: ast.AST) -> set[str]:
     """What := binds in an expression: in a comprehension too it is a name of the function around."""
-    return {part.target.id for part in ast.walk(node) if isinstance(part, ast.NamedExpr)}
+    return {part.target.id for part in walk(node) if isinstance(part, ast.NamedExpr)}
 
 
 def without_targets(body: Sequence[ast.stmt]) -> list[ast.stmt]:
@@ -100,9 +102,9 @@ def read_in(node: ast.AST) -> Names:
         case ast.DictComp(key=key, value=value, generators=parts):
             return _reads(parts[0].iter) | (_reads(key, value, *_behind_first(parts)) - _binds_all(parts))
         case ast.Lambda(args=given, body=body):
-            own = {arg.arg for arg in ast.walk(given) if isinstance(arg, ast.arg)}
+            own = {arg.arg for arg in walk(given) if isinstance(arg, ast.arg)}
             return _reads(given) | (_reads(body) - own)
-    return _reads(*ast.iter_child_nodes(node))
+    return _reads(*below(node))
 
 
 def _behind_first(parts: list[ast.comprehension]) -> list[ast.expr]:
@@ -115,7 +117,7 @@ def _binds_all(parts: list[ast.comprehension]) -> Names:
 
 
 def _binds(target: ast.AST) -> Names:
-    return frozenset(n.id for n in ast.walk(target) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    return frozenset(n.id for n in walk(target) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
 
 
 def _block(body: Sequence[ast.stmt], live: Names) -> Names:

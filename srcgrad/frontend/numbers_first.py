@@ -19,6 +19,7 @@ from ..errors import place
 from ..ir.expressions import BOOL, Call, Const, Expr
 from ..ir.nodes import If, Raise
 from .arithmetic import cast
+from .syntax import walk
 from .values import ArrayValue, Scalar, whole
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def may_be_first(loop: ast.stmt) -> frozenset[str]:
     if not isinstance(loop, ast.For) or getattr(loop, "stop_flag", None) is not None:
         return frozenset()
     updates = [_update(stmt) for stmt in loop.body]
-    names = [part.id for stmt in loop.body for part in ast.walk(stmt) if isinstance(part, ast.Name)]
+    names = [part.id for stmt in loop.body for part in walk(stmt) if isinstance(part, ast.Name)]
     found = {name for name, _ in updates if name}
     return frozenset(name for name in found if names.count(name) == sum(count for n, count in updates if n == name))
 
