@@ -1,7 +1,8 @@
 """A function with both sweeps in it: what `backward`, `value_and_backward` and the halves of `vjp` are all made of.
 
     forward sweep; reverse sweep       interpreted and reversed
-    → f_backward, f_forward, …         each the rest of the way, from `keep` on
+    kept values                        for the two halves, and for both in one
+    → f_backward, f_forward, …         each the rest of the way, from `assemble` on
 
 The first part of the way is gone once for all kinds that follow each other closely, as a pullback its forward half.
 """
@@ -12,7 +13,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .assumptions import Assumption, assumptions
@@ -35,6 +36,7 @@ class BothSweeps:
     start: Interpreted
     program: Function
     assumed: tuple[Assumption, ...]
+    kept: dict[Any, Function] = field(default_factory=dict)  # what `keep` made of it: for halves, and for both in one
 
     def serves(self, function: Callable[..., Any], types: Any, cotangents: Any, wanted: Any) -> bool:
         if function is not self.function or not _are_same(self.types, types) or self.wanted != wanted:
@@ -52,9 +54,15 @@ class BothSweeps:
             return True
         return types != [outside.type for outside in self.start.captured] or any(a.fails() for a in self.assumed)
 
-    def of_kind(self, kind: str) -> Function:
-        """The program, to be made into one of the kinds: what the passes note on that way stays with that one."""
-        own = _Own().function(self.program)
+    def of_kind(self, kind: str, step: Any, keep: Callable[[Function], Function]) -> Function:
+        """What `step` makes of the program, to become one of the kinds: what passes note then stays with that one."""
+        key = step, kind in ("forward", "pullback")
+        if key not in self.kept:
+            self.kept[key] = keep(self._own(self.program, kind))
+        return self._own(self.kept[key], kind)
+
+    def _own(self, program: Function, kind: str) -> Function:
+        own = _Own().function(program)
         return replace(own, name=entry_name(self.function, kind), info=replace(own.info, kind=kind))
 
 

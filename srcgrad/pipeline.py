@@ -410,7 +410,8 @@ def transformed(
     parting = next(k for k, step in enumerate(steps) if step in (keep, without_keep))
     given = LIKE_THE_OUTPUT if kind == "forward" else cotangents
     both = both_sweeps(memory, function, types, given, (options, steps[:parting]), lambda: make(steps[:parting]))
-    return both.start, through(both.of_kind(kind), steps[parting:])
+    kept = both.of_kind(kind, steps[parting], lambda program: through(program, steps[parting : parting + 1]))
+    return both.start, through(kept, steps[parting + 1 :])
 
 
 def passes_for(kind: str, options: Options) -> tuple[Pass, ...]:

@@ -44,6 +44,8 @@ NEVER = 0  # to `parts_of`
 
 
 def shift_and_peel(function: Function) -> Function:
+    if sum(isinstance(stmt, For) for stmt in statements(function.body)) < 2:
+        return function
     return replace(function, body=_Peeler(function).block(function.body))
 
 

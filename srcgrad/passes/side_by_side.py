@@ -76,11 +76,18 @@ SIMPLE = (AddTo, Assign, Comment, For, If, Pop, Push, Raise, Store, While)
 
 
 def side_by_side(function: Function) -> Function:
-    body = _SideBySide(function).block(function.body, (), ())
+    nests = any(isinstance(stmt, (For, While)) and _has_loop(stmt.body) for stmt in statements(function.body))
+    body = _SideBySide(function).block(function.body, (), ()) if nests else function.body
     return replace(function, body=_without_unused_stacks(body))
 
 
+def _has_loop(block: Block) -> bool:
+    return any(isinstance(stmt, (For, While)) for stmt in statements(block))
+
+
 def _without_unused_stacks(body: Block) -> Block:
+    if not any(isinstance(stmt, NewStack) for stmt in statements(body)):
+        return body
     used = {stack for stmt in statements(body) if not isinstance(stmt, NewStack) for stack in stacks_of(stmt)}
     is_used = lambda stmt: not isinstance(stmt, NewStack) or stmt.stack in used
     return rewrite_block(body, lambda stmt: (stmt,) if is_used(stmt) else ())

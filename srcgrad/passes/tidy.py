@@ -280,10 +280,14 @@ def _is_effective(stmt: Stmt, live: set[str], roots: dict[str, str]) -> bool:
     return False
 
 
-def _mark(block: Block, live: set[str], roots: dict[str, str]) -> None:
+def _mark(block: Block, live: set[str], roots: dict[str, str]) -> bool:
+    """Note what is read for what is live; is any of it effective?"""
+    found = False
     for stmt in reversed(block):
-        if not _is_effective(stmt, live, roots):
+        inside = [_mark(inner, live, roots) for inner in blocks(stmt)]
+        if not any(inside) and not _is_effective(stmt, live, roots):
             continue
+        found = True
         names, arrays = _reads(stmt)
         live |= names
         live.update([roots.get(name, name) for name in arrays])
@@ -292,8 +296,7 @@ def _mark(block: Block, live: set[str], roots: dict[str, str]) -> None:
             if isinstance(item, Array) and not isinstance(stmt, (Alloc, Grow, OwnCopy)):
                 live.add(item.name)
                 live.add(roots.get(item.name, item.name))
-        for inner in blocks(stmt):
-            _mark(inner, live, roots)
+    return found
 
 
 def _sweep_out(block: Block, live: set[str], roots: dict[str, str]) -> Block:
