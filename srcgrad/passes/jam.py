@@ -29,7 +29,7 @@ from ..ir import affine
 from ..ir.expressions import INT64, Call, Const, Expr, Load, Var, compare, integer, select
 from ..ir.nodes import AddTo, Assign, Block, Comment, For, Stmt, Store
 from ..ir.walk import expressions, loads, map_expressions, rewrite, statements, substitute, variables
-from ..rules.costs import dear_calls
+from ..rules.costs import is_dear
 from .effects import Access, Effects, effects, is_private, meet_in_one_iteration
 from .lengths import trips
 from .ranges import Ranges
@@ -85,7 +85,7 @@ def _along_a_shared_row(loop: For) -> For | None:
     """The inner loop, of cheap arithmetic, that adds to a row which is the same in all iterations."""
     changed = effects(loop.body).writes | {loop.index}
     for inner in statements(loop.body):
-        if isinstance(inner, For) and not any(isinstance(stmt, For) or [*dear_calls(stmt)] for stmt in inner.body):
+        if isinstance(inner, For) and not any(isinstance(stmt, For) or is_dear(stmt) for stmt in inner.body):
             added = [s.target for s in inner.body if isinstance(s, AddTo) and s.reorder and isinstance(s.target, Load)]
             if any(_runs_only_along(place, inner.index, changed) for place in added):
                 return inner

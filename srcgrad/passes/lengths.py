@@ -33,7 +33,7 @@ from ..ir.nodes import (
     View,
     While,
 )
-from ..ir.walk import blocks, loads, remembered, rewrite, statements, subexpressions, variables, written
+from ..ir.walk import blocks, loads, remembered, rewrite, statements, subexpressions, targets, variables, written
 from .effects import effects
 
 
@@ -51,10 +51,10 @@ class Lengths:
                 if isinstance(stmt, Alloc):
                     self.asked_for[stmt.array.name] = stmt.dims
             else:
-                target = written(stmt)
-                self.sets.update(v for v in (target if isinstance(target, tuple) else (target,)) if isinstance(v, Var))
-        loops = (stmt for stmt in statements(function.body) if isinstance(stmt, (For, While)))
-        self.moving = self.indices.union(*(effects((loop,)).writes for loop in loops))
+                for target in targets(stmt):
+                    if isinstance(target, Var):
+                        self.sets[target] += 1
+        self.moving = self.indices.union(*(effects((loop,)).writes for loop in _outermost_loops(function.body)))
         self.made = Counter(p.name for p in function.params if isinstance(p, Array))
         others = (stmt for stmt in statements(function.body) if not isinstance(stmt, OwnCopy))
         self.made.update(array.name for stmt in others for array in _made(stmt))
@@ -88,6 +88,15 @@ class Lengths:
 @remembered
 def lengths_of(function: Function) -> Lengths:
     return Lengths(function)
+
+
+def _outermost_loops(block: Block) -> Iterator[Stmt]:
+    for stmt in block:
+        if isinstance(stmt, (For, While)):
+            yield stmt
+        else:
+            for part in blocks(stmt):
+                yield from _outermost_loops(part)
 
 
 class Equal:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping
+from itertools import chain
 
 from ..ir.expressions import Array, Const, Expr, Var
 from ..ir.nodes import Assign, Block, Function, Rule, Stmt, leaves
@@ -71,10 +72,7 @@ class _Held:
 
 def _reads(block: Block) -> Counter[Var]:
     """How often each variable is read."""
-    out: Counter[Var] = Counter()
-    for stmt in statements(block):
-        out.update(variables_read(stmt))
-    return out
+    return Counter(chain.from_iterable(map(variables_read, statements(block))))
 
 
 def _places(block: Block) -> dict[Var, list[int]]:

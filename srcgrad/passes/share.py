@@ -23,7 +23,6 @@ from ..ir.walk import (
     map_expressions,
     remembered,
     rewrite,
-    statements,
     subexpressions,
     variables,
     with_blocks,
@@ -101,14 +100,20 @@ def _is_dear(call: Call) -> bool:
 @remembered
 def _dear_values(stmt: Stmt) -> Counter[Expr]:
     """How often each dear value stands in a statement, or in those inside it."""
-    every = (node for s in statements((stmt,)) for expr in expressions(s) for node in subexpressions(expr))
-    return Counter(node for node in every if isinstance(node, Call) and _is_dear(node))
+    own = (node for expr in expressions(stmt) for node in subexpressions(expr))
+    out: Counter[Expr] = Counter(node for node in own if isinstance(node, Call) and _is_dear(node))
+    for block in blocks(stmt):
+        for inner in block:
+            if found := _dear_values(inner):
+                out.update(found)
+    return out
 
 
 def _times(block: list[Stmt]) -> Counter[Expr]:
     out: Counter[Expr] = Counter()
     for stmt in block:
-        out.update(_dear_values(stmt))
+        if found := _dear_values(stmt):
+            out.update(found)
     return out
 
 

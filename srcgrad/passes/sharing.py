@@ -44,7 +44,7 @@ from ..ir.nodes import (
     While,
     leaves,
 )
-from ..ir.walk import expressions, loads, statements, subexpressions, variables, written
+from ..ir.walk import expressions, loads, statements, subexpressions, targets, variables
 from .compressed_rows import Rows, rows_of
 from .effects import Access, Effects, effects, is_dead, is_private, meet_in_one_iteration, touched
 from .info import roots_of
@@ -96,9 +96,11 @@ class Sharing:
         self.made: dict[str, list[Alloc]] = {}
         self.stacks: dict[str, list[Stmt]] = {}  # what has to do with each
         for stmt in statements(function.body):
-            self.uses.update(touched(stmt))
-            target = written(stmt)
-            self.makes.update(v for v in (target if isinstance(target, tuple) else (target,)) if isinstance(v, Var))
+            for name in touched(stmt):
+                self.uses[name] += 1
+            for target in targets(stmt):
+                if isinstance(target, Var):
+                    self.makes[target] += 1
             if isinstance(stmt, Alloc):
                 self.made.setdefault(stmt.array.name, []).append(stmt)
             for stack in stacks_of(stmt):

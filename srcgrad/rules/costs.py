@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..ir.expressions import Call, Const, Expr, Load, whole_exponent
 from ..ir.nodes import Stmt
-from ..ir.walk import expressions, subexpressions
+from ..ir.walk import expressions, remembered, subexpressions
 from .scalar import PRIMITIVES
 
 DEAR = 12
@@ -40,10 +40,11 @@ def additions(expr: Expr) -> int:
     return 0
 
 
-def dear_calls(stmt: Stmt) -> list[Call]:
+@remembered
+def dear_calls(stmt: Stmt) -> tuple[Call, ...]:
     """What a statement computes that takes vector registers to be fast: an exponential, and not a quotient."""
     nodes = (node for expr in expressions(stmt) for node in subexpressions(expr))
-    return [node for node in nodes if isinstance(node, Call) and node.op in PRIMITIVES and cost(node) >= DEAR]
+    return tuple(node for node in nodes if isinstance(node, Call) and node.op in PRIMITIVES and cost(node) >= DEAR)
 
 
 def may_raise(call: Call) -> bool:
@@ -56,6 +57,7 @@ def is_dear(stmt: Stmt) -> bool:
     return bool(dear_calls(stmt))
 
 
+@remembered
 def stays_scalar(stmt: Stmt) -> bool:
     """Does it compute something that no vector register helps with, so that LLVM leaves the loop around it alone?"""
     return any(
