@@ -45,6 +45,8 @@ def _block(block: Block, lengths: Lengths, equal: Equal) -> Block:
 
 
 def _with_one_name(stmt: Stmt, equal: Equal) -> Stmt:
+    if not equal.same_as:
+        return stmt
     match stmt:
         case For(start=start, stop=stop):
             return replace(stmt, start=equal.named(start), stop=equal.named(stop))

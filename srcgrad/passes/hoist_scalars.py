@@ -76,7 +76,7 @@ class _Hoist:
                 move = partial(self.moved, changed=changed, found=found, is_sure=is_sure)
                 body.append(map_expressions(stmt, move) if isinstance(stmt, MOVES) else stmt)
                 ahead += [Assign(var, expr) for expr, var in list(found.items())[known:]]
-        return [*ahead, replace(loop, body=tuple(body))]
+        return [*ahead, with_blocks(loop, (tuple(body),))]
 
     def moved(self, expr: Expr, changed: set[Var], found: dict[Expr, Var], is_sure: bool) -> Expr:
         if self.is_worth_it(expr) and not variables(expr) & changed:

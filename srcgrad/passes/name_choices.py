@@ -41,9 +41,11 @@ class _Ahead:
             case While():
                 return (stmt,)  # its condition is asked in every iteration
             case Store(index=index, value=value, checked=True):
-                stmt = replace(stmt, index=tuple(map(self.place, index)), value=self.in_accesses(value))
+                new = (tuple(map(self.place, index)), self.in_accesses(value))
+                stmt = stmt if new == (index, value) else replace(stmt, index=new[0], value=new[1])
             case AddTo(target=Load(checked=True) as target, value=value):
-                stmt = replace(stmt, target=_with_index(target, self.place), value=self.named(value, "g"))
+                place, value = _with_index(target, self.place), self.named(value, "g")
+                stmt = stmt if (place, value) == (target, stmt.value) else replace(stmt, target=place, value=value)
             case _:
                 stmt = map_expressions(stmt, self.in_accesses)
         return (*self.ahead, stmt)

@@ -51,8 +51,9 @@ class _Places:
             known = _without(known, {*touched.writes, *touched.sums})
             stmt = self.said(stmt, loops, known)
             if isinstance(stmt, For):
-                stmt = replace(stmt, body=self.block(stmt.body, {**loops, stmt.index: stmt}, known))
-                out += self.ahead.pop(stmt.index, ())
+                index = stmt.index
+                stmt = with_blocks(stmt, (self.block(stmt.body, {**loops, index: stmt}, known),))
+                out += self.ahead.pop(index, ())
             elif blocks(stmt):
                 stmt = with_blocks(stmt, tuple(self.block(part, loops, known) for part in blocks(stmt)))
             elif isinstance(stmt, Assign) and is_wrap(stmt.value):
@@ -64,7 +65,8 @@ class _Places:
         change = lambda expr: rewrite(substitute(expr, known), lambda e: self.changed(e, loops))
         stmt = map_expressions(stmt, change)
         if isinstance(stmt, Store) and stmt.checked and not stmt.natural:
-            return replace(stmt, index=self.index(stmt.array, stmt.index, loops))
+            index = self.index(stmt.array, stmt.index, loops)
+            return stmt if index == stmt.index else replace(stmt, index=index)
         return stmt
 
     def changed(self, expr: Expr, loops: Loops) -> Expr:
@@ -74,7 +76,7 @@ class _Places:
             case Call(op="pos", args=(Load() as rolled,)):  # `np.roll` makes no view
                 return rolled
             case Load(array=array, index=index, checked=True, natural=False):
-                return replace(expr, index=self.index(array, index, loops))
+                return Load(array, self.index(array, index, loops), True, False)
         return expr
 
     def index(self, array: Array, index: tuple[Expr, ...], loops: Loops) -> tuple[Expr, ...]:
