@@ -74,8 +74,10 @@ def fuse(function: Function, quiet: frozenset[str] = frozenset()) -> Function:
 
 def with_contracted(function: Function, body: Block, signs: Signs) -> Function:
     """The function with this body, in which loops are merged, and with arrays that can live in one loop there."""
-    if any(isinstance(stmt, Alloc) for stmt in statements(body)):
-        body = contracted(body, fixed_in(function, body), uses(body), signs)
+    made = {stmt.array.name for stmt in statements(body) if isinstance(stmt, Alloc)}
+    fixed = fixed_in(function, body) if made else made
+    if not made <= fixed:
+        body = contracted(body, fixed, uses(body), signs)
     return replace(function, body=body)
 
 

@@ -316,7 +316,7 @@ def _sweep_out(block: Block, live: set[str], roots: dict[str, str]) -> Block:
 
 def _assigned_directly(block: Block) -> Block:
     out = [with_blocks(s, tuple(_assigned_directly(b) for b in blocks(s))) if blocks(s) else s for s in block]
-    position = 0
+    position = 0 if any(isinstance(s, Assign) and isinstance(s.value, Const) for s in out) else len(out)
     while position < len(out):
         stmt = out[position]
         if isinstance(stmt, Assign) and isinstance(stmt.value, Const):
@@ -403,6 +403,8 @@ def _inlined(function: Function) -> Block:
             uses[var] = uses.get(var, 0) + 2
     params = {p for p in function.params if isinstance(p, Var)}
     once = {v for v in made_for if uses.get(v) == 1 and makes.get(v) == 1 and v not in params}
+    if not once:
+        return function.body
     return _inline_block(function.body, once, roots)
 
 
