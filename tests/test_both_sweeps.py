@@ -66,6 +66,21 @@ def test_all_kinds_are_interpreted_once(interpreted: list[str]) -> None:
     assert interpreted == ["forward"]
 
 
+def test_what_is_kept_is_found_once_for_both_in_one_and_once_for_halves(
+    interpreted: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[Any] = []
+    through = pipeline.through
+
+    def noting(program: Any, steps: Any, *rest: Any) -> Any:
+        ran.append(steps)
+        return through(program, steps, *rest)
+
+    monkeypatch.setattr(pipeline, "through", noting)
+    all_kinds(grad(powers, jit=False), X, np.ones(3))
+    assert len(ran) == 7 and ran.count((pipeline.keep,)) == 2  # (ahead of it once, behind it for each kind)
+
+
 def test_other_types_and_options_are_interpreted_anew(interpreted: list[str]) -> None:
     f = grad(powers, jit=False)
     f.backward(X, np.ones(3))
