@@ -32,7 +32,7 @@ from ..ir.nodes import (
     Transpose,
     View,
 )
-from ..ir.walk import loads, subexpressions, targets, variables
+from ..ir.walk import loads, subexpressions, targets, variables, with_fields
 from .values import ArrayValue, Static, Unusable, follows_order, has_whole_rows, run_of, whole
 
 
@@ -219,7 +219,7 @@ class Builder:
     # ------------------------------------------------------------------------------------------ statements
 
     def emit(self, stmt: Stmt) -> None:
-        stmt = replace(stmt, span=self.span) if stmt.span is None else stmt
+        stmt = with_fields(stmt, {"span": self.span}) if stmt.span is None else stmt
         self.block.append(stmt)
         if isinstance(stmt, (Assign, AddTo)):
             self.note_assigned(*(target for target in targets(stmt) if isinstance(target, Var)))

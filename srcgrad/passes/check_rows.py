@@ -65,7 +65,7 @@ class _Checker:
         if not _may_stop_early(loop):
             return [loop]
         whole, same = loop, self.looked_up_again(loop)
-        loop = replace(loop, body=tuple(stmt for stmt in loop.body if stmt not in same))
+        loop = replace(loop, body=tuple(stmt for stmt in loop.body if stmt not in same)) if same else loop
         chosen = dict.fromkeys(self.chosen(loop))
         if not chosen:
             return [whole]

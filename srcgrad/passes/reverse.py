@@ -57,6 +57,7 @@ from ..ir.walk import (
     statements,
     variables,
     with_blocks,
+    with_fields,
 )
 from ..rules.array import ADJOINTS, ADJOINTS_OF_STEADY_MATRICES, GRAMS, TOGETHER, Result
 from .cotangents import Cotangents, zero
@@ -116,7 +117,7 @@ class _Reverse(Cotangents):
                 out.append(replace(stmt, forward=(), label=self.next_label()))
                 continue
             inner = tuple(self.label(part) for part in blocks(stmt))
-            labelled = replace(stmt, label=self.next_label())
+            labelled: Stmt = with_fields(stmt, {"label": self.next_label()})
             out.append(with_blocks(labelled, inner) if inner else labelled)
             if isinstance(stmt, Invoke) and is_differentiated(self, stmt):
                 out[-1] = replace(labelled, half="forward")  # type: ignore[call-arg]
