@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Load, Span, Var, both
@@ -62,7 +63,6 @@ from ..ir.walk import (
     rewrite_block,
     statements,
     subexpressions,
-    substitute,
     targets,
     variables,
     with_blocks,
@@ -77,7 +77,7 @@ from .kept_arrays import Kept
 from .kernel_text import Lines, lines_of, local_array, operand, pop, push, raising, refused_complex, said, text_of
 from .read_ahead import Reads, in_turns, inside, lanes_read_ahead, read_ahead
 from .rows_together import Form, meeting_once, together
-from .several_elements import Several, several_elements
+from .several_elements import Elements, Several, over_elements, several_elements
 from .signatures import Signatures
 from .thread_sums import ThreadSums, thread_sums, within_block, within_warp
 from .views import view_text
@@ -361,7 +361,9 @@ class _Writer:
             if once and step > 0:
                 goes_on = inside(axis.index, axis.start, goes_on)
             if several and axis is innermost:
-                body = self.several(kernel, axis, (start, scaled, goes_on, once and count == 1), body, several, count)
+                index = start + (scaled if step == 1 else scaled.format("({})"))
+                form = several.in_form(partial(self.of_one_thread, kernel), body)
+                body = over_elements(form, self.elements(several, axis, count, index), goes_on, once and count == 1)
                 continue
             if once and axis is on_grid[-1]:
                 turns: Block = (If(goes_on, body),)
@@ -384,47 +386,16 @@ class _Writer:
         steps = ", ".join(self.of(axis.index, "step") for axis in reversed(on_grid))
         return (Lines(f"{firsts} = cuda.grid({count})"), Lines(f"{steps} = cuda.gridsize({count})"), *body)
 
-    def several(
-        self, kernel: Kernel, axis: For, how: tuple[str, str, Expr, bool], body: Block, several: Several, axes: int
-    ) -> Block:
-        """The elements of a thread along an axis: so many turns, or so many again and again.
-
-        Where there are rows, a thread takes some below each other, whose neighbours it has at hand; else threads of a
-        block lie beside each other in each turn.
-        """
-        start, scaled, goes_on, is_once = how
-        begin, turn, block = self.of(axis.index, "begin"), TURN.name, several.count * self.form.threads
+    def elements(self, several: Several, axis: For, axes: int, index: str) -> Elements:
+        """Where there are rows, a thread takes some below each other, whose neighbours it has at hand; else threads of
+        a block lie beside each other in each turn."""
+        begin, count, threads = self.of(axis.index, "begin"), several.count, self.form.threads
         if axes == 1:
-            first, here = f"cuda.blockIdx.x * {block} + cuda.threadIdx.x", f"{begin} + {turn} * {self.form.threads}"
-            stride = f"cuda.gridDim.x * {block}"
-        else:
-            first, here = f"{several.count} * {self.of(axis.index, 'first')}", f"{begin} + {turn}"
-            stride = f"{several.count} * {self.of(axis.index, 'step')}"
-        element = Lines(f"{axis.index.name} = {start}{scaled.format(f'({here})' if scaled != '{}' else here)}")
-
-        count: Expr = affine.integer(several.count)
-
-        def each(*inner: Stmt, count: Expr = count) -> Block:
-            return (For(TURN, affine.ZERO, count, affine.ONE, (element, *inner)),) if inner else ()
-
-        ahead = self.of_one_thread(kernel, several.ahead)
-        if several.inside is None:
-            whole = (*(each(If(goes_on, ahead)) if ahead else ()), *each(If(goes_on, body)))
-        else:
-            among = affine.integer((several.count - 1) * (self.form.threads if axes == 1 else 1))
-            near = affine.add(axis.start, Var(begin, INT64))
-            far = affine.add(near, among)
-            asked = said(several.are_inside(axis.index, near, far), None)
-            whole_inside = both(asked, substitute(goes_on, {axis.index: far}))  # a grid may be open at its end
-            otherwise = If(goes_on, self.of_one_thread(kernel, several.otherwise))
-            if axes > 1:  # as many as there are: a loop that is not unrolled, nor takes registers of the others
-                count = said(Call("minimum", (count, affine.sub(axis.stop, near)), INT64), None)
-            whole = (If(whole_inside, (*each(*ahead), *each(*body)), each(otherwise, count=count)),)
-        made = (*self.of_one_thread(kernel, (*several.common, *several.made)), Lines(f"{begin} = {first}"))
-        if is_once:
-            return (*made, *whole)
-        next_one = Lines(f"{axis.index.name} = {start}{scaled.format(begin)}")
-        return (*made, next_one, While(axis.index, goes_on, (*whole, Lines(f"{begin} += {stride}"), next_one)))
+            block = count * threads
+            first, stride = f"cuda.blockIdx.x * {block} + cuda.threadIdx.x", f"cuda.gridDim.x * {block}"
+            return Elements(axis, begin, first, stride, threads, index)
+        first, step = self.of(axis.index, "first"), self.of(axis.index, "step")
+        return Elements(axis, begin, f"{count} * {first}", f"{count} * {step}", 1, index)
 
     def with_totals(self, kernel: Kernel, turns: Block, goes_on: Expr, summed: ThreadSums, in_warp: bool) -> Block:
         """The turns of a thread along an axis, between the start of its sums and what they are added to."""

@@ -17,13 +17,13 @@ element; and what it takes to launch a block of threads is more than one element
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from ..ir import affine
-from ..ir.expressions import INT64, Array, Call, Const, Expr, Load, Var
+from ..ir.expressions import INT64, Array, Call, Const, Expr, Load, Var, both
 from ..ir.names import Names
-from ..ir.nodes import TURN, AddTo, Assign, Block, Comment, For, If, Kernel, LocalArray, Stmt, Store
+from ..ir.nodes import TURN, AddTo, Assign, Block, Comment, For, If, Kernel, LocalArray, Stmt, Store, While
 from ..ir.walk import (
     blocks,
     counts_upwards,
@@ -42,6 +42,7 @@ from ..passes.gather import all_of
 from ..passes.interior import COMPARISONS, parts_of
 from ..rules.costs import additions
 from .in_common import in_common
+from .kernel_text import Lines, said
 
 MOST_TURNS = 4
 LEAST_ROWS = 4  # below each other: fewer are not worth what finding out where they are takes
@@ -66,6 +67,11 @@ class Several:
     inside: Expr | None = None
     otherwise: Block = ()
 
+    def in_form(self, form: Callable[[Block], Block], body: Block) -> Several:
+        """With the statements of a kernel; `body` has them already."""
+        common, made, ahead, otherwise = map(form, (self.common, self.made, self.ahead, self.otherwise))
+        return replace(self, common=common, made=made, ahead=ahead, otherwise=otherwise, body=body)
+
     def are_inside(self, index: Var, first: Expr, last: Expr) -> Expr:
         """The question whether all of them are, of the first and of the last one: it is about what rises between."""
         assert self.inside is not None
@@ -73,6 +79,50 @@ class Several:
         found = all_of(dict.fromkeys(part for condition in asked for part in parts_of(condition)))
         assert found is not None
         return found
+
+
+@dataclass(frozen=True)
+class Elements:
+    """Which ones a thread takes along an axis: `begin` is at `first` and goes on by a `stride`.
+
+    Those of one time are so far `apart`.  `index`: that of the one at a place, as text with room for the place.
+    """
+
+    axis: For
+    begin: str
+    first: str
+    stride: str
+    apart: int
+    index: str
+
+
+def over_elements(several: Several, elements: Elements, goes_on: Expr, is_once: bool) -> Block:
+    """The loops of a thread over its elements: so many turns, or so many again and again."""
+    axis, begin = elements.axis, elements.begin
+    turn = TURN.name if elements.apart == 1 else f"{TURN.name} * {elements.apart}"
+    element = Lines(f"{axis.index.name} = {elements.index.format(f'{begin} + {turn}')}")
+    every = affine.integer(several.count)
+
+    def each(*inner: Stmt, count: Expr = every) -> Block:
+        return (For(TURN, affine.ZERO, count, affine.ONE, (element, *inner)),) if inner else ()
+
+    if several.inside is None:
+        whole = (*(each(If(goes_on, several.ahead)) if several.ahead else ()), *each(If(goes_on, several.body)))
+    else:
+        near = affine.add(axis.start, Var(begin, INT64))
+        far = affine.add(near, affine.integer((several.count - 1) * elements.apart))
+        asked = said(several.are_inside(axis.index, near, far), None)
+        are_inside = both(asked, substitute(goes_on, {axis.index: far}))  # a grid may be open at its end
+        left: Expr = every
+        if elements.apart == 1:  # as many as there are: a loop that is not unrolled, nor takes registers of the others
+            left = said(Call("minimum", (every, affine.sub(axis.stop, near)), INT64), None)
+        otherwise = each(If(goes_on, several.otherwise), count=left)
+        whole = (If(are_inside, (*each(*several.ahead), *each(*several.body)), otherwise),)
+    made = (*several.common, *several.made, Lines(f"{begin} = {elements.first}"))
+    if is_once:
+        return (*made, *whole)
+    next_one = Lines(f"{axis.index.name} = {elements.index.format(begin)}")
+    return (*made, next_one, While(axis.index, goes_on, (*whole, Lines(f"{begin} += {elements.stride}"), next_one)))
 
 
 def several_elements(
@@ -212,4 +262,4 @@ def _questions(block: Block) -> int:
     return sum(len(parts_of(stmt.condition)) for stmt in statements(block) if isinstance(stmt, If))
 
 
-__all__ = ["Several", "several_elements"]
+__all__ = ["Elements", "Several", "over_elements", "several_elements"]

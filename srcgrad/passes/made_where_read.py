@@ -146,6 +146,7 @@ class _Pass:
         seen = effects(later)
         read = {memory.get(name, OUTSIDE) for name in (array.name, *(x.array.name for x in loads(making.value)))}
         numbers = variables(making.value) - {making.loop.index}
+        numbers |= variables(making.loop.start) | variables(making.loop.stop)  # readers name the same range later
         is_changed = seen.memory_by(memory)[0] & read or numbers_set(later) & numbers
         return not is_changed and array.name not in seen.shapes
 
