@@ -30,6 +30,7 @@ from .passes.change_places import change_places
 from .passes.check_rows import check_rows
 from .passes.checkpoints import checkpoints
 from .passes.choose_integers import choose_integers
+from .passes.clear_together import clear_together
 from .passes.compute_again import compute_again
 from .passes.copies_as_loops import copies_as_loops
 from .passes.counted import counted
@@ -263,6 +264,7 @@ ON_A_GPU: tuple[Pass, ...] = (
     place_numbers,  # what is computed from sums stays on the device, until the host decides by it
     numbers_where_read,  # by the kernels that need it, where that is little
     read_at_first,  # the first of many steps reads an argument, and no copy of it
+    clear_together,  # arrays of zeros are one piece of memory
 )
 NEEDED = {
     "zeros_chosen",

@@ -26,7 +26,7 @@ def named(names: str) -> list[str]:
 SIMULATED = {
     **{f"corpus-{share}": (["test_cuda_corpus.py"], 90) for share in range(SHARES)},
     "programs": (named("programs library properties simulator arithmetic"), 93),
-    "reductions": (named("extremes columns benchmarks examples sweeps gathered ahead where_read"), 363),
+    "reductions": (named("extremes columns benchmarks examples sweeps gathered ahead where_read"), 369),
     "rows": (named("held steps checkpoints first_steps"), 443),
 }
 SOME = (

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby
 
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Load, Span, Var, both
@@ -68,6 +69,7 @@ from ..ir.walk import (
     with_blocks,
     written,
 )
+from ..passes.clear_together import is_cleared, that_last
 from ..passes.effects import names_of_its_own
 from ..passes.info import memory_at_a_time, memory_of, roots_of
 from ..passes.offload import FIRST_LANE
@@ -141,6 +143,7 @@ class _Writer:
         kernels = [stmt for stmt in statements(program.body) if isinstance(stmt, Kernel)]
         self.changing = {v for k in kernels for v in k.reads if v in (*k.sets, *k.sums)}  # whose cell stays the same
         self.kept = Kept(program)
+        self.lasting = that_last(program)
         self.may_have_failed = False  # a kernel that was launched before
         self.direct: tuple[str, ...] = ()  # arrays to which threads of this kernel add what a block has added up
 
@@ -200,6 +203,20 @@ class _Writer:
 
     def host(self, block: Block) -> Block:
         out: list[Stmt] = []
+        for is_of_zeros, group in groupby(block, lambda stmt: is_cleared(stmt, self.lasting)):
+            stmts = tuple(group)
+            out += (self.zeros(stmts),) if is_of_zeros and len(stmts) > 1 else self.host_statements(stmts)
+        return tuple(out)
+
+    def zeros(self, stmts: Block) -> Lines:
+        """Arrays of zeros in one piece of memory."""
+        made = [stmt for stmt in stmts if isinstance(stmt, Alloc)]
+        self.there |= {stmt.array.name for stmt in made}
+        forms = ", ".join(f"({_shape(stmt)}, np.{stmt.array.dtype.name})" for stmt in made)
+        return Lines(f"{', '.join(stmt.array.name for stmt in made)} = zeros_together({forms})")
+
+    def host_statements(self, block: Block) -> Block:
+        out: list[Stmt] = []
         for stmt in block:
             if not blocks(stmt):
                 self.there |= {item.name for item in (*targets(stmt), *_handles(stmt))}
@@ -217,10 +234,9 @@ class _Writer:
                     self.bound.add(var)
                 case Room(var=var):
                     out.append(Lines(f"{var.name} = room()"))
-                case Alloc(array=array, dims=dims, fill=fill):
-                    shape = "".join(f"{expression_text(affine.normal(dim))}, " for dim in dims)
+                case Alloc(array=array, fill=fill):
                     how = "empty" if fill is None else "zeros"
-                    out.append(Lines(f"{array.name} = {how}(({shape}), np.{array.dtype.name})"))
+                    out.append(Lines(f"{array.name} = {how}({_shape(stmt)}, np.{array.dtype.name})"))
                 case View():
                     out.append(Lines(f"{stmt.array.name} = {view_text(stmt)}"))
                 case OwnCopy(array=array, copy=copy):
@@ -562,6 +578,10 @@ def _taken(kernel: Kernel) -> list[str]:
     reads = {var.name for var in kernel.reads}
     first = {name for name in reads if name in found}
     return [name for name in found if name not in made or name in first]
+
+
+def _shape(made: Alloc) -> str:
+    return f"({''.join(f'{expression_text(affine.normal(dim))}, ' for dim in made.dims)})"
 
 
 def _handles(stmt: Stmt) -> tuple[Array, ...]:

@@ -208,6 +208,7 @@ HOST_NAMES = (
     "scratch",
     "stack",
     "zeros",
+    "zeros_together",
 )  # what `runtime.device` has
 ARRAY_NAMES = (
     "absorb",

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from itertools import accumulate
 from math import prod
 from typing import Any
 
@@ -31,6 +32,7 @@ MOST_BLOCKS = 3 if SIMULATED else 1 << 20  # of a launch: what more there is to 
 MOST_RESIDENT = 2 if SIMULATED else 2112  # blocks of threads with memory or sums of their own: 16 on a processor
 MOST_OWN = 1 << 30  # bytes of one array of which each thread has a part: fewer threads run where each needs much
 MOST_SHARED = 24 << 10  # bytes of a block's own sums: eight blocks then fit on a processor
+ALIGNED = 256  # bytes: as the driver does
 LEGACY = 1  # the default stream, as other libraries number it
 FIRST_ROWS = 64  # of what threads keep where nobody knows ahead how much that is
 
@@ -100,23 +102,37 @@ class Pool:
         self.forms: dict[Any, Any] = {}
 
     def array(self, shape: tuple[int, ...], dtype: np.dtype) -> Any:
-        """Made like one of the same shape: Numba takes longer to make an array than to launch a kernel on it."""
+        form = self.form_of(shape, dtype)
+        return self.made(form, self.block(form[2]) if form[2] else None, 0)
+
+    def arrays(self, forms: tuple[tuple[tuple[int, ...], np.dtype], ...]) -> tuple[Any, list[Any]]:
+        """All memory of several arrays, as bytes, and the arrays; each begins where a block of memory might."""
+        known = [self.form_of(shape, dtype) for shape, dtype in forms]
+        starts = [0, *accumulate(-(-form[2] // ALIGNED) * ALIGNED for form in known)]
+        whole = self.form_of((starts.pop(),), np.dtype(np.uint8))
+        block = self.block(whole[2]) if whole[2] else None
+        return self.made(whole, block, 0), [self.made(form, block, at) for form, at in zip(known, starts, strict=True)]
+
+    def made(self, form: Any, block: Block | None, start: int) -> Any:
+        """Like one of the same shape: Numba takes longer to make an array than to launch a kernel on it."""
+        like, kind, size, memory, number, ahead, behind = form
+        out = object.__new__(kind)
+        known = out.__dict__
+        known.update(like)
+        if size and block is not None:
+            owner = running.keeper, block  # the last goes first
+            known["gpu_data"] = memory(None, block.pointer_to(start), size, owner=owner)
+            known[WORDS] = number, (*ahead, block.address + start, *behind)
+        known["stream"] = running.stream
+        return out
+
+    def form_of(self, shape: tuple[int, ...], dtype: np.dtype) -> Any:
         form = self.forms.get((shape, dtype))
         if form is None:
             if len(self.forms) > MOST_LAUNCHES:
                 self.forms.clear()
             form = self.forms[shape, dtype] = self.form(shape, dtype)
-        like, kind, size, memory, number, ahead, behind = form
-        out = object.__new__(kind)
-        known = out.__dict__
-        known.update(like)
-        if size:
-            block = self.block(size)
-            owner = running.keeper, block  # the last goes first
-            known["gpu_data"] = memory(None, block.pointer, size, owner=owner)
-            known[WORDS] = number, (*ahead, block.address, *behind)
-        known["stream"] = running.stream
-        return out
+        return form
 
     def form(self, shape: tuple[int, ...], dtype: np.dtype) -> Any:
         from numba.cuda.cudadrv import driver
@@ -167,6 +183,16 @@ def zeros(shape: tuple[int, ...], dtype: Any) -> Any:
     if out.size:
         _clear(out)
     return out
+
+
+def zeros_together(*forms: tuple[tuple[int, ...], Any]) -> list[Any]:
+    """Arrays of zeros in one piece of memory, which is cleared by one launch."""
+    if SIMULATED:
+        return [zeros(shape, dtype) for shape, dtype in forms]
+    whole, arrays = pool.arrays(tuple((shape, np.dtype(dtype)) for shape, dtype in forms))
+    if whole.size:
+        _clear(whole)
+    return arrays
 
 
 def _clear(array: Any) -> None:

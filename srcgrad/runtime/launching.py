@@ -123,6 +123,9 @@ class Block:
             raise MemoryError(f"{size:,} bytes of a GPU: {error.name}")
         self.pointer, self.address = pointer, int(pointer)
 
+    def pointer_to(self, start: int) -> Any:
+        return driver().CUdeviceptr(self.address + start) if start else self.pointer
+
     def __del__(self) -> None:
         if self.pointer is not None:
             self.free(self.pointer, self.stream)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from srcgrad import grad
+from srcgrad.runtime.device import ALIGNED, SIMULATED, zeros_together
 from srcgrad.testing import check_grad
 
 RNG = np.random.default_rng(0)
@@ -174,3 +175,57 @@ def test_as_few_kernels(f: Callable[..., Any]) -> None:
 def test_what_stays() -> None:
     assert grad(changed_in_between, target="cuda").source(A, W, kind="primal").count("@kernel") == 3
     assert grad(given_back, target="cuda").source(A, W, kind="primal").count("@kernel") == 3
+
+
+# ------------------------------------------------------------------------------------------------- zeros in one piece
+
+
+def test_zeros_in_one_piece_of_memory() -> None:
+    """They do not overlap, begin as memory of their own does, and stay for as long as one of them is held."""
+    forms = (((3,), np.float64), ((0, 4), np.float32), ((2, 5), np.float32), ((), np.int64), ((1,), np.bool_))
+    first, *others = zeros_together(*forms)
+    for (shape, dtype), array in zip(forms, (first, *others), strict=True):
+        assert (array.shape, array.dtype) == (shape, dtype)
+        np.testing.assert_array_equal(array.copy_to_host(), np.zeros(shape, dtype))
+    first.copy_to_device(np.ones(3))
+    held = [array for array in others if array.size]
+    assert all(not array.copy_to_host().any() for array in held)
+    if not SIMULATED:
+        places = [array.device_ctypes_pointer.value for array in (first, *held)]
+        assert all(place % ALIGNED == places[0] % ALIGNED for place in places)
+        assert places == sorted(set(places))
+    del first, others
+    np.testing.assert_array_equal(held[-1].copy_to_host(), np.zeros(1, bool))
+
+
+@pytest.mark.parametrize("sizes", [(0, 3), (2, 0)])
+def test_zeros_of_no_length(sizes: tuple[int, int]) -> None:
+    first, second = zeros_together(*(((n,), np.float64) for n in sizes))
+    assert (first.size, second.size) == sizes
+    assert not first.copy_to_host().any() and not second.copy_to_host().any()
+
+
+def kept_on_the_way(a, w, steps):
+    """One array of zeros for each step is kept, the others are not."""
+    out = np.zeros(a.shape[1])
+    for t in range(steps):
+        s, m = np.zeros(a.shape[1]), np.zeros(a.shape[1])
+        for i in range(a.shape[0]):
+            for j in range(a.shape[1]):
+                s[j] += a[i, j] * out[j]
+                m[j] += a[i, j] * w[j]
+        out = out + np.sin(s) + m
+    return out
+
+
+@pytest.mark.parametrize("kind", ["backward", "pullback"])
+def test_zeros_of_each_step(kind: str) -> None:
+    g, plain = grad(kept_on_the_way, wrt=("a", "w"), target="cuda"), grad(kept_on_the_way, wrt=("a", "w"), jit=False)
+    got = g.backward(A, W, 3, V[0]) if kind == "backward" else g.vjp(A, W, 3)[1](V[0])
+    for one, other in zip(got, plain.backward(A, W, 3, V[0]), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10)
+
+
+def test_in_one_line() -> None:
+    text = grad(standardised, wrt=("a",), target="cuda").source(A, W)
+    assert text.count("zeros_together(") == 1 and text.count(" zeros(") == 0, text

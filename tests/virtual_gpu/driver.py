@@ -159,7 +159,7 @@ def install(cc: tuple[int, int] = (9, 0)) -> VirtualGPU:
         "cuEventQuery": lambda handle: None,
     }  # fmt: skip
     direct = SimpleNamespace(
-        CUfunction=int, CUstream=int, cuLaunchKernel=gpu.launch_kernel,
+        CUfunction=int, CUstream=int, CUdeviceptr=binding.CUdeviceptr, cuLaunchKernel=gpu.launch_kernel,
         cuMemAllocAsync=lambda size, stream: (0, binding.CUdeviceptr(gpu.memory.allocate(size))),
         cuMemFreeAsync=lambda place, stream: gpu.memory.free(int(place)),
     )  # fmt: skip
