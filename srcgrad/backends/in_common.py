@@ -28,8 +28,8 @@ from ..ir.walk import (
     rewrite_block,
     statements,
     sure_loads,
+    targets,
     variables,
-    written,
 )
 
 
@@ -41,9 +41,9 @@ def in_common(
     `memory`: which memory arrays are handles on.
     """
     changed = changed_by(kernel, on_grid) | {axis.index}
-    made = Counter(target for stmt in statements(body) for target in _targets(stmt))
-    targets = (target for stmt in statements(kernel.body) for target in _targets(stmt))
-    touched = {memory.get(target.name, target.name) for target in targets if isinstance(target, Array)}
+    made = Counter(target for stmt in statements(body) for target in targets(stmt))
+    set_by_it = (target for stmt in statements(kernel.body) for target in targets(stmt))
+    touched = {memory.get(target.name, target.name) for target in set_by_it if isinstance(target, Array)}
     known: dict[Expr, Expr] = {}
     ahead: list[Stmt] = []
     out: list[Stmt] = []
@@ -72,7 +72,7 @@ def changed_by(kernel: Kernel, on_grid: tuple[For, ...]) -> set[Var]:
     """What differs on the way through an iteration."""
     changed = {axis.index for axis in kernel.axes if axis not in on_grid}
     for stmt in statements(kernel.body):
-        changed |= {target for target in _targets(stmt) if isinstance(target, Var)}
+        changed |= {target for target in targets(stmt) if isinstance(target, Var)}
         if isinstance(stmt, For):
             changed.add(stmt.index)
     return changed
@@ -81,11 +81,6 @@ def changed_by(kernel: Kernel, on_grid: tuple[For, ...]) -> set[Var]:
 def _said(block: Block, known: Mapping[Expr, Expr]) -> Block:
     change: Callable[[Expr], Expr] = lambda expr: rewrite(expr, lambda part: known.get(part, part))
     return rewrite_block(block, lambda stmt: (map_expressions(stmt, change),))
-
-
-def _targets(stmt: Stmt) -> tuple[Var | Array, ...]:
-    target = written(stmt)
-    return () if target is None else target if isinstance(target, tuple) else (target,)
 
 
 __all__ = ["changed_by", "in_common"]

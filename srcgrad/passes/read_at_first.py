@@ -31,8 +31,8 @@ from ..ir.walk import (
     statements,
     subexpressions,
     substitute,
+    targets,
     variables,
-    written,
 )
 from .alternate import covers
 from .effects import effects, names_used
@@ -196,9 +196,7 @@ def _own(kernel: Kernel) -> tuple[Expr, ...]:
 
 
 def _arrays_written(stmt: Stmt) -> Iterator[Array]:
-    target = written(stmt)
-    items = target if isinstance(target, tuple) else (target,)
-    return (item for item in items if isinstance(item, Array) and not isinstance(stmt, OwnCopy))
+    return (item for item in targets(stmt) if isinstance(item, Array) and not isinstance(stmt, OwnCopy))
 
 
 def _only_reads(stmt: Stmt, name: str) -> bool:
