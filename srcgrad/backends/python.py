@@ -67,8 +67,9 @@ from .expressions import (
     vectorises,
 )
 from .facts import Facts, facts_about
+from .host import with_kernels
 from .kernel_text import Lines
-from .kernels import Definition, Form, with_kernels
+from .kernels import Definition, Form
 from .lending import Borrow, Called, with_lending
 from .source import MARK, to_source
 from .threads import with_threads
