@@ -1,5 +1,6 @@
 """Tests that need a GPU, or the simulator of one (NUMBA_ENABLE_CUDASIM=1, see tests/test_cuda.py): else none."""
 
+import itertools
 import os
 import threading
 from collections.abc import Callable
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from numba import cuda
 from numba.core import config
 
@@ -14,6 +16,19 @@ if os.environ.get("SRCGRAD_VIRTUAL_GPU"):
     from virtual_gpu import driver
 
     driver.install()
+
+
+@pytest.hookimpl(trylast=True)  # behind -k
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """SRCGRAD_TURNS=1: of the cases of each test every second one; of two parameters, where each other has one."""
+    if not os.environ.get("SRCGRAD_TURNS"):
+        return
+    kept: list[pytest.Item] = []
+    for _, group in itertools.groupby(items, lambda item: (item.path, getattr(item, "originalname", item.name))):
+        kept += [item for k, item in enumerate(group) if (k + k // 2) % 2 == 0]
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = kept
+
 
 collect_ignore_glob = [] if config.ENABLE_CUDASIM or cuda.is_available() else ["*.py"]
 
