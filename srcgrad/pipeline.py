@@ -120,6 +120,8 @@ from .passes.to_the_next import to_the_next
 from .passes.unchanged_copies import unchanged_copies
 from .passes.zeros_chosen import zeros_chosen
 
+KINDS = ("primal", "backward", "value_and_backward", "forward", "pullback")  # of functions that are generated
+
 Pass = Callable[[Function], Function]
 
 PRIMAL: tuple[Pass, ...] = (
@@ -360,7 +362,7 @@ def generate(
 
     Parameters
     ----------
-    kind : {"primal", "backward", "value_and_backward", "forward", "pullback"}
+    kind : one of KINDS
     types : tuple of ValueType
         One per parameter of the function.
     cotangents : ValueType or None

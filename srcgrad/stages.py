@@ -5,9 +5,9 @@ f.backward(x, v=v)   →   Plan   →   Stage of (backward, [ndarray, ndarray]),
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,9 +16,12 @@ from srcgrad.backends import cpu
 from srcgrad.binding import Plan, cotangent_name, make_plan, make_signatures
 from srcgrad.constants import Constants
 from srcgrad.dispatch import Forward, Program, Stage, leaf_names, pattern_of
-from srcgrad.errors import ArgumentError
+from srcgrad.errors import ArgumentError, OptionError, SrcgradError
+from srcgrad.pipeline import KINDS
 
 HELD = 256  # stages of one function
+
+Made = TypeVar("Made")
 
 
 class Stages:
@@ -70,16 +73,29 @@ class Stages:
             stage, leaves = self._for_call(kind, args, kwargs)
             return stage.source(leaves, after)
 
-        with cpu.LOCK:
-            return self._constants.settle(text)
+        return self._of_kind(kind, args, text)
 
     def ptx(self, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any], cc: tuple[int, int]) -> dict[str, str]:
         def kernels() -> dict[str, str]:
             stage, leaves = self._for_call(kind, args, kwargs)
             return self._program.ptx(kind, *stage.types(leaves), cc)
 
-        with cpu.LOCK:
-            return self._constants.settle(kernels)
+        return self._of_kind(kind, args, kernels)
+
+    def _of_kind(self, kind: str, args: tuple[Any, ...], make: Callable[[], Made]) -> Made:
+        """What `make` makes; or what is wrong with the kind, which may have been given as the first argument."""
+        if kind not in KINDS:
+            raise OptionError(f"there is no kind {kind!r}", help=(f"the kinds are {', '.join(KINDS)}",))
+        try:
+            with cpu.LOCK:
+                return self._constants.settle(make)
+        except SrcgradError:
+            if args and isinstance(args[0], str) and args[0] in KINDS:
+                raise OptionError(
+                    f"{args[0]!r} is taken for the first argument of {self._name}",
+                    help=(f"the kind goes by name:  kind={args[0]!r}",),
+                ) from None
+            raise
 
     def _for_call(self, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Stage, list[Any]]:
         plan = self.plan(kind, args, kwargs)

@@ -14,6 +14,7 @@ import scipy.stats
 
 import srcgrad
 from srcgrad import check_grad, grad, pipeline
+from srcgrad.errors import OptionError
 
 Pair = namedtuple("Pair", "a b")
 pytestmark = pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
@@ -248,6 +249,17 @@ def test_source_is_python_that_names_the_users_variables():
     assert "x_b" in text and "w_b" in text and text == f.source(np.ones(3), np.ones(3))
     assert "x_b" not in f.source(np.ones(3), np.ones(3), kind="primal")
     assert f.source(np.ones(3), np.ones(3), after="reverse") != text
+
+
+def test_a_kind_that_is_none_or_stands_in_the_place_of_an_argument():
+    f = grad(lambda x: np.sum(x**2))
+    with pytest.raises(OptionError, match="there is no kind 'gradient'"):
+        f.source(np.ones(3), kind="gradient")
+    with pytest.raises(OptionError, match="'backward' is taken for the first argument") as caught:
+        f.source("backward", np.ones(3))
+    assert "kind='backward'" in str(caught.value)
+    by_norm = grad(lambda norm, x: np.abs(np.fft.fft(x, norm=norm)).sum(), static=("norm",))
+    assert "def " in by_norm.source("backward", np.ones(4))  # which is a word that functions know themselves
 
 
 # --------------------------------------------------------------------------------------------------------------
