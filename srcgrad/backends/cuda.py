@@ -28,9 +28,9 @@ from srcgrad.backends.plain import STRONG, flat_results, rebuild
 from srcgrad.errors import ArgumentError, DeviceError
 from srcgrad.frontend.outputs import type_leaves
 from srcgrad.frontend.types import ArrayType, ScalarType, StaticType, TupleType
+from srcgrad.runtime.compiled_kernels import compiled_as_kernel
 from srcgrad.runtime.errors import MoreRows
 from srcgrad.runtime.launching import words_of
-from srcgrad.runtime.resolved import calls_of_kernels_resolved_once
 
 
 def form(ptx: bool = False) -> Form:
@@ -205,8 +205,9 @@ def ptx(generated: Any, cc: tuple[int, int], options: Any) -> dict[str, str]:
     out = {}
     for name, signature in generated.facts.kernels:
         types = eval(signature, vars(numba.types))
-        with calls_of_kernels_resolved_once():
-            out[name], _ = cuda.compile_ptx(getattr(module, name).function, types, cc=cc, fastmath=options.fastmath)
+        function = getattr(module, name).function
+        with compiled_as_kernel(function):
+            out[name], _ = cuda.compile_ptx(function, types, cc=cc, fastmath=options.fastmath)
     return out
 
 

@@ -21,9 +21,9 @@ from numba.core import config
 
 from srcgrad.errors import CompiledError
 from srcgrad.rules.device import HOST_NAMES
+from srcgrad.runtime.compiled_kernels import compiled_as_kernel
 from srcgrad.runtime.errors import MoreRows
 from srcgrad.runtime.launching import WORDS, Block, Configured, head, number_of, stream_of
-from srcgrad.runtime.resolved import calls_of_kernels_resolved_once
 
 SIMULATED = bool(config.ENABLE_CUDASIM)
 THREADS = 8 if SIMULATED else 256  # of a block; in the simulator each is one of Python's
@@ -315,7 +315,7 @@ class Kernel:
         if self.cache is not None:
             made._cache = self.cache
         if not SIMULATED:
-            made.compile = _resolving_once(made.compile)
+            made.compile = _compiling(made.compile, self.function)
         return _compiled.setdefault(self.key, made) if self.key else made
 
     def __getitem__(self, lengths: int | tuple[int, ...]) -> Launch:
@@ -333,12 +333,12 @@ class Kernel:
         return self[()]
 
 
-def _resolving_once(compile_for: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def resolving_once(signature: Any) -> Any:
-        with calls_of_kernels_resolved_once():
+def _compiling(compile_for: Callable[[Any], Any], function: Callable[..., Any]) -> Callable[[Any], Any]:
+    def compiling(signature: Any) -> Any:
+        with compiled_as_kernel(function):
             return compile_for(signature)
 
-    return resolving_once
+    return compiling
 
 
 MOST_TURNS = 4  # of a thread along the outermost of three axes

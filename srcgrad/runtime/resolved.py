@@ -41,20 +41,10 @@ def calls_resolved_once(context: Any) -> Iterator[None]:
             del context.resolve_function_type
 
 
-@contextmanager
-def calls_of_kernels_resolved_once() -> Iterator[None]:
-    """The same for the compiler of kernels, under its lock."""
-    from numba.cuda.core.compiler_lock import global_compiler_lock
-    from numba.cuda.descriptor import cuda_target
-
-    with global_compiler_lock, calls_resolved_once(cuda_target.typing_context):
-        yield
-
-
 def _is_inlined(context: Any, function: Any, signature: Any) -> bool:
     """Is its text put in the place of each call?  Numba makes that anew every time it is asked."""
     kind = function if isinstance(function, types.Function) else context._lookup_global(function)
     return any(signature.args in getattr(each, "_inline_overloads", ()) for each in getattr(kind, "templates", ()))
 
 
-__all__ = ["calls_of_kernels_resolved_once", "calls_resolved_once"]
+__all__ = ["calls_resolved_once"]
