@@ -128,7 +128,7 @@ def test_kernels_of_the_runtime_compile(monkeypatch):
     from numba import cuda
     from numba.cuda.typing.typeof import Purpose, typeof
 
-    from srcgrad.runtime import device_kernels
+    from srcgrad.runtime import device_kernels, device_sums
     from srcgrad.runtime.device_arrays import handle
 
     def compiles(code, grid, block):
@@ -145,15 +145,18 @@ def test_kernels_of_the_runtime_compile(monkeypatch):
         return handle(None, 4096, shape, strides[::-1] if turned else strides, dtype)
 
     done = []
-    monkeypatch.setattr(device_kernels, "on_grid", compiles)
-    monkeypatch.setattr(device_kernels, "cell", lambda dtype: array(1))
     kernels = device_kernels
+    for module in (device_kernels, device_sums):
+        monkeypatch.setattr(module, "on_grid", compiles)
     stack, other, row, pivots = array(2, 3, 3), array(2, 3, 3), array(2), array(2, 3, dtype=np.int32)
-    kernels.add_up([0.0], [array(5)])
-    kernels.add_up([array(1), 1.0], [array(5), array(7, dtype=np.float64)])
+    double = np.dtype(np.float64)
+    device_sums.adder((np.dtype(np.float32),), (False,))(array(5), np.float32(0.0), array(1))
+    device_sums.adder((np.dtype(np.float32), double), (True, False))(
+        array(5), array(1), array(1), array(7, dtype=double), 1.0, array(1, dtype=double)
+    )
     joined = ("maximum", np.float32), ("minimum", np.int8), ("minimum", np.bool_), ("or", np.bool_), ("and", np.bool_)
     for op, dtype in joined:
-        kernels.join(array(1, dtype=dtype), array(5, dtype=dtype), op)
+        device_sums.joiner(np.dtype(dtype), op)(array(5, dtype=dtype), array(1, dtype=dtype))
     kernels.set_number(array(1), 2.0)
     kernels.set_range(array(3, dtype=np.int64), 1 << 40, 72)
     kernels.copy_elements(stack, array(2, 3, 3, turned=True))

@@ -89,6 +89,9 @@ def empty(shape: tuple[int, ...], dtype: Any) -> Any:
     return pool.array(shape, np.dtype(dtype))
 
 
+Forms = tuple[tuple[tuple[int, ...], Any], ...]  # of arrays: shapes and dtypes
+
+
 class Pool:
     """Arrays in memory that CUDA hands out, and takes back, in the order of a stream.
 
@@ -100,18 +103,24 @@ class Pool:
         self.prepared: dict[int, Any] = {}  # devices
         self.streams: dict[int, Any] = {}
         self.forms: dict[Any, Any] = {}
+        self.groups: dict[Forms, Any] = {}
 
     def array(self, shape: tuple[int, ...], dtype: np.dtype) -> Any:
         form = self.form_of(shape, dtype)
         return self.made(form, self.block(form[2]) if form[2] else None, 0)
 
-    def arrays(self, forms: tuple[tuple[tuple[int, ...], np.dtype], ...]) -> tuple[Any, list[Any]]:
-        """All memory of several arrays, as bytes, and the arrays; each begins where a block of memory might."""
-        known = [self.form_of(shape, dtype) for shape, dtype in forms]
-        starts = [0, *accumulate(-(-form[2] // ALIGNED) * ALIGNED for form in known)]
-        whole = self.form_of((starts.pop(),), np.dtype(np.uint8))
-        block = self.block(whole[2]) if whole[2] else None
-        return self.made(whole, block, 0), [self.made(form, block, at) for form, at in zip(known, starts, strict=True)]
+    def arrays(self, forms: Forms) -> tuple[Block | None, list[Any]]:
+        """Memory, and several arrays in it; each begins where a block of memory might."""
+        group = self.groups.get(forms)
+        if group is None:
+            if len(self.groups) > MOST_LAUNCHES:
+                self.groups.clear()
+            known = [self.form_of(shape, np.dtype(dtype)) for shape, dtype in forms]
+            starts = [0, *accumulate(-(-form[2] // ALIGNED) * ALIGNED for form in known)]
+            group = self.groups[forms] = starts.pop(), [*zip(known, starts, strict=True)]
+        size, places = group
+        block = self.block(size) if size else None
+        return block, [self.made(form, block, start) for form, start in places]
 
     def made(self, form: Any, block: Block | None, start: int) -> Any:
         """Like one of the same shape: Numba takes longer to make an array than to launch a kernel on it."""
@@ -185,13 +194,18 @@ def zeros(shape: tuple[int, ...], dtype: Any) -> Any:
     return out
 
 
+def together(*forms: tuple[tuple[int, ...], Any]) -> list[Any]:
+    """Arrays in one piece of memory, of whatever was there."""
+    return [empty(shape, dtype) for shape, dtype in forms] if SIMULATED else pool.arrays(forms)[1]
+
+
 def zeros_together(*forms: tuple[tuple[int, ...], Any]) -> list[Any]:
     """Arrays of zeros in one piece of memory, which is cleared by one launch."""
     if SIMULATED:
         return [zeros(shape, dtype) for shape, dtype in forms]
-    whole, arrays = pool.arrays(tuple((shape, np.dtype(dtype)) for shape, dtype in forms))
-    if whole.size:
-        _clear(whole)
+    block, arrays = pool.arrays(forms)
+    if block is not None:
+        _clear(pool.made(pool.form_of((block.size,), np.dtype(np.uint8)), block, 0))
     return arrays
 
 
@@ -351,6 +365,7 @@ class Launch:
     def __init__(self, kernel: Kernel, lengths: tuple[int, ...]) -> None:
         self.kernel, self.lengths = kernel, tuple(map(int, lengths))  # CUDA takes no integers of NumPy's
         self.is_idle = any(length <= 0 for length in self.lengths)
+        self.sums: dict[tuple[bool, ...], Any] = {}  # what becomes of what blocks have added up
         lanes = {"warp": LANES, "block": THREADS}.get(kernel.by_rows)
         self.block = (lanes, THREADS // lanes) if lanes else self._block()
         self.grid = self._grid(MOST_RESIDENT if kernel.resident else (1 << 31) - 1)
@@ -400,6 +415,7 @@ class Launch:
 
     def configure(self, shared_bytes: int) -> None:
         self.shared_bytes = shared_bytes
+        self.sums.clear()  # there may be other blocks
         self.configured = on_grid(self.kernel.compiled, self.grid, self.block, shared_bytes)
 
     def fit(self, args: tuple[Any, ...]) -> None:
@@ -421,27 +437,17 @@ class Launch:
             if not self.is_idle:
                 self.configured(*args)
             return None
+        values = tuple(starts.values())
         if self.is_idle:
-            kinds = self.kernel.sums.values()
-            begun = [_started(start, kind) for start, kind in zip(starts.values(), kinds, strict=True)]
-            return begun[0] if len(begun) == 1 else begun
-        parts = [empty((self.blocks,), dtype) for dtype in self.kernel.sums.values()]
-        self.configured(*args, *parts)
-        from srcgrad.runtime.device_kernels import add_up, join
+            cells = list(map(_started, values, self.kernel.sums.values()))
+        else:
+            held = tuple(map(_is_cell, values))
+            sums = self.sums.get(held)
+            if sums is None:
+                from srcgrad.runtime.device_sums import Sums
 
-        cells: list[Any] = [None] * len(parts)
-        added = []
-        for k, (name, start) in enumerate(starts.items()):
-            op = self.kernel.extremes.get(name)
-            if op is None:
-                added.append(k)
-            else:
-                cells[k] = join(start, parts[k], op)
-        if added:
-            values = list(starts.values())
-            sums = add_up([values[k] for k in added], [parts[k] for k in added])
-            for k, out in zip(added, sums, strict=True):
-                cells[k] = out
+                sums = self.sums[held] = Sums(self, held)
+            cells = sums.launch(self.configured, args, values)
         return cells[0] if len(cells) == 1 else cells
 
 
@@ -453,7 +459,11 @@ def _with_few_idle(length: int, wide: int) -> int:
 
 
 def _started(start: Any, dtype: Any) -> Any:
-    return start if hasattr(start, "copy_to_host") else put(start, dtype)
+    return start if _is_cell(start) else put(start, dtype)
+
+
+def _is_cell(start: Any) -> bool:
+    return hasattr(start, "copy_to_host")
 
 
 def kernel(

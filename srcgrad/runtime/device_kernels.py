@@ -9,98 +9,7 @@ import numpy as np
 from numba import cuda
 
 from srcgrad.runtime import device_math
-from srcgrad.runtime.device import MOST_BLOCKS, THREADS, cell, empty, on_grid
-
-
-def add_up(starts: list[Any], parts: list[Any]) -> list[Any]:
-    """Of each its start and the sum of its parts, in an order that is always the same, by one launch.
-
-    A start is a number, or a cell, which holds the sum then.
-    """
-    from_cells = tuple(hasattr(start, "copy_to_host") for start in starts)
-    outs = [start if held else cell(part.dtype) for start, part, held in zip(starts, parts, from_cells, strict=True)]
-    args: list[Any] = []
-    for start, part, out, held in zip(starts, parts, outs, from_cells, strict=True):
-        args += (part, start if held else part.dtype.type(start), out)
-    on_grid(_adder(tuple(part.dtype for part in parts), from_cells), len(parts), THREADS)(*args)
-    return outs
-
-
-@cache
-def _adder(dtypes: tuple[np.dtype, ...], from_cells: tuple[bool, ...]) -> Any:
-    """A block for each of the sums, written out: without a driver Numba compiles no kernel that calls a function."""
-    lines = [f"def add_parts({', '.join(f'parts_{k}, start_{k}, out_{k}' for k in range(len(dtypes)))}):"]
-    for k, (dtype, held) in enumerate(zip(dtypes, from_cells, strict=True)):
-        start = f"start_{k}[0]" if held else f"start_{k}"
-        text = ADDING.format(k=k, dtype=dtype.name, start=start, threads=THREADS, half=THREADS // 2)
-        lines += [f"    if cuda.blockIdx.x == {k}:", text]
-    made: dict[str, Any] = {"cuda": cuda, "np": np}
-    exec("\n".join(lines), made)
-    return cuda.jit(made["add_parts"])
-
-
-ADDING = """
-        shared_{k} = cuda.shared.array({threads}, np.{dtype})
-        member = cuda.threadIdx.x
-        total_{k} = np.{dtype}(0)
-        place = member
-        while place < parts_{k}.shape[0]:
-            total_{k} += parts_{k}[place]
-            place += {threads}
-        shared_{k}[member] = total_{k}
-        half = {half}
-        while half > 0:
-            cuda.syncthreads()
-            if member < half:
-                shared_{k}[member] += shared_{k}[member + half]
-            half >>= 1
-        if member == 0:
-            out_{k}[0] = {start} + shared_{k}[0]
-"""
-JOINED = {
-    "maximum": "x if y < x or x != x else y",  # nan is the greatest, and the least
-    "minimum": "x if x < y or x != x else y",
-    "or": "x or y",
-    "and": "x and y",
-}
-
-
-def join(out: Any, parts: Any, op: str) -> Any:
-    """out = the greatest of the parts, or the like; each of them has been joined with what was there before."""
-    on_grid(_joiner(parts.dtype.name, op), 1, THREADS)(parts, out)
-    return out
-
-
-@cache
-def _joiner(dtype: str, op: str) -> Any:
-    """Written out for each of them: without a driver Numba compiles no kernel that calls a function."""
-    text = JOINING.format(threads=THREADS, half=THREADS // 2, dtype=dtype, joined=JOINED[op])
-    made: dict[str, Any] = {"cuda": cuda, "np": np}
-    exec(text, made)
-    return cuda.jit(made["join_parts"])
-
-
-JOINING = """
-def join_parts(parts, out):
-    shared = cuda.shared.array({threads}, np.{dtype})
-    member = cuda.threadIdx.x
-    x = parts[0]
-    k = member
-    while k < parts.shape[0]:
-        y = parts[k]
-        x = {joined}
-        k += {threads}
-    shared[member] = x
-    half = {half}
-    while half > 0:
-        cuda.syncthreads()
-        if member < half:
-            x, y = shared[member], shared[member + half]
-            shared[member] = {joined}
-        half >>= 1
-    if member == 0:
-        out[0] = shared[0]
-"""
+from srcgrad.runtime.device import MOST_BLOCKS, THREADS, empty, on_grid
 
 
 def copy_elements(out: Any, array: Any) -> None:
@@ -314,7 +223,7 @@ def _by_elements(name: str, ndim: int, more: tuple[str, ...], body: str) -> Any:
 
 
 __all__ = [
-    "add_over_stretched", "add_parts", "add_scaled", "add_to_lower", "add_triangle", "add_turned", "add_up",
-    "copy_elements", "determinants", "join", "keep_lower", "logarithms_of_determinants", "mirror_lower", "note_zeros",
+    "add_over_stretched", "add_parts", "add_scaled", "add_to_lower", "add_triangle", "add_turned",
+    "copy_elements", "determinants", "keep_lower", "logarithms_of_determinants", "mirror_lower", "note_zeros",
     "search", "set_identity", "set_number", "set_places", "set_positions", "set_range",
 ]  # fmt: skip

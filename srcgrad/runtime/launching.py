@@ -114,10 +114,10 @@ def _packing(kind: Any) -> str:
 class Block:
     """Memory of a device, in the order of a stream."""
 
-    __slots__ = ("address", "free", "pointer", "stream")
+    __slots__ = ("address", "free", "pointer", "size", "stream")
 
     def __init__(self, size: int, stream: Any) -> None:
-        self.stream, self.free, self.pointer = stream, driver().cuMemFreeAsync, None
+        self.size, self.stream, self.free, self.pointer = size, stream, driver().cuMemFreeAsync, None
         error, pointer = driver().cuMemAllocAsync(size, stream)
         if error:
             raise MemoryError(f"{size:,} bytes of a GPU: {error.name}")
