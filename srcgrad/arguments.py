@@ -116,11 +116,11 @@ def device_array(value: Any, name: str) -> Any:
 
 def refuse_other_device(value: Any, name: str) -> None:
     """Kernels run on the current GPU, and read the memory of that one."""
-    from srcgrad.runtime.device_arrays import current_device, device_count, device_of
+    from srcgrad.runtime import device_arrays
 
-    if device_count() < 2:
+    if device_arrays.device_count() < 2:
         return
-    current, device = current_device(), device_of(value)
+    current, device = device_arrays.current_device(), device_arrays.device_of(value)
     if device not in (None, current):
         raise ArgumentError(
             f"argument {name} lies on GPU {device}, and GPU {current} is the current one",

@@ -229,12 +229,12 @@ def without_axes(place: Any) -> Any:
 
 def send(value: Any) -> Any:
     """A value as the host's part takes it; of arrays of the host, copies on the device."""
-    from srcgrad.runtime.device import empty, running
-
     if is_on_device(value):
         return value
     if not isinstance(value, np.ndarray):
         return STRONG[type(value)](value) if type(value) in STRONG else value
+    from srcgrad.runtime.device import empty, running
+
     out = empty(value.shape, value.dtype)
     if value.size:
         out.copy_to_device(np.ascontiguousarray(value).reshape(value.shape), stream=running.stream)
@@ -243,10 +243,10 @@ def send(value: Any) -> Any:
 
 def back(value: Any, kind: Any) -> Any:
     """A result as NumPy has it."""
-    from srcgrad.runtime.device import own, to_host
-
     if not is_on_device(value):
         return value
+    from srcgrad.runtime.device import own, to_host
+
     if not value.size:
         return np.empty(value.shape, value.dtype)
     array = to_host(own(value, False))
@@ -258,8 +258,9 @@ def kept_on_device(structure: Any, leaves: Iterator[Any], is_forward: bool = Fal
 
     Numbers that a forward function keeps for its pullback (the second of its two results) are fetched.
     """
-    from srcgrad.runtime.device import copied
-
+    if isinstance(structure, ArrayType):
+        array = next(leaves)
+        return array if fetched or _goes_upwards(array) else _copied(array)
     if isinstance(structure, TupleType):
         own = [fetched or (is_forward and k == 1) for k in range(len(structure.items))]
         parts = [kept_on_device(item, leaves, False, each) for item, each in zip(structure.items, own, strict=True)]
@@ -269,15 +270,18 @@ def kept_on_device(structure: Any, leaves: Iterator[Any], is_forward: bool = Fal
         if fetched:
             return structure.dtype.type(back(value, structure))
         return without_axes(value) if is_on_device(value) and value.ndim else value
-    if isinstance(structure, ArrayType):
-        array = next(leaves)
-        return array if fetched or _goes_upwards(array) else copied(array)
     return getattr(structure, "value", None)
 
 
 def _goes_upwards(array: Any) -> bool:
     """Along all axes: neither Numba copies anything else to the host, nor does PyTorch take it."""
-    return all(stride >= 0 for stride in array.strides)
+    return min(array.strides, default=0) >= 0
+
+
+def _copied(array: Any) -> Any:
+    from srcgrad.runtime.device import copied
+
+    return copied(array)
 
 
 def is_on_device(value: Any) -> bool:
