@@ -111,7 +111,7 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
             return flat.elements(build, owner)
     if name in METHODS or name in compositions.METHODS:
         return Method(owner, name)
-    return build.refuse(f"the array attribute .{name} is not supported")
+    return build.refuse(f"the attribute .{name} of {'an array' if owner_dims else 'a number'} is not supported")
 
 
 PYTHON_KINDS = {"b": bool, "i": int, "u": int, "f": float, "c": complex}

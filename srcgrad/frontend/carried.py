@@ -46,7 +46,7 @@ from .loop_end import close_loop
 from .loop_head import enter, enter_lists, handle_of, parts_of
 from .numbers_first import may_be_first
 from .recursion import NotYetKnown
-from .unbound import bound_flag
+from .unbound import BOUND, bound_flag, is_known_in
 from .values import UNDEFINED, Items, Range, Scalar, is_lost, new_list
 
 if TYPE_CHECKING:
@@ -219,8 +219,12 @@ def _try_loop(
     interpreter.stale_before.append(set(build.stale))
     changed_around, build.changed_in_loop = build.changed_in_loop, set()
 
+    surely_bound: list[str] = []  # flags that every iteration sets
+
     def close() -> None:
         interpreter.at(node)
+        flags = {name: interpreter.env.get(name) for name in names if name.startswith(BOUND)}
+        surely_bound[:] = [f for f, v in flags.items() if isinstance(v, Scalar) and is_known_in(build.block, v)]
         interpreter.wanted = node.live_in_body | node.live_out  # type: ignore[attr-defined]
         for name in sorted(readable):
             if is_lost(interpreter.env.get(name)):  # the next iteration reads it
@@ -248,12 +252,19 @@ def _try_loop(
     build.emit(loop)
     for name in names:
         env[name] = growing_lists.settled(interpreter, resized.settled(interpreter, entries[name]))
+    if _surely_runs(over) and getattr(node, "stop_flag", None) is None:
+        env.update(dict.fromkeys(surely_bound, Scalar(Const(True, BOOL), weak=True)))
     for identity, value in heads.items():
         growth = attempt.growth.get(identity)
         if growth is not None:
             exact = identity in steady and getattr(node, "stop_flag", None) is None
             value = growing_lists.leave(interpreter, before[identity], value, growth, trips, exact)
         identities.change(interpreter, identity, value)
+
+
+def _surely_runs(over: Range | None) -> bool:
+    bounds = [bound.value for bound in (over.start, over.stop, over.step) if isinstance(bound, Const)] if over else []
+    return len(bounds) == 3 and len(range(*bounds)) > 0
 
 
 def _memory_called(called: str, parts: dict[str, Any]) -> Array | None:

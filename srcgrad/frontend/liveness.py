@@ -157,4 +157,23 @@ def _loop(stmt: ast.For | ast.While, body: Sequence[ast.stmt], after: Names, bou
         around |= start
     stmt.live_in_body = start | ({flag} if flag else frozenset())  # type: ignore[union-attr]
     stmt.live_out = after  # type: ignore[union-attr]
-    return after | start
+    return start if flag is None and _surely_runs(stmt) else after | start
+
+
+def _surely_runs(stmt: ast.For | ast.While) -> bool:
+    """Is it a loop over a range of numbers in the text, and not over an empty one?"""
+    match stmt:
+        case ast.For(iter=ast.Call(func=ast.Name("range"), args=args, keywords=[])) if args:
+            numbers = list(map(_whole_number, args))
+            known = [number for number in numbers if number is not None]
+            return len(known) == len(numbers) <= 3 and known[2:] != [0] and len(range(*known)) > 0
+    return False
+
+
+def _whole_number(node: ast.expr) -> int | None:
+    match node:
+        case ast.Constant(value=int(value)):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
+            return -value
+    return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..errors import UnsupportedError
-from ..ir.expressions import BOOL, Const, Expr, negated
+from ..ir.expressions import BOOL, Const, negated
 from ..ir.nodes import Assign, If, Raise, Stmt
 from ..ir.walk import is_constant, numbers_set
 from .recursion import NotYetKnown
@@ -15,9 +15,12 @@ if TYPE_CHECKING:
     from .interpret import Interpreter
 
 
+BOUND = ".bound_"
+
+
 def bound_flag(name: str) -> str:
     """The name of a flag that says whether a name has a value yet, where that depends on the path."""
-    return f".bound_{name}"
+    return BOUND + name
 
 
 def refuse(interpreter: Interpreter, name: str) -> NoReturn:
@@ -38,15 +41,17 @@ def refuse_unbound(interpreter: Interpreter, text: str, may_be_bound: bool = Tru
     raise error
 
 
-def _is_known_here(flag: Expr, block: list[Stmt]) -> bool:
-    """Has this block set the flag, or asked for it, with nothing behind that which sets it?"""
+def is_known_in(block: list[Stmt], flag: Scalar) -> bool:
+    """Is the flag true, or has this block set it, or asked for it, with nothing behind that which sets it?"""
+    if flag.is_constant:
+        return bool(flag.value)
     for stmt in reversed(block):
         match stmt:
-            case Assign(var=var, value=value) if var == flag:
+            case Assign(var=var, value=value) if var == flag.expr:
                 return is_constant(value, True)
-            case If(condition=condition, then=(Raise(error="UnboundLocalError"),)) if condition == negated(flag):
+            case If(condition=condition, then=(Raise(error="UnboundLocalError"),)) if condition == negated(flag.expr):
                 return True
-        if flag in numbers_set((stmt,)):
+        if flag.expr in numbers_set((stmt,)):
             return False
     return False
 
@@ -57,9 +62,7 @@ def check_bound(interpreter: Interpreter, name: str) -> None:
     while frame.parent is not None and name not in frame.env:  # a function that is defined here reads it
         frame = frame.parent
     flag = frame.env.get(bound_flag(name))
-    if not isinstance(flag, Scalar) or (flag.is_constant and flag.value):
-        return
-    if _is_known_here(flag.expr, interpreter.build.block):
+    if not isinstance(flag, Scalar) or is_known_in(interpreter.build.block, flag):
         return
     missing = Raise(
         "UnboundLocalError", f"cannot access local variable '{name}' where it is not associated with a value"

@@ -94,3 +94,23 @@ def test_what_begins_as_a_copy_is_a_number_of_the_thread() -> None:
     assert text.count("@kernel") == 1 and "y_b = v[i]" in text, text
     for got, want in zip(*(grad(horner, **how).backward(x, c, v) for how in ({"target": "cuda"}, {"jit": False}))):
         np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+def marched(x, steps):
+    """What a loop binds that surely runs is no value of the iteration before."""
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        t = x[i]
+        for _ in range(12):
+            s = np.cos(t) - 0.3 * t
+            t += 0.1 * s
+        out[i] = s * steps
+    return out
+
+
+def test_what_a_loop_binds_that_surely_runs_is_the_threads_own() -> None:
+    x, v = np.linspace(0.1, 1.0, 21), np.linspace(-1.0, 1.0, 21)
+    assert source(marched, x, 2.0).count("@kernel") == 1
+    f, plain = grad(marched, target="cuda", wrt="x"), grad(marched, jit=False, wrt="x")
+    np.testing.assert_allclose(f(x, 2.0), plain(x, 2.0), rtol=1e-12)
+    np.testing.assert_allclose(f.backward(x, 2.0, v), plain.backward(x, 2.0, v), rtol=1e-12)

@@ -1,0 +1,152 @@
+"""Names that loops bind which surely run: nobody asks whether they have a value, and no loop around hands them on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from srcgrad import check_grad, grad
+
+STARTS = [
+    np.array(x) for x in ([0.9, 0.2, 0.8, 0.1], [0.1, 0.9, 0.3, 0.7], [0.1, 0.2, 0.3, 0.15], [0.1, -0.9, 0.7, 0.2])
+]
+
+
+def marched(x, n):
+    out = np.zeros(n)
+    for i in range(n):
+        t = 0.1 * i
+        for _ in range(40):
+            s = np.cos(t) - x[i] * t
+            t += 0.1 * s
+        out[i] = s
+    return out
+
+
+def downwards_and_inner(x, n):
+    for k in range(2, -1, -1):
+        for j in range(2):
+            s = x[k] * (j + 1)
+            t = s * s
+        u = t + s
+        for j in range(1, -2, -2):
+            w = u * x[k + j]
+    return w * n + j
+
+
+def read_ahead_in_the_next(x, n):
+    t = 0.0
+    for i in range(n):
+        if i > 0:
+            t += s  # noqa: F821
+        for k in range(1, 3):
+            s = x[i] * k
+    return t + s
+
+
+def on_some_paths(x, n):
+    out = np.zeros(n)
+    for i in range(n):
+        for k in range(3):
+            if x[i] > 0.5:
+                s = x[i] * k
+        out[i] = s  # of the iteration before, or unbound
+    return out
+
+
+def goes_on(x, n):
+    for i in range(n):
+        for k in range(3):
+            if x[i] > 0.5:
+                continue
+            s = x[i] * k
+        y = s
+    return y * s
+
+
+def left_early(x, n):
+    for i in range(n):
+        for k in range(3):
+            if x[i] > 0.5:
+                break
+            s = x[i] * (k + 1)
+    return s
+
+
+def returns_early(x, n):
+    s = 5.0 * x[0]
+    for k in range(3):
+        if x[k] > 0.75:
+            return s
+        s = x[k]
+    return s * n
+
+
+def caught(x, n):
+    s = 1.0
+    try:
+        for k in range(3):
+            if x[k] < 0:
+                raise ValueError
+            s = x[k] * s
+    except ValueError:
+        s = s * 2
+    return s
+
+
+def never(x, n):
+    s = x[0]
+    for i in range(n):
+        for _ in range(0):
+            s = x[i]
+        for _ in range(2, -2):
+            s = x[i]
+    return s * s
+
+
+def functions_of_them(x, n):
+    t = 0.0
+    for i in range(n):
+        s = x[i]
+        for k in range(2):
+
+            def twice():
+                return s * 2
+
+            t += twice()
+            s = x[k]
+        t += s * twice()
+    return t
+
+
+SURE = [marched, downwards_and_inner]
+ALL = [
+    *SURE, read_ahead_in_the_next, on_some_paths, goes_on, left_early, returns_early, caught, never, functions_of_them
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", ALL, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("jit", [False, True])
+def test_as_in_python(function: Callable[..., Any], jit: bool) -> None:
+    f = grad(function, wrt="x", jit=jit)
+    for x in STARTS:
+        try:
+            want = function(x, 4)
+        except UnboundLocalError:
+            with pytest.raises(UnboundLocalError):
+                f(x, 4)
+            continue
+        np.testing.assert_allclose(f(x, 4), want, rtol=1e-14)
+        check_grad(f, x, 4)
+
+
+@pytest.mark.parametrize("function", SURE, ids=lambda f: f.__name__)
+def test_nobody_asks(function: Callable[..., Any]) -> None:
+    assert "UnboundLocalError" not in grad(function, wrt="x").source(STARTS[0], 4)
+
+
+def test_iterations_around_are_independent() -> None:
+    assert "prange" in grad(marched, wrt="x", parallel=True).source(STARTS[0], 4)
