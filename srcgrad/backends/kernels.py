@@ -230,7 +230,7 @@ class _Writer:
         kernel, on_grid, summed = self.kernel, self.on_grid, self.summed
         count = len(on_grid)
         once = not (self.shares or kernel.scratch or kernel.stacks or kernel.by_rows)
-        innermost = summed.axis if summed else on_grid[-2:][0] if several else None
+        innermost = summed.axis if summed else on_grid[0] if several else None
         inward = [axis for axis in on_grid if axis is not innermost]
         for axis in ([innermost] if innermost else []) + inward[::-1]:
             name, step = axis.index.name, int(axis.step.value)  # type: ignore[attr-defined]

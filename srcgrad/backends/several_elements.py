@@ -45,6 +45,7 @@ from .in_common import in_common
 from .kernel_text import Lines, said
 
 MOST_TURNS = 4
+MOST_AXES = 2  # of three, rows are a few warps: those at their ends would go through every turn both ways
 LEAST_ROWS = 4  # below each other: fewer are not worth what finding out where they are takes
 REGISTERS = 48  # of four bytes, for what is read ahead
 LARGEST = 500  # additions of all turns: NVVM does not unroll loops that are much longer
@@ -129,7 +130,7 @@ def several_elements(
     kernel: Kernel, on_grid: tuple[For, ...], names: Names, memory: Mapping[str, str]
 ) -> Several | None:
     """How the threads of a kernel take several elements, or None.  `memory`: which memory arrays are handles on."""
-    if not kernel.axes or kernel.by_rows or kernel.sums or kernel.scratch or kernel.stacks:
+    if not 1 <= len(kernel.axes) <= MOST_AXES or kernel.by_rows or kernel.sums or kernel.scratch or kernel.stacks:
         return None
     if not all(isinstance(stmt, SIMPLE) for stmt in statements(kernel.body)):
         return None
@@ -138,12 +139,12 @@ def several_elements(
     common: Block = ()
     whole = kernel.body
     if question is None:
-        common, own = in_common(kernel, on_grid[-2:][0], on_grid, kernel.body, names, memory)
+        common, own = in_common(kernel, on_grid[0], on_grid, kernel.body, names, memory)
         kernel = replace(kernel, body=own)
     reader = _Reader(kernel, names, memory)
     ahead, body = reader.block(question.then if question else kernel.body, {})
     work = sum(additions(expr) for stmt in statements(body) for expr in expressions(stmt))
-    along = on_grid[-2].index if len(on_grid) > 1 else None
+    along = on_grid[0].index if len(on_grid) > 1 else None
     count = MOST_TURNS
     while _words(tuple(reader.rooms), count, along) > REGISTERS or count * work > LARGEST:
         count //= 2

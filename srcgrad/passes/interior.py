@@ -50,10 +50,7 @@ def interior(function: Function) -> Function:
 
 def asked_once(loops: tuple[For, ...], block: Block, roots: Roots) -> Block:
     """The body of a nest, for an element inside and for one at an end."""
-    out = block
-    for asked in (loops,) if len(loops) <= LONG_ROWS else (loops[:-1], loops):
-        out = _Body(block, asked, loops).split(roots, out)
-    return out
+    return _Body(block, loops if len(loops) <= LONG_ROWS else loops[:-1], loops).split(roots)
 
 
 class _Body:
@@ -64,7 +61,7 @@ class _Body:
         self.indices = {loop.index for loop in asked}
         self.unlike = {loop.index for loop in loops} - self.indices | set(effects(block).writes)
 
-    def split(self, roots: Roots, otherwise: Block) -> Block:
+    def split(self, roots: Roots) -> Block:
         """In two, where that saves enough."""
         asked = [part for guard in _guards(self.block) for part in _asked(guard.condition) if self.is_of_place(part)]
         strictest: dict[object, tuple[int, Expr]] = {}
@@ -74,10 +71,10 @@ class _Body:
                 strictest[terms] = room, part
         inside = all_of(part for _, part in strictest.values())
         if inside is None or len(asked) < TIMES * len(strictest):
-            return otherwise
+            return self.block
         if any(isinstance(s, (For, While)) for s in statements(self.block)):  # which take longer than a few questions
-            return otherwise
-        return (If(inside, joined(self.unasked(self.block), roots, in_iteration=True), otherwise),)
+            return self.block
+        return (If(inside, joined(self.unasked(self.block), roots, in_iteration=True), self.block),)
 
     def is_of_place(self, part: Expr) -> bool:
         """A comparison of indices with what stays as it is?"""

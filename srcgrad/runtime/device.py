@@ -387,7 +387,7 @@ class Launch:
 
     def in_turns(self, axis: int) -> int:
         """How many iterations along an axis, counted from the innermost, a thread runs."""
-        return self.kernel.turns if axis == min(1, len(self.lengths) - 1) else 1
+        return self.kernel.turns if axis == len(self.lengths) - 1 else 1
 
     def _grid(self, most: int) -> tuple[int, ...]:
         """So many blocks at most."""
