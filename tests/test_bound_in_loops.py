@@ -122,9 +122,51 @@ def functions_of_them(x, n):
     return t
 
 
+def functions_with_names_of_their_own(x, n):
+    pairs = []
+    for i in range(n):
+        for j in range(i + 1, n):
+            if abs(x[i] - x[j]) < 0.65:
+                pairs.append((i, j))
+
+    def total(y):
+        s = 0.0
+        for i, j in pairs:
+            s += y[i] * y[j]
+        return s
+
+    return total(x)
+
+
+def functions_that_read_what_a_comprehension_has_too(x, n):
+    k = 2.0
+
+    def total(y):
+        return sum([k * k for k in y]) + k
+
+    for i in range(n):
+        k = k * x[i]
+    return total(x)
+
+
+def functions_with_defaults(x, n):
+    i = 1
+
+    def product(y, m=i):
+        s = y[m]
+        for i in range(2):
+            s = s * y[i]
+        return s
+
+    for i in range(n):
+        z = product(x) + i
+    return z * i + product(x)
+
+
 SURE = [marched, downwards_and_inner]
 ALL = [
-    *SURE, read_ahead_in_the_next, on_some_paths, goes_on, left_early, returns_early, caught, never, functions_of_them
+    *SURE, read_ahead_in_the_next, on_some_paths, goes_on, left_early, returns_early, caught, never, functions_of_them,
+    functions_with_names_of_their_own, functions_that_read_what_a_comprehension_has_too, functions_with_defaults,
 ]  # fmt: skip
 
 

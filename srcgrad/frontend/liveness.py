@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from .syntax import below, walk
 
@@ -43,9 +44,10 @@ def _read_by_earlier(functions: list[ast.FunctionDef | ast.Lambda], stmt: ast.st
 
 
 def _free_names(function: ast.FunctionDef | ast.Lambda) -> Names:
-    body = function.body if isinstance(function.body, list) else [function.body]
+    """What the body reads of the names around it."""
+    body: list[Any] = function.body if isinstance(function.body, list) else [function.body]
     own = {arg.arg for arg in walk(function.args) if isinstance(arg, ast.arg)}
-    return _reads(*body) - own - _binds(function)
+    return _reads(*body) - own - assigned(body)
 
 
 def assigned(body: Sequence[ast.stmt]) -> Names:
@@ -142,8 +144,8 @@ def _statement(stmt: ast.stmt, live: Names) -> Names:
             return live | _reads(value, target) | _binds(target)
         case ast.AnnAssign(target=target, value=value):
             return (live - _binds(target)) | _reads(value, target)
-        case ast.FunctionDef(name=name):
-            return (live - {name}) | _reads(stmt)
+        case ast.FunctionDef(name=name, args=given, decorator_list=decorators):
+            return (live - {name}) | _free_names(stmt) | _reads(given, *decorators)
     return live | _reads(stmt)
 
 
