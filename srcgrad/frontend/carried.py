@@ -264,7 +264,7 @@ def _try_loop(
 
 def _surely_runs(over: Range | None) -> bool:
     bounds = [bound.value for bound in (over.start, over.stop, over.step) if isinstance(bound, Const)] if over else []
-    return len(bounds) == 3 and len(range(*bounds)) > 0
+    return len(bounds) == 3 and bool(range(*bounds))
 
 
 def _memory_called(called: str, parts: dict[str, Any]) -> Array | None:

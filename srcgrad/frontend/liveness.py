@@ -168,7 +168,7 @@ def _surely_runs(stmt: ast.For | ast.While) -> bool:
         case ast.For(iter=ast.Call(func=ast.Name("range"), args=args, keywords=[])) if args:
             numbers = list(map(_whole_number, args))
             known = [number for number in numbers if number is not None]
-            return len(known) == len(numbers) <= 3 and known[2:] != [0] and len(range(*known)) > 0
+            return len(known) == len(numbers) <= 3 and known[2:] != [0] and bool(range(*known))
     return False
 
 
