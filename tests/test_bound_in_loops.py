@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from srcgrad import check_grad, grad
+from srcgrad.errors import UnsupportedError
 
 STARTS = [
     np.array(x) for x in ([0.9, 0.2, 0.8, 0.1], [0.1, 0.9, 0.3, 0.7], [0.1, 0.2, 0.3, 0.15], [0.1, -0.9, 0.7, 0.2])
@@ -192,3 +193,21 @@ def test_nobody_asks(function: Callable[..., Any]) -> None:
 
 def test_iterations_around_are_independent() -> None:
     assert "prange" in grad(marched, wrt="x", parallel=True).source(STARTS[0], 4)
+
+
+def test_a_range_that_is_none_is_refused() -> None:
+    """The text tells which loops surely run, and it can't tell that `range` is another function."""
+
+    def shadowed(x, n, range):
+        s, t = x[0], 0.0
+        for i in np.arange(n):
+            for _ in range(3):
+                s = x[i] * 2
+            t += s
+            s = s * 2
+        return t
+
+    f = grad(shadowed, wrt="x", jit=False)
+    assert f(STARTS[0], 4, range) == shadowed(STARTS[0], 4, range)
+    with pytest.raises(UnsupportedError, match="range is not Python's own"):
+        f(STARTS[0], 4, lambda n: [])

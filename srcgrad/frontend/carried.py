@@ -21,7 +21,7 @@ import numpy as np
 from ..ir import affine
 from ..ir.expressions import BOOL, Array, Const
 from ..ir.nodes import Stmt
-from . import growing_lists, identities, lists, optional, resized
+from . import expressions, growing_lists, identities, lists, optional, resized
 from .aliases import MEMORY, Aliased, TwinsAhead
 from .attempts import (
     Attempt,
@@ -252,7 +252,7 @@ def _try_loop(
     build.emit(loop)
     for name in names:
         env[name] = growing_lists.settled(interpreter, resized.settled(interpreter, entries[name]))
-    if _surely_runs(over) and getattr(node, "stop_flag", None) is None:
+    if expressions.known_range(over) and getattr(node, "stop_flag", None) is None:
         env.update(dict.fromkeys(surely_bound, Scalar(Const(True, BOOL), weak=True)))
     for identity, value in heads.items():
         growth = attempt.growth.get(identity)
@@ -260,11 +260,6 @@ def _try_loop(
             exact = identity in steady and getattr(node, "stop_flag", None) is None
             value = growing_lists.leave(interpreter, before[identity], value, growth, trips, exact)
         identities.change(interpreter, identity, value)
-
-
-def _surely_runs(over: Range | None) -> bool:
-    bounds = [bound.value for bound in (over.start, over.stop, over.step) if isinstance(bound, Const)] if over else []
-    return len(bounds) == 3 and bool(range(*bounds))
 
 
 def _memory_called(called: str, parts: dict[str, Any]) -> Array | None:

@@ -18,7 +18,7 @@ Names = frozenset[str]
 
 
 def annotate(body: Sequence[ast.stmt], results: Iterable[str]) -> None:
-    """Give every compound statement `live_out`, loops `live_in_body` too, in place."""
+    """Give every compound statement `live_out`, loops `live_in_body` and `surely_runs` too, in place."""
     _block(body, frozenset(results))
     functions = [part for stmt in body for part in walk(stmt) if isinstance(part, (ast.FunctionDef, ast.Lambda))]
     for stmt in body if functions else ():
@@ -159,7 +159,8 @@ def _loop(stmt: ast.For | ast.While, body: Sequence[ast.stmt], after: Names, bou
         around |= start
     stmt.live_in_body = start | ({flag} if flag else frozenset())  # type: ignore[union-attr]
     stmt.live_out = after  # type: ignore[union-attr]
-    return start if flag is None and _surely_runs(stmt) else after | start
+    stmt.surely_runs = flag is None and _surely_runs(stmt)  # type: ignore[union-attr]
+    return start if stmt.surely_runs else after | start  # type: ignore[union-attr]
 
 
 def _surely_runs(stmt: ast.For | ast.While) -> bool:
