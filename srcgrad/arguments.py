@@ -13,6 +13,7 @@ import types
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterator, Sequence
 from enum import Enum
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,9 @@ def flatten(value: Any, name: str, leaves: list[Any]) -> Pattern:
     if kind in LEAVES:
         leaves.append(value)
         return kind
+    if getattr(kind, "__cuda_ndarray__", False):
+        leaves.append(device_array(value, name))
+        return OnDevice
     if issubclass(kind, tuple) or (kind is list and (name == COTANGENT or _holds_structure(value))):
         kinds = tuple(map(type, value))
         if LEAVES.issuperset(kinds):
@@ -114,13 +118,20 @@ def device_array(value: Any, name: str) -> Any:
     return out
 
 
-def refuse_other_device(value: Any, name: str) -> None:
-    """Kernels run on the current GPU, and read the memory of that one."""
+@cache
+def _device_arrays() -> Any:
+    """An import takes longer than what is wanted of it, and needs Numba's part for CUDA."""
     from srcgrad.runtime import device_arrays
 
-    if device_arrays.device_count() < 2:
+    return device_arrays
+
+
+def refuse_other_device(value: Any, name: str) -> None:
+    """Kernels run on the current GPU, and read the memory of that one."""
+    arrays = _device_arrays()
+    if arrays.device_count() < 2:
         return
-    current, device = device_arrays.current_device(), device_arrays.device_of(value)
+    current, device = arrays.current_device(), arrays.device_of(value)
     if device not in (None, current):
         raise ArgumentError(
             f"argument {name} lies on GPU {device}, and GPU {current} is the current one",

@@ -32,7 +32,7 @@ def stream(stream: Any) -> Iterator[None]:
     """
     from numba import cuda
 
-    from srcgrad.runtime.device import SIMULATED, running
+    from srcgrad.runtime.device_call import SIMULATED, running
     from srcgrad.runtime.device_streams import pointer_of
 
     pointer = 0 if SIMULATED else pointer_of(stream)  # the simulator has one stream

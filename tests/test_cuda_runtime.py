@@ -128,7 +128,7 @@ def test_kernels_of_the_runtime_compile(monkeypatch):
     from numba import cuda
     from numba.cuda.typing.typeof import Purpose, typeof
 
-    from srcgrad.runtime import device_kernels, device_sums
+    from srcgrad.runtime import device_kernels
     from srcgrad.runtime.device_arrays import handle
 
     def compiles(code, grid, block):
@@ -146,17 +146,8 @@ def test_kernels_of_the_runtime_compile(monkeypatch):
 
     done = []
     kernels = device_kernels
-    for module in (device_kernels, device_sums):
-        monkeypatch.setattr(module, "on_grid", compiles)
+    monkeypatch.setattr(kernels, "on_grid", compiles)
     stack, other, row, pivots = array(2, 3, 3), array(2, 3, 3), array(2), array(2, 3, dtype=np.int32)
-    double = np.dtype(np.float64)
-    device_sums.adder((np.dtype(np.float32),), (False,))(array(5), np.float32(0.0), array(1))
-    device_sums.adder((np.dtype(np.float32), double), (True, False))(
-        array(5), array(1), array(1), array(7, dtype=double), 1.0, array(1, dtype=double)
-    )
-    joined = ("maximum", np.float32), ("minimum", np.int8), ("minimum", np.bool_), ("or", np.bool_), ("and", np.bool_)
-    for op, dtype in joined:
-        device_sums.joiner(np.dtype(dtype), op)(array(5, dtype=dtype), array(1, dtype=dtype))
     kernels.set_number(array(1), 2.0)
     kernels.set_range(array(3, dtype=np.int64), 1 << 40, 72)
     kernels.copy_elements(stack, array(2, 3, 3, turned=True))
@@ -177,7 +168,7 @@ def test_kernels_of_the_runtime_compile(monkeypatch):
     kernels.set_positions(array(7, dtype=np.int64), array(40, dtype=np.bool_))
     for right in (False, True):
         kernels.search(array(7, dtype=np.int64), array(40), array(7, dtype=np.float64), right)
-    assert len(done) == 28
+    assert len(done) == 21
 
 
 def test_only_a_function_for_a_gpu_has_ptx():
@@ -243,36 +234,52 @@ def test_what_is_missing_is_named(monkeypatch):
 
 
 class Memory:
-    """In the place of CUDA's pool."""
+    """In the place of CUDA's pool, of so many bytes."""
 
-    def __init__(self):
-        self.asked, self.given_back = [], []
+    def __init__(self, size=1 << 62):
+        self.asked, self.given_back, self.held, self.left = [], [], {}, size
 
     def allocate(self, size, stream):
         from numba.cuda.cudadrv.driver import binding
 
+        if size > self.left:
+            return SimpleNamespace(name="OUT_OF_MEMORY"), None
+        self.left -= size
         self.asked.append((size, stream))
-        return 0, binding.CUdeviceptr(4096 * len(self.asked))
+        place = 4096 * len(self.asked)
+        self.held[place] = size
+        return 0, binding.CUdeviceptr(place)
 
     def free(self, place, stream):
+        self.left += self.held.pop(int(place))
         self.given_back.append((int(place), stream))
 
 
-@compiles
-def test_memory_is_held_as_long_as_anybody_has_a_part_of_it(monkeypatch):
-    from srcgrad.runtime import device, launching
-    from srcgrad.runtime.device_arrays import address, subscript, transposed
+@pytest.fixture
+def memory(monkeypatch):
+    from srcgrad.runtime import device_blocks, device_call, device_memory, launching
 
-    memory, ours = Memory(), device.Pool()
-    answers = {"cuMemAllocAsync": memory.allocate, "cuMemFreeAsync": memory.free, "CUstream": "stream {}".format}
-    monkeypatch.setattr(launching, "driver", lambda: SimpleNamespace(**answers))
-    monkeypatch.setattr(device, "pool", ours)
+    memory, ours = Memory(), device_memory.Pool()
+    driver = SimpleNamespace(cuMemAllocAsync=memory.allocate, cuMemFreeAsync=memory.free, CUstream="stream {}".format)
+    for module in (launching, device_blocks):
+        monkeypatch.setattr(module, "driver", lambda: driver)
+    monkeypatch.setattr(device_memory, "pool", ours)
+    monkeypatch.setattr(device_call.running, "pointer", 77)
     ours.prepared[0] = None
-    x = device.empty((4, 3), np.float64)
+    return memory
+
+
+@compiles
+def test_memory_is_held_as_long_as_anybody_has_a_part_of_it(memory, monkeypatch):
+    from srcgrad.runtime.device_arrays import address, subscript, transposed
+    from srcgrad.runtime.device_call import running
+    from srcgrad.runtime.device_memory import empty
+
+    x = empty((4, 3), np.float64)
     assert (x.shape, x.strides, address(x)) == ((4, 3), (24, 8), 4096)
-    monkeypatch.setattr(device.running, "pointer", 77)
-    y = device.empty((5,), np.float32)
-    assert memory.asked == [(96, "stream 0"), (20, "stream 77")]
+    monkeypatch.setattr(running, "pointer", 78)
+    y = empty((5,), np.float32)
+    assert memory.asked == [(96, "stream 77"), (20, "stream 78")]
     row, turned = subscript(x, 2), transposed(x, (1, 0))
     assert address(row) == 4096 + 48 and turned.strides == (8, 24)
     part = subscript(turned, (1, 2), (3, 2, -2))
@@ -280,12 +287,64 @@ def test_memory_is_held_as_long_as_anybody_has_a_part_of_it(monkeypatch):
     del x, row, turned
     assert not memory.given_back
     del y
-    assert memory.given_back == [(8192, "stream 77")]
+    assert memory.given_back == [(8192, "stream 78")]
     del part
-    assert memory.given_back == [(8192, "stream 77"), (4096, "stream 0")]
-    answers["cuMemAllocAsync"] = lambda size, stream: (SimpleNamespace(name="OUT_OF_MEMORY"), None)
+    assert memory.given_back == [(8192, "stream 78"), (4096, "stream 77")]
+    memory.left = 39
     with pytest.raises(MemoryError, match="40 bytes of a GPU: OUT_OF_MEMORY"):
-        device.empty((5,), np.float64)
+        empty((5,), np.float64)
+
+
+@compiles
+def test_memory_of_a_default_stream_is_kept_at_hand(memory, monkeypatch):
+    from srcgrad.runtime import device_blocks
+    from srcgrad.runtime.device_arrays import address
+    from srcgrad.runtime.device_call import running
+    from srcgrad.runtime.device_memory import empty
+
+    monkeypatch.setattr(running, "pointer", 0)
+    x = empty((4, 3), np.float64)
+    where = address(x)
+    del x
+    assert not memory.given_back and memory.asked == [(96, "stream 0")]
+    kept = [empty((12,), np.float64), empty((12,), np.float64)]
+    assert address(kept[0]) == where != address(kept[1])
+    for device, pointer in ((0, 1), (1, 0)):  # neither on another stream, nor on another device
+        monkeypatch.setattr(running, "pointer", pointer)
+        monkeypatch.setattr(running, "device", device)
+        monkeypatch.setattr("srcgrad.runtime.device_memory.pool.prepared", {0: None, 1: None})
+        assert address(empty((12,), np.float64)) not in map(address, kept)
+    monkeypatch.setattr(running, "pointer", 0)
+    monkeypatch.setattr(running, "device", 0)
+    many = [empty((12,), np.float64) for _ in range(device_blocks.MOST_PLACES + 2)]
+    del many
+    assert len(memory.given_back) == 2
+    large = empty((device_blocks.MOST_BYTES // 2 + 1,), np.int8), empty((device_blocks.MOST_BYTES // 2 + 1,), np.int8)
+    del large
+    assert len(memory.given_back) == 3  # one of the two
+    del kept
+    assert len(memory.given_back) == 5
+    for size in range(device_blocks.MOST_TOGETHER // device_blocks.MOST_BYTES + 1):
+        empty((device_blocks.MOST_BYTES - size,), np.int8)
+    assert len(memory.given_back) > 5  # other sizes are what is needed now
+
+
+@compiles
+def test_where_memory_is_short_what_is_kept_at_hand_is_given_back(memory, monkeypatch):
+    from srcgrad.runtime.device_call import running
+    from srcgrad.runtime.device_memory import empty
+
+    monkeypatch.setattr(running, "pointer", 0)
+    memory.left = 100
+    x, y = empty((30,), np.int8), empty((30,), np.int8)
+    del x
+    z = empty((60,), np.int8)
+    assert memory.left == 10 and len(memory.given_back) == 1
+    del y
+    with pytest.raises(MemoryError, match="80 bytes"):
+        empty((80,), np.int8)
+    del z
+    assert memory.left == 100
 
 
 # ------------------------------------------------------------------------------------------------- several devices
@@ -349,7 +408,7 @@ def test_streams_of_all_libraries(stream, address):
 def test_a_stream_is_for_its_block(monkeypatch):
     from numba import cuda
 
-    from srcgrad.runtime.device import running
+    from srcgrad.runtime.device_call import running
 
     monkeypatch.setattr(cuda, "external_stream", lambda pointer: f"stream {pointer}", raising=False)
     with srcgrad.cuda.stream(OfTorch()):
@@ -401,7 +460,7 @@ def test_arrays_of_other_streams_are_waited_for_and_kept_waiting(monkeypatch):
     from numba import cuda
 
     from srcgrad.runtime import device_streams
-    from srcgrad.runtime.device import running
+    from srcgrad.runtime.device_call import running
 
     done = []
     ours, theirs = Stream(70, done), Stream(80, done)
@@ -427,7 +486,8 @@ def test_arrays_of_other_streams_are_waited_for_and_kept_waiting(monkeypatch):
 
 @compiles
 def test_what_the_host_reads_is_there(monkeypatch):
-    from srcgrad.runtime.device import fetch, running
+    from srcgrad.runtime.device import fetch
+    from srcgrad.runtime.device_call import running
 
     done = []
     assert fetch(Made(None)) == 0 and not done

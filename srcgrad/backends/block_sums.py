@@ -1,18 +1,17 @@
-"""Sums that the threads of a block take together, as lines of a kernel.
+"""Elements of arrays that many threads add to, as lines of a kernel.
 
-A number that each thread has a part of becomes one per block; so does each element of arrays that many threads add to,
-where the memory that a block shares has room for them.
+Where the memory that a block shares has room for them, each is one number per block, which is added to the array's own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from ..ir.expressions import Array, Const, Var
 from ..ir.nodes import AtomicAdd, Kernel, Stmt
 from ..ir.walk import expressions, loads, statements, written
 from .expressions import expression_text
-from .kernel_text import chosen, of_lane
+from .kernel_text import of_lane
 
 
 def shared_arrays(kernel: Kernel, roots: Mapping[str, str], direct: tuple[str, ...] = ()) -> tuple[Array, ...]:
@@ -84,40 +83,12 @@ def zero(var: Var) -> str:
     return expression_text(Const(0, var.dtype))
 
 
-def by_shuffles(var: Var, shared: str, part: str, threads: int) -> Iterator[str]:
-    name, warps = var.name, threads // 32
-    yield f"{shared} = cuda.shared.array({warps}, np.{var.dtype.name})"
-    yield from folded(var, 16)
-    yield "if member % 32 == 0:"
-    yield f"    {shared}[member // 32] = {name}"
-    yield "cuda.syncthreads()"
-    yield "if member < 32:"
-    yield f"    {name} = {shared}[member] if member < {warps} else {zero(var)}"
-    yield from (f"    {line}" for line in folded(var, warps // 2))
-    yield "    if member == 0:"
-    yield f"        {part} = {name}"
-
-
-def folded(var: Var, half: int) -> Iterator[str]:
+def folded(totals: Sequence[Var], half: int) -> Iterator[str]:
+    """The first thread of a warp has what all of them have."""
     yield f"half = {half}"
     yield "while half > 0:"
-    yield f"    {var.name} += {of_lane('shfl_down_sync', var)}"
+    yield from (f"    {total.name} += {of_lane('shfl_down_sync', total)}" for total in totals)
     yield "    half >>= 1"
 
 
-def by_halves(var: Var, shared: str, part: str, threads: int, op: str) -> Iterator[str]:
-    own, other = f"{shared}[member]", f"{shared}[member + half]"
-    joined = f"{own} += {other}" if op == "add" else f"{own} = {chosen(op, var.dtype, own, other)}"
-    yield f"{shared} = cuda.shared.array({threads}, np.{var.dtype.name})"
-    yield f"{shared}[member] = {var.name}"
-    yield f"half = {threads // 2}"
-    yield "while half > 0:"
-    yield "    cuda.syncthreads()"
-    yield "    if member < half:"
-    yield f"        {joined}"
-    yield "    half >>= 1"
-    yield "if member == 0:"
-    yield f"    {part} = {shared}[0]"
-
-
-__all__ = ["by_halves", "by_shuffles", "cleared", "flushed", "folded", "place_in_block", "shared_arrays", "zero"]
+__all__ = ["cleared", "flushed", "folded", "place_in_block", "shared_arrays", "zero"]

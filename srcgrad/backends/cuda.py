@@ -62,7 +62,7 @@ class Dispatcher:
         if not hasattr(built, "text"):
             return built  # another way to call, found while building
         require_device()
-        return self._entries.setdefault(key, Entry(built, self._kind, self._options, self._cache))
+        return self._entries.setdefault(key, Entry(built, self._kind, self._options, self._cache, values))
 
 
 def _key(value: Any) -> Any:
@@ -89,41 +89,46 @@ def require_device() -> None:
 
 
 class Entry:
-    """The entry of a generated module."""
+    """The entry of a generated module, for arguments of the types of these values, each on the device or not."""
 
-    def __init__(self, generated: Any, kind: str, options: Any, cache: bool) -> None:
-        from srcgrad.runtime import device, device_streams
+    def __init__(self, generated: Any, kind: str, options: Any, cache: bool, values: tuple[Any, ...]) -> None:
+        from srcgrad.runtime import device, device_call, device_streams
 
         self.device, self.streams = device, device_streams  # an import takes longer than what is wanted of it
+        self.running = device_call.running
         module = load(generated, options, cache)
         self.host = getattr(module, generated.entry)
-        self.results = generated.results
-        self.kinds = [kind for kind in type_leaves(generated.results) if not isinstance(kind, StaticType)]
-        self.writes = generated.writes if kind == "primal" else ()
-        self.is_forward = kind == "forward"
+        self.on_device = [k for k, value in enumerate(values) if is_on_device(value)]
+        self.sent = [k for k, value in enumerate(values) if is_sent(value)]
+        if self.on_device:
+            self.result = kept_on_device(generated.results, is_forward=kind == "forward")
+        else:
+            kinds = [kind for kind in type_leaves(generated.results) if not isinstance(kind, StaticType)]
+            self.result = lambda leaves: rebuild(generated.results, map(back, leaves, kinds))
+        self.writes = [k for k in generated.writes if k not in self.on_device] if kind == "primal" else []
         self.lock = Lock()  # kernels remember for what they were launched
-        self.rows: int | None = None  # that its threads keep, where one has once kept more than there was room for
+        self.rows = device_call.FIRST_ROWS  # that its threads keep: more, once one had need of more
 
     def __call__(self, *values: Any) -> Any:
-        stays = any(map(is_on_device, values))
-        others = self.streams.other_streams(values) if stays else ()
-        self.streams.wait_for(others)
+        others = self.streams.other_streams([values[k] for k in self.on_device])
+        if others:
+            self.streams.wait_for(others)
         try:
-            given, leaves = self.run(values, stays)
+            given, leaves = self.run(values)
         finally:
-            self.streams.let_wait(others)
+            if others:
+                self.streams.let_wait(others)
         for k in self.writes:
-            if not is_on_device(values[k]):
-                values[k][...] = back(given[k], None)
-        if stays:
-            return kept_on_device(self.results, iter(leaves), self.is_forward)
-        return rebuild(self.results, map(back, leaves, self.kinds))
+            values[k][...] = back(given[k], None)
+        return self.result(iter(leaves))
 
-    def run(self, values: tuple[Any, ...], stays: bool) -> tuple[Sequence[Any], list[Any]]:
+    def run(self, values: tuple[Any, ...]) -> tuple[Sequence[Any], list[Any]]:
         """What the host's part was given, and what it has made of that."""
+        given: list[Any] = list(values)
         while True:
-            self.device.begin(not stays, self.rows or self.device.FIRST_ROWS)
-            given = [send(value) for value in values]  # what f reads from outside lies on the host in any case
+            self.device.begin(not self.on_device, self.rows)
+            for k in self.sent:
+                given[k] = send(values[k])
             try:
                 with self.lock, np.errstate(all="ignore"):
                     leaves = list(flat_results(self.host(*given)))
@@ -135,7 +140,7 @@ class Entry:
                     if earlier is None:
                         raise
                     raise earlier from None
-                self.rows = self.device.running.rows
+                self.rows = self.running.rows
 
 
 def load(generated: Any, options: Any, cache: bool) -> ModuleType:
@@ -220,20 +225,25 @@ def example(kind: Any) -> Any:
     return kind
 
 
-def without_axes(place: Any) -> Any:
-    """A cell as an array of one number."""
+def without_axes(value: Any) -> Any:
+    """A cell as an array of one number; of a number of the host's, that."""
+    if not (is_on_device(value) and value.ndim):
+        return value
     from srcgrad.runtime.device_arrays import part
 
-    return part(place, 0, (), ())
+    return part(value, 0, (), ())
+
+
+def is_sent(value: Any) -> bool:
+    return isinstance(value, np.ndarray) or type(value) in STRONG
 
 
 def send(value: Any) -> Any:
-    """A value as the host's part takes it; of arrays of the host, copies on the device."""
-    if is_on_device(value):
-        return value
+    """A number as the host's part takes it; of an array of the host, a copy on the device."""
     if not isinstance(value, np.ndarray):
-        return STRONG[type(value)](value) if type(value) in STRONG else value
-    from srcgrad.runtime.device import empty, running
+        return STRONG[type(value)](value)
+    from srcgrad.runtime.device_call import running
+    from srcgrad.runtime.device_memory import empty
 
     out = empty(value.shape, value.dtype)
     if value.size:
@@ -245,7 +255,7 @@ def back(value: Any, kind: Any) -> Any:
     """A result as NumPy has it."""
     if not is_on_device(value):
         return value
-    from srcgrad.runtime.device import own, to_host
+    from srcgrad.runtime.device_memory import own, to_host
 
     if not value.size:
         return np.empty(value.shape, value.dtype)
@@ -253,33 +263,34 @@ def back(value: Any, kind: Any) -> Any:
     return array[0] if isinstance(kind, ScalarType) else array
 
 
-def kept_on_device(structure: Any, leaves: Iterator[Any], is_forward: bool = False, fetched: bool = False) -> Any:
-    """The result that flat leaves stand for, where it is: numbers are arrays without axes.
+def kept_on_device(structure: Any, is_forward: bool = False, fetched: bool = False) -> Callable[[Iterator[Any]], Any]:
+    """What makes the result that flat leaves stand for, where they are: numbers are arrays without axes.
 
     Numbers that a forward function keeps for its pullback (the second of its two results) are fetched.
     """
     if isinstance(structure, ArrayType):
-        array = next(leaves)
-        return array if fetched or _goes_upwards(array) else _copied(array)
+        return next if fetched else lambda leaves: going_upwards(next(leaves))
     if isinstance(structure, TupleType):
         own = [fetched or (is_forward and k == 1) for k in range(len(structure.items))]
-        parts = [kept_on_device(item, leaves, False, each) for item, each in zip(structure.items, own, strict=True)]
-        return structure.kind(parts) if structure.kind in (tuple, list) else structure.kind(*parts)
+        makers = [kept_on_device(item, False, each) for item, each in zip(structure.items, own, strict=True)]
+        kind = structure.kind
+        if kind is tuple:
+            return lambda leaves: tuple([make(leaves) for make in makers])
+        if kind is list:
+            return lambda leaves: [make(leaves) for make in makers]
+        return lambda leaves: kind(*[make(leaves) for make in makers])
     if isinstance(structure, ScalarType):
-        value = next(leaves)
         if fetched:
-            return structure.dtype.type(back(value, structure))
-        return without_axes(value) if is_on_device(value) and value.ndim else value
-    return getattr(structure, "value", None)
+            return lambda leaves: structure.dtype.type(back(next(leaves), structure))
+        return lambda leaves: without_axes(next(leaves))
+    return lambda leaves: getattr(structure, "value", None)
 
 
-def _goes_upwards(array: Any) -> bool:
+def going_upwards(array: Any) -> Any:
     """Along all axes: neither Numba copies anything else to the host, nor does PyTorch take it."""
-    return min(array.strides, default=0) >= 0
-
-
-def _copied(array: Any) -> Any:
-    from srcgrad.runtime.device import copied
+    if min(array.strides, default=0) >= 0:
+        return array
+    from srcgrad.runtime.device_memory import copied
 
     return copied(array)
 

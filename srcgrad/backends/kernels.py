@@ -1,14 +1,14 @@
 """Kernels as text: the loops over the grid, and what a thread does of them.
 
 f_i, by a thread for each of i in range(0, n, 1):          @kernel(s=np.float64)
-    y[i] = x[i] * x[i]                                     def f_i(x, n, y, s_parts):
+    y[i] = x[i] * x[i]                                     def f_i(x, n, y, s_start, s_parts, s_cell, …):
     s += y[i]                                                  s = 0.0
                                                                i = cuda.grid(1)
                                                                while i < n:
                                                                    y[i] = x[i] * x[i]
                                                       →            s += y[i]
                                                                    i += cuda.gridsize(1)
-                                                               …one sum per block, to s_parts[cuda.blockIdx.x]
+                                                               …one sum per block, and one of all blocks in s_cell
 
 A kernel is self-contained: without a driver, Numba compiles none that calls a function of another's.
 """
@@ -55,7 +55,8 @@ from ..ir.walk import (
 )
 from ..passes.info import memory_at_a_time, memory_of, roots_of
 from ..passes.offload import FIRST_LANE
-from .block_sums import by_halves, by_shuffles, cleared, flushed, place_in_block, shared_arrays, zero
+from .block_sums import cleared, flushed, place_in_block, shared_arrays, zero
+from .grid_sums import DONE, Sum, made_one
 from .kernel_text import Lines, lines_of, local_array, operand, pop, push, raising, refused_complex, said, text_of
 from .read_ahead import Reads, in_turns, inside, lanes_read_ahead, read_ahead
 from .rows_together import Form, meeting_once, together
@@ -141,7 +142,15 @@ class _Writer:
         self.summed = thread_sums(kernel, self.on_grid, kernels.names, kernels.memory)
         # arrays of which a block has sums of its own, unless its threads add to them what they have added up
         self.shared = shared_arrays(kernel, kernels.roots, () if self.summed is None else self.summed.arrays)
-        self.of = kernels.of
+        self.of = of = kernels.of
+        ops = dict(kernel.extremes)
+        self.sums = [
+            Sum(
+                var, ops.get(var, "add"), of(var, "shared"), of(var, "parts"), kernels.cell(var),
+                None if var in kernel.reads else of(var, "start"),
+            )
+            for var in kernel.sums
+        ]  # fmt: skip
 
     def written(self, waits: bool) -> Written:
         kernel, kernels, cell = self.kernel, self.kernels, self.kernels.cell
@@ -151,16 +160,17 @@ class _Writer:
         taken = _taken(kernel)
         cells = {var.name: cell(var) for var in kernel.reads}
         params = [cells.get(name, name) for name in taken]
-        params += [cell(var) for var in kernel.sets if var.name not in taken]
+        params += [cell(v) for v in (*kernel.sets, *kernel.sums) if v.name not in taken and _has_cell(kernel, v)]
         params += ["status"] * (waits or reports(kernel))
         count = len(params)
-        params += [self.of(var, "parts") for var in kernel.sums]
+        params += [name for item in self.sums for name in item.params] + [DONE] * bool(kernel.sums)
         ahead, loops, behind = self.ahead(waits), self.over_the_grid(body, reads, several), self.behind()
         places = {name: var for (var, _), name in kernels.known.items()}
+        starts = {item.start: item.var for item in self.sums if item.start is not None}
         definition = Definition(
             name=kernel.name,
             params=tuple(params),
-            signature=kernels.signatures.of(kernel, params, places),
+            signature=kernels.signatures.of(kernel, params, places, starts),
             sums=kernel.sums,
             body=(*lines_of(ahead), *loops, *lines_of(behind)),
             shared=tuple(array.name for array in self.shared),
@@ -196,7 +206,7 @@ class _Writer:
     def behind(self) -> list[str]:
         """What it does last."""
         lines = [f"{self.kernels.cell(var)}[0] = {var.name}" for var in self.kernel.sets]
-        return lines + flushed(self.shared, self.form.threads) + self.sums()
+        return lines + flushed(self.shared, self.form.threads) + made_one(self.sums, _block(self.on_grid), self.form)
 
     def reading_ahead(self) -> tuple[Block, Reads]:
         """An iteration, and what a thread reads ahead of several of them."""
@@ -303,19 +313,6 @@ class _Writer:
             return "cuda.grid(1)", "cuda.gridsize(1)"
         return self.of(axis.index, "first"), self.of(axis.index, "step")
 
-    def sums(self) -> list[str]:
-        """What the threads of a block have added up is one number per block."""
-        block = _block(self.on_grid)
-        lines: list[str] = []
-        ops = dict(self.kernel.extremes)
-        for var in self.kernel.sums:
-            shared, part = self.of(var, "shared"), f"{self.of(var, 'parts')}[{block}]"
-            if var in ops or not self.form.shuffles:
-                lines += by_halves(var, shared, part, self.form.threads, ops.get(var, "add"))
-            else:
-                lines += by_shuffles(var, shared, part, self.form.threads)
-        return lines
-
     def of_one_thread(self, body: Block) -> Block:
         """One iteration as a device can do it."""
         kernel, kernels, shared = self.kernel, self.kernels, self.shared
@@ -375,6 +372,11 @@ def of_grid(kernel: Kernel) -> tuple[For, ...]:
 def reports(kernel: Kernel) -> bool:
     """May it stop with an error?"""
     return bool(kernel.stacks) or any(isinstance(stmt, Raise) for stmt in statements(kernel.body))
+
+
+def _has_cell(kernel: Kernel, var: Var) -> bool:
+    """Before its launch?"""
+    return var in kernel.sets or var in kernel.reads
 
 
 def _block(on_grid: tuple[For, ...]) -> str:

@@ -13,13 +13,14 @@ import numpy as np
 from ..ir.expressions import BOOL, INT64, Array, Expr, Var
 from ..ir.nodes import Block, Function, Kernel, Pick, Run, Stmt, Subscript, Transpose, View
 from ..ir.walk import arrays_read, expressions, statements, subexpressions, written
+from .grid_sums import DONE
 
 
 class Signatures:
     """Of the kernels of a program."""
 
     def __init__(self, program: Function) -> None:
-        self.known = {"status": _type_of(INT64, 1)}
+        self.known = {"status": _type_of(INT64, 1), DONE: _type_of(np.dtype(np.uint32), 1)}
         arrays = [param for param in program.params if isinstance(param, Array)]
         for stmt in statements(program.body):
             arrays += (item for item in (*_written(stmt), *arrays_read(stmt)) if isinstance(item, Array))
@@ -28,12 +29,13 @@ class Signatures:
             if isinstance(stmt, View):
                 self.known[stmt.array.name] = _type_of(stmt.array.dtype, stmt.array.ndim, _is_in_order(stmt))
 
-    def of(self, kernel: Kernel, params: Sequence[str], places: dict[str, Var]) -> str:
-        """`places`: the names of arrays that hold numbers, each with what they hold."""
+    def of(self, kernel: Kernel, params: Sequence[str], places: dict[str, Var], starts: dict[str, Var]) -> str:
+        """`places`: the names of arrays that hold numbers, each with what they hold; `starts`: those of numbers."""
         known = dict(self.known)
         known |= {made.array.name: _type_of(made.array.dtype, made.array.ndim + 1) for made in kernel.scratch}
         known |= {stack.name: _type_of(stack.dtype, 2) for stack in kernel.stacks}
         known |= {name: _type_of(var.dtype, 1) for name, var in places.items()}
+        known |= {name: _type_of(var.dtype, None) for name, var in starts.items()}
         numbers = {var.name: _type_of(var.dtype, None) for var in _numbers(kernel)}
         return f"({' '.join(f'{known.get(name) or numbers[name]},' for name in params)})"
 

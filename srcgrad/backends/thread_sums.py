@@ -119,8 +119,7 @@ def _steady(kernel: Kernel, on_grid: tuple[For, ...]) -> set[Var]:
 def within_warp(totals: tuple[Var, ...], runs: Var) -> Iterator[str]:
     """The first thread of a warp has what all of them have; if anyone had an iteration, it had one."""
     yield "if cuda.blockDim.x >= 32:"
-    for total in totals:
-        yield from (f"    {line}" for line in folded(total, 16))
+    yield from (f"    {line}" for line in folded(totals, 16))
     yield f"    {runs.name} = {runs.name} and cuda.threadIdx.x % 32 == 0"
 
 

@@ -230,8 +230,8 @@ LIBRARY = (
     "cholesky", "cholesky_adjoint", "mirror", "mirror_adjoint", "find_nonzero", "search_left", "search_right",
 )  # fmt: skip  # routines on whole arrays that a device has: `runtime.device_library`
 IN_KERNELS = (
-    "cuda", "numba", "thread", "member", "half", "status", "block_sums", "place", "lane", "row", "turn",
-    "by_rows", "resident",
+    "cuda", "numba", "thread", "member", "is_last", "blocks_done", "half", "status", "block_sums", "place",
+    "lane", "row", "turn", "by_rows", "resident",
 )  # fmt: skip
 RESERVED = frozenset((*NAMES, *HOST_NAMES, *ARRAY_NAMES, *IN_KERNELS))
 

@@ -6,55 +6,38 @@ s = fetch(s_cell)                   the host waits for it
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import accumulate
 from math import prod
 from typing import Any
 
 import numpy as np
 from numba import cuda
-from numba.core import config
 
 from srcgrad.errors import CompiledError
-from srcgrad.rules.device import HOST_NAMES
 from srcgrad.runtime.compiled_kernels import compiled_as_kernel
+from srcgrad.runtime.device_call import SIMULATED, running
+from srcgrad.runtime.device_memory import (
+    cell,
+    copied,
+    empty,
+    own,
+    pool,
+    put,
+    to_host,
+    zeros,
+    zeros_together,
+)
 from srcgrad.runtime.errors import MoreRows
-from srcgrad.runtime.launching import WORDS, Block, Configured, head, number_of, stream_of
+from srcgrad.runtime.launching import Configured
 
-SIMULATED = bool(config.ENABLE_CUDASIM)
 THREADS = 8 if SIMULATED else 256  # of a block; in the simulator each is one of Python's
 LANES = 8 if SIMULATED else 32  # threads that run a row together: a warp
 MOST_BLOCKS = 3 if SIMULATED else 1 << 20  # of a launch: what more there is to do is done by the same threads
 MOST_RESIDENT = 2 if SIMULATED else 2112  # blocks of threads with memory or sums of their own: 16 on a processor
 MOST_OWN = 1 << 30  # bytes of one array of which each thread has a part: fewer threads run where each needs much
 MOST_SHARED = 24 << 10  # bytes of a block's own sums: eight blocks then fit on a processor
-ALIGNED = 256  # bytes: as the driver does
-LEGACY = 1  # the default stream, as other libraries number it
-FIRST_ROWS = 64  # of what threads keep where nobody knows ahead how much that is
-
-
-@dataclass
-class Running(threading.local):
-    """What belongs to the call that a thread of the host is making."""
-
-    stream: Any = 0
-    pointer: int = 0  # the same as CUDA knows it
-    keeper: Any = None  # whatever has to live as long as the stream is used
-    ours: bool = False  # the arguments are copies that were made for this call
-    rows: int = FIRST_ROWS  # of what threads of this program keep
-    status: Any = None  # what kernels report, and what that means
-    errors: tuple[tuple[type[Exception], str, int], ...] = ()
-    launched: bool = False  # kernels that may report something, since the status was last looked at
-    watched: list[tuple[Any, str]] = field(default_factory=list)  # what library routines report, and what that means
-    driver: Any = None  # once this thread has a device
-    device: int = 0  # its number, since the call began
-
-
-running = Running()
 
 
 def begin(ours: bool, rows: int) -> None:
@@ -62,13 +45,13 @@ def begin(ours: bool, rows: int) -> None:
     running.ours, running.rows = ours, rows
     running.status, running.errors, running.launched = None, (), False
     running.watched.clear()
-    if not SIMULATED:
+    if not (SIMULATED or running.is_alone):
         running.device = pool.current()
 
 
 def check_watched() -> None:
     """Raise what a library routine reported: one wait at the end of a call, instead of one behind each routine."""
-    error = _of_routines()
+    error = _of_routines() if running.watched else None
     if error is not None:
         raise error
 
@@ -77,205 +60,6 @@ def _of_routines() -> Exception | None:
     watched, running.watched = running.watched, []
     failed = (message for info, message in watched if (to_host(info) > 0).any())
     return next((np.linalg.LinAlgError(message) for message in failed), None)
-
-
-# ---------------------------------------------------------------------------------------------------------- memory
-
-
-def empty(shape: tuple[int, ...], dtype: Any) -> Any:
-    """An array on the device, of whatever was there."""
-    if SIMULATED:
-        return cuda.device_array(shape, dtype)
-    return pool.array(shape, np.dtype(dtype))
-
-
-Forms = tuple[tuple[tuple[int, ...], Any], ...]  # of arrays: shapes and dtypes
-
-
-class Pool:
-    """Arrays in memory that CUDA hands out, and takes back, in the order of a stream.
-
-    That is the device's own pool (`cuMemAllocAsync`): what is freed is reused at once by what is asked for later on the
-    same stream, and nothing waits.  An array, or a part of it, that somebody holds keeps its memory.
-    """
-
-    def __init__(self) -> None:
-        self.prepared: dict[int, Any] = {}  # devices
-        self.streams: dict[int, Any] = {}
-        self.forms: dict[Any, Any] = {}
-        self.groups: dict[Forms, Any] = {}
-
-    def array(self, shape: tuple[int, ...], dtype: np.dtype) -> Any:
-        form = self.form_of(shape, dtype)
-        return self.made(form, self.block(form[2]) if form[2] else None, 0)
-
-    def arrays(self, forms: Forms) -> tuple[Block | None, list[Any]]:
-        """Memory, and several arrays in it; each begins where a block of memory might."""
-        group = self.groups.get(forms)
-        if group is None:
-            if len(self.groups) > MOST_LAUNCHES:
-                self.groups.clear()
-            known = [self.form_of(shape, np.dtype(dtype)) for shape, dtype in forms]
-            starts = [0, *accumulate(-(-form[2] // ALIGNED) * ALIGNED for form in known)]
-            group = self.groups[forms] = starts.pop(), [*zip(known, starts, strict=True)]
-        size, places = group
-        block = self.block(size) if size else None
-        return block, [self.made(form, block, start) for form, start in places]
-
-    def made(self, form: Any, block: Block | None, start: int) -> Any:
-        """Like one of the same shape: Numba takes longer to make an array than to launch a kernel on it."""
-        like, kind, size, memory, number, ahead, behind = form
-        out = object.__new__(kind)
-        known = out.__dict__
-        known.update(like)
-        if size and block is not None:
-            owner = running.keeper, block  # the last goes first
-            known["gpu_data"] = memory(None, block.pointer_to(start), size, owner=owner)
-            known[WORDS] = number, (*ahead, block.address + start, *behind)
-        known["stream"] = running.stream
-        return out
-
-    def form_of(self, shape: tuple[int, ...], dtype: np.dtype) -> Any:
-        form = self.forms.get((shape, dtype))
-        if form is None:
-            if len(self.forms) > MOST_LAUNCHES:
-                self.forms.clear()
-            form = self.forms[shape, dtype] = self.form(shape, dtype)
-        return form
-
-    def form(self, shape: tuple[int, ...], dtype: np.dtype) -> Any:
-        from numba.cuda.cudadrv import driver
-        from numba.cuda.cudadrv.devicearray import DeviceNDArray
-
-        size, strides = dtype.itemsize, []
-        for length in reversed(shape):
-            strides.append(size)
-            size *= int(length)
-        nowhere = driver.MemoryPointer(None, driver.binding.CUdeviceptr(0), 0) if size else None
-        first = DeviceNDArray(tuple(map(int, shape)), tuple(reversed(strides)), dtype, gpu_data=nowhere)
-        number, like = number_of(first._numba_type_), dict(first.__dict__)
-        words = head(first.size, dtype), (*first.shape, *first.strides)
-        return like, DeviceNDArray, size, driver.MemoryPointer, number, *words
-
-    def block(self, size: int) -> Any:
-        """Memory that is given back on the same stream once nobody holds it."""
-        if running.device not in self.prepared:
-            self.prepare(self.current())
-        stream = self.streams.get(running.pointer)
-        if stream is None:
-            stream = self.streams[running.pointer] = stream_of(running.pointer)
-        return Block(size, stream)
-
-    def current(self) -> int:
-        """The number of the current device: the driver says it sooner than Numba, once a thread has one."""
-        if running.driver is None:
-            from numba.cuda.cudadrv.driver import driver
-
-            cuda.current_context()
-            running.driver = driver
-        return int(running.driver.cuCtxGetDevice())
-
-    def prepare(self, device: int) -> None:
-        """What is freed stays in CUDA's pool, at synchronisations too: cuda-core sees to it."""
-        from cuda.core import Device
-
-        ours = Device(device)
-        ours.set_current()
-        self.prepared[device] = ours.memory_resource
-
-
-pool = Pool()
-
-
-def zeros(shape: tuple[int, ...], dtype: Any) -> Any:
-    out = empty(shape, dtype)
-    if out.size:
-        _clear(out)
-    return out
-
-
-def together(*forms: tuple[tuple[int, ...], Any]) -> list[Any]:
-    """Arrays in one piece of memory, of whatever was there."""
-    return [empty(shape, dtype) for shape, dtype in forms] if SIMULATED else pool.arrays(forms)[1]
-
-
-def zeros_together(*forms: tuple[tuple[int, ...], Any]) -> list[Any]:
-    """Arrays of zeros in one piece of memory, which is cleared by one launch."""
-    if SIMULATED:
-        return [zeros(shape, dtype) for shape, dtype in forms]
-    block, arrays = pool.arrays(forms)
-    if block is not None:
-        _clear(pool.made(pool.form_of((block.size,), np.dtype(np.uint8)), block, 0))
-    return arrays
-
-
-def _clear(array: Any) -> None:
-    if SIMULATED:
-        array[...] = 0
-    else:
-        cuda.driver.device_memset(array, 0, array.nbytes, stream=running.stream)
-
-
-def own(array: Any, copy: bool) -> Any:
-    """The array in C order; a copy of it where one is wanted."""
-    if is_in_order(array) and (not copy or running.ours):
-        return array
-    return copied(array)
-
-
-def is_in_order(array: Any) -> bool:
-    """Is it contiguous, and can Numba copy it?  (Not along an axis of length 1 that goes downwards.)"""
-    return array.is_c_contiguous() and all(stride >= 0 for stride in array.strides)
-
-
-def copy_into(out: Any, array: Any) -> None:
-    """All elements, whatever their order in memory."""
-    if not out.size:
-        return
-    if is_in_order(array) and is_in_order(out):
-        out.copy_to_device(array, stream=running.stream)
-        return
-    from srcgrad.runtime.device_kernels import copy_elements
-
-    copy_elements(out, array)
-
-
-def copied(array: Any) -> Any:
-    """A copy, in C order."""
-    out = empty(tuple(array.shape), array.dtype)
-    copy_into(out, array)
-    return out
-
-
-def to_host(array: Any) -> Any:
-    """A copy, which is there when this returns: on a stream of the user's Numba would not wait for it."""
-    out = array.copy_to_host(stream=running.stream)
-    if running.pointer:
-        running.stream.synchronize()
-    return out
-
-
-def cell(dtype: Any) -> Any:
-    """Room for one number."""
-    return empty((1,), dtype)
-
-
-def put(value: Any, dtype: Any) -> Any:
-    """A number of the host's, on the device."""
-    from srcgrad.runtime.device_kernels import set_number
-
-    out = cell(dtype)
-    set_number(out, value)
-    return out
-
-
-def fetch(place: Any) -> Any:
-    """A number of the device's, once all that was launched before is done.
-
-    The host decides by it: so it looks first whether a kernel has stopped, which has left numbers of nobody's.
-    """
-    finish(running.status)
-    return to_host(place)[0]
 
 
 # --------------------------------------------------------------------------------------------------------- kernels
@@ -541,4 +325,17 @@ def _of_kernels(status: Any) -> Exception | None:
     return error(message, *numbers[:count]) if issubclass(error, CompiledError) else error(message)
 
 
-__all__ = list(HOST_NAMES)
+def fetch(place: Any) -> Any:
+    """A number of the device's, once all that was launched before is done.
+
+    The host decides by it: so it looks first whether a kernel has stopped, which has left numbers of nobody's.
+    """
+    finish(running.status)
+    return to_host(place)[0]
+
+
+# What generated modules import, and the rest of the runtime
+__all__ = [
+    "cell", "copied", "empty", "fetch", "finish", "kernel", "new_status", "own", "put", "room", "scratch",
+    "stack", "zeros", "zeros_together",
+]  # fmt: skip

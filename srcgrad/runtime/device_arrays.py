@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numba import cuda
 
-from srcgrad.runtime.device import LEGACY, SIMULATED, copy_into, empty, running, zeros
+from srcgrad.runtime.device_call import LEGACY, SIMULATED, running
+from srcgrad.runtime.device_memory import copy_into, empty, zeros
 
 
 def subscript(base: Any, *items: Any) -> Any:

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from srcgrad.errors import DeviceError
-from srcgrad.runtime.device import SIMULATED, copied, copy_into, empty, pool, running, zeros
 from srcgrad.runtime.device_arrays import address, reshaped, subscript, transposed
+from srcgrad.runtime.device_call import SIMULATED, running
 from srcgrad.runtime.device_kernels import add_parts, set_places, set_range
+from srcgrad.runtime.device_memory import copied, copy_into, empty, pool, zeros
 
 LETTERS = {np.dtype(np.float32): "s", np.dtype(np.float64): "d"}
 KEPT, TURNED = 0, 1  # operations on an operand

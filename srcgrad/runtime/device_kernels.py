@@ -9,7 +9,8 @@ import numpy as np
 from numba import cuda
 
 from srcgrad.runtime import device_math
-from srcgrad.runtime.device import MOST_BLOCKS, THREADS, empty, on_grid
+from srcgrad.runtime.device import MOST_BLOCKS, THREADS, on_grid
+from srcgrad.runtime.device_memory import empty
 
 
 def copy_elements(out: Any, array: Any) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from srcgrad.rules.device import LIBRARY
-from srcgrad.runtime.device import SIMULATED, copied, copy_into, empty, own, zeros
 from srcgrad.runtime.device_arrays import reshaped, subscript, transposed
 from srcgrad.runtime.device_blas import (
     cholesky_factor,
@@ -23,6 +22,7 @@ from srcgrad.runtime.device_blas import (
     solve_triangle,
     watch,
 )
+from srcgrad.runtime.device_call import SIMULATED
 from srcgrad.runtime.device_kernels import (
     add_scaled,
     add_to_lower,
@@ -37,6 +37,7 @@ from srcgrad.runtime.device_kernels import (
     set_identity,
     set_positions,
 )
+from srcgrad.runtime.device_memory import copied, copy_into, empty, own, zeros
 from srcgrad.runtime.stacks import AXES
 
 ROUTINES: dict[str, Callable[..., None]] = {}

@@ -1,4 +1,4 @@
-"""The driver as directly as Python comes to it: launches of compiled kernels, and memory.
+"""Launches of compiled kernels, as directly as Python comes to the driver.
 
 What is the same each time is found once, for the types of the arguments.
 
@@ -104,31 +104,11 @@ class Prepared:
             self.pack(self.room, 0, *values)
             (error,) = self.call(self.function, *shape, self.stream, self.where, 0)
         if error:
-            _raise(error)
+            check("cuLaunchKernel", error)
 
 
 def _packing(kind: Any) -> str:
     return f"{5 + 2 * kind.ndim}q" if isinstance(kind, types.Array) else _codes[kind]
-
-
-class Block:
-    """Memory of a device, in the order of a stream."""
-
-    __slots__ = ("address", "free", "pointer", "size", "stream")
-
-    def __init__(self, size: int, stream: Any) -> None:
-        self.size, self.stream, self.free, self.pointer = size, stream, driver().cuMemFreeAsync, None
-        error, pointer = driver().cuMemAllocAsync(size, stream)
-        if error:
-            raise MemoryError(f"{size:,} bytes of a GPU: {error.name}")
-        self.pointer, self.address = pointer, int(pointer)
-
-    def pointer_to(self, start: int) -> Any:
-        return driver().CUdeviceptr(self.address + start) if start else self.pointer
-
-    def __del__(self) -> None:
-        if self.pointer is not None:
-            self.free(self.pointer, self.stream)
 
 
 @cache
@@ -143,10 +123,11 @@ def stream_of(pointer: int) -> Any:
     return driver().CUstream(pointer)
 
 
-def _raise(error: Any) -> None:
+def check(name: str, error: Any) -> None:
+    """Raise what the driver answered, as Numba does."""
     from numba.cuda.cudadrv.driver import driver as checking
 
-    checking._check_cuda_python_error("cuLaunchKernel", (error,))
+    checking._check_cuda_python_error(name, (error,))
 
 
-__all__ = ["WORDS", "Block", "Configured", "driver", "head", "number_of", "stream_of", "words_of"]
+__all__ = ["WORDS", "Configured", "check", "driver", "head", "number_of", "stream_of", "words_of"]

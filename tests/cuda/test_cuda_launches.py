@@ -10,6 +10,7 @@ import pytest
 
 from srcgrad import grad
 from srcgrad.runtime import device
+from srcgrad.runtime.device_call import FIRST_ROWS
 
 N = 5 * device.THREADS + 3
 
@@ -168,7 +169,7 @@ def test_what_one_program_keeps_is_not_what_others_keep(asked: list[Any]) -> Non
         g.backward(x, most, v)
         return {made[0] for made in asked if len(made) == 2}
 
-    assert rows(other, 3) == {device.FIRST_ROWS}
+    assert rows(other, 3) == {FIRST_ROWS}
     assert max(rows(f, 100)) >= 100
     assert min(rows(f, 3)) >= 100
-    assert rows(other, 3) == {device.FIRST_ROWS}
+    assert rows(other, 3) == {FIRST_ROWS}

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numba import cuda
 
+import srcgrad.cuda
 from srcgrad import grad
 from srcgrad.runtime import device
 
@@ -120,6 +122,51 @@ def test_which_sums_of_columns_have_room_in_a_block() -> None:
     assert "if cuda.blockDim.y > 1:" in text, text
     text = grad(nine_sums_of_columns, target="cuda").source(np.ones((3, 4)), kind="primal")
     assert "cuda.shared.array(256" not in text, text
+
+
+def several_numbers(x, w):
+    a, b, c = np.sum(x * w), np.max(x), np.mean(np.abs(w))
+    return a * b + np.sin(c)
+
+
+@pytest.mark.parametrize("n", [1, 7, LONG, 20 * LONG])
+def test_one_launch_for_the_sums_of_all_blocks(n: int) -> None:
+    """The count of blocks is 0 again each time, for one block too, and on a stream of the user's."""
+    f, plain = grad(several_numbers, target="cuda"), grad(several_numbers, jit=False)
+    x, w = np.random.default_rng(n).normal(size=(2, n))
+    first = f.value_and_backward(x, w)
+    want = plain.value_and_backward(x, w)
+    with srcgrad.cuda.stream(cuda.stream()):
+        other = f.value_and_backward(x, w)
+    for got in (first, f.value_and_backward(x, w), other):
+        np.testing.assert_allclose(got[0], want[0], rtol=1e-12)
+        np.testing.assert_allclose(np.concatenate(got[1]), np.concatenate(want[1]), rtol=1e-12, atol=1e-12)
+        np.testing.assert_array_equal(got[0], first[0])
+    text = f.source(x, w, kind="primal")
+    assert text.count("blocks_done, 0") == text.count("@kernel(") - text.count("@kernel(turns"), text
+
+
+def of_chosen(x, index):
+    total = 0.0
+    for i in range(index.size):
+        if index[i] > 90:
+            raise ValueError("no such element")
+        total += x[index[i]] * x[index[i]]
+    return total
+
+
+@pytest.mark.parametrize("n", [5, 20 * LONG])
+def test_sums_after_a_launch_whose_threads_stopped(n: int) -> None:
+    f, plain = grad(of_chosen, target="cuda"), grad(of_chosen, jit=False)
+    x, index = np.linspace(0.0, 1.0, 40), np.arange(n) % 40
+    for _ in range(2):
+        np.testing.assert_allclose(f.backward(x, index), plain.backward(x, index), rtol=1e-12)
+        for wrong, error in ((91, ValueError), (40, IndexError)):
+            bad = index.copy()
+            bad[n // 3] = wrong
+            with pytest.raises(error):
+                f.value_and_backward(x, bad)
+        np.testing.assert_allclose(f(x, index), plain(x, index), rtol=1e-12)
 
 
 def test_what_a_row_of_a_softmax_keeps() -> None:

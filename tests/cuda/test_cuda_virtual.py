@@ -86,7 +86,62 @@ def test_atomics_barriers_and_shared_memory():
     assert first[0] == first[1] + 1
 
 
+def last_block_adds_up(x, parts, total, done):
+    i = cuda.grid(1)
+    is_last = cuda.shared.array(1, np.int32)
+    if cuda.threadIdx.x == 0:
+        parts[cuda.blockIdx.x] = x[i]
+        cuda.threadfence()
+        is_last[0] = cuda.atomic.inc(done, 0, parts.size - 1) == parts.size - 1
+    cuda.syncthreads()
+    if is_last[0] and cuda.threadIdx.x == 0:
+        for k in range(parts.size):
+            total[0] += parts[k]
+
+
+def test_the_last_block_to_count_itself_sees_what_all_have_written():
+    blocks = 200  # more than run together
+    x = np.arange(32.0 * blocks)
+    for _ in range(2):
+        _, parts, total, done = run(last_block_adds_up, blocks, 32, x, np.zeros(blocks), np.zeros(1), COUNT)
+        np.testing.assert_array_equal(parts, x[::32])
+        assert total[0] == x[::32].sum() and done[0] == 0
+
+
+COUNT = np.zeros(1, np.uint32)
+
+
 # -------------------------------------------------------------------------------------------- what it does not let pass
+
+
+def counted_without_a_fence(x, parts, total, done):
+    i = cuda.grid(1)
+    if cuda.threadIdx.x == 0:
+        parts[cuda.blockIdx.x] = x[i]
+        cuda.atomic.inc(done, 0, parts.size - 1)
+
+
+def written_behind_the_count(x, parts, total, done):
+    i = cuda.grid(1)
+    if cuda.threadIdx.x == 0:
+        cuda.threadfence()
+        last = cuda.atomic.inc(done, 0, parts.size - 1) == parts.size - 1
+        parts[cuda.blockIdx.x] = x[i]
+        if last:
+            for k in range(parts.size):
+                total[0] += parts[k]
+
+
+@pytest.mark.parametrize(
+    "kernel, words",
+    [
+        (counted_without_a_fence, "with no fence behind it"),
+        (written_behind_the_count, "a race in global memory"),
+    ],
+)
+def test_blocks_that_count_themselves_in_another_way(kernel, words):
+    with pytest.raises(Fault, match=words):
+        run(kernel, 5, 32, np.arange(160.0), np.zeros(5), np.zeros(1), COUNT)
 
 
 def missing_barrier(x, y):
@@ -187,8 +242,8 @@ def test_memory_that_was_freed():
     def kernel(x):
         x[cuda.threadIdx.x] = 1.0
 
-    from srcgrad.runtime.device import empty
     from srcgrad.runtime.device_arrays import address, handle
+    from srcgrad.runtime.device_memory import empty
 
     gone = empty((N,), np.float64)
     dangling = handle(None, address(gone), (N,), (8,), np.dtype(np.float64))

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import cuda
 
-from srcgrad.runtime.device import copy_into, empty, fetch, put
+from srcgrad.runtime.device import fetch
 from srcgrad.runtime.device_arrays import (
     absorb,
     conform,
@@ -13,6 +13,7 @@ from srcgrad.runtime.device_arrays import (
     subscript,
     transposed,
 )
+from srcgrad.runtime.device_memory import copy_into, empty, put
 
 whole = np.arange(120.0).reshape(4, 5, 6)
 given = cuda.to_device(whole)

@@ -39,7 +39,7 @@ class VirtualGPU:
         self.cc, self.memory = cc, Arena(size)
         self.machines: dict[str, Machine] = {}
         self.constants: dict[str, int] = {}
-        self.launches = itertools.count(1)
+        self.launches = itertools.count(2, 2)  # odd numbers are those of the last block of a launch
         self.counts: Counts | None = None
         self.by_kernel: list[tuple[str, Counts]] = []
         self.lock = threading.RLock()
@@ -123,7 +123,7 @@ def install(cc: tuple[int, int] = (9, 0)) -> VirtualGPU:
     from numba.cuda import codegen, dispatcher
     from numba.cuda.cudadrv import driver
 
-    from srcgrad.runtime import device, device_blas, launching
+    from srcgrad.runtime import device, device_blas, device_blocks, device_memory, launching
 
     gpu = VirtualGPU(cc)
     binding, numbers = driver.binding, itertools.count(100)
@@ -162,6 +162,7 @@ def install(cc: tuple[int, int] = (9, 0)) -> VirtualGPU:
         CUfunction=int, CUstream=int, CUdeviceptr=binding.CUdeviceptr, cuLaunchKernel=gpu.launch_kernel,
         cuMemAllocAsync=lambda size, stream: (0, binding.CUdeviceptr(gpu.memory.allocate(size))),
         cuMemFreeAsync=lambda place, stream: gpu.memory.free(int(place)),
+        cuMemsetD8Async=lambda place, value, size, stream: (clear(place, value, size) or 0,),
     )  # fmt: skip
     ours = driver.driver
     driver._logger = driver.make_logger()
@@ -183,10 +184,11 @@ def install(cc: tuple[int, int] = (9, 0)) -> VirtualGPU:
         grid=grid, block=block, shmem_size=shmem_size
     )
     dispatcher.launch = gpu.launch
-    launching.driver = lambda: direct  # type: ignore[assignment]
+    launching.driver = device_blocks.driver = lambda: direct  # type: ignore[assignment]
     libraries = library.Library()
     library.notice.append(gpu.memory.filled)
     device_blas.bindings = lambda: (libraries, libraries)
     device.MOST_RESIDENT = 8  # so that threads do more than one iteration here too
-    device.Pool.prepare = lambda pool, number: pool.prepared.setdefault(number)
+    device_blocks.MOST_PLACES = 0  # what is freed is marked, and not used again soon
+    device_memory.Pool.prepare = lambda pool, number: pool.prepared.setdefault(number)
     return gpu

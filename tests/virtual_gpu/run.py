@@ -47,6 +47,7 @@ class Run:
                 self.specials[f"%n{name}.{letter}"] = np.uint32(shape[axis])
         self.grid_thread = numbers * threads + own
         self.everyone = np.arange(self.threads)
+        self.fenced = np.ones(self.threads, bool)  # is there a fence behind all that a thread has written?
         self.carry: Any = np.zeros(self.threads, np.uint64)
         kernel = machine.kernel
         self.shared_size = -(-(kernel.static_bytes + machine.dynamic_bytes) // 8) * 8

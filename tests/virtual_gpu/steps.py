@@ -325,7 +325,7 @@ class Steps:
         def step(run: Run, lanes: Lanes) -> None:
             where, who = address(run, lanes), run.who(lanes)
             for memory, which, at in self._memory(space, run, lanes, where):
-                chosen = lanes if which.all() else (run.everyone if lanes is None else lanes)[which]
+                chosen = lanes if which.all() else those_in(run, lanes, which)
                 those = who.some(which)
                 if self.counts is not None and memory is self.memory:
                     self._count_sectors(those, at, size * len(writes), False)
@@ -351,6 +351,8 @@ class Steps:
                 those = who.some(which)
                 if self.counts is not None and memory is self.memory:
                     self._count_sectors(those, at, size * len(reads), True)
+                if memory is self.memory:
+                    run.fenced[those_in(run, lanes, which)] = False
                 for k, read in enumerate(reads):
                     value = np.broadcast_to(read(run, lanes), which.shape)[which]
                     bits = np.ascontiguousarray(value).view(UNSIGNED[size])
@@ -422,11 +424,20 @@ class Steps:
                     held[place] = compute(held[place], *each)
                 if self.counts is not None and memory is self.memory:
                     self.counts.atomics += len(places)
-                write(run, lanes if which.all() else (run.everyone if lanes is None else lanes)[which], before)
+                if op == "inc":
+                    self._count_blocks(run, those_in(run, lanes, which), before, values[0][which])
+                write(run, lanes if which.all() else those_in(run, lanes, which), before)
 
         return step
 
     _red = _atom
+
+    def _count_blocks(self, run: Run, counting: np.ndarray, before: np.ndarray, limit: np.ndarray) -> None:
+        """Blocks say that they are done; what the last one does comes behind all that others did."""
+        if not run.fenced[counting].all():
+            raise Fault("a block says that it is done, and has written something with no fence behind it")
+        if (before == limit).any():
+            run.machine.launch |= 1
 
     # -------------------------------------------------------------------------------------------------- warps
 
@@ -472,15 +483,23 @@ class Steps:
         return lambda run, lanes: None
 
     def _membar(self, text: Instruction) -> Step:
-        return lambda run, lanes: None
+        def step(run: Run, lanes: Lanes) -> None:
+            run.fenced[run.everyone if lanes is None else lanes] = True
+
+        return step
 
     _fence = _membar
+
+
+def those_in(run: Run, lanes: Lanes, which: np.ndarray) -> np.ndarray:
+    return (run.everyone if lanes is None else lanes)[which]
 
 
 ATOMIC: dict[str, Callable[..., Any]] = {
     "add": lambda old, new: old + new,
     "min": lambda old, new: min(old, new),
     "max": lambda old, new: max(old, new),
+    "inc": lambda old, limit: old + 1 if old < limit else 0,
     "exch": lambda old, new: new,
     "cas": lambda old, expected, new: new if old == expected else old,
     "or": lambda old, new: old | new,
