@@ -50,6 +50,7 @@ from .expressions import expression_text
 from .kept_arrays import Kept
 from .kernel_text import Lines, lines_of
 from .kernels import Definition, Form, Kernels, of_grid, reports
+from .last_block import with_last
 from .views import view_text
 
 
@@ -96,16 +97,17 @@ class _Host:
         table = "".join(f"({e.error}, {e.message!r}, {len(e.values)}), " for e in self.kernels.errors)
         return (Lines(f"status = new_status(({table}))"), *body, Lines("finish(status)"))
 
-    def new_cell(self, var: Var) -> str:
-        return f"{self.cell(var)} = cell(np.{var.dtype.name})"
+    def new_cell(self, var: Var, name: str | None = None) -> str:
+        return f"{name or self.cell(var)} = cell(np.{var.dtype.name})"
 
     def take(self, *found: Var) -> None:
         self.unset |= dict.fromkeys(var for var in found if var not in self.bound)
 
-    def miss(self, kernel: Kernel, taken: list[str]) -> None:
+    def miss(self, kernels: tuple[Kernel, ...], taken: list[str]) -> None:
         """Note what a kernel uses in a branch or a loop of its own alone, and the host may not have made."""
-        sure = {name for part in (*kernel.axes, *kernel.body) for name in names_of_its_own(part)}
-        own = {var.name for var in kernel.reads} | {made.array.name for made in kernel.scratch} | sure | self.there
+        sure = {name for k in kernels for part in (*k.axes, *k.body) for name in names_of_its_own(part)}
+        own = {var.name for k in kernels for var in k.reads} | sure | self.there
+        own |= {made.array.name for kernel in kernels for made in kernel.scratch}
         self.missing |= dict.fromkeys(name for name in taken if name not in own)
 
     def all_missing(self) -> Iterator[Var | Array]:
@@ -132,14 +134,12 @@ class _Host:
 
     def each(self, block: Block) -> Block:
         out: list[Stmt] = []
-        for stmt in block:
+        for stmt, last in with_last(block, self.kernels.memory):
             if not blocks(stmt):
                 self.there |= {item.name for item in (*targets(stmt), *_handles(stmt))}
             match stmt:
                 case Kernel():
-                    self.take(*stmt.reads)
-                    out.append(self.launch(stmt))
-                    self.bound |= {*stmt.sets, *stmt.sums}
+                    out.append(self.launch(stmt, last))
                 case Fetch(var=var, why=why):
                     self.take(var)
                     out.append(Comment(why))
@@ -183,24 +183,30 @@ class _Host:
         self.bound, self.there = before
         return out
 
-    def launch(self, kernel: Kernel) -> Lines:
+    def launch(self, kernel: Kernel, last: Kernel | None) -> Lines:
         """What launches the kernel, with all that it is handed."""
+        parts = (kernel, *([last] if last else ()))
+        self.take(*(var for part in parts for var in part.reads if part is kernel or var not in kernel.sums))
         lengths = ", ".join(expression_text(affine.normal(_trips(axis))) for axis in of_grid(kernel))
         at = f"{kernel.name}[{lengths}]" if kernel.axes else f"{kernel.name}.by_one"
-        lines = [self.new_cell(var) for var in kernel.sets if var not in kernel.reads]
+        anew = [] if last is None else [v for v in last.sets if v in kernel.reads and v not in last.reads]
+        new = [var for part in parts for var in part.sets if var not in (*part.reads, *kernel.sums, *anew)]
+        lines = [*map(self.new_cell, new), *(self.new_cell(var, self.kernels.next_cell(var)) for var in anew)]
         for made in kernel.scratch:
             dims = "".join(f"{expression_text(affine.normal(dim))}, " for dim in made.dims)
             lines.append(f"{made.array.name} = scratch({at}, ({dims}), np.{made.array.dtype.name})")
         lines += [f"{stack.name} = stack({at}, np.{stack.dtype.name})" for stack in kernel.stacks]
-        written = self.kernels.write(kernel, waits=self.may_have_failed and _may_never_end(kernel))
+        written = self.kernels.write(kernel, self.may_have_failed and _may_never_end(kernel), last, anew)
         self.definitions.append(written.definition)
-        self.miss(kernel, written.taken)
+        self.miss(parts, written.taken)
         self.may_have_failed |= reports(kernel)
         sums = [f"{var.name}={self.cell(var) if var in kernel.reads else var.name}" for var in kernel.sums]
         call = f"{at}({', '.join([*written.given, *sums])})"
         if sums:
             call = f"{', '.join(self.cell(var) for var in kernel.sums)} = {call}"
-        return Lines("\n".join([*lines, call]), span=kernel.span)
+        self.bound |= {var for part in parts for var in (*part.sets, *part.sums)}
+        lines += [call, *(f"{self.cell(var)} = {self.kernels.next_cell(var)}" for var in anew)]
+        return Lines("\n".join(lines), span=kernel.span)
 
 
 def _kernels(stmt: Stmt) -> Iterator[Kernel]:

@@ -15,7 +15,7 @@ A kernel is self-contained: without a driver, Numba compiles none that calls a f
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ..ir import affine
@@ -58,10 +58,11 @@ from ..passes.offload import FIRST_LANE
 from .block_sums import cleared, flushed, place_in_block, shared_arrays, zero
 from .grid_sums import DONE, Sum, made_one
 from .kernel_text import Lines, lines_of, local_array, operand, pop, push, raising, refused_complex, said, text_of
-from .read_ahead import Reads, in_turns, inside, lanes_read_ahead, read_ahead
+from .read_ahead import Reads, in_turns, inside, lanes_read_ahead, not_negative, read_ahead, read_once
 from .rows_together import Form, meeting_once, together
 from .several_elements import Elements, Several, over_elements, several_elements
 from .signatures import Signatures
+from .sine_and_cosine import beside_each_other, by_one_function
 from .thread_sums import ThreadSums, thread_sums, within_block, within_warp
 
 MOST_AXES = 3  # of a grid: more of them are loops in the thread
@@ -128,16 +129,26 @@ class Kernels:
     def cell(self, var: Var) -> str:
         return self.of(var, "cell")
 
-    def write(self, kernel: Kernel, waits: bool) -> Written:
-        """The kernel as text; `waits`: it does nothing where one before it has stopped with an error."""
-        return _Writer(self, kernel).written(waits)
+    def next_cell(self, var: Var) -> str:
+        return self.of(var, "next_cell")
+
+    def write(self, kernel: Kernel, waits: bool, last: Kernel | None, anew: Sequence[Var]) -> Written:
+        """The kernel as text; `waits`: it does nothing where one before it has stopped with an error.
+
+        `last` is what the last of its blocks does behind it, by one thread.  Numbers that it sets `anew`, where the
+        kernel itself may still read what they were, go to their next cells.
+        """
+        return _Writer(self, kernel).written(waits, None if last is None else _Writer(self, last, anew))
 
 
 class _Writer:
     """Writes one kernel."""
 
-    def __init__(self, kernels: Kernels, kernel: Kernel) -> None:
+    def __init__(self, kernels: Kernels, kernel: Kernel, anew: Sequence[Var] = ()) -> None:
         self.kernels, self.kernel, self.form = kernels, kernel, kernels.form
+        self.cells_set = {
+            v: kernels.next_cell(v) if v in anew else kernels.cell(v) for v in (*kernel.sets, *kernel.sums)
+        }
         self.on_grid = of_grid(kernel)
         self.summed = thread_sums(kernel, self.on_grid, kernels.names, kernels.memory)
         # arrays of which a block has sums of its own, unless its threads add to them what they have added up
@@ -152,27 +163,30 @@ class _Writer:
             for var in kernel.sums
         ]  # fmt: skip
 
-    def written(self, waits: bool) -> Written:
-        kernel, kernels, cell = self.kernel, self.kernels, self.kernels.cell
+    def written(self, waits: bool, last: _Writer | None) -> Written:
+        kernel, kernels = self.kernel, self.kernels
         body, reads = self.reading_ahead()
         several = self.several_elements() if not reads else None
-        body = self.of_one_thread(body if several is None else several.body)
-        taken = _taken(kernel)
-        cells = {var.name: cell(var) for var in kernel.reads}
-        params = [cells.get(name, name) for name in taken]
-        params += [cell(v) for v in (*kernel.sets, *kernel.sums) if v.name not in taken and _has_cell(kernel, v)]
+        if several is not None:
+            body = several.body
+        elif not reads and self.on_grid and not kernel.by_rows:
+            body = read_once(body, self.along_axis.index, kernels.names.fresh, kernels.memory)
+        body = self.of_one_thread(body)
+        taken, params = self.params()
         params += ["status"] * (waits or reports(kernel))
+        own = [name for item in self.sums for name in item.params] + [DONE] * bool(kernel.sums)
+        params += [name for name in (last.params()[1] if last else ()) if name not in (*params, *own)]
         count = len(params)
-        params += [name for item in self.sums for name in item.params] + [DONE] * bool(kernel.sums)
+        params += own
         ahead, loops, behind = self.ahead(waits), self.over_the_grid(body, reads, several), self.behind()
         places = {name: var for (var, _), name in kernels.known.items()}
         starts = {item.start: item.var for item in self.sums if item.start is not None}
         definition = Definition(
             name=kernel.name,
             params=tuple(params),
-            signature=kernels.signatures.of(kernel, params, places, starts),
+            signature=kernels.signatures.of((kernel, *([last.kernel] if last else ())), params, places, starts),
             sums=kernel.sums,
-            body=(*lines_of(ahead), *loops, *lines_of(behind)),
+            body=(*lines_of(ahead), *loops, *lines_of(behind), *(last.by_last_thread() if last else ())),
             shared=tuple(array.name for array in self.shared),
             by_rows=kernel.by_rows,
             extremes=kernel.extremes,
@@ -181,6 +195,20 @@ class _Writer:
         )
         first = {name: f"{array.name} if {text_of(asked)} else {name}" for asked, name, array in kernel.at_first}
         return Written(definition, taken, [first.get(name, name) for name in params[:count]])
+
+    def params(self) -> tuple[list[str], list[str]]:
+        """What it takes from around it, by its own names and by those of the host."""
+        kernel, cell = self.kernel, self.kernels.cell
+        taken = _taken(kernel)
+        cells = {var.name: cell(var) for var in kernel.reads}
+        params = [cells.get(name, name) for name in taken]
+        params += [name for v, name in self.cells_set.items() if v.name not in taken and _has_cell(kernel, v)]
+        return taken, params
+
+    def by_last_thread(self) -> Block:
+        """A kernel of one thread, as the end of another one."""
+        body = (*lines_of(self.ahead(False)), *self.of_one_thread(self.kernel.body), *lines_of(self.behind()))
+        return (If(Var("is_last[0] and member == 0", BOOL), body),)
 
     @property
     def is_beside(self) -> bool:
@@ -205,7 +233,7 @@ class _Writer:
 
     def behind(self) -> list[str]:
         """What it does last."""
-        lines = [f"{self.kernels.cell(var)}[0] = {var.name}" for var in self.kernel.sets]
+        lines = [f"{self.cells_set[var]}[0] = {var.name}" for var in self.kernel.sets]
         return lines + flushed(self.shared, self.form.threads) + made_one(self.sums, _block(self.on_grid), self.form)
 
     def reading_ahead(self) -> tuple[Block, Reads]:
@@ -216,9 +244,13 @@ class _Writer:
             return lanes_read_ahead(body, fresh, memory), ()
         if kernel.scratch or kernel.stacks or not self.shares:
             return body, ()
-        along = self.on_grid[-1] if summed is None else summed.axis
-        reads, body = read_ahead(body, along.index, fresh, memory)
+        reads, body = read_ahead(body, self.along_axis.index, fresh, memory)
         return body, reads
+
+    @property
+    def along_axis(self) -> For:
+        """The axis of a thread's innermost loop."""
+        return self.on_grid[-1] if self.summed is None else self.summed.axis
 
     def several_elements(self) -> Several | None:
         if self.summed is not None:
@@ -250,8 +282,9 @@ class _Writer:
             goes_on: Expr = Call("lt" if step > 0 else "gt", (axis.index, said(axis.stop, None)), BOOL)
             if summed is not None and axis is summed.beside:  # they meet in the loop
                 goes_on = Call("lt", (Call("sub", (axis.index, BESIDE), INT64), said(axis.stop, None)), BOOL)
-            if once and step > 0:
-                goes_on = inside(axis.index, axis.start, goes_on)
+            known = inside(axis.index, axis.start, goes_on) if step > 0 else goes_on
+            if once:
+                goes_on = known
             if several and axis is innermost:
                 index = start + (scaled if step == 1 else scaled.format("({})"))
                 form = several.in_form(self.of_one_thread, body)
@@ -260,12 +293,12 @@ class _Writer:
             if once and axis is on_grid[-1]:
                 turns: Block = (If(goes_on, body),)
             elif reads:
-                known = inside(axis.index, axis.start, goes_on) if step > 0 else goes_on
                 ahead = Var(self.of(axis.index, "ahead"), INT64)
                 turns = in_turns(axis.index, ahead, scaled.format(stride), goes_on, known, reads, body)
                 reads = ()
             else:
-                turns = (While(axis.index, goes_on, (*body, Lines(f"{name} += {scaled.format(stride)}"))),)
+                one = (If(not_negative(axis.index), body),) if known is not goes_on else body
+                turns = (While(axis.index, goes_on, (*one, Lines(f"{name} += {scaled.format(stride)}"))),)
             body = (Lines(f"{name} = {start}{scaled.format(first)}"), *turns)
             if summed is not None and axis is summed.axis:
                 body = self.with_totals(body, goes_on, summed, axis is on_grid[-1])
@@ -361,7 +394,8 @@ class _Writer:
 
         # what they share is written again in the next row
         behind = (self.form.meet(by_rows),) if any(isinstance(s, Lanes) and s.held for s in body) else ()
-        return meeting_once((*rewrite_block(body, change), *behind))
+        body = beside_each_other(body, kernels.names.fresh, kernels.memory)
+        return meeting_once((*by_one_function(rewrite_block(body, change)), *behind))
 
 
 def of_grid(kernel: Kernel) -> tuple[For, ...]:

@@ -14,23 +14,27 @@ while j < m:                             j_ahead = lane
                                              j_ahead += 128
 
 Loops of four turns are unrolled, and what they read lies in registers.  Turns have the order that they had, and all of
-them read what nobody writes in the loop.
+them read what nobody writes in the loop.  A turn that is too long for that reads at least nothing twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from itertools import islice
 
 from ..ir import affine
 from ..ir.expressions import BOOL, Array, Call, Expr, Load, Var, both
 from ..ir.nodes import (
     TURN,
+    Assign,
     AtomicAdd,
     Block,
     For,
     If,
     Lanes,
+    Raise,
     Stmt,
     Store,
     While,
@@ -62,20 +66,45 @@ def read_ahead(body: Block, index: Var, fresh: Fresh, memory: Mapping[str, str])
     """What turns of a loop may read ahead, and a turn that has it.  `memory`: which memory arrays are handles on."""
     if not is_short(body) or any(isinstance(stmt, AtomicAdd) for stmt in statements(body)):
         return (), body
+    known: dict[Expr, Expr] = {}
+    for load in islice(_unchanged(body, index, memory), MOST_READ):
+        place = Array(fresh(f"{load.array.name}_ahead"), load.dtype, (affine.integer(TURNS),))
+        known[load] = Load(place, (TURN,))
+    return tuple((place.array, load) for load, place in known.items()), _with(known, body)  # type: ignore[attr-defined]
+
+
+def read_once(body: Block, index: Var, fresh: Fresh, memory: Mapping[str, str]) -> Block:
+    """The body, which reads first what it would read again behind what it stores: that might be the same memory."""
+    inside = tuple(statements(body))
+    if any(isinstance(stmt, Raise) for stmt in inside) or not any(isinstance(stmt, Store) for stmt in inside):
+        return body
+    times = Counter(load for stmt in inside for expr in expressions(stmt) for load in loads(expr))
+    again = (load for load in _unchanged(body, index, memory) if times[load] > 1)
+    known: dict[Expr, Expr] = {
+        load: Var(fresh(f"{load.array.name}_here"), load.dtype) for load in islice(again, MOST_READ)
+    }
+    return (*(Assign(var, load) for load, var in known.items()), *_with(known, body))  # type: ignore[arg-type]
+
+
+def _unchanged(body: Block, index: Var, memory: Mapping[str, str]) -> Iterable[Load]:
+    """Elements that an iteration surely reads, of arrays that nobody writes, by its index and what does not change."""
     root = lambda array: memory.get(array.name, array.name)
     touched = {root(target) for stmt in statements(body) for target in targets(stmt) if isinstance(target, Array)}
     changed = numbers_set(body)
-    found: dict[Expr, Array] = {}
+    found: dict[Load, None] = {}
     for load in (load for stmt in body for expr in expressions(stmt) for load in sure_loads(expr)):
         used = variables(load)
         if root(load.array) in touched or index not in used or used & changed or any(map(loads, load.index)):
             continue
-        if load not in found and len(found) < MOST_READ:
-            found[load] = Array(fresh(f"{load.array.name}_ahead"), load.dtype, (affine.integer(TURNS),))
-    known = {load: Load(place, (TURN,)) for load, place in found.items()}
+        found[load] = None
+    return found
+
+
+def _with(known: Mapping[Expr, Expr], body: Block) -> Block:
+    if not known:
+        return body
     change: Callable[[Expr], Expr] = lambda expr: rewrite(expr, lambda part: known.get(part, part))
-    reads = tuple((place, load) for load, place in found.items())
-    return reads, rewrite_block(body, lambda stmt: (map_expressions(stmt, change),)) if reads else body
+    return rewrite_block(body, lambda stmt: (map_expressions(stmt, change),))
 
 
 def lanes_read_ahead(body: Block, fresh: Fresh, memory: Mapping[str, str]) -> Block:
@@ -105,7 +134,11 @@ def in_turns(index: Var, ahead: Var, stride: str, ends: Expr, goes_on: Expr, rea
 
 def inside(index: Var, start: Expr, goes_on: Expr) -> Expr:
     """The same condition; an index that is known not to be negative is one that Numba need not wrap."""
-    return both(Call("ge", (index, affine.ZERO), BOOL), goes_on) if affine.is_at_least(start, 0) else goes_on
+    return both(not_negative(index), goes_on) if affine.is_at_least(start, 0) else goes_on
+
+
+def not_negative(index: Var) -> Expr:
+    return Call("ge", (index, affine.ZERO), BOOL)
 
 
 def turns(at: str, index: Var, count: Expr, goes_on: Expr, body: Block) -> Block:
@@ -118,4 +151,7 @@ def stores(reads: Reads) -> Block:
     return tuple(Store(place, (TURN,), value) for place, value in reads)
 
 
-__all__ = ["Reads", "in_turns", "inside", "lanes_read_ahead", "read_ahead", "stores", "turns"]
+__all__ = [
+    "Reads", "in_turns", "inside", "lanes_read_ahead", "not_negative", "read_ahead", "read_once",
+    "stores", "turns",
+]  # fmt: skip

@@ -29,14 +29,20 @@ class Signatures:
             if isinstance(stmt, View):
                 self.known[stmt.array.name] = _type_of(stmt.array.dtype, stmt.array.ndim, _is_in_order(stmt))
 
-    def of(self, kernel: Kernel, params: Sequence[str], places: dict[str, Var], starts: dict[str, Var]) -> str:
-        """`places`: the names of arrays that hold numbers, each with what they hold; `starts`: those of numbers."""
+    def of(
+        self, kernels: Sequence[Kernel], params: Sequence[str], places: dict[str, Var], starts: dict[str, Var]
+    ) -> str:
+        """Of kernels that are one.
+
+        `places`: the names of arrays that hold numbers, each with what they hold; `starts`: those of numbers.
+        """
         known = dict(self.known)
-        known |= {made.array.name: _type_of(made.array.dtype, made.array.ndim + 1) for made in kernel.scratch}
-        known |= {stack.name: _type_of(stack.dtype, 2) for stack in kernel.stacks}
+        for kernel in kernels:
+            known |= {made.array.name: _type_of(made.array.dtype, made.array.ndim + 1) for made in kernel.scratch}
+            known |= {stack.name: _type_of(stack.dtype, 2) for stack in kernel.stacks}
         known |= {name: _type_of(var.dtype, 1) for name, var in places.items()}
         known |= {name: _type_of(var.dtype, None) for name, var in starts.items()}
-        numbers = {var.name: _type_of(var.dtype, None) for var in _numbers(kernel)}
+        numbers = {var.name: _type_of(var.dtype, None) for kernel in kernels for var in _numbers(kernel)}
         return f"({' '.join(f'{known.get(name) or numbers[name]},' for name in params)})"
 
 

@@ -150,8 +150,9 @@ class Kernels:
             if launched is None and isinstance(stmt, For) and self.host_launches:
                 launched = self.extreme(stmt, rest)
             if launched is not None:
-                stmt = launched
-            elif isinstance(stmt, (For, While)):
+                out += (launched,) if any(map(_is_seen, statements((launched,)))) else ()
+                continue
+            if isinstance(stmt, (For, While)):
                 before = self.host_launches, self.around
                 self.host_launches = any(map(_is_independent, statements(stmt.body)))
                 self.around += (stmt,) if isinstance(stmt, For) else ()
@@ -417,6 +418,14 @@ def is_small(made: Alloc) -> bool:
     """Does a thread keep it to itself?"""
     size = affine.product(made.dims)
     return isinstance(size, Const) and int(size.value) <= LARGEST_LOCAL
+
+
+def _is_seen(stmt: Stmt) -> bool:
+    """Does anybody see that it has run?"""
+    if isinstance(stmt, Kernel):
+        return bool(stmt.sums)
+    of_own = isinstance(stmt, AddTo) and isinstance(stmt.target, Var)
+    return not (of_own or isinstance(stmt, (Assign, Comment, For, If, Lanes)))
 
 
 def sequential(block: Block) -> Block:

@@ -193,7 +193,8 @@ def spelling(expr: Call) -> str | None:
     return None
 
 
-NAMES = tuple(dict.fromkeys((*FUNCTIONS.values(), *WIDE.values())))  # what `runtime.device_math` has
+OF_TWO_RESULTS = ("sincos", "sincosf")
+NAMES = tuple(dict.fromkeys((*FUNCTIONS.values(), *WIDE.values(), *OF_TWO_RESULTS)))  # what `runtime.device_math` has
 HOST_NAMES = (
     "cell",
     "copied",

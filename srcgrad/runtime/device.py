@@ -148,7 +148,7 @@ class Launch:
 
     def __init__(self, kernel: Kernel, lengths: tuple[int, ...]) -> None:
         self.kernel, self.lengths = kernel, tuple(map(int, lengths))  # CUDA takes no integers of NumPy's
-        self.is_idle = any(length <= 0 for length in self.lengths)
+        self.is_idle = any(length <= 0 for length in self.lengths) and not kernel.sums
         self.sums: dict[tuple[bool, ...], Any] = {}  # what becomes of what blocks have added up
         lanes = {"warp": LANES, "block": THREADS}.get(kernel.by_rows)
         self.block = (lanes, THREADS // lanes) if lanes else self._block()
@@ -222,16 +222,13 @@ class Launch:
                 self.configured(*args)
             return None
         values = tuple(starts.values())
-        if self.is_idle:
-            cells = list(map(_started, values, self.kernel.sums.values()))
-        else:
-            held = tuple(map(_is_cell, values))
-            sums = self.sums.get(held)
-            if sums is None:
-                from srcgrad.runtime.device_sums import Sums
+        held = tuple(map(_is_cell, values))
+        sums = self.sums.get(held)
+        if sums is None:
+            from srcgrad.runtime.device_sums import Sums
 
-                sums = self.sums[held] = Sums(self, held)
-            cells = sums.launch(self.configured, args, values)
+            sums = self.sums[held] = Sums(self, held)
+        cells = sums.launch(self.configured, args, values)
         return cells[0] if len(cells) == 1 else cells
 
 
@@ -240,10 +237,6 @@ def _with_few_idle(length: int, wide: int) -> int:
     widths = [wide] + [w for w in (128, 64, 32) if w < wide]
     lanes = {w: -(-length // w) * w for w in widths}
     return next(w for w in widths if 16 * lanes[w] <= 17 * min(lanes.values()))
-
-
-def _started(start: Any, dtype: Any) -> Any:
-    return start if _is_cell(start) else put(start, dtype)
 
 
 def _is_cell(start: Any) -> bool:

@@ -12,14 +12,20 @@ import numpy as np
 import scipy.special
 from numba.core import config
 
-from srcgrad.rules.device import FUNCTIONS, NAMES
+from srcgrad.rules.device import FUNCTIONS, NAMES, OF_TWO_RESULTS
 
 _NUMPY = {"asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2, "asinh": np.arcsinh,
           "acosh": np.arccosh, "atanh": np.arctanh}  # fmt: skip
 _SCIPY = {"tgamma": "gamma", "lgamma": "gammaln", "normcdf": "ndtr", "normcdfinv": "ndtri"}  # fmt: skip
 
 
+def _sine_and_cosine(x: Any) -> Any:
+    return np.sin(x), np.cos(x)
+
+
 def _simulated(name: str) -> Any:
+    if name in OF_TWO_RESULTS:
+        return _sine_and_cosine
     if name in _NUMPY:
         return _NUMPY[name]
     if name not in _SCIPY and hasattr(np, name):

@@ -79,3 +79,73 @@ def test_powers_of_integers_are_products_or_refused(dtype: Any) -> None:
     for g in (lambda k, x: x * 2**k, lambda k, x: x * k**k, lambda k, x: x * k**17):
         with pytest.raises(UnsupportedError, match="a power of integers does not run on a GPU"):
             grad(g, target="cuda").backward(k, x, x)
+
+
+# ---------------------------------------------------------------------------------------- the sine beside the cosine
+
+
+def both(x):
+    return np.sin(x) * np.exp(np.cos(x))
+
+
+def both_in_a_sum(x):
+    return np.sum(np.sin(x) * np.cos(x * 0.5) + np.cos(x))
+
+
+def of_one_that_changes(x):
+    y = np.zeros(x.size)
+    for i in range(x.size):
+        t = x[i]
+        s = np.sin(t)
+        t = t + 1.0
+        y[i] = s * np.cos(t) * np.cos(x[i]) + np.sin(t)
+    return y
+
+
+def until_the_cosine_turns(x):
+    y = np.zeros(x.size)
+    for i in range(x.size):
+        t = x[i]
+        y[i] = np.sin(t)
+        k = 0
+        while np.cos(t) > -0.5 and k < 9:
+            y[i] += np.sin(t) * 0.25
+            t += 0.7
+            k += 1
+        y[i] += np.cos(t)
+    return y
+
+
+def beyond_the_end(x):
+    y = np.zeros(x.size)
+    for i in range(x.size):
+        y[i] = np.sin(x[i]) + (np.sin(x[i + 1]) * np.cos(x[i + 1]) if i + 1 < x.size else 0.0)
+    return y
+
+
+def one_in_the_other(x):
+    return np.sin(np.cos(x)) + np.cos(np.cos(x)) + np.sin(x)
+
+
+TOGETHER = {
+    both: 1,
+    both_in_a_sum: 1,
+    of_one_that_changes: 1,
+    until_the_cosine_turns: 0,
+    beyond_the_end: 1,
+    one_in_the_other: 2,
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("f", TOGETHER, ids=lambda f: f.__name__)
+def test_sine_and_cosine_of_one_number(f: Any, dtype: Any) -> None:
+    x = np.linspace(-4.0, 4.0, 35).astype(dtype)
+    plain, on_gpu = grad(f, jit=False), grad(f, target="cuda")
+    y = np.asarray(plain(x))
+    v = np.cos(np.arange(y.size)).reshape(y.shape).astype(y.dtype)
+    rtol = 1e-12 if dtype == np.float64 else 2e-5
+    np.testing.assert_allclose(on_gpu(x), y, rtol=rtol, atol=rtol)
+    np.testing.assert_allclose(on_gpu.backward(x, v), plain.backward(x, v), rtol=rtol, atol=10 * rtol)
+    name = "sincos(" if dtype == np.float64 else "sincosf("
+    assert on_gpu.source(x, kind="primal").count(name) == TOGETHER[f], on_gpu.source(x, kind="primal")

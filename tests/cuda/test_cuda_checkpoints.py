@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from srcgrad import grad
-from srcgrad.runtime import device
+from srcgrad.runtime import device_call
 
 RNG = np.random.default_rng(0)
 TRIPS = np.array([0, 1, 7, 8, 9, 4, 16, 17, 0, 47, 3, 20, 49, 2, 64, 5, 24, 15])  # neighbours differ
@@ -303,7 +303,7 @@ SEVERAL = [two_that_change_places, counting_by_its_own, one_after_the_other, by_
 
 @pytest.mark.parametrize("f", SEVERAL, ids=lambda f: f.__name__)
 def test_more_than_there_is_room_for(f: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device, "FIRST_ROWS", 2)
+    monkeypatch.setattr(device_call, "FIRST_ROWS", 2)
     v = np.cos(np.arange(X.size))
     g, want = grad(f, wrt=("x", "w"), target="cuda"), grad(f, wrt=("x", "w"), jit=False).backward(X, W, TRIPS, v)
     for _ in range(2):

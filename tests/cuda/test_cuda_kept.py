@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from srcgrad import grad
-from srcgrad.runtime import device
+from srcgrad.runtime import device_call
 
 SIGNED = np.random.default_rng(0).uniform(-1.0, 1.0, (9, 7))
 
@@ -112,7 +112,7 @@ def test_gradients(k: int) -> None:
 
 
 def test_more_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device, "FIRST_ROWS", 4)
+    monkeypatch.setattr(device_call, "FIRST_ROWS", 4)
     x, v = SIGNED[:, 0], np.ones(9)
     g = grad(settling, wrt="x", target="cuda")
     want = grad(settling, wrt="x", jit=False).backward(x.copy(), 3, 0.05, v)

@@ -146,6 +146,44 @@ def test_one_launch_for_the_sums_of_all_blocks(n: int) -> None:
     assert text.count("blocks_done, 0") == text.count("@kernel(") - text.count("@kernel(turns"), text
 
 
+def mean_of_squares(x, w):
+    return np.sqrt(np.mean(x * x) + np.sum(w * w))
+
+
+def with_an_element_that_is_set(x, w):
+    y = x * 2.0
+    s = np.sum(y * w)
+    y[0] = s * y[0]  # by one thread, which reads what the kernel ahead of it may have set
+    return y
+
+
+def in_steps(x, w):
+    s = 1.0
+    for k in range(4):
+        s = 0.5 * np.sum(np.sin(x * s)) + w[k]
+    return s
+
+
+@pytest.mark.parametrize("n", [0, 1, LONG])
+@pytest.mark.parametrize("f", [mean_of_squares, with_an_element_that_is_set, in_steps], ids=lambda f: f.__name__)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_what_one_thread_computes_of_sums_the_last_block_does(f: Callable[..., Any], n: int) -> None:
+    if n == 0 and f is with_an_element_that_is_set:
+        pytest.skip("there is no element 0")
+    x, w = np.random.default_rng(n).normal(size=(2, max(n, 4)))
+    x = x[:n]
+    w = w if f is not with_an_element_that_is_set else w[:n]
+    g, plain = grad(f, target="cuda"), grad(f, jit=False)
+    y = plain(x, w)
+    v = np.cos(np.arange(np.size(y))).reshape(np.shape(y))
+    got, want = g.value_and_backward(x, w, v), plain.value_and_backward(x, w, v)
+    np.testing.assert_allclose(got[0], want[0], rtol=1e-12)
+    for one, other in zip(got[1], want[1], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-13)
+    if f is mean_of_squares:
+        assert "by_one" not in g.source(x, w, kind="primal")
+
+
 def of_chosen(x, index):
     total = 0.0
     for i in range(index.size):
