@@ -69,7 +69,7 @@ def _is_of_steps(loop: For) -> bool:
 def _shortened(loop: For, later: Block, needed: set[str], results: set[str], roots: dict[str, str]) -> For:
     body = list(loop.body)
     first = len(body)
-    while first and _is_for_the_next(body[first - 1], later, needed, results, roots):
+    while first and is_for_the_next(body[first - 1], later, needed, results, roots):
         first -= 1
     rest = tuple(body[first:])
     if not any(isinstance(stmt, (For, Library)) for stmt in rest):
@@ -78,7 +78,7 @@ def _shortened(loop: For, later: Block, needed: set[str], results: set[str], roo
     return replace(loop, body=(*body[:first], If(goes_on, rest, span=loop.span)))
 
 
-def _is_for_the_next(stmt: Stmt, later: Block, needed: set[str], results: set[str], roots: dict[str, str]) -> bool:
+def is_for_the_next(stmt: Stmt, later: Block, needed: set[str], results: set[str], roots: dict[str, str]) -> bool:
     """Does all that comes of the statement come to nothing after the loop, errors included?"""
     inside = tuple(statements((stmt,)))
     own = effects((stmt,))
@@ -102,4 +102,4 @@ def _is_silent(stmt: Stmt) -> bool:
     return not any(isinstance(node, Call) and may_raise(node) for node in nodes)
 
 
-__all__ = ["last_step"]
+__all__ = ["is_for_the_next", "last_step"]

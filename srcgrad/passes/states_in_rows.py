@@ -54,7 +54,9 @@ from ..ir.walk import (
     with_blocks,
 )
 from .alternate import Memory, covers, in_box, nest_of, within
-from .effects import effects, names_used
+from .effects import effects, is_dead, names_used
+from .info import roots_of
+from .last_step import is_for_the_next
 from .signs import signs_of
 
 BY_ELEMENT = (AddTo, Assign, If, Store)
@@ -195,12 +197,27 @@ class _Loop(Memory):
             if self.is_used_later(state.array.name):
                 behind += self.handed(state, state.kept.dims[0], CopyTo)
         larger = {state.rows.name: state.rows for state in states}
-        whole = (*self.ahead, *ahead, replace(self.loop, body=body), *behind, *self.later)
+        loop = replace(self.loop, body=body)
+        if not behind and self.is_for_the_next(loop, larger):
+            loop = replace(loop, stop=affine.sub(loop.stop, affine.ONE))
+        whole = (*self.ahead, *ahead, loop, *behind, *self.later)
         renamed = (rename_arrays(stmt, larger) for stmt in whole)
         sized = (
             replace(s, dims=s.array.dims) if isinstance(s, Alloc) and s.array.name in larger else s for s in renamed
         )
         return replace(self.whole, body=tuple(sized), results=_renamed(self.whole.results, larger))
+
+    def is_for_the_next(self, loop: For, rows: dict[str, Array]) -> bool:
+        """Does an iteration do nothing but to make the next state?  Then nobody looks at what the last one makes."""
+        places = [place for stmt in statements(loop.body) if (place := _place_of(stmt)) and place.array.name in rows]
+        if not all(affine.same(place.index[0], affine.add(self.step, affine.ONE)) for place in places):
+            return False
+        results = {v.name for leaf in leaves(self.whole.results) if isinstance(leaf, Expr) for v in variables(leaf)}
+        roots = roots_of(self.whole)
+        needed = {name for name, uses in self.uses.items() if uses} | self.results
+        needed |= {roots.get(name, name) for name in needed}
+        is_used = lambda stmt: is_for_the_next(stmt, self.later, needed - set(rows), results, roots)
+        return is_dead(loop.index, (self.later,), loop.index.name in results) and all(map(is_used, loop.body))
 
     def handed(self, state: State, row: Expr, copied: Callable[[Array, Array], Stmt]) -> list[Stmt]:
         """The state, copied from a row or into one, and the handle on that."""
@@ -403,12 +420,19 @@ def _elements(stmt: Stmt, name: str) -> list[Load]:
 
 
 def _place(stmt: Stmt) -> Load:
+    place = _place_of(stmt)
+    if place is None:
+        raise _NotSo
+    return place
+
+
+def _place_of(stmt: Stmt) -> Load | None:
     match stmt:
         case Store(array=array, index=index):
             return Load(array, index)
         case AddTo(target=Load() as target):
             return target
-    raise _NotSo
+    return None
 
 
 def _as_copy(stmt: Stmt) -> Stmt:

@@ -120,9 +120,9 @@ class _Stores:
 
         first = stmts[0]
         out: list[Stmt] = []
-        for stmt in stmts:
+        for k, stmt in enumerate(stmts):  # of iterations written out, several may be one object
             here = place_of(stmt)
-            if stmt is first:  # what it reads of the place is what was there before
+            if k == 0:  # what it reads of the place is what was there before
                 out.append(Assign(now, stmt.value, span=stmt.span, label=stmt.label))  # type: ignore[attr-defined]
             elif here is None or not _is_same(here, place):
                 out.append(map_expressions(stmt, held))

@@ -262,6 +262,15 @@ def test_kernels_of_a_step(f: Callable[..., Any]) -> None:
     assert tuple(map(launches, loops)) == PROGRAMS[f], text
 
 
+@pytest.mark.parametrize("f, count", [(two_buffers, 1), (in_place, 1), (with_ends, 0)], ids=lambda f: str(f))
+def test_the_state_after_the_last_step_is_made_where_somebody_looks_at_it(f: Callable[..., Any], count: int) -> None:
+    """One that is set in the step before it is kept is needed, too."""
+    g = grad(f, wrt=("u", "rate"), target="cuda")
+    args = arguments(f, 7, np.float64, 4)
+    assert g.source(*args).count("in range(steps - 1):") == count
+    assert "in range(steps - 1):" not in g.source(*args, kind="value_and_backward")
+
+
 def launches(loop: ast.For) -> int:
     calls = (node.func for node in ast.walk(loop) if isinstance(node, ast.Call))
     return sum(isinstance(f, ast.Subscript) or (isinstance(f, ast.Attribute) and f.attr == "by_one") for f in calls)

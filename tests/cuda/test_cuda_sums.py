@@ -184,6 +184,25 @@ def test_what_one_thread_computes_of_sums_the_last_block_does(f: Callable[..., A
         assert "by_one" not in g.source(x, w, kind="primal")
 
 
+def written_out(x, w):
+    w = w * 1.0
+    s = np.sum(x)
+    for _ in range(3):
+        s = s * 0.5 + 0.7
+        y = (np.cos(s) + np.cos(x)) + 0.1 * x
+        w[2] = s * 0.5
+    return np.sum(y * w)
+
+
+def test_iterations_that_are_written_out_add_each_its_own() -> None:
+    """Those of three steps are the same statements: the very objects."""
+    x, w = np.random.default_rng(0).normal(size=(2, 9))
+    for got, want in zip(
+        grad(written_out, target="cuda").backward(x, w), grad(written_out, jit=False).backward(x, w), strict=True
+    ):
+        np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-13)
+
+
 def of_chosen(x, index):
     total = 0.0
     for i in range(index.size):
