@@ -51,6 +51,7 @@ from ..ir.walk import (
     substitute,
     variables,
     with_blocks,
+    with_fields,
     written,
 )
 from .effects import SIMPLE, is_dead
@@ -133,7 +134,9 @@ class _Opening:
         for trip in trips:
             values: dict[Var, Expr] = {loop.index: Const(trip, INT64)}
             values |= {var: Var(self.names.fresh(var.name), var.dtype) for var in private}
-            out += self.within(rewrite_block(loop.body, lambda stmt, values=values: (_with_values(stmt, values),)))  # type: ignore[misc]
+            # passes tell statements apart: what does not change is another object in each iteration, too
+            one = lambda stmt, values=values: (with_fields(_with_values(stmt, values), {}),)
+            out += self.within(rewrite_block(loop.body, one))
         return tuple(out) if len(statements(tuple(out))) <= LONG else (loop,)
 
     def indices(self, inside: list[Stmt]) -> Iterator[tuple[Expr, ...]]:
