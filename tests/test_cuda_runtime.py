@@ -329,6 +329,13 @@ def test_memory_of_a_default_stream_is_kept_at_hand(memory, monkeypatch):
     assert len(memory.given_back) > 5  # other sizes are what is needed now
 
 
+def test_a_default_stream_of_each_thread_is_none_that_all_have():
+    from srcgrad.runtime.device_blocks import PER_THREAD, default_streams
+
+    assert default_streams({}) == default_streams({PER_THREAD: "0"}) == (0, 1)
+    assert default_streams({PER_THREAD: "1"}) == (1,)
+
+
 @compiles
 def test_where_memory_is_short_what_is_kept_at_hand_is_given_back(memory, monkeypatch):
     from srcgrad.runtime.device_call import running

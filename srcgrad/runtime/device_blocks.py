@@ -6,12 +6,23 @@ driver as long as to launch a kernel.  So a few of each size are kept at hand, w
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from srcgrad.runtime.device_call import LEGACY
 from srcgrad.runtime.launching import check, driver, stream_of
 
-DEFAULT = (0, 1)  # streams that nobody destroys; another may get the number of one that is still at work
+PER_THREAD = "CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM"  # where it is set, stream 0 is another one for each thread
+
+
+def default_streams(environment: Mapping[str, str]) -> tuple[int, ...]:
+    """Those that nobody destroys, and all threads mean: another may get the number of one that is still at work."""
+    return (LEGACY,) if environment.get(PER_THREAD, "0") not in ("", "0") else (0, LEGACY)
+
+
+DEFAULT = default_streams(os.environ)
 MOST_PLACES = 8  # of one size
 MOST_BYTES = 128 << 20  # of one size: who writes more than that takes longer than the driver
 MOST_TOGETHER = 2 << 30  # bytes of all sizes
@@ -99,4 +110,4 @@ class Blocks:
                 places.give_back()
 
 
-__all__ = ["DEFAULT", "MOST_FORMS", "Block", "Blocks"]
+__all__ = ["DEFAULT", "MOST_FORMS", "PER_THREAD", "Block", "Blocks", "default_streams"]
