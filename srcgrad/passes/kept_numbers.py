@@ -108,10 +108,8 @@ def _walk(block: Block, path: Path) -> Iterator[tuple[Path, Stmt]]:
 
 def _apart(there: Path, here: Path) -> int:
     """How many statements around both there are."""
-    together = 0
-    while there[together][0] is here[together][0] and there[together][2] == here[together][2]:
-        together += 1
-    return together
+    apart = (k for k, (one, other) in enumerate(zip(there, here, strict=False)) if one[1:] != other[1:])
+    return next(apart, min(len(there), len(here)))  # (what stores an element may read it, too)
 
 
 def _ahead(body: Block, path: Path) -> tuple[Stmt, ...]:

@@ -327,3 +327,32 @@ def test_a_while_loop_fetches_what_it_goes_on_by() -> None:
     assert len(fetched) == 2  # ahead of the loop, and at the end of each round
     assert {lines[k - 1] for k in fetched} == {"# the host goes on by this"}
     assert not any(calls_in(loop) & {"push", "push_array"} for loop in host_loops(text))
+
+
+def summed_in_two_rounds(a, x, z):
+    u, y = z * 1.0, x * 1.0
+    for _ in range(2):
+        y = a @ z * 0.5 + 0.1 * x
+        for i in range(a.shape[0]):
+            total = 0.0
+            for j in range(a.shape[1]):
+                total -= a[i, j] * u[j]
+            y[i] = y[i] + np.sin(total)
+            u[i % a.shape[1]] += 0.1 * total
+    for i in range(x.size):
+        g = x[i]
+        while g > -0.5:
+            g = g * 0.6 - 0.43
+        y[i] = g + x[i]
+    return y * 0.4
+
+
+def test_what_stores_an_element_may_read_it() -> None:
+    a, x, z = np.random.default_rng(0).normal(size=(3, 4)), np.linspace(-1.0, 2.0, 3), np.linspace(0.5, 1.0, 4)
+    v = np.ones(3)
+    on_gpu, plain = (grad(summed_in_two_rounds, **how) for how in ({"target": "cuda"}, {"jit": False}))
+    value, cotangents = on_gpu.value_and_backward(a, x, z, v)
+    wanted, others = plain.value_and_backward(a, x, z, v)
+    np.testing.assert_allclose(value, wanted, rtol=1e-12)
+    for got, want in zip(cotangents, others, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-14)
