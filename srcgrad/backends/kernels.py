@@ -175,7 +175,9 @@ class _Writer:
         taken, params = self.params()
         params += ["status"] * (waits or reports(kernel))
         own = [name for item in self.sums for name in item.params] + [DONE] * bool(kernel.sums)
-        params += [name for name in (last.params()[1] if last else ()) if name not in (*params, *own)]
+        if last is not None:
+            others, more = last.params()
+            taken, params = taken + others, params + [name for name in more if name not in (*params, *own)]
         count = len(params)
         params += own
         ahead, loops, behind = self.ahead(waits), self.over_the_grid(body, reads, several), self.behind()

@@ -43,14 +43,15 @@ def _is_passed_over(stmt: Stmt) -> bool:
 
 def _may_finish(last: Kernel, kernel: Kernel, between: Block, memory: Mapping[str, str]) -> bool:
     """Does one thread see there what it would see later?"""
-    if last.axes or last.scratch or last.stacks or reports(last):
+    if last.axes or last.scratch or last.stacks or last.at_first or reports(last):
         return False
     arrays = {name for stmt in last.body for name in names_used(stmt)}
     if arrays and any(isinstance(stmt, If) for stmt in between):  # that may check what it reads
         return False
     root = lambda name: memory.get(name, name)
     set_ahead = {root(item.name) for s in statements(kernel.body) for item in targets(s) if isinstance(item, Array)}
-    if set_ahead & set(map(root, arrays)):
+    instead = {name for _, name, _ in kernel.at_first}  # of which the kernel is given others
+    if set_ahead & set(map(root, arrays)) or instead & arrays:
         return False
     made = {name for stmt in between if isinstance(stmt, (Alloc, Assign, View)) for name in _made(stmt)}
     named = {name for stmt in statements(last.body) for name in names_of_its_own(stmt)}
