@@ -807,3 +807,14 @@ def test_many_conditions_behind_each_other() -> None:
     g = grad(f, jit=False)
     assert g(X) == pytest.approx(f(X))
     check_grad(g, X)
+
+
+def a_slice_is_assigned(x):
+    ys = [v for v in x if v > 0]
+    ys[:1] = [x[0]]
+    return sum(ys)
+
+
+def test_a_slice_of_a_list_of_unknown_length_is_refused() -> None:
+    with pytest.raises(srcgrad.UnsupportedError, match="a slice of a list whose length is only known at run time"):
+        grad(a_slice_is_assigned, jit=False)(np.ones(3))

@@ -341,6 +341,28 @@ def test_what_is_not_known_is_refused(f) -> None:
     assert CHOSEN == {0, 2}
 
 
+def a_key_of_one_branch(x):
+    d = {"p": x[0]}
+    if x[1] > 0:
+        d["q"] = x[1]
+    return d["p"]
+
+
+def a_key_of_a_branch_in_a_branch(x):
+    d, y = {"p": x[0]}, 1.0
+    if x[1] > 5:
+        y = 2.0
+    elif x[0] > 0:
+        d["q"] = x[1]
+    return d["p"] * y
+
+
+@pytest.mark.parametrize("f", [a_key_of_one_branch, a_key_of_a_branch_in_a_branch], ids=lambda f: f.__name__)
+def test_keys_of_one_path_are_refused_by_the_name_of_the_dict(f) -> None:
+    with pytest.raises(UnsupportedError, match="d gets other keys or attributes by the path taken"):
+        grad(f, jit=False).backward(X)
+
+
 def at_a_place(x):
     return x[0] * {1, 2}.pop(0)
 

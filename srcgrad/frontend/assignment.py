@@ -151,6 +151,12 @@ def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any
         return
     if not isinstance(owner, ArrayValue):
         interpreter.at(base)
+        interpreter.build.refuse_unusable(owner)
+        if isinstance(owner, Items):
+            interpreter.build.refuse(
+                "a slice of a list whose length is only known at run time can't be assigned to",
+                "make another list:  xs = new + xs[k:]",
+            )
         interpreter.build.refuse("only arrays can be written to by index")
     index = expressions.index_items(interpreter, items)
     (value,) = expressions.as_before(interpreter, [value], mark)

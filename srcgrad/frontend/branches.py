@@ -25,6 +25,7 @@ from .arithmetic import cast
 from .joined_numbers import join_scalars
 from .liveness import assigned
 from .recursion import NotYetKnown
+from .types import DictKind, RecordKind
 from .unbound import bound_flag
 from .values import (
     UNDEFINED,
@@ -36,6 +37,7 @@ from .values import (
     TupleValue,
     Unusable,
     is_lost,
+    is_unusable,
     whole,
 )
 
@@ -126,6 +128,8 @@ def choose(
                 merged[name] = x
             elif is_lost(x) or is_lost(y):
                 merged[name] = x if is_lost(x) else y
+            elif is_unusable(x) or is_unusable(y):  # changed in place by a branch in the branch: no name is bound
+                merged[name] = x if is_unusable(x) else y
             elif name in names:
                 with build.into(ahead):
                     merged[name] = merge(interpreter, name, (then_block, x), (else_block, y))
@@ -241,9 +245,10 @@ def merge(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tup
             return merge(interpreter, name, (x[0], sides[0]), (y[0], sides[1]))
     if name == ".result":
         return build.refuse("the function returns values of different kinds on different paths")
-    return Static(
-        Unusable(name, "is of another kind by the path taken", ("give it a value of one kind on every path",))
-    )
+    how, help = "is of another kind by the path taken", "give it a value of one kind on every path"
+    if all(isinstance(value, TupleValue) and isinstance(value.kind, (DictKind, RecordKind)) for value in (a, b)):
+        how, help = "gets other keys or attributes by the path taken", "give it all of them ahead of the branch"
+    return Static(Unusable(name, how, (help,)))
 
 
 def _merged_part(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tuple[list[Stmt], Any]) -> Any:

@@ -33,7 +33,7 @@ from ..ir.nodes import (
     View,
 )
 from ..ir.walk import loads, subexpressions, targets, variables, with_fields
-from .values import ArrayValue, Static, Unusable, follows_order, has_whole_rows, run_of, whole
+from .values import ArrayValue, follows_order, has_whole_rows, is_unusable, run_of, whole
 
 
 class WrittenAfterAll(Exception):
@@ -256,7 +256,7 @@ class Builder:
 
     def refuse_unusable(self, value: Any, what: str = "") -> None:
         """What may only be held under a name is read: where the name is known, `what`."""
-        if isinstance(value, Static) and isinstance(value.value, Unusable):
+        if is_unusable(value):
             self.refuse(f"{what or value.value.name.lstrip('.')} {value.value.how}", *value.value.helps)
 
     # --------------------------------------------------------------------------------------------- scalars

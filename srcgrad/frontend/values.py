@@ -296,6 +296,10 @@ class ArrayOfNone(Unusable):
         return ArrayOfNone("this", "is an array of None", ("make it of numbers:  np.full(n, np.nan)",), shape)
 
 
+def is_unusable(value: Any) -> bool:
+    return isinstance(value, Static) and isinstance(value.value, Unusable)
+
+
 def is_lost(value: Any) -> bool:
     return isinstance(value, Static) and isinstance(value.value, Lost)
 
