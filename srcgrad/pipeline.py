@@ -115,6 +115,7 @@ from .passes.sweep_and_add import sweep_and_add
 from .passes.sweeps_in_strips import sweeps_in_strips
 from .passes.take_over import take_over
 from .passes.tell_apart import tell_apart
+from .passes.threads_along_rows import threads_along_rows
 from .passes.tidy import tidy
 from .passes.to_the_next import to_the_next
 from .passes.unchanged_copies import unchanged_copies
@@ -266,6 +267,7 @@ ON_A_GPU: tuple[Pass, ...] = (
     place_numbers,  # what is computed from sums stays on the device, until the host decides by it
     numbers_where_read,  # by the kernels that need it, where that is little
     read_at_first,  # the first of many steps reads an argument, and no copy of it
+    threads_along_rows,  # what neighbouring threads touch lies side by side
     clear_together,  # arrays of zeros are one piece of memory
 )
 NEEDED = {

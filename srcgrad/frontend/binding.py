@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..ir.expressions import BOOL, Array, Call, Const, Dim, Expr, Var
+from ..ir import affine
+from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Var
 from ..ir.nodes import AddTo, Alloc, Assign, Invoke, Stmt
 from ..ir.rename import rename_arrays
 from ..ir.walk import blocks, loads, map_expressions, statements, substitute, variables, with_blocks
@@ -150,9 +151,12 @@ def _reassign(interpreter: Interpreter, name: str, current: Scalar, value: Scala
     if value.weak and not joined.weak:
         interpreter.build.either.add(var)
     expr = cast(value.expr, joined.dtype)
+    rest = affine.sub(expr, var) if expr.dtype == INT64 else var
     match expr:
         case _ if expr == var:
             pass
+        case _ if var not in variables(rest):  # k += 2 * i + 1 is a sum of three by now
+            interpreter.build.emit(AddTo(var, rest))
         case Call(op="add", args=(x, y)) if x == var:
             interpreter.build.emit(AddTo(var, y))
         case Call(op="add", args=(x, y)) if y == var:

@@ -178,7 +178,10 @@ def _never_negative(expr: Expr) -> bool:
         case Call(op="maximum", args=(x, y)):
             return _never_negative(x) or _never_negative(y) or is_at_least(x, 0) or is_at_least(y, 0)
         case Call(op="mul", args=(x, y)):
-            return is_at_least(x, 0) and is_at_least(y, 0)
+            lead = difference(x, y)  # n (n + 1) is not negative, whatever n is
+            return (is_at_least(x, 0) and is_at_least(y, 0)) or (lead is not None and abs(lead) <= 1)
+        case Call(op="rshift", args=(x, Const())):
+            return is_at_least(x, 0)
         case Call(op="select", args=(_, x, y)):
             return is_at_least(x, 0) and is_at_least(y, 0)
         case Const(value=value):

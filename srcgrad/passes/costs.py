@@ -85,7 +85,7 @@ class Costs:
 
     def is_free(self, expr: Expr, at: int) -> bool:
         """Sums of loop indices and of what is still there: nothing that is worth memory."""
-        if isinstance(expr, Call) and expr.op in ("add", "sub", "mul", "neg") and expr.dtype == INT64:
+        if isinstance(expr, Call) and expr.op in ("add", "sub", "mul", "neg", "rshift") and expr.dtype == INT64:
             return all(self.is_free(arg, at) for arg in expr.args)
         if isinstance(expr, Var):
             place = self.forward.birth(expr, at)

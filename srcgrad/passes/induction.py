@@ -1,12 +1,19 @@
-"""A counter that a loop steps by the same amount becomes an expression of the loop's index.
+"""A counter that a loop steps by the same amount, or by its index, becomes an expression of the loop's index.
 
     for b in range(a + 1, d):                  for b in range(a + 1, d):
         s[b] += l[p] * x[a]            →           s[b] += l[p + (b - a - 1)] * x[a]
         p += 1                                 p += d - a - 1          (never less than 0 of them)
 
-The loop is independent then, and its index affine: it vectorises, and no value of the counter is kept.  So with a
-number whose sign changes in every iteration: `sign = -sign` is 1.0 or -1.0, whichever the index says.  And with a
-counter in a `while` loop, by the number of its trips.
+The loop is independent then, and its index affine: it vectorises, and no value of the counter is kept.  Around it
+the counter grows by what an index says, as in all triangles that are packed row by row: there it is a square of that
+index, and the loop around may be independent, too.
+
+    for a in range(d):                         for a in range(d):
+        f(p)                               →       f(p + a * (d - a) + (a * (a - 1) >> 1))
+        p += d - a - 1                         p += d * (d - 1) >> 1
+
+So with a number whose sign changes in every iteration: `sign = -sign` is 1.0 or -1.0, whichever the index says.  And
+with a counter in a `while` loop, by the number of its trips.
 """
 
 from __future__ import annotations
@@ -15,29 +22,32 @@ from dataclasses import replace
 from typing import Any
 
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Call, Const, Expr, Var, select
+from ..ir.expressions import BOOL, INT64, Call, Const, Expr, Var, integer, select
 from ..ir.nodes import AddTo, Assign, Block, For, Function, Stmt, While
 from ..ir.walk import blocks, loads, map_expressions, rewrite_block, subexpressions, substitute, variables, with_blocks
 from .effects import effects
+from .signs import extremes, signs_of
 
 
 def induction(function: Function) -> Function:
-    return replace(function, body=_block(function.body, function.info.kind != "primal"))
+    fixed = frozenset(signs_of(function).fixed)
+    return replace(function, body=_block(function.body, function.info.kind != "primal", fixed))
 
 
-def _block(block: Block, counts_trips: bool) -> Block:
-    """`counts_trips`: of `while` loops, too, which the sweep goes back through by number."""
+def _block(block: Block, counts_trips: bool, fixed: frozenset[Var], around: tuple[For, ...] = ()) -> Block:
+    """`counts_trips`: of `while` loops, too, which the sweep goes back through by number; `fixed` never changes."""
     out: list[Stmt] = []
     for stmt in block:
         if blocks(stmt):
-            stmt = with_blocks(stmt, tuple(_block(b, counts_trips) for b in blocks(stmt)))
+            inner = (*around, stmt) if isinstance(stmt, For) else around
+            stmt = with_blocks(stmt, tuple(_block(b, counts_trips, fixed, inner) for b in blocks(stmt)))
         steps: list[Stmt] = []
         while isinstance(stmt, While) and counts_trips and (stepped := _stepped(stmt)):
             stmt, step = _by_trips(stmt, *stepped, known_value(out, stepped[1].target))
             steps.append(step)
         while isinstance(stmt, For):
-            if found := _counter(stmt):
-                stmt, step = _closed(stmt, *found, known_value(out, found[1].target))
+            if found := _counter(stmt, out, fixed):
+                stmt, step = _closed(stmt, *found, around)
             elif turned := _alternating(stmt, out):
                 stmt, step = _by_parity(stmt, *turned)
             else:
@@ -47,22 +57,42 @@ def _block(block: Block, counts_trips: bool) -> Block:
     return tuple(out)
 
 
-def _counter(loop: For) -> tuple[int, AddTo] | None:
-    """The place and the statement `p += c` of a counter that nothing else in the body sets."""
+def _counter(loop: For, ahead: list[Stmt], fixed: frozenset[Var]) -> tuple[int, AddTo, Expr] | None:
+    """The place and the statement `p += c`, or c + k * index, of a counter that nothing else sets, and where it starts.
+
+    A square of the index is computed again, or kept, wherever it is read: it has to start at what is always known.
+    """
     if not isinstance(loop.step, Const) or abs(loop.step.value) != 1:
         return None
     changed = effects(loop.body).writes | {loop.index}
     for place, stmt in enumerate(loop.body):
         match stmt:
             case AddTo(target=Var(dtype=dtype) as var, value=value) if dtype == INT64:
-                if variables(value) & changed or (variables(loop.start) | variables(loop.stop)) & changed:
+                if variables(_steady(value, loop)) & changed:
+                    continue
+                if (variables(loop.start) | variables(loop.stop)) & changed:
                     continue
                 if loads(value) or loads(loop.start) or loads(loop.stop):
                     continue
                 others = (s for k, s in enumerate(loop.body) if k != place)
-                if not any(var in effects((s,)).writes for s in others):
-                    return place, stmt
+                if any(var in effects((s,)).writes for s in others):
+                    continue
+                if not _by_index(value, loop):
+                    return place, stmt, known_value(ahead, var)
+                start = known_value(ahead, var, fixed)
+                if variables(start) <= fixed:
+                    return place, stmt, start
     return None
+
+
+def _by_index(amount: Expr, loop: For) -> int:
+    """By how much the amount differs from that of the index before."""
+    return dict(affine.affine(amount)[0]).get(loop.index, 0)
+
+
+def _steady(amount: Expr, loop: For) -> Expr:
+    """What of the amount does not follow the index of the loop."""
+    return affine.sub(amount, affine.mul(integer(_by_index(amount, loop)), loop.index))
 
 
 def _stepped(loop: While) -> tuple[int, AddTo] | None:
@@ -96,28 +126,70 @@ def _by_trips(loop: While, place: int, stmt: AddTo, start: Expr) -> tuple[While,
     return loop, AddTo(var, gone, span=stmt.span)
 
 
-def known_value(ahead: list[Stmt], var: Any) -> Expr:
-    """What a counter is after these statements: a number, where the last of them that sets it says so."""
+def known_value(ahead: list[Stmt], var: Any, fixed: frozenset[Var] = frozenset()) -> Expr:
+    """What a counter is behind these statements, if the last that sets it says so: a number, or of what is `fixed`."""
     for stmt in reversed(ahead):
-        if isinstance(stmt, Assign) and stmt.var == var and isinstance(stmt.value, Const):
+        if isinstance(stmt, Assign) and stmt.var == var and _is_fixed(stmt.value, fixed):
             return stmt.value
         if var in effects((stmt,)).writes:
             break
     return var
 
 
-def _closed(loop: For, place: int, stmt: AddTo, start: Expr) -> tuple[For, Stmt]:
+def _is_fixed(value: Expr, fixed: frozenset[Var]) -> bool:
+    return isinstance(value, Const) or (bool(fixed) and variables(value) <= fixed and not loads(value))
+
+
+def _closed(loop: For, place: int, stmt: AddTo, start: Expr, around: tuple[For, ...]) -> tuple[For, Stmt]:
     var, amount = stmt.target, stmt.value
     assert isinstance(var, Var)
-    gone = affine.sub(loop.index, loop.start) if loop.step.value > 0 else affine.sub(loop.start, loop.index)  # type: ignore[attr-defined]
-    trips = affine.sub(loop.stop, loop.start) if loop.step.value > 0 else affine.sub(loop.start, loop.stop)  # type: ignore[attr-defined]
-    before = affine.add(start, affine.mul(gone, amount))
+    goes_up = loop.step.value > 0  # type: ignore[attr-defined]
+    gone = affine.sub(loop.index, loop.start) if goes_up else affine.sub(loop.start, loop.index)
+    trips = affine.sub(loop.stop, loop.start) if goes_up else affine.sub(loop.start, loop.stop)
+    before = affine.add(start, _sum(loop, amount, gone, around))
     after = affine.add(before, amount)
     body = (*_with(loop.body[:place], var, before), *_with(loop.body[place + 1 :], var, after))
-    total = affine.mul(trips if affine.is_at_least(trips, 0) else affine.maximum(trips, affine.ZERO), amount)
+    trips = trips if _is_natural(trips, around) else affine.maximum(trips, affine.ZERO)
+    total = _sum(loop, amount, trips, around)
     if isinstance(start, Const):
         return replace(loop, body=body), Assign(var, affine.add(start, total), span=stmt.span)
     return replace(loop, body=body), AddTo(var, total, span=stmt.span)
+
+
+def _sum(loop: For, amount: Expr, count: Expr, around: tuple[For, ...]) -> Expr:
+    """The amounts of so many iterations, from the first one on.
+
+    If each is k more than the one before they are n times the first, and k n (n - 1) / 2 more.  Those that get less and
+    are natural are n times the last, and as much more: nothing is subtracted, and the sum is seen to be natural, too.
+    """
+    by_index = _by_index(amount, loop)
+    more = by_index * loop.step.value  # type: ignore[attr-defined]
+    from_last = more < 0 and _is_natural(amount, (*around, loop))
+    place = affine.add(loop.start, affine.mul(loop.step, affine.sub(count, affine.ONE))) if from_last else loop.start
+    total = affine.mul(count, affine.add(_steady(amount, loop), affine.mul(integer(by_index), place)))
+    if more:
+        more = -more if from_last else more
+        square = affine.mul(count, affine.sub(count, affine.ONE))
+        if more % 2:
+            square = Call("rshift", (square, affine.ONE), INT64)
+        total = affine.add(total, affine.mul(integer(more if more % 2 else more // 2), square))
+    return total
+
+
+def _is_natural(count: Expr, around: tuple[For, ...]) -> bool:
+    """Provably >= 0, where the loops around have a last index?"""
+    bounds: dict[Expr, tuple[Expr, Expr]] = {}
+    for loop in around:
+        ends, changed = extremes(loop), effects(loop.body).writes
+        if loop.index not in changed and not any(loads(end) or variables(end) & changed for end in ends):
+            bounds[loop.index] = ends
+    order = {loop.index: -depth for depth, loop in enumerate(around)}  # an inner one is told by an outer one
+    return affine.proved_by_bounds(
+        count,
+        lambda expr: affine.is_at_least(expr, 0),
+        lambda term, low: bounds[term][not low] if term in bounds else None,
+        lambda term: order.get(term, 1),  # type: ignore[call-overload]
+    )
 
 
 # ---------------------------------------------------------------------------------------------- changes of the sign

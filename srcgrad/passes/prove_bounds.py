@@ -354,8 +354,10 @@ class _Prover:
                 return affine.ZERO if low else affine.sub(y, affine.ONE) if self.is_positive(y, scope) else None
             case Call(op="wrap_low" | "wrap_high", args=(_, y)):
                 return affine.ZERO if low else affine.sub(y, affine.ONE)
-            case Call(op="floordiv", args=(x, Const(value=by))) if by > 0 and self.is_natural(x, scope):
+            case Call(op="floordiv" | "rshift", args=(x, Const(value=by))) if by > 0 and self.is_natural(x, scope):
                 return affine.ZERO if low else x
+            case Call(op="mul", args=(x, y)) if low and self.is_natural(x, scope) and self.is_natural(y, scope):
+                return affine.ZERO
             case Load(array=Array(name=name)) if name in self.contents:
                 return self.bound(self.contents[name], low, loops, scope)
             case Call(op="minimum", args=(x, y)) if not low:
@@ -375,8 +377,9 @@ class _Prover:
         found = None
         conditions = [affine.add(e, affine.ONE) for e in given]  # the access happens where all are at least 1
         for var in sorted(variables(index), key=lambda v: v.name):
-            if var in scope.values and not any(var == loop.stmt.index for loop in scope.loops):
-                index = substitute(index, {var: scope.values[var]})
+            made = scope.values.get(var)
+            if made is not None and not isinstance(made, Dim) and all(var != loop.stmt.index for loop in scope.loops):
+                index = substitute(index, {var: made})
         index = affine.normal(index)
         for loop in reversed(scope.loops[scope.ahead :]):
             var = loop.stmt.index

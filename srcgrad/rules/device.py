@@ -14,6 +14,7 @@ import operator
 from collections.abc import Callable
 
 from ..ir.expressions import BOOL, Call, Const, Expr, both, call, compare, either, is_inexact, less, select
+from . import scalar
 from .scalar import PRIMITIVES, number
 
 MOST_FACTORS = 16  # of a product that is a power of an integer
@@ -183,6 +184,9 @@ def spelling(expr: Call) -> str | None:
         return own if "(" not in own else None
     if op == "pow":
         return "{} ** {}"
+    if op in ("lshift", "rshift"):  # by a number that is known
+        text = scalar.spelling(expr)
+        return None if "(" in text else text
     if op in AS_EVER and row is not None:
         return row.spelling
     places = ", ".join(["{}"] * len(expr.args))
