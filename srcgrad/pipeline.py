@@ -75,6 +75,7 @@ from .passes.made_where_read import made_where_read
 from .passes.masked_rows import masked_rows
 from .passes.name_choices import name_choices
 from .passes.name_places import name_all_places, name_places
+from .passes.name_squares import name_squares
 from .passes.numbers_where_read import numbers_where_read
 from .passes.offload import offload
 from .passes.outer_products import outer_products
@@ -226,6 +227,7 @@ ON_STACKS: tuple[Pass, ...] = (
     made_where_kept,  # what is kept of a part of the program that runs nobody knows how often
 )
 BYTECODE: tuple[Pass, ...] = (
+    name_squares,  # an inner loop does not find anew where a row of a packed triangle begins
     name_choices,  # no array waits on Python's stack while a condition branches
 )
 ON_A_GPU: tuple[Pass, ...] = (
@@ -267,6 +269,7 @@ ON_A_GPU: tuple[Pass, ...] = (
     place_numbers,  # what is computed from sums stays on the device, until the host decides by it
     numbers_where_read,  # by the kernels that need it, where that is little
     read_at_first,  # the first of many steps reads an argument, and no copy of it
+    name_squares,  # … where rows of packed triangles begin
     threads_along_rows,  # what neighbouring threads touch lies side by side
     clear_together,  # arrays of zeros are one piece of memory
 )

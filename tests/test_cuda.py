@@ -26,7 +26,7 @@ def named(names: str) -> list[str]:
 SIMULATED = {
     **{f"corpus-{share}": (["test_cuda_corpus.py"], 90) for share in range(SHARES)},
     "programs": (named("programs library properties simulator arithmetic"), 93),
-    "reductions": (named("extremes columns benchmarks examples sweeps gathered ahead where_read"), 369),
+    "reductions": (named("extremes columns benchmarks examples sweeps gathered ahead where_read layouts"), 383),
     "rows": (named("held steps checkpoints first_steps"), 443),
 }
 SOME = (
@@ -41,7 +41,7 @@ OTHERS = (
 VIRTUAL = {
     "programs": ([*named("programs"), "-k", f"({SOME}) and not (conjugate and float32)"], 10),
     "launches": (named("launches errors arrays virtual arithmetic"), 95),
-    "loops": (named("kept sums again"), 65),
+    "loops": (named("kept sums again layouts"), 72),
     "parts": ([*named("steps library"), "-k", "not float32 and (test_cuda_steps or long_sums)"], 22),
     "steps": (named("states alone grids later"), 64),
     "rows": ([*named("ahead held checkpoints where_read first_steps"), "-k", f"ahead or {OTHERS}"], 83),

@@ -12,8 +12,8 @@ index, and the loop around may be independent, too.
         f(p)                               →       f(p + a * (d - a) + (a * (a - 1) >> 1))
         p += d - a - 1                         p += d * (d - 1) >> 1
 
-So with a number whose sign changes in every iteration: `sign = -sign` is 1.0 or -1.0, whichever the index says.  And
-with a counter in a `while` loop, by the number of its trips.
+So is `i * (i + 1) // 2` of the user's own.  So with a number whose sign changes in every iteration: `sign = -sign` is
+1.0 or -1.0, whichever the index says.  And with a counter in a `while` loop, by the number of its trips.
 """
 
 from __future__ import annotations
@@ -24,14 +24,28 @@ from typing import Any
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Const, Expr, Var, integer, select
 from ..ir.nodes import AddTo, Assign, Block, For, Function, Stmt, While
-from ..ir.walk import blocks, loads, map_expressions, rewrite_block, subexpressions, substitute, variables, with_blocks
+from ..ir.walk import (
+    blocks,
+    expressions,
+    loads,
+    map_expressions,
+    remembered,
+    rewrite,
+    rewrite_block,
+    statements,
+    subexpressions,
+    substitute,
+    variables,
+    with_blocks,
+)
 from .effects import effects
 from .signs import extremes, signs_of
 
 
 def induction(function: Function) -> Function:
     fixed = frozenset(signs_of(function).fixed)
-    return replace(function, body=_block(function.body, function.info.kind != "primal", fixed))
+    body = _with_halves(function.body) if any(map(_halves, function.body)) else function.body
+    return replace(function, body=_block(body, function.info.kind != "primal", fixed))
 
 
 def _block(block: Block, counts_trips: bool, fixed: frozenset[Var], around: tuple[For, ...] = ()) -> Block:
@@ -190,6 +204,34 @@ def _is_natural(count: Expr, around: tuple[For, ...]) -> bool:
         lambda term, low: bounds[term][not low] if term in bounds else None,
         lambda term: order.get(term, 1),  # type: ignore[call-overload]
     )
+
+
+# --------------------------------------------------------------------------------- triangles by their closed form
+
+
+def _with_halves(block: Block) -> Block:
+    """With i * (i + 1) // 2 as counters have it, where i is an index: one of the two is even, and none is divided."""
+    indices = {s.index for s in statements(block) if isinstance(s, For)}
+
+    def shifted(expr: Expr) -> Expr:
+        if isinstance(expr, Call) and _is_half(expr) and variables(expr) & indices:
+            return Call("rshift", (expr.args[0], affine.ONE), INT64)
+        return expr
+
+    return rewrite_block(block, lambda s: (map_expressions(s, lambda expr: rewrite(expr, shifted)),))
+
+
+@remembered
+def _halves(stmt: Stmt) -> bool:
+    parts = (part for expr in expressions(stmt) for part in subexpressions(expr))
+    return any(map(_is_half, parts)) or any(_halves(inner) for block in blocks(stmt) for inner in block)
+
+
+def _is_half(expr: Expr) -> bool:
+    match expr:
+        case Call(op="floordiv", args=(Call(op="mul", args=(x, y)), Const(value=2)), dtype=dtype) if dtype == INT64:
+            return affine.difference(x, y) in (1, -1)
+    return False
 
 
 # ---------------------------------------------------------------------------------------------- changes of the sign

@@ -4,12 +4,18 @@ for k in range(n):
     for i in range(k + 1, n):
         for j in range(k + 1, n):       a[i, j] is written, a[k, j] only read: i > k, so no iteration
             a[i, j] -= a[i, k] * a[k, j]            writes what another one reads
+
+for i in range(n):
+    for j in range(i + 1):              row i ends where row i + 1 begins, and the rows behind it are further on
+        packed[i * (i + 1) // 2 + j] = a[i, j]
 """
 
 from __future__ import annotations
 
-from ..ir import affine
-from ..ir.expressions import Expr, Var
+from collections.abc import Mapping
+
+from ..ir import affine, products
+from ..ir.expressions import Call, Const, Expr, Var
 from ..ir.nodes import For
 from ..ir.walk import loads, statements, substitute, variables
 from .effects import Access, effects
@@ -20,9 +26,10 @@ class Ranges:
     """The ranges of the loops around a loop, of its own index, and of the indices inside it."""
 
     def __init__(self, around: tuple[For, ...], loop: For, signs: Signs) -> None:
-        self.signs = signs
+        self.signs, self.loop = signs, loop
         inside = effects(loop.body)
-        varies = inside.writes | {loop.index}
+        self.varies = varies = inside.writes | {loop.index}
+        self.inner = [s.index for s in reversed(statements(loop.body)) if isinstance(s, For)]  # the innermost first
         unsteady = varies - inside.indices - {loop.index}
         nest = [*around, loop, *(s for s in statements(loop.body) if isinstance(s, For))]
         bounds: dict[Var, tuple[Expr, Expr] | None] = {}  # the innermost index first; None: not known
@@ -55,17 +62,63 @@ class Ranges:
             return False
         if not (self.signs.never_negative or (self.is_natural(p) and self.is_natural(q))):
             return False  # x[-1] is x[n - 1]
+        if self.are_in_rows(p, q):
+            return True
         p = affine.normal(substitute(p, dict(self.other)))
         lead = affine.sub(p, q)
         return any(self.is_natural(affine.sub(gap, affine.ONE)) for gap in (lead, affine.sub(affine.ZERO, lead)))
 
-    def is_natural(self, expr: Expr) -> bool:
-        """Provably >= 0, wherever in the loop it is computed."""
+    def are_in_rows(self, p: Expr, q: Expr) -> bool:
+        """Is all that one index has behind what the index before it has, or all of it ahead of that?"""
+        if self.loop.index not in self.bounds:
+            return False
+        rows = [(self.extreme(e, True), self.extreme(e, False)) for e in dict.fromkeys((p, q))]
+        return any(self.grow(rows, step) for step in (1, -1))
+
+    def grow(self, rows: list[tuple[Expr | None, Expr | None]], step: int) -> bool:
+        """Is what is least at the next index, so many further on, greater than all there has been?"""
+        index = self.loop.index
+        low, high = self.bounds[index]
+        ends = (low, affine.sub(high, affine.ONE)) if step > 0 else (affine.add(low, affine.ONE), high)
+
+        def is_further(least: Expr | None, other: Expr | None, by: int) -> bool:
+            if least is None or other is None:
+                return False
+            after = substitute(least, {index: affine.add(index, affine.integer(step))})
+            gap = products.lead(after, affine.add(other, affine.integer(by)))
+            return gap is not None and self.is_natural(gap, {index: ends})
+
+        return all(is_further(least, least, 0) for least, _ in rows) and all(
+            is_further(least, most, 1) for least, _ in rows for _, most in rows
+        )
+
+    def extreme(self, expr: Expr, low: bool) -> Expr | None:
+        """The least, or the greatest, that it is in one iteration; None where that is not known by the index alone."""
+        for inner in self.inner:
+            terms, _ = affine.affine(expr)
+            count = dict(terms).get(inner, 0)
+            if any(term != inner and inner in variables(term) for term, _ in terms):
+                return None
+            if count and inner not in self.bounds:
+                return None
+            if count:
+                expr = affine.normal(substitute(expr, {inner: self.bounds[inner][(count > 0) != low]}))
+        return None if loads(expr) or variables(expr) & (self.varies - {self.loop.index}) else expr
+
+    def is_natural(self, expr: Expr, nearer: Mapping[Expr, tuple[Expr, Expr]] | None = None) -> bool:
+        """Provably >= 0, wherever in the loop it is computed; with `nearer` bounds of some indices."""
+        bounds = {**self.bounds, **(nearer or {})}
+
+        def bound(term: Expr, low: bool) -> Expr | None:
+            match term:
+                case Call(op="rshift", args=(x, Const())) if self.is_natural(x, nearer):
+                    return affine.ZERO if low else x
+                case Call(op="mul", args=(x, y)) if low and self.is_natural(x, nearer) and self.is_natural(y, nearer):
+                    return affine.ZERO
+            return bounds[term][not low] if term in bounds else None
+
         return affine.proved_by_bounds(
-            expr,
-            self.signs.is_natural,
-            lambda term, low: self.bounds[term][not low] if term in self.bounds else None,
-            lambda term: self.rank.get(term, len(self.rank)),
+            expr, self.signs.is_natural, bound, lambda term: self.rank.get(term, len(self.rank))
         )
 
 

@@ -39,6 +39,20 @@ def packed(a):
     return out
 
 
+@program(case(real(5, 2)), case(real(1, 3)), compiled=True)
+def distances_of_pairs(x):
+    """By the closed form, which the user writes himself."""
+    n, d = x.shape
+    out = np.empty(n * (n - 1) // 2)
+    for i in range(n):
+        for j in range(i):
+            s = 0.1
+            for c in range(d):
+                s += (x[i, c] - x[j, c]) ** 2
+            out[i * (i - 1) // 2 + j] = np.sqrt(s)
+    return out
+
+
 @program(case(real(11), real(5)), compiled=True)
 def upwards_from_the_end(theta, x):
     n, k, s = len(x), 1, 0.3

@@ -23,6 +23,9 @@ PROGRAMS = {
             "shifted_round places_that_meet "
             "keeps_of_all_kinds table_of_tables sines_and_cosines_under_names adding_powers"
         ),
+        "packed": (
+            "packed upwards_from_the_end counts_down odd_steps from_an_argument tetrahedron goes_on_in_the_next_row"
+        ),
         "physics": "leapfrog kepler",
         "searches": (
             "beginning_with_an_argument from_the_end two_searches farthest_pair "
