@@ -105,10 +105,12 @@ def _squares_of(expr: Expr) -> Expr | None:
 
 
 def _is_square(term: Expr) -> bool:
+    if term.dtype != INT64:
+        return False
     match term:
         case Call(op="rshift", args=(Call(op="mul", args=(x, y)), Const())) | Call(op="mul", args=(x, y)):
             plain = all(isinstance(part, (Var, Dim)) for e in (x, y) for part, _ in affine.affine(e)[0])
-            return term.dtype == INT64 and plain and bool(variables(x) & variables(y))
+            return plain and bool(variables(x) & variables(y))
     return False
 
 
