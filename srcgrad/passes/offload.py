@@ -78,7 +78,7 @@ def offload(function: Function) -> Function:
     body = kernels.without_moved(kernels.block(function.body, ()))
     whole = function.info.kind not in ("forward", "pullback")  # half of a function may well be in order
     if whole and kernels.count == 0 and any(isinstance(s, (For, While)) for s in statements(body)):
-        raise _no_parallel_loop(function)
+        raise _no_parallel_loop(function, body)
     return replace(function, body=body)
 
 
@@ -110,8 +110,9 @@ def _refuse(function: Function) -> None:
             raise UnsupportedError(f"{stmt.routine} does not run on a GPU yet", span=span, help=('use target="cpu"',))
 
 
-def _no_parallel_loop(function: Function) -> UnsupportedError:
-    loops = [s for s in statements(function.body) if isinstance(s, (For, While))]
+def _no_parallel_loop(function: Function, body: Block) -> UnsupportedError:
+    """`body`: what is left of the function's, but for kernels that fill or copy arrays."""
+    loops = [s for s in statements(body) if isinstance(s, (For, While))]
     span = next((loop.span for loop in loops if loop.span is not None), None)
     return UnsupportedError(
         f"nothing in {function.name.removesuffix(f'_{function.info.kind}')} runs in parallel",

@@ -97,6 +97,16 @@ def test_nothing_in_parallel():
     assert "for i in range(len(x)):" in str(error) and "iterations do not read what others write" in str(error)
 
 
+def test_nothing_in_parallel_but_what_is_filled():
+    def f(x):
+        s = np.full(len(x) + 1, 0.5)
+        for i in range(len(x)):
+            s[i + 1] = 0.5 * s[i] * x[i] + 1.0
+        return s[-1]
+
+    assert "for i in range(len(x)):" in str(raised(grad(f, target="cuda"), X))
+
+
 def test_recursion():
     def f(x, n):
         return x if n == 0 else f(x * x, n - 1)
