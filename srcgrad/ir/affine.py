@@ -171,6 +171,16 @@ def proved_by_bounds(
     return False
 
 
+def bound_of_parts(term: Expr, low: bool, is_natural: Callable[[Expr], bool]) -> Expr | None:
+    """The least or the greatest value of a term that is made of natural numbers, where that says one."""
+    match term:
+        case Call(op="floordiv" | "rshift", args=(x, Const(value=by))) if by > 0 and is_natural(x):
+            return ZERO if low else x
+        case Call(op="mul", args=(x, y)) if low and is_natural(x) and is_natural(y):
+            return ZERO
+    return None
+
+
 def _never_negative(expr: Expr) -> bool:
     match expr:
         case Dim() | Axis() | Call(op="wrap_low" | "wrap_high"):

@@ -354,17 +354,13 @@ class _Prover:
                 return affine.ZERO if low else affine.sub(y, affine.ONE) if self.is_positive(y, scope) else None
             case Call(op="wrap_low" | "wrap_high", args=(_, y)):
                 return affine.ZERO if low else affine.sub(y, affine.ONE)
-            case Call(op="floordiv" | "rshift", args=(x, Const(value=by))) if by > 0 and self.is_natural(x, scope):
-                return affine.ZERO if low else x
-            case Call(op="mul", args=(x, y)) if low and self.is_natural(x, scope) and self.is_natural(y, scope):
-                return affine.ZERO
             case Load(array=Array(name=name)) if name in self.contents:
                 return self.bound(self.contents[name], low, loops, scope)
             case Call(op="minimum", args=(x, y)) if not low:
                 return x if isinstance(y, Const) else y
             case Call(op="maximum", args=(x, y)) if low:
                 return x if isinstance(y, Const) else y
-        return None
+        return affine.bound_of_parts(term, low, lambda part: self.is_natural(part, scope))
 
     def is_positive(self, expr: Expr, scope: Scope) -> bool:
         """Provably >= 1 here: in a loop that makes so many trips it is."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..ir import affine, products
-from ..ir.expressions import Call, Const, Expr, Var
+from ..ir.expressions import Expr, Var
 from ..ir.nodes import For
 from ..ir.walk import loads, statements, substitute, variables
 from .effects import Access, effects
@@ -110,12 +110,9 @@ class Ranges:
         bounds = {**self.bounds, **(nearer or {})}
 
         def bound(term: Expr, low: bool) -> Expr | None:
-            match term:
-                case Call(op="rshift", args=(x, Const())) if self.is_natural(x, nearer):
-                    return affine.ZERO if low else x
-                case Call(op="mul", args=(x, y)) if low and self.is_natural(x, nearer) and self.is_natural(y, nearer):
-                    return affine.ZERO
-            return bounds[term][not low] if term in bounds else None
+            if term in bounds:
+                return bounds[term][not low]
+            return affine.bound_of_parts(term, low, lambda part: self.is_natural(part, nearer))
 
         return affine.proved_by_bounds(
             expr, self.signs.is_natural, bound, lambda term: self.rank.get(term, len(self.rank))
