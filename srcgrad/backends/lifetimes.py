@@ -1,15 +1,19 @@
-"""How long variables live is asked once, where they are deleted ahead of lowering.
+"""How long variables live is asked once, where they are deleted ahead of lowering, and of those that own memory alone.
 
-Numba asks it after each of three passes, by sets of all variables for all blocks; nothing in between reads the answer.
+Numba asks it after each of three passes, by sets of all variables for all blocks; nothing in between reads the answer,
+and nothing happens where a number is deleted.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
+from numba.core.analysis import compute_cfg_from_blocks, compute_dead_maps, compute_live_map, compute_use_defs
+from numba.core.compiler_machinery import AnalysisPass, FunctionPass, PassManager, register_pass
+from numba.core.postproc import PostProcessor
 from numba.core.rewrites import rewrite_registry
 from numba.core.transforms import canonicalize_cfg
+from numba.core.typed_passes import IRLegalization
 from numba.core.untyped_passes import GenericRewrites, IRProcessing
 
 
@@ -50,9 +54,32 @@ class RewriteConstants(FunctionPass):
         return True
 
 
+@register_pass(mutates_CFG=True, analysis_only=False)
+class DeleteOwners(AnalysisPass):
+    """Numba's `IRLegalization`, of variables that hold on to memory."""
+
+    _name = "srcgrad_delete_owners"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:
+        blocks = state.func_ir.blocks = canonicalize_cfg(state.func_ir.blocks)
+        models = state.targetctx.data_model_manager
+        owners = {name for name, kind in state.typemap.items() if models[kind].contains_nrt_meminfo()}
+        flow, seen = compute_cfg_from_blocks(blocks), compute_use_defs(blocks)
+        read, made = (
+            {label: names & owners for label, names in by_block.items()} for by_block in (seen.usemap, seen.defmap)
+        )
+        live = compute_live_map(flow, blocks, read, made)
+        dead = compute_dead_maps(flow, blocks, live, made)
+        PostProcessor(state.func_ir)._patch_var_dels(dead.internal, dead.escaping)
+        return True
+
+
 def without_lifetimes(passes: PassManager) -> None:
     """The passes, with these in the places of Numba's."""
-    ours = {IRProcessing: CanonicalFlow, GenericRewrites: RewriteConstants}
+    ours = {IRProcessing: CanonicalFlow, GenericRewrites: RewriteConstants, IRLegalization: DeleteOwners}
     passes.passes = [(ours.get(kind, kind), words) for kind, words in passes.passes]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from llvmlite.ir import Constant
 from numba.core import cgutils, types
 
 from srcgrad.backends.numbers import NumberLower
@@ -48,6 +49,10 @@ class RangeLower(NumberLower):
         zero, one = start.type(0), start.type(1)
         index, count = (cgutils.alloca_once(builder, start.type) for _ in range(2))
         builder.store(start, index)
+        if isinstance(step, Constant) and abs(step.constant) == 1:  # nothing to divide
+            way = builder.sub(stop, start) if step.constant == 1 else builder.sub(start, stop)
+            builder.store(builder.select(builder.icmp_signed(">", way, zero), way, zero), count)
+            return cgutils.pack_struct(builder, (index, stop, step, count))
         with builder.if_then(builder.icmp_unsigned("==", step, zero), likely=False):
             words = "range() arg 3 must not be zero"
             self.context.call_conv.return_user_exc(builder, ValueError, (words,))
