@@ -211,3 +211,29 @@ def test_a_range_that_is_none_is_refused() -> None:
     assert f(STARTS[0], 4, range) == shadowed(STARTS[0], 4, range)
     with pytest.raises(UnsupportedError, match="range is not Python's own"):
         f(STARTS[0], 4, lambda n: [])
+
+
+def dead_between_two_loops(x, n):
+    """At the first inner loop nobody needs `a`; it has a value ahead of the outer one, for where that never runs."""
+    s = 0.0
+    a = x * 1.5
+    b = x[::-1] - 0.2 * a
+    c = a[::-1] - 0.2 * b
+    for _ in range(n - 1):
+        if s > 0.7:
+            a = np.where(x > 0.4, x, c)
+        for _ in range(3):
+            a = b
+        for _ in range(n - 1):
+            a = a[::-1] - 0.2 * c
+        s += b[1] * c[2]
+    return s + np.sum(a) * 0.01
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 4])
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+def test_a_value_from_ahead_is_left_by_a_loop_that_never_runs(n: int, jit: bool) -> None:
+    x = np.array([0.3, 0.8, 0.55, 0.2, 0.6])
+    f = grad(dead_between_two_loops, jit=jit)
+    np.testing.assert_allclose(f(x, n), dead_between_two_loops(x, n), rtol=1e-13)
+    check_grad(f, x, n)

@@ -82,7 +82,15 @@ def repeat(
     for _ in range(MOST_TRIES):
         try:
             _try_loop(interpreter, node, names, attempt, make, over)
-            break
+            late = [flag for flag in map(bound_flag, names) if flag in interpreter.env and flag not in names]
+            if not late:
+                break
+            restore(interpreter, saved)  # in the body alone it is asked for: ahead of the loop the name has a value
+            interpreter.env.update(dict.fromkeys(late, Scalar(Const(True, BOOL), weak=True)))
+            names += late
+            saved, ahead = save(interpreter), {name: interpreter.env.get(name) for name in names}
+            del interpreter.early_reads[reads:]
+            continue
         except Several as found:
             for one in found.found:
                 _learn(one, names, attempt, ahead)
