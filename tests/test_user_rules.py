@@ -160,6 +160,22 @@ def test_compiled() -> None:
     assert (first.backward(1.0), second.backward(1.0), second(1.0), first(1.0)) == (2.0, 3.0, 3.0, 2.0)
 
 
+@pytest.mark.parametrize("jit", [False, True])
+def test_cotangents_in_another_order_and_none_at_all(jit: bool) -> None:
+    turned = rule(
+        lambda x, ones, w: x.T * w[0],
+        vjp=lambda v, out, x, ones, w: (v.T * w[0], None, np.array([np.sum(v.T * x), 0.0])),
+        result=lambda x, ones, w: np.empty((x.shape[1], x.shape[0])),
+        name="turned",
+    )
+    f, x, w = grad(lambda x, ones, w: turned(x, ones, w) * 2.0, jit=jit), A[:2], np.array([0.5, 3.0])
+    np.testing.assert_array_equal(f(x, np.ones((2, 2)), w), x.T)
+    x_b, ones_b, w_b = f.backward(x, np.ones((2, 2)), w, 0.5 * A[:, :2])
+    np.testing.assert_array_equal(x_b, A[:, :2].T * 0.5)
+    np.testing.assert_array_equal(ones_b, np.zeros((2, 2)))
+    np.testing.assert_allclose(w_b, [np.sum(A[:, :2].T * x), 0.0])
+
+
 # --------------------------------------------------------------------------------------------------------- errors
 
 

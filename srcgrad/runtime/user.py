@@ -16,6 +16,8 @@ from numba.extending import overload
 
 from srcgrad.errors import ArgumentError, CotangentShapeError, RuntimeShapeError
 
+called_by_compiled = numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
 
 def named(name: str) -> Any:
     return globals()[name]
@@ -38,6 +40,16 @@ def _places(count: int) -> list[str]:
 def _define(text: str, name: str, **scope: Any) -> Any:
     exec(text, scope)
     return scope[name]
+
+
+def _for_each_element(shaped: str, axes: int, *statements: str) -> list[str]:
+    """Loops over the elements of an array, `[{}]` in the statements.
+
+    What Numba makes of an assignment to a slice takes seconds to compile: the words of errors that can't come.
+    """
+    lines = [f"{'    ' * k}for i{k} in range({shaped}.shape[{k}]):" for k in range(axes)]
+    index = ", ".join(f"i{k}" for k in range(axes)) or "()"
+    return [*lines, *("    " * axes + statement.format(index) for statement in statements)]
 
 
 # ------------------------------------------------------------------------------------------- functions of numbers
@@ -78,8 +90,9 @@ def _compiled(function: Any, kinds: tuple[types.Type, ...]) -> Any:
     """The function, or something that calls it, as compiled code calls it; None where Numba can't."""
     operands = ", ".join(_places(len(kinds)))
     try:
-        inner = numba.njit(function) if type(function).__name__ == "function" else function
-        probe = numba.njit(_define(f"def probe({operands}):\n    return inner({operands})\n", "probe", inner=inner))
+        inner = called_by_compiled(function) if type(function).__name__ == "function" else function
+        text = f"def probe({operands}):\n    return inner({operands})\n"
+        probe = called_by_compiled(_define(text, "probe", inner=inner))
         probe.compile(kinds)
     except Exception:  # whatever Numba does not like about it: Python may
         return None
@@ -163,7 +176,7 @@ class _Chooser:
         listed = ", ".join((*heads, *_places(len(self.parameters))))
         inner = _compiled(self.function, kinds[1:])
         scope = {"inner": inner, "run": named(f"{self.own}_vjp" if self.is_vjp else self.own), "objmode": numba.objmode,
-                 "np": np, "RuntimeShapeError": RuntimeShapeError}  # fmt: skip
+                 "RuntimeShapeError": RuntimeShapeError}  # fmt: skip
         lines = None if inner is None else self._compiled_lines(kinds, inner)
         if lines is None:
             lines = ["with objmode():", f"    run({listed})"]
@@ -178,7 +191,8 @@ class _Chooser:
             message = f"{self.name} gave a result of another shape than its rule says"
             if isinstance(given, types.Array) and given.ndim == kinds[0].ndim:
                 check = [f"if given.shape != out.shape:\n        raise RuntimeShapeError({message!r})"]
-                return [f"given = inner({operands})", *check, "out[...] = given"]
+                copy = _for_each_element("out", given.ndim, "out[{0}] = given[{0}]")
+                return [f"given = inner({operands})", *check, *copy]
             is_number = isinstance(given, types.Number) and kinds[0].ndim == 1
             return [f"out[0] = inner({operands})"] if is_number else None
         parts = tuple(given.types) if isinstance(given, types.BaseTuple) else (given,)
@@ -193,13 +207,13 @@ class _Chooser:
             size = f"{x}.size" if isinstance(arg, types.Array) else "1"
             message = f"the vjp of {self.name} gave a cotangent of another shape for {self.parameters[k]}"
             if isinstance(part, types.NoneType):
-                lines.append(f"found[start : start + {size}] = 0.0")
+                lines += [f"for k in range({size}):", "    found[start + k] = 0.0", f"start += {size}"]
             elif isinstance(part, types.Array) and isinstance(arg, types.Array) and part.ndim == arg.ndim:
                 lines.append(f"if {item}.shape != {x}.shape:\n        raise RuntimeShapeError({message!r})")
-                lines.append(f"found[start : start + {size}] = np.ascontiguousarray({item}).ravel()")
+                lines.append(f"part{k} = {item}")
+                lines += _for_each_element(f"part{k}", part.ndim, f"found[start] = part{k}[{{}}]", "start += 1")
             elif isinstance(part, types.Number) and not isinstance(arg, types.Array):
-                lines.append(f"found[start] = {item}")
+                lines += [f"found[start] = {item}", "start += 1"]
             else:
                 return None  # run in Python, which says what is wrong with the shapes
-            lines.append(f"start += {size}")
         return lines
