@@ -34,6 +34,13 @@ def test_stay(name: str) -> None:
     assert "np.empty(3)" in text(name, "primal")
 
 
+def test_what_an_iteration_sets_is_its_own_where_the_loop_is_written_out() -> None:
+    """A name for all would be carried from one loop over elements to the next, and so would its cotangent."""
+    reverse = text("runge_kutta_by_a_tableau", "backward").partition("# reverse sweep")[2]
+    assert reverse.count("for i in ") == 1 and "k_b = 0.0" not in reverse
+    assert text("rows_of_a_loop_in_a_loop", "backward").count("    for ") == 1
+
+
 def test_the_adjoint_of_a_stack_is_numbers() -> None:
     source = text("stacked_powers", "backward")
     assert "np.zeros" not in source and "for " not in source, source

@@ -136,7 +136,9 @@ class _Opening:
             values |= {var: Var(self.names.fresh(var.name), var.dtype) for var in private}
             # passes tell statements apart: what does not change is another object in each iteration, too
             one = lambda stmt, values=values: (with_fields(_with_values(stmt, values), {}),)
-            out += self.within(rewrite_block(loop.body, one))
+            body = rewrite_block(loop.body, one)
+            self.mentions.update(var for stmt in statements(body) for var in mentioned(stmt) if var in values.values())
+            out += self.within(body)
         return tuple(out) if len(statements(tuple(out))) <= LONG else (loop,)
 
     def indices(self, inside: list[Stmt]) -> Iterator[tuple[Expr, ...]]:
@@ -145,10 +147,14 @@ class _Opening:
 
     def private(self, loop: For) -> set[Var]:
         """Variables that every iteration sets before it reads them, and that nobody else knows."""
-        here = Counter(var for stmt in statements(loop.body) for var in mentioned(stmt))
+        return {var for inner in (loop, *statements(loop.body)) for block in blocks(inner) for var in self.own(block)}
+
+    def own(self, block: Block) -> set[Var]:
+        """Variables that the block sets before it reads them, and that are in no other."""
+        here = Counter(var for stmt in statements(block) for var in mentioned(stmt))
         before: set[Var] = set()
         out: set[Var] = set()
-        for stmt in loop.body:
+        for stmt in block:
             if isinstance(stmt, Assign) and stmt.var not in before | _variables((stmt.value,)):
                 if here[stmt.var] == self.mentions[stmt.var]:
                     out.add(stmt.var)

@@ -56,34 +56,70 @@ def blas_product(turn_x: bool = False, turn_y: bool = False, adds: bool = False)
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        ensure_blas()
-        call = _Call(context, builder, signature.args[0].dtype, adds)
-        out, x, y = (make_array(kind)(context, builder, v) for kind, v in zip(signature.args, args, strict=True))
-        left = call.matrix(signature.args[1], x, turn_x)
-        if signature.args[2].ndim == 1:
-            call.matrix_with_vector(out, left, y)
-        else:
-            right = call.matrix(signature.args[2], y, turn_y)
-            call.matrix_with_matrix(out, call.matrix(signature.args[0], out), left, right)
+        _generate(context, builder, signature, args, turn_x, turn_y, adds)
         return context.get_dummy_value()
 
     def product(typing_context, out, x, y):  # no types: Numba compares signatures
-        kinds = {kind.dtype for kind in (out, x, y)}
-        vectors = any(kind.ndim == 1 and kind.layout != "C" for kind in (out, y))
-        is_fine = out.layout == "C" or (out.layout == "A" and adds)
-        if len(kinds) > 1 or vectors or not is_fine or (x.ndim, y.ndim, out.ndim) not in ((2, 1, 1), (2, 2, 2)):
-            raise TypingError(f"no product of {x} and {y} in {out}")
+        _refuse_others(out, x, y, adds)
         return types.none(out, x, y), generate
 
     return intrinsic(product)
 
 
+def blas_product_or_sum(turn_x: bool = False, turn_y: bool = False) -> Any:
+    """The same with a fourth operand, which says whether it adds; no operand is empty."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        one, none = (context.get_constant(signature.args[0].dtype, value) for value in (1.0, 0.0))
+        _generate(context, builder, signature, args[:3], turn_x, turn_y, True, builder.select(args[3], one, none))
+        return context.get_dummy_value()
+
+    def product(typing_context, out, x, y, adds):  # no types: Numba compares signatures
+        _refuse_others(out, x, y, False)
+        return types.none(out, x, y, types.boolean), generate
+
+    return intrinsic(product)
+
+
+def _refuse_others(out: Any, x: Any, y: Any, adds: bool) -> None:
+    kinds = {kind.dtype for kind in (out, x, y)}
+    vectors = any(kind.ndim == 1 and kind.layout != "C" for kind in (out, y))
+    is_fine = out.layout == "C" or (out.layout == "A" and adds)
+    if len(kinds) > 1 or vectors or not is_fine or (x.ndim, y.ndim, out.ndim) not in ((2, 1, 1), (2, 2, 2)):
+        raise TypingError(f"no product of {x} and {y} in {out}")
+
+
+def _generate(
+    context: Any,
+    builder: Any,
+    signature: Any,
+    args: Any,
+    turn_x: bool,
+    turn_y: bool,
+    adds: bool,
+    beta: ir.Value | None = None,
+) -> None:
+    ensure_blas()
+    kinds = signature.args
+    call = _Call(context, builder, kinds[0].dtype, adds, beta)
+    out, x, y = (make_array(kind)(context, builder, v) for kind, v in zip(kinds, args, strict=False))
+    left = call.matrix(kinds[1], x, turn_x)
+    if kinds[2].ndim == 1:
+        call.matrix_with_vector(out, left, y)
+    else:
+        right = call.matrix(kinds[2], y, turn_y)
+        call.matrix_with_matrix(out, call.matrix(kinds[0], out), left, right)
+
+
 class _Call:
-    def __init__(self, context: Any, builder: Any, dtype: types.Type, adds: bool) -> None:
+    def __init__(self, context: Any, builder: Any, dtype: types.Type, adds: bool, beta: ir.Value | None) -> None:
         self.context, self.builder, self.adds = context, builder, adds
         self.kind = ir.Constant(ll_char, ord(get_blas_kind(dtype)))
         self.alpha = make_constant_slot(context, builder, dtype, 1.0)
-        self.beta = make_constant_slot(context, builder, dtype, 1.0 if adds else 0.0)
+        if beta is None:
+            self.beta = make_constant_slot(context, builder, dtype, 1.0 if adds else 0.0)
+        else:
+            self.beta = cgutils.alloca_once_value(builder, beta)
 
     def matrix(self, kind: types.Array, array: Any, is_turned: bool = False) -> _Matrix:
         rows, columns = cgutils.unpack_tuple(self.builder, array.shape)

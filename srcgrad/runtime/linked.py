@@ -98,7 +98,9 @@ class LoopsCompiler(CompilerBase):
         return [lowered_by(LowerLoops, NativeParforLowering, DefaultPassBuilder.define_nopython_pipeline(self.state))]
 
 
-linked = numba.extending.register_jitable(pipeline_class=LinkedCompiler, error_model="numpy")
-overload = partial(numba.extending.overload, jit_options={"pipeline_class": LinkedCompiler, "error_model": "numpy"})
+AS_LINKED: dict[str, Any] = {"pipeline_class": LinkedCompiler, "error_model": "numpy"}
+linked = numba.extending.register_jitable(**AS_LINKED)
+linked_dispatcher = numba.njit(**AS_LINKED)  # for intrinsics, which call what Numba has not yet been told of
+overload = partial(numba.extending.overload, jit_options=AS_LINKED)
 
-__all__ = ["LoopsCompiler", "ToBeLinked", "linked", "lowered_by", "overload"]
+__all__ = ["LoopsCompiler", "ToBeLinked", "linked", "linked_dispatcher", "lowered_by", "overload"]

@@ -19,8 +19,8 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
-from srcgrad.runtime.blas import blas_product
-from srcgrad.runtime.linked import linked, overload
+from srcgrad.runtime.blas import blas_product, blas_product_or_sum
+from srcgrad.runtime.linked import linked, linked_dispatcher, overload
 from srcgrad.runtime.memory import without_owner
 from srcgrad.runtime.stand_ins import STAND_INS
 
@@ -53,13 +53,16 @@ def _intrinsic(turn_x: bool, turn_y: bool, adds: bool) -> Any:
     matrices = blas_product(turn_x, turn_y, adds)
     stacks = _stacks(turn_x, turn_y, adds)
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return context.compile_internal(builder, stacks(signature.args[0].layout == "C"), signature, args)
-
     def product(typing_context, out, x, y):  # no types: Numba compares signatures
         if out.ndim == 2:
             return matrices._defn(typing_context, out, x, y)
-        return types.none(out, x, y), generate
+        called = types.Dispatcher(stacks(out.layout == "C"))
+        signature = called.get_call_type(typing_context, (out, x, y), {})
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return context.get_function(called, signature)(builder, args)
+
+        return signature, generate
 
     return intrinsic(product)
 
@@ -74,39 +77,48 @@ def _stacks(turn_x: bool, turn_y: bool, adds: bool) -> Callable[[bool], Any]:
     }
     texts = {
         "length": 1 if turn_x else 2,
-        "clear": "" if adds else "out[:] = 0",
+        "count": 0 if adds else "len(out)",  # of matrices to be cleared where there is nothing to add
         "is_first": "False" if adds else "b == 0 or len(out) > 1",
         "left": "x[q, k, i]" if turn_x else "x[q, i, k]",
         "right": "y[r, j, k]" if turn_y else "y[r, k, j]",
         **loops,
     }
-    routines = {"multiply": blas_product(turn_x, turn_y), "add_product": blas_product(turn_x, turn_y, adds=True)}
+    routines = {"multiply": blas_product(turn_x, turn_y), "multiply_or_add": blas_product_or_sum(turn_x, turn_y)}
 
     @functools.cache
     def made(in_one_piece: bool) -> Any:
-        namespace = {"np": np, "SMALL": SMALL, **routines}
+        namespace = {"np": np, "SMALL": SMALL, "set_to_zero": set_to_zero, **routines}
         exec(_STACKS.format(large=_IN_ONE_PIECE if in_one_piece else _IN_PARTS, **texts), namespace)
-        return namespace["product"]
+        return linked_dispatcher(namespace["product"])
 
     return made
+
+
+@linked
+def set_to_zero(stack: Any, p: int) -> None:
+    """stack[p] = 0, of which Numba makes ten times as much code."""
+    for i in range(stack.shape[1]):
+        for j in range(stack.shape[2]):
+            stack[p, i, j] = 0
 
 
 _STACKS = """
 def product(out, x, y):
     length = x.shape[{length}]
-    count = max(len(out), len(x), len(y))
+    count = len(out) if len(out) > 1 else len(x) if len(x) > 1 else len(y)
     if len(x) * len(y) * length == 0:
-        {clear}
+        for p in range({count}):
+            set_to_zero(out, p)
         return
     if out.size == 0:
         return
     is_small = out.shape[1] * out.shape[2] * length <= SMALL
     for b in range(count):
-        p, q, r = min(b, len(out) - 1), min(b, len(x) - 1), min(b, len(y) - 1)
+        p, q, r = b if len(out) > 1 else 0, b if len(x) > 1 else 0, b if len(y) > 1 else 0
         is_first = {is_first}
         if is_small:
             if is_first:
-                out[p] = 0
+                set_to_zero(out, p)
             for {outer}:
                 for {middle}:
                     for {inner}:
@@ -116,17 +128,14 @@ def product(out, x, y):
 """
 
 _IN_ONE_PIECE = """
-            if is_first:
-                multiply(out[p], x[q], y[r])
-            else:
-                add_product(out[p], x[q], y[r])
+            multiply_or_add(out[p], x[q], y[r], not is_first)
 """
 
 _IN_PARTS = """
             part = np.empty(out.shape[1:], out.dtype)
             multiply(part, x[q], y[r])
             if is_first:
-                out[p] = 0
+                set_to_zero(out, p)
             for i in range(out.shape[1]):
                 for j in range(out.shape[2]):
                     out[p, i, j] += part[i, j]

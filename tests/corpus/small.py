@@ -169,3 +169,40 @@ def written_before_it_is_added_to(x):
         for j in range(i):
             t[i] += t[j] * x[j]
     return t[0] * t[1] * t[2]
+
+
+@program(case(real(5), 0.1, 3), case(real(1), 0.1, 2), case(real(4), 0.1, 0), compiled=True)
+def runge_kutta_by_a_tableau(x, h, steps):
+    """The loop over stages is written out: what each sets of an element is its own."""
+    a, b = np.array([0.0, 0.5, 0.5, 1.0]), np.array([1 / 6, 1 / 3, 1 / 3, 1 / 6])
+    for _ in range(steps):
+        k, total = np.zeros_like(x), np.zeros_like(x)
+        for stage in range(4):
+            k = np.sin(x + h * a[stage] * k)
+            total = total + b[stage] * k
+        x = x + h * total
+    return x
+
+
+@program(case(real(5)), case(real(0)))
+def rows_of_a_loop_in_a_loop(x):
+    """What the inner loop sets is its own in every iteration of both."""
+    a, s = np.array([[0.3, 0.0], [0.7, -0.2]]), 0.0
+    for i in range(2):
+        for j in range(2):
+            e = a[i, j] * x
+            e = e + np.sin(e)
+            s += np.sum(e * e)
+    return s
+
+
+@program(case(real(4)), case(real(1)))
+def carried_through_what_is_written_out(x):
+    """What one iteration leaves, the next reads; and the last value is read behind the loop."""
+    w, e, s = np.array([0.4, 0.6]), x * 0.5, 0.0
+    for k in range(2):
+        for i in range(len(x)):
+            d = w[k] * x[i] * e[i]
+            e[i] = np.cos(d)
+            s += d * e[i]
+    return s * d
