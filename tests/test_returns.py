@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
+from support import assert_close
 
 from srcgrad import grad
 from srcgrad.testing import check_grad
@@ -136,3 +138,96 @@ def test_returned_from_a_loop(function: Callable[..., Any], bound: float) -> Non
     for g, w in zip(got, want, strict=True):
         np.testing.assert_allclose(g, w, rtol=1e-15)
     check_grad(f, X, bound)
+
+
+# ----------------------------------------------------- numbers in lists, dicts and objects: what they are at the end
+
+
+@dataclass
+class Body:
+    place: np.ndarray
+    mass: float
+
+
+def listed(p, x):
+    s = [x, x]
+    for _ in range(3):
+        s = [s[0] * p * s[0], s[1]]
+    return s
+
+
+def keyed(p, x):
+    s, k = {"v": x, "p": p}, 0
+    while s["v"] < 10:
+        s["v"] = s["v"] ** 2 + s["p"]
+        k += 1
+    s["k"] = k
+    return s
+
+
+def nested(p, x):
+    s = (x, [x, 2.0])
+    for _ in range(3):
+        a, b = s
+        s = (a * 0.9 + b[1] * a, [b[0] * a, b[1] + p * a])
+    return s
+
+
+def beside_a_list(p, x):
+    s = [x, x]
+    for _ in range(3):
+        s[0] *= p * s[0]
+        s[1] *= s[0]
+    return s[0], s
+
+
+def in_an_object(p, x):
+    b = Body(np.array([x, 1.0]), p)
+    for _ in range(3):
+        b.place = b.place - 0.1 * b.mass * b.place
+        b.mass *= b.mass * x
+    return b
+
+
+def complex_numbers(p, x):
+    s = [x + 1j * p, 1 + 0j]
+    for _ in range(3):
+        s = [s[0] * s[0] + 1, s[1] * s[0]]
+    return s
+
+
+def numbers(result):
+    """What a result holds, in order."""
+    parts = vars(result) if isinstance(result, Body) else result
+    items = parts.values() if isinstance(parts, dict) else parts if isinstance(parts, (tuple, list)) else None
+    return [result] if items is None else [leaf for item in items for leaf in numbers(item)]
+
+
+HELD = [listed, keyed, nested, beside_a_list, in_an_object, complex_numbers]
+
+
+@pytest.mark.parametrize("function", HELD, ids=lambda f: f.__name__)
+def test_a_value_in_a_container_is_not_what_the_sweep_has_set_it_to(function: Callable[..., Any]) -> None:
+    f, given = grad(function, jit=False), (0.7, 1.3)
+    want = function(*given)
+    ones = f.vjp(*given)[1]
+    value, (p_b, x_b) = f.value_and_backward(*given, v=want)
+    assert type(value) is type(want)
+    for got, wanted in zip(numbers(value), numbers(want), strict=True):
+        assert_close(got, wanted, 1e-14, "value")
+    assert_close((p_b, x_b), ones(want), 1e-13, "cotangents")
+
+
+def test_such_a_value_inside_of_another_function() -> None:
+    inner = grad(beside_a_list)
+
+    def outer(p, x):
+        (a, s), (p_b, x_b) = inner.value_and_backward(p, x, (1.0, [1.0, 2.0]))
+        return a + s[1] * p_b + x_b
+
+    a, s = beside_a_list(0.7, 1.3)
+    p_b, x_b = inner.backward(0.7, 1.3, (1.0, [1.0, 2.0]))
+    assert_close(grad(outer, jit=False)(0.7, 1.3), a + s[1] * p_b + x_b, 1e-14, "value")
+    check_grad(grad(outer, jit=False), 0.7, 1.3)
+    value, _ = inner.value_and_backward(0.7, 1.3, (1.0, [1.0, 2.0]))  # compiled
+    assert_close(value, (a, s), 1e-14, "compiled")

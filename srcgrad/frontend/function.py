@@ -18,7 +18,8 @@ from ..ir import affine
 from ..ir.expressions import BOOL, Array, Call, Const, Dim, Expr, Load, Var, either, is_inexact
 from ..ir.names import RESERVED
 from ..ir.nodes import Alloc, Assign, For, Function, If, Library, OwnCopy, Raise, Stmt, Store
-from ..ir.walk import statements, targets
+from ..ir.walk import expressions as expressions_of
+from ..ir.walk import statements, targets, variables
 from ..passes.info import Info
 from ..rules.device import RESERVED as RESERVED_ON_DEVICE
 from . import expressions, one_of, optional
@@ -356,9 +357,9 @@ class _Job:
                     raise UnsupportedError(f"a result of dtype {value.dtype} is not supported")
                 return build.stored(value, name)
             case Scalar(expr=expr):
-                if isinstance(expr, Var):
+                if isinstance(expr, Const) or (isinstance(expr, Var) and not self.may_be_restored(expr)):
                     return ScalarOutput(expr, value.weak)
-                return ScalarOutput(build.variable(name, expr) if not isinstance(expr, Const) else expr, value.weak)
+                return ScalarOutput(build.variable(name, expr), value.weak)
             case OneOf():
                 raise UnsupportedError(f"the result is {one_of.told(value)}: return numbers, arrays, or tuples of them")
             case Static(value=None):
@@ -367,6 +368,14 @@ class _Job:
                 build.refuse_unusable(value, "the result")
                 raise UnsupportedError(f"a result {item!r} is not supported: return numbers, arrays, or tuples of them")
         raise UnsupportedError(f"a result of this kind ({type(value).__name__.lower()}) is not supported")
+
+    def may_be_restored(self, var: Var) -> bool:
+        """Does the reverse sweep, which comes before the results are handed over, set it to what it once was?
+
+        That is for whoever reads it.  A number or a tuple has variables of its own as a result, a list and an object not.
+        """
+        body = statements(tuple(self.build.block))
+        return self.kind != "primal" and any(var in variables(e) for stmt in body for e in expressions_of(stmt))
 
     def refuse_stale(self, outputs: Any) -> None:
         """Python would have written the caller's array where we wrote a copy: seen too late to be right."""
