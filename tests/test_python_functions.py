@@ -429,3 +429,55 @@ def test_as_many_are_unpacked_as_a_function_takes(function: Callable[..., Any]) 
 def test_another_number_than_a_function_takes() -> None:
     with pytest.raises(ValueError, match="can't unpack an array of another length into 2 names"):
         grad(lambda x: np.hypot(*x), jit=False)(X)
+
+
+# ------------------------------------------------------------------------------------------------ copies of arguments
+
+
+class Weights:
+    def __init__(self, x, scale):
+        self.x, self.scale = x, scale
+
+
+def copied_object(p):
+    q = copy.copy(p)
+    q.scale = q.scale * 2.0 + p.scale
+    return q.scale * q.x * p.scale
+
+
+def deeply_copied_object(p):
+    q = copy.deepcopy(p)
+    q.scale *= p.scale
+    q.x *= q.scale
+    return q.x * p.x
+
+
+def copied_containers(p):
+    d, ys = copy.copy({"p": p.x}), copy.deepcopy([p.x, p.scale])
+    d["p"] = d["p"] * p.scale
+    ys[1] *= ys[0][0]
+    return d["p"] * ys[1]
+
+
+@pytest.mark.parametrize("function", [copied_object, deeply_copied_object, copied_containers], ids=lambda f: f.__name__)
+def test_a_copy_of_an_argument_may_change(function: Callable[..., Any]) -> None:
+    given = Weights(X.copy(), 1.3)
+    np.testing.assert_allclose(grad(function, jit=False)(given), function(given), rtol=1e-14)
+    assert given.scale == 1.3 and np.array_equal(given.x, X)
+    check_grad(grad(lambda x, scale: function(Weights(x, scale)), jit=False), X, 1.3)
+    given_b = grad(function, jit=False).backward(given, X)
+    x_b, scale_b = grad(lambda x, scale: function(Weights(x, scale)), jit=False).backward(X, 1.3, X)
+    np.testing.assert_allclose(given_b.x, x_b)
+    np.testing.assert_allclose(given_b.scale, scale_b)
+
+
+@pytest.mark.parametrize("given, held, copied", [
+    ([X], "a list", r"ys = list\(ys\)"), ({0: X}, "a dict", r"d = dict\(d\)"),
+])  # fmt: skip
+def test_arguments_that_can_not_change_are_named(given: Any, held: str, copied: str) -> None:
+    def changed(p):
+        p[0] = p[0] * 2.0
+        return p[0]
+
+    with pytest.raises(UnsupportedError, match=rf"(?s)changes {held} that comes from outside.*{copied}"):
+        grad(changed, jit=False)(given)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from . import lists, records
+from .types import DictKind, RecordKind
 from .values import ArrayValue, Items, TupleValue, whole
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ def shallow(interpreter: Interpreter, value: Any) -> Any:
     match value:
         case ArrayValue():
             return whole(interpreter.build.materialize(value, "t", copy=True))
-        case TupleValue(identity=identity) if identity is not None:
+        case TupleValue() if _may_change(value):
             _refuse_own_ways(interpreter, value)
             return replace(value, identity=object())
         case Items():
@@ -39,12 +40,18 @@ def deep(interpreter: Interpreter, value: Any, made: dict[Any, Any] | None = Non
         case TupleValue(items=items):
             _refuse_own_ways(interpreter, value)
             copied = tuple(deep(interpreter, item, made) for item in items)
-            out = replace(value, items=copied, identity=None if value.identity is None else object())
+            out = replace(value, items=copied, identity=object() if _may_change(value) else None)
         case Items():
             out = lists.copied(interpreter, value, is_deep=True)
     if key is not None:
         made[key] = out
     return out
+
+
+def _may_change(value: TupleValue) -> bool:
+    """Is it a list, a dict or an object?  Arguments have no identity of their own, their copies have."""
+    kind = value.kind
+    return not issubclass(kind.cls if isinstance(kind, (DictKind, RecordKind)) else kind, tuple)
 
 
 def _refuse_own_ways(interpreter: Interpreter, value: TupleValue) -> None:

@@ -372,7 +372,7 @@ class _Job:
     def may_be_restored(self, var: Var) -> bool:
         """Does the reverse sweep, which comes before the results are handed over, set it to what it once was?
 
-        That is for whoever reads it.  A number or a tuple has variables of its own as a result, a list and an object not.
+        That is for whoever reads it.  A number or a tuple has variables of its own as a result, a list has not.
         """
         body = statements(tuple(self.build.block))
         return self.kind != "primal" and any(var in variables(e) for stmt in body for e in expressions_of(stmt))

@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ..ir.expressions import Array
+from .types import DictKind
 from .values import Bound, Closure, Differentiated, Items, Method, Once, OneOf, TupleValue
 
 if TYPE_CHECKING:
@@ -88,9 +89,12 @@ def check_own(interpreter: Interpreter, owner: TupleValue | Items, what: str) ->
             f"or put in a copy:  ys.append({copied})",
         )
     if owner.identity is None or owner.identity in interpreter.one_of_several:
+        is_dict = isinstance(owner, TupleValue) and isinstance(owner.kind, DictKind)
+        held, copied = ("a dict", "d = dict(d)") if is_dict else ("an object", "y = copy.copy(y)")
+        held, copied = ("a list", "ys = list(ys)") if is_list(owner) else (held, copied)
         interpreter.build.refuse(
-            f"{what} changes a list that comes from outside, or that is one of several by the path taken",
-            "change a copy:  ys = list(ys)",
+            f"{what} changes {held} that comes from outside, or that is one of several by the path taken",
+            f"change a copy:  {copied}",
         )
 
 
