@@ -77,7 +77,9 @@ def offload(function: Function) -> Function:
     kernels = Kernels(function)
     body = kernels.without_moved(kernels.block(function.body, ()))
     whole = function.info.kind not in ("forward", "pullback")  # half of a function may well be in order
-    if whole and kernels.count == 0 and any(isinstance(s, (For, While)) for s in statements(body)):
+    left = statements(body)
+    runs = kernels.count > 0 or any(isinstance(stmt, Library) for stmt in left)
+    if whole and not runs and any(isinstance(stmt, (For, While)) for stmt in left):
         raise _no_parallel_loop(function, body)
     return replace(function, body=body)
 

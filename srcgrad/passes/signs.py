@@ -54,6 +54,12 @@ class Signs:
     def is_natural(self, expr: Expr) -> bool:
         """Provably >= 0."""
         terms, constant = affine.affine(expr)
+        for t, c in terms:
+            match t:
+                case Call(op="floordiv", args=(x, Const(value=int(d)))) if c < 0 < d and c % d == 0:
+                    # x // d * d is x at most: the last index of x[::-2] is n - 2 * ((n + 1) // 2) + 1
+                    most = affine.mul(affine.integer(c // d), x)
+                    return self.is_natural(affine.add(affine.sub(expr, affine.mul(affine.integer(c), t)), most))
         return constant >= 0 and all(
             c > 0 and (t in self.naturals or affine.is_at_least(t, 0) or self._is_part(t)) for t, c in terms
         )

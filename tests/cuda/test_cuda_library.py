@@ -87,6 +87,27 @@ def looked_up(x, table, values):
     return np.sum(np.interp(x[::-1], table, values) * x) + np.sum(values[np.searchsorted(table, x) % 4])
 
 
+def product_of_each(a, b):
+    """There is no other loop: the calls of the library are what runs on the GPU."""
+    out = np.empty_like(b)
+    for i in range(len(a)):
+        out[i] = a[i] @ b[i]
+    return out
+
+
+def solution_of_each(a, b):
+    out = np.empty_like(b)
+    for i in range(len(a)):
+        out[i] = np.linalg.solve(a[i], b[i])
+    return out
+
+
+def multiplied_again(a, x, steps):
+    for _ in range(steps):
+        x = a @ x
+    return x
+
+
 PROGRAMS = [
     (network, (real(4, 3), real(3, 5), real(5), real(5, 2))),
     (stacks, (real(2, 4, 3), real(2, 3, 3), real(3, 2))),
@@ -125,6 +146,18 @@ def same(found, expected, dtype):
 def test_library(f, args, dtype):
     args = [arg.astype(dtype) if isinstance(arg, np.ndarray) else arg for arg in args]
     same(grad(f, target="cuda").value_and_backward(*args), grad(f, jit=False).value_and_backward(*args), dtype)
+
+
+@pytest.mark.parametrize("f, args", [
+    (product_of_each, (real(2, 3, 3), real(2, 3, 3))),
+    (solution_of_each, (np.stack([SQUARE, SQUARE.T]), real(2, N))),
+    (multiplied_again, (SQUARE, real(N), 3)),
+])  # fmt: skip
+def test_calls_of_the_library_in_loops_of_their_own(f, args):
+    mine, plain = grad(f, target="cuda"), grad(f, jit=False)
+    value = plain(*args)
+    same(mine(*args), value, np.float64)
+    same(mine.value_and_backward(*args, v=np.cos(value)), plain.value_and_backward(*args, v=np.cos(value)), np.float64)
 
 
 def long_sums(x, y, w):
