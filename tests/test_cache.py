@@ -220,3 +220,69 @@ def test_the_users_own_exception_is_the_same_class_in_every_process(tmp_path):
     script.write_text(RAISES)
     for _ in range(2):
         assert run(script, tmp_path / "cache") == "4.0"
+
+
+PARAMETERS = """\
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass
+class Layer:
+    w: np.ndarray
+    b: float
+
+
+def of_a_dict(p):
+    return (p["w"] ** 2).sum() * p["b"]
+
+
+def of_an_object(layer):
+    return (layer.w**2).sum() * layer.b
+
+
+def of_other_keys(p):
+    return (p[1] ** 2).sum() * p[True and 2]
+"""
+PARAMETERS_MAIN = """\
+import numpy as np
+
+import parameters
+from srcgrad import grad
+
+w = np.array([1.0, 2.0])
+print(grad(parameters.of_a_dict).backward({"w": w, "b": 3.0}))
+print(grad(parameters.of_an_object).backward(parameters.Layer(w, 3.0)))
+print(grad(parameters.of_other_keys).backward({1: w, 2: 3.0}))
+"""
+PARAMETERS_PRINTED = """\
+{'w': array([ 6., 12.]), 'b': 5.0}
+Layer(w=array([ 6., 12.]), b=5.0)
+{1: array([ 6., 12.]), 2: 5.0}"""
+
+
+def test_cotangents_in_dicts_and_objects_are_kept(tmp_path):
+    """They are told by their keys, and made by a class that the other process finds by its name."""
+    (tmp_path / "parameters.py").write_text(PARAMETERS)
+    script, folder = tmp_path / "main.py", tmp_path / "cache"
+    script.write_text(PARAMETERS_MAIN)
+    assert run(script, folder) == PARAMETERS_PRINTED
+    before = {path: path.stat().st_mtime_ns for path in kept(folder)}
+    assert len(before) == 3
+    assert run(script, folder) == PARAMETERS_PRINTED
+    assert {path: path.stat().st_mtime_ns for path in kept(folder)} == before  # loaded, not compiled again
+
+
+def test_objects_of_two_classes_of_one_name_stay_apart():
+    """In one process, what was compiled for the one is not called for the other."""
+
+    def made():
+        class Layer:
+            def __init__(self, w):
+                self.w = w
+
+        return Layer
+
+    for cls in (made(), made()):
+        assert type(grad(lambda layer: (layer.w**2).sum()).backward(cls(np.ones(2)))) is cls

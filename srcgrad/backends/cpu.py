@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 import pickle
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
 from types import ModuleType
@@ -30,6 +30,7 @@ from srcgrad.backends.brief import ALWAYS
 from srcgrad.backends.direct import Direct, Outside, stub
 from srcgrad.backends.facts import Facts
 from srcgrad.backends.own_functions import can_be_kept, compile_own, room_for
+from srcgrad.frontend.types import DictKind, RecordKind
 from srcgrad.garbage import no_search_for_garbage
 from srcgrad.runtime import threads
 from srcgrad.runtime.errors import Told
@@ -48,7 +49,7 @@ def compile_entry(generated: Any, arguments: tuple[types.Type, ...], options: An
     what = generated.text, generated.entry, arguments, generated.results, objects
     facts = [_in_order(getattr(generated.facts, field.name)) for field in fields(generated.facts)]
     key = files.digest(*what, facts, sorted(flags.items()), _versions())
-    held = key, *map(id, (*generated.globals.values(), *kinds(generated.results)))
+    held = key, *map(id, (*generated.globals.values(), *_objects_in(generated.results)))
     if portable and held in _compiled:
         return _compiled[held]
     module = files.load(generated.entry, key, generated.text, generated.globals)
@@ -97,7 +98,23 @@ def _is_portable(generated: Any) -> bool:
     """Whether another process can find the same objects by name: `except MyError` needs the very same class."""
     if "\nfrom srcgrad.runtime import user\n" in generated.text:
         return False  # functions of the user's, whose text is not in it
-    return all(_is_importable(obj) for obj in (*generated.globals.values(), *kinds(generated.results)))
+    return all(_is_importable(obj) for obj in (*generated.globals.values(), *_objects_in(generated.results)))
+
+
+def _objects_in(structure: Any) -> Iterator[Any]:
+    """What stands in a structure of results, but for what its `repr` says."""
+    for kind in kinds(structure):
+        match kind:
+            case DictKind(keys=keys, cls=cls, default=default):
+                yield from (cls, *(() if default is None else (default,)), *(key for key in keys if not _is_said(key)))
+            case RecordKind(cls=cls):
+                yield cls
+            case _:
+                yield kind
+
+
+def _is_said(key: Any) -> bool:
+    return all(map(_is_said, key)) if type(key) is tuple else type(key) in (str, bytes, int, float, bool, type(None))
 
 
 def _is_importable(obj: Any) -> bool:
