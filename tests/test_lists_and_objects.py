@@ -961,3 +961,76 @@ def test_the_text_of_an_object() -> None:
 
     with pytest.raises(ValueError, match=r"no Leaky\(alpha=-1.0\)"):
         grad(in_a_message, jit=False)(-1.0)
+
+
+# -------------------------------------------------------------------------------- arrays in lists among the arguments
+
+
+def stepped_down(ws, gs, rate):
+    for i in range(len(ws)):
+        ws[i] -= rate * gs[i] * ws[0][0]
+    us = ws
+    us[1] *= ws[0]
+    return np.sum(ws[0] * ws[1]) * us[1]
+
+
+def test_arrays_in_a_list_from_outside_are_updated_in_their_places() -> None:
+    """The list stays as it is: as in Python, the caller sees what its arrays have become."""
+    made = lambda: ([np.array([0.5, -0.3, 2.0]), np.array([1.5, 0.3, -2.0])], [np.ones(3), np.arange(3.0)], 0.3)
+    ours, theirs = made(), made()
+    np.testing.assert_allclose(grad(stepped_down, jit=False)(*ours), stepped_down(*theirs), rtol=1e-14)
+    np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-14)
+    check_grad(grad(stepped_down, jit=False), *made())
+
+
+# ------------------------------------------------------------------------------- texts, ranges and pairs that are known
+
+
+def by_letters(d):
+    q, k = [d[name] * 2.0 for name in "qk"]
+    total = np.sum(q * k)
+    for name in "kqk":
+        total = total * 0.5 + (np.sum(d[name]) if name == "k" else d[name][0])
+    for _ in "":
+        total = 0.0
+    return total + sum(d[a][0] * d[b][1] for a in "qk" for b in "kq")
+
+
+def ranges_turned_and_indexed(d):
+    x, total = d["q"], 0.0
+    turned, inner = range(len(x))[::-1], range(1, len(x))
+    for i in turned:
+        total = total * 0.5 + x[i]
+    for i in range(len(x))[::-1] if x.ndim == 1 else range(len(x)):
+        total = np.sin(total) * x[i]
+    return total * x[inner[0]] * x[inner[-1]] + sum(x[i] for i in range(0, 3)[1:])
+
+
+def in_the_order_of_keys(d):
+    parts = [v.ravel() * (k + 1) for k, (_, v) in enumerate(sorted(d.items()))]
+    last = sorted([(2, d["q"][0]), (1, d["k"][0])], reverse=True)
+    return np.concatenate(parts).sum() * last[0][1]
+
+
+@pytest.mark.parametrize(
+    "function", [by_letters, ranges_turned_and_indexed, in_the_order_of_keys], ids=lambda f: f.__name__
+)
+def test_what_is_known_of_texts_ranges_and_pairs(function: Callable[..., Any]) -> None:
+    given = {"q": np.array([0.5, 1.3, 0.7]), "k": np.array([0.2, 0.9, 1.1])}
+    f = grad(function, jit=False)
+    np.testing.assert_allclose(f(given), function(given), rtol=1e-14)
+    check_grad(f, given)
+
+
+def test_an_index_outside_of_a_range() -> None:
+    with pytest.raises(IndexError):
+        grad(lambda x: x[range(1, len(x))[5]], jit=False)(np.ones(3))
+
+
+def test_a_result_of_two_kinds_is_shown_where_it_is_returned() -> None:
+    def two_kinds(x):
+        t = np.outer(x, x) if x.size > 1 else x.sum()
+        return x, t
+
+    with pytest.raises(UnsupportedError, match=r"(?s)the result is of another kind.*return x, t"):
+        grad(two_kinds, jit=False)(np.ones(3))

@@ -215,24 +215,28 @@ def _update(interpreter: Interpreter, target: ArrayValue, value: Any, op: str | 
 def _store_item(
     interpreter: Interpreter, owner: TupleValue, items: ast.expr, value: Any, op: str | None, name: str
 ) -> None:
-    identities.check_own(interpreter, owner, "assigning to an item")
     if isinstance(items, ast.Slice):
+        identities.check_own(interpreter, owner, "assigning to an item")
         _store_slice(interpreter, owner, items, value, op, name)
         return
     mark = len(interpreter.build.block)
     index = expressions.evaluate(interpreter, items)
     (value,) = expressions.as_before(interpreter, [value], mark)
     at, owner = static_int(index), identities.now(interpreter, owner)
+    is_there = at is not None and -len(owner.items) <= at < len(owner.items)
+    if is_there and op is not None and identities.is_list(owner):
+        assert at is not None
+        value = _updated(interpreter, owner.items[at], value, op)
+        if value is None:  # an array, in its place: the list stays as it is
+            return
+        op = None
+    identities.check_own(interpreter, owner, "assigning to an item")
     if at is None and owner.items:
         _store_in(interpreter, lists.in_rows(interpreter, name, owner), index, value, op)
         return
-    if at is None or not -len(owner.items) <= at < len(owner.items):
+    if not is_there:
         interpreter.build.refuse("a list is assigned to at a place that it does not have")
     assert at is not None
-    if op is not None:
-        value = _updated(interpreter, owner.items[at], value, op)
-        if value is None:
-            return
     parts = list(owner.items)
     parts[at] = binding.bind_item(interpreter, name, value)
     identities.change(interpreter, owner.identity, replace(owner, items=tuple(parts)))

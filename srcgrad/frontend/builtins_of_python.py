@@ -177,6 +177,17 @@ def _is_plain(value: Any) -> bool:
     return all(map(_is_plain, value)) if isinstance(value, tuple) else not isinstance(value, (Scalar, ArrayValue))
 
 
+def _deciding(keys: list[Any]) -> list[Any]:
+    """Of keys that are tuples, the beginnings, where these are known and differ: the rest is never looked at."""
+    if not all(isinstance(key, tuple) for key in keys):
+        return keys
+    beginnings = [tuple(itertools.takewhile(_is_plain, key)) for key in keys]
+    length = min(map(len, beginnings), default=0)
+    beginnings = [beginning[:length] for beginning in beginnings]
+    differ = all(one != other for one, other in itertools.combinations(beginnings, 2))
+    return beginnings if differ else keys
+
+
 def in_order(interpreter: Interpreter, value: Any, *, key: Any = None, reverse: Any = None) -> Any:
     """sorted(xs): now where the items are constants, else by a sort of the keys at run time."""
     if isinstance(reverse, Scalar) and not reverse.is_constant:
@@ -188,7 +199,7 @@ def in_order(interpreter: Interpreter, value: Any, *, key: Any = None, reverse: 
         made = [item if key is None else calls.apply(interpreter, key, [item], {}) for item in items]
         for item in made:
             special_methods.refuse_object(interpreter, item, "the order", "__lt__")
-        keys = [operators.plain(item) for item in made]
+        keys = _deciding([operators.plain(item) for item in made])
         if any(isinstance(k, tuple) and not all(map(_is_plain, k)) for k in keys):
             interpreter.build.refuse("items or keys that are tuples of numbers that are only known at run time")
         if not any(isinstance(k, (Scalar, ArrayValue)) for k in keys):

@@ -72,7 +72,7 @@ def comprehension(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorEx
     if liveness.named_in(node):
         return _in_place(interpreter, node)
     first = node.generators[0]
-    over = expressions.evaluate(interpreter, first.iter)
+    over = expressions.letters(expressions.evaluate(interpreter, first.iter))
     generators.check_taken(interpreter, node, over)
     items = _known_items(interpreter, over)
     if items is not None:
@@ -150,7 +150,8 @@ def _unrolled(interpreter: Interpreter, node: Any, level: int, items: list[Any])
         if not all(kept):
             continue
         if level + 1 < len(node.generators):
-            inner = _known_items(interpreter, expressions.evaluate(interpreter, node.generators[level + 1].iter))
+            inner_iter = expressions.evaluate(interpreter, node.generators[level + 1].iter)
+            inner = _known_items(interpreter, expressions.letters(inner_iter))
             if inner is None:
                 raise _AtRunTime
             out += _unrolled(interpreter, node, level + 1, inner)

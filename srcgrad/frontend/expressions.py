@@ -313,6 +313,12 @@ def items_of(interpreter: Interpreter, value: Any) -> list[Any]:
     return items
 
 
+def letters(over: Any) -> Any:
+    """A text that a loop runs over is a tuple of letters."""
+    is_text = isinstance(over, Static) and isinstance(over.value, str)
+    return TupleValue(tuple(map(constant, over.value))) if is_text else over
+
+
 def known_items(interpreter: Interpreter, value: Any) -> list[Any] | None:
     """The items of something that is unpacked, or None if their number is only known at run time."""
     if records.is_dict(value):
@@ -401,6 +407,12 @@ def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items
     said = special_methods.called(interpreter, owner, "__getitem__", place)
     if said is not None:
         return said
+    if isinstance(owner, Range):
+        if place == Slice(None, None, constant(-1)):
+            from .builtins_of_python import turned
+
+            return turned(interpreter, owner)
+        owner = lists.copied(interpreter, owner)
     if isinstance(owner, TupleValue):
         special_methods.refuse_object(interpreter, owner, "an item")
         return tuple_items.item(interpreter, owner, place)

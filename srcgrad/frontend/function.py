@@ -365,6 +365,7 @@ class _Job:
             case Static(value=None):
                 raise UnsupportedError("a function that returns None in a tuple is not supported")
             case Static(value=item):
+                build.span = self.interpreter.ended_at
                 build.refuse_unusable(value, "the result")
                 raise UnsupportedError(f"a result {item!r} is not supported: return numbers, arrays, or tuples of them")
         raise UnsupportedError(f"a result of this kind ({type(value).__name__.lower()}) is not supported")
