@@ -120,6 +120,7 @@ from .passes.threads_along_rows import threads_along_rows
 from .passes.tidy import tidy
 from .passes.to_the_next import to_the_next
 from .passes.unchanged_copies import unchanged_copies
+from .passes.write_out import write_out
 from .passes.zeros_chosen import zeros_chosen
 
 KINDS = ("primal", "backward", "value_and_backward", "forward", "pullback")  # of functions that are generated
@@ -294,6 +295,7 @@ OPTIONAL = {
         *IN_VECTORS,
         *ON_STACKS,
         *BYTECODE,
+        write_out,
         neighbours,
         split_ends,
     )
@@ -428,11 +430,11 @@ def passes_for(kind: str, options: Options) -> tuple[Pass, ...]:
     if options.again:
         return tuple(step for step in steps if step.__name__ in NEEDED and step is not zeros_chosen)
     if options.target == "cuda":
-        steps = _with(steps, find_independent, (periodic, find_independent))
+        steps = _with(steps, find_independent, (write_out, periodic, find_independent))
         if kind in ("forward", "pullback"):  # both halves have to agree, and each sees its own alone in the end
             steps = _with(steps, keep, (keep, keep_in_rows, forward_again))
         return _chosen((*steps, *ON_A_GPU))
-    steps = _with(_with(steps, find_independent, (neighbours, find_independent)), prove_bounds, AT_THE_ENDS)
+    steps = _with(_with(steps, find_independent, (write_out, neighbours, find_independent)), prove_bounds, AT_THE_ENDS)
     if not options.parallel:
         steps = _with(steps, hoist, (*OF_ITERATIONS, hoist))
     if kind != "primal":

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import chain
 from math import prod
@@ -20,7 +20,7 @@ from math import prod
 import numpy as np
 
 from ..ir import affine
-from ..ir.expressions import INT64, Array, Call, Const, Dim, Expr, Load, Var
+from ..ir.expressions import Array, Call, Const, Dim, Expr, Load, Var
 from ..ir.nodes import (
     AddTo,
     Alloc,
@@ -44,28 +44,20 @@ from ..ir.walk import (
     expressions,
     loads,
     map_expressions,
-    mentioned,
     rewrite,
-    rewrite_block,
     statements,
-    substitute,
     variables,
     with_blocks,
-    with_fields,
     written,
 )
 from .effects import SIMPLE, is_dead
 from .lengths import lengths_of
 from .resolve_views import index_in_base, stable_views
+from .write_out import COMPARISONS, FEW, WrittenOut, rewritten, trips_of, variables_of, with_adjoints
 
-FEW = 9  # elements, and iterations of a loop that is written out
-LONG = 48  # statements that a loop is written out to
 ARITHMETIC: dict[str, Callable[..., int]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul,
     "floordiv": operator.floordiv, "mod": operator.mod, "neg": operator.neg,
-}  # fmt: skip
-COMPARISONS: dict[str, Callable[[int, int], bool]] = {
-    "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
 }  # fmt: skip
 
 Place = tuple[str, tuple[int, ...]]  # an element: of which array, and where
@@ -74,12 +66,12 @@ Place = tuple[str, tuple[int, ...]]  # an element: of which array, and where
 def scalar_arrays(function: Function) -> Function:
     small = _small(function)
     while small:
-        opened = _Opening(function, small).body()
+        opened = _opened(function, small)
         numbers = _Numbers(replace(function, body=opened), small)
         if not numbers.hidden:
-            body = _rewritten(opened, numbers.rewritten)
+            body = rewritten(opened, numbers.rewritten)
             own = set(numbers.variables.values())
-            own -= _variables(tuple(leaf for leaf in leaves(function.results) if isinstance(leaf, Expr)))
+            own -= variables_of(function.results)
             return replace(function, body=_without_idle(body, own, ()))
         small = {name: dims for name, dims in small.items() if name not in numbers.hidden}
     return function
@@ -101,83 +93,19 @@ def _small(function: Function) -> dict[str, tuple[int, ...]]:
 # ------------------------------------------------------------------------------------------------------------ loops
 
 
-class _Opening:
+def _opened(function: Function, small: Iterable[str]) -> Block:
     """Loops over elements of small arrays, written out."""
+    handles = set(small)
+    for stmt in statements(function.body):  # views come after what they are of
+        if isinstance(stmt, View) and stmt.base.name in handles:
+            handles.add(stmt.array.name)
 
-    def __init__(self, function: Function, small: dict[str, tuple[int, ...]]) -> None:
-        self.function, self.names = function, function.info.names
-        self.handles = set(small)
-        for stmt in statements(function.body):  # views come after what they are of
-            if isinstance(stmt, View) and stmt.base.name in self.handles:
-                self.handles.add(stmt.array.name)
-        self.mentions = Counter(var for stmt in _with_adjoints(function.body) for var in mentioned(stmt))
-        self.mentions.update(_variables(tuple(leaf for leaf in leaves(function.results) if isinstance(leaf, Expr))))
+    def is_over_elements(loop: For) -> bool:
+        found = (load for stmt in statements(loop.body) for load in _elements(stmt) if load.array.name in handles)
+        runs_once = isinstance(loop.start, Const) and len(trips_of(loop) or ()) == 1
+        return runs_once or any(loop.index in variables(part) for load in found for part in load.index)
 
-    def body(self) -> Block:
-        return self.within(self.function.body)
-
-    def within(self, block: Block) -> Block:
-        return _rewritten(block, lambda stmt: self.opened(stmt) if isinstance(stmt, For) else (stmt,))
-
-    def opened(self, loop: For) -> Block:
-        trips, inside = _trips(loop), statements(loop.body)
-        if (
-            trips is None
-            or len(trips) * len(inside) > LONG
-            or not all(isinstance(stmt, (*SIMPLE, Spread)) for stmt in inside)
-        ):
-            return (loop,)
-        if len(trips) != 1 and not any(loop.index in _variables(index) for index in self.indices(inside)):
-            return (loop,)
-        private = self.private(loop)
-        out: list[Stmt] = []
-        for trip in trips:
-            values: dict[Var, Expr] = {loop.index: Const(trip, INT64)}
-            values |= {var: Var(self.names.fresh(var.name), var.dtype) for var in private}
-            # passes tell statements apart: what does not change is another object in each iteration, too
-            one = lambda stmt, values=values: (with_fields(_with_values(stmt, values), {}),)
-            body = rewrite_block(loop.body, one)
-            self.mentions.update(var for stmt in statements(body) for var in mentioned(stmt) if var in values.values())
-            out += self.within(body)
-        return tuple(out) if len(statements(tuple(out))) <= LONG else (loop,)
-
-    def indices(self, inside: list[Stmt]) -> Iterator[tuple[Expr, ...]]:
-        """Of elements of small arrays."""
-        yield from (load.index for stmt in inside for load in _elements(stmt) if load.array.name in self.handles)
-
-    def private(self, loop: For) -> set[Var]:
-        """Variables that every iteration sets before it reads them, and that nobody else knows."""
-        return {var for inner in (loop, *statements(loop.body)) for block in blocks(inner) for var in self.own(block)}
-
-    def own(self, block: Block) -> set[Var]:
-        """Variables that the block sets before it reads them, and that are in no other."""
-        here = Counter(var for stmt in statements(block) for var in mentioned(stmt))
-        before: set[Var] = set()
-        out: set[Var] = set()
-        for stmt in block:
-            if isinstance(stmt, Assign) and stmt.var not in before | _variables((stmt.value,)):
-                if here[stmt.var] == self.mentions[stmt.var]:
-                    out.add(stmt.var)
-            before.update(var for inner in statements((stmt,)) for var in mentioned(inner))
-        return out
-
-
-def _trips(loop: For) -> range | None:
-    match loop.start, loop.stop, loop.step:
-        case Const(value=start), Const(value=stop), Const(value=step):
-            trips = range(start, stop, step)
-            return trips if len(trips) <= FEW else None
-    return None
-
-
-def _with_values(stmt: Stmt, values: dict[Var, Expr]) -> Stmt:
-    if isinstance(stmt, Assign) and isinstance(own := values.get(stmt.var), Var):
-        stmt = replace(stmt, var=own)
-    return map_expressions(stmt, lambda expr: substitute(expr, values))
-
-
-def _variables(exprs: tuple[Expr, ...]) -> set[Var]:
-    return {var for expr in exprs for var in variables(expr)}
+    return WrittenOut(function, (*SIMPLE, Spread), is_over_elements).block(function.body)
 
 
 # --------------------------------------------------------------------------------------------------------- elements
@@ -194,7 +122,7 @@ class _Numbers:
         self.arrays = {array.name: array for array in made if array.name in small}
         returned = {leaf.name for leaf in leaves(function.results) if isinstance(leaf, Array)}
         self.hidden = {self.root(name) for name in returned} & small.keys()  # the others see them as a whole
-        for stmt in _with_adjoints(function.body):
+        for stmt in with_adjoints(function.body):
             if not isinstance(stmt, (Comment, Alloc)):
                 self.look_at(stmt)
 
@@ -272,21 +200,6 @@ class _Numbers:
             target = self.variable(Load(stmt.array, stmt.index))
             return (stmt,) if target is None else (Assign(target, stmt.value, span=stmt.span),)
         return (stmt,)
-
-
-def _with_adjoints(block: Block) -> Iterator[Stmt]:
-    """Every statement, those of given adjoints too."""
-    for stmt in statements(block):
-        yield stmt
-        if isinstance(stmt, Rule):
-            yield from _with_adjoints(stmt.adjoint)
-
-
-def _rewritten(block: Block, change: Callable[[Stmt], Block]) -> Block:
-    def with_adjoint(stmt: Stmt) -> Block:
-        return change(replace(stmt, adjoint=_rewritten(stmt.adjoint, change)) if isinstance(stmt, Rule) else stmt)
-
-    return rewrite_block(block, with_adjoint)
 
 
 def _without_idle(block: Block, own: set[Var], later: tuple[Block, ...]) -> Block:

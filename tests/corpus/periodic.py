@@ -108,3 +108,29 @@ def energy_of_a_lattice(spins, coupling, field):
 @program(case(real(5, 4), real(5, 4), 3), case(real(2, 3), real(2, 3), -1, dtypes=WIDE))
 def rolled_as_one_row(u, w, k):
     return np.roll(u, k) * w + np.roll(np.roll(w, 2, 0), k, 1) * u
+
+
+@program(case(real(5)), case(real(2)), case(real(1)), case(real(0)), compiled=True)
+def sums_of_neighbours_on_a_ring(u):
+    n = u.size
+    out = np.zeros(n)
+    for i in range(n):
+        for k in range(-1, 2):
+            out[i] += u[(i + k) % n] ** 2
+    return out
+
+
+@program(case(real(4, 5)), case(real(2, 3)), case(real(1, 2)), compiled=True)
+def life_on_a_torus(u):
+    """Which neighbours count is known, once the loops over them are written out."""
+    n, m = u.shape
+    out = np.zeros((n, m))
+    for i in range(n):
+        for j in range(m):
+            s = 0.0
+            for a in range(-1, 2):
+                for b in range(-1, 2):
+                    if not (a == 0 and b == 0):
+                        s += u[(i + a) % n, (j + b) % m]
+            out[i, j] = np.sin(s) * u[i, j]
+    return out

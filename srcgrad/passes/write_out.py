@@ -1,0 +1,173 @@
+"""Loops of a few iterations, written out; among them those over the neighbours of a place on a ring.
+
+    for i in range(n):                          for i in range(n):
+        for k in range(-1, 2):                      o[i] += x[(i - 1) % n]
+            o[i] += x[(i + k) % n]      →           o[i] += x[i % n]
+                                                    o[i] += x[(i + 1) % n]
+
+A step that is known is a step of the index (see `periodic`): nothing is divided, and the reverse can be turned round.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from ..ir import affine
+from ..ir.expressions import INT64, Call, Const, Expr, Var
+from ..ir.names import Names
+from ..ir.nodes import Assign, Block, For, Function, If, Rule, Stmt, leaves
+from ..ir.walk import (
+    blocks,
+    expressions,
+    map_expressions,
+    mentioned,
+    rewrite_block,
+    statements,
+    subexpressions,
+    substitute,
+    variables,
+    with_fields,
+)
+from .effects import SIMPLE
+
+FEW = 9  # iterations of a loop that is written out
+LONG = 48  # statements that a loop is written out to
+COMPARISONS: dict[str, Callable[[int, int], bool]] = {
+    "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
+}  # fmt: skip
+
+
+def write_out(function: Function) -> Function:
+    """The function with loops over neighbours on a ring written out."""
+    return replace(function, body=WrittenOut(function, SIMPLE, _steps_around).block(function.body))
+
+
+def _steps_around(loop: For) -> bool:
+    """Is its index a part of what is divided for a place: (i + k) % n, of which i is the index of another loop?"""
+    for stmt in statements(loop.body):
+        for expr in (part for whole in expressions(stmt) for part in subexpressions(whole)):
+            if isinstance(expr, Call) and expr.op == "mod" and expr.dtype == INT64:
+                terms = dict(affine.affine(expr.args[0])[0])
+                if loop.index in terms and len(terms) > 1:
+                    return True
+    return False
+
+
+class WrittenOut:
+    """Loops whose iterations are few, and of which `wanted` says so, in a program of these kinds of statements."""
+
+    def __init__(self, function: Function, kinds: tuple[type, ...], wanted: Callable[[For], bool]) -> None:
+        self.names: Names = function.info.names
+        self.kinds, self.wanted = kinds, wanted
+        self.mentions = Counter(var for stmt in with_adjoints(function.body) for var in mentioned(stmt))
+        self.mentions.update(variables_of(function.results))
+
+    def block(self, block: Block) -> Block:
+        return rewritten(block, lambda stmt: self.opened(stmt) if isinstance(stmt, For) else (stmt,))
+
+    def opened(self, loop: For) -> Block:
+        trips, inside = trips_of(loop), statements(loop.body)
+        if (
+            trips is None
+            or len(trips) * len(inside) > LONG
+            or not all(isinstance(stmt, self.kinds) for stmt in inside)
+            or not self.wanted(loop)
+        ):
+            return (loop,)
+        private = self.private(loop)
+        out: list[Stmt] = []
+        for trip in trips:
+            values: dict[Var, Expr] = {loop.index: Const(trip, INT64)}
+            values |= {var: Var(self.names.fresh(var.name), var.dtype) for var in private}
+            # passes tell statements apart: what does not change is another object in each iteration, too
+            one = lambda stmt, values=values: _settled(with_fields(_with_values(stmt, values), {}))
+            body = rewrite_block(loop.body, one)
+            self.mentions.update(var for stmt in statements(body) for var in mentioned(stmt) if var in values.values())
+            out += self.block(body)
+        return tuple(out) if len(statements(tuple(out))) <= LONG else (loop,)
+
+    def private(self, loop: For) -> set[Var]:
+        """Variables that every iteration sets before it reads them, and that nobody else knows."""
+        return {var for inner in (loop, *statements(loop.body)) for block in blocks(inner) for var in self.own(block)}
+
+    def own(self, block: Block) -> set[Var]:
+        """Variables that the block sets before it reads them, and that are in no other."""
+        here = Counter(var for stmt in statements(block) for var in mentioned(stmt))
+        before: set[Var] = set()
+        out: set[Var] = set()
+        for stmt in block:
+            if isinstance(stmt, Assign) and stmt.var not in before | variables(stmt.value):
+                if here[stmt.var] == self.mentions[stmt.var]:
+                    out.add(stmt.var)
+            before.update(var for inner in statements((stmt,)) for var in mentioned(inner))
+        return out
+
+
+def trips_of(loop: For) -> range | None:
+    """The values of the index, where they are known and few."""
+    match loop.start, loop.stop, loop.step:
+        case Const(value=start), Const(value=stop), Const(value=step):
+            trips = range(start, stop, step)
+            return trips if len(trips) <= FEW else None
+    return None
+
+
+def _with_values(stmt: Stmt, values: dict[Var, Expr]) -> Stmt:
+    if isinstance(stmt, Assign) and isinstance(own := values.get(stmt.var), Var):
+        stmt = replace(stmt, var=own)
+    return map_expressions(stmt, lambda expr: substitute(expr, values))
+
+
+def _settled(stmt: Stmt) -> Block:
+    """The statement, or the branch that the numbers of an iteration choose."""
+    chosen = _decided(stmt.condition) if isinstance(stmt, If) else None
+    if chosen is None:
+        return (stmt,)
+    assert isinstance(stmt, If)
+    return stmt.then if chosen else stmt.orelse
+
+
+def _decided(condition: Expr) -> bool | None:
+    """What comes out, where constants alone decide."""
+    match condition:
+        case Const(value=value):
+            return bool(value)
+        case Call(op="not", args=(inner,)):
+            known = _decided(inner)
+            return None if known is None else not known
+        case Call(op="and" | "or" as op, args=args):
+            parts = [_decided(arg) for arg in args]
+            if (op == "or") in parts:
+                return op == "or"
+            return None if None in parts else op == "and"
+        case Call(op=op, args=(Const(value=int(x)), Const(value=int(y)))) if op in COMPARISONS:
+            return COMPARISONS[op](x, y)
+    return None
+
+
+def variables_of(results: Any) -> set[Var]:
+    return {var for leaf in leaves(results) if isinstance(leaf, Expr) for var in variables(leaf)}
+
+
+def with_adjoints(block: Block) -> Iterator[Stmt]:
+    """Every statement, those of given adjoints too."""
+    for stmt in statements(block):
+        yield stmt
+        if isinstance(stmt, Rule):
+            yield from with_adjoints(stmt.adjoint)
+
+
+def rewritten(block: Block, change: Callable[[Stmt], Block]) -> Block:
+    """The block with every statement changed, those of given adjoints too."""
+
+    def with_adjoint(stmt: Stmt) -> Block:
+        return change(replace(stmt, adjoint=rewritten(stmt.adjoint, change)) if isinstance(stmt, Rule) else stmt)
+
+    return rewrite_block(block, with_adjoint)
+
+
+__all__ = ["COMPARISONS", "FEW", "WrittenOut", "rewritten", "trips_of", "variables_of", "with_adjoints", "write_out"]
