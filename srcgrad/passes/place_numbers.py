@@ -291,8 +291,9 @@ class _Residency:
 
 
 def _is_of_numbers(stmt: Stmt) -> bool:
-    """Could one thread run this?"""
-    return all(isinstance(s, OF_NUMBERS) for s in statements((stmt,)))
+    """Could one thread run this?  (A check in a loop, too: the host would fetch what it asks in every iteration.)"""
+    kinds = (*OF_NUMBERS, Raise) if isinstance(stmt, (For, While)) else OF_NUMBERS
+    return all(isinstance(s, kinds) for s in statements((stmt,)))
 
 
 def _is_free(stmt: Stmt) -> bool:

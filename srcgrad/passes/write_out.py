@@ -17,12 +17,13 @@ from dataclasses import replace
 from typing import Any
 
 from ..ir import affine
-from ..ir.expressions import INT64, Call, Const, Expr, Var
+from ..ir.expressions import INT64, Call, Const, Expr, Load, Var
 from ..ir.names import Names
-from ..ir.nodes import Assign, Block, For, Function, If, Rule, Stmt, leaves
+from ..ir.nodes import AddTo, Assign, Block, For, Function, If, Rule, Stmt, Store, leaves
 from ..ir.walk import (
     blocks,
     expressions,
+    loads,
     map_expressions,
     mentioned,
     rewrite_block,
@@ -47,14 +48,26 @@ def write_out(function: Function) -> Function:
 
 
 def _steps_around(loop: For) -> bool:
-    """Is its index a part of what is divided for a place: (i + k) % n, of which i is the index of another loop?"""
-    for stmt in statements(loop.body):
-        for expr in (part for whole in expressions(stmt) for part in subexpressions(whole)):
-            if isinstance(expr, Call) and expr.op == "mod" and expr.dtype == INT64:
-                terms = dict(affine.affine(expr.args[0])[0])
-                if loop.index in terms and len(terms) > 1:
-                    return True
+    """Is its index a part of what is divided for a place: x[(i + k) % n], of which i is the index of another loop?"""
+    inside = statements(loop.body)
+    places = [part for stmt in inside for part in _indices(stmt)]
+    named = {var for part in places for var in variables(part)}
+    places += [stmt.value for stmt in inside if isinstance(stmt, Assign) and stmt.var in named]
+    for expr in (part for place in places for part in subexpressions(place)):
+        if isinstance(expr, Call) and expr.op == "mod" and expr.dtype == INT64 and not isinstance(expr.args[1], Const):
+            terms = dict(affine.affine(expr.args[0])[0])
+            if loop.index in terms and len(terms) > 1:
+                return True
     return False
+
+
+def _indices(stmt: Stmt) -> list[Expr]:
+    """The indices of the elements that a statement touches."""
+    found = [part for expr in expressions(stmt) for load in loads(expr) for part in load.index]
+    match stmt:
+        case Store(index=index) | AddTo(target=Load(index=index)):
+            found += index
+    return found
 
 
 class WrittenOut:

@@ -320,6 +320,31 @@ def test_nothing_is_fetched_in_a_loop(f: Callable[..., Any], kind: str) -> None:
         assert not calls_in(loop) & {"fetch", "push", "push_array", "by_one"}, text
 
 
+def softmax_by_groups(x, group, groups):
+    most = np.full(groups, -np.inf)
+    for e in range(len(x)):
+        most[group[e]] = max(most[group[e]], x[e])
+    total = np.zeros(groups)
+    for e in range(len(x)):
+        total[group[e]] += np.exp(x[e] - most[group[e]])
+    return np.exp(x - most[group]) / total[group]
+
+
+def test_one_thread_checks_the_places_that_it_goes_through() -> None:
+    """The host would fetch an index in every iteration, only to see whether it is inside."""
+    g, plain = grad(softmax_by_groups, target="cuda"), grad(softmax_by_groups, jit=False)
+    x, group, v = SIGNED[:, 0], np.array([2, 0, 1, 2, 2, 0, -1, 1, 0]), np.cos(np.arange(9.0))
+    for kind in ("primal", "backward"):
+        text = g.source(x, group, 3, kind=kind)
+        assert "fetch" not in text and ".by_one(" in text
+    for _ in range(2):
+        np.testing.assert_allclose(g(x, group, 3), plain(x, group, 3), rtol=1e-12)
+        np.testing.assert_allclose(g.backward(x, group, 3, v), plain.backward(x, group, 3, v), rtol=1e-11, atol=1e-13)
+        for call in (lambda: g(x, group, 2), lambda: g.backward(x, group, 2, v)):
+            with pytest.raises(IndexError, match="index 2 is out of bounds for axis 0 with size 2"):
+                call()
+
+
 def test_a_while_loop_fetches_what_it_goes_on_by() -> None:
     text = grad(while_on_the_host, wrt="x", target="cuda").source(SIGNED[0], 3, 0.5)
     lines = [line.strip() for line in text.splitlines()]
