@@ -983,6 +983,21 @@ def test_arrays_in_a_list_from_outside_are_updated_in_their_places() -> None:
     check_grad(grad(stepped_down, jit=False), *made())
 
 
+def test_a_list_that_has_been_put_into_another_is_still_named() -> None:
+    """The other one has its items in rows: what is updated in its place would not be seen there."""
+
+    def put_in_and_changed(x, n):
+        ys = []
+        for i in range(n):
+            zs = [x * i]
+            ys.append(zs)
+            zs[0] += 1.0
+        return sum(y[0] for y in ys)
+
+    with pytest.raises(UnsupportedError, match="changes a list that is an item of another one"):
+        grad(put_in_and_changed, jit=False)(np.ones(3), 3)
+
+
 # ------------------------------------------------------------------------------- texts, ranges and pairs that are known
 
 

@@ -223,9 +223,8 @@ def _store_item(
     index = expressions.evaluate(interpreter, items)
     (value,) = expressions.as_before(interpreter, [value], mark)
     at, owner = static_int(index), identities.now(interpreter, owner)
-    is_there = at is not None and -len(owner.items) <= at < len(owner.items)
-    if is_there and op is not None and identities.is_list(owner):
-        assert at is not None
+    places = range(-len(owner.items), len(owner.items))
+    if at is not None and at in places and op is not None and owner.identity not in interpreter.given_away:
         value = _updated(interpreter, owner.items[at], value, op)
         if value is None:  # an array, in its place: the list stays as it is
             return
@@ -234,9 +233,8 @@ def _store_item(
     if at is None and owner.items:
         _store_in(interpreter, lists.in_rows(interpreter, name, owner), index, value, op)
         return
-    if not is_there:
+    if at is None or at not in places:
         interpreter.build.refuse("a list is assigned to at a place that it does not have")
-    assert at is not None
     parts = list(owner.items)
     parts[at] = binding.bind_item(interpreter, name, value)
     identities.change(interpreter, owner.identity, replace(owner, items=tuple(parts)))
