@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from ..errors import place as error_place
 from ..ir import affine
 from ..ir.expressions import Const, Dim, Expr, Load, Var
-from ..ir.nodes import AddTo, Alloc, For, Function, Stmt, Store, While
+from ..ir.nodes import AddTo, Alloc, For, Function, Stmt, Store, Subscript, View, While
 from ..ir.walk import counts_upwards, expressions, loads, statements
 from ..passes.info import memory_of
 from ..passes.signs import signs_of
@@ -29,6 +30,7 @@ class Facts:
     `vectors`: on this line begins a loop whose iterations are to be one operation on a vector register.
     `masked`: the loop that begins on this line takes what does not fill a vector register in one that is masked.
     `apart`: this line is in a loop, which begins on the other, whose iterations touch elements of their own.
+    `places`: what the user wrote where this line may find an index out of bounds, as errors name it.
     `pieces`: functions that are parts of the entry: what it knows of its arrays holds for theirs of the same names.
     `lengths`: this axis of an array that was allocated here is as long as that axis of an argument.
     `kernels`: the types of the arguments of each kernel, as Numba spells them.
@@ -47,6 +49,7 @@ class Facts:
     vectors: frozenset[int] = frozenset()
     masked: frozenset[int] = frozenset()
     apart: frozenset[tuple[int, int]] = frozenset()
+    places: frozenset[tuple[int, str]] = frozenset()
     pieces: frozenset[str] = frozenset()
     lengths: frozenset[tuple[tuple[str, int], tuple[str, int]]] = frozenset()
     kernels: tuple[tuple[str, str], ...] = ()
@@ -66,6 +69,7 @@ def facts_about(definitions: list[ast.stmt], text: str, function: Function) -> F
     vectors: set[int] = set()
     masked: set[int] = set()
     apart: set[tuple[int, int]] = set()
+    places: set[tuple[int, str]] = set()
     printed = ast.parse(text).body[-len(definitions) :]
     for stmt, node in _pairs(definitions, printed):
         origin = getattr(stmt, "origin", None)
@@ -81,6 +85,7 @@ def facts_about(definitions: list[ast.stmt], text: str, function: Function) -> F
             apart |= {(line, node.lineno) for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
         unchecked = _of_all(origin, lambda place: not place.checked)
         known = _of_all(origin, counts_upwards)
+        where = error_place(origin.span) if function.info.boundscheck and _may_be_outside(origin) else ""
         is_free = isinstance(origin, AddTo) and origin.reorder
         last = getattr(node, "iter", getattr(node, "test", node)).end_lineno
         for line in range(node.lineno, (last or node.lineno) + 1):
@@ -88,6 +93,8 @@ def facts_about(definitions: list[ast.stmt], text: str, function: Function) -> F
             natural |= {(line, name) for name in known}
             if is_free:
                 reorder.add(line)
+            if where:
+                places.add((line, where))
     return Facts(
         frozenset(inside),
         frozenset(natural),
@@ -97,6 +104,7 @@ def facts_about(definitions: list[ast.stmt], text: str, function: Function) -> F
         frozenset(vectors),
         frozenset(masked),
         frozenset(apart),
+        frozenset(places),
         lengths=frozenset(_lengths(function)),
     )
 
@@ -157,6 +165,12 @@ def _pairs(body: list[ast.stmt], printed: list[ast.stmt]) -> Iterator[tuple[ast.
         for part in ("body", "orelse"):
             if getattr(stmt, part, None) and not all(map(is_comment, getattr(stmt, part))):
                 yield from _pairs(getattr(stmt, part), getattr(node, part))
+
+
+def _may_be_outside(stmt: Stmt) -> bool:
+    found = (load for expr in expressions(stmt) for load in loads(expr))
+    picks = isinstance(stmt, View) and isinstance(stmt.how, Subscript)
+    return picks or any(load.checked for load in (*found, *_element_written(stmt)))
 
 
 def _of_all(stmt: Stmt, holds: Callable[[Load], bool]) -> set[str]:

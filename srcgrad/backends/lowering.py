@@ -28,6 +28,7 @@ from srcgrad.backends.facts import Facts
 from srcgrad.backends.lifetimes import without_lifetimes
 from srcgrad.backends.loop_wishes import LoopLower
 from srcgrad.runtime.allocations import copied
+from srcgrad.runtime.bounds import raise_out_of_bounds
 from srcgrad.runtime.linked import ToBeLinked, lowered_by
 from srcgrad.runtime.stand_ins import PutStandIns
 
@@ -55,6 +56,7 @@ class FactLower(LoopLower):
         self._scopes = cache(self._scopes_of)
         self._memory = dict(self._facts.memory)
         self._all_memory = frozenset(self._memory.values())
+        self._places = dict(self._facts.places)
         is_piece = self.fndesc.qualname in self._facts.pieces
         self._lengths = dict(self._facts.lengths) if is_piece else {}
 
@@ -80,14 +82,14 @@ class FactLower(LoopLower):
             values = [self.context.cast(self.builder, v, t, types.intp) for v, t in zip(values, parts, strict=True)]
         elif self.context.enable_boundscheck and place not in self._facts.natural and all(t.signed for t in parts):
             values = [self.context.cast(self.builder, v, t, types.intp) for v, t in zip(values, parts, strict=True)]
-            values = [self._checked(v, length) for v, length in zip(values, shape, strict=True)]
-        else:  # where LLVM sees that an index is not negative, it does better on Numba's checks
             values = [
-                fix_integer_index(self.context, self.builder, t, v, length)
-                for v, t, length in zip(values, parts, shape, strict=True)
+                self._checked(v, axis, length) for axis, (v, length) in enumerate(zip(values, shape, strict=True))
             ]
-            for v, length in zip(values, shape, strict=True) if self.context.enable_boundscheck else ():
-                cgutils.do_boundscheck(self.context, self.builder, v, length)
+        else:
+            for axis, (v, t, length) in enumerate(zip(values, parts, shape, strict=True)):
+                values[axis] = fix_integer_index(self.context, self.builder, t, v, length)
+                if self.context.enable_boundscheck:
+                    self._check(values[axis], self.context.cast(self.builder, v, t, types.intp), axis, length)
         return self._address(array, kind, shape, values)
 
     def _address(self, array: Any, kind: types.Array, shape: list[Any], index: list[Any]) -> Any:
@@ -113,17 +115,41 @@ class FactLower(LoopLower):
                 shape[axis] = cgutils.unpack_tuple(self.builder, whole, kind.ndim)[other]
         return shape
 
-    def _checked(self, index: Any, length: Any) -> Any:
+    def _checked(self, index: Any, axis: int, length: Any) -> Any:
         """The index, from the end where it is negative; one comparison finds that there is nothing to be done."""
         usual = self.builder.block
         with self.builder.if_then(self.builder.icmp_unsigned(">=", index, length), likely=False):
             from_end = self.builder.add(index, length)
-            cgutils.do_boundscheck(self.context, self.builder, from_end, length)
+            with self.builder.if_then(self.builder.icmp_unsigned(">=", from_end, length), likely=False):
+                self._raise_out_of_bounds(index, axis, length)
             unusual = self.builder.block
         inside = self.builder.phi(index.type)
         inside.add_incoming(index, usual)
         inside.add_incoming(from_end, unusual)
         return inside
+
+    def _check(self, place: Any, index: Any, axis: int, length: Any) -> None:
+        """Of an index that LLVM sees not to be negative: the two comparisons of Numba, one of which it leaves out."""
+        for op, bound in ((">=", length), ("<", place.type(0))):
+            with self.builder.if_then(self.builder.icmp_signed(op, place, bound), likely=False):
+                self._raise_out_of_bounds(index, axis, length)
+
+    def _raise_out_of_bounds(self, index: Any, axis: int, length: Any) -> None:
+        words = f"index {{}} is out of bounds for axis {axis} with size {{}}{self._places.get(self.loc.line, '')}"
+        raise_out_of_bounds(self.context, self.builder, index, length, words)
+
+    def _check_picks(self, array: Any, index: Any) -> None:
+        """The numbers among slices: what Numba checks afterwards it finds to be so."""
+        kind, axis = self.typeof(array.name), 0
+        if not isinstance(kind, types.Array) or self.loc.line not in self._places:
+            return
+        given, value = self.typeof(index.name), self.loadvar(index.name)
+        values = cgutils.unpack_tuple(self.builder, value) if isinstance(given, types.BaseTuple) else [value]
+        for number, part in zip(values, _parts(given), strict=True):
+            if isinstance(part, types.Integer):
+                number = self.context.cast(self.builder, number, part, types.intp)
+                self._checked(number, axis, self._shape(array, kind.ndim)[axis])
+            axis += not isinstance(part, types.NoneType)  # which stands for a new axis
 
     def _is_element(self, array: Any, index: Any) -> bool:
         kind, parts = self.typeof(array.name), _parts(self.typeof(index.name))
@@ -136,6 +162,7 @@ class FactLower(LoopLower):
     def lower_getitem(self, resty: Any, expr: Any, value: Any, index: Any, signature: Any) -> Any:
         pointer = self._place(value, index)
         if pointer is None:
+            self._check_picks(value, index)
             return super().lower_getitem(resty, expr, value, index, signature)
         kind = self.typeof(value.name)
         if isinstance(kind.dtype, types.Boolean):  # Numba makes a branch of it

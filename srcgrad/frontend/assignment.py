@@ -207,6 +207,7 @@ def _refuse_table(interpreter: Interpreter, base: ast.expr) -> None:
 
 def _update(interpreter: Interpreter, target: ArrayValue, value: Any, op: str | None) -> None:
     """`target = value` or `target op= value`, in place."""
+    interpreter.at_statement()
     if op == "matmul":
         value, op = products.in_place(interpreter.build, target, value), None
     indexing.write(interpreter.build, target, value, op=op)

@@ -80,7 +80,7 @@ def choose(
     build, env = interpreter.build, interpreter.env
     condition = build.capture(condition, "chosen") if build.mutable & variables(condition) else condition
     before = [(frame, dict(frame.env)) for frame in identities.frames_of(interpreter)]
-    lists_before, stale_before = identities.held(interpreter), build.stale
+    lists_before, stale_before, asked_at = identities.held(interpreter), build.stale, build.span
     results = []
     for run in (then, orelse):
         block: list[Stmt] = []
@@ -148,10 +148,10 @@ def choose(
     build.block.extend(ahead)
     if then_ended or else_ended:  # what the other side makes lives on behind the branch, so it stands there
         leaves, stays = (then_block, else_block) if then_ended else (else_block, then_block)
-        build.emit(If(condition if then_ended else negated(condition), tuple(leaves), ()))
+        build.emit(If(condition if then_ended else negated(condition), tuple(leaves), (), span=asked_at))
         build.block.extend(stays)
     else:
-        build.emit(If(condition, tuple(then_block), tuple(else_block)))
+        build.emit(If(condition, tuple(then_block), tuple(else_block), span=asked_at))
     for identity, value in changed.items():
         identities.change(interpreter, identity, value)
     return then_ended and else_ended

@@ -96,6 +96,7 @@ class Frame:
     depth: int = 0  # of the loops and branches that the call is in
     called_at: Span | None = None
     is_composition: bool = False  # of ours: what happens in it happens at the line of the call
+    statement: ast.stmt | None = None  # that is being interpreted
 
     def bound(self, name: str) -> Any:
         frame: Frame | None = self
@@ -199,6 +200,7 @@ class Interpreter:
         """Interpret statements in order; True if the block ends in an exception."""
         block = self.build.block
         for stmt in body:
+            self.frame.statement = stmt
             self.at(stmt)
             mark = len(block)
             try:
@@ -218,6 +220,11 @@ class Interpreter:
         span = self.frame.source.span(node)
         if span is not None:
             self.build.span = span
+
+    def at_statement(self) -> None:
+        """What is emitted from here on is all that the statement of the user's does."""
+        if self.frame.statement is not None:
+            self.at(self.frame.statement)
 
     # ----------------------------------------------------------------------------------------- statements
 
@@ -241,6 +248,7 @@ class Interpreter:
                     result = assignment.exchanged(self, result)
                 if len(targets) > 1 and not isinstance(targets[0], ast.Name):
                     result = binding.bind_item(self, "t", result)
+                self.at_statement()
                 for target in targets:
                     assignment.assign(self, target, result, mark)
                     if isinstance(target, ast.Name):

@@ -40,7 +40,10 @@ def complex_of(dtype: np.dtype) -> np.dtype:
 
 @dataclass(frozen=True)
 class Span:
-    """A place in the user's program: file, first line, columns, and the function that it is in."""
+    """A place in the user's program: file, first line, columns, and the function that it is in.
+
+    `derived`: what has it is no statement of the user's, but was made for the one that stands there.
+    """
 
     file: str
     line: int
@@ -48,6 +51,7 @@ class Span:
     end_line: int
     end_column: int
     function: str = ""
+    derived: bool = False
 
 
 class Expr(Node):

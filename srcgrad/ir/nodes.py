@@ -26,6 +26,11 @@ class Stmt:
     span: Span | None = field(default=None, kw_only=True, compare=False)
     label: int = field(default=-1, kw_only=True, compare=False)
 
+    @property
+    def is_ours(self) -> bool:
+        """Was it made here, for a statement of the user's or for none?  The user's arithmetic stays as it is."""
+        return self.span is None or self.span.derived
+
 
 Block = tuple[Stmt, ...]
 

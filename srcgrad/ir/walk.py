@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import cache, lru_cache
 from operator import is_
@@ -233,6 +233,14 @@ def with_fields(node: Any, changes: dict[str, Any]) -> Any:
     names = _fields(type(node))  # type: ignore[arg-type]
     new.__dict__.update({name: held[name] for name in names}, **changes)
     return new
+
+
+def made_for(origin: Stmt, made: Iterable[Stmt]) -> list[Stmt]:
+    """The statements, with the place of the one that they were made for, where they have none."""
+    if origin.span is None:
+        return [*made]
+    place = replace(origin.span, derived=True)
+    return [with_fields(stmt, {"span": place}) if stmt.span is None else stmt for stmt in made]
 
 
 @cache

@@ -9,6 +9,7 @@ from ..ir.nodes import AddTo, Assign, Block, Rule, Stmt
 from ..ir.walk import (
     blocks,
     children,
+    made_for,
     map_expressions,
     rebuild,
     rewrite,
@@ -42,10 +43,10 @@ class Edits:
             if names:
                 stmt = _named(stmt, names)
                 before = _names_first(before, names)
-            out += before
+            out += made_for(stmt, before)
             if not isinstance(stmt, Rule):
                 out.append(self.instead.get(stmt.label, stmt))
-            out += self.after.get(stmt.label, [])
+            out += made_for(stmt, self.after.get(stmt.label, []))
         if key == ROOT:
             out += self.before.get(END, [])
         return (*out, *reversed(self.ends.get(key, ())))

@@ -30,7 +30,17 @@ from ..ir.nodes import (
     Subscript,
     View,
 )
-from ..ir.walk import expressions, is_constant, loads, map_expressions, rewrite_block, statements, substitute, variables
+from ..ir.walk import (
+    expressions,
+    is_constant,
+    loads,
+    made_for,
+    map_expressions,
+    rewrite_block,
+    statements,
+    substitute,
+    variables,
+)
 from .info import Info, roots_of
 from .signs import signs_of
 
@@ -82,6 +92,7 @@ def _nest(indices: tuple[Var, ...], dims: tuple[Expr, ...], body: Block, origin:
     if fixed:
         body = _with_indices(body, fixed)
     ordered = not all(_is_unordered(s, indices) for s in statements(body)) or (origin.running and _reads_on(body))
+    body = tuple(made_for(origin, body))
     for index, dim in reversed(list(zip(indices, dims, strict=False))):
         if index not in fixed:
             body = (For(index, affine.ZERO, dim, affine.ONE, body, ordered, span=origin.span),)

@@ -101,14 +101,14 @@ class _Reading:
         values = {var: known[var] for var in read.difference(targets(stmt)) if var in known}
         if not values:
             return stmt
-        rule = simpler if stmt.span is None else settled  # the user's own arithmetic stays as it is written
+        rule = simpler if stmt.is_ours else settled  # the user's own arithmetic stays as it is written
         return map_expressions(stmt, lambda expr: rewrite(substitute(expr, values), rule))
 
     def _note(self, stmt: Stmt, known: Known) -> None:
         match stmt:
-            case Assign(var=var, value=Const() as value, span=None):
+            case Assign(var=var, value=Const() as value) if stmt.is_ours:
                 known[var] = value
-            case Assign(var=var, value=Var() as value, span=None) if value != var and var not in self.staying:
+            case Assign(var=var, value=Var() as value) if stmt.is_ours and value != var and var not in self.staying:
                 known[var] = value
                 self.names.add(var)
 

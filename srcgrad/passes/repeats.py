@@ -102,7 +102,7 @@ def _block(block: Block, held: _Held, made: dict[Var, int], reads: Counter[Var])
             known = held.values.get(stmt.value)
             if stmt.value == stmt.var or known == stmt.var:
                 continue
-            if known is not None and stmt.span is None and made[stmt.var] == 1 and made[known] == 1:
+            if known is not None and stmt.is_ours and made[stmt.var] == 1 and made[known] == 1:
                 places = _places(block) if places is None else places
                 own = places.get(stmt.var, [])
                 if len(own) - bisect_right(own, position) == reads[stmt.var]:

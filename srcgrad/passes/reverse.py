@@ -51,6 +51,7 @@ from ..ir.rename import rename_arrays
 from ..ir.walk import (
     blocks,
     loads,
+    made_for,
     map_expressions,
     rewrite,
     rewrite_block,
@@ -256,6 +257,9 @@ class _Reverse(Cotangents):
     # --------------------------------------------------------------------------------------- statements
 
     def adjoint_of(self, stmt: Stmt) -> list[Stmt]:
+        return made_for(stmt, self._adjoint_of(stmt))
+
+    def _adjoint_of(self, stmt: Stmt) -> list[Stmt]:
         at = stmt.label
         if at in self.by_rule:
             return []

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from ..ir.expressions import LAZY, Call, Expr, Load, Var
 from ..ir.nodes import AddTo, Assign, Block, Function, Rule, Stmt, Store
-from ..ir.walk import blocks, children, expressions, loads, map_expressions, rewrite, variables, with_blocks
+from ..ir.walk import blocks, children, expressions, loads, made_for, map_expressions, rewrite, variables, with_blocks
 from .effects import effects
 from .info import roots_of
 
@@ -39,7 +39,8 @@ class _Sharer:
                 end = self.end(load, out, position)
                 if sum(lookup == load for stmt in out[position:end] for lookup in _lookups(stmt)) > 1:
                     var = Var(self.names.fresh(f"{load.array.name}_here"), load.dtype)
-                    out[position:end] = [Assign(var, load), *(_with(s, load, var) for s in out[position:end])]
+                    named = made_for(out[position], [Assign(var, load)])
+                    out[position:end] = [*named, *(_with(s, load, var) for s in out[position:end])]
                     position += 1
             position += 1
         return tuple(out)

@@ -358,7 +358,7 @@ def _without_copies(function: Function) -> Function:
         for target in written_by(stmt):
             if isinstance(target, Var):
                 makes[target] = makes.get(target, 0) + 1
-        if isinstance(stmt, Assign) and isinstance(stmt.value, (Var, Const)) and stmt.span is None:
+        if isinstance(stmt, Assign) and isinstance(stmt.value, (Var, Const)) and stmt.is_ours:
             copies[stmt.var] = stmt.value
     copies = {
         var: value
@@ -371,7 +371,7 @@ def _without_copies(function: Function) -> Function:
     def change(stmt: Stmt) -> tuple[Stmt, ...]:
         if isinstance(stmt, Assign) and stmt.var in copies:
             return ()
-        rule = simpler if stmt.span is None else settled  # the user's own arithmetic stays as it is written
+        rule = simpler if stmt.is_ours else settled  # the user's own arithmetic stays as it is written
         return _open(map_expressions(stmt, lambda e: rewrite(substitute(e, dict(copies)), rule)))
 
     if not copies:
@@ -396,7 +396,7 @@ def _inlined(function: Function) -> Block:
         for target in written_by(stmt):
             if isinstance(target, Var):
                 makes[target] = makes.get(target, 0) + 1
-                if isinstance(stmt, Assign) and stmt.span is None:
+                if isinstance(stmt, Assign) and stmt.is_ours:
                     made_for.add(target)
     for leaf in leaves(function.results):
         for var in variables(leaf) if isinstance(leaf, Expr) else ():
