@@ -31,7 +31,7 @@ from srcgrad.binding import (
 from srcgrad.constants import Constants
 from srcgrad.dispatch import LENGTHS_DIFFER, Call, Lanes, Program, Stage, pattern_of
 from srcgrad.errors import ArgumentError, CompiledError, OptionError, SrcgradError
-from srcgrad.frontend.function import NEEDS_V
+from srcgrad.frontend.seeds import NEEDS_V
 from srcgrad.frontend.source import signature_of
 from srcgrad.pickled import reduced
 from srcgrad.pipeline import Options

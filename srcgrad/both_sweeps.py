@@ -18,7 +18,8 @@ from typing import Any
 
 from .assumptions import Assumption, assumptions
 from .frontend.arguments import type_of
-from .frontend.function import LIKE_THE_OUTPUT, Interpreted, entry_name
+from .frontend.function import Interpreted, entry_name
+from .frontend.seeds import LIKE_THE_OUTPUT
 from .ir.names import Names
 from .ir.nodes import Function
 from .passes.info import Info

@@ -16,8 +16,9 @@ from .backends.kernels import Form
 from .backends.python import emit
 from .both_sweeps import Memory, both_sweeps
 from .errors import OptionError
-from .frontend.function import LIKE_THE_OUTPUT, Interpreted, interpret
+from .frontend.function import Interpreted, interpret
 from .frontend.outside import Place
+from .frontend.seeds import LIKE_THE_OUTPUT
 from .frontend.types import ValueType
 from .ir.check import GONE_AFTER, check, check_results, check_types
 from .ir.nodes import Function

@@ -26,7 +26,6 @@ from srcgrad.backends.kernels import Form
 from srcgrad.binding import Given
 from srcgrad.errors import SrcgradError
 from srcgrad.frontend.arguments import type_of
-from srcgrad.frontend.function import LIKE_THE_OUTPUT
 from srcgrad.frontend.outside import (
     Fixed,
     FormOf,
@@ -41,6 +40,7 @@ from srcgrad.frontend.outside import (
     is_whole,
 )
 from srcgrad.frontend.parameters import array_defaults
+from srcgrad.frontend.seeds import LIKE_THE_OUTPUT
 from srcgrad.frontend.types import ArrayType, ScalarType, StaticType, TupleType
 from srcgrad.pipeline import Capture, Generated, Options
 

@@ -7,35 +7,29 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from ..errors import ArgumentError, OptionError, ShapeError, SrcgradError, UnsupportedError, place
-from ..ir import affine
-from ..ir.expressions import BOOL, Array, Call, Const, Dim, Expr, Load, Var, either, is_inexact
+from ..errors import ArgumentError, OptionError, SrcgradError, UnsupportedError
+from ..ir.expressions import Array, Const, Var, is_inexact
 from ..ir.names import RESERVED
-from ..ir.nodes import Alloc, Assign, For, Function, If, Library, OwnCopy, Raise, Stmt, Store
+from ..ir.nodes import Function, Library, OwnCopy, Stmt
 from ..ir.walk import expressions as expressions_of
 from ..ir.walk import statements, targets, variables
 from ..passes.info import Info
 from ..rules.device import RESERVED as RESERVED_ON_DEVICE
 from . import expressions, one_of, optional
 from .arguments import parameter, type_of
-from .arithmetic import cast
 from .builder import WrittenAfterAll
 from .interpret import Interpreter
 from .outputs import (
     Group,
     ScalarOutput,
-    describe_output,
     describe_type,
     flat_outputs,
     float_leaves,
     float_structure,
-    is_float,
     like_the_output,
     result_leaves,
     structure,
@@ -43,34 +37,10 @@ from .outputs import (
 )
 from .outside import Place
 from .recursion import Callees, Chosen, InPlace, NotYetKnown, OwnFunction, refuse
+from .seeds import LIKE_THE_OUTPUT, MissingCotangent, seeds_of
 from .source import signature_of
 from .types import SETS, ArrayType, DictKind, RecordKind, ScalarType, StaticType, TupleType, ValueType
 from .values import NONE, UNDEFINED, ArrayValue, Items, OneOf, Scalar, Static, TupleValue, constant, new_list, whole
-
-
-class MissingCotangent(ArgumentError):
-    """v was left out, and the output is not one real scalar.  With the shapes of the arguments it can say more."""
-
-    def __init__(self, function: str, outputs: Any, params: tuple[str, ...]) -> None:
-        self.parts = function, outputs, params
-        super().__init__(_needs_cotangent(function, outputs, None), help=(LIKE_ONES,))
-
-    def with_shapes(self, leaves: tuple[Any, ...]) -> ArgumentError:
-        """The error for arguments of these shapes."""
-        function, outputs, params = self.parts
-        shapes = {name: np.shape(leaf) for name, leaf in zip(params, leaves, strict=False)}
-        return ArgumentError(_needs_cotangent(function, outputs, shapes), help=(LIKE_ONES,))
-
-
-NEEDS_V = "v is needed"
-LIKE_ONES = "pass v of that shape, e.g. ones:  f.backward(x, np.ones_like(y))"
-
-
-def _needs_cotangent(function: str, outputs: Any, shapes: dict[str, tuple[int, ...]] | None) -> str:
-    return f"{NEEDS_V}: the output of {function} is {describe_output(outputs, shapes)}"
-
-
-LIKE_THE_OUTPUT = object()  # in place of v's types, where only the text is wanted
 
 
 @dataclass(frozen=True)
@@ -212,7 +182,7 @@ class _Job:
         info = Info(build.names, self.kind, extra=extra, boundscheck=self.options.boundscheck, again=self.options.again)
         if self.kind != "primal":
             info = self.derivative(info, outputs, extra)
-            params = [*params, *(extra["seed_params"] or [s for s in info.seeds or () if s is not None])]
+            params = [*params, *extra["seed_params"]]
         results = result_leaves(outputs)
         if self.kind == "primal" and self.returns_nothing:
             results, extra["results"] = (), None
@@ -392,10 +362,14 @@ class _Job:
     def derivative(self, info: Info, outputs: Any, extra: dict[str, Any]) -> Info:
         wrt, shape = self.wanted()
         extra["cotangent_structure"] = shape
-        if self.kind == "forward":
-            self.given = LIKE_THE_OUTPUT
-        seeds = self.seeds(outputs, extra)
-        return replace(info, wrt=tuple(wrt), seeds=seeds, extra=extra)
+        if self.kind == "forward" or self.given is LIKE_THE_OUTPUT:
+            self.given = like_the_output(outputs)
+        if self.given is None and not (isinstance(outputs, ScalarOutput) and outputs.dtype.kind == "f"):
+            raise MissingCotangent(self.function.__name__, outputs, tuple(self.called.values()))
+        seeds = None if self.given is None else seeds_of(self.build, outputs, self.given)
+        if seeds is not None:
+            extra |= {"seed_params": seeds.params, "seed_checks": seeds.checks, "seed_setup": seeds.setup}
+        return replace(info, wrt=tuple(wrt), seeds=None if seeds is None else seeds.values, extra=extra)
 
     def wanted(self) -> tuple[list[str], Any]:
         """The parameters to differentiate by, and the structure of their cotangents."""
@@ -426,95 +400,6 @@ class _Job:
         single = bare if bare is not None else len(parts) == 1
         return chosen, parts[0] if single else TupleType(tuple(parts))
 
-    def seeds(self, outputs: Any, extra: dict[str, Any]) -> tuple[Any, ...] | None:
-        flat = flat_outputs(outputs)
-        if self.given is LIKE_THE_OUTPUT:
-            self.given = like_the_output(outputs)
-        if self.given is None:
-            if (
-                len(flat) == 1
-                and isinstance(flat[0], ScalarOutput)
-                and flat[0].dtype.kind == "f"
-                and not isinstance(outputs, Group)
-            ):
-                return None
-            raise MissingCotangent(self.function.__name__, outputs, tuple(self.called.values()))
-        kinds = self.matched(outputs, self.given, "v", 0)
-        checks: list[Stmt] = []
-        setup: list[Stmt] = []
-        params = []
-        seeds = []
-        for number, (leaf, (position, kind)) in enumerate(zip(flat, kinds, strict=True)):
-            param = parameter(self.build, self.seed_name(leaf, number, len(flat)), kind)
-            params.append((position, param))
-            seeds.append(self.converted(leaf, param, kind, checks, setup) if is_float(leaf) else None)
-        extra["seed_checks"], extra["seed_setup"] = tuple(checks), tuple(setup)
-        extra["seed_params"] = tuple(param for _, param in sorted(params, key=lambda pair: pair[0]))
-        return tuple(seeds)
-
-    def matched(self, outputs: Any, given: Any, path: str, position: int) -> list[tuple[int, Any]]:
-        """The leaves of v in the order of the output's, if v mirrors it: the place of each in v, and its type."""
-        if isinstance(outputs, (Group, tuple)):
-            parts = outputs.items if isinstance(outputs, Group) else outputs
-            order = _order(getattr(outputs, "kind", tuple), given, len(parts))
-            if order is None:
-                wanted = describe_output(outputs)
-                raise ShapeError(f"{path} must have the structure of the output, {wanted}; got {describe_type(given)}")
-            counts = [len(type_leaves(item)) for item in given.items]
-            return [
-                leaf
-                for part, n in zip(parts, order, strict=True)
-                for leaf in self.matched(part, given.items[n], f"{path}[{n}]", position + sum(counts[:n]))
-            ]
-        if isinstance(given, (TupleType, StaticType)):
-            error = ShapeError if isinstance(given, TupleType) else ArgumentError
-            raise error(f"{path} must be like the output, {describe_output(outputs)}; got {describe_type(given)}")
-        if given.dtype.kind == "c" and outputs.dtype.kind != "c":
-            raise ArgumentError(f"{path} is complex, but the output is real", help=("pass v.real",))
-        ndim = outputs.ndim if isinstance(outputs, Array) else 0
-        given_ndim = given.ndim if isinstance(given, ArrayType) else 0
-        if ndim != given_ndim:
-            raise ShapeError(
-                f"{path} has {given_ndim} axes, but the output, {describe_output(outputs)}, has {ndim}",
-                help=("v must have exactly the output's shape: it is never broadcast",),
-            )
-        return [(position, given)]
-
-    def seed_name(self, leaf: Any, number: int, count: int) -> str:
-        return "v" if count == 1 else f"v_{number}"
-
-    def converted(self, leaf: Any, param: Any, kind: Any, checks: list[Stmt], setup: list[Stmt]) -> Any:
-        """v in the output's dtype and in C order, of exactly its shape."""
-        names = self.build.names
-        if isinstance(leaf, ScalarOutput):
-            value = Load(param, ()) if isinstance(param, Array) else param
-            if value.dtype == leaf.expr.dtype and isinstance(param, Var):
-                return param
-            var = Var(names.fresh("v_now"), leaf.expr.dtype)
-            setup.append(Assign(var, cast(value, var.dtype)))
-            return var
-        wrong: Expr | None = None
-        for axis, dim in enumerate(leaf.dims):
-            differs = Call("ne", (dim, Dim(param.name, axis) if isinstance(param, Array) else affine.ONE), BOOL)
-            wrong = either(wrong, differs)
-        if wrong is not None:
-            shape = ", ".join(["{}"] * leaf.ndim) + ("," if leaf.ndim == 1 else "")
-            message = f"v has shape ({shape}), but the output has shape ({shape})" + place(None)
-            values = tuple(Dim(param.name, k) for k in range(leaf.ndim)) + leaf.dims
-            checks.append(If(wrong, (Raise("CotangentShapeError", message, values),)))
-        if isinstance(param, Array) and param.dtype == leaf.dtype and getattr(kind, "layout", "C") == "C":
-            return param
-        out = Array(names.fresh("v_now"), leaf.dtype, leaf.dims)
-        setup.append(Alloc(out, leaf.dims))
-        indices = tuple(Var(names.index(n), affine.ZERO.dtype) for n in "ijklmnpq"[: leaf.ndim])
-        names.release(*(index.name for index in indices))
-        value = Load(param, indices) if isinstance(param, Array) else param
-        body: tuple[Stmt, ...] = (Store(out, indices, cast(value, leaf.dtype)),)
-        for index, dim in reversed(list(zip(indices, leaf.dims, strict=False))):
-            body = (For(index, affine.ZERO, dim, affine.ONE, body, False),)
-        setup += body
-        return out
-
 
 def entry_name(function: Callable[..., Any], kind: str) -> str:
     """The name of what is generated for a function."""
@@ -522,17 +407,3 @@ def entry_name(function: Callable[..., Any], kind: str) -> str:
     name = name if name.isidentifier() and not keyword.iskeyword(name) else "function"
     name = name if kind == "primal" else f"{name}_{kind}"
     return f"{name}_" if name in RESERVED | RESERVED_ON_DEVICE else name  # `def solve(a, b)` calls ours
-
-
-# ------------------------------------------------------------------------------------------------------ structure
-
-
-def _order(kind: Any, given: Any, count: int) -> Sequence[int] | None:
-    """Which part of v belongs to each part of the output; None where v is of another structure."""
-    if not isinstance(given, TupleType) or len(given.items) != count:
-        return None
-    if isinstance(kind, (DictKind, RecordKind)) or isinstance(given.kind, (DictKind, RecordKind)):
-        if type(kind) is not type(given.kind) or set(kind.keys) != set(given.kind.keys):
-            return None
-        return [given.kind.keys.index(key) for key in kind.keys]
-    return range(count)
