@@ -78,18 +78,17 @@ class FactLower(LoopLower):
         place = self.loc.line, self._name(array)
         is_proved = place in self._facts.inside
         shape = self._shape(array, kind.ndim) if kind.ndim > 1 or not is_proved else []
-        if is_proved:
-            values = [self.context.cast(self.builder, v, t, types.intp) for v, t in zip(values, parts, strict=True)]
-        elif self.context.enable_boundscheck and place not in self._facts.natural and all(t.signed for t in parts):
-            values = [self.context.cast(self.builder, v, t, types.intp) for v, t in zip(values, parts, strict=True)]
-            values = [
-                self._checked(v, axis, length) for axis, (v, length) in enumerate(zip(values, shape, strict=True))
-            ]
-        else:
-            for axis, (v, t, length) in enumerate(zip(values, parts, shape, strict=True)):
-                values[axis] = fix_integer_index(self.context, self.builder, t, v, length)
-                if self.context.enable_boundscheck:
-                    self._check(values[axis], self.context.cast(self.builder, v, t, types.intp), axis, length)
+        for axis, (v, t) in enumerate(zip(values, parts, strict=True)):
+            values[axis] = at = self.context.cast(self.builder, v, t, types.intp)
+            is_natural = place in self._facts.natural or not t.signed
+            if is_proved:
+                continue
+            if not self.context.enable_boundscheck:
+                values[axis] = at if is_natural else fix_integer_index(self.context, self.builder, t, v, shape[axis])
+            elif is_natural:
+                self._check(at, axis, shape[axis], t.signed)
+            else:
+                values[axis] = self._checked(at, axis, shape[axis])
         return self._address(array, kind, shape, values)
 
     def _address(self, array: Any, kind: types.Array, shape: list[Any], index: list[Any]) -> Any:
@@ -128,11 +127,11 @@ class FactLower(LoopLower):
         inside.add_incoming(from_end, unusual)
         return inside
 
-    def _check(self, place: Any, index: Any, axis: int, length: Any) -> None:
-        """Of an index that LLVM sees not to be negative: the two comparisons of Numba, one of which it leaves out."""
-        for op, bound in ((">=", length), ("<", place.type(0))):
-            with self.builder.if_then(self.builder.icmp_signed(op, place, bound), likely=False):
-                self._raise_out_of_bounds(index, axis, length)
+    def _check(self, index: Any, axis: int, length: Any, is_signed: bool) -> None:
+        """Of an index that is not negative."""
+        compare = self.builder.icmp_signed if is_signed else self.builder.icmp_unsigned
+        with self.builder.if_then(compare(">=", index, length), likely=False):
+            self._raise_out_of_bounds(index, axis, length)
 
     def _raise_out_of_bounds(self, index: Any, axis: int, length: Any) -> None:
         words = f"index {{}} is out of bounds for axis {axis} with size {{}}{self._places.get(self.loc.line, '')}"

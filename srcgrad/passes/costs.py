@@ -94,7 +94,9 @@ class Costs:
 
     def is_shared(self, expr: Call, at: int) -> bool:
         """A division of indices that comes out the same in every iteration of an outer loop: one row of it is kept."""
-        if expr.dtype != INT64 or expr.op not in DIVISIONS or self.is_around_the_end(expr, at):
+        if expr.dtype != INT64 or expr.op not in DIVISIONS or isinstance(expr.args[1], Const):
+            return False
+        if self.is_around_the_end(expr, at):
             return False
         key = self.forward.block_of(at)
         return len(self.loops_of(expr, key, at)) < self.depth(key)

@@ -23,6 +23,8 @@ def cost(call: Call) -> int:
     """What an application of a primitive costs, in additions."""
     if call.op == "pow" and isinstance(call.args[1], Const) and call.args[1].value in (2, 3, 4):
         return 2  # products
+    if call.op in ("mod", "floordiv") and call.dtype.kind in "iu" and isinstance(call.args[1], Const):
+        return 2  # a product and shifts
     if call.op == "pow" and call.dtype.kind == "f" and whole_exponent(call) is not None:
         return 10  # several
     plain = PRIMITIVES[call.op].cost if call.op in PRIMITIVES else 4
