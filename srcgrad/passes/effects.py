@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 
 from ..ir import affine
-from ..ir.expressions import Array, Dim, Expr, Load, Var
+from ..ir.expressions import Array, Call, Const, Dim, Expr, Load, Var
 from ..ir.nodes import (
     AddTo,
     Assign,
@@ -49,6 +50,7 @@ from ..ir.walk import (
     with_fields,
     written,
 )
+from .remainders import Remainder, ahead_of, known_in, steady
 from .signs import Signs
 
 Index = tuple[Expr | None, ...]  # None: any
@@ -66,6 +68,7 @@ class Access:
     adds: bool = False  # only adds, and nobody looks in between
     whole: bool = False  # as an array, not as an element
     ours: bool = False  # … adds, and in an order that is ours
+    under: tuple[Remainder, ...] = ()  # what is known where it happens
 
     def through(self, views: Mapping[str, View], is_natural: bool = False) -> Access:
         """The same touch, said of the memory that a view is a view of.  `is_natural`: no index is negative."""
@@ -73,7 +76,7 @@ class Access:
         if view is None:
             return self
         index = _of_base(view, self.index, is_natural)
-        return Access(view.base, index, self.writes, self.adds, self.whole, self.ours).through(views, is_natural)
+        return replace(self, array=view.base, index=index).through(views, is_natural)
 
 
 def _of_base(view: View, index: Index, is_natural: bool) -> Index:
@@ -220,8 +223,7 @@ def _sum(counts: Iterable[Counter[str]]) -> Counter[str]:
 
 def _together(stmts: tuple[Stmt, ...]) -> Effects:
     out = Effects()
-    for stmt in stmts:
-        out.take(_raw(stmt))
+    _take_block(out, stmts, ())
     return _settled(out)
 
 
@@ -247,10 +249,30 @@ def _raw(stmt: Stmt) -> Effects:
             _note_reads(out, inner)
     _note_reads(out, stmt)
     _note_writes(out, stmt)
-    for part in blocks(stmt):
-        for inner in part:
-            out.take(_raw(inner))
+    for part, known in zip_longest(blocks(stmt), known_in(stmt), fillvalue=()):
+        _take_block(out, part, known)
     return out
+
+
+def _take_block(out: Effects, block: Block, known: tuple[Remainder, ...]) -> None:
+    mark = len(out.accesses)
+    for stmt in block:
+        out.take(_raw(stmt))
+    if known or any(access.under for access in out.accesses[mark:]):
+        out.accesses[mark:] = _under(block, known)
+
+
+def _under(block: Block, known: tuple[Remainder, ...]) -> Iterator[Access]:
+    """What a block touches, with what is known in it, of what it does not change."""
+    values: dict[Var, Expr] = {}
+    here = steady(known, set().union(*(_raw(stmt).writes for stmt in block)))
+    for stmt in block:
+        changed = _raw(stmt).writes
+        for access in _raw(stmt).accesses:
+            yield replace(access, under=(*here, *ahead_of(access.under, values, changed)))
+        values = {v: value for v, value in values.items() if v not in changed and not variables(value) & changed}
+        if isinstance(stmt, Assign) and stmt.var not in variables(stmt.value) and not loads(stmt.value):
+            values[stmt.var] = stmt.value
 
 
 def _touch_whole(out: Effects, array: Array, writes: bool) -> None:
@@ -450,11 +472,27 @@ def meet_in_one_iteration(a: Access, b: Access, loop: For, changed: set[Var], si
     return any(
         p is not None
         and q is not None
-        and runs_along(p, loop.index, changed)
+        and (runs_along(p, loop.index, changed) or _counts(p, loop, changed))
         and affine.same(p, q)
         and signs.is_apart(p, a.array, axis, loop)
         for axis, (p, q) in enumerate(zip(a.index, b.index, strict=True))
     )
+
+
+def _counts(part: Expr, loop: For, changed: set[Var]) -> bool:
+    """Is it the number of the iteration, in a loop by more than one: (i - start) // 2?"""
+    terms, _ = affine.affine(part)
+    along = [term for term, _ in terms if loop.index in variables(term)]
+    match along, loop.step:
+        case [Call(op="floordiv", args=(x, Const(value=by)))], Const(value=step):
+            moved = dict(affine.affine(x)[0]).get(loop.index, 0) * step
+            others = (term for term, _ in (*terms, *affine.affine(x)[0]) if term not in (along[0], loop.index))
+            return (
+                moved != 0
+                and moved % by == 0
+                and not any(loads(term) or variables(term) & (changed | {loop.index}) for term in others)
+            )
+    return False
 
 
 def runs_along(part: Expr, index: Var, changed: set[Var]) -> bool:

@@ -84,8 +84,8 @@ class KeptMemory:
             kept = Array(self.info.names.fresh(f"{source.name}_kept"), source.dtype, shape)
             self.edits.before.setdefault(loops[0].label, []).append(Alloc(kept, shape))
             index = tuple(map(iteration, over))
-            where.append(Store(kept, index, source))
-            self.tops.setdefault(key, []).append(Assign(target, Load(kept, self.mirrored(index, key))))
+            where.append(Store(kept, index, source, checked=False))
+            self.tops.setdefault(key, []).append(Assign(target, Load(kept, self.mirrored(index, key), checked=False)))
             return
         inner = self.forward.nest_run_again(key)
         if inner:
@@ -103,13 +103,13 @@ class KeptMemory:
         row = Array(names.fresh(f"{source.name}_row"), source.dtype, shape)
         self.edits.before.setdefault(first, []).append(Alloc(row, shape))
         index = tuple(map(iteration, inner))
-        where.append(Store(row, index, source))
+        where.append(Store(row, index, source, checked=False))
         stack = self.new_stack(f"{source.name}_kept", source.dtype, self.forward.loops_around(key)[0].label)
         self.edits.after.setdefault(first, []).append(Push(stack, row))
         dims = tuple(self.read(d, first) for d in shape)
         out = Array(names.fresh(f"{source.name}_then"), source.dtype, dims)
         self.tops.setdefault(self.forward.block_of(first), []).append(Pop(out, stack, dims))
-        self.tops.setdefault(key, []).append(Assign(target, Load(out, self.mirrored(index, key))))
+        self.tops.setdefault(key, []).append(Assign(target, Load(out, self.mirrored(index, key), checked=False)))
 
     def push_at_end(self, stack: Stack, source: Var, target: Var, key: tuple[int, int], where: list[Stmt]) -> None:
         """What a block keeps is pushed together, when it is left, and popped together by the mirrored block."""

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Array, Call, Const, Expr, Load, Var
-from ..ir.nodes import AddTo, Alloc, Assign, Block, Comment, For, Function, If, Stmt, Store
+from ..ir.nodes import AddTo, Alloc, Assign, Block, Comment, For, Function, If, Stmt, Store, leaves
 from ..ir.walk import (
     blocks,
     expressions,
@@ -189,6 +189,8 @@ def _mirrored(reverse: For, load: Load, function: Function) -> For | None:
     uses = [s for s in statements(function.body) if name in names_of_its_own(s)]
     loops = [s for s in statements(function.body) if isinstance(s, For) and any(x in s.body for x in stores)]
     if len(stores) != 1 or len(uses) != 3 or len(loops) != 1:  # it is made, stored into, and read
+        return None
+    if any(isinstance(leaf, Array) and leaf.name == name for leaf in leaves(function.results)):  # there, and here
         return None
     [store], [forward] = stores, loops
     there = tuple(substitute(part, {forward.index: reverse.index}) for part in store.index)

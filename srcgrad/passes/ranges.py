@@ -19,6 +19,7 @@ from ..ir.expressions import Expr, Var
 from ..ir.nodes import For
 from ..ir.walk import loads, statements, substitute, variables
 from .effects import Access, effects
+from .remainders import known_in, never_meet, steady
 from .signs import Signs, extremes
 
 
@@ -29,6 +30,7 @@ class Ranges:
         self.signs, self.loop = signs, loop
         inside = effects(loop.body)
         self.varies = varies = inside.writes | {loop.index}
+        self.known = steady(known_in(loop)[0], inside.writes) if known_in(loop) else ()
         self.inner = [s.index for s in reversed(statements(loop.body)) if isinstance(s, For)]  # the innermost first
         unsteady = varies - inside.indices - {loop.index}
         nest = [*around, loop, *(s for s in statements(loop.body) if isinstance(s, For))]
@@ -53,9 +55,15 @@ class Ranges:
         """Do the accesses, of whatever two iterations, mean different elements?"""
         if a.array != b.array:
             return False
-        return any(
+        return self.leave_other_remainders(a, b) or any(
             p is not None and q is not None and self.never_equal(p, q) for p, q in zip(a.index, b.index, strict=True)
         )
+
+    def leave_other_remainders(self, a: Access, b: Access) -> bool:
+        known = [(*self.known, *access.under) for access in (a, b)]
+        if not (all(known) and never_meet(a.index, known[0], b.index, known[1], self.varies)):
+            return False
+        return self.signs.never_negative or all(self.is_natural(p) for p in (*a.index, *b.index) if p is not None)
 
     def never_equal(self, p: Expr, q: Expr) -> bool:
         if loads(p) or loads(q):

@@ -86,7 +86,7 @@ class _Aside:
                 inner = replace(inner, body=(*inner.body, Store(left.array, left.index, value, checked=False)))
                 behind.append((AddTo(row[ahead][0], left, reorder=True),))
         bodies = [body for body in (parts.ahead, inner.body, *behind) if body]
-        if len(bodies) == 1:
+        if len(bodies) < 2:
             return loop
         length, first, last = affine.integer(STRIP), end("first"), end("last")
         ends = Assign(last, affine.minimum(affine.add(first, length), loop.stop))

@@ -4,7 +4,7 @@
         e[j] = …          scratch: every iteration, or every thread, has its own
         x_b[i] = …        its own element
         w_b[j] += …       a sum into an array
-        u_b[i + 1] += …   a sum in which neighbours alone meet
+        u_b[i + 1] += …   a sum in which neighbours alone meet; what they read of it are elements to which none adds
         s += …            a sum
 
 Everything that an iteration touches is proved to be one of these, or only read; what is none of them leaves the loop as
@@ -166,7 +166,8 @@ class Sharing:
         rows: dict[Rows, None] = {}
         reach: Expr = affine.ZERO
         for root, accesses in self.by_root(inside).items():
-            if self.are_apart(accesses, loop, inside, around):
+            meeting = self.meeting(accesses, loop, inside, around)
+            if not meeting:
                 continue
             if self.lives_in(root, loop, inside):
                 own = self.own_scratch(root, inside)
@@ -175,12 +176,12 @@ class Sharing:
                 scratch += own
             elif self.by_rows and (row := rows_of(root, loop, self.roots)):
                 rows[row] = None
-            elif all(a.adds for a in accesses):
-                apart = self.reach(accesses, loop, inside.writes - {loop.index})
+            elif all(a.adds for a in meeting):
+                apart = self.reach(meeting, loop, inside.writes - {loop.index})
                 if apart is not None:
                     reach = apart if affine.same(reach, affine.ZERO) else affine.maximum(reach, apart)
                     near.add(root)
-                elif all(a.array.ndim for a in accesses):
+                elif all(a.adds and a.array.ndim for a in accesses):
                     partial |= {a.array.name: a.array for a in accesses}
                 else:
                     return None
@@ -188,17 +189,20 @@ class Sharing:
                 return None
         return Shared(sums, tuple(partial.values()), frozenset(near), reach, tuple(scratch), stacks, tuple(rows))
 
-    def are_apart(self, accesses: list[Access], loop: For, inside: Effects, around: tuple[For, ...]) -> bool:
-        """Is no element that an iteration writes another one's?"""
+    def meeting(self, accesses: list[Access], loop: For, inside: Effects, around: tuple[For, ...]) -> list[Access]:
+        """Those that may touch an element which another iteration writes, or write one which it touches."""
         changed = inside.writes - {loop.index}
         ranges: Ranges | None = None
+        out: dict[Access, None] = {}
         for a in accesses:
             for b in accesses if a.writes else ():
                 if not meet_in_one_iteration(a, b, loop, changed, self.signs):
                     ranges = ranges or Ranges(around, loop, self.signs)
                     if not ranges.never_meet(a, b):
-                        return False
-        return True
+                        if not (a.adds and b.adds):
+                            return accesses
+                        out |= {a: None, b: None}
+        return [*out]
 
     def by_root(self, inside: Effects) -> dict[str, list[Access]]:
         out: dict[str, list[Access]] = {}

@@ -30,6 +30,7 @@ class Signs:
             for item in target if isinstance(target, tuple) else (target,):
                 if isinstance(item, Var) and item.dtype == INT64:
                     makes.setdefault(item, []).append(stmt)
+        self.least: dict[Var, int] = {}  # what a variable that is never negative is at least
         params = {p for p in function.params if isinstance(p, Var)}
         self.fixed = {p for p in params if p not in makes}
         for var, made in makes.items():
@@ -40,6 +41,7 @@ class Signs:
         self.naturals = set(makes) - params  # the largest set of which it holds
         while refuted := {v for v in self.naturals if not all(map(self._stays_natural, makes[v]))}:
             self.naturals -= refuted
+        self.least = {v: k for v in self.naturals if (k := min(map(self._least, makes[v])))}
 
     def _stays_natural(self, stmt: Stmt) -> bool:
         match stmt:
@@ -51,9 +53,17 @@ class Signs:
                 return self.is_natural(start) and self.is_natural(affine.add(stop, affine.ONE))
         return isinstance(stmt, While)
 
+    def _least(self, stmt: Stmt) -> int:
+        """What a variable is at least that the statement sets, one that is never negative: t = x % 2 + 1."""
+        if not isinstance(stmt, Assign):
+            return 0
+        terms, constant = affine.affine(stmt.value)
+        return max(constant, 0) if all(c > 0 and self.is_natural(t) for t, c in terms) else 0
+
     def is_natural(self, expr: Expr) -> bool:
         """Provably >= 0."""
         terms, constant = affine.affine(expr)
+        constant += sum(c * self.least.get(t, 0) for t, c in terms)  # type: ignore[call-overload]
         for t, c in terms:
             match t:
                 case Call(op="floordiv", args=(x, Const(value=int(d)))) if c < 0 < d and c % d == 0:
@@ -78,16 +88,29 @@ class Signs:
         if self.never_negative:
             return True
         low, high = extremes(loop)
-        terms, _ = affine.affine(part)
-        count = next((c for term, c in terms if term == loop.index), 0)
+        along = [(term, c) for term, c in affine.affine(part)[0] if loop.index in variables(term)]
+        count = sum(c * _direction(term, loop.index) for term, c in along)
+        if along and (len(along) > 1 or not count):
+            return False
         least = affine.normal(substitute(part, {loop.index: low if count > 0 else high}))
         if self.is_natural(least) or self.is_natural(affine.normal(substitute(least, self.lengths))):
             return True
         if not isinstance(loop.step, Const) or not variables(array.dims[axis]) <= self.fixed:
             return False
+        if along and along[0][0] != loop.index:
+            return False
         most = affine.mul(affine.integer(abs(count)), affine.add(affine.sub(high, low), affine.ONE))
         room = affine.sub(array.dims[axis], most)
         return self.is_natural(affine.normal(substitute(room, self.lengths)))
+
+
+def _direction(term: Expr, index: Var) -> int:
+    """How a term goes with an index: 1 for the index itself, 1 or -1 for a quotient; 0 where that is not known."""
+    match term:
+        case Call(op="floordiv", args=(x, Const(value=by))) if by > 0:
+            count = dict(affine.affine(x)[0]).get(index, 0)
+            return (count > 0) - (count < 0)
+    return int(term == index)
 
 
 def extremes(loop: For) -> tuple[Expr, Expr]:
