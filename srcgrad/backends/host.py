@@ -94,7 +94,7 @@ class _Host:
         body = (*lines_of(ahead), *body)
         if not self.needs_status:
             return body
-        table = "".join(f"({e.error}, {e.message!r}, {len(e.values)}), " for e in self.kernels.errors)
+        table = "".join(f"({error}, {message!r}, {count}), " for error, message, count in self.kernels.errors)
         return (Lines(f"status = new_status(({table}))"), *body, Lines("finish(status)"))
 
     def new_cell(self, var: Var, name: str | None = None) -> str:

@@ -109,7 +109,7 @@ class Kernels:
 
     def __init__(self, program: Function, form: Form) -> None:
         self.form, self.names = form, program.info.names
-        self.errors: list[Raise] = []
+        self.errors: dict[tuple[str, str, int], int] = {}  # class, text and how many numbers: the code
         self.known: dict[tuple[Var, str], str] = {}
         self.signatures = Signatures(program)
         self.memory, self.roots, self.apart = memory_of(program), roots_of(program), memory_at_a_time(program)
@@ -390,8 +390,8 @@ class _Writer:
                 case Pop(target=Var(name=name), stack=stack):
                     return (Lines(pop(stack, name)),)
                 case Raise():
-                    kernels.errors.append(stmt)
-                    return (Lines(raising(stmt, len(kernels.errors))),)
+                    kind = stmt.error, stmt.message, len(stmt.values)
+                    return (Lines(raising(stmt, kernels.errors.setdefault(kind, len(kernels.errors) + 1))),)
             return (stmt,)
 
         # what they share is written again in the next row
