@@ -977,6 +977,35 @@ def numbers_as_they_were(x):
     return scaled(s) + y[part].sum() + sum([j * s for j in numbers])
 
 
+def serpentine(x):
+    """Each row the other way: what is left over goes on to the next one."""
+    y, left = np.outer(x, x), 0.0
+    for i in range(3):
+        for j in range(3) if i % 2 == 0 else reversed(range(3)):
+            y[i, j] += left
+            left = 0.5 * y[i, j] * x[j]
+    return y.sum() + left
+
+
+def range_by_the_path_taken(x):
+    n = x.size
+    if x[0] > 0.0:
+        places = range(0, n, 2)
+        n = 1
+    else:
+        places = range(n - 1, 0, -1)
+    s = len(places) * x[places[0]]
+    for j in places:
+        s = s * 0.5 + x[j] ** 2
+    for j in places[::-1]:
+        s = s * x[j] + n
+    return s
+
+
+def other_range_by_the_path_taken(x):
+    return range_by_the_path_taken(-x)
+
+
 def in_the_place_of_what_it_reads(x):
     pair = x[0], x[1:]
     pair = map(np.asarray, pair)
@@ -997,6 +1026,9 @@ def in_the_place_of_what_it_reads(x):
         values_twice,
         iterators_as_arguments,
         in_the_place_of_what_it_reads,
+        serpentine,
+        range_by_the_path_taken,
+        other_range_by_the_path_taken,
     ],
     ids=lambda f: f.__name__,
 )

@@ -32,6 +32,7 @@ from .values import (
     ArrayValue,
     Items,
     OneOf,
+    Range,
     Scalar,
     Static,
     TupleValue,
@@ -240,6 +241,8 @@ def merge(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tup
             return replace(merged, identity=identity)
         case (ArrayValue() | Undefined_(), ArrayValue() | Undefined_()):
             return merge_arrays(interpreter, name, x, y)
+        case Range(), Range():
+            return _merged_range(interpreter, name, (x[0], a), (y[0], b))
         case (Scalar(), ArrayValue(dims=())) | (ArrayValue(dims=()), Scalar()):
             sides = [v if isinstance(v, Scalar) else Scalar(v.element) for v in (a, b)]
             return merge(interpreter, name, (x[0], sides[0]), (y[0], sides[1]))
@@ -249,6 +252,21 @@ def merge(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tup
     if all(isinstance(value, TupleValue) and isinstance(value.kind, (DictKind, RecordKind)) for value in (a, b)):
         how, help = "gets other keys or attributes by the path taken", "give it all of them ahead of the branch"
     return Static(Unusable(name, how, (help,)))
+
+
+def _merged_range(
+    interpreter: Interpreter, name: str, x: tuple[list[Stmt], Range], y: tuple[list[Stmt], Range]
+) -> Range:
+    """Upwards or downwards, from here or from there."""
+    bounds: list[Expr] = []
+    for part in ("start", "stop", "step"):
+        p, q = getattr(x[1], part), getattr(y[1], part)
+        if affine.same(p, q) and not variables(p) & interpreter.build.mutable:
+            bounds.append(p)
+        else:
+            sides = [(block, Scalar(bound, weak=True)) for (block, _), bound in ((x, p), (y, q))]
+            bounds.append(merge(interpreter, f"{name.lstrip('.')}_{part}", *sides).expr)
+    return Range(*bounds)
 
 
 def _merged_part(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tuple[list[Stmt], Any]) -> Any:
