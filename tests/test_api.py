@@ -441,7 +441,7 @@ def test_v_in_error(jit):
         f.backward(x, np.ones((3, 1)))
     with pytest.raises(TypeError, match="v is complex, but the output is real"):
         f.backward(x, np.ones(3, complex))
-    with pytest.raises(TypeError, match="argument v is a list"):
+    with pytest.raises(TypeError, match=r"argument v is a list(?s:.)*got a list of \d"):
         f.backward(x, [1.0, 1.0, 1.0])
     with pytest.raises((TypeError, ValueError)):
         f.backward(x, (np.ones(3),))

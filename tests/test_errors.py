@@ -595,6 +595,17 @@ def test_a_copy_of_a_part_may_be_a_view(part: Callable[..., Any], shape: tuple[i
         grad(writes, wrt="a", jit=False).backward(a, 2, a)
 
 
+def test_arrays_that_changed_places_are_called_what_the_user_calls_them() -> None:
+    def f(a, b):
+        if a[0] > b[0]:
+            a, b = b, a
+        a[0] *= 2
+        return a - b
+
+    with pytest.raises(UnsupportedError, match="^b may or may not be the array that was written"):
+        grad(f, jit=False).backward(np.ones(3), np.ones(3), np.ones(3))
+
+
 @pytest.mark.parametrize(
     "stretch", [lambda own, w: np.broadcast_to(own, w.shape), lambda own, w: np.broadcast_arrays(own, w)[0]]
 )

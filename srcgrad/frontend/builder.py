@@ -524,7 +524,7 @@ class Builder:
 
     def refuse_stale(self, name: str) -> None:
         self.refuse(
-            f"{name} may or may not be the array that was written under another name",
+            f"{self.names.wanted.get(name, name)} may or may not be the array that was written under another name",
             "copy the array before it gets a second name:  y = x.copy()",
             because="which memory this is depends on the path taken, on lengths or on the order in memory",
         )

@@ -337,7 +337,7 @@ def _of_one_shape(build: Builder, row: list_rows.Row, block: list[Stmt], index: 
     """What the items of all iterations are, in the shape that the first one has."""
     lengths = common_lengths.known_ahead(build, list_rows.lengths_of(row), block, index, affine.ZERO)
     if lengths is None:
-        return build.refuse("the items of this comprehension differ in shape", "write the loop")
+        return build.refuse("the items of this comprehension may differ in shape", "write the loop")
     lengths = tuple(build.pin(length) for length in lengths)
     build.lower |= {length: 0 for length in lengths if isinstance(length, Var)}
     return list_rows.with_lengths(row, lengths)

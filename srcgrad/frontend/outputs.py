@@ -112,8 +112,8 @@ def describe_type(kind: Any) -> str:
             return f"a dict with {', '.join(map(str, keys))}"
         case TupleType(kind=RecordKind(cls=cls)):
             return f"a {cls.__name__}"
-        case TupleType(items=items):
-            return f"a tuple of {len(items)}"
+        case TupleType(items=items, kind=cls):
+            return f"a {'list' if cls is list else 'tuple'} of {len(items)}"
         case StaticType(value=value):
             return repr(value)
     return str(kind)

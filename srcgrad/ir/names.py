@@ -25,6 +25,7 @@ class Names:
         self.indices: set[str] = set()
         self.active: set[str] = set()  # indices of the loops around
         self.users: set[str] = set()  # what the user calls other things
+        self.wanted: dict[str, str] = {}  # what would have been the name of what has a number behind it
 
     def fresh(self, wanted: str) -> str:
         wanted = wanted.lstrip(".")
@@ -33,6 +34,8 @@ class Names:
             count += 1
             name = f"{wanted}_{count}"
         self.taken.add(name)
+        if count:
+            self.wanted[name] = wanted
         return name
 
     def index(self, wanted: str, around: frozenset[str] | None = None) -> str:
