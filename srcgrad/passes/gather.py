@@ -267,7 +267,9 @@ class Nest:
         return tuple(index), tuple(around.get(index) for index in self.indices)
 
     def goes_around(self, part: Expr, loop: For) -> bool:
-        """Is it a fixed step from the index of a loop over all that it goes around?"""
+        """Is it a fixed step from the index of a loop over all that it goes around, or the same loop from its end?"""
+        if is_mirrored(part, loop):
+            return not loads(part) and not variables(part) & ({*self.indices, *set_in(self.body)} - {loop.index})
         step = step_of(part, loop.index)
         if step is None or loads(step) or variables(step) & {*self.indices, *set_in(self.body)}:
             return False
@@ -347,7 +349,14 @@ class Nest:
         """What one iteration adds, said of the element that it adds to."""
         added = {part.position for part in parts}
         to = zip(self.indices, *parts[0].to, strict=True)
-        there = {i: back_from(i, end) if end else affine.sub(i, affine.integer(apart)) for i, apart, end in to}
+        there = {
+            i: affine.sub(i, affine.integer(apart))
+            if end is None
+            else end
+            if step_of(end, i) is None
+            else back_from(i, end)
+            for i, apart, end in to
+        }
         here = lambda expr: rewrite(substitute(expr, there), normal_there)
         out: list[Stmt] = []
         for position in sorted(added.union(*(part.slice for part in parts))):
@@ -385,6 +394,11 @@ class Nest:
             below = None if affine.same(stop, last) else Call("lt", (loop.index, stop), BOOL)
             out.append(all_of((above, below)))
         return tuple(out)
+
+
+def is_mirrored(part: Expr, loop: For) -> bool:
+    """Does it go through what the loop goes through, from the end: n - 1 - i for i in range(n)?"""
+    return affine.same(affine.add(part, loop.index), affine.sub(affine.add(loop.start, loop.stop), affine.ONE))
 
 
 def over_all(nest: Nest, found: Gathering) -> Block:

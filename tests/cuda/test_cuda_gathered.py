@@ -109,6 +109,22 @@ def with_itself(x, m):
     return out
 
 
+def turned(x, w):
+    """Each element and the one that is as far from the other end."""
+    return x * x[::-1] + np.sin(w[0] * x[::-1])
+
+
+def turned_along_both(x, w):
+    return x[:, ::-1] * x + x[::-1] ** 2 * w
+
+
+def turned_by_a_loop(x, w):
+    n, out = len(x), np.zeros(len(x))
+    for i in range(n):
+        out[i] = np.exp(w[0] * x[n - 1 - i]) * x[i]
+    return out
+
+
 CASES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     *((convolved, (signed(n), signed(m))) for n, m in ((20, 4), (4, 4), (9, 8), (1, 1), (3, 0))),
     *((by_strides, (signed(24), signed(m), 7)) for m in (1, 3, 5)),
@@ -120,6 +136,9 @@ CASES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     *((multiplied, (signed(n, k), signed(k, m))) for n, k, m in ((4, 5, 3), (2, 2, 20), (0, 3, 4), (3, 0, 2))),
     *((part_of_the_range, (signed(14), signed(m))) for m in (4, 1)),
     (with_itself, (signed(14), 4)),
+    *((turned, (signed(n), signed(1))) for n in (13, 2, 1, 0)),
+    *((turned_along_both, (signed(*shape), signed(*shape))) for shape in ((5, 7), (4, 2), (1, 3))),
+    (turned_by_a_loop, (signed(12), signed(1))),
 ]
 
 
@@ -138,6 +157,8 @@ def test_gradient(f: Callable[..., Any], args: tuple[Any, ...]) -> None:
         (by_strides, (signed(24), signed(3), 7), ["w_b"]),
         (image, (signed(6, 7), signed(3, 3)), ["w_b"]),
         (with_itself, (signed(14), 4), ["x_b"]),
+        (turned_along_both, (signed(5, 7), signed(5, 7)), []),
+        (turned_by_a_loop, (signed(12), signed(1)), ["w_b"]),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
