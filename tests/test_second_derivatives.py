@@ -294,3 +294,21 @@ def test_lengths_of_one_are_stretched() -> None:
     check_grad(plain(lambda x, y: third.backward(x, y)), row, column)
     with pytest.raises(BroadcastError, match="lengths 3 and 2 do not broadcast together"):
         inside(X, X[:2], np.ones(1))
+
+
+@plain
+def of_the_least(x):
+    least = x[0]
+    for i in range(1, len(x)):
+        if x[i] < least:
+            least = x[i]
+    return np.sin(least)
+
+
+def test_a_search_whose_choices_the_pullback_needs() -> None:
+    """What each iteration chose is handed over to it: it can't be left out for the last that chose."""
+    f, x = plain(lambda x: of_the_least.backward(x)), np.array([1.0, 0.5, 2.0])
+    y, pullback = f.vjp(x)
+    np.testing.assert_allclose(y, [0.0, np.cos(0.5), 0.0])
+    np.testing.assert_allclose(pullback(np.ones(3)), [0.0, -np.sin(0.5), 0.0])
+    check_grad(f, x)

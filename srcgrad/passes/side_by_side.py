@@ -371,8 +371,8 @@ class _Together:
         deepest = max((len(around) for _, around in together), default=0)
         in_turn = max((len(around) + depth_of(group.body) for group, around in found if group.in_turn), default=0)
         most = [stmt for group, around in together if len(around) == deepest for stmt in statements(group.body)]
-        if in_turn > deepest or (in_turn == deepest and not any(map(is_dear, most))):
-            raise Differs
+        if not deepest or in_turn > deepest or (in_turn == deepest and not any(map(is_dear, most))):
+            raise Differs  # (none is deep where the loop inside is the same for all iterations)
         if not all(map(self.is_sure, (place for group, _ in together for place in group.places()))):
             raise Differs
         inner = [(group, around[-1]) for group, around in together if len(around) == deepest]
