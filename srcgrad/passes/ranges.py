@@ -6,6 +6,10 @@ for k in range(n):
             a[i, j] -= a[i, k] * a[k, j]            writes what another one reads
 
 for i in range(n):
+    for j in range(i, n):               a[i, j] and a[j', i'] are one where i = j' >= i' and i' = j >= i: i is i'
+        a[i, j] = a[j, i] = k(x[i], x[j])
+
+for i in range(n):
     for j in range(i + 1):              row i ends where row i + 1 begins, and the rows behind it are further on
         packed[i * (i + 1) // 2 + j] = a[i, j]
 """
@@ -15,10 +19,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..ir import affine, products
-from ..ir.expressions import Expr, Var
+from ..ir.expressions import Const, Expr, Var
 from ..ir.nodes import For
 from ..ir.walk import loads, statements, substitute, variables
-from .effects import Access, effects
+from .effects import Access, effects, names_used
 from .remainders import known_in, never_meet, steady
 from .signs import Signs, extremes
 
@@ -26,14 +30,15 @@ from .signs import Signs, extremes
 class Ranges:
     """The ranges of the loops around a loop, of its own index, and of the indices inside it."""
 
-    def __init__(self, around: tuple[For, ...], loop: For, signs: Signs) -> None:
-        self.signs, self.loop = signs, loop
+    def __init__(self, around: tuple[For, ...], loop: For, signs: Signs, array: str = "") -> None:
+        self.signs, self.loop, self.around = signs, loop, around
         inside = effects(loop.body)
         self.varies = varies = inside.writes | {loop.index}
         self.known = steady(known_in(loop)[0], inside.writes) if known_in(loop) else ()
         self.inner = [s.index for s in reversed(statements(loop.body)) if isinstance(s, For)]  # the innermost first
         unsteady = varies - inside.indices - {loop.index}
-        nest = [*around, loop, *(s for s in statements(loop.body) if isinstance(s, For))]
+        within = [s for s in statements(loop.body) if isinstance(s, For) and (not array or array in names_used(s))]
+        nest = [*around, loop, *within]
         bounds: dict[Var, tuple[Expr, Expr] | None] = {}  # the innermost index first; None: not known
         for inner in reversed(nest):
             changed = effects(inner.body).writes | (set() if inner in around else unsteady)
@@ -42,6 +47,8 @@ class Ranges:
                 loads(end) or variables(end) & changed for end in ends
             )
             bounds[inner.index] = ends if is_known and bounds.get(inner.index, ends) == ends else None
+        self.is_ambiguous = len({stmt.index for stmt in nest}) < len(nest) and not (array or inside.views)
+        self.of_arrays: dict[str, Ranges] = {}
         self.other = {var: Var(f"{var.name}'", var.dtype) for var in varies}  # what it is in another iteration
         self.bounds: dict[Expr, tuple[Expr, Expr]] = {}
         self.rank: dict[Expr, int] = {}
@@ -52,12 +59,56 @@ class Ranges:
                 self.rank |= {index: rank, self.other.get(index, index): rank}
 
     def never_meet(self, a: Access, b: Access) -> bool:
-        """Do the accesses, of whatever two iterations, mean different elements?"""
+        """Do the accesses, of any two iterations, mean different elements?"""
         if a.array != b.array:
             return False
-        return self.leave_other_remainders(a, b) or any(
-            p is not None and q is not None and self.never_equal(p, q) for p, q in zip(a.index, b.index, strict=True)
+        if self.is_ambiguous:
+            return self.about(a.array.name).never_meet(a, b)
+        pairs = [(p, q) for p, q in zip(a.index, b.index, strict=True) if p is not None and q is not None]
+        return (
+            self.leave_other_remainders(a, b)
+            or any(self.never_equal(p, q) for p, q in pairs)
+            or self.are_one_iterations(pairs)
         )
+
+    def about(self, array: str) -> Ranges:
+        """The ranges of loops that have to do with an array: others may call their index alike."""
+        if array not in self.of_arrays:
+            self.of_arrays[array] = Ranges(self.around, self.loop, self.signs, array)
+        return self.of_arrays[array]
+
+    def are_one_iterations(self, pairs: list[tuple[Expr, Expr]]) -> bool:
+        """Where all indices are equal, are the iterations, too, by where the loops inside begin and end?
+
+        a[i, j] = a[j, i] = …, j from i on: i' = j >= i, and i = j' >= i'.
+        """
+        index = self.loop.index
+        mine: dict[Expr, Expr] = {}  # what variables are where the indices are equal
+        for p, q in pairs:
+            if loads(p) or loads(q) or not (self.signs.never_negative or (self.is_natural(p) and self.is_natural(q))):
+                continue
+            terms, _ = gap = affine.affine(affine.sub(substitute(p, dict(self.other)), q))
+            counts = dict(terms)
+            for var in (*self.inner, *(self.other[v] for v in self.inner), index, self.other[index]):
+                if abs(counts.get(var, 0)) == 1 and var not in mine:
+                    rest = affine.from_affine(tuple(item for item in terms if item[0] != var), gap[1])
+                    if not variables(rest) & mine.keys():
+                        mine[var] = affine.mul(affine.integer(-counts[var]), rest)
+                        break
+        said = lambda expr: affine.normal(substitute(expr, dict(mine)))
+        lead = said(affine.sub(self.other[index], index))
+        if isinstance(lead, Const):
+            return bool(lead.value == 0)
+        known = [
+            said(end)
+            for var in mine.keys() & self.bounds.keys()
+            for end in (affine.sub(var, self.bounds[var][0]), affine.sub(self.bounds[var][1], var))
+        ]
+
+        def is_natural_by_them(expr: Expr) -> bool:
+            return any((more := affine.difference(expr, end)) is not None and more >= 0 for end in known)
+
+        return is_natural_by_them(lead) and is_natural_by_them(affine.sub(affine.ZERO, lead))
 
     def leave_other_remainders(self, a: Access, b: Access) -> bool:
         known = [(*self.known, *access.under) for access in (a, b)]

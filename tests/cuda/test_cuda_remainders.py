@@ -1,4 +1,4 @@
-"""Sweeps over every second element, in place: their threads are apart by remainders."""
+"""Sweeps over every second element, and symmetric matrices: their threads are apart by remainders, and by ranges."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_ranges import APART as SYMMETRIC
 from test_remainders import APART, LINES, by_steps_of_products
 
 from srcgrad import grad
@@ -25,3 +26,14 @@ def test_sweeps(function: Callable[..., Any], shape: tuple[int, int]) -> None:
         np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-12)
     if function in APART:
         assert ".by_one(" not in on_device.source(u, f)
+
+
+@pytest.mark.parametrize("n", [7, 33])
+@pytest.mark.parametrize("function", SYMMETRIC, ids=lambda function: function.__name__)
+def test_symmetric(function: Callable[..., Any], n: int) -> None:
+    rng = np.random.default_rng(n)
+    x, v = rng.uniform(-1.0, 1.0, n), rng.normal(size=(n, n))
+    on_device, plain = grad(function, target="cuda"), grad(function, jit=False)
+    for got, want in zip(on_device.value_and_backward(x, v), plain.value_and_backward(x, v), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-12)
+    assert ".by_one(" not in on_device.source(x)

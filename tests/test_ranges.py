@@ -1,0 +1,144 @@
+"""Triangles, symmetric matrices: which iterations touch elements of their own, by where loops inside begin and end."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from support import slope
+
+from srcgrad import grad
+from srcgrad.ir import affine
+from srcgrad.ir.expressions import FLOAT64, INT64, Array, Const, Expr, Var
+from srcgrad.ir.nodes import For, Store
+from srcgrad.passes.effects import Access
+from srcgrad.passes.ranges import Ranges
+
+X = np.random.default_rng(3).uniform(-1.0, 1.0, 7)
+
+
+def from_the_diagonal_on(x):
+    n = len(x)
+    a = np.zeros((n, n))
+    for i in range(n):
+        for j in range(i, n):
+            a[i, j] = np.exp(-((x[i] - x[j]) ** 2)) * x[i]
+            a[j, i] = a[i, j]
+    return a
+
+
+def up_to_the_diagonal(x):
+    n = len(x)
+    a = np.zeros((n, n))
+    for i in range(n):
+        for j in range(i + 1):
+            k = np.exp(-((x[i] - x[j]) ** 2)) * x[i]
+            a[i, j] = k
+            a[j, i] = k
+    return a
+
+
+def beside_the_diagonal(x):
+    n = len(x)
+    a = np.zeros((n, n))
+    for i in range(n):
+        a[i, i] = x[i] ** 2
+        for j in range(i + 1, n):
+            a[i, j] = np.sin(x[i] * x[j])
+            a[j, i] = -a[i, j] * x[i]
+    return a
+
+
+def one_beside_the_diagonal(x):
+    """a[j, i] of one iteration is a[i, j] of the next: they wait for each other."""
+    n = len(x)
+    a = np.ones((n, n))
+    for i in range(1, n):
+        for j in range(i - 1, n):
+            a[i, j] = a[i, j] * x[i] * 0.5
+            a[j, i] = a[i, j] + x[j]
+    return a
+
+
+def a_row_and_a_column(x):
+    n = len(x)
+    a = np.outer(x, x)
+    for i in range(n):
+        for j in range(n):
+            a[j, i] = a[i, j] * x[i]
+    return a
+
+
+APART = [from_the_diagonal_on, up_to_the_diagonal, beside_the_diagonal]
+IN_ORDER = [one_beside_the_diagonal, a_row_and_a_column]
+
+
+@pytest.mark.parametrize("function", APART + IN_ORDER)
+def test_gradients(function: Callable[..., Any]) -> None:
+    rng = np.random.default_rng(4)
+    v, direction = rng.normal(size=(7, 7)), rng.normal(size=7)
+    f = grad(function, jit=False)
+    np.testing.assert_allclose(f(X), function(X), rtol=1e-14)
+    want, error = slope(lambda t: float(np.vdot(function(X + t * direction), v)))
+    assert np.vdot(f.backward(X, v=v), direction) == pytest.approx(want, rel=1e-9, abs=10 * error)
+
+
+@pytest.mark.parametrize("function", APART + IN_ORDER)
+def test_what_is_apart_goes_one_way(function: Callable[..., Any]) -> None:
+    down = [line for line in grad(function).source(X).splitlines() if "for i" in line and "-1)" in line]
+    assert bool(down) == (function in IN_ORDER)
+
+
+@pytest.mark.parametrize("function", [from_the_diagonal_on, beside_the_diagonal])
+def test_in_threads(function: Callable[..., Any]) -> None:
+    x = np.random.default_rng(5).uniform(-1.0, 1.0, 600)
+    v = np.random.default_rng(6).normal(size=(600, 600))
+    one, several = (grad(function, parallel=parallel).value_and_backward(x, v) for parallel in (False, True))
+    for a, b in zip(one, several, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-12)
+
+
+# ------------------------------------------------------------------------------------------------------ what is proved
+
+I, J = Var("i", INT64), Var("j", INT64)
+SIGNS: Any = SimpleNamespace(never_negative=True, is_natural=lambda expr: affine.is_at_least(expr, 0))
+
+
+def ran(loop: For, inner: For) -> Iterator[tuple[int, int]]:
+    for i in range(value(loop.start, {}), value(loop.stop, {})):
+        yield from ((i, j) for j in range(value(inner.start, {I: i}), value(inner.stop, {I: i})))
+
+
+def value(expr: Expr, at: dict[Expr, int]) -> int:
+    terms, constant = affine.affine(expr)
+    return constant + sum(count * at[term] for term, count in terms)
+
+
+def test_no_two_iterations_meet_where_it_is_said() -> None:
+    """By trying all pairs of iterations of small loops, over a triangle or another piece of a square."""
+    rng, said = random.Random(9), 0
+    number = lambda least, most: affine.integer(rng.randint(least, most))
+    corner = lambda: rng.choice((number(0, 3), affine.add(I, number(-1, 1)), affine.sub(number(3, 5), I)))
+    place = lambda: affine.add(rng.choice((I, I, J, J, affine.add(I, J), affine.sub(J, I))), number(-1, 1))
+    array = Array("a", FLOAT64, (affine.integer(9), affine.integer(9)))
+    for _ in range(3000):
+        p, q = ((place(), place()) for _ in range(2))
+        first, last = corner(), rng.choice((number(4, 6), affine.add(I, number(0, 3))))
+        body = (Store(array, p, Const(0.0, FLOAT64)), Store(array, q, Const(0.0, FLOAT64)))
+        inner = For(J, first, last, affine.ONE, body)
+        loop = For(I, number(0, 1), number(3, 5), affine.ONE, (inner,))
+        if not Ranges((), loop, SIGNS).never_meet(Access(array, p, True), Access(array, q, True)):
+            continue
+        said += 1
+        for (i, j), (k, m) in itertools.product(ran(loop, inner), repeat=2):
+            if i != k:
+                here, there = (
+                    tuple(value(part, at) for part in parts) for parts, at in ((p, {I: i, J: j}), (q, {I: k, J: m}))
+                )
+                assert here != there, (p, q, loop)
+    assert said > 150
