@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ..errors import place as error_place
 from ..ir import affine
-from ..ir.expressions import Const, Dim, Expr, Load, Var
+from ..ir.expressions import Const, Dim, Expr, Load, Span, Var
 from ..ir.nodes import AddTo, Alloc, For, Function, Stmt, Store, Subscript, View, While
 from ..ir.walk import counts_upwards, expressions, loads, statements
 from ..passes.info import memory_of
@@ -71,7 +71,7 @@ def facts_about(definitions: list[ast.stmt], text: str, function: Function) -> F
     apart: set[tuple[int, int]] = set()
     places: set[tuple[int, str]] = set()
     printed = ast.parse(text).body[-len(definitions) :]
-    for stmt, node in _pairs(definitions, printed):
+    for stmt, node, span in _pairs(definitions, printed):
         origin = getattr(stmt, "origin", None)
         if origin is None:
             continue
@@ -85,7 +85,7 @@ def facts_about(definitions: list[ast.stmt], text: str, function: Function) -> F
             apart |= {(line, node.lineno) for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
         unchecked = _of_all(origin, lambda place: not place.checked)
         known = _of_all(origin, counts_upwards)
-        where = error_place(origin.span) if function.info.boundscheck and _may_be_outside(origin) else ""
+        where = error_place(span) if function.info.boundscheck and _may_be_outside(origin) else ""
         is_free = isinstance(origin, AddTo) and origin.reorder
         last = getattr(node, "iter", getattr(node, "test", node)).end_lineno
         for line in range(node.lineno, (last or node.lineno) + 1):
@@ -158,13 +158,16 @@ def _element_written(stmt: Stmt) -> tuple[Load, ...]:
     return ()
 
 
-def _pairs(body: list[ast.stmt], printed: list[ast.stmt]) -> Iterator[tuple[ast.stmt, ast.stmt]]:
-    """Statements beside what they are when read again (comments are none)."""
+def _pairs(
+    body: list[ast.stmt], printed: list[ast.stmt], around: Span | None = None
+) -> Iterator[tuple[ast.stmt, ast.stmt, Span | None]]:
+    """Statements beside what they are when read again (comments are none), and their place, or the loop's around."""
     for stmt, node in zip((s for s in body if not is_comment(s)), printed, strict=True):
-        yield stmt, node
+        span = getattr(getattr(stmt, "origin", None), "span", None) or around
+        yield stmt, node, span
         for part in ("body", "orelse"):
             if getattr(stmt, part, None) and not all(map(is_comment, getattr(stmt, part))):
-                yield from _pairs(getattr(stmt, part), getattr(node, part))
+                yield from _pairs(getattr(stmt, part), getattr(node, part), span)
 
 
 def _may_be_outside(stmt: Stmt) -> bool:

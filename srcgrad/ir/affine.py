@@ -112,7 +112,11 @@ def maximum(x: Expr, y: Expr) -> Expr:
     lead = difference(x, y)
     if lead is not None:
         return x if lead >= 0 else y
-    (terms, _), (others, _) = affine(x), affine(y)
+    (terms, constant), (others, least) = affine(x), affine(y)
+    match terms:
+        case ((Call(op="maximum", args=(inner, Const(value=other))), 1),) if not others:
+            # max(max(n - 1, 0) - 1, 0) is max(n - 2, 0)
+            return maximum(add(inner, integer(constant)), integer(max(int(other) + constant, least)))
     common = from_affine(tuple(term for term in terms if term in others), 0)
     if common != ZERO:
         return add(common, maximum(sub(x, common), sub(y, common)))

@@ -28,6 +28,7 @@ from ..ir.walk import (
     children,
     expressions,
     loads,
+    made_for,
     map_expressions,
     rewrite,
     rewrite_block,
@@ -73,7 +74,9 @@ class DearApart:
         if self.is_seen_to_fail(loop, lookups, waits):
             return None
         here = {load: memory(load) for load in lookups}
-        ahead += tuple(Store(there.array, there.index, load, checked=False) for load, there in here.items())
+        for load, there in here.items():
+            reader = next(s for s in statements(loop.body) if any(load in loads(expr) for expr in expressions(s)))
+            ahead += tuple(made_for(reader, [Store(there.array, there.index, load, checked=False)]))
         loop = replace(loop, body=rewrite_block(loop.body, lambda stmt: (_with(stmt, here),)))
         waits, behind = self.waits(loop), self.indices(loop, self.waits(loop)) or ()
         adding = _Additions(set(waits), self.names, memory)

@@ -49,7 +49,19 @@ def _is_nan(x: Expr) -> Expr:
 
 def _of_two(x: Expr, y: Expr, wins: Expr) -> Expr:
     """The winner, or whichever is nan."""
-    return select(either(wins, _is_nan(x)) if is_inexact(x.dtype) else wins, x, y)
+    return select(either(wins, _is_nan(x)), x, y)
+
+
+def _largest(x: Expr, y: Expr) -> Expr:
+    if is_inexact(x.dtype):
+        return _of_two(x, y, less(y, x))
+    return either(x, y) if x.dtype == BOOL else Call("max", (x, y), x.dtype)  # a length is said once, and not twice
+
+
+def _smallest(x: Expr, y: Expr) -> Expr:
+    if is_inexact(x.dtype):
+        return _of_two(x, y, less(x, y))
+    return both(x, y) if x.dtype == BOOL else Call("min", (x, y), x.dtype)
 
 
 def _of_numbers(x: Expr, y: Expr, wins: Expr) -> Expr:
@@ -150,10 +162,10 @@ INSTEAD: dict[str, Callable[..., Expr]] = {
     "floordiv": _floordiv,
     "reciprocal": lambda x: number_of(x, 1) / x,
     "sign": _sign,
-    "maximum": lambda x, y: either(x, y) if x.dtype == BOOL else _of_two(x, y, less(y, x)),
-    "minimum": lambda x, y: both(x, y) if x.dtype == BOOL else _of_two(x, y, less(x, y)),
-    "clip_low": lambda x, y: _of_two(x, y, less(y, x)),
-    "clip_high": lambda x, y: _of_two(x, y, less(x, y)),
+    "maximum": _largest,
+    "minimum": _smallest,
+    "clip_low": _largest,
+    "clip_high": _smallest,
     "fmax": lambda x, y: _of_numbers(x, y, less(y, x)),
     "fmin": lambda x, y: _of_numbers(x, y, less(x, y)),
     "heaviside": lambda x, h: select(less(x, 0.0), number(0.0, x), select(less(0.0, x), number(1.0, x),

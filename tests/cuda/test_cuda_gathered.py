@@ -125,6 +125,21 @@ def turned_by_a_loop(x, w):
     return out
 
 
+def option_tree(x, w):
+    """Each step leaves one element less."""
+    for _ in range(12):
+        x = w[0] * x[:-1] + x[1:] ** 2
+    return x
+
+
+def time_in_rows(x, w):
+    """All states in one array: what is read is another row than what is set."""
+    for t in range(len(x) - 1):
+        for i in range(1, x.shape[1] - 1):
+            x[t + 1, i] = np.sin(x[t, i - 1]) + w[0] * x[t, i + 1]
+    return x
+
+
 CASES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     *((convolved, (signed(n), signed(m))) for n, m in ((20, 4), (4, 4), (9, 8), (1, 1), (3, 0))),
     *((by_strides, (signed(24), signed(m), 7)) for m in (1, 3, 5)),
@@ -139,6 +154,8 @@ CASES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     *((turned, (signed(n), signed(1))) for n in (13, 2, 1, 0)),
     *((turned_along_both, (signed(*shape), signed(*shape))) for shape in ((5, 7), (4, 2), (1, 3))),
     (turned_by_a_loop, (signed(12), signed(1))),
+    *((option_tree, (signed(n), signed(1))) for n in (15, 12, 5)),
+    (time_in_rows, (signed(5, 9), signed(1))),
 ]
 
 
@@ -170,3 +187,13 @@ def test_what_is_added_to_in_every_iteration_is_gathered(f: Callable[..., Any], 
 def test_where_each_would_have_more_summands_than_there_are_elements() -> None:
     text = grad(multiplied, target="cuda").source(signed(3, 4), signed(4, 5))
     assert "if w.shape[1] <= x.shape[0] * x.shape[1]:" in text and text.count("@kernel") == 3
+
+
+def test_the_length_of_what_shrinks_is_said_once() -> None:
+    """It was said anew in each of its parts: twice as much with every step, half a megabyte for twelve."""
+    text = grad(option_tree, target="cuda").source(signed(15), signed(1))
+    assert "x.shape[0] - 12" in text and len(text) < 60_000
+
+
+def test_states_in_rows_are_no_work_of_one_thread() -> None:
+    assert ".by_one(" not in grad(time_in_rows, target="cuda").source(signed(5, 9), signed(1))
