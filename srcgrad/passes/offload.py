@@ -136,7 +136,7 @@ class Kernels:
 
     def __init__(self, function: Function) -> None:
         self.name, self.names = function.name, function.info.names
-        self.sharing = Sharing(function, never_negative=True)
+        self.sharing = Sharing(function, never_negative=True, atomically=True)
         self.memory = memory_of(function)
         self.indices = frozenset(s.index.name for s in statements(function.body) if isinstance(s, For))
         self.moved: set[str] = set()

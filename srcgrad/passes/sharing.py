@@ -69,7 +69,7 @@ class Shared:
     """What iterations share, and what each of the places that run them has of its own.
 
     `partial`: arrays into which all add.  `near`: memory into which neighbours add, which are at most `reach`
-    iterations apart.  `rows`: of compressed matrices, which must be in order, or the iterations share more than that.
+    iterations apart (any iterations, where they add atomically).  `rows`: of compressed matrices, which must be in order, or the iterations share more than that.
     """
 
     sums: tuple[Var, ...]
@@ -84,11 +84,14 @@ class Shared:
 class Sharing:
     """Answers about the loops of one function; about compressed rows where the caller asks, `by_rows`, at run time.
 
-    `never_negative`: no index is (see `Signs`).
+    `never_negative`: no index is (see `Signs`).  `atomically`: any iterations may add to one element, beside what else
+    is done with elements to which none adds.
     """
 
-    def __init__(self, function: Function, by_rows: bool = False, never_negative: bool = False) -> None:
-        self.by_rows = by_rows
+    def __init__(
+        self, function: Function, by_rows: bool = False, never_negative: bool = False, atomically: bool = False
+    ) -> None:
+        self.by_rows, self.atomically = by_rows, atomically
         self.roots = roots_of(function)
         self.signs = Signs(function, never_negative)
         self.uses: Counter[str] = Counter()
@@ -183,6 +186,8 @@ class Sharing:
                     near.add(root)
                 elif all(a.adds and a.array.ndim for a in accesses):
                     partial |= {a.array.name: a.array for a in accesses}
+                elif self.atomically and all(a.array.ndim for a in meeting):
+                    near.add(root)
                 else:
                     return None
             else:

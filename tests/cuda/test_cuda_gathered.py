@@ -140,6 +140,14 @@ def time_in_rows(x, w):
     return x
 
 
+def time_in_rows_around_a_ring(x, w):
+    n = x.shape[1]
+    for t in range(len(x) - 1):
+        for i in range(n):
+            x[t + 1, i] = np.sin(x[t, (i - 1) % n]) + w[0] * x[t, (i + 1) % n]
+    return x
+
+
 CASES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     *((convolved, (signed(n), signed(m))) for n, m in ((20, 4), (4, 4), (9, 8), (1, 1), (3, 0))),
     *((by_strides, (signed(24), signed(m), 7)) for m in (1, 3, 5)),
@@ -155,7 +163,11 @@ CASES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     *((turned_along_both, (signed(*shape), signed(*shape))) for shape in ((5, 7), (4, 2), (1, 3))),
     (turned_by_a_loop, (signed(12), signed(1))),
     *((option_tree, (signed(n), signed(1))) for n in (15, 12, 5)),
-    (time_in_rows, (signed(5, 9), signed(1))),
+    *(
+        (f, (signed(*shape), signed(1)))
+        for f in (time_in_rows, time_in_rows_around_a_ring)
+        for shape in ((5, 9), (3, 40))
+    ),
 ]
 
 
@@ -195,5 +207,6 @@ def test_the_length_of_what_shrinks_is_said_once() -> None:
     assert "x.shape[0] - 12" in text and len(text) < 60_000
 
 
-def test_states_in_rows_are_no_work_of_one_thread() -> None:
-    assert ".by_one(" not in grad(time_in_rows, target="cuda").source(signed(5, 9), signed(1))
+@pytest.mark.parametrize("f", [time_in_rows, time_in_rows_around_a_ring])
+def test_states_in_rows_are_no_work_of_one_thread(f: Callable[..., Any]) -> None:
+    assert ".by_one(" not in grad(f, target="cuda").source(signed(5, 9), signed(1))
