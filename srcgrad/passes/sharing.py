@@ -69,7 +69,8 @@ class Shared:
     """What iterations share, and what each of the places that run them has of its own.
 
     `partial`: arrays into which all add.  `near`: memory into which neighbours add, which are at most `reach`
-    iterations apart (any iterations, where they add atomically).  `rows`: of compressed matrices, which must be in order, or the iterations share more than that.
+    iterations apart (any iterations, where they add atomically).  `rows`: of compressed matrices, which must be in
+    order, or the iterations share more than that.
     """
 
     sums: tuple[Var, ...]
