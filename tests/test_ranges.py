@@ -54,6 +54,16 @@ def beside_the_diagonal(x):
     return a
 
 
+def along_antidiagonals(x):
+    """What is compared is of the antidiagonals before: a table for two sequences, by waves."""
+    n = len(x)
+    d = np.outer(x, x)
+    for s in range(2, n):
+        for i in range(1, s):
+            d[i, s - i] += np.sin(d[i - 1, s - i]) * np.cos(d[i, s - i - 1])
+    return d
+
+
 def one_beside_the_diagonal(x):
     """a[j, i] of one iteration is a[i, j] of the next: they wait for each other."""
     n = len(x)
@@ -74,7 +84,7 @@ def a_row_and_a_column(x):
     return a
 
 
-APART = [from_the_diagonal_on, up_to_the_diagonal, beside_the_diagonal]
+APART = [from_the_diagonal_on, up_to_the_diagonal, beside_the_diagonal, along_antidiagonals]
 IN_ORDER = [one_beside_the_diagonal, a_row_and_a_column]
 
 

@@ -115,11 +115,12 @@ def _refuse(function: Function) -> None:
 def _no_parallel_loop(function: Function, body: Block) -> UnsupportedError:
     """`body`: what is left of the function's, but for kernels that fill or copy arrays."""
     loops = [s for s in statements(body) if isinstance(s, (For, While))]
-    span = next((loop.span for loop in loops if loop.span is not None), None)
+    places = [*dict.fromkeys(loop.span for loop in loops if loop.span is not None)]
+    others = "so do those of the loops in it or behind it" if len(places) > 1 else "there is no other loop"
     return UnsupportedError(
         f"nothing in {function.name.removesuffix(f'_{function.info.kind}')} runs in parallel",
-        span=span,
-        because="its iterations depend on each other, and there is no other loop",
+        span=places[0] if places else None,
+        because=f"its iterations depend on each other, and {others}",
         help=(
             "write array expressions, or a loop whose iterations do not read what others write",
             "for many such problems at once, loop over the problems around it",

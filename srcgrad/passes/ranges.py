@@ -81,22 +81,27 @@ class Ranges:
         """Where all indices are equal, are the iterations, too, by where the loops inside begin and end?
 
         a[i, j] = a[j, i] = …, j from i on: i' = j >= i, and i = j' >= i'.
+        d[i, s - i] = d[i - 1, s - i]: never, as i is not i - 1.
         """
         index = self.loop.index
         mine: dict[Expr, Expr] = {}  # what variables are where the indices are equal
+        gaps: list[Expr] = []
         for p, q in pairs:
             if loads(p) or loads(q) or not (self.signs.never_negative or (self.is_natural(p) and self.is_natural(q))):
                 continue
-            terms, _ = gap = affine.affine(affine.sub(substitute(p, dict(self.other)), q))
+            gaps.append(affine.sub(substitute(p, dict(self.other)), q))
+            terms, constant = affine.affine(gaps[-1])
             counts = dict(terms)
             for var in (*self.inner, *(self.other[v] for v in self.inner), index, self.other[index]):
                 if abs(counts.get(var, 0)) == 1 and var not in mine:
-                    rest = affine.from_affine(tuple(item for item in terms if item[0] != var), gap[1])
+                    rest = affine.from_affine(tuple(item for item in terms if item[0] != var), constant)
                     if not variables(rest) & mine.keys():
                         mine[var] = affine.mul(affine.integer(-counts[var]), rest)
                         break
         said = lambda expr: affine.normal(substitute(expr, dict(mine)))
         lead = said(affine.sub(self.other[index], index))
+        if any(affine.difference(said(gap), affine.ZERO) not in (None, 0) for gap in gaps):
+            return True  # they never are
         if isinstance(lead, Const):
             return bool(lead.value == 0)
         known = [
