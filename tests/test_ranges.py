@@ -84,11 +84,23 @@ def a_row_and_a_column(x):
     return a
 
 
+def added_in_halves(x):
+    """The second half is added to the first, whose halves are next; the bound of the loop is a copy of h."""
+    y = np.outer(x, x)
+    h = 3
+    for k in range(2):
+        for i in range(h):
+            y[i] += np.sin(y[i + h])
+        h = 3 >> (k + 1)
+    return y
+
+
 APART = [from_the_diagonal_on, up_to_the_diagonal, beside_the_diagonal, along_antidiagonals]
+BY_HALVES = [added_in_halves]
 IN_ORDER = [one_beside_the_diagonal, a_row_and_a_column]
 
 
-@pytest.mark.parametrize("function", APART + IN_ORDER)
+@pytest.mark.parametrize("function", APART + BY_HALVES + IN_ORDER)
 def test_gradients(function: Callable[..., Any]) -> None:
     rng = np.random.default_rng(4)
     v, direction = rng.normal(size=(7, 7)), rng.normal(size=7)
@@ -98,7 +110,7 @@ def test_gradients(function: Callable[..., Any]) -> None:
     assert np.vdot(f.backward(X, v=v), direction) == pytest.approx(want, rel=1e-9, abs=10 * error)
 
 
-@pytest.mark.parametrize("function", APART + IN_ORDER)
+@pytest.mark.parametrize("function", APART + BY_HALVES + IN_ORDER)
 def test_what_is_apart_goes_one_way(function: Callable[..., Any]) -> None:
     down = [line for line in grad(function).source(X).splitlines() if "for i" in line and "-1)" in line]
     assert bool(down) == (function in IN_ORDER)

@@ -270,9 +270,17 @@ def _under(block: Block, known: tuple[Remainder, ...]) -> Iterator[Access]:
         changed = _raw(stmt).writes
         for access in _raw(stmt).accesses:
             yield replace(access, under=(*here, *ahead_of(access.under, values, changed)))
+        values = values_behind(stmt, values)
+
+
+def values_behind(stmt: Stmt, values: dict[Var, Expr]) -> dict[Var, Expr]:
+    """Of what expressions variables have been made that is still the same behind the statement."""
+    changed = _raw(stmt).writes
+    if changed and values:
         values = {v: value for v, value in values.items() if v not in changed and not variables(value) & changed}
-        if isinstance(stmt, Assign) and stmt.var not in variables(stmt.value) and not loads(stmt.value):
-            values[stmt.var] = stmt.value
+    if isinstance(stmt, Assign) and stmt.var not in variables(stmt.value) and not loads(stmt.value):
+        return values | {stmt.var: stmt.value}
+    return values
 
 
 def _touch_whole(out: Effects, array: Array, writes: bool) -> None:
@@ -516,4 +524,5 @@ __all__ = [
     "meet_in_one_iteration",
     "runs_along",
     "sums_in_order",
+    "values_behind",
 ]

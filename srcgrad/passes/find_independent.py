@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
-from ..ir.expressions import Expr
+from ..ir.expressions import Expr, Var
 from ..ir.nodes import Alloc, Block, For, Function, Invoke, Stmt, Swap, leaves
-from ..ir.walk import blocks, statements, variables, with_blocks
-from .effects import Access, Effects, effects, is_private, meet_in_one_iteration, uses
+from ..ir.walk import blocks, statements, substitute, variables, with_blocks
+from .effects import Access, Effects, effects, is_private, meet_in_one_iteration, uses, values_behind
 from .info import roots_of
 from .overwritten import is_overwritten_first
 from .ranges import Ranges
@@ -50,18 +51,20 @@ class _Finder:
 
     def block(self, block: Block, around: tuple[For, ...] = ()) -> Block:
         out: list[Stmt] = []
+        values: dict[Var, Expr] = {}  # what variables have been made of, in this block
         for stmt in block:
             if self.moves_scratch and isinstance(stmt, For) and stmt.ordered:
                 out, stmt = self.with_own_scratch(out, stmt)
             if blocks(stmt):
-                inner = (*around, stmt) if isinstance(stmt, For) else around
+                inner = (*around, _bounded(stmt, values)) if isinstance(stmt, For) else around
                 stmt = with_blocks(stmt, tuple(self.block(b, inner) for b in blocks(stmt)))
-            if isinstance(stmt, For) and stmt.ordered and self.is_independent(stmt, around):
+            if isinstance(stmt, For) and stmt.ordered and self.is_independent(stmt, _bounded(stmt, values), around):
                 stmt = replace(stmt, ordered=False)
+            values = values_behind(stmt, values)
             out.append(stmt)
         return tuple(out)
 
-    def is_independent(self, loop: For, around: tuple[For, ...]) -> bool:
+    def is_independent(self, loop: For, bounded: For, around: tuple[For, ...]) -> bool:
         calls = {s.callee for s in statements(loop.body) if isinstance(s, Invoke)}
         if calls - self.forgetful:  # what it keeps is taken back last first
             return False
@@ -73,9 +76,10 @@ class _Finder:
                 return False
             if var not in self.indices and not self.lives_in(var.name, loop):
                 return False
-        return self.memory_is_apart(inside, loop, around)
+        return self.memory_is_apart(inside, loop, bounded, around)
 
-    def memory_is_apart(self, inside: Effects, loop: For, around: tuple[For, ...]) -> bool:
+    def memory_is_apart(self, inside: Effects, loop: For, bounded: For, around: tuple[For, ...]) -> bool:
+        """`bounded`: the loop, by the names of its bounds that its body uses."""
         changed = inside.writes - {loop.index}
         by_root: dict[str, list[Access]] = {}
         for access in inside.on_memory():
@@ -89,7 +93,7 @@ class _Finder:
                     adds = a.adds and b.adds
                     if adds or meet_in_one_iteration(a, b, loop, changed, self.signs):
                         continue
-                    ranges = ranges or Ranges(around, loop, self.signs)
+                    ranges = ranges or Ranges(around, bounded, self.signs)
                     if not ranges.never_meet(a, b):
                         return False
         return True
@@ -133,3 +137,12 @@ class _Finder:
 
 
 __all__ = ["find_independent", "independent_as_they_are"]
+
+
+def _bounded(loop: For, values: dict[Var, Expr]) -> For:
+    """The loop, by the names that its bounds were copied from, where it leaves these as they are."""
+    changed = effects(loop.body).writes
+    known: dict[Any, Expr] = {var: v for var, v in values.items() if isinstance(v, Var) and v not in changed}
+    if known.keys().isdisjoint(variables(loop.start) | variables(loop.stop)):
+        return loop
+    return replace(loop, start=substitute(loop.start, known), stop=substitute(loop.stop, known))

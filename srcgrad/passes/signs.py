@@ -75,12 +75,14 @@ class Signs:
         )
 
     def _is_part(self, expr: Expr) -> bool:
-        """Is it a quotient or a remainder of what makes it natural?  (A remainder has the sign of the divisor.)"""
+        """Is it a quotient (a shift) or a remainder of what makes it natural?  (A remainder has the divisor's sign.)"""
         match expr:
             case Call(op="floordiv", args=(x, y)):
                 return self.is_natural(x) and self.is_natural(y)
             case Call(op="mod", args=(_, y)):
                 return self.is_natural(y)
+            case Call(op="rshift", args=(x, _)):
+                return self.is_natural(x)
         return False
 
     def is_apart(self, part: Expr, array: Array, axis: int, loop: For) -> bool:
