@@ -262,3 +262,71 @@ def check_text(function: Callable[..., Any], text: str, seed: int) -> None:
     want, error = slope(lambda t: float(np.vdot(function(u + t * du, w + t * dw, c), v)))
     got = np.vdot(by_u, du) + np.vdot(by_w, dw)
     assert got == pytest.approx(want, rel=1e-7, abs=10 * error + 1e-9), text
+
+
+# ------------------------------------------------------------------------------------------------------ other frames
+
+
+def through_a_view(u, c):
+    u = u.copy()
+    w = u[1:, ::2]
+    for i in range(1, w.shape[0] - 1):
+        for j in range(w.shape[1]):
+            if (i + j) % 2 == c:
+                w[i, j] = np.sin(w[i - 1, j]) * w[i + 1, j] + u[0, 0]
+    return u
+
+
+def in_branches_of_a_loop(u, c):
+    u = u.copy()
+    for t in range(3):
+        if t % 2 == c:
+            for i in range(c, u.shape[0] - 1, 2):
+                u[i] = u[i] * u[i + 1]
+        else:
+            for i in range(1 - c, u.shape[0] - 1, 2):
+                u[i + 1] += np.sin(u[i])
+    return u
+
+
+def counted_from_the_end(u, c):
+    """u[-1] is an element of another remainder, or of the same one: that depends on how many there are."""
+    u = u.copy()
+    for i in range(0, u.shape[0], 2):
+        u[i, 0] = u[i - 1, 0] * u[i - 2, 1] + u[-i - 1, 0] * (c + 1)
+    return u
+
+
+def symmetric_in_a_view(u, c):
+    n = min(u.shape)
+    a = np.zeros((n + 1, n + 1))
+    b = a[1:, 1:]
+    for i in range(n):
+        for j in range(i, n):
+            b[i, j] = u[i, j] * u[j, i]
+            b[j, i] = b[i, j] * (0.5 + c)
+    return a
+
+
+@pytest.mark.parametrize("shape", [(6, 7), (7, 4), (3, 3), (1, 2), (5, 0), (0, 3)])
+@pytest.mark.parametrize("function", [through_a_view, in_branches_of_a_loop, counted_from_the_end, symmetric_in_a_view])
+def test_views_branches_and_other_layouts(function: Callable[..., Any], shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(sum(shape))
+    base = rng.uniform(0.3, 1.0, shape)
+    g = grad(function, wrt="u", jit=False)
+    for u in (base, np.asfortranarray(base), base[::-1, ::-1], base.astype(np.float32)):
+        for c in (0, 1):
+            try:
+                wanted = function(u, c)
+            except IndexError:
+                with pytest.raises(IndexError):
+                    g(u, c)
+                continue
+            single = u.dtype == np.float32
+            np.testing.assert_allclose(g(u, c), wanted, rtol=1e-5 if single else 1e-13)
+            v, direction = rng.normal(size=wanted.shape).astype(wanted.dtype), rng.normal(size=shape)
+            wide = u.astype(float)
+            phi = lambda t, x=wide, d=direction, v=v, c=c: float(np.vdot(function(x + t * d, c), v))
+            want, error = slope(phi)
+            got = np.vdot(g.backward(u, c, v=v), direction)
+            assert got == pytest.approx(want, rel=1e-4 if single else 1e-8, abs=10 * error + (1e-4 if single else 0.0))
