@@ -96,6 +96,7 @@ from .passes.resolve_views import resolve_views
 from .passes.reverse import reverse
 from .passes.scalar_arrays import scalar_arrays
 from .passes.scale_once import scale_once
+from .passes.scans import scans
 from .passes.searches_in_two import searches_in_two
 from .passes.set_aside import set_aside
 from .passes.share import share
@@ -265,6 +266,7 @@ ON_A_GPU: tuple[Pass, ...] = (
     interior,  # whether neighbours are there a thread asks once
     name_places,
     searches_in_two,  # for the best, and for the first that is as good
+    scans,  # what is passed on from one iteration to the next, in parts
     distribute,  # each part of independent steps between calls of libraries is a kernel for all of them
     stacked_products,  # so are the calls, where each multiplies two matrices
     offload,  # independent loops become kernels, and the host launches them

@@ -27,7 +27,7 @@ SIMULATED = {
     **{f"corpus-{share}": (["test_cuda_corpus.py"], 90) for share in range(SHARES)},
     "programs": (named("programs library properties simulator arithmetic"), 93),
     "reductions": (named("extremes columns benchmarks examples sweeps gathered ahead where_read layouts"), 383),
-    "rows": (named("held steps checkpoints first_steps remainders"), 455),
+    "rows": (named("held steps checkpoints first_steps remainders scans flat"), 520),
 }
 SOME = (
     "black_scholes or mandelbrot or rk4 or scattered or mixture or two_layers or softmax or stencil or conjugate or "
@@ -43,6 +43,10 @@ VIRTUAL = {
     "launches": (named("launches errors arrays virtual arithmetic"), 95),
     "loops": (named("kept sums again layouts"), 72),
     "parts": ([*named("steps library"), "-k", "not float32 and (test_cuda_steps or long_sums)"], 22),
+    "scans": (
+        [*named("scans flat"), "-k", "running_sum-1100 or filter_of_two-40 or advantages-40 or exact or 4-5"],
+        13,
+    ),
     "steps": (named("states alone grids later remainders"), 71),
     "rows": ([*named("ahead held checkpoints where_read first_steps"), "-k", f"ahead or {OTHERS}"], 83),
 }

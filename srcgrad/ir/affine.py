@@ -5,13 +5,11 @@ add(sub(n, 1), 1) → n        same(mul(2, i) + 2, 2 * (i + 1)) → True
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 
 from .expressions import BOOL, INT64, Axis, Call, Const, Dim, Expr, integer
 
 ZERO, ONE = integer(0), integer(1)
-STEPS = 16  # substitutions of a bound for a term, in one proof
 Terms = tuple[tuple[Expr, int], ...]  # sorted by text; the constant stands apart
 
 
@@ -151,38 +149,6 @@ def is_at_least(x: Expr, bound: int) -> bool:
     """Provably x >= bound: lengths are never negative."""
     terms, constant = affine(x)
     return constant >= bound and all(c > 0 and _never_negative(t) for t, c in terms)
-
-
-def proved_by_bounds(
-    expr: Expr, holds: Callable[[Expr], bool], bound: Callable[[Expr, bool], Expr | None], rank: Callable[[Expr], int]
-) -> bool:
-    """Does something hold of the expression, or of what it is at least, with bounds in place of its terms?
-
-    `bound(term, True)` is the least value of a term, `bound(term, False)` the greatest; terms of low `rank` go first.
-    """
-    for _ in range(STEPS):
-        if holds(expr):
-            return True
-        terms, constant = affine(expr)
-        for term, count in sorted(terms, key=lambda item: rank(item[0])):
-            extreme = bound(term, count > 0)
-            if extreme is not None:
-                rest = from_affine(tuple(item for item in terms if item[0] != term), constant)
-                expr = add(rest, mul(integer(count), extreme))
-                break
-        else:
-            return False
-    return False
-
-
-def bound_of_parts(term: Expr, low: bool, is_natural: Callable[[Expr], bool]) -> Expr | None:
-    """The least or the greatest value of a term that is made of natural numbers, where that says one."""
-    match term:
-        case Call(op="floordiv" | "rshift", args=(x, Const(value=by))) if by > 0 and is_natural(x):
-            return ZERO if low else x
-        case Call(op="mul", args=(x, y)) if low and is_natural(x) and is_natural(y):
-            return ZERO
-    return None
 
 
 def _never_negative(expr: Expr) -> bool:

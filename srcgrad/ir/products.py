@@ -30,6 +30,17 @@ def lead(x: Expr, y: Expr) -> Expr | None:
     return out
 
 
+def multiplied_out(expr: Expr) -> Expr:
+    """The expression as a sum of multiples of products; as it is where half of a product is left."""
+    found = {product: count for product, count in _multiplied_out(expr).items() if count}
+    if len(found) > LARGEST or any(count.denominator != 1 for count in found.values()):
+        return expr
+    out: Expr = affine.integer(int(found.pop((), Fraction(0))))
+    for product, count in found.items():
+        out = affine.add(out, affine.mul(affine.integer(int(count)), affine.product(product)))
+    return out
+
+
 def _multiplied_out(expr: Expr) -> Sum:
     terms, constant = affine.affine(expr)
     total: Sum = {(): Fraction(constant)}

@@ -8,7 +8,8 @@ from functools import cache, lru_cache
 from operator import is_
 from typing import Any, TypeVar
 
-from .expressions import LAZY, Array, Axis, Call, Const, Cotangent, Expr, Load, Old, OldArray, Var
+from . import affine
+from .expressions import INT64, LAZY, Array, Axis, Call, Const, Cotangent, Expr, Load, Old, OldArray, Var
 from .nodes import (
     Absorb,
     AddTo,
@@ -257,6 +258,21 @@ def map_expressions(stmt: Stmt, rule: Callable[[Expr], Expr]) -> Stmt:
         if new is not value:
             changes[name] = new
     return with_fields(stmt, changes) if changes else stmt
+
+
+def substituted(block: Block, values: Mapping[Any, Expr]) -> Block:
+    """The statements, and those inside them, with other expressions for variables and index variables."""
+
+    def put(node: Expr) -> Expr:
+        match node:
+            case Call(op="floordiv", args=(x, Const(value=int(by)))) if by > 0:
+                return affine.floordiv(x, by)
+        return affine.normal(node) if node.dtype == INT64 else node
+
+    def change(stmt: Stmt) -> tuple[Stmt, ...]:
+        return (map_expressions(stmt, lambda expr: rewrite(substitute(expr, values), put)),)
+
+    return rewrite_block(block, change)
 
 
 @cache

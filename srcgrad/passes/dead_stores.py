@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from ..ir import affine
 from ..ir.expressions import Array, Const, Dim, Expr, Var
+from ..ir.naturals import proved_by_bounds
 from ..ir.nodes import Alloc, Block, CopyTo, For, Function, If, Rule, Stmt, Store, leaves
 from ..ir.rename import rename_arrays
 from ..ir.walk import blocks, loads, statements, subexpressions, variables, with_blocks
@@ -103,7 +104,7 @@ class _Cleaner:
 
         def is_natural(expr: Expr) -> bool:
             bound = lambda term, low: bounds[term][not low] if term in bounds else None
-            return affine.proved_by_bounds(expr, self.signs.is_natural, bound, lambda term: rank.get(term, len(rank)))
+            return proved_by_bounds(expr, self.signs.is_natural, bound, lambda term: rank.get(term, len(rank)))
 
         return is_natural
 

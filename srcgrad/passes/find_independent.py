@@ -12,17 +12,19 @@ iteration is reversed right after it has run.  What can't be proved stays ordere
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+from ..ir import affine
 from ..ir.expressions import Expr, Var
-from ..ir.nodes import Alloc, Block, For, Function, Invoke, Stmt, Swap, leaves
+from ..ir.nodes import Alloc, Block, For, Function, Invoke, Stmt, Swap, While, leaves
 from ..ir.walk import blocks, statements, substitute, variables, with_blocks
-from .effects import Access, Effects, effects, is_private, meet_in_one_iteration, uses, values_behind
+from .defined_indices import accesses_by_definition
+from .effects import Access, Effects, effects, is_dead, is_private, meet_in_one_iteration, uses, values_behind
 from .info import roots_of
 from .overwritten import is_overwritten_first
 from .ranges import Ranges
-from .signs import signs_of
+from .signs import Signs, signs_of
 
 
 def find_independent(function: Function, forgetful: frozenset[str] = frozenset()) -> Function:
@@ -34,37 +36,47 @@ def find_independent(function: Function, forgetful: frozenset[str] = frozenset()
 
 
 def independent_as_they_are(function: Function) -> Function:
-    """The same for loops that other passes have made; scratch stays where it is."""
-    return replace(function, body=_Finder(function, frozenset(), moves_scratch=False).block(function.body))
+    """The same for loops that other passes have made, behind `guard_accesses`; scratch stays where it is."""
+    return replace(function, body=_Finder(function, frozenset(), guarded=True).block(function.body))
 
 
 class _Finder:
-    def __init__(self, function: Function, forgetful: frozenset[str], moves_scratch: bool = True) -> None:
-        self.forgetful, self.moves_scratch = forgetful, moves_scratch
-        self.roots, self.signs = roots_of(function), signs_of(function)
+    def __init__(self, function: Function, forgetful: frozenset[str], guarded: bool = False) -> None:
+        self.forgetful, self.guarded = forgetful, guarded
+        self.roots = roots_of(function)
+        self.signs = Signs(function, never_negative=True) if guarded else signs_of(function)
         self.uses = Counter(uses(function.body))
         self.indices = {s.index for s in statements(function.body) if isinstance(s, For)}  # nobody reads them after
-        for leaf in leaves(function.results):
-            self.uses.update([v.name for v in variables(leaf)] if isinstance(leaf, Expr) else [leaf.name])
+        self.handed_back = {
+            name
+            for leaf in leaves(function.results)
+            for name in ([v.name for v in variables(leaf)] if isinstance(leaf, Expr) else [leaf.name])
+        }
+        self.uses.update(self.handed_back)
         self.uses.update(param.name for param in function.params)
         self.inside: dict[int, tuple[For, Counter[str]]] = {}
 
-    def block(self, block: Block, around: tuple[For, ...] = ()) -> Block:
+    def block(self, block: Block, around: tuple[_Bounded, ...] = (), later: tuple[Block, ...] = ()) -> Block:
+        """`later`: what runs after it, the rest of the blocks around it, innermost first."""
         out: list[Stmt] = []
         values: dict[Var, Expr] = {}  # what variables have been made of, in this block
-        for stmt in block:
-            if self.moves_scratch and isinstance(stmt, For) and stmt.ordered:
+        for position, stmt in enumerate(block):
+            rest = (block[position + 1 :], *later)
+            if not self.guarded and isinstance(stmt, For) and stmt.ordered:
                 out, stmt = self.with_own_scratch(out, stmt)
             if blocks(stmt):
-                inner = (*around, _bounded(stmt, values)) if isinstance(stmt, For) else around
-                stmt = with_blocks(stmt, tuple(self.block(b, inner) for b in blocks(stmt)))
-            if isinstance(stmt, For) and stmt.ordered and self.is_independent(stmt, _bounded(stmt, values), around):
-                stmt = replace(stmt, ordered=False)
+                inner = (*around, _Bounded.of(stmt, values)) if isinstance(stmt, For) else around
+                behind = ((stmt,), *rest) if isinstance(stmt, (For, While)) else rest
+                stmt = with_blocks(stmt, tuple(self.block(b, inner, behind) for b in blocks(stmt)))
+            if isinstance(stmt, For) and stmt.ordered:
+                if self.is_independent(stmt, (*around, _Bounded.of(stmt, values)), rest):
+                    stmt = replace(stmt, ordered=False)
             values = values_behind(stmt, values)
             out.append(stmt)
         return tuple(out)
 
-    def is_independent(self, loop: For, bounded: For, around: tuple[For, ...]) -> bool:
+    def is_independent(self, loop: For, bounded: tuple[_Bounded, ...], later: tuple[Block, ...]) -> bool:
+        """`bounded`: the loops around it, and itself, as their bounds are known."""
         calls = {s.callee for s in statements(loop.body) if isinstance(s, Invoke)}
         if calls - self.forgetful:  # what it keeps is taken back last first
             return False
@@ -74,29 +86,41 @@ class _Finder:
                 continue
             if not is_private(var, loop.body):
                 return False
-            if var not in self.indices and not self.lives_in(var.name, loop):
+            if not (var in self.indices or self.lives_in(var.name, loop) or self.is_lost(var, later)):
                 return False
-        return self.memory_is_apart(inside, loop, bounded, around)
+        return self.memory_is_apart(inside, loop, bounded)
 
-    def memory_is_apart(self, inside: Effects, loop: For, bounded: For, around: tuple[For, ...]) -> bool:
-        """`bounded`: the loop, by the names of its bounds that its body uses."""
+    def memory_is_apart(self, inside: Effects, loop: For, bounded: tuple[_Bounded, ...]) -> bool:
         changed = inside.writes - {loop.index}
         by_root: dict[str, list[Access]] = {}
-        for access in inside.on_memory():
+        for access in accesses_by_definition(loop.body):
             if access.array.name in inside.allocated and self.lives_in(access.array.name, loop):
                 continue
             by_root.setdefault(self.roots.get(access.array.name, access.array.name), []).append(access)
-        ranges: Ranges | None = None
+        ways = ([b.by_names for b in bounded], [b.by_values for b in bounded])
+        made: dict[int, Ranges] = {}
+
+        def never_meet(a: Access, b: Access) -> bool:
+            for k, (*around, own) in enumerate(ways if ways[0] != ways[1] else ways[:1]):
+                if k not in made:
+                    made[k] = Ranges(tuple(around), own, self.signs)
+                if made[k].never_meet(a, b):
+                    return True
+            return False
+
         for accesses in by_root.values():
             for a in accesses:
                 for b in accesses if a.writes else ():
                     adds = a.adds and b.adds
                     if adds or meet_in_one_iteration(a, b, loop, changed, self.signs):
                         continue
-                    ranges = ranges or Ranges(around, bounded, self.signs)
-                    if not ranges.never_meet(a, b):
+                    if not never_meet(a, b):
                         return False
         return True
+
+    def is_lost(self, var: Var, later: tuple[Block, ...]) -> bool:
+        """Does nobody read what the loop leaves in it, though others may have the name?  (On a CPU they merge.)"""
+        return self.guarded and is_dead(var, later, var.name in self.handed_back)
 
     def lives_in(self, name: str, loop: For) -> bool:
         """Is the name used nowhere but in this loop?"""
@@ -134,6 +158,33 @@ class _Finder:
             return False
         swaps = (s for s in statements((loop,)) if isinstance(s, Swap))
         return not any(name in (s.left.name, s.right.name) for s in swaps)  # another name has this memory then
+
+
+__all__ = ["find_independent", "independent_as_they_are"]
+
+
+@dataclass(frozen=True)
+class _Bounded:
+    """A loop by the names that its bounds were copied from, and by what these were made of, if it leaves that alone."""
+
+    by_names: For
+    by_values: For
+
+    @classmethod
+    def of(cls, loop: For, values: dict[Var, Expr]) -> _Bounded:
+        steady = {var: v for var, v in values.items() if not variables(v) & effects(loop.body).writes}
+        by_names = _with_bounds(loop, {var: v for var, v in steady.items() if isinstance(v, Var)})
+        by_values = loop
+        while (said := _with_bounds(by_values, steady)) is not by_values:
+            by_values = said
+        return cls(by_names, by_values)
+
+
+def _with_bounds(loop: For, values: dict[Any, Expr]) -> For:
+    if values.keys().isdisjoint(variables(loop.start) | variables(loop.stop)):
+        return loop
+    said = lambda bound: affine.normal(substitute(bound, values))
+    return replace(loop, start=said(loop.start), stop=said(loop.stop))
 
 
 __all__ = ["find_independent", "independent_as_they_are"]

@@ -16,6 +16,7 @@ from functools import reduce
 from ..errors import place
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Array, Call, Dim, Expr, Load, Span, Var, both, either, negated
+from ..ir.naturals import proved_by_bounds
 from ..ir.nodes import (
     AddTo,
     Assign,
@@ -69,7 +70,7 @@ class _Known:
             return False
         bounds = {loop.index: extremes(loop) for loop in self.around if _is_steady(loop)}
         ranks = {index: rank for rank, index in enumerate(reversed(bounds))}  # the innermost first
-        return affine.proved_by_bounds(
+        return proved_by_bounds(
             expr,
             self.signs.is_natural,
             lambda term, low: bounds[term][not low] if isinstance(term, Var) and term in bounds else None,

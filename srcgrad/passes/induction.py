@@ -23,6 +23,7 @@ from typing import Any
 
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Const, Expr, Var, integer, select
+from ..ir.naturals import proved_by_bounds
 from ..ir.nodes import AddTo, Assign, Block, For, Function, Stmt, While
 from ..ir.walk import (
     blocks,
@@ -198,7 +199,7 @@ def _is_natural(count: Expr, around: tuple[For, ...]) -> bool:
         if loop.index not in changed and not any(loads(end) or variables(end) & changed for end in ends):
             bounds[loop.index] = ends
     order = {loop.index: -depth for depth, loop in enumerate(around)}  # an inner one is told by an outer one
-    return affine.proved_by_bounds(
+    return proved_by_bounds(
         count,
         lambda expr: affine.is_at_least(expr, 0),
         lambda term, low: bounds[term][not low] if term in bounds else None,

@@ -143,7 +143,7 @@ def _are_apart(loop: For, inside: Effects, around: tuple[For, ...], sharing: Sha
     """Do iterations meet nowhere but in additions of ours, so that their statements may be mixed?"""
     changed = inside.writes - {loop.index}
     ranges = Ranges(around, loop, sharing.signs)
-    for accesses in sharing.by_root(inside).values():
+    for accesses in sharing.by_root(loop.body).values():
         for a in accesses:
             for b in accesses if a.writes else ():
                 in_any_order = a.ours and b.ours and a.array == b.array

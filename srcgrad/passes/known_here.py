@@ -34,6 +34,7 @@ from ..ir.nodes import (
 )
 from ..ir.walk import loads, statements, subexpressions, variables, with_fields, written
 from .lengths import Equal
+from .signs import the_other_way_round
 
 Fact = tuple[tuple[Expr, ...], Expr]  # where those are >= 1, this is >= 0
 
@@ -159,16 +160,16 @@ def to_the_end(stmt: For) -> For:
 
 
 def loop_of(stmt: For, quiet: frozenset[str]) -> Loop:
-    step = int(stmt.step.value) if isinstance(stmt.step, Const) else 0
+    there = the_other_way_round(stmt) or stmt
+    step = int(there.step.value) if isinstance(there.step, Const) else 0
     inner = tuple(statements(stmt.body))
     changed = frozenset(changed_by(stmt))
     silent = not any(isinstance(s, Raise) and s.error != "LinAlgError" for s in inner)
     silent &= not any(isinstance(s, Print) or (isinstance(s, Invoke) and s.callee not in quiet) for s in inner)
-    before, after = affine.sub(stmt.stop, affine.ONE), affine.add(stmt.stop, affine.ONE)
     if step >= 0:
-        low, high, trips = stmt.start, before, affine.sub(stmt.stop, stmt.start)
+        low, high, trips = there.start, affine.sub(there.stop, affine.ONE), affine.sub(there.stop, there.start)
     else:
-        low, high, trips = after, stmt.start, affine.sub(stmt.start, stmt.stop)
+        low, high, trips = affine.add(there.stop, affine.ONE), there.start, affine.sub(there.start, there.stop)
     if step == 0:  # direction not known
         low = high = trips = stmt.index
     return Loop(stmt, low, high, trips, abs(step) == 1, changed, silent=silent)

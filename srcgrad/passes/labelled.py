@@ -8,6 +8,7 @@ from typing import Any
 
 from ..ir import affine
 from ..ir.expressions import INT64, Array, Call, Const, Expr, Var
+from ..ir.naturals import proved_by_bounds
 from ..ir.nodes import Alloc, Assign, Block, For, Grow, If, Invoke, Rule, Stmt, View, While
 from ..ir.walk import blocks, loads, statements, targets, variables
 from .reverse import END
@@ -195,7 +196,7 @@ class Labelled:
         """Provably >= 0 just before `at`: with the bounds of the loops around it in place of their indices."""
         loops = {index_of(loop): loop for loop in self.loops_around(self.block_of(at))}
         depth: dict[Any, int] = {index: k for k, index in enumerate(reversed(loops))}  # the innermost first
-        return affine.proved_by_bounds(
+        return proved_by_bounds(
             expr,
             self.signs.is_natural,
             lambda term, low: self.bound(term, loops, low, at),

@@ -12,13 +12,14 @@ told exactly stays checked where it stands (a gather, a branch, a `while` that d
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 
 from ..errors import place
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Load, Var, both, either
+from ..ir.naturals import bound_of_parts, has_products, proved_by_bounds
 from ..ir.nodes import (
     AddTo,
     Alloc,
@@ -36,6 +37,7 @@ from ..ir.nodes import (
     View,
     While,
 )
+from ..ir.products import multiplied_out
 from ..ir.walk import (
     blocks,
     children,
@@ -213,8 +215,8 @@ class _Prover:
         match stmt:
             case View():
                 return stmt
-            case Store(array=array, index=index):
-                place = self.proved_place(Load(array, index), scope)
+            case Store(array=array, index=index, checked=checked):
+                place = self.proved_place(Load(array, index, checked), scope)
                 stmt = replace(stmt, checked=place.checked, natural=place.natural)
         return map_expressions(stmt, mark)
 
@@ -309,18 +311,22 @@ class _Prover:
         match expr:
             case Call(op="select", args=(_, x, y)) if expr.dtype == INT64:
                 return self.is_natural(x, scope) and self.is_natural(y, scope)
-        expr = scope.equal.named(expr)
-        if self.is_natural_sum(expr):
+        named = scope.equal.named(expr)
+        if self.is_natural_sum(named) or self.is_proved(named, scope, scope.equal.named):
             return True
+        # a product that is the length of an array by another name is one to multiply out by its own
+        return expr != named and has_products(expr) and self.is_proved(expr, scope, lambda e: e)
+
+    def is_proved(self, expr: Expr, scope: Scope, named: Callable[[Expr | None], Expr | None]) -> bool:
         loops = {loop.stmt.index: loop for loop in scope.loops}
         depth: dict[Expr, int] = {index: k for k, index in enumerate(reversed(loops))}  # the innermost loop first
         steady = (loop.trips for loop in scope.loops if not variables(loop.trips) & loop.changed)
         facts = [*scope.facts, *(((), affine.sub(trips, affine.ONE)) for trips in steady)]
-        return affine.proved_by_bounds(
+        return proved_by_bounds(
             expr,
             lambda e: self.is_natural_sum(e) or self.follows_from_any(e, facts, scope),
-            lambda term, low: scope.equal.named(self.bound(term, low, loops, scope)),
-            lambda term: depth.get(term, len(depth)),
+            lambda term, low: named(self.bound(term, low, loops, scope)),
+            lambda term: -1 if term in scope.values else depth.get(term, len(depth)),
         )
 
     def follows_from_any(self, expr: Expr, facts: Sequence[Fact], scope: Scope) -> bool:
@@ -356,11 +362,8 @@ class _Prover:
                 return affine.ZERO if low else affine.sub(y, affine.ONE)
             case Load(array=Array(name=name)) if name in self.contents:
                 return self.bound(self.contents[name], low, loops, scope)
-            case Call(op="minimum", args=(x, y)) if not low:
-                return x if isinstance(y, Const) else y
-            case Call(op="maximum", args=(x, y)) if low:
-                return x if isinstance(y, Const) else y
-        return affine.bound_of_parts(term, low, lambda part: self.is_natural(part, scope))
+        is_natural = lambda part: self.is_natural(part, scope)
+        return bound_of_parts(term, low, is_natural, lambda part, low: self.bound(part, low, loops, scope))
 
     def is_positive(self, expr: Expr, scope: Scope) -> bool:
         """Provably >= 1 here: in a loop that makes so many trips it is."""
@@ -381,14 +384,14 @@ class _Prover:
             var = loop.stmt.index
             if not (loop.exact and loop.silent) or (variables(loop.low) | variables(loop.high)) & loop.changed:
                 break
-            counts = [_count(e, var) for e in (index, *conditions)]
-            if any(c is None for c in counts):
+            ways = [_way(e, var, lambda other: self.is_natural(other, scope)) for e in (index, *conditions)]
+            if None in ways:
                 break
-            signs = {c > 0 for c in counts if c}
+            signs = {way > 0 for way in ways if way}
             if len(signs) > 1:
                 break
             extreme = loop.low if signs == {False} else loop.high
-            index = affine.normal(substitute(index, {var: extreme}))
+            index = multiplied_out(affine.normal(substitute(index, {var: extreme})))
             conditions = [affine.normal(substitute(c, {var: extreme})) for c in conditions] + [loop.trips]
             if not any(variables(e) & loop.changed or loads(e) for e in (index, dim, *conditions)):
                 ahead = loop.ahead  # (that the loop runs is not known there)
@@ -412,12 +415,23 @@ class _Prover:
 # --------------------------------------------------------------------------------------------------------- details
 
 
-def _count(expr: Expr, var: Var) -> int | None:
-    """How often a variable is in a sum; None where it is inside one of the terms."""
-    terms, _ = affine.affine(expr)
-    if any(var in variables(t) and t != var for t, _ in terms):
-        return None
-    return next((c for t, c in terms if t == var), 0)
+def _way(expr: Expr, var: Var, is_natural: Callable[[Expr], bool]) -> int | None:
+    """Which way an expression goes when a variable grows: up (1), down (-1), or nowhere (0); None: not known."""
+    found = set()
+    for term, count in affine.affine(expr)[0]:
+        way: int | None = int(term == var)
+        if term != var and var in variables(term):
+            match term:
+                case Call(op="mul", args=(x, y)) if var not in variables(y) and is_natural(y):
+                    way = _way(x, var, is_natural)
+                case Call(op="mul", args=(x, y)) if var not in variables(x) and is_natural(x):
+                    way = _way(y, var, is_natural)
+                case _:
+                    way = None
+        if way is None:
+            return None
+        found |= {way * (1 if count > 0 else -1)} - {0}
+    return None if len(found) > 1 else next(iter(found), 0)
 
 
 def _violation(conditions: tuple[Expr, ...], index: Expr, dim: Expr) -> Expr:

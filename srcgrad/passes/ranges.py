@@ -12,14 +12,19 @@ for i in range(n):
 for i in range(n):
     for j in range(i + 1):              row i ends where row i + 1 begins, and the rows behind it are further on
         packed[i * (i + 1) // 2 + j] = a[i, j]
+
+for i in range(n):
+    for j in range(m):                  two numbers of two digits
+        turned[j * n + i] = flat[i * m + j]
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ..ir import affine, products
-from ..ir.expressions import Const, Expr, Var
+from ..ir.expressions import Call, Const, Expr, Var
+from ..ir.naturals import bound_of_parts, proved_by_bounds
 from ..ir.nodes import For
 from ..ir.walk import loads, statements, substitute, variables
 from .effects import Access, effects, names_used
@@ -124,22 +129,43 @@ class Ranges:
     def never_equal(self, p: Expr, q: Expr) -> bool:
         if loads(p) or loads(q):
             return False
-        if not (self.signs.never_negative or (self.is_natural(p) and self.is_natural(q))):
+        naturals = self.runs_there(p, q)
+        if not (self.signs.never_negative or all(self.is_natural(part, naturals=naturals) for part in (p, q))):
             return False  # x[-1] is x[n - 1]
-        if self.are_in_rows(p, q):
+        if self.are_in_rows(p, q, naturals):
+            return True
+        if any(self.never_equal(x, y) for x, y in self.digits(p, q, naturals)):
             return True
         p = affine.normal(substitute(p, dict(self.other)))
         lead = affine.sub(p, q)
         return any(self.is_natural(affine.sub(gap, affine.ONE)) for gap in (lead, affine.sub(affine.ZERO, lead)))
 
-    def are_in_rows(self, p: Expr, q: Expr) -> bool:
+    def digits(self, p: Expr, q: Expr, naturals: list[Expr]) -> list[tuple[Expr, Expr]]:
+        """Numbers of two digits, i * m + j with 0 <= j < m: they are equal where both of the digits are."""
+        for base in dict.fromkeys(factor for term in affine.terms_of(p) for factor in _factors(term)):
+            if variables(base) & self.varies:
+                continue
+            (high_p, low_p), (high_q, low_q) = _by_base(p, base), _by_base(q, base)
+            room = lambda low, base=base: affine.sub(affine.sub(base, affine.ONE), low)
+            ends = (low_p, low_q, room(low_p), room(low_q))
+            if high_q != affine.ZERO and all(self.is_natural(end, naturals=naturals) for end in ends):
+                return [(high_p, high_q), (low_p, low_q)]
+        return []
+
+    def runs_there(self, p: Expr, q: Expr) -> list[Expr]:
+        """How many times more than once loops run of which an element knows the index: as often as that, at least."""
+        known = variables(p) | variables(q) | {loop.index for loop in self.around}
+        gaps = (affine.sub(high, low) for v, (low, high) in self.bounds.items() if v in known)
+        return [gap for gap in gaps if not variables(gap) & self.varies]
+
+    def are_in_rows(self, p: Expr, q: Expr, naturals: list[Expr]) -> bool:
         """Is all that one index has behind what the index before it has, or all of it ahead of that?"""
         if self.loop.index not in self.bounds:
             return False
         rows = [(self.extreme(e, True), self.extreme(e, False)) for e in dict.fromkeys((p, q))]
-        return any(self.grow(rows, step) for step in (1, -1))
+        return any(self.grow(rows, step, naturals) for step in (1, -1))
 
-    def grow(self, rows: list[tuple[Expr | None, Expr | None]], step: int) -> bool:
+    def grow(self, rows: list[tuple[Expr | None, Expr | None]], step: int, naturals: list[Expr]) -> bool:
         """Is what is least at the next index, so many further on, greater than all there has been?"""
         index = self.loop.index
         low, high = self.bounds[index]
@@ -150,11 +176,12 @@ class Ranges:
                 return False
             after = substitute(least, {index: affine.add(index, affine.integer(step))})
             gap = products.lead(after, affine.add(other, affine.integer(by)))
-            return gap is not None and self.is_natural(gap, {index: ends})
+            return gap is not None and self.is_natural(gap, {index: ends}, naturals)
 
-        return all(is_further(least, least, 0) for least, _ in rows) and all(
-            is_further(least, most, 1) for least, _ in rows for _, most in rows
+        goes_on = all(is_further(least, least, 0) for least, _ in rows) or all(
+            is_further(most, most, 0) for _, most in rows
         )
+        return goes_on and all(is_further(least, most, 1) for least, _ in rows for _, most in rows)
 
     def extreme(self, expr: Expr, low: bool) -> Expr | None:
         """The least, or the greatest, that it is in one iteration; None where that is not known by the index alone."""
@@ -169,18 +196,43 @@ class Ranges:
                 expr = affine.normal(substitute(expr, {inner: self.bounds[inner][(count > 0) != low]}))
         return None if loads(expr) or variables(expr) & (self.varies - {self.loop.index}) else expr
 
-    def is_natural(self, expr: Expr, nearer: Mapping[Expr, tuple[Expr, Expr]] | None = None) -> bool:
-        """Provably >= 0, wherever in the loop it is computed; with `nearer` bounds of some indices."""
+    def is_natural(
+        self, expr: Expr, nearer: Mapping[Expr, tuple[Expr, Expr]] | None = None, naturals: Sequence[Expr] = ()
+    ) -> bool:
+        """Provably >= 0, wherever in the loop it is computed.
+
+        `nearer`: bounds of some indices.  `naturals`: what is not negative there.
+        """
         bounds = {**self.bounds, **(nearer or {})}
 
         def bound(term: Expr, low: bool) -> Expr | None:
             if term in bounds:
                 return bounds[term][not low]
-            return affine.bound_of_parts(term, low, lambda part: self.is_natural(part, nearer))
+            return bound_of_parts(term, low, lambda part: self.is_natural(part, nearer, naturals))
 
-        return affine.proved_by_bounds(
-            expr, self.signs.is_natural, bound, lambda term: self.rank.get(term, len(self.rank))
-        )
+        def holds(expr: Expr) -> bool:
+            more = (affine.difference(expr, natural) for natural in naturals)
+            return self.signs.is_natural(expr) or any(gap is not None and gap >= 0 for gap in more)
+
+        return proved_by_bounds(expr, holds, bound, lambda term: self.rank.get(term, len(self.rank)))
+
+
+def _factors(term: Expr) -> tuple[Expr, ...]:
+    return term.args if isinstance(term, Call) and term.op == "mul" else ()
+
+
+def _by_base(expr: Expr, base: Expr) -> tuple[Expr, Expr]:
+    """x and y, of an expression that is x * base + y."""
+    terms, _ = affine.affine(expr)
+    high: Expr = affine.ZERO
+    low = expr
+    for term, count in terms:
+        if term == base or base in _factors(term):
+            others = [*_factors(term)] or [affine.ONE, base]
+            others.remove(base)
+            high = affine.add(high, affine.mul(affine.integer(count), others[0]))
+            low = affine.sub(low, affine.mul(affine.integer(count), term))
+    return high, low
 
 
 __all__ = ["Ranges"]

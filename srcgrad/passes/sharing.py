@@ -46,6 +46,7 @@ from ..ir.nodes import (
 )
 from ..ir.walk import expressions, loads, statements, subexpressions, targets, variables
 from .compressed_rows import Rows, rows_of
+from .defined_indices import accesses_by_definition
 from .effects import Access, Effects, effects, is_dead, is_private, meet_in_one_iteration, touched
 from .info import roots_of
 from .ranges import Ranges
@@ -169,7 +170,7 @@ class Sharing:
         near: set[str] = set()
         rows: dict[Rows, None] = {}
         reach: Expr = affine.ZERO
-        for root, accesses in self.by_root(inside).items():
+        for root, accesses in self.by_root(loop.body).items():
             meeting = self.meeting(accesses, loop, inside, around)
             if not meeting:
                 continue
@@ -210,9 +211,9 @@ class Sharing:
                         out |= {a: None, b: None}
         return [*out]
 
-    def by_root(self, inside: Effects) -> dict[str, list[Access]]:
+    def by_root(self, body: Block) -> dict[str, list[Access]]:
         out: dict[str, list[Access]] = {}
-        for access in inside.on_memory():
+        for access in accesses_by_definition(body):
             out.setdefault(self.roots.get(access.array.name, access.array.name), []).append(access)
         return out
 

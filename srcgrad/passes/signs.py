@@ -9,6 +9,8 @@ most as many iterations as elements.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..ir import affine
 from ..ir.expressions import INT64, Array, Call, Const, Dim, Expr, Var
 from ..ir.nodes import AddTo, Assign, For, Function, Stmt, While
@@ -83,6 +85,10 @@ class Signs:
                 return self.is_natural(y)
             case Call(op="rshift", args=(x, _)):
                 return self.is_natural(x)
+            case Call(op="minimum" | "min", args=(x, y)):
+                return self.is_natural(x) and self.is_natural(y)
+            case Call(op="maximum" | "max", args=(x, y)):
+                return self.is_natural(x) or self.is_natural(y)
         return False
 
     def is_apart(self, part: Expr, array: Array, axis: int, loop: For) -> bool:
@@ -116,12 +122,30 @@ def _direction(term: Expr, index: Var) -> int:
 
 
 def extremes(loop: For) -> tuple[Expr, Expr]:
-    """The least and the greatest index; where the direction is not known, the index itself."""
+    """The least and the greatest index, or what bounds them; where the direction is not known, the index itself."""
     if not isinstance(loop.step, Const):
         return loop.index, loop.index
+    if (forwards := the_other_way_round(loop)) is not None:
+        return extremes(forwards)
     if loop.step.value > 0:
         return loop.start, affine.sub(loop.stop, affine.ONE)
     return affine.add(loop.stop, affine.ONE), loop.start
+
+
+@remembered
+def the_other_way_round(loop: For) -> For | None:
+    """The loop over a range by more than one that this one goes over from its end, as `reverse` says that."""
+    step = -int(loop.step.value) if isinstance(loop.step, Const) else 0
+    if abs(step) < 2:
+        return None
+    for term, count in affine.affine(loop.start)[0]:
+        match term:
+            case Call(op="trip_count", args=(start, stop, Const(value=by))) if by == step == count:
+                first = affine.sub(affine.add(start, affine.mul(affine.integer(step), term)), affine.integer(step))
+                before = affine.sub(start, affine.integer(step))
+                if affine.same(loop.start, first) and affine.same(loop.stop, before):
+                    return replace(loop, start=start, stop=stop, step=affine.integer(step))
+    return None
 
 
 @remembered
@@ -129,4 +153,4 @@ def signs_of(function: Function) -> Signs:
     return Signs(function)
 
 
-__all__ = ["Signs", "extremes", "signs_of"]
+__all__ = ["Signs", "extremes", "signs_of", "the_other_way_round"]

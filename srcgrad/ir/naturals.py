@@ -1,0 +1,96 @@
+"""Proofs that integers are not negative: bounds in the place of terms, and products multiplied out.
+
+n * m - 1 - (i * m + j), i < n, j < m      →  n * m - 1 - ((n - 1) * m + m - 1)  →  0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from . import products
+from .affine import ZERO, add, affine, from_affine, integer, mul, sub
+from .expressions import Call, Const, Expr
+
+STEPS = 32  # substitutions of a bound for a term, in one proof
+Holds = Callable[[Expr], bool]
+Bound = Callable[[Expr, bool], "Expr | None"]
+
+
+def proved_by_bounds(expr: Expr, holds: Holds, bound: Bound, rank: Callable[[Expr], int]) -> bool:
+    """Does something hold of the expression, or of what it is at least, with bounds in place of its terms?
+
+    `bound(term, True)` is the least value of a term, `bound(term, False)` the greatest; terms of low `rank` go first.
+    The greater of two numbers is either of them at least: one after the other is tried.
+    """
+    left = STEPS
+
+    def is_proved(expr: Expr) -> bool:
+        nonlocal left
+        left -= 1
+        expr = _without_products(expr)
+        if left < 0 or holds(expr):
+            return left >= 0
+        terms, constant = affine(expr)
+        for term, count in sorted(terms, key=lambda item: (not _either(item[0], item[1] > 0), rank(item[0]))):
+            ends = _either(term, count > 0) or (bound(term, count > 0),)
+            if None not in ends:
+                rest = from_affine(tuple(item for item in terms if item[0] != term), constant)
+                return any(is_proved(add(rest, mul(integer(count), end))) for end in ends if end is not None)
+        return False
+
+    return is_proved(expr)
+
+
+def _without_products(expr: Expr) -> Expr:
+    """The same, where products cancel when they are multiplied out."""
+    if not has_products(expr):
+        return expr
+    out = products.multiplied_out(expr)
+    return out if len(affine(out)[0]) < len(affine(expr)[0]) else expr
+
+
+def has_products(expr: Expr) -> bool:
+    """Is it a sum of several products, which may cancel?"""
+    return sum(_is_product(term) for term, _ in affine(expr)[0]) > 1
+
+
+def _is_product(term: Expr) -> bool:
+    return isinstance(term, Call) and term.op == "mul"
+
+
+def _either(term: Expr, low: bool) -> tuple[Expr, ...]:
+    """The numbers of which a term is the greater one, or the less one, where it is bounded by either."""
+    match term:
+        case Call(op="maximum" | "max", args=args) if low:
+            return args
+        case Call(op="minimum" | "min", args=args) if not low:
+            return args
+    return ()
+
+
+def bound_of_parts(term: Expr, low: bool, is_natural: Holds, bound: Bound | None = None) -> Expr | None:
+    """The least or the greatest value of a term that is made of others, where natural numbers, or `bound`s, say one."""
+    match term:
+        case Call(op="floordiv" | "rshift", args=(x, Const(value=by))) if by > 0 and is_natural(x):
+            return ZERO if low else x
+        case Call(op="mul", args=(x, y)):
+            if low and is_natural(x) and is_natural(y):
+                return ZERO
+            for factor, other in ((x, y), (y, x)) if bound is not None else ():
+                end = _end_of(factor, low, bound)  # type: ignore[arg-type]
+                if end is not None and is_natural(other):
+                    return mul(end, other)
+    return None
+
+
+def _end_of(expr: Expr, low: bool, bound: Bound) -> Expr | None:
+    """The expression with the first bound that there is for one of its terms."""
+    terms, _ = affine(expr)
+    for term, count in terms:
+        end = bound(term, low == (count > 0)) if not _is_product(term) else None
+        if end is not None:
+            return add(sub(expr, mul(integer(count), term)), mul(integer(count), end))
+    return None
+
+
+__all__ = ["bound_of_parts", "has_products", "proved_by_bounds"]

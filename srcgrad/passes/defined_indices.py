@@ -1,0 +1,48 @@
+"""What an iteration touches, with indices said by what they were made of in it, instead of by the names that they have.
+
+for i in range(1, s):
+    j = s - i
+    t[i, j] = t[i - 1, j] + …       is t[i, s - i], of t[i - 1, s - i]: two iterations never meet in them
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from ..ir.expressions import INT64, Expr, Var
+from ..ir.nodes import Assign, Block
+from ..ir.walk import blocks, statements, substitute, variables, with_blocks
+from .effects import Access, Index, effects, values_behind
+
+
+def accesses_by_definition(body: Block) -> list[Access]:
+    """The accesses of a loop's body, said of what views are views of."""
+    inside = effects(body)
+    if not any(isinstance(s, Assign) and s.var.dtype == INT64 for s in statements(body)):
+        return inside.on_memory()
+    indices = list(_indices(body, {}))
+    if len(indices) != len(inside.accesses):
+        return inside.on_memory()
+    said = zip(inside.accesses, indices, strict=True)
+    return [replace(access, index=index).through(inside.views) for access, index in said]
+
+
+def _indices(block: Block, values: dict[Var, Expr]) -> Iterator[Index]:
+    """In the order in which `effects` has the accesses; `values`: what variables have been made of ahead of it."""
+    for stmt in block:
+        inner = blocks(stmt)
+        alone = with_blocks(stmt, tuple(() for _ in inner)) if inner else stmt
+        known = _unchanged(values, effects((stmt,)).writes) if inner else values
+        for access in effects((alone,)).accesses:
+            yield tuple(None if part is None else substitute(part, known) for part in access.index)
+        for body in inner:
+            yield from _indices(body, dict(known))
+        values = values_behind(stmt, values)
+
+
+def _unchanged(values: Mapping[Var, Expr], changed: set[Var]) -> dict[Var, Expr]:
+    return {var: value for var, value in values.items() if var not in changed and not variables(value) & changed}
+
+
+__all__ = ["accesses_by_definition"]

@@ -1,0 +1,38 @@
+"""Grids in one row of memory whose row length is an argument, and tables along their antidiagonals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from test_flat_arrays import FLAT, alignment, product, upwards
+
+from srcgrad import grad
+
+
+@pytest.mark.parametrize(("n", "m"), [(4, 5), (1, 3), (0, 4), (21, 34)])
+@pytest.mark.parametrize("function", FLAT, ids=lambda function: function.__name__)
+def test_flat(function: Callable[..., Any], n: int, m: int) -> None:
+    rng = np.random.default_rng(n + m)
+    x = rng.uniform(0.1, 0.5, n * m)
+    on_device, plain = grad(function, target="cuda"), grad(function, jit=False)
+    y = plain(x.copy(), n, m)
+    v = rng.normal(size=y.shape)
+    np.testing.assert_allclose(on_device(x.copy(), n, m), y, rtol=1e-13)
+    np.testing.assert_allclose(
+        on_device.backward(x.copy(), n, m, v=v), plain.backward(x.copy(), n, m, v=v), rtol=1e-11, atol=1e-12
+    )
+    text = on_device.source(x, n, m, kind="primal")
+    assert ".by_one(" not in text
+    assert "_i_j[" in text or function in (product, upwards)  # a grid of both indices
+
+
+@pytest.mark.parametrize("shape", [(5, 7), (1, 4), (17, 12)])
+def test_antidiagonals(shape: tuple[int, int]) -> None:
+    d = np.random.default_rng(shape[0]).uniform(size=shape)
+    on_device, plain = grad(alignment, target="cuda"), grad(alignment, jit=False)
+    for got, want in zip(on_device.value_and_backward(d), plain.value_and_backward(d), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-12)
+    assert "_i[" in on_device.source(d, kind="primal")

@@ -1,0 +1,53 @@
+"""Loops that pass numbers on run in parts: a thread for each part, and for each group of parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from test_scans import (
+    advantages,
+    arguments,
+    counted,
+    exact_as_it_stands,
+    filter_of_two,
+    in_place_downwards,
+    level_and_trend,
+    product_with_zeros,
+    running_product,
+    running_sum,
+    smoothed,
+    steps_of_scans,
+)
+
+from srcgrad import grad
+
+SOME = (running_sum, smoothed, filter_of_two, exact_as_it_stands)
+MORE = (advantages, counted, in_place_downwards, level_and_trend, product_with_zeros, running_product, steps_of_scans)
+
+
+@pytest.mark.parametrize("n", [0, 1, 40, 1100])
+@pytest.mark.parametrize("function", [*SOME, *MORE], ids=lambda function: function.__name__)
+def test_scans(function: Callable[..., Any], n: int) -> None:
+    x, a, rng = arguments(n)
+    on_device, plain = grad(function, target="cuda"), grad(function, jit=False)
+    y = plain(x.copy(), a)
+    v = rng.normal(size=np.shape(y))
+    np.testing.assert_allclose(on_device(x.copy(), a), y, rtol=1e-12)
+    (value, got), (_, want) = (f.value_and_backward(x.copy(), a, v=v) for f in (on_device, plain))
+    np.testing.assert_allclose(value, y, rtol=1e-12)
+    for left, right in zip(got, want, strict=True):
+        np.testing.assert_allclose(left, right, rtol=1e-10, atol=1e-12 * np.abs(right).max(initial=1e-200))
+    assert "part_size" in on_device.source(x, a)
+
+
+@pytest.mark.parametrize("function", SOME, ids=lambda function: function.__name__)
+def test_in_float32(function: Callable[..., Any]) -> None:
+    x, a, rng = arguments(200)
+    v = rng.normal(size=200).astype(np.float32)
+    on_device, plain = grad(function, target="cuda", wrt="x"), grad(function, jit=False, wrt="x")
+    got, want = on_device.backward(x.astype(np.float32), a, v=v), plain.backward(x, a, v=v.astype(float))
+    assert got.dtype == np.float32
+    np.testing.assert_allclose(got, want, rtol=2e-4, atol=2e-4)
