@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from support import slope
+from test_packed import total, value_of
 
 from srcgrad import grad
+from srcgrad.ir import affine
+from srcgrad.ir.expressions import FLOAT64, INT64, Array, Const, Expr, Var
+from srcgrad.ir.nodes import For, Function, Store
+from srcgrad.passes.effects import effects
+from srcgrad.passes.ranges import Ranges
+from srcgrad.passes.signs import Signs
 
 
 def squares(x, n, m):
@@ -157,3 +166,67 @@ def test_antidiagonals(function: Callable[..., Any], jit: bool) -> None:
 def test_antidiagonals_ask_once() -> None:
     text = grad(alignment).source(np.zeros((4, 5)), kind="primal")
     assert "% " not in text and text.count("BoundsError(") <= 1
+
+
+# ---------------------------------------------------------------------------------------------------------- proofs
+
+N, M, I, J, K = (Var(name, INT64) for name in "nmijk")
+OUT = Array("out", FLOAT64, (affine.mul(N, M),))
+
+
+def drawn(rng: random.Random) -> tuple[For, list[Expr]]:
+    """A loop with one or two loops in it, upwards or downwards, and two places of two or three digits."""
+    small = lambda: affine.integer(rng.choice((0, 0, 0, 1, -1)))
+    lengths = [N, M, M, affine.add(M, affine.ONE), affine.sub(M, affine.ONE), affine.integer(3)]
+
+    def around(index: Var, body: tuple[Any, ...]) -> For:
+        low, high = affine.integer(rng.choice((0, 0, 0, 1))), affine.add(rng.choice(lengths), small())
+        if rng.random() < 0.3:
+            return For(index, affine.sub(high, affine.ONE), affine.sub(low, affine.ONE), affine.integer(-1), body)
+        return For(index, low, high, affine.integer(rng.choice((1, 1, 1, 2))), body)
+
+    def place() -> Expr:
+        digits = rng.sample([I, J, K], 3)
+        digit = lambda: affine.add(digits.pop(), small())
+        two = affine.add(affine.mul(digit(), rng.choice(lengths)), digit())
+        if rng.random() < 0.3:
+            two = affine.add(affine.mul(two, rng.choice(lengths)), digit())
+        return affine.add(two, small())
+
+    places = [place(), place()]
+    places[1] = rng.choice((places[0], total((1, places[0]), (1, small())), places[1]))
+    inner = around(J, (around(K, tuple(Store(OUT, (p,), Const(0.0)) for p in places)),))
+    return around(I, (inner,)), places
+
+
+def ran(loop: For, known: dict[Any, int], places: list[Expr]) -> list[set[int]]:
+    """The elements that places mean in all iterations of a loop, and of those in it."""
+    out: list[set[int]] = [set() for _ in places]
+    start, stop, step = (value_of(bound, known) for bound in (loop.start, loop.stop, loop.step))
+    for i in range(start, stop, step):
+        here = {**known, loop.index: i}
+        (first, *_) = loop.body
+        found = ran(first, here, places) if isinstance(first, For) else [{value_of(place, here)} for place in places]
+        for mine, theirs in zip(out, found, strict=True):
+            mine |= theirs
+    return out
+
+
+def test_what_is_proved_is_so() -> None:
+    """Loops at random: no two iterations meet where that is said."""
+    proved = 0
+    for number in range(1500):
+        loop, places = drawn(random.Random(number))
+        function = Function("f", (N, M), (loop,), ())
+        ranges = Ranges((), loop, Signs(function, never_negative=True))
+        first, second = (next(a for a in effects(loop.body).accesses if a.index == (p,)) for p in places)
+        if not ranges.never_meet(first, second):
+            continue
+        proved += 1
+        for n, m in itertools.product(range(-1, 5), repeat=2):
+            steps = range(*(value_of(bound, {N: n, M: m}) for bound in (loop.start, loop.stop, loop.step)))
+            rows = [ran(loop.body[0], {N: n, M: m, I: i}, places) for i in steps]  # type: ignore[arg-type]
+            for one, other in itertools.permutations(range(len(rows)), 2):
+                met = rows[one][0] & rows[other][1]
+                assert not {element for element in met if element >= 0}, (number, n, m, one, other)
+    assert proved > 100

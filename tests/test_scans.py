@@ -14,6 +14,7 @@ import pytest
 from support import leaves, slope
 
 from srcgrad import dispatch, grad, pipeline
+from srcgrad.passes.find_independent import independent_as_they_are
 from srcgrad.passes.scans import scans
 from srcgrad.recalled import Recalled
 
@@ -200,17 +201,13 @@ def three_at_a_time(x, a):
     return y
 
 
-def tridiagonal(x, a):
+def there_and_back(x, a):
     n = len(x)
-    c, d = np.zeros_like(x), np.zeros_like(x)
-    if n > 0:
-        c[0], d[0] = a / 2.0, x[0] / 2.0
+    d = np.zeros_like(x)
     for i in range(1, n):
-        w = 2.0 - a * c[i - 1]
-        c[i] = a / w
-        d[i] = (x[i] - a * d[i - 1]) / w
+        d[i] = (x[i] - a * d[i - 1]) / (2.0 + x[i])
     for i in range(n - 2, -1, -1):
-        d[i] -= c[i] * d[i + 1]
+        d[i] -= 0.3 * x[i] * d[i + 1]
     return d
 
 
@@ -274,6 +271,7 @@ def set_anew(x, a):
 
 
 PROGRAMS = [f for f in list(globals().values()) if inspect.isfunction(f) and f.__module__ == __name__]
+IN_PARTS = (independent_as_they_are, scans)
 NOT_SMOOTH = (product_with_zeros, advantages, by_branches, by_other_names, counted)
 EXTREME = (over_the_top, up_and_down, set_anew)  # whose differences are lost
 
@@ -286,14 +284,14 @@ def arguments(n: int) -> tuple[np.ndarray, float, np.random.Generator]:
 @pytest.fixture
 def made_in_parts(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[..., Any]], Any]:
     """`grad` with `scans` among the passes of a CPU."""
-    monkeypatch.setattr(pipeline, "ON_ONE_THREAD", (*pipeline.ON_ONE_THREAD, scans))
+    monkeypatch.setattr(pipeline, "ON_ONE_THREAD", IN_PARTS)
     return lambda function: grad(function, jit=False)
 
 
 @pytest.mark.parametrize("function", PROGRAMS, ids=lambda function: function.__name__)
 def test_parts_come_to_the_same(function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
-    for passes in ((), (scans,)):
+    for passes in ((), IN_PARTS):
         monkeypatch.setattr(dispatch, "RECALLED", Recalled())
         monkeypatch.setattr(pipeline, "ON_ONE_THREAD", passes)
         f, here = grad(function, jit=False), []
@@ -390,11 +388,15 @@ def test_what_is_not_affine_or_has_other_ties_stays_in_order(function: Callable[
 
 
 def test_a_gradient_may_be_affine_where_the_value_is_not(made_in_parts: Any) -> None:
-    """The sweep back is linear, whatever the loop is; what it is multiplied by is kept."""
-    f, x, v = made_in_parts(nonlinear), np.linspace(0.1, 0.9, 2000), np.ones(2000)
-    assert "part_size" in f.source(x)
-    for function in (greatest_so_far,):
-        text = made_in_parts(function).source(x)
-        assert "part_size" in text
-        got = made_in_parts(function).backward(x, v=v)
-        np.testing.assert_array_equal(got, np.ones(2000))
+    """The sweep back is linear, whatever the loop is.  It is in parts where other parts of the function are kernels."""
+    x, v = np.linspace(0.1, 0.9, 2000), np.cos(np.arange(2000.0))
+    for recurrence in (nonlinear, greatest_so_far, chosen_by_itself):
+
+        def beside_others(x, recurrence=recurrence):
+            return np.exp(-recurrence(x)) * x
+
+        f = made_in_parts(beside_others)
+        assert "part_size" in f.source(x, recurrence)
+        assert "part_size" not in made_in_parts(recurrence).source(x)
+        want = grad(beside_others, jit=False, parallel=True).backward(x, recurrence, v=v)
+        np.testing.assert_allclose(f.backward(x, recurrence, v=v), want, rtol=1e-9, atol=1e-12)

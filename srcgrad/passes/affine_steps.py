@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..ir.expressions import Call, Const, Expr, Var, select
+from ..ir.expressions import Call, Const, Expr, Var, compare, select
 from ..ir.names import Names
 from ..ir.nodes import AddTo, Assign, Block, Comment, For, If, Stmt
 from ..ir.walk import blocks, expressions, loads, statements, substituted, variables, with_blocks, with_fields
@@ -163,6 +163,10 @@ class _Images:
     def __init__(self, steps: AffineSteps, starts: Sequence[Start], names: Names) -> None:
         self.steps, self.starts, self.names = steps, starts, names
         self.called: list[dict[Var, Var]] = [{} for _ in starts]
+        set_here = [s for s in statements(steps.needed) if isinstance(s, (Assign, AddTo))]
+        often = Counter(s.var if isinstance(s, Assign) else s.target for s in set_here)
+        once = [s for s in set_here if isinstance(s, Assign) and often[s.var] == 1 and s.var not in steps.carried]
+        self.values = {s.var: s.value for s in once}  # whatever the place
         self.zero: list[set[Var]] = []  # what is zero at this place, whichever iteration it is
         self.same: list[dict[Var, Var]] = []  # numbers that are others, and those
 
@@ -291,11 +295,36 @@ class _Images:
             case Call(op="mul" | "div", args=(x, y)) if is_free(y):
                 one = self.image(x, which)
                 return None if one is None else Call(expr.op, (one, y), expr.dtype)
+            case Call(op="select", args=(Call(op="ne", args=(g, Const(value=0))), x, Const(value=0))) if (
+                self.is_multiple(x, g)
+            ):  # of which 0 * inf shall be 0: where nothing is infinite it is the multiple itself
+                one, other = self.image(g, which), self.image(x, which)
+                return None if one is None or other is None else select(compare("ne", one, 0.0), other, 0.0)
             case Call(op="select", args=(condition, x, y)) if is_free(condition):
                 parts = self.image(x, which), self.image(y, which)
                 none = Const(expr.dtype.type(0).item(), expr.dtype)
                 return None if parts == (None, None) else select(condition, *(none if e is None else e for e in parts))
         raise NotAffine
+
+    def is_multiple(self, x: Expr, g: Expr) -> bool:
+        """Is x a multiple of g, by numbers that do not depend on what is passed on?"""
+        is_free = lambda e: not variables(e) & self.steps.depends
+        if not variables(g) & self.steps.depends <= self.values.keys():
+            return False
+        match x:
+            case _ if x == g:
+                return True
+            case Var():
+                return x in self.values and self.is_multiple(self.values[x], g)
+            case Call(op="neg", args=(y,)):
+                return self.is_multiple(y, g)
+            case Call(op="add" | "sub", args=(y, z)):
+                return self.is_multiple(y, g) and self.is_multiple(z, g)
+            case Call(op="mul", args=(y, z)) if is_free(y):
+                return self.is_multiple(z, g)
+            case Call(op="mul" | "div", args=(y, z)) if is_free(z):
+                return self.is_multiple(y, g)
+        return False
 
 
 def _zero(var: Var) -> Const:

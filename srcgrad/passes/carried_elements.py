@@ -181,9 +181,10 @@ def _settled(body: Block, own: Var) -> Block:
                 out.pop(zero)
                 stmt = Assign(stmt.target, stmt.value, span=stmt.span)
             elif out and isinstance(start := out[-1], Assign) and start.var == stmt.target:
-                if stmt.target not in variables(stmt.value):
+                added = substitute(stmt.value, {start.var: start.value})
+                if isinstance(start.value, Load) or added == stmt.value:
                     out.pop()
-                    stmt = Assign(start.var, start.value + stmt.value, span=stmt.span)
+                    stmt = Assign(start.var, start.value + added, span=stmt.span)
         out.append(stmt)
     return tuple(s for k, s in enumerate(out) if not _is_lost(s, out[k + 1 :], own))
 

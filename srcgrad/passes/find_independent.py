@@ -68,9 +68,12 @@ class _Finder:
                 inner = (*around, _Bounded.of(stmt, values)) if isinstance(stmt, For) else around
                 behind = ((stmt,), *rest) if isinstance(stmt, (For, While)) else rest
                 stmt = with_blocks(stmt, tuple(self.block(b, inner, behind) for b in blocks(stmt)))
-            if isinstance(stmt, For) and stmt.ordered:
-                if self.is_independent(stmt, (*around, _Bounded.of(stmt, values)), rest):
+            if isinstance(stmt, For):
+                bounded = _Bounded.of(stmt, values)
+                if stmt.ordered and self.is_independent(stmt, (*around, bounded), rest):
                     stmt = replace(stmt, ordered=False)
+                if self.guarded:  # for who asks the same again
+                    stmt = replace(stmt, start=bounded.by_names.start, stop=bounded.by_names.stop)
             values = values_behind(stmt, values)
             out.append(stmt)
         return tuple(out)

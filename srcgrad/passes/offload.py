@@ -183,7 +183,7 @@ class Kernels:
         scratch = (*inner.scratch, *local)
         body = without_last_stores(body, {made.array.name for made in scratch})
         self.moved |= {made.array.name for made in inner.scratch} | {made.stack.name for made in inner.stacks}
-        self.count += not all(isinstance(s, Store) and _is_copied(s.value) for s in body)
+        self.count += not is_filling(body)
         by_threads = Kernel(
             name=self.names.fresh(f"{self.name}_{'_'.join(axis.index.name for axis in axes)}"),
             axes=tuple(replace(axis, body=()) for axis in axes),
@@ -414,8 +414,9 @@ def _is_known_inside(made: Alloc, body: Block, axes: tuple[For, ...]) -> bool:
     return any(variables(dim) & sets or loads(dim) for dim in made.dims)
 
 
-def _is_copied(value: Expr) -> bool:
-    return isinstance(value, (Const, Load))
+def is_filling(body: Block) -> bool:
+    """Does it fill arrays, or copy them, and no more?"""
+    return all(isinstance(s, Store) and isinstance(s.value, (Const, Load)) for s in body)
 
 
 def is_small(made: Alloc) -> bool:
@@ -450,4 +451,14 @@ def sets(stmt: Stmt) -> set[Var]:
     return set().union(*(sets_itself(s) for s in statements((stmt,))))
 
 
-__all__ = ["OF_NUMBERS", "Kernels", "extreme_of", "is_small", "offload", "sequential", "sets", "sets_itself"]
+__all__ = [
+    "OF_NUMBERS",
+    "Kernels",
+    "extreme_of",
+    "is_filling",
+    "is_small",
+    "offload",
+    "sequential",
+    "sets",
+    "sets_itself",
+]

@@ -37,6 +37,7 @@ from .alternate import is_parallel
 from .carried_elements import carried_elements, written_place
 from .effects import effects, touched
 from .info import OUTSIDE, memory_of
+from .offload import is_filling
 from .sharing import Sharing
 
 IN_PARTS = ((65536, 32), (256, 32))  # at most so many parts, of at least so many iterations; and groups of parts
@@ -46,12 +47,18 @@ IN_A_PART = (AddTo, Assign, Comment, For, If, Store, While)
 
 
 def scans(function: Function) -> Function:
-    return replace(function, body=_Scans(function).block(function.body, ()))
+    found = _Scans(function)
+    body = found.block(function.body, ())
+    if found.goes_in_order and not found.has_kernels:
+        return function  # most likely the way back alone would be in parts, which pays nobody
+    return replace(function, body=body)
 
 
 class _Scans:
     def __init__(self, function: Function) -> None:
         self.whole, self.names, self.memory = function, function.info.names, memory_of(function)
+        self.goes_in_order = False  # some loop, of which nothing becomes a kernel
+        self.has_kernels = False  # others than for parts of a loop that is in no other one
         self.results = {leaf.name for leaf in leaves(function.results) if isinstance(leaf, Array)}
 
     def block(self, block: Block, later: tuple[Block, ...]) -> Block:
@@ -66,6 +73,10 @@ class _Scans:
             if blocks(stmt) and not is_parallel(stmt):
                 behind = ((stmt,), *rest) if isinstance(stmt, (For, While)) else rest
                 stmt = with_blocks(stmt, tuple(self.block(inner, behind) for inner in blocks(stmt)))
+            if isinstance(stmt, (For, While)):
+                parallel = [each for each in statements((stmt,)) if is_parallel(each)]
+                self.goes_in_order |= not parallel
+                self.has_kernels |= any(not is_filling(_innermost(each)) for each in parallel)
             out.append(stmt)
         return tuple(out)
 
@@ -302,6 +313,10 @@ def _goes_along_memory(loop: For) -> bool:
         if place is not None
         for part in place.index
     )
+
+
+def _innermost(loop: Stmt) -> Block:
+    return tuple(stmt for stmt in statements((loop,)) if not isinstance(stmt, (Comment, For)))
 
 
 def _is_seen(loop: For) -> bool:

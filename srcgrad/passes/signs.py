@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from ..ir import affine
 from ..ir.expressions import INT64, Array, Call, Const, Dim, Expr, Var
-from ..ir.nodes import AddTo, Assign, For, Function, Stmt, While
+from ..ir.nodes import AddTo, Assign, For, Function, Pop, Push, Stmt, While
 from ..ir.walk import remembered, statements, substitute, variables, written
 
 
@@ -27,7 +27,10 @@ class Signs:
         self.never_negative = never_negative
         self.lengths: dict[Var, Expr] = {}  # variables that are one length throughout
         makes: dict[Var, list[Stmt]] = {}
+        self.pushed: dict[str, list[Push]] = {}
         for stmt in statements(function.body):
+            if isinstance(stmt, Push):
+                self.pushed.setdefault(stmt.stack.name, []).append(stmt)
             target = written(stmt)
             for item in target if isinstance(target, tuple) else (target,):
                 if isinstance(item, Var) and item.dtype == INT64:
@@ -49,6 +52,9 @@ class Signs:
         match stmt:
             case Assign(value=value) | AddTo(value=value):
                 return self.is_natural(value)
+            case Pop(stack=stack):  # what was pushed elsewhere, nobody knows here
+                pushed = self.pushed.get(stack.name, ())
+                return bool(pushed) and all(isinstance(s.value, Expr) and self.is_natural(s.value) for s in pushed)
             case For(step=Const()):
                 return self.is_natural(extremes(stmt)[0])
             case For(start=start, stop=stop):  # up or down
