@@ -45,7 +45,7 @@ VIRTUAL = {
     "parts": ([*named("steps library"), "-k", "not float32 and (test_cuda_steps or long_sums)"], 22),
     "scans": (
         [*named("scans flat"), "-k", "running_sum-1100 or filter_of_two-40 or advantages-40 or exact or 4-5"],
-        13,
+        6,
     ),
     "steps": (named("states alone grids later remainders"), 71),
     "rows": ([*named("ahead held checkpoints where_read first_steps"), "-k", f"ahead or {OTHERS}"], 83),

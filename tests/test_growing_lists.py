@@ -818,3 +818,76 @@ def a_slice_is_assigned(x):
 def test_a_slice_of_a_list_of_unknown_length_is_refused() -> None:
     with pytest.raises(srcgrad.UnsupportedError, match="a slice of a list whose length is only known at run time"):
         grad(a_slice_is_assigned, jit=False)(np.ones(3))
+
+
+def put_in_order(x: Any) -> Any:
+    ys: list[Any] = []
+    for v in x:
+        k = 0
+        while k < len(ys) and ys[k] < v:
+            k += 1
+        ys.insert(k, v)
+    return np.array(ys) * np.arange(1.0, len(x) + 1)
+
+
+def put_into_three(x: Any, k: int) -> Any:
+    ys = [1.0, x[0], x[1]]
+    ys.insert(k, x[2])
+    return ys[0] + 2.0 * ys[1] + 3.0 * ys[2] + 4.0 * ys[3]
+
+
+def put_among_rows(x: Any, k: int) -> Any:
+    ys = [x * i for i in range(len(x))]
+    ys.insert(k, x * x)
+    s = 0.0
+    for i, y in enumerate(ys):
+        s += i * np.sum(y)
+    return s
+
+
+def taken_from_squares(x: Any, k: int) -> Any:
+    ys = [v * v for v in x]
+    first = ys.pop(k)
+    return first * 10.0 + np.sum(np.array(ys) * np.arange(1.0, len(x)))
+
+
+def taken_from_rows(x: Any, k: int) -> Any:
+    ys = [v * np.ones(3) for v in x]
+    s = np.sum(ys.pop(k)) * 7.0
+    for i, y in enumerate(ys):
+        s += (i + 1) * np.sum(y * y)
+    return s
+
+
+def taken_from_three(x: Any, k: int) -> Any:
+    ys = [x[0], x[1] * 2.0, x[2] * x[3]]
+    return 3.0 * ys.pop(k) + ys[0] + 5.0 * ys[1]
+
+
+@pytest.mark.parametrize("k", [-9, -4, -3, -1, 0, 1, 2, 3, 9])
+@pytest.mark.parametrize("function", [put_into_three, put_among_rows], ids=lambda function: function.__name__)
+def test_insert_at_any_place(function: Any, k: int) -> None:
+    check_grad(grad(function, wrt=0, jit=False), X, k)
+    np.testing.assert_allclose(grad(function, jit=False)(X, k), function(X, k))
+
+
+@pytest.mark.parametrize("k", [-5, -4, -3, -1, 0, 2, 3, 4])
+@pytest.mark.parametrize(
+    "function", [taken_from_squares, taken_from_rows, taken_from_three], ids=lambda function: function.__name__
+)
+def test_pop_at_any_place(function: Any, k: int) -> None:
+    try:
+        want = function(X, k)
+    except IndexError:
+        with pytest.raises(IndexError, match="pop index out of range"):
+            grad(function, jit=False)(X, k)
+        return
+    np.testing.assert_allclose(grad(function, jit=False)(X, k), want)
+    check_grad(grad(function, wrt=0, jit=False), X, k)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_a_list_kept_in_order(jit: bool) -> None:
+    x = np.array([3.0, 1.0, 2.0, 1.5])
+    np.testing.assert_allclose(grad(put_in_order, jit=jit)(x), put_in_order(x))
+    np.testing.assert_allclose(grad(put_in_order, jit=jit).backward(x, v=np.arange(4.0)), [12.0, 0.0, 6.0, 2.0])

@@ -15,7 +15,7 @@ from numba import njit
 from support import fresh, leaves, subject
 from test_errors import line_of
 
-from srcgrad import grad
+from srcgrad import check_grad, grad
 from srcgrad.errors import DepthError, UnsupportedError
 from srcgrad.frontend import recursion
 
@@ -463,3 +463,23 @@ def test_a_second_process(other: str, is_served: bool, tmp_path: Path) -> None:
     first, second = run(), run()
     assert first[1:] == second[1:]
     assert int(first[0]) > 0 and (int(second[0]) == 0) == is_served
+
+
+def of_two_matrices(a, b):
+    n = len(a)
+    if n == 1:
+        return a * b
+    h = n // 2
+    p, q = of_two_matrices(a[:h, :h] + a[h:, h:], b[:h, :h]), of_two_matrices(a[:h, h:], b[h:, :h] - b[:h, h:])
+    c = np.zeros((n, n))
+    c[:h, :h], c[h:, h:] = p + q, p - q
+    return c
+
+
+def test_parts_and_fresh_matrices_make_two_functions() -> None:
+    """… and not one for each of the arguments that may be either."""
+    a, b = np.random.default_rng(0).normal(size=(2, 4, 4))
+    text = grad(of_two_matrices, jit=False).source(a, b)
+    assert "def of_two_matrices_1_forward" in text
+    assert "def of_two_matrices_2_forward" not in text
+    check_grad(grad(of_two_matrices, jit=False), a, b)

@@ -43,7 +43,7 @@ def _invoke(
     pack = Pack(interpreter, which in callees.chosen.large)
     shape = ("call", tuple((name, pack.pack(name, value)) for name, value in bound.items()))
     around = pack.closure(closure) if closure is not None else None
-    key = (which, shape, around)
+    key = (which, shape, around, pack.in_order())
     instance = callees.instances.get(key)
     if instance is None:
         if which in callees.chosen.large and sum(i.key == which for i in callees.instances.values()) >= ALIKE:

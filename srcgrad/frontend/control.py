@@ -24,6 +24,7 @@ from .carried import repeat, settle
 from .grid_loops import loop_over_grid
 from .growing_lists import WrittenOut
 from .liveness import assigned
+from .recursion import NotYetKnown
 from .run_over import RunOver
 from .values import (
     ArrayValue,
@@ -250,10 +251,29 @@ def _for_until(
     return While(trip, condition, tuple(block))
 
 
+def _never_runs(interpreter: Interpreter, test: ast.expr) -> bool:
+    """Does the test stop ahead of the loop at `k < len(ys)`, of a list that the loop around has yet to make longer?"""
+    first = test.values[0] if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else test
+    if not interpreter.list_heads or not isinstance(first, ast.Compare):
+        return False
+    saved, names, head = save(interpreter), interpreter.build.names.save(), list[Stmt]()
+    try:
+        with interpreter.build.into(head):
+            condition = operators.truth(interpreter, expressions.as_it_is(interpreter, first))
+    except (SrcgradError, NotYetKnown):
+        return False  # it will be said in its place
+    finally:
+        restore(interpreter, saved)
+        interpreter.build.names.restore(names)
+    return not head and is_constant(condition, False)
+
+
 def while_loop(interpreter: Interpreter, node: ast.While) -> None:
     build = interpreter.build
     if any(isinstance(part, ast.NamedExpr) for part in ast.walk(node.test)):
         build.refuse(":= in the test of a while loop with an else is not supported", "assign ahead of the loop")
+    if _never_runs(interpreter, node.test):
+        return
     flag = getattr(node, "stop_flag", None)
     test = node.test
     if flag is not None:

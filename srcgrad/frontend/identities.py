@@ -92,10 +92,8 @@ def check_own(interpreter: Interpreter, owner: TupleValue | Items, what: str) ->
         is_dict = isinstance(owner, TupleValue) and isinstance(owner.kind, DictKind)
         held, copied = ("a dict", "d = dict(d)") if is_dict else ("an object", "y = copy.copy(y)")
         held, copied = ("a list", "ys = list(ys)") if is_list(owner) else (held, copied)
-        interpreter.build.refuse(
-            f"{what} changes {held} that comes from outside, or that is one of several by the path taken",
-            f"change a copy:  {copied}",
-        )
+        which = "comes from outside" if owner.identity is None else "is one of several by the path taken"
+        interpreter.build.refuse(f"{what} changes {held} that {which}", f"change a copy:  {copied}")
 
 
 def change(interpreter: Interpreter, identity: object, new: Any) -> None:

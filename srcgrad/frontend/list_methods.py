@@ -76,29 +76,32 @@ def extend(interpreter: Interpreter, owner: TupleValue | Items, more: Any) -> Ch
 
 
 def insert(interpreter: Interpreter, owner: TupleValue | Items, place: Any, item: Any) -> Change:
-    if isinstance(owner, Items) and static_int(place) == 0:
-        owner = lists.appended(interpreter, owner, item)
-        lists.last_to_front(interpreter, owner)
-        return NONE, owner
-    owner = _known(interpreter, owner, "insert")
-    items, at = list(owner.items), static_int(place)
-    if at is None:
-        interpreter.build.refuse("the place of .insert must be a constant", lists.ITS_ITEMS)
-    items.insert(at, binding.bind_item(interpreter, "t", item))
-    return NONE, replace(owner, items=tuple(items))
+    at = static_int(place)
+    if isinstance(owner, TupleValue) and at is not None:
+        items = list(owner.items)
+        items.insert(at, binding.bind_item(interpreter, "t", item))
+        return NONE, replace(owner, items=tuple(items))
+    _, longer = append(interpreter, owner, item)
+    if isinstance(longer, TupleValue):
+        if len(longer.items) == 1:
+            return NONE, longer
+        longer = replace(lists.in_rows(interpreter, "items", longer), identity=owner.identity)
+    lists.last_to(interpreter, longer, lists.place_between(interpreter, longer, place))
+    return NONE, longer
 
 
 def pop(interpreter: Interpreter, owner: TupleValue | Items, place: Any = None) -> Change:
     at = -1 if place is None else static_int(place)
-    if isinstance(owner, Items) and at in (-1, 0):
-        if not interpreter.build.is_at_least(owner.length, 1):
+    if isinstance(owner, TupleValue) and owner.items and at is None:
+        owner = replace(lists.in_rows(interpreter, "items", owner), identity=owner.identity)
+    if isinstance(owner, Items):
+        if at == -1 and not interpreter.build.is_at_least(owner.length, 1):
             empty = Raise("BoundsError", "pop from an empty list" + error_place(interpreter.build.span))
             interpreter.build.emit(If(Call("lt", (owner.length, affine.ONE), BOOL), (empty,)))
         last = affine.sub(owner.length, affine.ONE)
-        out = lists.first_taken(interpreter, owner) if at == 0 else lists.item_at(interpreter, owner, last)
+        out = lists.item_at(interpreter, owner, last) if at == -1 else lists.taken(interpreter, owner, place)
         out = binding.bind_item(interpreter, "t", out)
         return out, replace(owner, length=last)  # and `most` stays: it was as long at its longest
-    owner = _known(interpreter, owner, "pop")
     items = list(owner.items)
     if not items and any(owner.identity in heads for heads in interpreter.list_heads):
         interpreter.early_reads.append(IndexArgumentError("pop from an empty list", span=interpreter.build.span))
@@ -134,12 +137,6 @@ def refill(interpreter: Interpreter, owner: Items, more: Any) -> None:
     _, empty = clear(interpreter, owner)
     _, new = extend(interpreter, empty, more)
     identities.change(interpreter, owner.identity, new)
-
-
-def _known(interpreter: Interpreter, owner: TupleValue | Items, name: str) -> TupleValue:
-    if isinstance(owner, Items):
-        interpreter.build.refuse(f".{name} of a list whose length is only known at run time", lists.ITS_ITEMS)
-    return owner
 
 
 # fmt: off

@@ -50,6 +50,11 @@ def row_of(interpreter: Interpreter, item: Any) -> Row:
         case TupleValue() if (found := list_parts.layout_of(item)) is not None:
             layout, numbers = found
             return row_of_places(numbers, (list_parts.width_of(layout),), layout)
+    if isinstance(item, TupleValue) and not item.items:
+        return interpreter.build.refuse(
+            "lists that may grow, in a list whose length is only known at run time",
+            "an array with a row for each of them, and an array of how many there are in each",
+        )
     return interpreter.build.refuse(
         "a list whose length is only known at run time holds numbers, arrays, and lists, tuples or objects of these",
         "keep what differs in lists of its own",

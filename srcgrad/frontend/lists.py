@@ -21,7 +21,7 @@ import numpy as np
 from ..errors import ArgumentError
 from ..errors import place as error_place
 from ..ir import affine
-from ..ir.expressions import BOOL, FLOAT64, INT64, Array, Axis, Call, Const, Dim, Expr, Load
+from ..ir.expressions import BOOL, FLOAT64, INT64, Array, Axis, Call, Const, Dim, Expr, Load, select
 from ..ir.nodes import Alloc, Grow, If, Raise, Store
 from . import binding, common_lengths, expressions, identities, list_items, list_parts, operators
 from .aliases import arrays_of, is_seen_elsewhere, note_twins
@@ -227,31 +227,56 @@ def store(interpreter: Interpreter, owner: Items, index: Any, value: Any) -> Non
         identities.give_away(interpreter, value, owner.rows)
 
 
-def first_taken(interpreter: Interpreter, owner: Items) -> Any:
-    """The first item; those behind it are in its place from then on, and so on."""
+def taken(interpreter: Interpreter, owner: Items, place: Any) -> Any:
+    """The item at a place; those behind it are one place further ahead from then on."""
     from .numpy import indexing
 
     build = interpreter.build
-    first = item_at(interpreter, owner, affine.ZERO)
-    first = binding.settled(interpreter, first) if isinstance(first, (Scalar, TupleValue)) else first
-    if isinstance(first, (ArrayValue, Items)):
-        first = list_items.copy_of_item(interpreter, first, is_second=False)
+    if not isinstance(place, Scalar) or place.dtype.kind not in "iub":
+        build.refuse("the place of .pop must be an integer", error=ArgumentError)
+    at = build.capture(cast(place.expr, INT64), "k")
+    if not build.is_at_least(at, 0):
+        at = build.capture(select(Call("lt", (at, affine.ZERO), BOOL), affine.add(at, owner.length), at), "k")
+    beyond: Expr = Call("ge", (at, owner.length), BOOL)
+    if not build.is_at_least(at, 0):
+        beyond = Call("or", (Call("lt", (at, affine.ZERO), BOOL), beyond), BOOL)
+    if not build.is_at_least(affine.sub(owner.length, at), 1):
+        message = "pop from an empty list" if affine.same(at, affine.ZERO) else "pop index out of range"
+        build.emit(If(beyond, (Raise("BoundsError", message + error_place(build.span)),)))
+    item = item_at(interpreter, owner, at)
+    item = binding.settled(interpreter, item) if isinstance(item, (Scalar, TupleValue)) else item
+    if isinstance(item, (ArrayValue, Items)):
+        item = list_items.copy_of_item(interpreter, item, is_second=False)
+    behind = Scalar(build.capture(affine.add(at, affine.ONE), "k"))
     rows = array_of_items(interpreter, owner)
-    front, behind = indexing.Slice(None, constant(-1), None), indexing.Slice(constant(1), None, None)
-    _move(interpreter, owner, indexing.subscript(build, rows, [front]), indexing.subscript(build, rows, [behind]))
-    return first
+    part = lambda start, stop: indexing.subscript(build, rows, [indexing.Slice(start, stop, None)])
+    _move(interpreter, owner, part(Scalar(at), constant(-1)), part(behind, None))
+    return item
 
 
-def last_to_front(interpreter: Interpreter, owner: Items) -> None:
-    """The last item is the first from then on, and those ahead of it are one place further."""
+def last_to(interpreter: Interpreter, owner: Items, place: Expr) -> None:
+    """The last item is at a place from then on, and those behind that are one place further."""
     from .numpy import indexing
 
     build, rows = interpreter.build, array_of_items(interpreter, owner)
     part = lambda start, stop: indexing.subscript(build, rows, [indexing.Slice(start, stop, None)])
-    ahead = whole(build.materialize(part(None, constant(-1)), "items", copy=True))
+    at, behind = Scalar(place), Scalar(build.capture(affine.add(place, affine.ONE), "k"))
+    moved = whole(build.materialize(part(at, constant(-1)), "items", copy=True))
     last = whole(build.materialize(part(constant(-1), None), "item", copy=True))
-    _move(interpreter, owner, part(constant(1), None), ahead)
-    _move(interpreter, owner, part(None, constant(1)), last)
+    _move(interpreter, owner, part(behind, None), moved)
+    _move(interpreter, owner, part(at, behind), last)
+
+
+def place_between(interpreter: Interpreter, owner: Items, place: Any) -> Expr:
+    """Where `.insert(place, …)` has put an item, of a list that has it by now: an end, where that is beyond it."""
+    build = interpreter.build
+    if not isinstance(place, Scalar) or place.dtype.kind not in "iub":
+        build.refuse("the place of .insert must be an integer", error=ArgumentError)
+    at, last = build.capture(cast(place.expr, INT64), "k"), affine.sub(owner.length, affine.ONE)
+    if affine.same(at, affine.ZERO):
+        return affine.ZERO
+    from_end = select(Call("lt", (at, affine.ZERO), BOOL), affine.maximum(affine.add(at, last), affine.ZERO), at)
+    return build.capture(affine.minimum(at if build.is_at_least(at, 0) else from_end, last), "k")
 
 
 def turn(interpreter: Interpreter, owner: Items) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..ir.expressions import BOOL, Const
@@ -47,7 +48,7 @@ class Pack:
                 handle = build.stored(value, name)
                 order = "C" if handle.name in build.contiguous and handle.name not in build.uncertain else "A"
                 self.add(name, handle, ArrayType(handle.dtype, handle.ndim, order))
-                return ("leaf", handle.dtype.str, handle.ndim, order)
+                return ("leaf", handle.dtype.str, handle.ndim)
             case TupleValue(items=items, kind=kind):
                 return ("tuple", kind, tuple(self.pack(f"{name}_{k}", item) for k, item in enumerate(items)))
             case Static(value=item):
@@ -63,6 +64,14 @@ class Pack:
         self.leaves.append(leaf)
         self.names.append(name)
         self.kinds.append(kind)
+
+    def in_order(self) -> bool:
+        """Are all arrays in C order?  If one is not, none is taken to be: that is one function more, and not many."""
+        arrays = [kind for kind in self.kinds if isinstance(kind, ArrayType)]
+        if all(kind.layout == "C" for kind in arrays):
+            return True
+        self.kinds = [replace(kind, layout="A") if isinstance(kind, ArrayType) else kind for kind in self.kinds]
+        return False
 
     def closure(self, closure: Closure) -> Any:
         """A function defined inside another one: with the values that it sees there."""

@@ -155,7 +155,9 @@ def check_room(interpreter: Interpreter, head: ArrayValue, end: ArrayValue, grow
     for k, grows in growth.items():
         length, room = end.dims[k], memory.dims[k]
         if affine.same(grows, affine.ZERO) and not _is_at_most(interpreter, length, _now(interpreter, head.dims[k])):
-            message = "an array grows in a loop from at most {} to {}, which is not supported" + place(build.span)
+            called = build.names.wanted.get(memory.name, memory.name)
+            message = f"{called} grows in a loop, by more in some rounds than in others: from at most {{}} to {{}}"
+            message += place(build.span)
             build.emit(If(Call("gt", (length, room), BOOL), (Raise("RuntimeShapeError", message, (room, length)),)))
 
 
