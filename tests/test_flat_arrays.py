@@ -168,6 +168,26 @@ def test_antidiagonals_ask_once() -> None:
     assert "% " not in text and text.count("BoundsError(") <= 1
 
 
+def test_a_row_length_that_is_a_product() -> None:
+    def f(u, n, m):
+        for i in range(n):
+            for k in range(m):
+                u[i * n * m + k] = 2.0 * u[i * n + k]
+        return u
+
+    u = np.arange(60.0)
+    np.testing.assert_array_equal(grad(f, jit=False)(u.copy(), 3, 4), f(u.copy(), 3, 4))
+
+    def g(u, n, m, k):
+        for i in range(k):
+            for _ in range(n):
+                for j in range(m):
+                    u[i * k * n + j] = u[i * k + j]
+        return u
+
+    np.testing.assert_array_equal(grad(g, jit=False)(np.arange(400.0), 3, 4, 5), g(np.arange(400.0), 3, 4, 5))
+
+
 # ---------------------------------------------------------------------------------------------------------- proofs
 
 N, M, I, J, K = (Var(name, INT64) for name in "nmijk")

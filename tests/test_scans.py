@@ -211,6 +211,26 @@ def there_and_back(x, a):
     return d
 
 
+def added_to_itself(x, a):
+    y, z, s = np.zeros_like(x), np.zeros_like(x), 1.0
+    for i in range(1, len(x)):
+        z[i] = s
+        y[i] = a * y[i - 1] + x[i]
+        s = 0.0
+        s += a * s + x[i]
+    return y + z
+
+
+def set_in_branches(x, a):
+    y, t, s = np.zeros_like(x), 0.1, a
+    for i in range(len(x)):
+        if x[i] > 0.4:
+            t = 2.0 + x[i]
+        s = 0.5 * s
+        y[i] = t * x[i] + s
+    return y
+
+
 def read_further_on(x, a):
     s = 0.0
     for i in range(len(x) - 1):
@@ -272,7 +292,7 @@ def set_anew(x, a):
 
 PROGRAMS = [f for f in list(globals().values()) if inspect.isfunction(f) and f.__module__ == __name__]
 IN_PARTS = (independent_as_they_are, scans)
-NOT_SMOOTH = (product_with_zeros, advantages, by_branches, by_other_names, counted)
+NOT_SMOOTH = (set_in_branches, product_with_zeros, advantages, by_branches, by_other_names, counted)
 EXTREME = (over_the_top, up_and_down, set_anew)  # whose differences are lost
 
 
@@ -376,9 +396,34 @@ def written_ahead(x):
     return y
 
 
+def read_behind_the_loop(x):
+    s, t = 0.0, 1.0
+    for i in range(len(x)):
+        s = 0.8 * s + x[i]
+        t = s * s
+    return s + t
+
+
+def chosen_behind_the_loop(x):
+    s, is_large = 0.0, False
+    for i in range(len(x)):
+        s = 0.8 * s + x[i]
+        is_large = x[i] > 0.9
+    return s if is_large else 3.0 * s
+
+
 @pytest.mark.parametrize(
     "function",
-    [nonlinear, greatest_so_far, chosen_by_itself, product_of_two, short, written_ahead],
+    [
+        nonlinear,
+        greatest_so_far,
+        chosen_by_itself,
+        product_of_two,
+        short,
+        written_ahead,
+        read_behind_the_loop,
+        chosen_behind_the_loop,
+    ],
     ids=lambda function: function.__name__,
 )
 def test_what_is_not_affine_or_has_other_ties_stays_in_order(function: Callable[..., Any], made_in_parts: Any) -> None:
@@ -400,3 +445,10 @@ def test_a_gradient_may_be_affine_where_the_value_is_not(made_in_parts: Any) -> 
         assert "part_size" not in made_in_parts(recurrence).source(x)
         want = grad(beside_others, jit=False, parallel=True).backward(x, recurrence, v=v)
         np.testing.assert_allclose(f.backward(x, recurrence, v=v), want, rtol=1e-9, atol=1e-12)
+
+
+def test_a_number_of_another_width_goes_along(made_in_parts: Any) -> None:
+    x = np.linspace(0.1, 1.0, 300, dtype=np.float32)
+    f = made_in_parts(set_in_branches)
+    np.testing.assert_allclose(f(x, 0.5), set_in_branches(x, 0.5), rtol=1e-5)
+    assert "t_by_s" not in f.source(x.astype(float), 0.5, kind="primal")

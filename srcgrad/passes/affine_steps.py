@@ -167,6 +167,9 @@ class _Images:
         often = Counter(s.var if isinstance(s, Assign) else s.target for s in set_here)
         once = [s for s in set_here if isinstance(s, Assign) and often[s.var] == 1 and s.var not in steps.carried]
         self.values = {s.var: s.value for s in once}  # whatever the place
+        self.reached = [  # what is not zero throughout
+            steps.depends if start.with_terms else _made_of(set(start.values), steps.needed) for start in starts
+        ]
         self.zero: list[set[Var]] = []  # what is zero at this place, whichever iteration it is
         self.same: list[dict[Var, Var]] = []  # numbers that are others, and those
 
@@ -263,8 +266,9 @@ class _Images:
         set_here = set().union(*(effects(block).writes for block in blocks(stmt))) & self.steps.depends
         ahead = self.all_written_down()
         for which, zero in enumerate(self.zero):
-            ahead += [Assign(self.name(v, which), _zero(v)) for v in sorted(set_here & zero, key=lambda v: v.name)]
-        before = [zero - set_here for zero in self.zero]
+            newly = sorted(set_here & zero & self.reached[which], key=lambda v: v.name)
+            ahead += [Assign(self.name(v, which), _zero(v)) for v in newly]
+        before = [zero - (set_here & reached) for zero, reached in zip(self.zero, self.reached, strict=True)]
         inner: list[Block] = []
         for block in blocks(stmt):
             self.zero = [set(zero) for zero in before]

@@ -177,7 +177,8 @@ def _settled(body: Block, own: Var) -> Block:
     for stmt in body:
         if isinstance(stmt, AddTo) and isinstance(stmt.target, Var):
             zero = next((k for k, s in enumerate(out) if s == Assign(stmt.target, _zero(stmt.target))), None)
-            if zero is not None and not any(stmt.target in _mentioned(s) for s in out[zero + 1 :]):
+            read = any(stmt.target in _mentioned(s) for s in (out[zero + 1 :] if zero is not None else ()))
+            if zero is not None and not read and stmt.target not in variables(stmt.value):
                 out.pop(zero)
                 stmt = Assign(stmt.target, stmt.value, span=stmt.span)
             elif out and isinstance(start := out[-1], Assign) and start.var == stmt.target:

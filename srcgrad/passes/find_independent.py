@@ -89,7 +89,7 @@ class _Finder:
                 continue
             if not is_private(var, loop.body):
                 return False
-            if not (var in self.indices or self.lives_in(var.name, loop) or self.is_lost(var, later)):
+            if not (var in self.indices or self.lives_in(var.name, loop) or self.is_lost(var, inside, later)):
                 return False
         return self.memory_is_apart(inside, loop, bounded)
 
@@ -121,9 +121,10 @@ class _Finder:
                         return False
         return True
 
-    def is_lost(self, var: Var, later: tuple[Block, ...]) -> bool:
+    def is_lost(self, var: Var, inside: Effects, later: tuple[Block, ...]) -> bool:
         """Does nobody read what the loop leaves in it, though others may have the name?  (On a CPU they merge.)"""
-        return self.guarded and is_dead(var, later, var.name in self.handed_back)
+        is_of_a_stack = var in inside.pushed | inside.popped  # which is in order
+        return self.guarded and not is_of_a_stack and is_dead(var, later, var.name in self.handed_back)
 
     def lives_in(self, name: str, loop: For) -> bool:
         """Is the name used nowhere but in this loop?"""
@@ -163,9 +164,6 @@ class _Finder:
         return not any(name in (s.left.name, s.right.name) for s in swaps)  # another name has this memory then
 
 
-__all__ = ["find_independent", "independent_as_they_are"]
-
-
 @dataclass(frozen=True)
 class _Bounded:
     """A loop by the names that its bounds were copied from, and by what these were made of, if it leaves that alone."""
@@ -191,12 +189,3 @@ def _with_bounds(loop: For, values: dict[Any, Expr]) -> For:
 
 
 __all__ = ["find_independent", "independent_as_they_are"]
-
-
-def _bounded(loop: For, values: dict[Var, Expr]) -> For:
-    """The loop, by the names that its bounds were copied from, where it leaves these as they are."""
-    changed = effects(loop.body).writes
-    known: dict[Any, Expr] = {var: v for var, v in values.items() if isinstance(v, Var) and v not in changed}
-    if known.keys().isdisjoint(variables(loop.start) | variables(loop.stop)):
-        return loop
-    return replace(loop, start=substitute(loop.start, known), stop=substitute(loop.stop, known))

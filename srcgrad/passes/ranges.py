@@ -228,7 +228,7 @@ def _by_base(expr: Expr, base: Expr) -> tuple[Expr, Expr]:
     low = expr
     for term, count in terms:
         if term == base or base in _factors(term):
-            others = [*_factors(term)] or [affine.ONE, base]
+            others = [affine.ONE, base] if term == base else [*_factors(term)]
             others.remove(base)
             high = affine.add(high, affine.mul(affine.integer(count), others[0]))
             low = affine.sub(low, affine.mul(affine.integer(count), term))

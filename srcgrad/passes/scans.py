@@ -35,7 +35,7 @@ from ..ir.walk import (
 from .affine_steps import AffineSteps, Image, NotAffine, Start, affine_steps
 from .alternate import is_parallel
 from .carried_elements import carried_elements, written_place
-from .effects import effects, touched
+from .effects import effects, is_dead, touched
 from .info import OUTSIDE, memory_of
 from .offload import is_filling
 from .sharing import Sharing
@@ -60,6 +60,8 @@ class _Scans:
         self.goes_in_order = False  # some loop, of which nothing becomes a kernel
         self.has_kernels = False  # others than for parts of a loop that is in no other one
         self.results = {leaf.name for leaf in leaves(function.results) if isinstance(leaf, Array)}
+        numbers = (variables(leaf) for leaf in leaves(function.results) if isinstance(leaf, Expr))
+        self.handed_back = {var.name for found in numbers for var in found}
 
     def block(self, block: Block, later: tuple[Block, ...]) -> Block:
         """`later` is what runs after the block: the rest of the blocks around it, innermost first."""
@@ -97,6 +99,11 @@ class _Scans:
         steps = affine_steps(carried.loop, self.memory, self.names)
         trips = _trips(loop)
         fixed = variables(trips) | variables(loop.start)
+        set_there = effects(carried.loop.body)
+        private = {loop.index, *set_there.writes} - set_there.sums - {*(steps.carried if steps else ())}
+        behind = (carried.behind, *later)
+        if not all(is_dead(var, behind, var.name in self.handed_back) for var in private):
+            return None
         if steps is None or loads(trips) or loads(loop.start) or fixed & effects(carried.loop.body).writes:
             return None
         if isinstance(trips, Const) and trips.value < FEWEST:
@@ -114,7 +121,7 @@ class _Scans:
         out = (*carried.ahead, Assign(count, trips), *made, *carried.behind)
         together = replace(self.whole, body=(*self.whole.body, *out))  # what is known of all numbers, the new ones too
         sharing = Sharing(together, never_negative=True, atomically=True)
-        if any(sharing.of(each, (carried.behind, *later)) is None for each in scan.parallel):
+        if any(sharing.of(each, behind) is None for each in scan.parallel):
             return None
         return out
 
@@ -229,7 +236,8 @@ class _Scan:
             },
             {v: self.of_parts(f"{v.name}_term", v) for v in base.called if v not in base.constant},
         )
-        if any(v.dtype.kind != "f" for v, _ in (key for key, made in maps.columns.items() if made is not None)):
+        made_of_others = [key for key, made in maps.columns.items() if made is not None]
+        if any(v.dtype.kind != "f" or v.dtype != of.dtype for v, of in made_of_others):
             raise NotAffine  # whole numbers are counted, and no more
         stored = [(made, base.called[v]) for v, made in maps.terms.items()]
         by_column = dict(zip(self.carried, images, strict=True))
