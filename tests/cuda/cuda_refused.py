@@ -17,16 +17,15 @@ PROGRAMS = {
         "lists": "grows_in_a_loop",
         "loops": (
             "repeated_sine range_at_run_time while_newton break_out return_early nested_jumps "
-            "while_with_everything last_index_survives branch_carried many_iterations varying_trip_counts "
-            "running_maximum for_else_free_search starts_below_zero shifted_round places_that_meet "
-            "keeps_of_all_kinds table_of_tables adding_powers"
+            "while_with_everything last_index_survives branch_carried many_iterations running_maximum "
+            "for_else_free_search starts_below_zero shifted_round places_that_meet keeps_of_all_kinds "
+            "table_of_tables adding_powers"
         ),
-        "packed": ("upwards_from_the_end counts_down odd_steps from_an_argument tetrahedron goes_on_in_the_next_row"),
+        "packed": "upwards_from_the_end counts_down odd_steps from_an_argument goes_on_in_the_next_row",
         "physics": "leapfrog kepler",
         "searches": (
             "beginning_with_an_argument from_the_end two_searches farthest_pair sum_of_all_bests "
-            "sum_of_those_taken better_than_half with_its_place best_of_each_step time_warping "
-            "the_last_below infinite_slopes"
+            "sum_of_those_taken better_than_half with_its_place time_warping the_last_below infinite_slopes"
         ),
         "small": "lorenz swapped_in_turn until_large",
     },
@@ -61,10 +60,12 @@ CALLS_REFUSED = {
     "loops.bound_set_inside",
     "loops.fibonacci_like",
     "loops.scratch_that_goes_round",
+    "loops.varying_trip_counts",
     "loops.while_two_conditions",
     "resized.longer_by_one",
     "resized.without_its_first",
     "resized.without_its_last",
+    "searches.best_of_each_step",
 }
 
 REFUSED = {
