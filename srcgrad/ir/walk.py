@@ -391,6 +391,16 @@ def targets(stmt: Stmt) -> tuple[Var | Array, ...]:
     return found if isinstance(found, tuple) else () if found is None else (found,)
 
 
+def written_place(stmt: Stmt) -> Load | None:
+    """The element that this statement itself sets or adds to."""
+    match stmt:
+        case Store(array=array, index=index, checked=checked, natural=natural):
+            return Load(array, index, checked, natural)
+        case AddTo(target=Load() as target):
+            return target
+    return None
+
+
 def numbers_set(block: Block) -> set[Var]:
     """The scalar variables to which statements, and those inside them, give values."""
     return {target for stmt in statements(block) for target in targets(stmt) if isinstance(target, Var)}

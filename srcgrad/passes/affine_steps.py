@@ -18,8 +18,17 @@ from dataclasses import dataclass
 from ..ir.expressions import Call, Const, Expr, Var, compare, select
 from ..ir.names import Names
 from ..ir.nodes import AddTo, Assign, Block, Comment, For, If, Stmt
-from ..ir.walk import blocks, expressions, loads, statements, substituted, variables, with_blocks, with_fields
-from .carried_elements import written_place
+from ..ir.walk import (
+    blocks,
+    expressions,
+    loads,
+    statements,
+    substituted,
+    variables,
+    with_blocks,
+    with_fields,
+    written_place,
+)
 from .effects import effects, is_private
 
 MOST = 4  # numbers that are passed on

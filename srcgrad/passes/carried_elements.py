@@ -40,6 +40,7 @@ from ..ir.walk import (
     sure_loads,
     variables,
     with_blocks,
+    written_place,
 )
 from .effects import effects, touched
 
@@ -69,15 +70,6 @@ class Carried:
     ahead: Block
     loop: For
     behind: Block
-
-
-def written_place(stmt: Stmt) -> Load | None:
-    match stmt:
-        case Store(array=array, index=index, checked=checked, natural=natural):
-            return Load(array, index, checked, natural)
-        case AddTo(target=Load() as target):
-            return target
-    return None
 
 
 @dataclass(frozen=True)
@@ -254,4 +246,4 @@ def _last(loop: For) -> Expr:
     return affine.add(loop.start, affine.mul(loop.step, more))
 
 
-__all__ = ["Carried", "carried_elements", "written_place"]
+__all__ = ["Carried", "carried_elements"]

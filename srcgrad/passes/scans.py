@@ -31,10 +31,11 @@ from ..ir.walk import (
     substituted,
     variables,
     with_blocks,
+    written_place,
 )
 from .affine_steps import AffineSteps, Image, NotAffine, Start, affine_steps
 from .alternate import is_parallel
-from .carried_elements import carried_elements, written_place
+from .carried_elements import carried_elements
 from .effects import effects, is_dead, touched
 from .info import OUTSIDE, memory_of
 from .offload import is_filling

@@ -30,6 +30,7 @@ from ..ir.walk import (
     substitute,
     variables,
     with_blocks,
+    written_place,
 )
 from .effects import effects
 from .info import memory_of
@@ -61,7 +62,7 @@ class _Carrier:
     def carried(self, loop: For) -> Block:
         before: list[Stmt] = []
         if isinstance(loop.step, Const) and not loop.vector and all(map(_is_as_it_is_written, loop.body)):
-            for place in dict.fromkeys(_place_written(stmt) for stmt in loop.body):
+            for place in dict.fromkeys(written_place(stmt) for stmt in loop.body):
                 read = place and self.read_next(place, loop)
                 if place and read:
                     var = Var(self.names.fresh("carried"), place.dtype)
@@ -77,7 +78,7 @@ class _Carrier:
             return None
         back = {loop.index: affine.sub(loop.index, loop.step)}
         read = replace(place, index=tuple(affine.normal(substitute(part, back)) for part in parts))
-        writes = [(k, other) for k, stmt in enumerate(loop.body) if (other := _place_written(stmt))]
+        writes = [(k, other) for k, stmt in enumerate(loop.body) if (other := written_place(stmt))]
         own = max(k for k, other in writes if _is_same(other, place))
         first_use = next((k for k, stmt in enumerate(loop.body) if _uses(stmt, read)), None)
         if place.checked or first_use is None or first_use > own:
@@ -95,18 +96,9 @@ class _Carrier:
         return read
 
 
-def _place_written(stmt: Stmt) -> Load | None:
-    match stmt:
-        case Store(array=array, index=index, checked=checked, natural=natural):
-            return Load(array, index, checked, natural)
-        case AddTo(target=Load() as target):
-            return target
-    return None
-
-
 def _is_as_it_is_written(stmt: Stmt) -> bool:
     """Is what comes back from memory what went there?"""
-    place = _place_written(stmt)
+    place = written_place(stmt)
     return place is None or (place.dtype.kind in "fciu" and stmt.value.dtype == place.dtype)  # type: ignore[attr-defined]
 
 
@@ -136,9 +128,9 @@ def _handed_on(body: Block, place: Load, read: Load, var: Var) -> Block:
 
     out: list[Stmt] = []
     holds = True
-    last = max(k for k, stmt in enumerate(body) if (other := _place_written(stmt)) and _is_same(other, place))
+    last = max(k for k, stmt in enumerate(body) if (other := written_place(stmt)) and _is_same(other, place))
     for k, stmt in enumerate(body):
-        target = _place_written(stmt)
+        target = written_place(stmt)
         here = map_expressions(stmt, lambda expr: rewrite(expr, known)) if holds else stmt
         if target is None:
             out.append(here)
