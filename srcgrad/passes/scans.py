@@ -38,6 +38,7 @@ from .alternate import is_parallel
 from .carried_elements import carried_elements
 from .effects import effects, is_dead, touched
 from .info import OUTSIDE, memory_of
+from .lengths import steps_by_one, trips
 from .offload import is_filling
 from .sharing import Sharing
 
@@ -306,11 +307,10 @@ def _column_name(var: Var, of: Var) -> str:
 
 
 def _trips(loop: For) -> Expr:
-    if affine.same(loop.step, affine.ONE):
-        return affine.maximum(affine.sub(loop.stop, loop.start), affine.ZERO)
-    if affine.same(loop.step, affine.integer(-1)):
-        return affine.maximum(affine.sub(loop.start, loop.stop), affine.ZERO)
-    return Call("trip_count", (loop.start, loop.stop, loop.step), INT64)
+    if not steps_by_one(loop):
+        return Call("trip_count", (loop.start, loop.stop, loop.step), INT64)
+    count = trips(loop)
+    return count if affine.is_at_least(count, 0) else affine.maximum(count, affine.ZERO)
 
 
 def _goes_along_memory(loop: For) -> bool:
