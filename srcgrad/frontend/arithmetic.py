@@ -340,6 +340,34 @@ def _checked(builder: Builder, x: Expr, y: Expr, single: Expr, length: Expr) -> 
     return length
 
 
+def check_fits(builder: Builder, dims: tuple[Expr, ...], wanted: tuple[Expr, ...], *, stretch: bool = False) -> None:
+    """An array of the first shape spreads to the second: each length is the same, or 1 (which `stretch` expects)."""
+    if len(dims) > len(wanted):
+        builder.refuse(misfit(dims, wanted), error=ShapeError)
+    for length, target in zip(reversed(dims), reversed(wanted), strict=False):
+        if affine.same(length, target) or is_constant(length, 1):
+            continue
+        if isinstance(length, Const) and isinstance(target, Const):
+            builder.refuse(misfit(dims, wanted), error=ShapeError)
+        if not (builder.stretch or stretch):
+            equal_length(builder, length, target)
+            continue
+        fits = either(affine.equals(length, target), affine.equals(length, affine.ONE))
+        message = "an axis of length {} does not fit into one of length {}" + place(builder.span)
+        builder.emit(If(negated(fits), (Raise("BroadcastError", message, (length, target)),)))
+
+
+def misfit(dims: tuple[Expr, ...], wanted: tuple[Expr, ...]) -> str:
+    return f"could not broadcast an array of shape {shape_text(dims)} into shape {shape_text(wanted)}"
+
+
+def element_that_fits(builder: Builder, value: Any, dims: tuple[Expr, ...]) -> Expr:
+    """The element of a value at (#0, #1, …) of a shape that is given, if it fits there."""
+    if isinstance(value, ArrayValue):
+        check_fits(builder, value.dims, dims)
+    return element_under(builder, value, dims)
+
+
 def element_under(builder: Builder, value: Any, dims: tuple[Expr, ...]) -> Expr:
     """The element of a value at (#0, #1, …) of a broadcast shape."""
     if isinstance(value, Scalar):

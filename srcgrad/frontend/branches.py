@@ -16,7 +16,7 @@ import numpy as np
 
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Array, Const, Expr, Var, negated
-from ..ir.nodes import Alloc, Assign, CopyTo, If, Stmt, Store, Swap
+from ..ir.nodes import Alloc, Assign, CopyTo, If, Raise, Stmt, Store, Swap
 from ..ir.rename import rename_arrays
 from ..ir.walk import numbers_set, statements, variables
 from . import choices, growing_lists, identities, one_of, operators, optional, split_statements
@@ -79,6 +79,7 @@ def choose(
 ) -> bool:
     """Interpret two branches, and merge the names that are still wanted."""
     build, env = interpreter.build, interpreter.env
+    asked, place = condition, len(build.block)
     condition = build.capture(condition, "chosen") if build.mutable & variables(condition) else condition
     before = [(frame, dict(frame.env)) for frame in identities.frames_of(interpreter)]
     lists_before, stale_before, asked_at = identities.held(interpreter), build.stale, build.span
@@ -100,6 +101,10 @@ def choose(
             frame.env.update(names_before)
     (then_block, then_env, then_others, then_lists, then_stale, then_ended) = results[0]
     (else_block, else_env, else_others, else_lists, else_stale, else_ended) = results[1]
+    is_check = then_block and not else_block and all(isinstance(stmt, Raise) for stmt in then_block)
+    if condition != asked and is_check:
+        condition = asked  # nothing in there changes what it is made of
+        del build.block[place:]
     merged: dict[str, Any] = {}
     ahead: list[Stmt] = []
     interpreter.branch_envs = ({**then_env, **then_others}, {**else_env, **else_others})

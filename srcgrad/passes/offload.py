@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from ..errors import UnsupportedError
 from ..ir import affine
-from ..ir.expressions import BOOL, COMPLEX64, COMPLEX128, Array, Call, Const, Expr, Load, Var
+from ..ir.expressions import BOOL, COMPLEX64, COMPLEX128, Array, Call, Const, Expr, Load, Var, is_inexact
 from ..ir.nodes import (
     LANE,
     AddTo,
@@ -55,7 +55,7 @@ from ..ir.walk import (
 )
 from ..rules.device import LIBRARY
 from .copies_as_loops import unchecked
-from .effects import is_dead
+from .effects import is_dead, is_private
 from .held_rows import held_rows
 from .info import elementwise, memory_of
 from .read_once import without_last_stores
@@ -242,7 +242,7 @@ class Kernels:
         found, indices = extreme_of(axes[-1]), {axis.index for axis in axes}
         bounds = [bound for axis in axes for bound in (axis.start, axis.stop)]
         fixed = not any(variables(bound) & (indices | {found[0]} if found else indices) for bound in bounds)
-        dead = all(is_dead(index, later, index.name in self.sharing.results) for index in indices)
+        dead = all(self.is_dead(var, later) for var in indices | _numbers_of(axes[-1]))
         steady = all(isinstance(axis.step, Const) for axis in axes) and fixed and not any(map(loads, bounds))
         if found is None or not (steady and dead):
             return None
@@ -255,6 +255,9 @@ class Kernels:
             extremes=(found,),
             span=loop.span,
         )
+
+    def is_dead(self, var: Var, later: tuple[Block, ...]) -> bool:
+        return is_dead(var, later, var.name in self.sharing.results)
 
     def rows(
         self, loop: For, shared: Shared, body: Block, colliding: set[str], later: tuple[Block, ...]
@@ -293,7 +296,7 @@ class Kernels:
         if not isinstance(stmt, For) or not affine.same(stmt.step, affine.ONE):
             return None
         found = extreme_of(stmt)
-        if found is not None:
+        if found is not None and all(self.is_dead(var, later) for var in _numbers_of(stmt)):
             return Lanes(stmt.index, stmt.start, stmt.stop, stmt.body, extremes=(found,), span=stmt.span)
         shared = None if stmt.ordered else self.sharing.of(stmt, later, around)
         if shared is None or shared.scratch or shared.stacks:
@@ -368,17 +371,31 @@ class _Rows:
     width: Expr
 
 
-IDEMPOTENT = ("maximum", "minimum", "or", "and")  # however often, and in whatever order
+PYTHONS = ("max", "min")  # of a nan and a number the first
+IDEMPOTENT = ("maximum", "minimum", "or", "and", *PYTHONS)  # however often, and in whatever order
 
 
 def extreme_of(loop: For) -> tuple[Var, str] | None:
-    """Does a loop do nothing but find the greatest or the least of some numbers, or whether any or all are true?"""
-    match _without_comments(loop.body):
-        case (Assign(var=var, value=Call(op=op, args=(x, y)) as value),) if op in IDEMPOTENT:
-            other = y if x == var else x if y == var else None
-            if other is not None and var not in variables(other) and value.dtype == other.dtype == var.dtype:
+    """Does a loop find the greatest or the least of some numbers, or whether any or all are true?
+
+    Beside that it does nothing but give names to numbers of an iteration.  (`max(best, x)` leaves out what is nan,
+    wherever that is; `max(x, best)` does not.)
+    """
+    *names, last = _without_comments(loop.body) or (None,)
+    match last:
+        case Assign(var=var, value=Call(op=op, args=(x, y)) as value) if op in IDEMPOTENT:
+            other = y if x == var else x if y == var and not (op in PYTHONS and is_inexact(y.dtype)) else None
+            if other is None or var in variables(other) or not value.dtype == other.dtype == var.dtype:
+                return None
+            own = [s.var for s in names if isinstance(s, Assign) and s.var != var and var not in variables(s.value)]
+            if len(own) == len(names) and all(is_private(name, loop.body) for name in own):
                 return var, op
     return None
+
+
+def _numbers_of(loop: For) -> set[Var]:
+    """What an iteration of such a loop has for itself."""
+    return {loop.index, *(s.var for s in _without_comments(loop.body)[:-1] if isinstance(s, Assign))}
 
 
 def _without_comments(block: Block) -> Block:

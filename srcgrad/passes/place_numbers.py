@@ -151,7 +151,8 @@ class _Residency:
                 (alone if alone else out).append(stmt)
                 continue
             if _is_of_numbers(stmt) and self.touches_device(stmt):
-                known = isinstance(stmt, Assign) and not loads(stmt.value) and not self.lies(variables(stmt.value))
+                value = stmt.value if isinstance(stmt, Assign) else None
+                known = value is not None and not loads(value) and self.lies(variables(value)) <= self.fetched
                 if known and not _meet(alone, stmt):
                     out.append(stmt)
                     self.on_host.add(stmt.var)  # type: ignore[attr-defined]
@@ -242,11 +243,11 @@ class _Residency:
 
         `counted` is the index that the host sets ahead of each iteration, whatever lies on the device.
         """
-        before = set(self.on_host)
-        self.fetched.clear()
+        before, fetched = set(self.on_host), self.fetched - numbers_set(block)
+        self.fetched = set(fetched)
         self.on_host |= counted & self.device
         out = self.block(block, later)
-        self.fetched.clear()
+        self.fetched = fetched
         put = self.put(var for var in self.on_host - before if not self.is_dead(var, later))
         self.on_host = before
         return (*out, *put)

@@ -4,7 +4,12 @@
     then[...] = u              →      kept[1, 0] = u[0]
     kept[1, 0] = then[0]
 
-Other passes leave such copies behind, where a program has no use any more for memory of its own.
+    out_b = empty(n)
+    for i in range(n): out_b[i] = v[i]
+    for i in range(m): x_b[i] = out_b[k[i]]          →      for i in range(m): x_b[i] = v[k[i]]
+
+Other passes leave such copies behind, where a program has no use any more for memory of its own; and the cotangent of
+what a function writes to begins as a copy of v, whether it changes later or not.
 """
 
 from __future__ import annotations
@@ -12,7 +17,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ..ir.expressions import Array, Dim
+from ..ir.expressions import Array, Dim, Load
 from ..ir.nodes import (
     AddTo,
     Alloc,
@@ -31,7 +36,9 @@ from ..ir.nodes import (
 )
 from ..ir.rename import rename_arrays
 from ..ir.walk import expressions, statements, subexpressions
+from .alternate import covers, nest_of
 from .effects import effects, names_used
+from .lengths import Equal, lengths_of
 
 READS = (AddTo, Assign, CopyTo, For, If, Raise, Store, While)
 
@@ -39,13 +46,10 @@ READS = (AddTo, Assign, CopyTo, For, If, Raise, Store, While)
 def unchanged_copies(function: Function) -> Function:
     function = _without_own(function)
     while (found := _copy(function)) is not None:
-        at, end = found
-        copy = function.body[at]
-        assert isinstance(copy, CopyTo)
-        names = {copy.target.name: copy.source}
-        read_there = (rename_arrays(stmt, names) for stmt in function.body[at + 1 : end])
+        at, end, target, source = found
+        read_there = (rename_arrays(stmt, {target.name: source}) for stmt in function.body[at + 1 : end])
         body = (*function.body[:at], *read_there, *function.body[end:])
-        function = replace(function, body=_without_unused(body, copy.target, function.results))
+        function = replace(function, body=_without_unused(body, target, function.results))
     return function
 
 
@@ -59,7 +63,7 @@ def _without_own(function: Function) -> Function:
     return replace(function, body=tuple(body))
 
 
-def _copy(function: Function) -> tuple[int, int] | None:
+def _copy(function: Function) -> tuple[int, int, Array, Array] | None:
     """Where a copy of an argument is made, and from where on it is needed no more, if it is only read up to there."""
     written = _written(function.body)
     nodes = (n for s in statements(function.body) for e in expressions(s) for n in subexpressions(e))
@@ -70,22 +74,35 @@ def _copy(function: Function) -> tuple[int, int] | None:
         return None  # which may be one of the others, by another name
     handed = {leaf.name for leaf in leaves(function.results) if isinstance(leaf, Array)}
     made = {s.array.name: s for s in function.body if isinstance(s, Alloc)}
+    lengths, equal = lengths_of(function), Equal()
     for at, stmt in enumerate(function.body):
-        if not isinstance(stmt, CopyTo) or stmt.source.name not in params - written or stmt.target.name not in made:
+        equal.learn(stmt, lengths)
+        target, source = _copied(stmt)
+        if target is None or source is None or source.name not in params - written or target.name not in made:
             continue
-        name = stmt.target.name
+        name = target.name
         later = range(at + 1, len(function.body))
-        end = next((k for k in later if _overwrites(function.body[k], name)), len(function.body))
+        end = next((k for k in later if _copied(function.body[k])[0] == target), len(function.body))
         readers = function.body[at + 1 : end]
-        is_same = made[name].array.dtype == stmt.source.dtype and name not in asked
+        is_same = made[name].array.dtype == source.dtype and name not in asked
+        if isinstance(stmt, For):
+            shapes = (tuple(map(equal.one_of, lengths.of(array))) for array in (target, source))
+            is_same = is_same and len(set(shapes)) == 1
         is_needed = end == len(function.body) and name in handed
         if is_same and not is_needed and name not in _written(readers) and _is_only_read(name, readers):
-            return at, end
+            return at, end, target, source
     return None
 
 
-def _overwrites(stmt: Stmt, name: str) -> bool:
-    return isinstance(stmt, CopyTo) and stmt.target.name == name
+def _copied(stmt: Stmt) -> tuple[Array, Array] | tuple[None, None]:
+    """The array that is set as a whole here, element by element, and the one of which that is a copy."""
+    if isinstance(stmt, CopyTo):
+        return stmt.target, stmt.source
+    match nest_of(stmt):
+        case loops, (Store(array=target, index=index, value=Load(array=source, index=places)),) if index == places:
+            if index == tuple(loop.index for loop in loops) and covers(loops, target):
+                return target, source
+    return None, None
 
 
 def _is_only_read(name: str, block: Block) -> bool:

@@ -64,6 +64,17 @@ def _smallest(x: Expr, y: Expr) -> Expr:
     return both(x, y) if x.dtype == BOOL else Call("min", (x, y), x.dtype)
 
 
+def _pythons(op: str) -> Callable[[Expr, Expr], Expr]:
+    """The first, unless the second is really greater, or less: a nan is neither.  (CUDA's own drops it.)"""
+
+    def pythons(x: Expr, y: Expr) -> Expr:
+        if not is_inexact(x.dtype):
+            return Call(op, (x, y), x.dtype)
+        return select(less(x, y) if op == "max" else less(y, x), y, x)
+
+    return pythons
+
+
 def _of_numbers(x: Expr, y: Expr, wins: Expr) -> Expr:
     """The winner, or whichever is not nan."""
     return select(either(wins, _is_nan(y)) if is_inexact(x.dtype) else wins, x, y)
@@ -164,6 +175,8 @@ INSTEAD: dict[str, Callable[..., Expr]] = {
     "sign": _sign,
     "maximum": _largest,
     "minimum": _smallest,
+    "max": _pythons("max"),
+    "min": _pythons("min"),
     "clip_low": _largest,
     "clip_high": _smallest,
     "fmax": lambda x, y: _of_numbers(x, y, less(y, x)),

@@ -100,9 +100,10 @@ def take_along_axis(build: Builder, arr: Any, indices: Any, axis: Any = -1) -> A
     dims = common_dims(build, [places.dims, around])
     held = places if isinstance(places.element, Load) else whole(build.materialize(places, "index"))
     at = cast(element_under(build, held, dims), INT64)
-    index: list[Expr] = [affine.ZERO if d == affine.ONE else Axis(k) for k, d in enumerate(value.dims)]
+    around = (*dims[:number], value.dims[number], *dims[number + 1 :])
+    index: list[Expr] = [Axis(k) for k in range(value.ndim)]
     index[number] = indexing._wrapped(build, value, number, at)
-    return remap(value, dims, index)
+    return remap(ArrayValue(around, element_under(build, value, around)), dims, index)
 
 
 @rule(np.choose, method="choose")

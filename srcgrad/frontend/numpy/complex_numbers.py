@@ -64,7 +64,7 @@ def conjugate(build: Builder, x: Any, out: Any = None) -> Any:
     from .table import also_into
 
     x = array_or_number(build, x)
-    return also_into(build, out, elementwise(build, "conj" if x.dtype.kind == "c" else "pos", (x,)))
+    return also_into(build, out, elementwise(build, "conj" if x.dtype.kind == "c" else "pos", (x,)), core=0)
 
 
 def conjugate_method(build: Builder, x: Any) -> Any:

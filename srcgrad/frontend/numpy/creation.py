@@ -12,7 +12,7 @@ from ...ir import affine
 from ...ir.expressions import BOOL, FLOAT64, INT64, Axis, Call, Const, Expr
 from ...ir.nodes import If, Raise, Store
 from ..arguments import SUPPORTED
-from ..arithmetic import cast, element_under
+from ..arithmetic import cast, element_that_fits
 from ..builder import Builder
 from ..types import DictKind, RecordKind
 from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, whole
@@ -66,7 +66,7 @@ def filled(builder: Builder, shape: Any, fill: Any, dtype: np.dtype | None) -> A
     if isinstance(fill, TupleValue):
         fill = array_of(builder, fill, None)
     target = dtype or (INT64 if isinstance(fill, Scalar) and fill.weak and fill.dtype.kind == "i" else fill.dtype)
-    element = cast(element_under(builder, fill, dims), target)
+    element = cast(element_that_fits(builder, fill, dims), target)
     if isinstance(element, Const):
         return ArrayValue(dims, element)
     if isinstance(fill, ArrayValue):

@@ -42,7 +42,7 @@ def einsum(build: Builder, *operands: Any, out: Any = None, optimize: Any = Fals
     found = contract(build, list(zip(values, labels, strict=True)), target)
     if len(values) == 1 and len(set(labels[0])) == len(target) < len(labels[0]):
         found = seen_through(build, values[0], found)
-    return also_into(build, out, found)
+    return also_into(build, out, found, core=0)
 
 
 def split(build: Builder, text: str) -> tuple[list[Labels], Labels | None]:

@@ -57,7 +57,7 @@ def _ufunc(function: Any, op: str) -> Handler:
             result = elementwise(build, op, values)
         if isinstance(result, ArrayValue) and result.ndim == 0:
             result = Scalar(result.element)
-        return also_into(build, out, _only_where(build, where, result, out))
+        return also_into(build, out, _only_where(build, where, result, out), core=0)
 
     return handler
 
@@ -106,7 +106,7 @@ def clip(
         x = _clipped(build, "clip_high", x, array_or_number(build, high))
     if x is given and absent(out):
         x = copy(build, x)
-    return also_into(build, out, x)
+    return also_into(build, out, x, core=0)
 
 
 @rule(np.where)
@@ -169,7 +169,7 @@ def _to_tens(build: Builder, x: Any, unit: int) -> Any:
 
 @rule(np.square)
 def square(build: Builder, x: Any, out: Any = None) -> Any:
-    return also_into(build, out, elementwise(build, "square", (array_or_number(build, x),)))
+    return also_into(build, out, elementwise(build, "square", (array_or_number(build, x),)), core=0)
 
 
 # ---------------------------------------------------------------------------------------------------- reductions

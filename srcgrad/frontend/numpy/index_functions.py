@@ -15,7 +15,7 @@ from ...ir.expressions import BOOL, Call, Expr, Load, is_inexact
 from ...ir.nodes import AddTo, Stmt, Store
 from ...ir.walk import loads
 from ...rules.names import FUNCTIONS
-from ..arithmetic import cast, cast_value, element_under, elementwise
+from ..arithmetic import cast, cast_value, element_that_fits, elementwise
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, Slice, Static, TupleValue, whole
 from . import indexing
@@ -51,7 +51,7 @@ def _accumulating(ufunc: Any, op: str) -> Handler:
         build.note_write(array)
         for operand in operands:
             refuse_to_drop(build, operand, array.dtype)
-        elements = [element_under(build, operand, target.dims) for operand in operands]
+        elements = [element_that_fits(build, operand, target.dims) for operand in operands]
 
         def body(places: tuple[Expr, ...]) -> Stmt:
             place = Load(array, tuple(indexing.at_index(part, places) for part in index))

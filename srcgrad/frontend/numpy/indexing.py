@@ -13,18 +13,18 @@ import numpy as np
 
 from ...errors import ArgumentError, IndexArgumentError, ShapeError, place
 from ...ir import affine
-from ...ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Load, either, is_inexact, negated
+from ...ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Load, either, is_inexact
 from ...ir.nodes import AddTo, If, Raise, Stmt, Store
 from ...ir.walk import is_constant, loads, subexpressions, substitute, sure_loads
 from ..arithmetic import (
     broadcast,
     cast,
+    element_that_fits,
     element_under,
     elementwise,
-    equal_length,
     imaginary_part,
+    misfit,
     real_part,
-    shape_text,
 )
 from ..builder import Builder
 from ..values import ArrayValue, Range, Scalar, Slice, Static, TupleValue, remap, run_of, whole
@@ -325,17 +325,13 @@ def _without_leading_ones(builder: Builder, value: ArrayValue, dims: tuple[Expr,
         if is_constant(length, 1):
             continue
         if isinstance(length, Const):
-            builder.refuse(_misfit(value, dims), error=ShapeError)
+            builder.refuse(misfit(value.dims, dims), error=ShapeError)
         message = "an axis of length {} does not fit into one of length {}" + place(builder.span)
         raised = Raise("BroadcastError", message, (length, affine.ONE))
         builder.emit(If(Call("ne", (length, affine.ONE), BOOL), (raised,)))
     if lead <= 0:
         return value
     return remap(value, value.dims[lead:], [affine.ZERO] * lead + [Axis(k) for k in range(len(dims))])
-
-
-def _misfit(value: ArrayValue, dims: tuple[Expr, ...]) -> str:
-    return f"could not broadcast an array of shape {shape_text(value.dims)} into shape {shape_text(dims)}"
 
 
 def at_index(expr: Expr, index: tuple[Expr, ...]) -> Expr:
@@ -345,23 +341,9 @@ def at_index(expr: Expr, index: tuple[Expr, ...]) -> Expr:
 def _element(builder: Builder, value: Any, dims: tuple[Expr, ...]) -> Expr:
     if isinstance(value, TupleValue):
         value = builder_array(builder, value)
-    if isinstance(value, Scalar):
-        return value.expr
-    if not isinstance(value, ArrayValue):
+    if not isinstance(value, (Scalar, ArrayValue)):
         return builder.refuse("only numbers and arrays can be stored in an array")
-    for axis in range(value.ndim):
-        length, wanted = value.dims[value.ndim - 1 - axis], dims[len(dims) - 1 - axis]
-        if affine.same(length, wanted) or is_constant(length, 1):
-            continue
-        if isinstance(length, Const) and isinstance(wanted, Const):
-            builder.refuse(_misfit(value, dims), error=ShapeError)
-        if not builder.stretch:
-            equal_length(builder, length, wanted)
-            continue
-        fits = either(affine.equals(length, wanted), affine.equals(length, affine.ONE))
-        message = "an axis of length {} does not fit into one of length {}" + place(builder.span)
-        builder.emit(If(negated(fits), (Raise("BroadcastError", message, (length, wanted)),)))
-    return element_under(builder, value, dims)
+    return element_that_fits(builder, value, dims)
 
 
 def _updated(builder: Builder, target: ArrayValue, value: Any, op: str) -> Any:
@@ -372,7 +354,7 @@ def _updated(builder: Builder, target: ArrayValue, value: Any, op: str) -> Any:
     new = elementwise(builder, op, (current, value), python=True)
     dtype = target.dtype
     if isinstance(new, ArrayValue) and new.ndim > target.ndim:
-        builder.refuse(_misfit(new, target.dims), error=ShapeError)
+        builder.refuse(misfit(new.dims, target.dims), error=ShapeError)
     if target.dims and not np.can_cast(new.dtype, dtype, "same_kind"):
         builder.refuse(
             f"a result of dtype {new.dtype} can't be stored in an array of {dtype} in place",

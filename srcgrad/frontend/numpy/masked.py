@@ -12,7 +12,7 @@ import numpy as np
 
 from ...errors import ArgumentError
 from ...ir.expressions import INT64, Const, is_inexact
-from ..arithmetic import cast_value, elementwise, is_out_of_bounds
+from ..arithmetic import cast_value, check_fits, elementwise, is_out_of_bounds
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, TupleValue
 from . import reductions
@@ -65,7 +65,10 @@ def everywhere(where: Any) -> bool:
 
 
 def selected(build: Builder, value: ArrayValue, where: Any, other: Const) -> ArrayValue:
-    return as_array(build, TABLE[np.where](build, array_or_number(build, where), value, Scalar(other)))
+    condition = array_or_number(build, where)
+    if isinstance(condition, ArrayValue):
+        check_fits(build, condition.dims, value.dims)
+    return as_array(build, TABLE[np.where](build, condition, value, Scalar(other)))
 
 
 def mean(build: Builder, a: Any, axis: Any, keepdims: bool, where: Any, dtype: np.dtype | None) -> Any:

@@ -15,7 +15,7 @@ from ...ir.nodes import Library
 from ..arithmetic import cast_value
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, Static, whole
-from . import indexing, reductions, shapes
+from . import creation, indexing, reductions, shapes
 from .table import absent, array_or_number, as_array, rule
 
 
@@ -81,7 +81,9 @@ def searchsorted(build: Builder, a: Any, v: Any, side: Any = None, sorter: Any =
         build.refuse(f"search side must be 'left' or 'right' (got {known!r})")
     table, wanted = as_array(build, a), array_or_number(build, v)
     if not absent(sorter):
-        table = indexing.subscript(build, table, [as_array(build, sorter)])
+        order = as_array(build, sorter)
+        creation.check_length(build, order.dims[0], table.dims[0])
+        table = indexing.subscript(build, table, [order])
     is_number = isinstance(wanted, Scalar)
     points = ArrayValue((affine.ONE,), wanted.expr) if is_number else wanted
     reductions.refuse_complex(build, table)

@@ -103,7 +103,8 @@ def in_place(build: Builder, x: ArrayValue, y: Any) -> ArrayValue:
 
 @rule(np.matmul)
 def matmul(build: Builder, x1: Any, x2: Any, out: Any = None, *, dtype: Any = None) -> Any:
-    return also_into(build, out, matrix_product(build, *as_values(build, x1, x2, dtype=dtype)))
+    x, y = as_values(build, x1, x2, dtype=dtype)
+    return also_into(build, out, matrix_product(build, x, y), core=(ndim(x) > 1) + (ndim(y) > 1))
 
 
 @rule(np.linalg.matmul)
@@ -114,13 +115,13 @@ def linalg_matmul(build: Builder, x1: Any, x2: Any) -> Any:
 @rule(np.matvec)
 def matvec(build: Builder, x1: Any, x2: Any, out: Any = None, *, dtype: Any = None) -> Any:
     x, y = as_values(build, x1, x2, dtype=dtype)
-    return also_into(build, out, of_stacks(build, "matvec", x, ("i", "k"), y, ("k",), ("i",)))
+    return also_into(build, out, of_stacks(build, "matvec", x, ("i", "k"), y, ("k",), ("i",)), core=1)
 
 
 @rule(np.vecmat)
 def vecmat(build: Builder, x1: Any, x2: Any, out: Any = None, *, dtype: Any = None) -> Any:
     x, y = as_values(build, x1, x2, dtype=dtype)
-    return also_into(build, out, of_stacks(build, "vecmat", conjugate(build, x), ("k",), y, ("k", "j"), ("j",)))
+    return also_into(build, out, of_stacks(build, "vecmat", conjugate(build, x), ("k",), y, ("k", "j"), ("j",)), core=1)
 
 
 @rule(np.vecdot)
@@ -129,7 +130,7 @@ def vecdot(build: Builder, x1: Any, x2: Any, out: Any = None, *, axis: Any = -1,
     if ndim(x) and ndim(y):
         number = axis if isinstance(axis, int) else axis_number(build, axis)
         x, y = (shapes.moveaxis(build, v, checked_axis(build, v, number), -1) for v in (x, y))
-    return also_into(build, out, of_stacks(build, "vecdot", conjugate(build, x), ("k",), y, ("k",), ()))
+    return also_into(build, out, of_stacks(build, "vecdot", conjugate(build, x), ("k",), y, ("k",), ()), core=0)
 
 
 @rule(np.linalg.vecdot)
@@ -189,7 +190,7 @@ def vdot(build: Builder, a: Any, b: Any) -> Any:
 @rule(np.outer)
 def outer(build: Builder, a: Any, b: Any, out: Any = None) -> Any:
     x, y = (shapes.ravel(build, as_array(build, v)) for v in as_values(build, a, b))
-    return also_into(build, out, contract(build, ((x, ("i",)), (y, ("j",))), ("i", "j")))
+    return also_into(build, out, contract(build, ((x, ("i",)), (y, ("j",))), ("i", "j")), core=0)
 
 
 @rule(np.linalg.outer)

@@ -19,7 +19,7 @@ from ...ir import affine
 from ...ir.expressions import Axis, Call, Const, Expr, Load
 from ...ir.nodes import AddTo, Store
 from ...rules.names import FUNCTIONS
-from ..arithmetic import cast_value
+from ..arithmetic import cast_value, elementwise
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, follows_order, remap, whole
 from . import reductions, shapes
@@ -161,7 +161,10 @@ def _reduce(ufunc: np.ufunc) -> Callable[..., Any]:
             index = tuple(last if k == number else Axis(next(kept)) for k in range(value.ndim))
             dims = (*value.dims[:number], *value.dims[number + 1 :])
         result = remap(running, dims, index)
-        return also_into(build, out, result if dims else Scalar(result.element))
+        found = result if dims else Scalar(result.element)
+        if ufunc is np.hypot:  # that of one number is the one of this and 0
+            found = elementwise(build, "abs", (found,))
+        return also_into(build, out, found)
 
     return handler
 

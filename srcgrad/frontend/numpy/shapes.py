@@ -12,10 +12,10 @@ from typing import Any
 
 from ...errors import ArgumentError, ShapeError, ValueArgumentError, place
 from ...ir import affine
-from ...ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Load, both, either, negated
+from ...ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Load, both, either
 from ...ir.nodes import If, Raise
 from ...ir.walk import is_constant
-from ..arithmetic import element_under, shape_text, shown_as
+from ..arithmetic import check_fits, element_under, shape_text, shown_as
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, remap, run_of, static_int, whole
 from .creation import check_length, common_dtype, shape_of, write_part
@@ -233,24 +233,8 @@ def in_one_piece(builder: Builder, value: ArrayValue) -> ArrayValue:
 def broadcast_to(builder: Builder, value: Any, shape: Any) -> ArrayValue:
     dims = shape_of(builder, shape)
     if isinstance(value, ArrayValue):
-        check_fit(builder, value.dims, dims)
+        check_fits(builder, value.dims, dims, stretch=True)
     return shown_as(builder, dims, element_under(builder, value, dims))
-
-
-def check_fit(builder: Builder, dims: tuple[Expr, ...], wanted: tuple[Expr, ...]) -> None:
-    """An array of the first shape spreads to the second: each length is the same, or 1."""
-    if len(dims) > len(wanted):
-        builder.refuse("input operand has more dimensions than allowed by the axis remapping", error=ShapeError)
-    for length, target in zip(reversed(dims), reversed(wanted), strict=False):
-        gap = affine.difference(length, target)
-        if gap == 0 or is_constant(length, 1):
-            continue
-        if isinstance(length, Const) and isinstance(target, Const):
-            texts = f"{shape_text(dims)} into shape {shape_text(wanted)}"
-            builder.refuse(f"could not broadcast an array of shape {texts}", error=ShapeError)
-        fits = either(affine.equals(length, target), affine.equals(length, affine.ONE))
-        message = "an axis of length {} does not fit into one of length {}" + place(builder.span)
-        builder.emit(If(negated(fits), (Raise("BroadcastError", message, (length, target)),)))
 
 
 def only_element(builder: Builder, value: ArrayValue, message: str, *helps: str) -> Scalar:

@@ -22,7 +22,9 @@ INT32 = np.dtype(np.int32)
 def zeta(build: Builder, x: Any, q: Any = None, out: Any = None) -> Any:
     if absent(q):
         return build.refuse("scipy.special.zeta of one argument is not supported", "where x > 1:  zeta(x, 1.0)")
-    return also_into(build, out, elementwise(build, "zeta", (array_or_number(build, x), array_or_number(build, q))))
+    return also_into(
+        build, out, elementwise(build, "zeta", (array_or_number(build, x), array_or_number(build, q))), core=0
+    )
 
 
 @rule(np.frexp, math.frexp)

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ArgumentError
+from ...errors import ArgumentError, ShapeError
 from ...ir.expressions import Load
 from ...rules.compositions import COMPOSITIONS
-from ..arithmetic import cast, element_under
+from ..arithmetic import cast, check_fits, element_under, misfit
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, Static, TupleValue, static_int
 from . import creation, indexing
@@ -83,12 +83,24 @@ def dtype_or_none(build: Builder, value: Any) -> np.dtype | None:
     return None if absent(value) else creation.dtype_of(build, value, None)
 
 
-def also_into(build: Builder, out: Any, value: Any) -> Any:
-    """`out=`: the result is also written there."""
+def also_into(build: Builder, out: Any, value: Any, core: int | None = None) -> Any:
+    """`out=`: the result is also written there.
+
+    The shapes are the same; with `core`, which is how ufuncs have it, only the last axes are, as many as that: in front
+    of them the result is spread out.
+    """
     if absent(out):
         return value
     target = out.items[0] if isinstance(out, TupleValue) else out
     check_kind(build, value, target)
+    if isinstance(target, (ArrayValue, Scalar)):
+        own, dims = (v.dims if isinstance(v, ArrayValue) else () for v in (value, target))
+        if core is None and len(own) != len(dims):
+            build.refuse(misfit(own, dims), error=ShapeError)
+        front = 0 if core is None else len(own) - core
+        check_fits(build, own[:front], dims[: len(dims) - len(own) + front])
+        for length, wanted in zip(own[front:], dims[len(dims) - len(own) + front :], strict=True):
+            creation.check_length(build, length, wanted)
     if isinstance(target, ArrayValue) and not isinstance(target.element, Load):  # made for this call: no one else's
         return ArrayValue(target.dims, cast(element_under(build, value, target.dims), target.dtype))
     indexing.write(build, indexing.memory_of(build, target), value)

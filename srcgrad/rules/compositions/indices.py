@@ -32,6 +32,9 @@ def fill_diagonal(a, val, wrap=False):
         size = a.size if wrap else min(a.size, a.shape[1] * a.shape[1])
         a.flat[: size : a.shape[1] + 1] = val
     else:
+        for length in a.shape[1:]:
+            if length != a.shape[0]:
+                raise ValueError("All dimensions of input must be of equal length")
         places = np.arange(a.shape[0])
         a[(places,) * a.ndim] = val
 

@@ -45,8 +45,12 @@ def polymul(a1, a2):
 def polyfit(x, y, deg, *, w=None):
     left = np.vander(np.asarray(x) * 1.0, deg + 1)
     right = np.asarray(y) * 1.0
+    if left.shape[0] != right.shape[0]:
+        raise TypeError("expected x and y to have same length")
     if w is not None:
         weights = np.asarray(w)
+        if weights.shape[0] != right.shape[0]:
+            raise TypeError("expected w and y to have the same length")
         left = left * weights[:, np.newaxis]
         right = (right.T * weights).T
     scale = np.sqrt(np.sum(left * left, axis=0))

@@ -137,7 +137,10 @@ def mahalanobis(u, v, VI):
 
 @means(distance.seuclidean)
 def seuclidean(u, v, V):
-    return euclidean(u, v, 1 / vector(V, np.float64))
+    V = vector(V, np.float64)
+    if V.shape[0] != np.shape(u)[0] or V.shape[0] != np.shape(v)[0]:
+        raise TypeError("V must be a 1-D array of the same dimension as u and v.")
+    return euclidean(u, v, 1 / V)
 
 
 @means(distance.jensenshannon)
@@ -213,12 +216,18 @@ def spread(metric, V, VI, rows):
     return V, VI
 
 
+def check_weights(w, rows):
+    if w is not None and len(w) != rows.shape[1]:
+        raise ValueError("Weights must have same size as input vector.")
+
+
 @means(distance.cdist)
 def cdist(XA, XB, metric="euclidean", *, p=2, w=None, V=None, VI=None):
     XA, XB = rows_of(XA, "XA"), rows_of(XB, "XB")
     if XA.shape[1] != XB.shape[1]:
         raise ValueError("XA and XB must have the same number of columns (i.e. feature dimension.)")
     metric = known(metric)
+    check_weights(w, XA)
     V, VI = spread(metric, V, VI, np.concatenate((XA, XB)))
     out = np.empty((XA.shape[0], XB.shape[0]))
     for i in range(XA.shape[0]):
@@ -231,6 +240,7 @@ def cdist(XA, XB, metric="euclidean", *, p=2, w=None, V=None, VI=None):
 def pdist(X, metric="euclidean", *, p=2, w=None, V=None, VI=None):
     X = rows_of(X, "X")
     metric, m = known(metric), X.shape[0]
+    check_weights(w, X)
     V, VI = spread(metric, V, VI, X)
     out = np.empty(m * (m - 1) // 2)
     for i in range(m):

@@ -147,6 +147,8 @@ def multivariate_normal(x, mean=None, cov=1, allow_singular=False):
     mean = np.atleast_1d(np.asarray(mean))
     n = len(mean)
     if cov.ndim < 2:
+        if cov.ndim == 1 and len(cov) != n:
+            raise ValueError("the lengths of the points, of the mean and of the covariance differ")
         cov = cov * np.eye(n)
     points = x.reshape(-1, 1) if are_numbers else x.reshape(-1, x.shape[-1])
     if cov.shape[0] != n or cov.shape[1] != n or points.shape[1] != n:

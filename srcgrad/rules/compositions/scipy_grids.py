@@ -54,7 +54,9 @@ def moved_inside(at, n, mode):
     """The place in the array that a place beyond its ends stands for."""
     if mode == "nearest":
         return np.clip(at, 0, n - 1)
-    elif mode == "wrap":
+    if n == 1:
+        return np.zeros_like(at)
+    if mode == "wrap":
         beyond = np.where(at < 0, at + (n - 1) * (np.trunc(-at / (n - 1)) + 1), at - (n - 1) * np.trunc(at / (n - 1)))
         return np.where((at < 0) | (at > n - 1), beyond, at)
     elif mode == "mirror":

@@ -17,6 +17,8 @@ means(scipy.integrate.trapezoid)(trapezoid)
 def cumulative_trapezoid(y, x=None, dx=1.0, axis=-1, initial=None):
     y = np.asarray(y)
     axis = normalize_axis_index(axis, y.ndim)
+    if x is not None:
+        check_points(np.asarray(x), y, axis)
     heights = y[part(axis, slice(1, None))] + y[part(axis, slice(None, -1))]
     result = np.cumsum(steps(y, x, dx, axis) * heights / 2.0, axis)
     if initial is None:
@@ -39,6 +41,7 @@ def simpson(y, x=None, *, dx=1.0, axis=-1):
         gaps, far, near = None, dx, dx
     else:
         x = np.asarray(x)
+        check_points(x, y, y.ndim - 1, axis)
         gaps = np.diff(x if x.ndim == 1 else np.moveaxis(x, axis, -1)).astype(
             np.float64 if IN_DOUBLE else kind_of(y, x)
         )
@@ -49,6 +52,18 @@ def simpson(y, x=None, *, dx=1.0, axis=-1):
     elif n % 2 == 0:  # the last interval, by Cartwright's correction
         result = result + last_interval(y[..., n - 3], y[..., n - 2], y[..., n - 1], gaps, far, near)
     return result
+
+
+def check_points(x, y, along, axis=None):
+    """As many points as there are values along an axis (which is another one of x, where it has them all)."""
+    if x.ndim == 1:
+        count = x.shape[0]
+    elif x.ndim == y.ndim:
+        count = x.shape[along if axis is None else axis]
+    else:
+        raise ValueError("If given, shape of x must be 1-D or the same as y.")
+    if count != y.shape[along]:
+        raise ValueError("If given, length of x along axis must be the same as y.")
 
 
 def kind_of(y, x):

@@ -135,6 +135,8 @@ def detrend(data, axis=-1, type="linear", bp=0, overwrite_data=False):
     if np.isscalar(bp) and bp == 0:
         return np.moveaxis(without_line(rows), -1, axis).astype(x.dtype)
     breaks = [0, bp] if np.isscalar(bp) else sorted([0, *bp])
+    if breaks[-1] > rows.shape[-1]:
+        raise ValueError("Breakpoints must be less than length of data along given axis.")
     out = np.empty(rows.shape, x.dtype)
     for k in range(len(breaks)):
         stop = breaks[k + 1] if k + 1 < len(breaks) else rows.shape[-1]

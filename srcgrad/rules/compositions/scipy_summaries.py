@@ -37,14 +37,16 @@ def hmean(a, axis=0, *, weights=None, keepdims=False):
 
 @means(scipy.stats.zscore)
 def zscore(a, axis=0, ddof=0):
-    return zmap(a, a, axis, ddof)
+    a = np.asarray(a)
+    spread = np.std(a, axis=axis, ddof=ddof, keepdims=True)
+    return (a - np.mean(a, axis=axis, keepdims=True)) / np.where(spread == 0, np.nan, spread)
 
 
 @means(scipy.stats.zmap)
 def zmap(scores, compare, axis=0, ddof=0):
     a, compare = np.asarray(scores), np.asarray(compare)
     spread = np.std(compare, axis=axis, ddof=ddof, keepdims=True)
-    return (a - np.mean(compare, axis=axis, keepdims=True)) / np.where(spread == 0, np.nan, spread)
+    return (a - np.mean(compare, axis=axis, keepdims=True)) / spread
 
 
 @means(scipy.stats.sem)
@@ -75,7 +77,7 @@ def skew(a, axis=0, bias=True, *, keepdims=False):
     a, axis = sample(a, axis)
     n, second = a.shape[axis], central(a, 2, axis)
     out = central(a, 3, axis) / second**1.5
-    if not bias:
+    if not bias and n > 2:
         out = ((n - 1.0) * n) ** 0.5 / (n - 2.0) * out
     return kept(out, axis, keepdims)
 
@@ -85,7 +87,7 @@ def kurtosis(a, axis=0, fisher=True, bias=True, *, keepdims=False):
     a, axis = sample(a, axis)
     n, second = a.shape[axis], central(a, 2, axis)
     out = central(a, 4, axis) / second**2
-    if not bias:
+    if not bias and n > 3:
         out = ((n**2 - 1.0) * out - 3.0 * (n - 1.0) ** 2) / ((n - 2.0) * (n - 3.0)) + 3.0
     return kept(out - 3.0 if fisher else out, axis, keepdims)
 
@@ -142,6 +144,8 @@ class Line(NamedTuple):
 def linregress(x, y):
     x, y = np.asarray(x) * np.float64(1), np.asarray(y) * np.float64(1)
     n = x.shape[0]
+    if n > 1 and np.max(x) == np.min(x):
+        raise ValueError("Cannot calculate a linear regression if all x values are identical")
     x_mean, y_mean = np.mean(x), np.mean(y)
     xx, xy = np.mean((x - x_mean) ** 2), np.mean((x - x_mean) * (y - y_mean))
     yy = np.mean((y - y_mean) ** 2)

@@ -158,6 +158,8 @@ def insert(arr, obj, values, axis=None):
         if at.ndim != 1:
             raise ValueError("boolean array argument obj to insert must be one dimensional")
         at = np.flatnonzero(at)
+    if at.shape[0] == 1 and values.ndim > 0 and values.shape[0 if values.ndim < arr.ndim else axis] != 1:
+        raise NotImplementedError("np.insert of several values at one place is supported where that is a number")
     position = np.empty(at.shape[0], np.int64)
     is_new = np.zeros(n + at.shape[0], np.bool_)
     for j in range(at.shape[0]):

@@ -96,6 +96,10 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
         center, factor = steady(np.mean(x, axis=1, keepdims=True)), np.float64(n - ddof)
         weighted = centered = x - center
     else:
+        if fweights is not None and len(fweights) != n:
+            raise RuntimeError("incompatible numbers of samples and fweights")
+        if aweights is not None and len(aweights) != n:
+            raise RuntimeError("incompatible numbers of samples and aweights")
         weights = np.ones(n) if fweights is None else np.asarray(fweights).astype(np.float64)
         if aweights is not None:
             weights = weights * aweights

@@ -56,6 +56,9 @@ def digitize(x, bins, right=False):
     return np.where(upward, below, len(bins) - below) if right else np.where(upward, up_to, len(bins) - up_to)
 
 
+BEYOND_ALL = 2**63 - 1  # no index of an array is as large
+
+
 @means(np.bincount)
 def bincount(x, weights=None, minlength=0):
     x = np.asarray(x)
@@ -63,9 +66,11 @@ def bincount(x, weights=None, minlength=0):
         raise TypeError("Cannot cast array data from dtype('float64') to dtype('int64') according to the rule 'safe'")
     if minlength < 0:
         raise ValueError("'minlength' must not be negative")
-    if np.any(x < 0):
+    n = np.int64(0)  # one number says both how long the result is, and whether it can be made
+    for k in x.astype(np.int64):
+        n = max(n, k + 1 if k >= 0 else BEYOND_ALL)
+    if n == BEYOND_ALL:
         raise ValueError("'list' argument must have no negative elements")
-    n = int(np.max(x.astype(np.int64), initial=-1)) + 1
     if weights is None:
         counts = np.zeros(max(n, minlength), np.int64)
         np.add.at(counts, x, 1)
@@ -103,6 +108,8 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
 @means(np.histogram)
 def histogram(a, bins=10, range=None, density=None, weights=None):
     """The counts have no derivative, the sums of weights have."""
+    if weights is not None and np.shape(weights) != np.shape(a):
+        raise ValueError("weights should have the same shape as a.")
     a = np.ravel(a)
     edges = histogram_bin_edges(a, bins, range)
     n = len(edges) - 1
@@ -165,6 +172,8 @@ def lexsort(keys, axis=-1):
     """Sorted by the first key, then, where that stands, by the next: the last counts most."""
     order = np.argsort(keys[0], axis)
     for key in keys[1:]:
+        if np.shape(key) != np.shape(keys[0]):
+            raise ValueError("all keys need to be the same shape")
         order = order[np.argsort(np.asarray(key)[order])]
     return order
 
@@ -210,6 +219,8 @@ def add_reduceat(array, indices, axis=0):
     out = np.empty((n, *a.shape[1:]), np.sum(a[:0]).dtype)  # that of sums: integers have 64 bits
     for k in range(n):
         start = indices[k]
+        if start < 0 or start >= len(a):
+            raise IndexError(f"index {start} out-of-bounds in add.reduceat [0, {len(a)})")
         stop = indices[k + 1] if k + 1 < n else len(a)
         out[k] = np.sum(a[start : max(stop, start + 1)], axis=0)
     return np.moveaxis(out, 0, axis)

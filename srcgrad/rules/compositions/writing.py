@@ -64,6 +64,9 @@ def place(arr, mask, vals):
 def putmask(a, mask, values):
     mask = np.asarray(mask) != 0
     values = np.asarray(values)
+    if mask.size != a.size:
+        raise ValueError("putmask: mask and data must be the same size")
+    mask = mask.reshape(a.shape)
     if values.ndim == 0:
         np.copyto(a, values, where=mask)
     elif values.ndim == a.ndim and a.ndim > 1:
