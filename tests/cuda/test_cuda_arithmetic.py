@@ -35,6 +35,21 @@ def test_remainders_of_floats_are_exact(dtype: Any) -> None:
     np.testing.assert_allclose(remainder.backward(x, y, np.ones(x.size, dtype))[1], -(x // y), eps)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_pythons_choice_keeps_a_nan_that_comes_first(dtype: Any) -> None:
+    def choices(x, y):
+        greater, less, three = np.empty_like(x), np.empty_like(x), np.empty_like(x)
+        for i in range(len(x)):
+            greater[i], less[i] = max(x[i], y[i]), min(x[i], y[i])
+            three[i] = max(y[i], 0.5, x[i])
+        return greater, less, three
+
+    x, y = (a.ravel().astype(dtype) for a in np.meshgrid(SPECIAL, SPECIAL))
+    for got, want in zip(grad(choices, target="cuda")(x, y), choices(x, y), strict=True):
+        np.testing.assert_array_equal(got, want)
+        np.testing.assert_array_equal(np.signbit(got) | np.isnan(want), np.signbit(want) | np.isnan(want))
+
+
 def test_remainders_of_integers() -> None:
     k, m = np.arange(-7, 8), np.array([3, -3, 5] * 5)
     np.testing.assert_array_equal(grad(lambda k, m, x: k % m * x, target="cuda")(k, m, np.ones(15)), k % m)

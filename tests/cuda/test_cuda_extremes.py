@@ -223,3 +223,87 @@ def test_what_a_branch_alone_has_is_not_handed_over_elsewhere(function: Any, s: 
     np.testing.assert_allclose(f(*args), function(*args), rtol=1e-12)
     for got, want in zip(f.backward(*args), plain.backward(*args), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+def farthest(x, y):
+    best = 0.0
+    for i in range(len(x)):
+        gap = x[i] - 2.0
+        best = max(best, gap * gap)
+    return best * y
+
+
+def nearest_in_rows(x, y):
+    best = 9.0
+    for i in range(len(x)):
+        for j in range(len(y)):
+            gap = x[i] - y[j]
+            best = min(best, gap * gap)
+    return best * y
+
+
+@pytest.mark.parametrize("f", [farthest, nearest_in_rows])
+def test_pythons_own_of_what_an_iteration_makes(f: Callable[..., Any]) -> None:
+    """A nan is neither greater nor less, so it is passed over, wherever it is."""
+    g = grad(f, target="cuda")
+    assert ", 'm" in g.source(np.ones(3), np.ones(3), kind="primal")
+    y = np.array([0.3, -0.2])
+    for n in (0, 1, 300, 1025):
+        x = np.random.default_rng(n).normal(size=n)
+        for at in {0, n // 2, n - 1} if n > 1 else ():
+            np.testing.assert_array_equal(g(x, y), f(x, y))
+            x[at] = np.nan
+        np.testing.assert_array_equal(g(x, y), f(x, y))
+
+
+def test_the_other_way_round_a_nan_stays_until_the_next() -> None:
+    def last_first(x, y):
+        best = 0.0
+        for i in range(len(x)):
+            best = max(x[i], best)
+        return best * y
+
+    x = np.random.default_rng(0).normal(size=40)
+    x[7], x[39] = np.nan, np.nan
+    np.testing.assert_array_equal(grad(last_first, target="cuda")(x, np.ones(2)), np.full(2, np.nan))
+    x[39] = 0.1
+    np.testing.assert_array_equal(grad(last_first, target="cuda")(x, np.ones(2)), last_first(x, np.ones(2)))
+
+
+def test_what_is_made_of_a_number_that_was_fetched_stays_with_the_host() -> None:
+    """One number is waited for, whether an index is negative and how long the result is."""
+
+    def binned(k, x):
+        return np.bincount(k, weights=x * x, minlength=4)
+
+    g, k, x = grad(binned, target="cuda"), np.array([0, 5, 5, 1]), np.array([0.5, 2.0, 1.0, 3.0])
+    for kind in ("primal", "backward"):
+        assert g.source(k, x, kind=kind).count("fetch(") == 1, kind
+    np.testing.assert_array_equal(g(k, x), binned(k, x))
+    v = np.arange(1.0, 7.0)
+    np.testing.assert_array_equal(g.backward(k, x, v), 2.0 * x * v[k])
+    for wrong in (np.array([0, -1, 2, 1]), np.full(4, -(2**63))):
+        with pytest.raises(ValueError, match="must have no negative elements"):
+            g(wrong, x)
+
+
+def decided_in_a_loop(x, k):
+    """What was fetched ahead of a loop, and in it, and is changed on the device since."""
+    count = np.max(k)
+    total = 0
+    for step in range(3):
+        if count > 2:
+            total = total + count * 10
+        y = x * (step + 1.0)
+        if np.max(y) > 1.5:
+            count = count - np.max(k) + step
+            if count < 2:
+                total += count
+        x = y + total
+    return x * count
+
+
+@pytest.mark.parametrize("top", [1, 3, 4])
+def test_numbers_that_change_are_fetched_anew(top: int) -> None:
+    x, k = np.array([0.4, 0.2, -0.7]), np.array([0, top, 1])
+    np.testing.assert_allclose(grad(decided_in_a_loop, target="cuda")(x, k), decided_in_a_loop(x, k), rtol=1e-14)

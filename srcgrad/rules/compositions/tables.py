@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from srcgrad.rules.compositions.registry import constant_integer, means
@@ -66,7 +68,7 @@ def bincount(x, weights=None, minlength=0):
         raise TypeError("Cannot cast array data from dtype('float64') to dtype('int64') according to the rule 'safe'")
     if minlength < 0:
         raise ValueError("'minlength' must not be negative")
-    n = np.int64(0)  # one number says both how long the result is, and whether it can be made
+    n: Any = np.int64(0)  # one number says both how long the result is, and whether it can be made
     for k in x.astype(np.int64):
         n = max(n, k + 1 if k >= 0 else BEYOND_ALL)
     if n == BEYOND_ALL:
