@@ -166,7 +166,10 @@ def elementwise(builder: Builder, op: str, values: Sequence[Any], *, python: boo
     args = tuple(cast(e, d) for e, d in zip(elements, dtypes, strict=False))
     if not dims:  # NumPy makes a scalar of a 0-d result
         return Scalar(_exact(op, args, dtypes[-1]))
-    return ArrayValue(dims, _exact(op, args, dtypes[-1]))
+    element = _exact(op, args, dtypes[-1])
+    if isinstance(element, Load):  # k * 1 is no other name for k
+        element = Call("pos", (element,), element.dtype)
+    return ArrayValue(dims, element)
 
 
 def _types_of_result(
