@@ -134,3 +134,20 @@ def test_axes_in_another_order_are_views_without_numbas_detour(monkeypatch: pyte
     for given in (x, x[:, ::-1], np.asfortranarray(x)):
         np.testing.assert_array_equal(f(given, w), in_another_order(given, w))
         check_grad(f, given, w)
+
+
+SAME_NUMBERS = [
+    "k + 0", "0 + k", "k - 0", "k * 1", "1 * k", "True * k", "-(-k)", "(k + 1) - 1", "(k + 2 * k) - 2 * k", "+k",
+    "sum([k])", "k[:] + 0", "k.T * 1", "np.add(k, 0)", "np.einsum('i->i', k) + 0", "np.dot(1, k)", "np.kron(1, k)",
+    "k // 1",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", SAME_NUMBERS)
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, float])
+def test_arithmetic_makes_a_new_array_though_the_numbers_stay(text: str, dtype: type) -> None:
+    body = f"    z = {text}\n    z[0] = 50\n    k[1] = 60\n    return z * k, k * 1\n"
+    f = from_text(f"import numpy as np\ndef f(k):\n{body}", "f")
+    k = np.array([1, 2, 3], dtype)
+    for got, want in zip(grad(f, jit=False)(k.copy()), f(k.copy()), strict=True):
+        np.testing.assert_array_equal(got, want)

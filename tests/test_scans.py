@@ -355,14 +355,6 @@ def nonlinear(x):
     return y
 
 
-def greatest_so_far(x):
-    y, s = np.zeros_like(x), 0.0
-    for i in range(len(x)):
-        s = max(s, x[i])
-        y[i] = s
-    return y
-
-
 def chosen_by_itself(x):
     y, s = np.zeros_like(x), 0.0
     for i in range(len(x)):
@@ -416,7 +408,6 @@ def chosen_behind_the_loop(x):
     "function",
     [
         nonlinear,
-        greatest_so_far,
         chosen_by_itself,
         product_of_two,
         short,
@@ -435,7 +426,7 @@ def test_what_is_not_affine_or_has_other_ties_stays_in_order(function: Callable[
 def test_a_gradient_may_be_affine_where_the_value_is_not(made_in_parts: Any) -> None:
     """The sweep back is linear, whatever the loop is.  It is in parts where other parts of the function are kernels."""
     x, v = np.linspace(0.1, 0.9, 2000), np.cos(np.arange(2000.0))
-    for recurrence in (nonlinear, greatest_so_far, chosen_by_itself):
+    for recurrence in (nonlinear, chosen_by_itself):
 
         def beside_others(x, recurrence=recurrence):
             return np.exp(-recurrence(x)) * x

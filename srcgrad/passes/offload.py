@@ -470,6 +470,7 @@ def sets(stmt: Stmt) -> set[Var]:
 
 __all__ = [
     "OF_NUMBERS",
+    "PYTHONS",
     "Kernels",
     "extreme_of",
     "is_filling",

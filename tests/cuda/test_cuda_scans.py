@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_clipped_scans import accumulated, by_branches, cusum, elements, greatest_so_far, numbers, queue, store
 from test_scans import (
     advantages,
     arguments,
@@ -51,3 +52,19 @@ def test_in_float32(function: Callable[..., Any]) -> None:
     got, want = on_device.backward(x.astype(np.float32), a, v=v), plain.backward(x, a, v=v.astype(float))
     assert got.dtype == np.float32
     np.testing.assert_allclose(got, want, rtol=2e-4, atol=2e-4)
+
+
+@pytest.mark.parametrize("n", [1, 40, 1100])
+@pytest.mark.parametrize(
+    "function",
+    [accumulated, by_branches, cusum, elements, greatest_so_far, queue, store],
+    ids=lambda function: function.__name__,
+)
+def test_between_bounds(function: Callable[..., Any], n: int) -> None:
+    f = grad(function, target="cuda")
+    x = numbers(n)
+    v = np.cos(np.arange(np.size(function(x)))) if np.ndim(function(x)) else 0.7
+    np.testing.assert_allclose(f(x), function(x), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(f.backward(x, v), grad(function, jit=False).backward(x, v), rtol=1e-10, atol=1e-11)
+    x = numbers(n, np.nan, np.inf)
+    np.testing.assert_allclose(f(x), function(x), rtol=1e-12, atol=1e-12)
