@@ -210,12 +210,12 @@ def place(span: Span | None) -> str:
     if span is None:
         return ""
     end = span.end_column if span.end_line == span.line else -1
-    name = os.path.basename(span.file)
-    _files[name] = span.file  # generated text has the name only: it is the same wherever the user's file lies
-    return f"{_PLACE}{name}:{span.line}:{span.column}:{end}"
+    text = f"{os.path.basename(span.file)}:{span.line}:{span.column}:{end}"
+    _files[text] = span.file  # generated text has the name only: it is the same wherever the user's file lies
+    return _PLACE + text
 
 
-_files: dict[str, str] = {}
+_files: dict[str, str] = {}  # by places: there are many files of one name
 
 
 def _parse_place(text: str) -> Span | None:
@@ -225,7 +225,7 @@ def _parse_place(text: str) -> Span | None:
     if match is None:
         return None
     file, line, column, end = match[1], *map(int, match.groups()[1:])
-    return Span(_files.get(file, file), line, column, line if end >= 0 else line + 1, end)
+    return Span(_files.get(text, file), line, column, line if end >= 0 else line + 1, end)
 
 
 def _fill(text: str, numbers: list[Any]) -> str:

@@ -83,6 +83,18 @@ def test_errors_of_compiled_code_take_a_template_and_numbers():
     assert place(None) == ""
 
 
+def test_files_of_one_name_are_told_apart(tmp_path):
+    places = []
+    for line, folder in enumerate(("first", "second"), 1):
+        path = tmp_path / folder / "model.py"
+        path.parent.mkdir()
+        path.write_text("\n" * (line - 1) + f"y = {folder}[k]\n")
+        places.append(place(Span(str(path), line, 4, line, 7)))
+    for folder, where in zip(("first", "second"), places, strict=True):
+        text = str(srcgrad.BoundsError("index {} is out of bounds" + where, 3))
+        assert f"{folder}/model.py" in text and f"y = {folder}[k]" in text
+
+
 @pytest.mark.parametrize(
     "error, builtin",
     [
