@@ -33,7 +33,7 @@ from .effects import effects, is_dead, touched
 from .in_parts import LoopInParts
 from .info import OUTSIDE, memory_of
 from .lengths import steps_by_one, trips
-from .offload import is_filling
+from .offload import extreme_of, is_filling
 from .sharing import Sharing
 
 IN_PARTS = ((65536, 32), (256, 32))  # at most so many parts, of at least so many iterations; and groups of parts
@@ -81,7 +81,7 @@ class _Scans:
         inside = statements(loop.body)
         if not isinstance(loop.step, Const) or not all(isinstance(s, IN_A_PART) for s in inside):
             return None
-        if any(map(is_parallel, inside)) or not _goes_along_memory(loop):
+        if any(map(is_parallel, inside)) or not _goes_along_memory(loop) or _finds_an_extreme(loop):
             return None
         saved = self.names.save()
         made = self.in_parts(loop, later)
@@ -149,6 +149,13 @@ def _goes_along_memory(loop: For) -> bool:
         if place is not None
         for part in place.index
     )
+
+
+def _finds_an_extreme(loop: For) -> bool:
+    """Does a nest do nothing else?  That is one kernel."""
+    while len(inside := [s for s in loop.body if not isinstance(s, Comment)]) == 1 and isinstance(inside[0], For):
+        loop = inside[0]
+    return extreme_of(loop) is not None
 
 
 def _innermost(loop: Stmt) -> Block:
