@@ -130,8 +130,8 @@ def _imports(text: str) -> list[str]:
 
 
 def _namespaces(text: str) -> list[str]:
-    found = (module for word, module in NAMESPACES.items() if re.search(rf"(?<![\w.]){word}\.", text))
-    return [f"from srcgrad.runtime import {module}" for module in found]
+    qualifiers = frozenset(re.findall(r"(?<![\w.])(\w+)\.", text))
+    return [f"from srcgrad.runtime import {module}" for word, module in NAMESPACES.items() if word in qualifiers]
 
 
 def _device_imports(text: str) -> list[str]:
@@ -142,8 +142,8 @@ def _device_imports(text: str) -> list[str]:
         lines += _import(f"srcgrad.runtime.device{module}", names, text)
     known = {name for names in modules.values() for name in names} | set(_error_names())
     lines += _namespaces(text) + _import("srcgrad.runtime", [n for n in _runtime_names() if n not in known], text)
-    errors = [name for name in _error_names() if re.search(rf"\b{name}\b", text)]
-    return lines + ([f"from srcgrad.runtime.errors import {', '.join(sorted(errors))}"] if errors else [])
+    errors = sorted(frozenset(re.findall(r"\w+", text)).intersection(_error_names()))
+    return lines + ([f"from srcgrad.runtime.errors import {', '.join(errors)}"] if errors else [])
 
 
 def _import(module: str, names: Sequence[str], text: str) -> list[str]:
