@@ -75,9 +75,15 @@ def _pythons(op: str) -> Callable[[Expr, Expr], Expr]:
     return pythons
 
 
-def _of_numbers(x: Expr, y: Expr, wins: Expr) -> Expr:
+def _of_numbers(op: str) -> Callable[[Expr, Expr], Expr]:
     """The winner, or whichever is not nan."""
-    return select(either(wins, _is_nan(y)) if is_inexact(x.dtype) else wins, x, y)
+
+    def of_numbers(x: Expr, y: Expr) -> Expr:
+        if not is_inexact(x.dtype):
+            return (_largest if op == "fmax" else _smallest)(x, y)
+        return select(either(less(y, x) if op == "fmax" else less(x, y), _is_nan(y)), x, y)
+
+    return of_numbers
 
 
 def _sign(x: Expr) -> Expr:
@@ -179,8 +185,8 @@ INSTEAD: dict[str, Callable[..., Expr]] = {
     "min": _pythons("min"),
     "clip_low": _largest,
     "clip_high": _smallest,
-    "fmax": lambda x, y: _of_numbers(x, y, less(y, x)),
-    "fmin": lambda x, y: _of_numbers(x, y, less(x, y)),
+    "fmax": _of_numbers("fmax"),
+    "fmin": _of_numbers("fmin"),
     "heaviside": lambda x, h: select(less(x, 0.0), number(0.0, x), select(less(0.0, x), number(1.0, x),
                                      select(compare("eq", x, 0.0), h, x))),
     "trip_count": _trip_count,

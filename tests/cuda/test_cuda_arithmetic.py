@@ -50,6 +50,20 @@ def test_pythons_choice_keeps_a_nan_that_comes_first(dtype: Any) -> None:
         np.testing.assert_array_equal(np.signbit(got) | np.isnan(want), np.signbit(want) | np.isnan(want))
 
 
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64, np.float32])
+def test_numbers_beside_nan(dtype: Any) -> None:
+    def numbers(x, y):
+        greater, less = np.empty_like(x), np.empty_like(x)
+        for i in range(len(x)):
+            greater[i], less[i] = np.fmax(x[i], y[i]), np.fmin(x[i], y[i])
+        return greater, less
+
+    with np.errstate(invalid="ignore"):
+        x, y = (a.ravel().astype(dtype) for a in np.meshgrid(np.abs(SPECIAL), np.abs(SPECIAL)))
+    for got, want in zip(grad(numbers, target="cuda")(x, y), numbers(x, y), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
 def test_remainders_of_integers() -> None:
     k, m = np.arange(-7, 8), np.array([3, -3, 5] * 5)
     np.testing.assert_array_equal(grad(lambda k, m, x: k % m * x, target="cuda")(k, m, np.ones(15)), k % m)
