@@ -89,8 +89,8 @@ def affine_steps(loop: For, memory: Mapping[str, str], names: Names) -> AffineSt
     carried = tuple(sorted((v for v in set_here - inside.sums if not is_private(v, loop.body)), key=lambda v: v.name))
     if not carried or len(carried) > MOST or any(v.dtype.kind not in "fi" for v in carried):
         return None
-    needed = _slice(loop.body, set(carried))
-    if needed is None or not all(isinstance(s, (AddTo, Assign, For, If)) for s in statements(needed)):
+    needed = slice_of(loop.body, set(carried))
+    if not all(isinstance(s, (AddTo, Assign, For, If)) for s in statements(needed)):
         return None
     if _reads_what_is_written(needed, loop.body, memory):
         return None
@@ -99,7 +99,7 @@ def affine_steps(loop: For, memory: Mapping[str, str], names: Names) -> AffineSt
     return AffineSteps(carried, needed, frozenset(depends))
 
 
-def _slice(body: Block, wanted: set[Var]) -> Block | None:
+def slice_of(body: Block, wanted: set[Var]) -> Block:
     """The statements of the body that the wanted numbers come from."""
     while True:
         kept = _kept(body, wanted)
@@ -344,4 +344,4 @@ def _zero(var: Var) -> Const:
     return Const(var.dtype.type(0).item(), var.dtype)
 
 
-__all__ = ["AffineSteps", "Image", "NotAffine", "Start", "affine_steps"]
+__all__ = ["AffineSteps", "Image", "NotAffine", "Start", "affine_steps", "slice_of"]

@@ -27,7 +27,7 @@ from ..ir.walk import (
 from .affine_in_parts import AffineInParts
 from .affine_steps import NotAffine, affine_steps
 from .alternate import is_parallel
-from .carried_elements import carried_elements
+from .carried_elements import Carried, carried_elements
 from .clipped_in_parts import ClippedInParts, clipped_steps
 from .effects import effects, is_dead, touched
 from .in_parts import LoopInParts
@@ -35,6 +35,7 @@ from .info import OUTSIDE, memory_of
 from .lengths import steps_by_one, trips
 from .offload import extreme_of, is_filling
 from .sharing import Sharing
+from .split_carried import split_carried
 
 IN_PARTS = ((65536, 32), (256, 32))  # at most so many parts, of at least so many iterations; and groups of parts
 FEWEST = 256  # iterations that are worth it
@@ -115,7 +116,7 @@ class _Scans:
         except NotAffine:
             clipped = clipped_steps(steps)
             if clipped is None:
-                return None
+                return self.one_after_the_other(carried, count, trips, numbered, steps.carried, behind)
             scan = ClippedInParts(self.names, numbered, steps.carried, clipped, steps.needed, _is_seen(carried.loop))
             made = scan.made(IN_PARTS)
         out = (*carried.ahead, Assign(count, trips), *made, *carried.behind)
@@ -124,6 +125,25 @@ class _Scans:
         if any(sharing.of(each, behind) is None for each in scan.parallel):
             return None
         return out
+
+    def one_after_the_other(
+        self, carried: Carried, count: Var, trips: Expr, loop: For, numbers: tuple[Var, ...], later: tuple[Block, ...]
+    ) -> Block | None:
+        """A loop that passes on numbers of several kinds, as two."""
+        split = split_carried(loop, numbers, self.names)
+        if split is None:
+            return None
+        ahead = (*carried.ahead, Assign(count, trips), *split.ahead)
+        before = self.whole, self.memory
+        self.whole = replace(self.whole, body=(*self.whole.body, *ahead, split.first, split.second, *split.behind))
+        self.memory = memory_of(self.whole)
+        behind = (split.behind, *later)
+        first = self.in_parts(split.first, ((split.second,), *behind))
+        second = (split.second,) if _finds_an_extreme(split.second) else self.in_parts(split.second, behind)
+        self.whole, self.memory = before
+        if first is None or second is None:
+            return None
+        return (*ahead, *first, *second, *split.behind, *carried.behind)
 
     def is_dead(self, array: Array, later: tuple[Block, ...]) -> bool:
         memory = self.memory.get(array.name, OUTSIDE)
