@@ -44,8 +44,13 @@ VIRTUAL = {
     "loops": (named("kept sums again layouts"), 72),
     "parts": ([*named("steps library"), "-k", "not float32 and (test_cuda_steps or long_sums)"], 22),
     "scans": (
-        [*named("scans flat"), "-k", "running_sum-1100 or filter_of_two-40 or advantages-40 or exact or 4-5"],
-        6,
+        [
+            *named("scans flat extremes"),
+            "-k",
+            "running_sum-1100 or filter_of_two-40 or advantages-40 or exact or 4-5 or queue-40 or stretch-40 or "
+            "farthest or fetched",
+        ],
+        8,
     ),
     "steps": (named("states alone grids later remainders"), 71),
     "rows": ([*named("ahead held checkpoints where_read first_steps"), "-k", f"ahead or {OTHERS}"], 83),

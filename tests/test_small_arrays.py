@@ -155,3 +155,37 @@ def test_item_of_more_than_one_element(jit: bool) -> None:
     for x in (np.ones(2), np.ones((2, 0))):
         with pytest.raises(ValueError, match="only an array of one element can be made a number"):
             f(x)
+
+
+def test_arrays_without_axes_are_numbers() -> None:
+    """One in each iteration would be a block of memory in each iteration."""
+
+    def in_iterations(x):
+        out = np.empty(len(x))
+        for i in range(len(x)):
+            v = np.array(x[i] * 2.0)
+            v += x[i]
+            v[()] = v * x[i]
+            v[...] = v + 1.0
+            out[i] = v * np.asarray(v + 1.0)
+        return out
+
+    def added_to(x):
+        s = np.zeros(())
+        for i in range(len(x)):
+            s += x[i] * x[i]
+        return np.sin(x) * s
+
+    def handed_on(x):
+        s = np.array(x[0])
+        t = s
+        t += x[1]
+        return s
+
+    x = np.array([0.3, -0.4, 0.5])
+    for f in (in_iterations, added_to, handed_on):
+        for kind in ("primal", "backward"):
+            source = grad(f).source(x, kind=kind)
+            assert f is handed_on or ("np.empty(())" not in source and "np.zeros(())" not in source), source
+        np.testing.assert_allclose(grad(f, jit=False)(x), f(x), rtol=1e-14)
+        check_grad(grad(f, jit=False), x)

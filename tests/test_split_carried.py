@@ -90,7 +90,7 @@ def test_they_come_to_the_same(function: Callable[..., Any], monkeypatch: pytest
         f = grad(function, jit=False)
         for kind in ("primal", "backward"):
             assert ("part_size" in f.source(np.ones(3), kind=kind)) == (passes != ())
-        for n in (1, 2, 33, 1100, 3000):
+        for n in (1, 2, 33, 1100):
             x = numbers(n)
             np.testing.assert_allclose(f(x), function(x), rtol=1e-10, atol=1e-11)
         x = numbers(1100)

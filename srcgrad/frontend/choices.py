@@ -58,6 +58,8 @@ def boolean(
     changes = identities.held(interpreter) != lists_before
     if not rest and not changes and isinstance(first, Scalar) and isinstance(other, Scalar):
         if first.dtype == other.dtype == BOOL:
+            if operators.static_truth(other) is is_and:  # x and True
+                return Scalar(first.expr, first.weak and other.weak)
             return Scalar(Call("and" if is_and else "or", (first.expr, other.expr), BOOL), first.weak and other.weak)
     restore(interpreter, saved)
     return choose_value(interpreter, operators.truth(interpreter, first), nodes, first, is_and, is_test)

@@ -85,7 +85,7 @@ def _small(function: Function) -> dict[str, tuple[int, ...]]:
         if isinstance(stmt, Alloc):
             made[stmt.array.name] += 1
             lengths = tuple(dim.value for dim in stmt.dims if isinstance(dim, Const))
-            if len(lengths) == len(stmt.dims) > 0 and 0 < prod(lengths) <= FEW:
+            if len(lengths) == len(stmt.dims) and 0 < prod(lengths) <= FEW:
                 found[stmt.array.name] = lengths
     return {name: lengths for name, lengths in found.items() if made[name] == 1}
 

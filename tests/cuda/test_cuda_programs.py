@@ -183,6 +183,22 @@ def stencil_2d_with_boundaries(u, steps):
     return u
 
 
+@program(signed(4, 5))
+def stencil_of_padded(u):
+    a, b = np.pad(u, 1, mode="edge"), np.pad(u, ((1, 2), (2, 0)), mode="wrap")
+    return a[2:, 1:-1] * a[:-2, 1:-1] + a[1:-1, 2:] + b[:4, :5] ** 2
+
+
+@program(signed(6))
+def arrays_without_axes(u):
+    out = np.empty(len(u))
+    for i in range(len(u)):
+        v = np.array(u[i] * 2.0)
+        v += u[i] * u[i]
+        out[i] = v * np.asarray(v + 1.0)
+    return out * np.pad(u, 2, mode="linear_ramp")[2:-2]
+
+
 @program(signed(3, 4, 5))
 def stencil_3d(u):
     out = np.zeros_like(u)

@@ -275,35 +275,36 @@ def pad(array, pad_width, mode="constant", *, constant_values=0, end_values=0):
     for axis in tuple(range(array.ndim)):
         n = array.shape[axis]
         low, high = width[axis]
-        lowest, highest = along(axis, low), along(axis, low + n - 1)
+        rest = middle_of(array, width)[axis + 1 :]  # along later axes nothing is there yet but the array
+        lowest, highest = along(axis, low) + rest, along(axis, low + n - 1) + rest
         if mode == "linear_ramp":
             to_whole = np.floor if array.dtype.kind in "iu" else np.asarray
             for j in range(low):
-                out[along(axis, j)] = to_whole(ends[axis][0] + (out[lowest] - ends[axis][0]) * (j / low))
+                out[along(axis, j) + rest] = to_whole(ends[axis][0] + (out[lowest] - ends[axis][0]) * (j / low))
             for j in range(high):
                 value = to_whole(ends[axis][1] + (out[highest] - ends[axis][1]) * (j / high))
-                out[along(axis, low + n + high - 1 - j)] = value
+                out[along(axis, low + n + high - 1 - j) + rest] = value
         elif mode == "constant" or mode in REDUCTIONS:
             first, last = ends[axis]
             if mode != "constant":
-                reduced = out[along(axis, slice(low, low + n))]
+                reduced = out[along(axis, slice(low, low + n)) + rest]
                 first = last = REDUCTIONS[mode](reduced, axis)
                 if array.dtype.kind in "iu":
                     first = last = np.round(first)
             for j in range(low):
-                out[along(axis, j)] = first
+                out[along(axis, j) + rest] = first
             for j in range(high):
-                out[along(axis, low + n + j)] = last
+                out[along(axis, low + n + j) + rest] = last
         elif mode == "edge":
             for j in range(low):
-                out[along(axis, j)] = out[lowest]
+                out[along(axis, j) + rest] = out[lowest]
             for j in range(high):
-                out[along(axis, low + n + j)] = out[highest]
+                out[along(axis, low + n + j) + rest] = out[highest]
         else:
             for j in range(low):
-                out[along(axis, j)] = out[along(axis, low + outside(j - low, n, mode))]
+                out[along(axis, j) + rest] = out[along(axis, low + outside(j - low, n, mode)) + rest]
             for j in range(high):
-                out[along(axis, low + n + j)] = out[along(axis, low + outside(n + j, n, mode))]
+                out[along(axis, low + n + j) + rest] = out[along(axis, low + outside(n + j, n, mode)) + rest]
     return out
 
 
