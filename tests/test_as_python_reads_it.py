@@ -321,3 +321,32 @@ def test_patterns_of_sequences_and_dicts() -> None:
     f = grad(what_patterns_find, jit=False)
     np.testing.assert_allclose(f(x), what_patterns_find(x), rtol=1e-14)
     check_grad(f, x)
+
+
+def members_of_ranges(x, n, step):
+    s = 0.0
+    for i in range(-3, n + 3):
+        if i in range(1, n, 2):
+            s += x[i % n]
+        if i not in range(0, 4):
+            s += 2.0 * x[i % n]
+        if i in range(n, -2, -3):
+            s += 5.0 * x[i % n]
+        if i in range(n - 1, 0, step):
+            s += 7.0 * x[i % n]
+        if i in range(0, n, -step):
+            s += 11.0 * x[i % n]
+    return s
+
+
+def methods_as_functions(x, n, step):
+    return np.ndarray.sum(x) * n + sum(map(np.ndarray.max, [x, x * step])) + np.ndarray.reshape(x, (2, -1))[1, 0]
+
+
+@pytest.mark.parametrize("function", [members_of_ranges, methods_as_functions])
+@pytest.mark.parametrize("step", [-2, 3])
+def test_ranges_by_steps_and_methods_as_functions(function: Any, step: int) -> None:
+    x = np.linspace(0.3, 2.0, 6)
+    f = grad(function, jit=False, wrt="x")
+    np.testing.assert_allclose(f(x, 6, step), function(x, 6, step), rtol=1e-14)
+    check_grad(f, x, 6, step)

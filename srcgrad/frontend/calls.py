@@ -158,6 +158,9 @@ def apply(interpreter: Interpreter, function: Any, args: list[Any], kwargs: dict
             return apply(interpreter, attributes.attribute(interpreter, function, "__call__"), args, kwargs)
         case Static(value=target) if args and arrays_of_none.is_one(args[0]) and arrays_of_none.is_taken_by(function):
             return arrays_of_none.called(interpreter.build, target, args[0], *map(operators.plain, args[1:]))
+        case Static(value=target) if args and getattr(target, "__objclass__", None) is np.ndarray:
+            method = attributes.attribute(interpreter, args[0], target.__name__)  # np.ndarray.sum(x) is x.sum()
+            return apply(interpreter, method, args[1:], kwargs)
         case Static(value=target) if _is_pythons_own(target):
             return call_of_pythons_own(interpreter, target, args, kwargs)
         case Static(value=target):

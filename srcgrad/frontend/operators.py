@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import ArgumentError, NoItemsError
 from ..errors import place as error_place
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Call, Const, Expr, both, either, negated
+from ..ir.expressions import BOOL, INT64, Call, Const, Expr, both, either, negated, select
 from ..ir.nodes import If, Raise
 from ..ir.walk import is_constant
 from ..rules.names import OPERATORS as ARITHMETIC
@@ -387,7 +387,7 @@ def _membership(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
                 condition = truth(interpreter, same)
                 found = Scalar(condition if static_truth(found) is False else either(found.expr, condition), True)
     elif isinstance(y, Range) and isinstance(x, Scalar) and x.dtype.kind in "iu":
-        found = Scalar(_is_in_range(interpreter, x.expr, y), weak=True)
+        found = Scalar(_is_in_range(x.expr, y), weak=True)
     elif (isinstance(y, Items) and y.rows.ndim == 1) or (isinstance(y, ArrayValue) and y.ndim):
         held = lists.array_of_items(interpreter, y) if isinstance(y, Items) else y
         found = TABLE[np.any](interpreter.build, compare(interpreter, ast.Eq(), held, x))
@@ -397,11 +397,18 @@ def _membership(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
     return found if isinstance(op, ast.In) else unary(interpreter, ast.Not(), found)
 
 
-def _is_in_range(interpreter: Interpreter, number: Expr, over: Range) -> Expr:
-    if not is_constant(over.step, 1):
-        interpreter.build.refuse("`in` of a range whose step is not 1", "compare: a <= n < b and (n - a) % step == 0")
+def _is_in_range(number: Expr, over: Range) -> Expr:
     number = cast(number, INT64)
-    return both(Call("ge", (number, over.start), BOOL), Call("lt", (number, over.stop), BOOL))
+    is_up = both(Call("ge", (number, over.start), BOOL), Call("lt", (number, over.stop), BOOL))
+    if is_constant(over.step, 1):
+        return is_up
+    is_down = both(Call("le", (number, over.start), BOOL), Call("gt", (number, over.stop), BOOL))
+    if isinstance(over.step, Const):
+        inside = is_up if over.step.value > 0 else is_down
+    else:
+        inside = select(Call("gt", (over.step, affine.ZERO), BOOL), is_up, is_down)
+    rest = Call("mod", (affine.sub(number, over.start), over.step), INT64)
+    return both(inside, affine.equals(rest, affine.ZERO))
 
 
 def _items_known(value: Any) -> tuple[Any, ...] | None:
