@@ -7,7 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_clipped_scans import accumulated, by_branches, cusum, elements, greatest_so_far, numbers, queue, store
+from test_clipped_scans import (
+    accumulated,
+    by_branches,
+    cusum,
+    elements,
+    greatest_so_far,
+    least_of_numbers,
+    numbers,
+    queue,
+    store,
+)
 from test_scans import (
     advantages,
     arguments,
@@ -64,12 +74,13 @@ def test_in_float32(function: Callable[..., Any]) -> None:
         cusum,
         elements,
         greatest_so_far,
+        least_of_numbers,
         queue,
         store,
         greatest_fall,
         greatest_sum_of_a_stretch,
         three_kinds,
-    ],  # fmt: skip
+    ],
     ids=lambda function: function.__name__,
 )
 def test_between_bounds(function: Callable[..., Any], n: int) -> None:
