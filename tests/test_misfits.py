@@ -41,6 +41,10 @@ REFUSED = [
     call("y = x * 1.0\nnp.putmask(y, m, 2.0)", x=real(4), m=M),
     call("y = x * 1.0\nnp.fill_diagonal(y, 2.0)", x=real(2, 3, 2)),
     call("np.sum(x, where=m)", x=real(1), m=M),
+    call("y = np.zeros(3)\nnp.var(x, axis=0, out=y)", x=real(2, 1)),
+    call("y = np.zeros(3)\nnp.median(x, axis=0, out=y)", x=real(2, 1)),
+    call("y = np.zeros(3)\nnp.nanstd(x, axis=0, out=y)", x=real(2, 1)),
+    call("y = np.zeros(4)\nnp.nanmax(x, out=y)", x=real(2, 1)),
     # Weights, samples and places.
     call("np.histogram(a, bins=4, weights=x)[0]", x=real(4), a=real(5)),
     call("np.cov(x, aweights=w)", x=real(2, 4), w=np.ones(1)),
@@ -60,6 +64,7 @@ REFUSED = [
     call("scipy.spatial.distance.cdist(x, z, w=w)", x=real(2, 4), z=real(3, 4), w=np.ones(1)),
     call("scipy.stats.multivariate_normal.logpdf(x, z, w)", x=real(4, 3), z=real(3), w=np.ones(1)),
     call("scipy.stats.linregress(t, x).slope", x=real(3), t=np.ones(3)),
+    call("scipy.stats.linregress(t, x).slope", x=real(5), t=real(1)),
 ]
 ALLOWED = [
     call("np.add.at(z, k, x)\ny = z * z", x=real(1), z=real(3), k=K),

@@ -144,6 +144,8 @@ class Line(NamedTuple):
 def linregress(x, y):
     x, y = np.asarray(x) * np.float64(1), np.asarray(y) * np.float64(1)
     n = x.shape[0]
+    if y.shape[0] != n:
+        raise ValueError("all the input array dimensions except for the concatenation axis must match exactly")
     if n > 1 and np.max(x) == np.min(x):
         raise ValueError("Cannot calculate a linear regression if all x values are identical")
     x_mean, y_mean = np.mean(x), np.mean(y)
