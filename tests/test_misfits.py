@@ -63,8 +63,6 @@ REFUSED = [
     call("scipy.spatial.distance.seuclidean(x, z, w)", x=real(4), z=real(4), w=np.ones(1)),
     call("scipy.spatial.distance.cdist(x, z, w=w)", x=real(2, 4), z=real(3, 4), w=np.ones(1)),
     call("scipy.stats.multivariate_normal.logpdf(x, z, w)", x=real(4, 3), z=real(3), w=np.ones(1)),
-    call("scipy.stats.linregress(t, x).slope", x=real(3), t=np.ones(3)),
-    call("scipy.stats.linregress(t, x).slope", x=real(5), t=real(1)),
 ]
 ALLOWED = [
     call("np.add.at(z, k, x)\ny = z * z", x=real(1), z=real(3), k=K),
