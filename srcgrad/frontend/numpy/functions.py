@@ -258,10 +258,14 @@ def argmin(build: Builder, a: Any, axis: Any = None, out: Any = None, *, keepdim
     return also_into(build, out, reductions.place_of_extremum(build, "lt", as_array(build, a), axis, flag(keepdims)))
 
 
+COUNTS_ARE_PYTHONS = type(np.count_nonzero(np.zeros(1))) is int  # in older releases of NumPy
+
+
 @rule(np.count_nonzero)
 def count_nonzero(build: Builder, a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
     held = cast_value(cast_value(as_array(build, a), BOOL), INT64)
-    return reductions.total(build, held, axis, flag(keepdims))
+    count = reductions.total(build, held, axis, flag(keepdims))
+    return Scalar(count.expr, weak=True) if COUNTS_ARE_PYTHONS and isinstance(count, Scalar) else count
 
 
 @rule(np.linalg.norm)

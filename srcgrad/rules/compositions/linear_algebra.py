@@ -222,6 +222,9 @@ def matrix_rank(A, tol=None, hermitian=False, *, rtol=None):
     return np.sum(s > tol, axis=-1)
 
 
+COMPLEX_CONDITIONS = np.linalg.cond(np.eye(1, dtype=np.complex128), 1).dtype.kind == "c"  # in older releases of NumPy
+
+
 @means(np.linalg.cond)
 def cond(x, p=None):
     """Infinite for a singular matrix, of which there is no inverse to take the norm of, and for zeros."""
@@ -233,4 +236,5 @@ def cond(x, p=None):
     size, is_regular = np.linalg.norm(x, p, axis=(-2, -1)), np.linalg.slogdet(x)[0] != 0
     inverse = inv(np.where(np.asarray(is_regular)[..., None, None], x, np.eye(x.shape[-1], dtype=x.dtype)))
     reach = np.where(is_regular, np.linalg.norm(inverse, p, axis=(-2, -1)), np.inf)
-    return np.where(size == 0, 1.0 / size, size * reach)
+    found = np.where(size == 0, 1.0 / size, size * reach)
+    return found.astype(x.dtype) if COMPLEX_CONDITIONS else found

@@ -101,9 +101,13 @@ def iqr(x, axis=None, rng=(25, 75), scale=1.0, interpolation="linear", keepdims=
     return (high - low) / scale
 
 
+RELEASE = tuple(map(int, scipy.__version__.split(".")[:2]))
+ENTROPY_IN_DOUBLE, LINES_IN_DOUBLE = RELEASE < (1, 16), RELEASE < (1, 18)  # whatever the arguments are
+
+
 @means(scipy.stats.entropy)
 def entropy(pk, qk=None, base=None, axis=0, *, keepdims=False):
-    p = np.asarray(pk)
+    p = np.asarray(pk) * (np.float64(1) if ENTROPY_IN_DOUBLE else 1.0)
     p = p / np.sum(p, axis=axis, keepdims=True)
     if qk is None:
         each = scipy.special.entr(p)
@@ -142,7 +146,8 @@ class Line(NamedTuple):
 
 @means(scipy.stats.linregress)
 def linregress(x, y):
-    x, y = np.asarray(x) * np.float64(1), np.asarray(y) * np.float64(1)
+    unit = np.float64(1) if LINES_IN_DOUBLE else 1.0
+    x, y = np.asarray(x) * unit, np.asarray(y) * unit
     n = x.shape[0]
     x_mean, y_mean = np.mean(x), np.mean(y)
     xx, xy = np.mean((x - x_mean) ** 2), np.mean((x - x_mean) * (y - y_mean))

@@ -92,25 +92,38 @@ def factorial(n, exact=False):
     return np.where(n < 0, 0.0, scipy.special.gamma(n + 1.0))
 
 
+# Of integers of 16 bits at most SciPy's releases make the one or the other.
+OF_SMALL = {
+    f.__name__: f(np.zeros(1, np.int8)).dtype
+    for f in (scipy.special.exp10, scipy.special.cosm1, scipy.special.sindg, scipy.special.cosdg)
+}
+
+
+def real_of(x, name):
+    kind = np.asarray(x).dtype
+    is_small = kind.kind in "iub" and kind.itemsize <= 2
+    return np.asarray(x).astype(OF_SMALL[name]) if is_small else np.multiply(1.0, x)
+
+
 @means(scipy.special.exp10)
 def exp10(x, out=None):
-    return np.power(10.0, x, out=out)
+    return np.power(10.0, real_of(x, "exp10"), out=out)
 
 
 @means(scipy.special.cosm1)
 def cosm1(x, out=None):
-    half = np.sin(0.5 * x)
+    half = np.sin(0.5 * real_of(x, "cosm1"))
     return np.multiply(-2.0 * half, half, out=out)
 
 
 @means(scipy.special.sindg)
 def sindg(x, out=None):
-    return np.sin(np.deg2rad(np.multiply(1.0, x)), out=out)  # bools and small integers become float64
+    return np.sin(np.deg2rad(real_of(x, "sindg")), out=out)
 
 
 @means(scipy.special.cosdg)
 def cosdg(x, out=None):
-    return np.cos(np.deg2rad(np.multiply(1.0, x)), out=out)
+    return np.cos(np.deg2rad(real_of(x, "cosdg")), out=out)
 
 
 @means(scipy.special.fdtr)
