@@ -19,7 +19,7 @@ PROGRAMS = {
             "repeated_sine range_at_run_time while_newton break_out return_early nested_jumps "
             "while_with_everything last_index_survives branch_carried many_iterations running_maximum "
             "for_else_free_search starts_below_zero shifted_round places_that_meet keeps_of_all_kinds "
-            "table_of_tables adding_powers"
+            "adding_powers"
         ),
         "packed": "upwards_from_the_end counts_down odd_steps from_an_argument goes_on_in_the_next_row",
         "physics": "leapfrog kepler",
@@ -60,6 +60,7 @@ CALLS_REFUSED = {
     "loops.bound_set_inside",
     "loops.fibonacci_like",
     "loops.scratch_that_goes_round",
+    "loops.table_of_tables",
     "loops.varying_trip_counts",
     "loops.while_two_conditions",
     "resized.longer_by_one",

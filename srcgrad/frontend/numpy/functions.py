@@ -11,6 +11,7 @@ import numpy as np
 from ...errors import ArgumentError
 from ...ir import affine
 from ...ir.expressions import BOOL, FLOAT64, INT64, Call, Const, Load, is_inexact
+from ...rules.compositions.registry import handed
 from ...rules.names import FUNCTIONS, OPERAND_DTYPES, UFUNCS
 from .. import arrays_of_none
 from ..arithmetic import HALF, cast, cast_value, elementwise, is_out_of_bounds, refuse_half
@@ -170,6 +171,11 @@ def _to_tens(build: Builder, x: Any, unit: int) -> Any:
 @rule(np.square)
 def square(build: Builder, x: Any, out: Any = None) -> Any:
     return also_into(build, out, elementwise(build, "square", (array_or_number(build, x),)), core=0)
+
+
+@rule(handed)
+def handed_(build: Builder, x: Any, out: Any) -> Any:
+    return also_into(build, out, array_or_number(build, x))
 
 
 # ---------------------------------------------------------------------------------------------------- reductions

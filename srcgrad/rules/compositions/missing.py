@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from srcgrad.rules.compositions.registry import means, steady
-from srcgrad.rules.compositions.statistics import into, root
+from srcgrad.rules.compositions.registry import handed, means, steady
+from srcgrad.rules.compositions.statistics import root
 
 
 def without_nan(a, filling):
@@ -60,7 +60,7 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims=False):
         return np.mean(a, axis, dtype, out, keepdims)
     total = np.sum(without_nan(a, 0), axis, dtype, keepdims=keepdims)
     count = np.sum(~np.isnan(a), axis, keepdims=keepdims)
-    return into(total / count.astype(total.dtype), out)
+    return handed(np.divide(total, count.astype(total.dtype)), out)
 
 
 @means(np.nanvar)
@@ -73,7 +73,7 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, mean=N
     squares = np.where(np.isnan(a), 0, far.real**2 + far.imag**2 if np.iscomplexobj(a) else far**2)
     free = np.sum(~np.isnan(a), axis, keepdims=keepdims) - ddof
     total = np.sum(squares, axis, dtype, keepdims=keepdims)
-    return into(np.where(free > 0, total / np.maximum(free, 1).astype(total.dtype), np.nan), out)
+    return handed(np.positive(np.where(free > 0, total / np.maximum(free, 1).astype(total.dtype), np.nan)), out)
 
 
 @means(np.nanstd)
@@ -87,7 +87,7 @@ def nanmax(a, axis=None, out=None, keepdims=False):
     if a.dtype.kind not in "fc":
         return np.max(a, axis, out, keepdims)
     top = np.max(without_nan(a, -np.inf), axis, keepdims=keepdims)
-    return into(np.where(np.all(np.isnan(a), axis, keepdims=keepdims), np.nan, top), out)
+    return handed(np.positive(np.where(np.all(np.isnan(a), axis, keepdims=keepdims), np.nan, top)), out)
 
 
 @means(np.nanmin)
@@ -96,7 +96,7 @@ def nanmin(a, axis=None, out=None, keepdims=False):
     if a.dtype.kind not in "fc":
         return np.min(a, axis, out, keepdims)
     bottom = np.min(without_nan(a, np.inf), axis, keepdims=keepdims)
-    return into(np.where(np.all(np.isnan(a), axis, keepdims=keepdims), np.nan, bottom), out)
+    return handed(np.positive(np.where(np.all(np.isnan(a), axis, keepdims=keepdims), np.nan, bottom)), out)
 
 
 @means(np.nanargmax)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from srcgrad.rules.compositions.along import count_along, gathered, kept_shape
-from srcgrad.rules.compositions.registry import means
-from srcgrad.rules.compositions.statistics import into
+from srcgrad.rules.compositions.registry import handed, means
 
 DISCRETE = ("lower", "higher", "nearest", "inverted_cdf", "closest_observation")  # an element, not between two
 
@@ -48,7 +47,7 @@ def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
     else:
         middle = np.where(np.isnan(rows[-1]), rows[-1], (rows[(n - 1) // 2] + rows[n // 2]) / 2)
     result = np.reshape(middle, kept_shape(a.shape, axis)) if keepdims else middle
-    return into(result, out)
+    return handed(np.positive(result), out)
 
 
 @means(np.percentile)
@@ -84,7 +83,7 @@ def quantile_of(a, q, axis, out, method, keepdims):
         result = np.where(np.isnan(rows[-1]), rows[-1], result)
     if keepdims:
         result = np.reshape(result, np.shape(q) + kept_shape(a.shape, axis))
-    return into(result, out)
+    return handed(np.positive(result), out)
 
 
 def neighbours(place, n):
@@ -156,7 +155,7 @@ def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=False):
         below = rows[row, np.maximum(count - 1, 0) // 2]
         middle = (below + rows[row, np.minimum(count // 2, rows.shape[1] - 1)]) / 2
     result = np.reshape(middle, kept_shape(a.shape, axis) if keepdims else shape)
-    return into(result[()], out)
+    return handed(np.positive(result[()]), out)
 
 
 def sorted_rows_of(a, axis):
@@ -197,4 +196,4 @@ def nanquantile_of(a, q, axis, out, method, keepdims):
         weight = weight_of(place, low, method).astype((np.zeros((), a.dtype) * q).dtype)
         result = between(rows[row, low], rows[row, high], weight)
     result = np.reshape(result, np.shape(q) + (kept_shape(a.shape, axis) if keepdims else shape))
-    return into(result[()], out)
+    return handed(np.positive(result[()]), out)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from srcgrad.rules.compositions.along import count_along
-from srcgrad.rules.compositions.registry import means, steady
+from srcgrad.rules.compositions.registry import handed, means, steady
 
 
 @means(np.var, method="var")
@@ -20,8 +20,8 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, mean=None
     free = max(count_along(a.shape, axis) - ddof, 0)
     if np.iscomplexobj(a):
         far = a - center
-        return into(np.sum(far.real**2 + far.imag**2, axis, dtype, keepdims=keepdims) / free, out)
-    return into(np.sum((a - center) ** 2, axis, dtype, keepdims=keepdims) / free, out)
+        return handed(np.divide(np.sum(far.real**2 + far.imag**2, axis, dtype, keepdims=keepdims), free), out)
+    return handed(np.divide(np.sum((a - center) ** 2, axis, dtype, keepdims=keepdims), free), out)
 
 
 @means(np.std, method="std")
@@ -29,21 +29,14 @@ def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, mean=None
     return root(var(a, axis, dtype, None, ddof, keepdims, mean=mean), out)
 
 
-def into(result, out):
-    """The result, also in the array that was handed in for it, which has to be of its shape."""
-    if out is not None and np.shape(out) != np.shape(result):
-        raise ValueError("the output array has another shape than the result")
-    return np.positive(result, out=out)
-
-
 def root(variance, out):
     """Of equal numbers the spread is 0, and so is its derivative."""
-    return into(np.where(variance == 0, 0.0, np.sqrt(variance)), out)
+    return handed(np.positive(np.where(variance == 0, 0.0, np.sqrt(variance))), out)
 
 
 @means(np.ptp)
 def ptp(a, axis=None, out=None, keepdims=False):
-    return into(np.max(a, axis, keepdims=keepdims) - np.min(a, axis, keepdims=keepdims), out)
+    return handed(np.subtract(np.max(a, axis, keepdims=keepdims), np.min(a, axis, keepdims=keepdims)), out)
 
 
 @means(np.average)
