@@ -28,13 +28,13 @@ UP, DOWN = ("maximum", "max", "clip_low"), ("minimum", "min", "clip_high")
 
 @dataclass(frozen=True)
 class ClippedSteps:
-    """`needed`: the statements that make the number anew.  `shift`: those that add up what is added to it.
+    """`needed`: the statements that make the number anew.  `shift`: for each, what adds up what it adds, if any do.
 
     `ends`: the roles of what it is made of beside that: "low", "high", and "at_nan".  `depends`: what is made of it.
     """
 
     needed: Block
-    shift: Block
+    shift: tuple[Block, ...]
     ends: tuple[str, ...]
     depends: frozenset[Var]
 
@@ -45,7 +45,7 @@ def clipped_steps(steps: AffineSteps) -> ClippedSteps | None:
         return None
     (carried,) = steps.carried
     found = _Found(steps.depends, carried.dtype)
-    shift = tuple(map(found.statement, steps.needed))
+    shift = tuple((found.statement(stmt),) for stmt in steps.needed)
     if found.is_other or (found.is_shifted and carried.dtype.kind != "f"):  # whole numbers go around at their ends
         return None
     ends = [role for role, is_there in (("low", found.is_raised), ("high", found.is_lowered)) if is_there]
@@ -124,7 +124,8 @@ class ClippedInParts(LoopInParts[ClippedSteps, Ends]):
     def found(self) -> tuple[Ends, tuple[Array, ...], For]:
         (carried,) = self.carried
         steps = self.plainly
-        runs = dict.fromkeys(steps.ends, steps.needed) | ({"shift": steps.shift} if steps.shift else {})
+        runs: dict[str, tuple[Block, ...]] = dict.fromkeys(steps.ends, tuple((stmt,) for stmt in steps.needed))
+        runs |= {"shift": steps.shift} if steps.shift else {}
         renamed = {role: {v: Var(self.names.fresh(v.name), v.dtype) for v in steps.depends} for role in runs}
         body: list[Stmt] = []
         for k, stmt in enumerate(steps.needed):
@@ -132,7 +133,7 @@ class ClippedInParts(LoopInParts[ClippedSteps, Ends]):
                 body.append(stmt)
                 continue
             for role, run in runs.items():
-                body += substituted((run[k],), renamed[role])
+                body += substituted(run[k], renamed[role])
         arrays = {role: self.of_parts(f"{carried.name}_{role}", carried) for role in runs}
         first = tuple(Assign(renamed[role][carried], _first(role, carried)) for role in runs)
         last = tuple(
@@ -148,15 +149,14 @@ class ClippedInParts(LoopInParts[ClippedSteps, Ends]):
         then = Var(self.names.fresh(f"{carried.name}_then"), carried.dtype)
         more = None if made.shift is None else self.of_this_part(made.shift)
         ends = {role: self.of_this_part(array) for role, array in made.ends.items()}
-        value: Expr = then
-        if "low" in ends:
-            value = select(Call("ge", (value, ends["low"]), BOOL), value, ends["low"])
-        if "high" in ends:
-            value = select(Call("le", (value, ends["high"]), BOOL), value, ends["high"])
-        if "at_nan" in ends:
-            value = select(compare("eq", carried, carried), value, ends["at_nan"])
-        plainly: Block = (Assign(then, carried if more is None else carried + more), Assign(carried, value))
-        shift: Block = () if more is None else (Assign(then, carried + more), Assign(carried, then))
+        first = Assign(then, carried if more is None else carried + more)
+        held: list[Stmt] = []
+        for role, op in (("low", "ge"), ("high", "le")):
+            if role in ends:
+                held.append(Assign(then, select(Call(op, (then, ends[role]), BOOL), then, ends[role])))
+        value = select(compare("eq", carried, carried), then, ends["at_nan"]) if "at_nan" in ends else then
+        plainly: Block = (first, *held, Assign(carried, value))
+        shift: tuple[Block, ...] = () if more is None else ((first,), *(() for _ in held), (Assign(carried, then),))
         steps = ClippedSteps(plainly, shift, self.plainly.ends, frozenset({carried, then}))
         if more is None:
             return steps, plainly
