@@ -73,16 +73,16 @@ def _strong(value: Any) -> Any:
 
 def _with_strong_numbers(code: CodeType) -> CodeType:
     """The same for those that the text names; whole numbers count and index, and stay Python's."""
+    return code.replace(co_consts=_strong_constant(code.co_consts))
 
-    def strong(constant: Any) -> Any:
-        match constant:
-            case CodeType():
-                return _with_strong_numbers(constant)
-            case tuple():
-                return tuple(map(strong, constant))
-        return constant if isinstance(constant, int) else _strong(constant)
 
-    return code.replace(co_consts=strong(code.co_consts))
+def _strong_constant(constant: Any) -> Any:
+    match constant:
+        case CodeType():
+            return _with_strong_numbers(constant)
+        case tuple():
+            return tuple(map(_strong_constant, constant))
+    return constant if isinstance(constant, int) else _strong(constant)
 
 
 def flat_results(result: Any) -> Iterator[Any]:

@@ -5,7 +5,7 @@ n * m - 1 - (i * m + j), i < n, j < m      →  n * m - 1 - ((n - 1) * m + m - 1
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from . import products
 from .affine import ZERO, add, affine, from_affine, integer, mul, sub
@@ -22,23 +22,23 @@ def proved_by_bounds(expr: Expr, holds: Holds, bound: Bound, rank: Callable[[Exp
     `bound(term, True)` is the least value of a term, `bound(term, False)` the greatest; terms of low `rank` go first.
     The greater of two numbers is either of them at least: one after the other is tried.
     """
-    left = STEPS
+    return _is_proved(expr, holds, bound, rank, iter(range(STEPS)))
 
-    def is_proved(expr: Expr) -> bool:
-        nonlocal left
-        left -= 1
-        expr = _without_products(expr)
-        if left < 0 or holds(expr):
-            return left >= 0
-        terms, constant = affine(expr)
-        for term, count in sorted(terms, key=lambda item: (not _either(item[0], item[1] > 0), rank(item[0]))):
-            ends = _either(term, count > 0) or (bound(term, count > 0),)
-            if None not in ends:
-                rest = from_affine(tuple(item for item in terms if item[0] != term), constant)
-                return any(is_proved(add(rest, mul(integer(count), end))) for end in ends if end is not None)
+
+def _is_proved(expr: Expr, holds: Holds, bound: Bound, rank: Callable[[Expr], int], steps_left: Iterator[int]) -> bool:
+    if next(steps_left, None) is None:
         return False
-
-    return is_proved(expr)
+    expr = _without_products(expr)
+    if holds(expr):
+        return True
+    terms, constant = affine(expr)
+    for term, count in sorted(terms, key=lambda item: (not _either(item[0], item[1] > 0), rank(item[0]))):
+        ends = _either(term, count > 0) or (bound(term, count > 0),)
+        if None not in ends:
+            rest = from_affine(tuple(item for item in terms if item[0] != term), constant)
+            further = (add(rest, mul(integer(count), end)) for end in ends if end is not None)
+            return any(_is_proved(each, holds, bound, rank, steps_left) for each in further)
+    return False
 
 
 def _without_products(expr: Expr) -> Expr:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..ir.expressions import Array, Expr, Var, is_inexact
 from ..ir.nodes import Block, Function, Invoke, Stmt, Sweep, leaves
-from ..ir.walk import blocks, is_same, statements, with_blocks
+from ..ir.walk import is_same, rewrite_block, statements
 from .assemble import reads_of
 from .check_rows import check_rows
 from .effects import is_loud
@@ -236,15 +236,14 @@ def _trimmed(function: Function, needed: dict[str, frozenset[str]]) -> Function:
     """Calls of reverse halves without the arguments that these do not read."""
     facts: dict[str, Facts] = function.info.extra["facts"]
 
-    def trim(stmt: Stmt) -> Stmt:
+    def trimmed(stmt: Stmt) -> Block:
         if isinstance(stmt, Invoke) and stmt.half == "reverse":
             params = facts[stmt.callee].params
             own = [a for a, p in zip(stmt.args, params, strict=False) if p.name in needed[stmt.callee]]
-            return replace(stmt, args=(*own, *stmt.args[len(params) :]))
-        inner = blocks(stmt)
-        return with_blocks(stmt, tuple(tuple(map(trim, block)) for block in inner)) if inner else stmt
+            return (replace(stmt, args=(*own, *stmt.args[len(params) :])),)
+        return (stmt,)
 
-    return replace(function, body=tuple(map(trim, function.body)))
+    return replace(function, body=rewrite_block(function.body, trimmed))
 
 
 def _arguments_read(function: Function) -> frozenset[str]:

@@ -206,14 +206,14 @@ class Cotangents:
 
     def chosen(self, name: str, value: Expr, at: int) -> Expr | None:
         """The condition under which this value of it counts, where its zero cotangent may be one of arithmetic."""
-
-        def old(part: Expr) -> Expr:
-            if isinstance(part, Call) and part != value and any(value == inner for inner in subexpressions(part)):
-                return Call(part.op, tuple(map(old, part.args)), part.dtype)  # what is held of the value is read
-            return self.old(part, at)
-
         condition = self.info.chosen.get(name)
-        return None if condition is None else old(condition)
+        return None if condition is None else self.old_but_for(value, condition, at)
+
+    def old_but_for(self, value: Expr, expr: Expr, at: int) -> Expr:
+        """The expression as it was, where what is held of the value is read."""
+        if isinstance(expr, Call) and expr != value and any(value == inner for inner in subexpressions(expr)):
+            return Call(expr.op, tuple(self.old_but_for(value, part, at) for part in expr.args), expr.dtype)
+        return self.old(expr, at)
 
     def clean(self, name: str) -> int:
         """To which primitives is a zero cotangent of this one of structure; may it be one because of a condition?"""

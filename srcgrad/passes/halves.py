@@ -13,7 +13,7 @@ from typing import Any
 
 from ..ir.expressions import INT64, Array, Const, Dim, Expr, Var
 from ..ir.nodes import Assign, Block, Function, If, Invoke, NewStack, Pop, Push, Stack, Stmt, Sweep, leaves
-from ..ir.walk import blocks, rewrite, statements, substitute, with_blocks, written
+from ..ir.walk import blocks, rewrite, rewrite_block, statements, substitute, with_blocks, written
 from .assemble import assemble, defaults_of, mapped, reads_of, residuals_of
 from .cotangents import zero
 from .info import Info, elementwise
@@ -83,13 +83,10 @@ def _on_tapes(half: Function, dtypes: list[Any]) -> Function:
 
 
 def _on(block: Block, stacks: tuple[Stack, ...]) -> Block:
-    def change(stmt: Stmt) -> Stmt:
-        if isinstance(stmt, Invoke) and stmt.half:
-            return replace(stmt, tapes=stacks)
-        inner = blocks(stmt)
-        return with_blocks(stmt, tuple(tuple(map(change, b)) for b in inner)) if inner else stmt
+    def handed(stmt: Stmt) -> Block:
+        return (replace(stmt, tapes=stacks) if isinstance(stmt, Invoke) and stmt.half else stmt,)
 
-    return tuple(map(change, block))
+    return rewrite_block(block, handed)
 
 
 # ------------------------------------------------------------------------------------------------------- halves
