@@ -79,6 +79,7 @@ from .passes.name_places import name_all_places, name_places
 from .passes.name_squares import name_squares
 from .passes.numbers_where_read import numbers_where_read
 from .passes.offload import offload
+from .passes.open_rules import open_rules
 from .passes.outer_products import outer_products
 from .passes.parallelise import parallelise
 from .passes.peel import peel
@@ -131,6 +132,7 @@ Pass = Callable[[Function], Function]
 
 PRIMAL: tuple[Pass, ...] = (
     lower_arrays,  # whole-array arithmetic becomes loops; right sides are evaluated first
+    open_rules,  # adjoints that are given are of no use here
     zeros_chosen,  # what is left out where a cotangent is zero
     counted,  # `while` loops that count are `for` loops
     choose_integers,  # branches that only say what an integer is

@@ -48,9 +48,9 @@ VIRTUAL = {
             *named("scans flat extremes"),
             "-k",
             "running_sum-1100 or filter_of_two-40 or advantages-40 or exact or 4-5 or queue-40 or stretch-40 or "
-            "farthest or fetched",
+            "farthest or fetched or (one_kernel and float64)",
         ],
-        8,
+        11,
     ),
     "steps": (named("states alone grids later remainders"), 71),
     "rows": ([*named("ahead held checkpoints where_read first_steps"), "-k", f"ahead or {OTHERS}"], 83),

@@ -192,6 +192,7 @@ def _rename_variable(interpreter: Interpreter, var: Var, name: str, mark: int) -
     build.mutable.discard(var)
     if var in build.either:
         build.either.add(new)
+    build.reduced.rename(var, new)
     return new
 
 
@@ -230,6 +231,7 @@ def rename_array(interpreter: Interpreter, array: Array, name: str, mark: int) -
     build.twins = {current(k): set(map(current, twins)) for k, twins in build.twins.items()}
     build.parted = {frozenset(map(current, pair)): label for pair, label in build.parted.items()}
     build.transposed = {k: (new if x == array else x, turn) for k, (x, turn) in build.transposed.items()}
+    build.reduced.rename(array, new)
     return new
 
 

@@ -33,6 +33,7 @@ from ..ir.nodes import (
     View,
 )
 from ..ir.walk import loads, subexpressions, targets, variables, with_fields
+from .reduced_before import ReducedBefore
 from .values import ArrayValue, follows_order, has_whole_rows, is_unusable, run_of, whole
 
 
@@ -102,6 +103,7 @@ class Builder:
         self.handed_in_order: set[str] = set()  # of these, arrays in C order
         self.random_states: dict[Any, Any] = {}  # generators of random numbers, from the entry on
         self.masks: dict[Any, Any] = {}  # where masks hold, until anything is written
+        self.reduced = ReducedBefore()  # so are sums, and what is greatest and least
         self.either: set[Expr] = set()  # Python's numbers on one path, NumPy's on another, and what is made of them
         self.watches: list[Any] = []  # the `try` statements whose bodies are probed, from the outermost on
         self.depth_of_refusal = 0
@@ -114,15 +116,20 @@ class Builder:
     def nested(self, block: list[Stmt]) -> Iterator[list[Stmt]]:
         """Statements go to the block of a loop or a branch."""
         self.depth += 1
-        self.masks.clear()
+        self.forget_contents()
         compatible = set(self.compatible)
         try:
             with self.into(block):
                 yield block
         finally:
             self.compatible = compatible
-            self.masks.clear()
+            self.forget_contents()
             self.depth -= 1
+
+    def forget_contents(self) -> None:
+        """Nothing that was found of what arrays hold may be used any more."""
+        self.masks.clear()
+        self.reduced.clear()
 
     def is_at_least(self, expr: Expr, bound: int) -> bool:
         """Provably expr >= bound, from the ranges of loop indices and from lengths being never negative."""
@@ -184,7 +191,7 @@ class Builder:
         block[:], self.block = self.block, block  # the list itself belongs to whoever collects it
         self.names.restore(names)
         self.twins = {key: set(found) for key, found in twins.items()}
-        self.masks.clear()
+        self.forget_contents()
         self.common_lengths |= early
         self.conformed |= conformed
         self.names.taken |= {var.name for var in self.known_at_entry} | {array.name for array in views}
@@ -482,7 +489,7 @@ class Builder:
 
     def note_change(self, root: str) -> None:
         """Other contents, or other memory by this name: nothing that was made of it ahead may be used any more."""
-        self.masks.clear()
+        self.forget_contents()
         self.written.add(root)
         self.changes[root] = self.changes.get(root, 0) + 1
         if any(isinstance(s, View) and self.root(s.base) == root for s in self.prologue):

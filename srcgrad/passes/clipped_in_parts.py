@@ -20,8 +20,8 @@ from ..ir.nodes import AddTo, Assign, Block, For, If, Stmt, Store
 from ..ir.walk import blocks, expressions, numbers_set, substituted, variables, with_blocks
 from .affine_steps import AffineSteps
 from .effects import is_private
+from .extremes import PYTHONS
 from .in_parts import LoopInParts, number
-from .offload import PYTHONS
 
 UP, DOWN = ("maximum", "max", "clip_low"), ("minimum", "min", "clip_high")
 

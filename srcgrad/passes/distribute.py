@@ -66,7 +66,8 @@ from ..ir.walk import (
     with_blocks,
 )
 from .effects import effects, is_private, names_used
-from .offload import WIDE_ROWS, Kernels, extreme_of
+from .extremes import extremes_of
+from .offload import WIDE_ROWS, Kernels
 from .sharing import Shared, Sharing
 from .signs import extremes
 
@@ -350,7 +351,7 @@ class _Parts:
                 inner, here = around, width
                 if isinstance(stmt, For):
                     inner = (*around, stmt)
-                    if not stmt.ordered or extreme_of(stmt) is not None:
+                    if not stmt.ordered or extremes_of(stmt):
                         length = self.most(stmt, around)
                         if length is None:
                             return False

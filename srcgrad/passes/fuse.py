@@ -8,7 +8,8 @@
 A copy of a whole array (z[:] = y) is a loop where it comes after one that it can be merged with.
 
 Two loops may be one where no iteration of the second needs what a later iteration of the first makes.  Only loops whose
-order can't be seen are merged (array arithmetic, sums, loops proved independent): the user's own stay as written.
+order can't be seen are merged (array arithmetic, sums, loops proved independent, searches for what is greatest): the
+user's own stay as written.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import chain
+from typing import Any
 
 from ..ir import affine
 from ..ir.expressions import Array, Call, Const, Expr, Load, Var
@@ -61,6 +63,7 @@ from .effects import (
     runs_along,
     uses,
 )
+from .extremes import extremes_of_nest
 from .info import elementwise, roots_of
 from .signs import Signs, signs_of
 
@@ -119,31 +122,46 @@ class Fuser:
         return stmt if isinstance(stmt, For) else None
 
     def joined(self, out: list[Stmt], later: For, around: frozenset[str], conflicts: Conflicts) -> bool:
-        """Merge a loop into an earlier one; what stands between them goes ahead of both."""
-        if later.ordered:
+        """Merge a loop into an earlier one; what stands between them goes ahead of both.
+
+        That is the last one that it can be merged with; or the first that reads what it reads, if it makes nothing but
+        numbers: others wait for those.
+        """
+        if later.ordered and not extremes_of_nest(later):
             return False
-        needed = (
-            0  # what comes between and must stay ahead of the later loop, by its conflicts with that or with others
-        )
+        needed = 0  # what comes between and must stay ahead of the later loop, by its conflicts with that or others
         behind = len(out)  # from there on that is known
+        found: tuple[int, tuple[list[Stmt], list[Stmt]]] | None = None
+        makes_numbers = not any(a.writes for a in effects((later,)).accesses)
         for position in range(len(out) - 1, -1, -1):
             earlier = out[position]
-            if isinstance(earlier, For) and not earlier.ordered and _shift(earlier, later) is not None:
+            if isinstance(earlier, For) and _are_alike(earlier, later) and _shift(earlier, later) is not None:
                 for stmt in reversed(out[position + 1 : behind]):
                     if not self.may_follow(stmt, later, needed, conflicts):
                         needed |= 1 << conflicts.number(stmt)
                 behind = position + 1
                 if conflicts.of(earlier) & needed:
                     continue
+                if found is not None and not self.read_alike(earlier, later):
+                    continue
                 apart = self.apart(earlier, out[position + 1 :], later, conflicts)
                 if apart is not None and self.are_one(earlier, later):
-                    inside = around | {earlier.index.name}
-                    moved = _with_index(later, earlier.index, _shift(earlier, later))
-                    merged = self.block((*earlier.body, *moved.body), inside)
-                    loop = replace(earlier, body=merged, ordered=False)
-                    out[position:] = [*apart[0], loop, *apart[1]]
-                    return True
-        return False
+                    found = position, apart
+                    if not makes_numbers:
+                        break
+        if found is None:
+            return False
+        position, (ahead, behind_it) = found
+        first: Any = out[position]
+        moved = _with_index(later, first.index, _shift(first, later))
+        merged = self.block((*first.body, *moved.body), around | {first.index.name})
+        out[position:] = [*ahead, replace(first, body=merged, ordered=later.ordered), *behind_it]
+        return True
+
+    def read_alike(self, earlier: For, later: For) -> bool:
+        """Do both read some array?"""
+        read, other = ({self.root(a) for a in effects((loop,)).accesses if not a.writes} for loop in (earlier, later))
+        return not read.isdisjoint(other)
 
     def joined_branches(self, out: list[Stmt], later: If, around: frozenset[str], conflicts: Conflicts) -> bool:
         """Merge an `if` into an earlier one that asks the same, if there are loops in it that may be merged then."""
@@ -251,6 +269,13 @@ class Fuser:
 
     def root(self, access: Access) -> str:
         return self.roots.get(access.array.name, access.array.name)
+
+
+def _are_alike(earlier: For, later: For) -> bool:
+    """Does nobody see the order of either, or do both look for what is greatest or least, in the same order?"""
+    if not later.ordered:
+        return not earlier.ordered
+    return earlier.ordered and affine.same(earlier.step, later.step) and bool(extremes_of_nest(earlier))
 
 
 def _shift(x: For, y: For) -> Expr | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from ..errors import UnsupportedError
 from ..ir import affine
-from ..ir.expressions import BOOL, COMPLEX64, COMPLEX128, Array, Call, Const, Expr, Load, Var, is_inexact
+from ..ir.expressions import BOOL, COMPLEX64, COMPLEX128, Array, Call, Const, Expr, Load, Var
 from ..ir.nodes import (
     LANE,
     AddTo,
@@ -55,7 +55,8 @@ from ..ir.walk import (
 )
 from ..rules.device import LIBRARY
 from .copies_as_loops import unchecked
-from .effects import is_dead, is_private
+from .effects import is_dead
+from .extremes import extremes_of, nest, numbers_of, without_comments
 from .held_rows import held_rows
 from .info import elementwise, memory_of
 from .read_once import without_last_stores
@@ -236,23 +237,21 @@ class Kernels:
 
     def extreme(self, loop: For, later: tuple[Block, ...]) -> Kernel | None:
         """The kernel of a nest that finds the greatest or the least of some numbers, or whether any or all are true."""
-        axes = [loop]
-        while len(inside := _without_comments(axes[-1].body)) == 1 and isinstance(inside[0], For):
-            axes.append(inside[0])
-        found, indices = extreme_of(axes[-1]), {axis.index for axis in axes}
+        axes = nest(loop)
+        found, indices = extremes_of(axes[-1]), {axis.index for axis in axes}
         bounds = [bound for axis in axes for bound in (axis.start, axis.stop)]
-        fixed = not any(variables(bound) & (indices | {found[0]} if found else indices) for bound in bounds)
-        dead = all(self.is_dead(var, later) for var in indices | _numbers_of(axes[-1]))
+        fixed = not any(variables(bound) & (indices | dict(found).keys()) for bound in bounds)
+        dead = all(self.is_dead(var, later) for var in indices | numbers_of(axes[-1]))
         steady = all(isinstance(axis.step, Const) for axis in axes) and fixed and not any(map(loads, bounds))
-        if found is None or not (steady and dead):
+        if not found or not (steady and dead):
             return None
         self.count += 1
         return Kernel(
             name=self.names.fresh(f"{self.name}_{'_'.join(axis.index.name for axis in axes)}"),
             axes=tuple(replace(axis, body=()) for axis in axes),
             body=axes[-1].body,
-            sums=(found[0],),
-            extremes=(found,),
+            sums=tuple(var for var, _ in found),
+            extremes=found,
             span=loop.span,
         )
 
@@ -295,9 +294,9 @@ class Kernels:
         """A loop within the iteration that the threads of a row may share."""
         if not isinstance(stmt, For) or not affine.same(stmt.step, affine.ONE):
             return None
-        found = extreme_of(stmt)
-        if found is not None and all(self.is_dead(var, later) for var in _numbers_of(stmt)):
-            return Lanes(stmt.index, stmt.start, stmt.stop, stmt.body, extremes=(found,), span=stmt.span)
+        found = extremes_of(stmt)
+        if found and all(self.is_dead(var, later) for var in numbers_of(stmt)):
+            return Lanes(stmt.index, stmt.start, stmt.stop, stmt.body, extremes=found, span=stmt.span)
         shared = None if stmt.ordered else self.sharing.of(stmt, later, around)
         if shared is None or shared.scratch or shared.stacks:
             return None
@@ -317,7 +316,7 @@ class Kernels:
         shared = self.sharing.of(loop, later, around)
         if shared is None:
             return None
-        inside = _without_comments(loop.body)
+        inside = without_comments(loop.body)
         if len(inside) == 1 and isinstance(inside[0], For) and not shared.stacks:
             inner = inside[0]
             bounds = (inner.start, inner.stop)
@@ -369,37 +368,6 @@ class _Rows:
 
     body: Block
     width: Expr
-
-
-PYTHONS = ("max", "min")  # of a nan and a number the first
-IDEMPOTENT = ("maximum", "minimum", "or", "and", *PYTHONS)  # however often, and in whatever order
-
-
-def extreme_of(loop: For) -> tuple[Var, str] | None:
-    """Does a loop find the greatest or the least of some numbers, or whether any or all are true?
-
-    Beside that it does nothing but give names to numbers of an iteration.  (`max(best, x)` leaves out what is nan,
-    wherever that is; `max(x, best)` does not.)
-    """
-    *names, last = _without_comments(loop.body) or (None,)
-    match last:
-        case Assign(var=var, value=Call(op=op, args=(x, y)) as value) if op in IDEMPOTENT:
-            other = y if x == var else x if y == var and not (op in PYTHONS and is_inexact(y.dtype)) else None
-            if other is None or var in variables(other) or not value.dtype == other.dtype == var.dtype:
-                return None
-            own = [s.var for s in names if isinstance(s, Assign) and s.var != var and var not in variables(s.value)]
-            if len(own) == len(names) and all(is_private(name, loop.body) for name in own):
-                return var, op
-    return None
-
-
-def _numbers_of(loop: For) -> set[Var]:
-    """What an iteration of such a loop has for itself."""
-    return {loop.index, *(s.var for s in _without_comments(loop.body)[:-1] if isinstance(s, Assign))}
-
-
-def _without_comments(block: Block) -> Block:
-    return tuple(s for s in block if not isinstance(s, Comment))
 
 
 def _is_independent(stmt: Stmt) -> bool:
@@ -470,9 +438,7 @@ def sets(stmt: Stmt) -> set[Var]:
 
 __all__ = [
     "OF_NUMBERS",
-    "PYTHONS",
     "Kernels",
-    "extreme_of",
     "is_filling",
     "is_small",
     "offload",

@@ -30,10 +30,11 @@ from .alternate import is_parallel
 from .carried_elements import Carried, carried_elements
 from .clipped_in_parts import ClippedInParts, clipped_steps
 from .effects import effects, is_dead, touched
+from .extremes import extremes_of_nest
 from .in_parts import LoopInParts
 from .info import OUTSIDE, memory_of
 from .lengths import steps_by_one, trips
-from .offload import extreme_of, is_filling
+from .offload import is_filling
 from .sharing import Sharing
 from .split_carried import split_carried
 
@@ -82,7 +83,7 @@ class _Scans:
         inside = statements(loop.body)
         if not isinstance(loop.step, Const) or not all(isinstance(s, IN_A_PART) for s in inside):
             return None
-        if any(map(is_parallel, inside)) or not _goes_along_memory(loop) or _finds_an_extreme(loop):
+        if any(map(is_parallel, inside)) or not _goes_along_memory(loop) or extremes_of_nest(loop):
             return None
         saved = self.names.save()
         made = self.in_parts(loop, later)
@@ -139,7 +140,7 @@ class _Scans:
         self.memory = memory_of(self.whole)
         behind = (split.behind, *later)
         first = self.in_parts(split.first, ((split.second,), *behind))
-        second = (split.second,) if _finds_an_extreme(split.second) else self.in_parts(split.second, behind)
+        second = (split.second,) if extremes_of_nest(split.second) else self.in_parts(split.second, behind)
         self.whole, self.memory = before
         if first is None or second is None:
             return None
@@ -169,13 +170,6 @@ def _goes_along_memory(loop: For) -> bool:
         if place is not None
         for part in place.index
     )
-
-
-def _finds_an_extreme(loop: For) -> bool:
-    """Does a nest do nothing else?  That is one kernel."""
-    while len(inside := [s for s in loop.body if not isinstance(s, Comment)]) == 1 and isinstance(inside[0], For):
-        loop = inside[0]
-    return extreme_of(loop) is not None
 
 
 def _innermost(loop: Stmt) -> Block:

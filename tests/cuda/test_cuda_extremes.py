@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -61,6 +62,28 @@ def test_of_any_length(f: Callable[..., Any], n: int, dtype: type) -> None:
         want = plain.backward(x.astype(np.float64), v)
         np.testing.assert_allclose(g.backward(x, v), want, rtol=tolerance, atol=tolerance)
         np.testing.assert_allclose(g.vjp(x)[1](v), want, rtol=tolerance, atol=tolerance)
+
+
+def scaled(x):
+    return (x - x.min()) / (x.max() - x.min())
+
+
+def scaled_matrix(x):
+    return (x - np.min(x)) / (np.max(x) - np.min(x)) * np.any(x > 0.5)
+
+
+@pytest.mark.parametrize(("f", "shape"), [(scaled, (2 * GRID + 3,)), (scaled, (2,)), (scaled_matrix, (GRID // 8, 9))])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_greatest_and_the_least_by_one_kernel(f: Callable[..., Any], shape: Any, dtype: type) -> None:
+    g, plain = grad(f, target="cuda"), grad(f, jit=False)
+    x = np.random.default_rng(0).integers(-40, 40, shape).astype(dtype) + np.arange(shape[-1], dtype=dtype) % 2
+    v = np.random.default_rng(1).normal(size=shape).astype(dtype)
+    kernels = re.findall(r"^@kernel\((.*)\)$", g.source(x, kind="primal"), re.MULTILINE)
+    assert sum("'minimum'" in kernel and "'maximum'" in kernel for kernel in kernels) == 1
+    tolerance = 1e-12 if dtype is np.float64 else 2e-5
+    np.testing.assert_allclose(g(x), plain(x), rtol=tolerance)
+    want = plain.backward(x.astype(np.float64), v.astype(np.float64))
+    np.testing.assert_allclose(g.backward(x, v), want, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("place", [0, 1, device.THREADS + 1, GRID + 2, 2 * GRID - 1])

@@ -32,6 +32,7 @@ from ...ir.expressions import (
     select,
 )
 from ...ir.nodes import AddTo, Assign, ForEach, If, Raise, Rule, Spread, Stmt, Store
+from .. import reduced_before
 from ..arithmetic import cast, cast_value, elementwise, imaginary_part, real_part
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, remap, static_int, whole
@@ -83,6 +84,17 @@ class Reduction:
             self.builder.uncertain.add(array.name)
         return Load(array, tuple(Axis(k) for k in range(len(self.kept))))
 
+    def known(self, op: str, dtype: np.dtype) -> Var | None:
+        """The same number, where it was found before."""
+        return self.builder.reduced.get(self._what(op, dtype), self.builder.block)
+
+    def note(self, op: str, target: Var | Load) -> None:
+        if isinstance(target, Var):
+            self.builder.reduced.note(self._what(op, target.dtype), target, self.builder.block, self.builder.mutable)
+
+    def _what(self, op: str, dtype: np.dtype) -> reduced_before.Reduction:
+        return reduced_before.Reduction(op, dtype, tuple(self.axes), self.value.dims, self.value.element)
+
     def place(self, target: Var | Load, index: Index) -> Any:
         """The element of the result that the element of the operand at `index` goes into."""
         if isinstance(target, Var):
@@ -123,6 +135,9 @@ def total(builder: Builder, value: ArrayValue, axis: Any = None, keepdims: bool 
         return Scalar(value.element)
     builder.check_fresh(value.element)
     job = Reduction(builder, value, axis, keepdims)
+    known = job.known("add", out)
+    if known is not None:
+        return job.result(known)
     target = job.start(out, Const(out.type(0).item(), out), "s")
     masked = where_mask_holds(builder, value)
     if masked is not None and isinstance(target, Var):
@@ -130,6 +145,7 @@ def total(builder: Builder, value: ArrayValue, axis: Any = None, keepdims: bool 
         builder.each(mask.dims, lambda index: If(mask.at(index), (AddTo(target, spread.at(index), True),)))
     else:
         builder.emit(job.over(lambda index, place: AddTo(place, value.at(index), True), target))
+    job.note("add", target)
     return job.result(target)
 
 
@@ -153,6 +169,9 @@ def extremum(
         return Scalar(value.element)
     value = whole(builder.stored(value))
     job = Reduction(builder, value, axis, keepdims)
+    known = job.known(op, value.dtype) if start is None else None
+    if known is not None:
+        return job.result(known)
     if start is None:
         job.refuse_empty(op)
     target = job.start(value.dtype, None, "top" if op == "maximum" else "bottom")
@@ -177,6 +196,8 @@ def extremum(
             builder.emit(job.over(lambda i, place: AddTo(place, select(is_top(i), one, zero), True), ties))
             builder.emit(job.over(lambda i, place: Spread(value.at(i), share(i)), target))
     builder.emit(Rule(op, (_output(target),), (value.at([affine.ZERO] * value.ndim),), tuple(forward), tuple(adjoint)))
+    if start is None:
+        job.note(op, target)
     return job.result(target)
 
 
