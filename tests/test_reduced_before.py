@@ -183,3 +183,38 @@ def test_ties_share_what_both_uses_pass_back() -> None:
     by_top = -(v @ (x - 1.0)) / span**2
     expected = v / span + np.array([by_least / 2, by_top, by_least / 2])
     np.testing.assert_allclose(grad(scaled, jit=False).backward(x, v), expected)
+
+
+WRITERS = [
+    lambda y, z: y.sort(),
+    lambda y, z: y.fill(3.0),
+    lambda y, z: np.copyto(y, z),
+    lambda y, z: np.put(y, [0, 2], 9.0),
+    lambda y, z: np.place(y, y > 0.5, 7.0),
+    lambda y, z: np.putmask(y, y > 0.5, 7.0),
+    lambda y, z: np.add.at(y, [0, 0], 2.0),
+    lambda y, z: np.multiply(y, 2.0, y),
+    lambda y, z: np.cumsum(z, out=y),
+    lambda y, z: np.clip(y, 0.1, 0.4, out=y),
+    lambda y, z: np.dot(np.outer(z, z), z, out=y),
+    lambda y, z: np.take(z, [1, 0, 2, 3, 4], out=y),
+    lambda y, z: np.concatenate([z[:2], z[2:]], out=y),
+    lambda y, z: np.negative.at(y, [0, 2]),
+    lambda y, z: np.fill_diagonal(y.reshape(1, 5), 4.0),
+    lambda y, z: y[1:3].fill(8.0),
+    lambda y, z: y[::-1].put([0], 8.0),
+    lambda y, z: [part.fill(1.5) for part in (y, z)],
+    lambda y, z: np.random.shuffle(y[:1]) or y.partition(2) or y.put([0], 2.0),
+]
+
+
+@pytest.mark.parametrize("write", WRITERS, ids=range(len(WRITERS)))
+def test_whatever_writes(write: Any) -> None:
+    def program(x: Any) -> Any:
+        y, z = x * 0.7, np.cos(x)
+        before = np.sum(y) * np.max(y) + y.min() + np.mean(y)
+        write(y, z)
+        return before + 2.0 * np.sum(y) * np.max(y) + 3.0 * y.min() * np.std(y) + y.mean()
+
+    x = np.array([0.3, -1.2, 0.8, 0.1, 2.5])
+    np.testing.assert_allclose(grad(program, jit=False)(x), program(x), rtol=1e-12)
