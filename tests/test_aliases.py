@@ -300,12 +300,29 @@ def columns_behind_a_branch(x):
     return y[0] * 1.0
 
 
+def one_array_in_a_list_and_by_name(x):
+    h = [x * 0.0] * len(x)
+    for i in range(len(x)):
+        h[i] = y = x * (1.0 + i)
+        y[0] = 1.0
+    return h[0] * 1.0
+
+
+def one_array_in_two_lists(x):
+    h, g = [None] * len(x), [None] * len(x)
+    for i in range(len(x)):
+        h[i] = g[i] = x * (1.0 + i)
+    v = h[0]
+    v[0] = 100.0
+    return g[0] * 1.0
+
+
 SEEN = [
     named_as_memory_is, exchanged_and_bound_in_a_loop, through_three_names, first_bound_in_a_branch,
     two_names_of_an_old_one, buffers_that_a_function_reads, parts_of_one_array_in_a_tuple,
     a_name_and_a_part_in_a_dict, a_tuple_or_none, made_in_a_loop_and_parted_by_a_branch,
     one_array_in_a_list_that_grows, overlapping_parts_in_a_list, a_list_twice, rows_moved_by_the_next_append,
-    columns_behind_a_branch,
+    columns_behind_a_branch, one_array_in_a_list_and_by_name, one_array_in_two_lists,
 ]  # fmt: skip
 
 

@@ -201,13 +201,6 @@ def test_arithmetic_of_lists_and_tuples() -> None:
     check_grad(grad(tuples_of_run_time_length, jit=False), X)
 
 
-def list_of_none(x):
-    ys = [None] * len(x)
-    for i in range(len(x)):
-        ys[i] = x[i] ** 2
-    return np.array(ys)
-
-
 def table_of_lists(x):
     table = [[0.0] * 3 for _ in range(len(x))]
     for i in range(len(x)):
@@ -226,11 +219,6 @@ def table_of_longer_lists(x):
 def test_a_table_of_lists_says_what_to_write(function: Callable[..., Any]) -> None:
     with pytest.raises(UnsupportedError, match=r"a list in a list is changed(.|\n)*np\.zeros\(\(n, m\)\)"):
         grad(function, jit=False)(X)
-
-
-def test_a_list_of_none_says_what_to_write() -> None:
-    with pytest.raises(UnsupportedError, match=r"np\.empty\(\(n, \.\.\.\)\)"):
-        grad(list_of_none, jit=False)(X)
 
 
 @grad

@@ -20,6 +20,7 @@ from . import (
     list_methods,
     lists,
     operators,
+    optional,
     records,
     special_methods,
     tables,
@@ -100,6 +101,8 @@ def _on_its_way(interpreter: Interpreter, item: Any) -> Any:
 
 def unpack(interpreter: Interpreter, targets: list[ast.expr], value: Any) -> None:
     starred = [k for k, target in enumerate(targets) if isinstance(target, ast.Starred)]
+    if optional.is_optional(value):
+        value = optional.unless_none(interpreter, value, "what is unpacked is None here")
     items = expressions.known_items(interpreter, value)
     if items is None and starred:
         items = lists.split(interpreter, value, starred[0], len(targets) - starred[0] - 1)
@@ -160,6 +163,8 @@ def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any
         interpreter.build.refuse("only arrays can be written to by index")
     index = expressions.index_items(interpreter, items)
     (value,) = expressions.as_before(interpreter, [value], mark)
+    if optional.is_optional(value):
+        value = optional.unless_none(interpreter, value, "what is assigned is None here")
     if isinstance(owner, Flat):
         flat.write(interpreter.build, owner, index, value, op)
         return
@@ -188,7 +193,12 @@ def _store_by_method(interpreter: Interpreter, owner: Any, items: ast.expr, valu
 
 def _store_in(interpreter: Interpreter, owner: Items, index: Any, value: Any, op: str | None) -> None:
     if op is not None:
-        value = _updated(interpreter, lists.subscripted(interpreter, owner, index), value, op)
+        current = lists.subscripted(interpreter, owner, index)
+        if optional.is_optional(current):
+            current = optional.unless_none(interpreter, current, "what is updated is None here")
+            if isinstance(current, ArrayValue):
+                interpreter.build.refuse("an array is changed that is an item of a list of None", "ys[i] = ys[i] + y")
+        value = _updated(interpreter, current, value, op)
     if value is not None:
         lists.store(interpreter, owner, index, value)
 

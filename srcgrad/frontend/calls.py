@@ -94,6 +94,7 @@ if TYPE_CHECKING:
 
 TOO_LARGE = (math.factorial, math.comb, math.perm)  # what they make of small numbers may have more than 64 bits
 OURS = ("srcgrad.rules.compositions.", "srcgrad.runtime.")  # what is written here
+TAKE_AN_ITEM = ("append", "insert")  # of the methods of lists
 ITEMS_NOT_LOOKED_AT = (any, all)  # by Python: once it is known what they return
 
 
@@ -106,6 +107,8 @@ def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
     read = expressions.as_it_is if is_users else expressions.evaluate
     if arrays_of_none.is_taken_by(function):
         read = expressions.with_array_of_none
+    elif isinstance(function, Method) and function.name in TAKE_AN_ITEM and identities.is_list(function.owner):
+        read = expressions.as_item
     raised = [len(watch.held) for watch in interpreter.build.watches]
     nodes = [*node.args, *(keyword.value for keyword in node.keywords)]  # evaluated in this order
     mark = len(interpreter.build.block)

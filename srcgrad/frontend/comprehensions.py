@@ -267,7 +267,7 @@ def _looped(interpreter: Interpreter, node: Any, rng: Range, item: Callable[[Exp
         at = build.capture(affine.add(start, affine.mul(step, index)), wanted)
         note_range(build, at, Range(start, stop, step))
         assignment.assign(interpreter, target, item(at), len(block))
-        return expressions.evaluate(interpreter, node.elt)
+        return expressions.as_item(interpreter, node.elt)
 
     return filled(interpreter, name, count, element)
 

@@ -36,6 +36,7 @@ from . import (
     lists,
     one_of,
     operators,
+    optional,
     records,
     sets,
     special_methods,
@@ -84,6 +85,12 @@ def with_array_of_none(interpreter: Interpreter, node: ast.expr) -> Any:
     """What an expression stands for, where this may be an array of None."""
     value = as_it_is(interpreter, node)
     return value if arrays_of_none.is_one(value) else to_compute_with(interpreter, node, value)
+
+
+def as_item(interpreter: Interpreter, node: ast.expr) -> Any:
+    """What an expression stands for, to be kept in a list: a value, or None at times."""
+    value = as_it_is(interpreter, node)
+    return value if optional.is_optional(value) else to_compute_with(interpreter, node, value)
 
 
 def to_compute_with(interpreter: Interpreter, node: ast.expr, value: Any) -> Any:

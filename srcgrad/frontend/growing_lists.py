@@ -14,7 +14,7 @@ from ..ir import affine
 from ..ir.expressions import INT64, Array, Call, Const, Dim, Expr, Load, Var
 from ..ir.nodes import Alloc, Grow
 from ..ir.walk import numbers_set, variables
-from . import common_lengths
+from . import common_lengths, lists_of_none
 from .list_rows import Row, common_row, lengths_of, row_of_list, with_lengths
 from .lists import ITS_ITEMS, Grows, array_of_items, fill, length_of, most_of, with_room
 from .values import ArrayValue, Items, Layout, Range, Scalar, TupleValue, axes
@@ -52,6 +52,9 @@ def enter(interpreter: Interpreter, name: str, value: TupleValue | Items, growth
     """The list at the head of a loop that makes it longer."""
     build = interpreter.build
     start = length_of(value)
+    if lists_of_none.is_flagged(growth.row.inner) and affine.same(growth.each, affine.ZERO):
+        rows = with_room(interpreter, name, value, growth.row, start)
+        return Items(rows, start, start, growth.row.weak, growth.row.inner, value.identity)
     grows, has_room = trips is None, True
     if isinstance(value, Items) and (value.has_room or (trips is None and affine.same(growth.each, affine.ZERO))):
         rows, grows, has_room = value.rows, value.grows, value.has_room
@@ -122,19 +125,21 @@ def close(
     """At the end of the body: how many items did the iteration add?  Raises `Grows` where more was learnt."""
     if growth is not None and isinstance(end, Items) and end.grows:
         return
+    is_told_now = lists_of_none.is_nothing(entry) and not lists_of_none.is_nothing(end)  # what its items are
     added = affine.sub(most_of(end), most_of(entry))
     each = _at_most(added, loop)
     if isinstance(each, Const) and each.value < 0 and isinstance(entry, TupleValue):
         each = affine.ZERO  # it gets shorter, in the memory of rows that it will have
+    inside = numbers_set(tuple(interpreter.build.block)) | {loop.index}
     if loop.over is None:
         stays = affine.same(each, affine.ZERO)
-        if stays and growth is not None:
+        if stays and growth is not None and not is_told_now:
             return
         if growth is not None and not affine.same(growth.each, affine.ZERO):
             _refuse_growing(interpreter, name)
         row = common_row(interpreter, [*row_of_list(interpreter, entry), *row_of_list(interpreter, end)])
+        row = _row_ahead(interpreter, name, row, inside, loop) if is_told_now else row
         raise Grows(end.identity, row, affine.ZERO if stays else affine.ONE)
-    inside = numbers_set(tuple(interpreter.build.block)) | {loop.index}
     if variables(each) & inside:
         interpreter.build.refuse(
             f"{_called(name)} grows by another number of items in each iteration, so its length is not known ahead",
@@ -142,7 +147,7 @@ def close(
         )
     if isinstance(each, Const) and each.value < 0:
         interpreter.build.refuse(f"{_called(name)} gets shorter in a loop, which is not supported")
-    if growth is None or not affine.same(growth.each, each):
+    if growth is None or is_told_now or not affine.same(growth.each, each):
         row = common_row(interpreter, [*row_of_list(interpreter, entry), *row_of_list(interpreter, end)])
         raise Grows(end.identity, _row_ahead(interpreter, name, row, inside, loop), each)
     if each == added and affine.same(length_of(end), most_of(end)):
@@ -155,8 +160,8 @@ def _row_ahead(interpreter: Interpreter, name: str, row: Row, inside: set[Any], 
     lengths = lengths_of(row)
     if not any(variables(dim) & inside for dim in lengths):
         return row
-    assert loop.over is not None
-    dims = common_lengths.known_ahead(build, lengths, build.block, loop.index, loop.over.start)
+    start = affine.ZERO if loop.over is None else loop.over.start
+    dims = common_lengths.known_ahead(build, lengths, build.block, loop.index, start)
     if dims is None or not (row.inner is None or isinstance(row.inner, Layout)):
         build.refuse(f"the shape of the items of {_called(name)} is only known inside the loop", ITS_ITEMS)
     return with_lengths(row, dims)
@@ -187,6 +192,8 @@ def leave(
     """The list after the loop: `steady` if every iteration added as many items."""
     build = interpreter.build
     had_room = isinstance(before, Items) and before.has_room
+    if inside.length not in build.mutable:
+        return inside
     if trips is None or inside.grows:
         now = build.variable("n", inside.length)
         build.lower[now] = 0

@@ -54,6 +54,7 @@ from . import (
     tries,
     unbound,
 )
+from .aliases import HELD
 from .builder import Builder
 from .outside import (
     LIBRARIES,
@@ -241,19 +242,19 @@ class Interpreter:
                 pass
             case ast.Assign(targets=targets, value=value):
                 mark = len(self.build.block)
-                handed_on = all(map(self._is_handed_on_by, targets))
-                result = (expressions.as_it_is if handed_on else expressions.evaluate)(self, value)
+                result = self._reading_for(targets)(self, value)
                 made = result
                 if assignment.is_exchange(targets, value):
                     result = assignment.exchanged(self, result)
                 if len(targets) > 1 and not isinstance(targets[0], ast.Name):
-                    result = binding.bind_item(self, "t", result)
+                    result = self.env[f"{HELD}{id(stmt)}"] = binding.bind_item(self, "t", result)
                 self.at_statement()
                 for target in targets:
                     assignment.assign(self, target, result, mark)
                     if isinstance(target, ast.Name):
                         result = self.env[target.id]  # a = b = value: b is a by another name
                     mark = len(self.build.block)
+                self.env.pop(f"{HELD}{id(stmt)}", None)
                 iterators.assigned(self, targets, value, made)
             case ast.AnnAssign(target=target, value=value):
                 if value is not None:
@@ -298,6 +299,12 @@ class Interpreter:
                 )
                 self.build.refuse(f"a {word} statement is not supported in a differentiated function")
         return False
+
+    def _reading_for(self, targets: list[ast.expr]) -> expressions.Reading:
+        if all(map(self._is_handed_on_by, targets)):
+            return expressions.as_it_is
+        are_items = all(isinstance(target, ast.Subscript) or self._is_handed_on_by(target) for target in targets)
+        return expressions.as_item if are_items else expressions.evaluate
 
     def _is_handed_on_by(self, target: ast.expr) -> bool:
         """What is None at times, or one of several things: for a name, a field, a caller; not as the result of f."""

@@ -15,7 +15,7 @@ from ..errors import place as error_place
 from ..ir import affine
 from ..ir.expressions import BOOL, Call
 from ..ir.nodes import If, Raise
-from . import binding, expressions, identities, lists
+from . import binding, expressions, identities, list_places, lists
 from .recursion import NotYetKnown
 from .values import NONE, Items, TupleValue, static_int
 
@@ -86,7 +86,7 @@ def insert(interpreter: Interpreter, owner: TupleValue | Items, place: Any, item
         if len(longer.items) == 1:
             return NONE, longer
         longer = replace(lists.in_rows(interpreter, "items", longer), identity=owner.identity)
-    lists.last_to(interpreter, longer, lists.place_between(interpreter, longer, place))
+    list_places.last_to(interpreter, longer, list_places.place_between(interpreter, longer, place))
     return NONE, longer
 
 
@@ -99,7 +99,7 @@ def pop(interpreter: Interpreter, owner: TupleValue | Items, place: Any = None) 
             empty = Raise("BoundsError", "pop from an empty list" + error_place(interpreter.build.span))
             interpreter.build.emit(If(Call("lt", (owner.length, affine.ONE), BOOL), (empty,)))
         last = affine.sub(owner.length, affine.ONE)
-        out = lists.item_at(interpreter, owner, last) if at == -1 else lists.taken(interpreter, owner, place)
+        out = lists.item_at(interpreter, owner, last) if at == -1 else list_places.taken(interpreter, owner, place)
         out = binding.bind_item(interpreter, "t", out)
         return out, replace(owner, length=last)  # and `most` stays: it was as long at its longest
     items = list(owner.items)
@@ -120,7 +120,7 @@ def sort(interpreter: Interpreter, owner: TupleValue | Items, **options: Any) ->
 
 def turn(interpreter: Interpreter, owner: TupleValue | Items) -> Change:
     if isinstance(owner, Items):
-        lists.turn(interpreter, owner)
+        list_places.turn(interpreter, owner)
         return NONE, owner
     return NONE, replace(owner, items=owner.items[::-1])
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from ..errors import place as error_place
 from ..ir import affine
 from ..ir.expressions import BOOL, FLOAT64, Axis, Call, Const, Expr, Load
-from ..ir.nodes import If, Raise
-from . import common_lengths, identities
+from ..ir.nodes import If, Raise, Store
+from . import common_lengths, identities, optional
 from .arithmetic import cast
 from .types import SETS, DictKind, RecordKind, ScalarType
 from .values import ArrayValue, Layout, Scalar, Static, TupleValue, whole
@@ -53,6 +53,8 @@ def _layout_of(part: Any, numbers: list[ScalarType]) -> Any:
 def _is_group(kind: Any) -> bool:
     if isinstance(kind, DictKind):
         return kind.cls not in SETS and kind.default is None
+    if kind is optional.OPTIONAL:
+        return True
     return isinstance(kind, RecordKind) or (isinstance(kind, type) and issubclass(kind, (tuple, list)))
 
 
@@ -104,6 +106,13 @@ def put(interpreter: Interpreter, rows: Array, place: Expr, item: TupleValue, la
     from . import lists
 
     build = interpreter.build
+    if layout == optional.NOTHING:
+        return
+    if optional.is_none(item):
+        build.emit(Store(rows, (place, affine.ZERO), Const(rows.dtype.type(0).item(), rows.dtype)))
+        return
+    if layout.kind is optional.OPTIONAL:
+        item = optional.as_optional(item, item)
     for part in (*identities.parts_within(item), item):
         identities.give_away(interpreter, part, rows)
     place = build.capture(place, "k")
@@ -112,7 +121,7 @@ def put(interpreter: Interpreter, rows: Array, place: Expr, item: TupleValue, la
         value = part if isinstance(part, ArrayValue) else ArrayValue((), part.expr)
         value = common_lengths.with_lengths(build, value, dims)
         _refuse_inexact(build, value, rows)
-        at = lambda index, start=start, dims=dims: (place, affine.add(start, _place_in(index, dims)))
+        at = lambda index, start=start, dims=dims: (place, affine.add(start, place_in(index, dims)))
         lists.store_array(interpreter, rows, value, at)
         start = affine.add(start, affine.product(dims))
 
@@ -126,7 +135,7 @@ def parts_of(item: Any) -> Iterator[Any]:
         yield item
 
 
-def _place_in(index: Lengths, dims: Lengths) -> Expr:
+def place_in(index: Lengths, dims: Lengths) -> Expr:
     """Where an element lies among those of its array."""
     out: Expr = affine.ZERO
     for number, dim in zip(index, dims, strict=True):
@@ -160,7 +169,7 @@ def item_at(interpreter: Interpreter, rows: Array, place: Expr, layout: Layout, 
             return TupleValue(items, layout.kind, None if _is_tuple(layout.kind) else object())
         if isinstance(layout, Static):
             return layout
-        index = affine.add(start, _place_in(tuple(Axis(k) for k in range(len(layout))), layout))
+        index = affine.add(start, place_in(tuple(Axis(k) for k in range(len(layout))), layout))
         start, kind = affine.add(start, affine.product(layout)), next(numbers)
         element = cast(Load(rows, (place, index)), kind.dtype)
         if not layout:
@@ -176,4 +185,4 @@ def item_at(interpreter: Interpreter, rows: Array, place: Expr, layout: Layout, 
 
 
 def _is_tuple(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, tuple)
+    return kind is optional.OPTIONAL or (isinstance(kind, type) and issubclass(kind, tuple))

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..ir import affine
-from ..ir.expressions import Expr
-from . import common_lengths, list_parts
+from ..ir.expressions import BOOL, Expr
+from . import common_lengths, list_parts, lists_of_none, optional
 from .types import ScalarType
-from .values import ArrayValue, Items, Layout, Nested, Scalar, TupleValue
+from .values import ArrayValue, Items, Layout, Nested, Scalar, Static, TupleValue
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -38,10 +38,17 @@ class Row:
 def row_of(interpreter: Interpreter, item: Any) -> Row:
     """The kind of row that an item takes."""
     match item:
+        case Static(value=None):
+            return Row(BOOL, (), (affine.ZERO,), lists_of_none.NOTHING)
         case Scalar():
             return Row(item.dtype, item.weak, ())
         case ArrayValue():
             return Row(item.dtype, False, item.dims)
+        case Items(inner=optional.NOTHING):
+            return interpreter.build.refuse(
+                "lists of None in a list whose length is only known at run time",
+                "allocate an array for what they will hold:  np.empty((n, m))",
+            )
         case Items():
             return Row(item.rows.dtype, item.weak, (item.length, *item.rows.dims[1:]), Nested(item.inner))
         case TupleValue(items=parts, kind=kind) if kind in (tuple, list) and parts and all(map(_is_number, parts)):
@@ -67,7 +74,10 @@ def _is_number(part: Any) -> bool:
 
 def common_row(interpreter: Interpreter, rows: list[Row], are_known: bool = False) -> Row:
     """Lengths are compared where items are put.  `are_known`: that they are the same has to be known already."""
+    rows = lists_of_none.in_common(interpreter, rows)
     first = rows[0]
+    if first.inner == lists_of_none.NOTHING:
+        return first
     for row in rows[1:]:
         has_layout = isinstance(row.inner, Layout)
         is_inside = row.inner is not None and not has_layout

@@ -21,9 +21,9 @@ import numpy as np
 from ..errors import ArgumentError
 from ..errors import place as error_place
 from ..ir import affine
-from ..ir.expressions import BOOL, FLOAT64, INT64, Array, Axis, Call, Const, Dim, Expr, Load, select
+from ..ir.expressions import BOOL, FLOAT64, INT64, Array, Axis, Call, Const, Dim, Expr, Load
 from ..ir.nodes import Alloc, Grow, If, Raise, Store
-from . import binding, common_lengths, expressions, identities, list_items, list_parts, operators
+from . import binding, common_lengths, expressions, identities, list_items, list_parts, lists_of_none, operators
 from .aliases import arrays_of, is_seen_elsewhere, note_twins
 from .arithmetic import cast
 from .list_rows import Row, common_row, places_of, row_of, row_of_list
@@ -72,6 +72,14 @@ def fill(
 ) -> None:
     """Put the items of a list into rows, from `start` on."""
     build = interpreter.build
+    if (
+        isinstance(value, Items)
+        and lists_of_none.is_flagged(inner)
+        and not (lists_of_none.is_flagged(value.inner) and not lists_of_none.is_nothing(value))
+    ):
+        if inner != lists_of_none.NOTHING:
+            lists_of_none.fill(interpreter, rows, value, start)
+        return
     if isinstance(value, Items):
         held = array_of_items(interpreter, value)
         if isinstance(inner, Layout):
@@ -186,9 +194,9 @@ def appended(interpreter: Interpreter, owner: Items, item: Any) -> Items:
         raise Grows(owner.identity, row, affine.ONE)
     else:
         rows = with_room(interpreter, rows.name, owner, row, affine.add(owner.most, affine.ONE))
-        put(interpreter, rows, owner.length, item, owner.inner)
+        put(interpreter, rows, owner.length, item, row.inner)
     more, most = affine.add(owner.length, affine.ONE), affine.add(owner.most, affine.ONE)
-    return replace(owner, rows=rows, length=more, most=most, weak=row.weak)
+    return replace(owner, rows=rows, length=more, most=most, weak=row.weak, inner=row.inner)
 
 
 def _fitted(interpreter: Interpreter, owner: Items, item: Any) -> Any:
@@ -227,79 +235,6 @@ def store(interpreter: Interpreter, owner: Items, index: Any, value: Any) -> Non
         identities.give_away(interpreter, value, owner.rows)
 
 
-def taken(interpreter: Interpreter, owner: Items, place: Any) -> Any:
-    """The item at a place; those behind it are one place further ahead from then on."""
-    from .numpy import indexing
-
-    build = interpreter.build
-    if not isinstance(place, Scalar) or place.dtype.kind not in "iub":
-        build.refuse("the place of .pop must be an integer", error=ArgumentError)
-    at = build.capture(cast(place.expr, INT64), "k")
-    if not build.is_at_least(at, 0):
-        at = build.capture(select(Call("lt", (at, affine.ZERO), BOOL), affine.add(at, owner.length), at), "k")
-    beyond: Expr = Call("ge", (at, owner.length), BOOL)
-    if not build.is_at_least(at, 0):
-        beyond = Call("or", (Call("lt", (at, affine.ZERO), BOOL), beyond), BOOL)
-    if not build.is_at_least(affine.sub(owner.length, at), 1):
-        message = "pop from an empty list" if affine.same(at, affine.ZERO) else "pop index out of range"
-        build.emit(If(beyond, (Raise("BoundsError", message + error_place(build.span)),)))
-    item = item_at(interpreter, owner, at)
-    item = binding.settled(interpreter, item) if isinstance(item, (Scalar, TupleValue)) else item
-    if isinstance(item, (ArrayValue, Items)):
-        item = list_items.copy_of_item(interpreter, item, is_second=False)
-    behind = Scalar(build.capture(affine.add(at, affine.ONE), "k"))
-    rows = array_of_items(interpreter, owner)
-    part = lambda start, stop: indexing.subscript(build, rows, [indexing.Slice(start, stop, None)])
-    _move(interpreter, owner, part(Scalar(at), constant(-1)), part(behind, None))
-    return item
-
-
-def last_to(interpreter: Interpreter, owner: Items, place: Expr) -> None:
-    """The last item is at a place from then on, and those behind that are one place further."""
-    from .numpy import indexing
-
-    build, rows = interpreter.build, array_of_items(interpreter, owner)
-    part = lambda start, stop: indexing.subscript(build, rows, [indexing.Slice(start, stop, None)])
-    at, behind = Scalar(place), Scalar(build.capture(affine.add(place, affine.ONE), "k"))
-    moved = whole(build.materialize(part(at, constant(-1)), "items", copy=True))
-    last = whole(build.materialize(part(constant(-1), None), "item", copy=True))
-    _move(interpreter, owner, part(behind, None), moved)
-    _move(interpreter, owner, part(at, behind), last)
-
-
-def place_between(interpreter: Interpreter, owner: Items, place: Any) -> Expr:
-    """Where `.insert(place, …)` has put an item, of a list that has it by now: an end, where that is beyond it."""
-    build = interpreter.build
-    if not isinstance(place, Scalar) or place.dtype.kind not in "iub":
-        build.refuse("the place of .insert must be an integer", error=ArgumentError)
-    at, last = build.capture(cast(place.expr, INT64), "k"), affine.sub(owner.length, affine.ONE)
-    if affine.same(at, affine.ZERO):
-        return affine.ZERO
-    from_end = select(Call("lt", (at, affine.ZERO), BOOL), affine.maximum(affine.add(at, last), affine.ZERO), at)
-    return build.capture(affine.minimum(at if build.is_at_least(at, 0) else from_end, last), "k")
-
-
-def turn(interpreter: Interpreter, owner: Items) -> None:
-    """ys.reverse()"""
-    from .numpy import indexing
-
-    rows = array_of_items(interpreter, owner)
-    turned = indexing.subscript(interpreter.build, rows, [indexing.Slice(None, None, constant(-1))])
-    _move(interpreter, owner, rows, whole(interpreter.build.materialize(turned, "items", copy=True)))
-
-
-def _move(interpreter: Interpreter, owner: Items, target: ArrayValue, source: ArrayValue) -> None:
-    """Items of a list get other places in it."""
-    from .numpy import indexing
-
-    build, stale = interpreter.build, set(interpreter.build.stale)
-    indexing.write(build, target, source)
-    if owner.rows.ndim > 1:
-        for root in build.stale.keys() - stale:  # items have others in their places: no array has changed
-            del build.stale[root]
-        list_items.note_replaced(interpreter, owner.rows)
-
-
 def in_rows(interpreter: Interpreter, name: str, owner: TupleValue) -> Items:
     """A list of known length as rows, for what is assigned at a place that is only known at run time."""
     row = common_row(interpreter, row_of_list(interpreter, owner), are_known=True)
@@ -322,14 +257,16 @@ def rows_of(interpreter: Interpreter, name: str, value: TupleValue, may_change: 
 
 def widened(interpreter: Interpreter, owner: Items, row: Row) -> Items:
     """The list with items of a wider kind, by whatever name."""
-    if row.dtype == owner.rows.dtype and row.weak == owner.weak:
+    is_alike = lists_of_none.is_flagged(row.inner) == lists_of_none.is_flagged(owner.inner)
+    if is_alike and row.dtype == owner.rows.dtype and row.weak == owner.weak:
         return owner
     identities.check_own(interpreter, owner, "assigning to an item")
-    if owner.has_room or any(owner.identity in heads for heads in interpreter.list_heads[-1:]):
+    is_first = lists_of_none.is_nothing(owner)  # what its items are is known now: the end of a loop around tells
+    if owner.has_room or (not is_first and any(owner.identity in heads for heads in interpreter.list_heads[-1:])):
         raise Grows(owner.identity, row, None if owner.has_room else affine.ZERO)
-    is_wider = row.dtype != owner.rows.dtype
-    rows = with_room(interpreter, owner.rows.name, owner, row, owner.most) if is_wider else owner.rows
-    owner = replace(owner, rows=rows, weak=row.weak)
+    is_other = row.dtype != owner.rows.dtype or row.inner != owner.inner
+    rows = with_room(interpreter, owner.rows.name, owner, row, owner.most) if is_other else owner.rows
+    owner = replace(owner, rows=rows, weak=row.weak, inner=row.inner)
     identities.change(interpreter, owner.identity, owner)
     return owner
 
@@ -351,6 +288,8 @@ def item_at(interpreter: Interpreter, value: Items, place: Expr) -> Any:
     interpreter.build.check_fresh(Load(value.rows, axes(value.rows.ndim)))
     if not row:
         return Scalar(Load(value.rows, (place,)), bool(value.weak))
+    if lists_of_none.is_nothing(value):
+        return NONE
     if isinstance(value.inner, Layout):
         kinds = places_of(row_of_list(interpreter, value)[0])
         return list_parts.item_at(interpreter, value.rows, place, value.inner, itertools.cycle(kinds))
@@ -445,20 +384,14 @@ def _check_length(interpreter: Interpreter, op: str, held: ArrayValue | Items, w
 def repeated(interpreter: Interpreter, value: TupleValue, count: Scalar) -> Items:
     """[0.0] * n"""
     build = interpreter.build
-    if NONE in value.items:
-        build.refuse(
-            "a list of None of a length that is only known at run time",
-            "allocate an array, of one number or one array for each item:  ys = np.empty((n, ...))",
-            "or start with an empty list, and append",
-        )
     row = common_row(interpreter, row_of_list(interpreter, value), are_known=True)
-    if isinstance(row.inner, Layout):
+    if isinstance(row.inner, Layout) and row.inner != lists_of_none.NOTHING:
         build.refuse("a list of one tuple or object as often as only a run tells", "append copies in a loop")
     size = len(value.items)
     times = cast(count.expr, INT64)
     times = build.pin(times if build.is_at_least(times, 0) else affine.maximum(build.pin(times), affine.ZERO))
     rows = build.allocate("items", row.dtype, (affine.mul(times, affine.integer(size)), *row.dims))
-    for k, item in enumerate(value.items):
+    for k, item in enumerate(value.items if row.dims != (affine.ZERO,) else ()):
         identities.give_away(interpreter, item, rows)
         part = operators.as_array(interpreter, item) if not isinstance(item, Scalar) else ArrayValue((), item.expr)
         held = whole(build.materialize(part, "t")) if part.ndim else part
@@ -506,6 +439,7 @@ def joined(interpreter: Interpreter, parts: list[Any]) -> Items:
 def as_values(interpreter: Interpreter, value: Any) -> Any:
     """What NumPy makes of an argument: lists of run-time length are arrays to it."""
     if isinstance(value, Items):
+        value = lists_of_none.all_set(interpreter, value) if lists_of_none.is_flagged(value.inner) else value
         if isinstance(value.inner, Layout):
             interpreter.build.refuse(
                 "a list of tuples that hold arrays, or of objects, is no array: its length is only known at run time",

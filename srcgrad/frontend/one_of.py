@@ -130,8 +130,8 @@ def settled(interpreter: Interpreter, node: ast.expr, value: Any) -> Any:
     """What an expression stands for, to compute with it: one thing."""
     if optional.is_optional(value):
         return optional.used(interpreter, ast.unparse(node), value)
-    if isinstance(node, ast.Name) and optional.is_none(value):
-        optional.refuse_yet(interpreter, node.id, value)
+    if optional.is_none(value):
+        optional.refuse_yet(interpreter, node, value)
     if not interpreter.build.in_composition:  # which may make it, and hand it back
         interpreter.build.refuse_unusable(value, ast.unparse(node))
     if value is UNDEFINED:

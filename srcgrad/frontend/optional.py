@@ -21,12 +21,13 @@ from ..ir import affine
 from ..ir.expressions import BOOL, Call, negated, select
 from ..ir.nodes import If, Raise
 from .recursion import NotYetKnown
-from .values import UNDEFINED, ArrayValue, OneOf, Scalar, Static, TupleValue, constant
+from .values import UNDEFINED, ArrayValue, Items, Layout, OneOf, Scalar, Static, TupleValue, constant
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
 
 OPTIONAL = "optional"  # the kind of a pair of a flag and a value
+NOTHING = Layout(OPTIONAL, ())  # the items of a list of None alone
 
 
 def is_optional(value: Any) -> bool:
@@ -35,6 +36,13 @@ def is_optional(value: Any) -> bool:
 
 def is_none(value: Any) -> bool:
     return isinstance(value, Static) and value.value is None
+
+
+def is_of_none(value: Any) -> bool:
+    """Is it a list of None alone?"""
+    if isinstance(value, TupleValue):
+        return bool(value.items) and value.kind is list and all(map(is_none, value.items))
+    return isinstance(value, Items) and value.inner == NOTHING
 
 
 def can_be_optional(value: Any) -> bool:
@@ -75,11 +83,19 @@ def where_known(value: Any) -> Any:
     return value.items[1] if flag is not None and flag.is_constant and flag.value else value
 
 
-def refuse_yet(interpreter: Interpreter, name: str, value: Any) -> None:
-    """To compute with a name that is None at the head of a loop: the rest of the loop may tell what else it is."""
-    if any(frame is interpreter.frame and names.get(name) is value for frame, names in interpreter.none_ahead):
+def refuse_yet(interpreter: Interpreter, node: ast.expr, value: Any) -> None:
+    """To compute with what is None at the head of a loop: the rest of the loop may tell what else it is."""
+    match node:
+        case ast.Name(id=name):
+            at_heads = [names.get(name) for frame, names in interpreter.none_ahead if frame is interpreter.frame]
+            is_open = any(held is value for held in at_heads)
+        case ast.Subscript():  # of a list in which nothing is yet
+            is_open = any(is_of_none(held) for heads in interpreter.list_heads for held in heads.values())
+        case _:
+            is_open = False
+    if is_open:
         help = ("give it a value ahead of the loop",)
-        error = UnsupportedError(f"{name} is None here", span=interpreter.build.span, help=help)
+        error = UnsupportedError(f"{ast.unparse(node)} is None here", span=interpreter.build.span, help=help)
         interpreter.early_reads.append(error)
         raise NotYetKnown
 

@@ -250,3 +250,15 @@ def reads_the_last_where_there_is_one(x):
             break
         ys.append(x[i] * ys[-1] if i else x[i])
     return sum(ys) * len(ys)
+
+
+@program(case(positive(3, 4)), case(positive(1, 2)))
+def states_in_a_list_of_none(a):
+    states, best = [None] * (len(a) + 1), [None] * len(a)
+    states[0] = a[0] * 0.5
+    for i in range(len(a)):
+        states[i + 1] = np.tanh(states[i]) * a[i]
+        for j in range(i + 1):
+            if best[j] is None or best[j] < states[i + 1][0]:
+                best[j] = states[i + 1][0] * (1.0 + j)
+    return states[-1] + sum(b for b in best if b is not None)

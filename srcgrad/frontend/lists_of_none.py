@@ -1,0 +1,108 @@
+"""Lists of run-time length whose items are None until they are set: each row says first whether it holds something.
+
+h = [None] * n                           h = zeros((n, 1 + m))
+h[0] = x                          →      h[0, 0] = True; h[0, 1:] = x
+for i in range(1, n):                    for i in range(1, n): …
+    h[i] = f(h[i - 1])
+
+What the items are tells the first that is stored.  Until then the list is `NOTHING`: reading it gives None.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ..errors import place as error_place
+from ..ir import affine
+from ..ir.expressions import BOOL, Array, Axis, Const, Expr, Load, negated
+from ..ir.nodes import If, Raise, Store
+from . import list_parts
+from .arithmetic import cast
+from .optional import NOTHING, OPTIONAL
+from .types import ScalarType
+from .values import ArrayValue, Items, Layout, Nested
+
+if TYPE_CHECKING:
+    from .interpret import Interpreter
+    from .list_rows import Row
+
+FLAG = ScalarType(BOOL, True)
+
+
+def is_nothing(value: Any) -> bool:
+    return isinstance(value, Items) and value.inner == NOTHING
+
+
+def is_flagged(inner: Any) -> bool:
+    return isinstance(inner, Layout) and inner.kind is OPTIONAL
+
+
+def in_common(interpreter: Interpreter, rows: list[Row]) -> list[Row]:
+    """Rows of which some hold None: all with a flag."""
+    if not any(is_flagged(row.inner) for row in rows):
+        return rows
+    return [_flagged(interpreter, row) for row in rows if row.inner != NOTHING] or rows[:1]
+
+
+def _flagged(interpreter: Interpreter, row: Row) -> Row:
+    from .list_rows import places_of, row_of_places
+
+    if is_flagged(row.inner):
+        return row
+    places = list(places_of(row))
+    match row.inner:
+        case None:
+            part: Any = row.dims
+        case Layout():
+            part, count = row.inner, len(list(list_parts.leaves(row.inner)))
+            places *= count // len(places)
+        case Nested():
+            interpreter.build.refuse("a list of None in which lists are put whose length is only known at run time")
+        case kind:
+            count = row.dims[0].value  # type: ignore[attr-defined]
+            part, places = Layout(kind, ((),) * count), places * (count // len(places))
+    layout = Layout(OPTIONAL, ((), part))
+    return row_of_places([FLAG, *places], (list_parts.width_of(layout),), layout)
+
+
+def fill(interpreter: Interpreter, rows: Array, value: Items, start: Expr) -> None:
+    """Put the items of a list of another kind into rows with flags."""
+    build, one = interpreter.build, Const(rows.dtype.type(1).item(), rows.dtype)
+    zero = Const(rows.dtype.type(0).item(), rows.dtype)
+    count = build.pin(value.length)
+    if is_nothing(value):
+        build.each((count, rows.dims[1]), lambda index: Store(rows, (affine.add(start, index[0]), index[1]), zero))
+        return
+    dims, held = value.rows.dims[1:], Load(value.rows, tuple(Axis(k) for k in range(value.rows.ndim)))
+    build.check_fresh(held)
+    build.each((count,), lambda index: Store(rows, (affine.add(start, index[0]), affine.ZERO), one))
+    items = ArrayValue((count, *dims), held)
+    place = lambda index: (affine.add(start, index[0]), affine.add(affine.ONE, list_parts.place_in(index[1:], dims)))
+    build.each(items.dims, lambda index: Store(rows, place(index), cast(items.at(index), rows.dtype)))
+
+
+def all_set(interpreter: Interpreter, value: Items) -> Items:
+    """The list, of which no item may be None here, without flags."""
+    from . import lists
+    from .list_rows import places_of, row_of_list
+
+    build = interpreter.build
+    count = build.pin(value.length)
+    message = "an item of the list is None here" + error_place(build.span)
+    if is_nothing(value):
+        build.refuse("all items of the list are None here", "put something in its places first:  ys[i] = y")
+    flag = lambda index: cast(Load(value.rows, (index[0], affine.ZERO)), BOOL)
+    build.each((count,), lambda index: If(negated(flag(index)), (Raise("RuntimeTypeError", message),)))
+    _, part = value.inner.parts
+    is_array = isinstance(part, tuple)
+    dims = part if is_array else (list_parts.width_of(part),)
+    (row,) = row_of_list(interpreter, value)
+    kinds = places_of(row)[1:]
+    at = tuple(Axis(k) for k in range(1 + len(dims)))
+    element: Expr = Load(value.rows, (at[0], affine.add(affine.ONE, list_parts.place_in(at[1:], dims))))
+    element = cast(element, kinds[0].dtype) if is_array else element
+    own = build.materialize(ArrayValue((count, *dims), element), "items", copy=True)
+    lists.note_shared(interpreter, own, value.rows)
+    weak = kinds[0].weak if is_array else kinds
+    return replace(value, rows=own, length=own.dims[0], most=own.dims[0], weak=weak, inner=None if is_array else part)
