@@ -81,7 +81,7 @@ STATEMENTS = {
     "FunctionDef": "nested `def`", "Raise": "`raise`", "Assert": "`assert`", "Pass": "`pass`", "Import": "`import`",
     "Try": "`try` with `except`, `else` and `finally`", "With": "`with np.errstate(...)` and its like",
     "Match": "`match` on numbers, strings, tuples, lists, dicts and classes", "Delete": "`del`",
-    "Global": "`global`, to read", "Nonlocal": "`nonlocal`, to read", "ClassDef": "`class`",
+    "Global": "`global`, to read", "Nonlocal": "`nonlocal` of functions in the function", "ClassDef": "`class`",
 }
 EXPRESSIONS = {
     "BinOp": "arithmetic, `x @ y`", "Compare": "comparisons, chained ones too",

@@ -21,6 +21,7 @@ from typing import Any
 
 from ..errors import SourceError
 from ..ir.expressions import Span
+from .nonlocal_names import as_attributes
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,7 @@ def read(function: Callable[..., Any]) -> Source:
     node = _with_private_names(node, function)
     if _may_have_changed(file) and not _is_text_of(node, function.__code__):
         raise _other_text(name, function)
-    return Source(node, file, start, column, name)
+    return Source(as_attributes(node), file, start, column, name)
 
 
 IMPORTED = time.time()

@@ -124,7 +124,7 @@ class Axis(Expr):
 
 
 # primitives that give a number whatever their operands are
-NEVER_FAIL = frozenset("add sub mul neg maximum minimum select lt le gt ge eq ne and or not cast".split())
+NEVER_FAIL = frozenset("add sub mul neg maximum minimum max min select lt le gt ge eq ne and or not cast".split())
 
 
 @interned

@@ -262,3 +262,10 @@ def states_in_a_list_of_none(a):
             if best[j] is None or best[j] < states[i + 1][0]:
                 best[j] = states[i + 1][0] * (1.0 + j)
     return states[-1] + sum(b for b in best if b is not None)
+
+
+@program(case(real(3, 5)), case(real(2, 3)))
+def filtered_rows(a):
+    weights = np.array([0.2, 0.5, 0.4])
+    smooth = np.array([np.convolve(row, weights, "same") for row in a])
+    return smooth, np.array([np.correlate(row, weights) for row in smooth])
