@@ -19,9 +19,7 @@ COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def as_attributes(node: Made) -> Made:
-    """The function with such names as attributes; what has none comes back as it is."""
-    if not any(isinstance(part, ast.Nonlocal) for part in ast.walk(node)):
-        return node
+    """The function with such names as attributes."""
     return _Functions({part.id for part in ast.walk(node) if isinstance(part, ast.Name)}).visit(node)
 
 

@@ -138,7 +138,8 @@ def read(function: Callable[..., Any]) -> Source:
     node = _with_private_names(node, function)
     if _may_have_changed(file) and not _is_text_of(node, function.__code__):
         raise _other_text(name, function)
-    return Source(as_attributes(node), file, start, column, name)
+    node = as_attributes(node) if "nonlocal" in text else node
+    return Source(node, file, start, column, name)
 
 
 IMPORTED = time.time()
