@@ -69,8 +69,8 @@ class BecomesOneOf(Exception):
 class Unlike(Exception):
     """What has a name is of another kind at the end of the loop than at its head: fine, as long as nobody reads it."""
 
-    def __init__(self, name: str, part: str, how: str, help: str) -> None:
-        self.name, self.part, self.value = name, part, Unusable(part, how, (help,))
+    def __init__(self, name: str, part: str, how: str, help: str, kind: type[Unusable] = Unusable) -> None:
+        self.name, self.part, self.value = name, part, kind(part, how, (help,))
 
 
 class Counts(Exception):

@@ -264,7 +264,11 @@ class Builder:
     def refuse_unusable(self, value: Any, what: str = "") -> None:
         """What may only be held under a name is read: where the name is known, `what`."""
         if is_unusable(value):
-            self.refuse(f"{what or value.value.name.lstrip('.')} {value.value.how}", *value.value.helps)
+            try:
+                self.refuse(f"{what or value.value.name.lstrip('.')} {value.value.how}", *value.value.helps)
+            except UnsupportedError as error:
+                error.unusable = value.value  # type: ignore[attr-defined]
+                raise
 
     # --------------------------------------------------------------------------------------------- scalars
 

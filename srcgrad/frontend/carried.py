@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..errors import UnsupportedError
 from ..ir import affine
 from ..ir.expressions import BOOL, Array, Const
 from ..ir.nodes import Stmt
@@ -40,6 +41,7 @@ from .attempts import (
     restore,
     save,
 )
+from .first_apart import FirstApart
 from .joined_numbers import as_small_as
 from .liveness import assigned
 from .loop_end import close_loop
@@ -47,7 +49,7 @@ from .loop_head import enter, enter_lists, handle_of, parts_of
 from .numbers_first import may_be_first
 from .recursion import NotYetKnown
 from .unbound import BOUND, bound_flag, is_known_in
-from .values import UNDEFINED, Items, Range, Scalar, is_lost, new_list
+from .values import UNDEFINED, Items, NumberFirst, Range, Scalar, Static, is_lost, new_list
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -84,6 +86,7 @@ def repeat(
             _try_loop(interpreter, node, names, attempt, make, over)
             late = [flag for flag in map(bound_flag, names) if flag in interpreter.env and flag not in names]
             if not late:
+                _mind_numbers_first(interpreter, node, attempt)
                 break
             restore(interpreter, saved)  # in the body alone it is asked for: ahead of the loop the name has a value
             interpreter.env.update(dict.fromkeys(late, Scalar(Const(True, BOOL), weak=True)))
@@ -139,6 +142,11 @@ def repeat(
         except Aliased as found:
             attempt.twins |= found.twins
             attempt.stale |= found.stale
+        except UnsupportedError as error:
+            found_out = getattr(error, "unusable", None)
+            if not isinstance(found_out, NumberFirst) or attempt.unlike.get(found_out.name) is not found_out:
+                raise
+            raise FirstApart(found_out.name, error) from None
         except NotYetKnown:  # as if it never ran
             restore(interpreter, saved)
             break
@@ -151,6 +159,16 @@ def repeat(
         raise interpreter.early_reads[reads]
     for name in changed - set(names):
         interpreter.env.pop(name, None)
+
+
+def _mind_numbers_first(interpreter: Interpreter, node: Any, attempt: Attempt) -> None:
+    """Names of numbers that have become arrays, and that are wanted behind the loop."""
+    for name, value in attempt.unlike.items():
+        if isinstance(value, NumberFirst) and name in node.live_out:
+            try:
+                interpreter.build.refuse_unusable(Static(value))
+            except UnsupportedError as error:
+                raise FirstApart(name, error) from None
 
 
 def _learn(found: Exception, names: list[str], attempt: Attempt, ahead: dict[str, Any]) -> None:

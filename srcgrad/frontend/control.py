@@ -8,15 +8,26 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..errors import SrcgradError
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Var, both, negated
+from ..ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Var, both, compare, negated
 from ..ir.nodes import Assign, For, Stmt, While
 from ..ir.walk import is_constant
-from . import assignment, expressions, generators, identities, lists, operators, special_methods
+from . import (
+    assignment,
+    expressions,
+    first_apart,
+    generators,
+    growing_lists,
+    identities,
+    lists,
+    operators,
+    special_methods,
+)
 from .aliases import HELD
 from .attempts import restore, save
 from .branches import branch
@@ -116,7 +127,7 @@ def rolled(interpreter: Interpreter, node: ast.For, over: Any, is_short: bool = 
     names = []
     if isinstance(over, Range):
         rng = over
-        item: Callable[[Var], Any] = lambda index: Scalar(index, weak=True)
+        item: Callable[[Expr], Any] = lambda index: Scalar(index, weak=True)
     elif isinstance(over, Indexed):
         rng, item = Range(affine.ZERO, over.count, affine.ONE), over.item
         for k, held in enumerate(over.held):
@@ -128,7 +139,7 @@ def rolled(interpreter: Interpreter, node: ast.For, over: Any, is_short: bool = 
         interpreter.env[names[-1]] = held
         rng = Range(affine.ZERO, held.dims[0], affine.ONE)
 
-        def item(index: Var) -> Any:
+        def item(index: Expr) -> Any:
             inner = remap(held, held.dims[1:], [index, *(Axis(k) for k in range(held.ndim - 1))])
             interpreter.build.check_fresh(inner.element)
             return inner if inner.dims else Scalar(inner.element)
@@ -139,13 +150,30 @@ def rolled(interpreter: Interpreter, node: ast.For, over: Any, is_short: bool = 
         for e, n in zip((rng.start, rng.stop, rng.step), ("start", "stop", "step"), strict=False)
     )
     rng = Range(start, stop, step)
-    make = _for if getattr(node, "stop_flag", None) is None else _for_until
-    if make is _for_until:  # Python's own range is not there to say so
+    if getattr(node, "stop_flag", None) is not None:  # Python's own range is not there to say so
         expressions.refuse_step_of_zero(interpreter.build, rng)
-    again = lambda carried: make(interpreter, node, rng, item, carried)
-    repeat(interpreter, node, node.body, again, rng, is_short)
+    _over_range(interpreter, node, rng, item, is_short, first_apart.MOST if is_short else 0)
     for name in names:
         interpreter.env.pop(name, None)
+
+
+def _over_range(
+    interpreter: Interpreter, node: ast.For, rng: Range, item: Callable[[Expr], Any], is_short: bool, apart: int
+) -> None:
+    """`apart`: as many iterations are ahead of the loop by now."""
+    make = _for if getattr(node, "stop_flag", None) is None else _for_until
+    again = lambda carried: make(interpreter, node, rng, item, carried)
+    first_apart.run(
+        interpreter,
+        node,
+        loop=lambda: repeat(interpreter, node, node.body, again, rng, is_short),
+        runs=lambda: compare("gt", growing_lists.trips_of(rng), affine.ZERO),
+        first=lambda: assignment.assign(interpreter, node.target, item(rng.start), len(interpreter.build.block)),
+        rest=lambda apart: _over_range(
+            interpreter, node, replace(rng, start=affine.add(rng.start, rng.step)), item, is_short, apart
+        ),
+        apart=apart,
+    )
 
 
 def unrolled(
@@ -268,7 +296,7 @@ def _never_runs(interpreter: Interpreter, test: ast.expr) -> bool:
     return not head and is_constant(condition, False)
 
 
-def while_loop(interpreter: Interpreter, node: ast.While) -> None:
+def while_loop(interpreter: Interpreter, node: ast.While, apart: int = 0) -> None:
     build = interpreter.build
     if any(isinstance(part, ast.NamedExpr) for part in ast.walk(node.test)):
         build.refuse(":= in the test of a while loop with an else is not supported", "assign ahead of the loop")
@@ -314,4 +342,12 @@ def while_loop(interpreter: Interpreter, node: ast.While) -> None:
                 build.emit(Assign(condition, again))  # type: ignore[arg-type]
         return While(trip, condition, tuple(block))
 
-    repeat(interpreter, node, node.body, make)
+    first_apart.run(
+        interpreter,
+        node,
+        loop=lambda: repeat(interpreter, node, node.body, make),
+        runs=lambda: operators.truth(interpreter, expressions.as_it_is(interpreter, test)),
+        first=lambda: None,
+        rest=lambda apart: while_loop(interpreter, node, apart),
+        apart=apart,
+    )

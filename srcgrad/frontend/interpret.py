@@ -39,6 +39,7 @@ from . import (
     definitions,
     exceptions,
     expressions,
+    first_apart,
     flow,
     generators,
     handlers,
@@ -132,6 +133,9 @@ class Interpreter:
         self.stale_before: list[set[str]] = []  # what was stale ahead of each loop around
         self.early_reads: list[SrcgradError] = []  # errors, unless a loop turns out to bind what is read
         self.loops: list[tuple[Frame, list[str]]] = []  # those around: whose they are, and the numbers that go round
+        self.must_go_on: dict[
+            tuple[int, str], str
+        ] = {}  # frames and flags of loops that may not stop, with what to say
         self.close_loop: Callable[[], None] | None = None  # at the end of the innermost one's body
         self.none_ahead: list[tuple[Frame, dict[str, Any]]] = []  # the names that are None ahead of each loop around
         self.list_heads: list[dict[object, Any]] = []  # the lists that were there ahead of each loop around
@@ -239,6 +243,8 @@ class Interpreter:
                 tries.raise_again(self, stmt)
                 return True
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if list_methods.extends(self, name, value):
+                pass
+            case ast.Assign(targets=targets, value=ast.Constant(True)) if first_apart.goes_on(self, targets):
                 pass
             case ast.Assign(targets=targets, value=value):
                 mark = len(self.build.block)

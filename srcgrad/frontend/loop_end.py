@@ -37,7 +37,7 @@ from .handed_on import exchange, in_parallel, permuted, shape_known_ahead, stead
 from .joined_numbers import is_as, join_scalars
 from .loop_head import handle_of
 from .types import ScalarType
-from .values import UNDEFINED, ArrayValue, Items, OneOf, Scalar, Slice, Static, TupleValue
+from .values import UNDEFINED, ArrayValue, Items, NumberFirst, OneOf, Scalar, Slice, Static, TupleValue, Unusable
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -155,6 +155,14 @@ class _Comparison:
                     name,
                     "is None at one end of the loop and something else than a number or an array at the other",
                     "give it a value of that kind ahead of the loop: an empty list where it becomes a list",
+                )
+            case Scalar(), ArrayValue() | Static(value=Unusable()):
+                raise Unlike(
+                    self.names_of[name],
+                    name,
+                    f"is a number at the beginning of the loop, and {_told(end)} at its end",
+                    "let it begin as an array:  np.zeros_like(x)",
+                    NumberFirst,
                 )
             case _:
                 self.refuse_to_read(
@@ -306,6 +314,14 @@ class _Comparison:
                 raise GivenAway(name)
             self.wholes = entry, end
             self.compare(name, entry, end)
+
+
+def _told(end: Any) -> str:
+    return (
+        f"an array of {end.ndim} {'axis' if end.ndim == 1 else 'axes'}"
+        if isinstance(end, ArrayValue)
+        else "may be another thing"
+    )
 
 
 def close_loop(

@@ -286,6 +286,11 @@ class Unusable:
 
 
 @dataclass(frozen=True)
+class NumberFirst(Unusable):
+    """What is a number at first in a loop, and then an array."""
+
+
+@dataclass(frozen=True)
 class ArrayOfNone(Unusable):
     """np.array([None, None])"""
 
