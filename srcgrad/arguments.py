@@ -77,7 +77,7 @@ def flatten(value: Any, name: str, leaves: list[Any]) -> Pattern:
         return group, tuple(parts)
     if value is None or value is Ellipsis or isinstance(value, _CALLABLE) or hasattr(value, "py_func"):
         return StaticType(value)
-    if made_of(kind) is not None:  # a frozen distribution, a spline
+    if made_of(kind) is not None and kind.__hash__ is not None:  # a frozen distribution, a spline
         return StaticType(value)
     raise refusal(value, name)
 
@@ -339,6 +339,11 @@ def _describe(value: Any, name: str) -> tuple[str, str]:
         return _a(kind.__name__), "pass a plain dict:  dict(...)"
     if isinstance(value, (np.random.Generator, np.random.RandomState)):
         return "a generator of random numbers", "make it in the function, of a seed:  np.random.default_rng(seed)"
+    if kind.__module__.startswith("scipy.sparse."):
+        return (
+            f"a {kind.__name__} of scipy.sparse",
+            "read it from outside: a global, a closure, an attribute of an object",
+        )
     if hasattr(value, "__array__"):
         return _a(title), f"pass np.asarray({name})"
     return _a(title), "pass a number, a NumPy array, or a tuple of them"

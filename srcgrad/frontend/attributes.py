@@ -157,6 +157,17 @@ def of_library(interpreter: Interpreter, target: Any) -> Any | None:
     return calls.call_composition(interpreter, composition, held, {})
 
 
+def as_made_here(interpreter: Interpreter, value: Any) -> Any:
+    """What stands for an object of SciPy's from outside; anything else is what it is."""
+    if not isinstance(value, Static):
+        return value
+    made, module = of_library(interpreter, value.value), type(value.value).__module__
+    if made is None and module.startswith("scipy.sparse."):
+        what = f"a {type(value.value).__name__} of scipy.sparse can't be computed with"
+        interpreter.build.refuse(what, "make it one of compressed rows ahead of the function:  A = A.tocsr()")
+    return value if made is None else made
+
+
 def of_object(interpreter: Interpreter, owner: Static, name: str) -> Any:
     """An attribute of an object, or of a class, from outside: what it holds is handed in, as globals are."""
     target = owner.value

@@ -19,7 +19,7 @@ from ..ir.expressions import BOOL, INT64, Call, Const, Expr, both, either, negat
 from ..ir.nodes import If, Raise
 from ..ir.walk import is_constant
 from ..rules.names import OPERATORS as ARITHMETIC
-from . import binding, identities, lists, one_of, optional, python_raises, records, sets, special_methods
+from . import attributes, binding, identities, lists, one_of, optional, python_raises, records, sets, special_methods
 from .arithmetic import cast, elementwise
 from .numpy import products
 from .numpy.table import TABLE
@@ -56,6 +56,7 @@ OPERATORS: dict[type[ast.AST], str] = {**ARITHMETIC, ast.MatMult: "matmul"}
 
 def binary(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
     build = interpreter.build
+    x, y = (attributes.as_made_here(interpreter, value) for value in (x, y))
     special = special_methods.operation(interpreter, op, x, y)
     if special is not None:
         return special
@@ -169,7 +170,7 @@ def unary(interpreter: Interpreter, op: ast.unaryop, value: Any) -> Any:
         if known is not None:
             return constant(not known)
         return Scalar(negated(truth(interpreter, value)), weak=True)
-    name = OPERATORS[type(op)]
+    name, value = OPERATORS[type(op)], attributes.as_made_here(interpreter, value)
     said = special_methods.called(interpreter, value, f"__{special_methods.NAMES.get(name, name)}__")
     if said is not None:
         return said
