@@ -210,7 +210,7 @@ def _try_loop(
         if value is UNDEFINED and name in attempt.begun:
             env[name] = value = attempt.begun[name]
         identity = getattr(value, "identity", None)
-        if identity is not None and name not in attempt.other_lists:
+        if identity is not None and name not in attempt.other_lists | attempt.optional.keys():
             attempt.lists.setdefault(identity, name)
             continue
         entry = enter(interpreter, name, value, attempt, trips)
@@ -218,12 +218,13 @@ def _try_loop(
             alone = sum(identities.holders(frame.env, identity) for frame in identities.frames_of(interpreter)) == 1
             if not alone:  # in the first iteration it is their list, and not in the next
                 interpreter.one_of_several.update(identities.within(value))
-            entry = replace(entry, identity=object())
+            own = replace(entry.items[1] if optional.is_optional(entry) else entry, identity=object())
             if not alone or name in attempt.held_twice:  # others may hold it: nothing in it may change
-                entry = identities.under_new_identities(entry)
-                interpreter.one_of_several.update(identities.within(entry))
+                own = identities.under_new_identities(own)
+                interpreter.one_of_several.update(identities.within(own))
             if identity in interpreter.given_away or name in attempt.names_given_away:
-                interpreter.given_away[entry.identity] = ANYWHERE
+                interpreter.given_away[own.identity] = ANYWHERE
+            entry = replace(entry, items=(entry.items[0], own)) if optional.is_optional(entry) else own
         env[name] = entries[name] = entry
     before, heads = identities.held(interpreter), enter_lists(interpreter, attempt, trips)
     for name in names:

@@ -92,7 +92,8 @@ def check_own(interpreter: Interpreter, owner: TupleValue | Items, what: str) ->
         is_dict = isinstance(owner, TupleValue) and isinstance(owner.kind, DictKind)
         held, copied = ("a dict", "d = dict(d)") if is_dict else ("an object", "y = copy.copy(y)")
         held, copied = ("a list", "ys = list(ys)") if is_list(owner) else (held, copied)
-        which = "comes from outside" if owner.identity is None else "is one of several by the path taken"
+        several = "is one of several by the path taken"
+        which = f"comes from outside, or {several}" if owner.identity is None else several
         interpreter.build.refuse(f"{what} changes {held} that {which}", f"change a copy:  {copied}")
 
 

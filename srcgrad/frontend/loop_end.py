@@ -109,7 +109,8 @@ class _Comparison:
                     self.names_of[f"{name}_{k}"] = self.names_of[name]
                     if identities.is_same_list(x, y) and x.identity in self.heads:
                         continue  # compared as what it is, by whatever name
-                    self.check_places(name, x, y)
+                    if not optional.is_nothing(y):
+                        self.check_places(name, x, y)
                     self.compare(f"{name}_{k}", x, y)
             case Items(), _ if name in attempt.relisted and identities.is_list(end):
                 self.compare_lengths(name, entry, end)

@@ -21,6 +21,7 @@ from ..ir import affine
 from ..ir.expressions import BOOL, Call, negated, select
 from ..ir.nodes import If, Raise
 from .recursion import NotYetKnown
+from .types import DictKind, RecordKind
 from .values import UNDEFINED, ArrayValue, Items, Layout, OneOf, Scalar, Static, TupleValue, constant
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ def is_of_none(value: Any) -> bool:
 def can_be_optional(value: Any) -> bool:
     """Is it of a kind that is kept beside a flag: numbers, arrays, and tuples of them?"""
     if isinstance(value, TupleValue):
-        is_plain = value.kind is OPTIONAL or (isinstance(value.kind, type) and issubclass(value.kind, tuple))
+        is_tuple = isinstance(value.kind, type) and issubclass(value.kind, tuple)
+        is_plain = value.kind is OPTIONAL or is_tuple or isinstance(value.kind, (RecordKind, DictKind))
         return is_plain and all(can_be_optional(item) or isinstance(item, (Static, OneOf)) for item in value.items)
     return isinstance(value, (Scalar, ArrayValue)) or value is UNDEFINED
 
@@ -75,6 +77,15 @@ def _place(value: Any) -> Any:
     if isinstance(value, TupleValue):
         return TupleValue(tuple(map(_place, value.items)), value.kind)
     return UNDEFINED
+
+
+def is_nothing(value: Any) -> bool:
+    """Is it the place of a value that is None?"""
+    return (
+        isinstance(value, TupleValue)
+        and bool(value.items)
+        and all(item is UNDEFINED or is_nothing(item) for item in value.items)
+    )
 
 
 def where_known(value: Any) -> Any:
@@ -164,8 +175,19 @@ def known_there(interpreter: Interpreter, tests: list[ast.expr], holds: bool) ->
     seen = {name: env[name] for name in held}
     yield
     for name, value in held.items():
-        if env.get(name) is seen[name]:
+        now = env.get(name)
+        if now is seen[name]:
             env[name] = value
+        elif isinstance(value, TupleValue) and isinstance(now, TupleValue) and _is_same_object(now, seen[name]):
+            env[name] = TupleValue((value.items[0], now.items[1]), OPTIONAL)  # changed in its place
+
+
+def _is_same_object(x: TupleValue, y: Any) -> bool:
+    """Are both of these one object, beside flags?"""
+    if not (is_optional(x) and is_optional(y)):
+        return False
+    mine, theirs = (getattr(value.items[1], "identity", None) for value in (x, y))
+    return mine is theirs and mine is not None
 
 
 def _may_be_none(value: Any) -> bool:

@@ -269,3 +269,11 @@ def filtered_rows(a):
     weights = np.array([0.2, 0.5, 0.4])
     smooth = np.array([np.convolve(row, weights, "same") for row in a])
     return smooth, np.array([np.correlate(row, weights) for row in smooth])
+
+
+@program(case(real(4, 5)), case(real(2, 3)))
+def rolled_by_rows_of_whole_numbers(a):
+    steps, s = np.array([[0, 1], [2, -1], [-3, 5]]), 0.0
+    for step in steps:
+        s = s + np.sum(np.roll(a, step, axis=(0, 1)) * a[0]) * step[1]
+    return s

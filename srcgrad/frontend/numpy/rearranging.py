@@ -40,6 +40,8 @@ def roll(build: Builder, a: Any, shift: Any, axis: Any = None) -> Any:
         return shapes.reshaped(build, rolled, value.dims)
     wanted = axis.items if isinstance(axis, TupleValue) else (axis,)
     shifts = shift.items if isinstance(shift, TupleValue) else (shift,)
+    if isinstance(shift, ArrayValue) and shift.ndim == 1:
+        shifts = _numbers(build, shift, len(wanted))
     if 1 not in (len(wanted), len(shifts)) and len(wanted) != len(shifts):
         build.refuse("'shift' and 'axis' should be scalars or 1D sequences of one length", error=ShapeError)
     count = max(len(wanted), len(shifts))
@@ -51,6 +53,17 @@ def roll(build: Builder, a: Any, shift: Any, axis: Any = None) -> Any:
         places = [_place(build, Axis(k), totals.get(k), length) for k, length in enumerate(value.dims)]
         return ArrayValue(value.dims, Call("pos", (remap(value, value.dims, places).element,), value.dtype))  # no view
     return _rolled(build, value, {k: _shift(build, by, value.dims[k]) for k, by in totals.items()})
+
+
+def _numbers(build: Builder, shift: ArrayValue, count: int) -> tuple[Scalar, ...]:
+    """The numbers of an array, one for each axis, or as many as there are known to be."""
+    length = shift.dims[0]
+    if isinstance(length, Const):
+        count = length.value
+    else:
+        message = "'shift' and 'axis' should be scalars or 1D sequences of one length" + place(build.span)
+        build.emit(If(Call("ne", (length, affine.integer(count)), BOOL), (Raise("RuntimeValueError", message),)))
+    return tuple(Scalar(build.capture(shift.at((affine.integer(k),)), "shift")) for k in range(count))
 
 
 def _place(build: Builder, axis: Axis, by: Any, length: Expr) -> Expr:
@@ -68,7 +81,7 @@ def _whole(build: Builder, value: Any) -> Expr:
     if isinstance(value, ArrayValue) and value.ndim == 0:
         value = Scalar(value.element)
     if not isinstance(value, Scalar) or value.dtype.kind not in "iub":
-        build.refuse("an array is rolled by integers", error=ArgumentError)
+        build.refuse("an array is rolled by an integer, or by one for each axis", error=ArgumentError)
     return cast(value.expr, INT64)
 
 
