@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ..ir.expressions import Array
+from . import optional
 from .types import DictKind
 from .values import Bound, Closure, Differentiated, Items, Method, Once, OneOf, TupleValue
 
@@ -293,7 +294,8 @@ def identity_of_either(interpreter: Interpreter, name: str, x: Any, y: Any) -> o
         return either
     both = [value.identity for value in (x, y) if value.identity is not None]
     are_own = interpreter.one_of_several.isdisjoint(both)
-    if are_own and len(both) == 2 and not any(_is_held_twice(interpreter, identity) for identity in both):
+    are_all = len(both) == 2 or any(map(optional.is_nothing, (x, y)))  # where it is None, nobody holds it
+    if are_own and are_all and not any(_is_held_twice(interpreter, identity) for identity in both):
         return object()
     interpreter.one_of_several.update(both)
     return None

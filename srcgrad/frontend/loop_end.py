@@ -303,7 +303,8 @@ class _Comparison:
                 continue
             identity = getattr(end, "identity", None)
             is_other = identity is not None and not identities.is_same_list(entry, end)
-            is_tried = name in self.attempt.held_twice
+            will_be_optional = optional.joins(entry, end) and not optional.is_optional(entry)
+            is_tried = name in self.attempt.held_twice or will_be_optional
             if getattr(entry, "identity", None) is not None and isinstance(end, (TupleValue, Items)) and not is_tried:
                 if not identities.is_own(interpreter, end):  # others may hold what has this name next
                     raise HeldTwice(name)
