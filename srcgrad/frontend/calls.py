@@ -205,8 +205,9 @@ def _few_enough(interpreter: Interpreter, function: Any, args: list[Any]) -> lis
     needed = _operands(target) if is_last else None
     if needed is not None and needed >= len(args):
         return [*args[:-1], *lists.exactly(interpreter, args[-1].value, needed - len(args) + 1)]
+    columns = ["or take the columns:  xs, ys = a[:, 0], a[:, 1],  or  [p[0] for p in points]"] if target is zip else []
     return interpreter.build.refuse(
-        "* unpacks a number of arguments that is only known at run time", "name as many of them as there are"
+        "* unpacks a number of arguments that is only known at run time", "name as many of them as there are", *columns
     )
 
 
