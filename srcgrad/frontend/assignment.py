@@ -330,7 +330,9 @@ def augment(interpreter: Interpreter, stmt: ast.AugAssign) -> None:
         case ast.Name(id=name):
             _augment_name(interpreter, stmt, name, op)
         case ast.Attribute() | ast.Subscript():
+            before = _named_in(interpreter, stmt.target.value)
             with called_first.called(interpreter, stmt.target) as (target, names):
+                _refuse_rebound(interpreter, stmt, before)
                 if isinstance(target, ast.Attribute):
                     _augment_attribute(interpreter, stmt, target, op)
                 else:
@@ -436,6 +438,17 @@ def _named_in(interpreter: Interpreter, node: ast.expr) -> dict[str, Any]:
                 value = interpreter.frame.bound(name)
                 out[name] = None if records.is_record(value) else value
     return out
+
+
+def _refuse_rebound(interpreter: Interpreter, stmt: ast.AugAssign, before: dict[str, Any]) -> None:
+    """s[f()] += x, where f gives the name s to something else: Python has looked it up by then."""
+    now = _named_in(interpreter, stmt.target.value)  # type: ignore[union-attr]
+    for name, value in before.items():
+        if now[name] != value and not identities.is_same_list(now[name], value):
+            interpreter.at(stmt)
+            interpreter.build.refuse(
+                f"the index gives {name} to something else, and Python adds to what had the name", "compute it ahead"
+            )
 
 
 def _count(value: Any) -> int:

@@ -40,6 +40,7 @@ from . import (
     records,
     sets,
     special_methods,
+    stops_early,
     tuple_items,
 )
 from .builder import Builder
@@ -103,6 +104,13 @@ def to_compute_with(interpreter: Interpreter, node: ast.expr, value: Any) -> Any
 def as_it_is(interpreter: Interpreter, node: ast.expr) -> Any:
     """What an expression stands for, to hand it on: None at times, or one of several things by the path taken."""
     interpreter.at(node)
+    if isinstance(node, (ast.Call, ast.Compare)) and stops_early.does(node):
+        with stops_early.nothing_changes(interpreter, node):
+            return _as_it_is(interpreter, node)
+    return _as_it_is(interpreter, node)
+
+
+def _as_it_is(interpreter: Interpreter, node: ast.expr) -> Any:
     match node:
         case ast.Constant(value=value):
             return constant(value)

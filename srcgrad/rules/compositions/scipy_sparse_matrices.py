@@ -27,7 +27,7 @@ class Sparse:
     def turned(self):
         raise NotImplementedError
 
-    def scaled(self, c):
+    def with_data(self, data):
         raise NotImplementedError
 
     def times(self, x, out):
@@ -68,23 +68,23 @@ class Sparse:
 
     def __mul__(self, x):
         if np.ndim(x) == 0:
-            return self.scaled(x)
+            return self.with_data(self.data * x)
         if not self.is_matrix:
             raise NotImplementedError("products of each element of a sparse array are not supported")
         return self @ x
 
     def __rmul__(self, x):
         if np.ndim(x) == 0:
-            return self.scaled(x)
+            return self.with_data(self.data * x)
         if not self.is_matrix:
             raise NotImplementedError("products of each element of a sparse array are not supported")
         return x @ self
 
     def __truediv__(self, x):
-        return self.scaled(1 / x)
+        return self.with_data(self.data * (1 / x))
 
     def __neg__(self):
-        return self.scaled(-1)
+        return self.with_data(-self.data)
 
 
 class ByRows(Sparse):
@@ -95,8 +95,8 @@ class ByRows(Sparse):
     def turned(self):
         return ByColumns(self.data, self.indices, self.start, (self.shape[1], self.shape[0]), self.is_matrix)
 
-    def scaled(self, c):
-        return ByRows(self.data * c, self.indices, self.start, self.shape, self.is_matrix)
+    def with_data(self, data):
+        return ByRows(data, self.indices, self.start, self.shape, self.is_matrix)
 
     def times(self, x, out):
         for i in range(self.shape[0]):
@@ -113,8 +113,8 @@ class ByColumns(Sparse):
     def turned(self):
         return ByRows(self.data, self.indices, self.start, (self.shape[1], self.shape[0]), self.is_matrix)
 
-    def scaled(self, c):
-        return ByColumns(self.data * c, self.indices, self.start, self.shape, self.is_matrix)
+    def with_data(self, data):
+        return ByColumns(data, self.indices, self.start, self.shape, self.is_matrix)
 
     def times(self, x, out):
         for j in range(self.shape[1]):
@@ -131,8 +131,8 @@ class ByPlaces(Sparse):
     def turned(self):
         return ByPlaces(self.data, self.column, self.row, (self.shape[1], self.shape[0]), self.is_matrix)
 
-    def scaled(self, c):
-        return ByPlaces(self.data * c, self.row, self.column, self.shape, self.is_matrix)
+    def with_data(self, data):
+        return ByPlaces(data, self.row, self.column, self.shape, self.is_matrix)
 
     def times(self, x, out):
         for k in range(len(self.data)):
@@ -151,8 +151,8 @@ class ByDiagonals(Sparse):
         shape = self.shape[1], self.shape[0]
         return ByDiagonals(self.data, self.offsets, shape, self.is_matrix, not self.is_turned)
 
-    def scaled(self, c):
-        return ByDiagonals(self.data * c, self.offsets, self.shape, self.is_matrix, self.is_turned)
+    def with_data(self, data):
+        return ByDiagonals(data, self.offsets, self.shape, self.is_matrix, self.is_turned)
 
     def times(self, x, out):
         rows, columns = (self.shape[1], self.shape[0]) if self.is_turned else self.shape
