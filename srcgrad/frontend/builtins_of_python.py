@@ -32,6 +32,7 @@ from . import (
     inheritance,
     lists,
     matching,
+    one_by_one,
     operators,
     records,
     sets,
@@ -341,6 +342,8 @@ def zipped(interpreter: Interpreter, *values: Any, strict: Any = None) -> Any:
     if strict is not None and len(values) > 1 and _is_set(interpreter, strict, "strict"):
         check_as_long(interpreter, list(values))
     several = [indexed(interpreter, value) for value in values]
+    if len(values) > 1:
+        several = [s and replace(s, item=one_by_one.unchanging(interpreter, s.item)) for s in several]
     known = [len(expressions.items_of(interpreter, v)) for v, s in zip(values, several, strict=True) if s is None]
     if not any(several) or (known and all(isinstance(s.count, Const) for s in several if s is not None)):
         each = [expressions.items_of(interpreter, value) for value in values]

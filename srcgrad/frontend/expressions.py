@@ -34,13 +34,13 @@ from . import (
     iterators,
     large_numbers,
     lists,
+    one_by_one,
     one_of,
     operators,
     optional,
     records,
     sets,
     special_methods,
-    stops_early,
     tuple_items,
 )
 from .builder import Builder
@@ -104,8 +104,8 @@ def to_compute_with(interpreter: Interpreter, node: ast.expr, value: Any) -> Any
 def as_it_is(interpreter: Interpreter, node: ast.expr) -> Any:
     """What an expression stands for, to hand it on: None at times, or one of several things by the path taken."""
     interpreter.at(node)
-    if isinstance(node, (ast.Call, ast.Compare)) and stops_early.does(node):
-        with stops_early.nothing_changes(interpreter, node):
+    if one_by_one.is_asked(node):
+        with one_by_one.nothing_changes(interpreter, node):
             return _as_it_is(interpreter, node)
     return _as_it_is(interpreter, node)
 

@@ -1,4 +1,4 @@
-"""What Python asks item by item until it knows the answer, and an index that rebinds what it is an index of."""
+"""Items that Python computes one by one, as they are wanted; and an index that rebinds what it is an index of."""
 
 from __future__ import annotations
 
@@ -65,9 +65,47 @@ def adds_to_a_dict(x):
     return x * d["n"] if 2 in (f(v) for v in x) else x
 
 
-@pytest.mark.parametrize("function", [counts, counts_a_few, fills_a_list, adds_to_an_array, adds_to_a_dict])
+def called_once_more(x):
+    n, t = 0.0, 0.0
+
+    def f(v):
+        nonlocal n
+        n += v
+        return v * n
+
+    for a, b in zip(map(f, x), range(2)):
+        t += a * b
+    return t * n * x
+
+
+def in_turns(x):
+    c = np.zeros(1)
+
+    def f(v):
+        c[0] += v
+        return c[0] * v
+
+    return sum([a - 2 * b for a, b in zip(map(f, x), map(f, x))]) * x
+
+
+def read_in_between(x):
+    n = 0.0
+
+    def f(v):
+        nonlocal n
+        n += v
+        return n * v
+
+    return sum(a * n for a in (f(v) for v in x)) * x
+
+
+CHANGE = [counts, counts_a_few, fills_a_list, adds_to_an_array, adds_to_a_dict, called_once_more, in_turns,
+          read_in_between]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", CHANGE)
 def test_what_changes_something_is_refused(function: Callable[..., Any]) -> None:
-    with pytest.raises(UnsupportedError, match="Python stops here at the first item that tells"):
+    with pytest.raises(UnsupportedError, match="what computes these items changes something"):
         grad(function, jit=False)(X)
 
 
@@ -89,7 +127,12 @@ def with_memory_of_its_own(x):
     return np.sum(x**2) if any(f(v) for v in x) else x[0]
 
 
-@pytest.mark.parametrize("function", [near_none_before, with_memory_of_its_own])
+def pairs_of_maps(x):
+    f = lambda v: np.sin(v) * x[0]
+    return sum(a * b for a, b in zip(map(f, x), (v**2 for v in x))) + sum([a for a in map(f, x[1:])])
+
+
+@pytest.mark.parametrize("function", [near_none_before, with_memory_of_its_own, pairs_of_maps])
 def test_what_changes_nothing(function: Callable[..., Any]) -> None:
     check_grad(grad(function, jit=False), X)
 
