@@ -275,6 +275,20 @@ def drawn(rng: np.random.Generator) -> str:
 """
 
 
+def in_all_ways(x):
+    h, g = [None] * len(x), [None] * len(x)
+    for i in range(len(x)):
+        h[i], g[i] = x[i], x * x[i]
+    return sum(h), max(h), min(h), sorted(h)[0], np.array(h), sum(g), np.mean(h), h[1] * 2
+
+
+def test_float32() -> None:
+    x = X.astype(np.float32)
+    for got, want in zip(grad(in_all_ways, jit=False)(x), in_all_ways(x), strict=True):
+        assert got.dtype == want.dtype == np.float32
+        np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
 def read_too_early(x):
     h = [None] * len(x)
     h[0] = x[0]

@@ -31,6 +31,7 @@ from . import (
     growing_lists,
     inheritance,
     lists,
+    lists_of_none,
     matching,
     one_by_one,
     operators,
@@ -121,6 +122,7 @@ def length(interpreter: Interpreter, value: Any) -> Any:
 def total(interpreter: Interpreter, value: Any, start: Any = None) -> Any:
     """Python's sum: over the items of a tuple, or the first axis of an array."""
     special_methods.refuse_object(interpreter, value, "the sum", "__iter__")
+    value = lists_of_none.all_set(interpreter, value)
     is_weak, may_be_empty = isinstance(value, Items) and value.weak, isinstance(value, Items)
     value = lists.as_values(interpreter, value)
     if isinstance(value, ArrayValue) and value.ndim:

@@ -167,13 +167,17 @@ def _over_range(
         interpreter,
         node,
         loop=lambda: repeat(interpreter, node, node.body, again, rng, is_short),
-        runs=lambda: compare("gt", growing_lists.trips_of(rng), affine.ZERO),
+        runs=lambda: _runs(growing_lists.trips_of(rng)),
         first=lambda: assignment.assign(interpreter, node.target, item(rng.start), len(interpreter.build.block)),
         rest=lambda apart: _over_range(
             interpreter, node, replace(rng, start=affine.add(rng.start, rng.step)), item, is_short, apart
         ),
         apart=apart,
     )
+
+
+def _runs(trips: Expr) -> Expr:
+    return Const(trips.value > 0, BOOL) if isinstance(trips, Const) else compare("gt", trips, affine.ZERO)
 
 
 def unrolled(

@@ -439,7 +439,7 @@ def joined(interpreter: Interpreter, parts: list[Any]) -> Items:
 def as_values(interpreter: Interpreter, value: Any) -> Any:
     """What NumPy makes of an argument: lists of run-time length are arrays to it."""
     if isinstance(value, Items):
-        value = lists_of_none.all_set(interpreter, value) if lists_of_none.is_flagged(value.inner) else value
+        value = lists_of_none.all_set(interpreter, value)
         if isinstance(value.inner, Layout):
             interpreter.build.refuse(
                 "a list of tuples that hold arrays, or of objects, is no array: its length is only known at run time",

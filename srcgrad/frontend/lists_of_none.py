@@ -82,8 +82,10 @@ def fill(interpreter: Interpreter, rows: Array, value: Items, start: Expr) -> No
     build.each(items.dims, lambda index: Store(rows, place(index), cast(items.at(index), rows.dtype)))
 
 
-def all_set(interpreter: Interpreter, value: Items) -> Items:
-    """The list, of which no item may be None here, without flags."""
+def all_set(interpreter: Interpreter, value: Any) -> Any:
+    """A list, of which no item may be None here, without flags; anything else as it is."""
+    if not (isinstance(value, Items) and is_flagged(value.inner)):
+        return value
     from . import lists
     from .list_rows import places_of, row_of_list
 

@@ -18,6 +18,7 @@ from . import (
     calls,
     expressions,
     lists,
+    lists_of_none,
     operators,
     python_raises,
     special_methods,
@@ -145,6 +146,7 @@ def choose_extremum(op: str) -> Callable[..., Any]:
             others = [] if default is None else [default]
             return calls.call_function(interpreter, chosen_by, [items, key, *others], {})
         if len(args) == 1:
+            args = (lists_of_none.all_set(interpreter, args[0]),)
             is_weak = isinstance(args[0], Items) and args[0].weak
             value = lists.as_values(interpreter, args[0])
             if default is not None and isinstance(value, ArrayValue) and not isinstance(value.dims[0], Const):
