@@ -2,41 +2,46 @@
 
 from __future__ import annotations
 
-from srcgrad import cuda
-from srcgrad.api import GradFunction, grad
-from srcgrad.errors import (
-    ArgumentError,
-    AttributeArgumentError,
-    BoundsError,
-    BroadcastError,
-    CompiledError,
-    CotangentShapeError,
-    DepthError,
-    DeviceError,
-    IndexArgumentError,
-    KeyArgumentError,
-    LaterError,
-    NameArgumentError,
-    NoItemsError,
-    OptionError,
-    OverlapError,
-    RuntimeKeyError,
-    RuntimeOverflowError,
-    RuntimeShapeError,
-    RuntimeTypeError,
-    RuntimeUnsupportedError,
-    RuntimeValueError,
-    ShapeError,
-    ShortAxisError,
-    SourceError,
-    SrcgradError,
-    UnsupportedError,
-    ValueArgumentError,
-)
-from srcgrad.pullback import Pullback
-from srcgrad.rules.user import rule, stop_gradient
-from srcgrad.runtime.memory import release_memory
-from srcgrad.testing import check_grad
+from srcgrad.garbage import here_to_stay, no_search_for_garbage
+
+with no_search_for_garbage():  # it would be a seventh of the import
+    from srcgrad import cuda
+    from srcgrad.api import GradFunction, grad
+    from srcgrad.errors import (
+        ArgumentError,
+        AttributeArgumentError,
+        BoundsError,
+        BroadcastError,
+        CompiledError,
+        CotangentShapeError,
+        DepthError,
+        DeviceError,
+        IndexArgumentError,
+        KeyArgumentError,
+        LaterError,
+        NameArgumentError,
+        NoItemsError,
+        OptionError,
+        OverlapError,
+        RuntimeKeyError,
+        RuntimeOverflowError,
+        RuntimeShapeError,
+        RuntimeTypeError,
+        RuntimeUnsupportedError,
+        RuntimeValueError,
+        ShapeError,
+        ShortAxisError,
+        SourceError,
+        SrcgradError,
+        UnsupportedError,
+        ValueArgumentError,
+    )
+    from srcgrad.pullback import Pullback
+    from srcgrad.rules.user import rule, stop_gradient
+    from srcgrad.runtime.memory import release_memory
+    from srcgrad.testing import check_grad
+
+    here_to_stay()
 
 __version__ = "0.1.0"
 

@@ -26,6 +26,7 @@ from srcgrad import dispatch, grad
 from srcgrad.backends import cpu
 from srcgrad.backends.boxing import Promised
 from srcgrad.errors import ArgumentError, SourceError, SrcgradError, UnsupportedError
+from srcgrad.frontend import source
 from srcgrad.recalled import Recalled
 from srcgrad.testing import check_grad
 
@@ -949,6 +950,18 @@ made_of = lambda x: x * x
     for function in slopes:
         with fails(SourceError, "source of .*, at line .* of .*an_edited_module.py, is not what runs"):
             grad(function, wrt="x", jit=False).backward(3.0)
+
+
+def test_source_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = tmp_path / "a_module_that_stays.py"
+    module.write_text("def twice(x):\n    return 2.0 * x\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    names = importlib.import_module(module.stem)
+    first = source.read(names.twice)
+    assert source.read(names.twice) is first
+    module.write_text("# as it was\n" + module.read_text())
+    again = source.read(importlib.reload(names).twice)
+    assert again.line == 2 and source.read(names.twice) is again
 
 
 def wound_up(x, q):

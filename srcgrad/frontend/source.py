@@ -101,14 +101,43 @@ MADE_HERE = "_source_of_what_is_made_here"  # the attribute of a function that n
 
 
 def read(function: Callable[..., Any]) -> Source:
-    """The source of a plain Python function."""
+    """The source of a plain Python function, parsed once as long as its file stays what it is."""
     if hasattr(function, MADE_HERE):
         return getattr(function, MADE_HERE)
     name = getattr(function, "__name__", repr(function))
     if not inspect.isfunction(function):
         raise SourceError(f"{name} is not a Python function, so there is no source to differentiate")
+    code = function.__code__
+    linecache.checkcache(code.co_filename)
+    lines = linecache.cache.get(code.co_filename, ())[2:3]  # new ones where the file is another by now
+    key = id(code), name, function.__qualname__
+    known = _parsed.get(key)
+    if known is not None and known.code is code and lines and known.lines is lines[0]:
+        return known.source
+    source = _parse(function, name)
+    lines = linecache.cache.get(code.co_filename, ())[2:3]
+    if lines:
+        if len(_parsed) >= REMEMBERED:
+            _parsed.clear()
+        _parsed[key] = _Parsed(code, lines[0], source)
+    return source
+
+
+@dataclass(frozen=True)
+class _Parsed:
+    """What was read for this very code, in a file of these very lines."""
+
+    code: CodeType
+    lines: Any
+    source: Source
+
+
+REMEMBERED = 1000
+_parsed: dict[tuple[int, str, str], _Parsed] = {}
+
+
+def _parse(function: FunctionType, name: str) -> Source:
     try:
-        linecache.checkcache(function.__code__.co_filename)
         lines, start = inspect.getsourcelines(_bare(function))
     except (OSError, TypeError) as problem:
         raise SourceError(

@@ -38,13 +38,23 @@ FOUR_OPERANDS = ("eval_jacobi", "hyp2f1")
 # fmt: on
 
 
+def _of_c() -> dict[str, dict[str, str]]:
+    """SciPy's C functions by name, those of one name by their signatures."""
+    found: dict[str, dict[str, str]] = {}
+    for key, capsule in compiled.__pyx_capi__.items():
+        name = re.sub(r"__pyx_fuse_[\d_]+", "", key)
+        found.setdefault(name, {})[str(capsule)] = key
+    return found
+
+
+_OF_C = _of_c()
+
+
 def external(name: str, count: int) -> tuple[Any, bool]:
     """The C function, and whether its first argument is a whole number; SciPy's has one more, which says nothing."""
-    table = compiled.__pyx_capi__
-    found = {str(table[key]): key for key in table if re.fullmatch(rf"(__pyx_fuse_[\d_]+)?{name}", key)}
     for first in ("double", "Py_ssize_t"):
         operands = ", ".join((first, *["double"] * (count - 1)))
-        for signature, key in found.items():
+        for signature, key in _OF_C[name].items():
             if f"double ({operands}, int __pyx_skip_dispatch)" in signature:
                 symbol, is_whole = f"srcgrad_special_{name}", first != "double"
                 binding.add_symbol(symbol, get_cython_function_address(compiled.__name__, key))

@@ -24,6 +24,7 @@ _WAITING = {  # modules whose import takes as long as half of ours
     "scipy_filters": "scipy.ndimage",
     "scipy_frozen_distributions": "scipy.stats",
     "scipy_grids": "scipy.ndimage",
+    "scipy_initial_values": "scipy.integrate",
     "scipy_integrals": "scipy.integrate",
     "scipy_interpolation": "scipy.interpolate",
     "scipy_quad": "scipy.integrate",
