@@ -19,6 +19,7 @@ from typing import Any
 from srcgrad.arguments import COTANGENT, is_simple_object
 from srcgrad.errors import ArgumentError, OptionError, SourceError, SrcgradError, UnsupportedError
 from srcgrad.frontend.numpy.table import TABLE
+from srcgrad.frontend.outside import Fixed, InKeywords, Place
 from srcgrad.frontend.source import read, signature_of, unwrap
 from srcgrad.ir.expressions import Span
 from srcgrad.rules.compositions import composition_of
@@ -114,15 +115,32 @@ class Given:
     What is given is read at every call, as globals are, and not differentiated.
     """
 
-    def __init__(self, function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any], whole: Any) -> None:
+    def __init__(
+        self,
+        function: types.FunctionType,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        keywords: dict[str, dict[str, Any]],
+        whole: Any,
+    ) -> None:
         functools.update_wrapper(self, function)
         self.function = function
         self.whole = whole
         signature = signature_of(function)
-        self.given = dict(signature.bind_partial(*args, **kwargs).arguments)
+        self._given = dict(signature.bind_partial(*args, **kwargs).arguments)
+        self._keywords = {name: held for name, held in keywords.items() if name in self._given}
         takes_more = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-        rest = [p for name, p in signature.parameters.items() if name not in self.given or p.kind in takes_more]
+        rest = [p for name, p in signature.parameters.items() if name not in self._given or p.kind in takes_more]
         self.__signature__ = inspect.Signature(rest)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        return {name: self.place_of(name)() for name in self._given}
+
+    def place_of(self, name: str) -> Place:
+        if name in self._keywords:
+            return InKeywords(self._keywords[name], name, self)
+        return Fixed((id(self), name), self._given[name], self)
 
     __name__: str
 
@@ -130,13 +148,18 @@ class Given:
         return self.whole(*args, **kwargs)
 
 
-def _opened(function: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-    """The plain function that is called in the end, and the arguments that it is given on the way."""
+def _opened(function: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any], dict[str, dict[str, Any]]]:
+    """The plain function that is called in the end, and the arguments that it is given on the way.
+
+    Those by name as they are now, and with the dict in which a partial holds each.
+    """
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] = {}
+    keywords: dict[str, dict[str, Any]] = {}
     while True:
         if isinstance(function, functools.partial):
             args, kwargs = (*function.args, *args), {**function.keywords, **kwargs}
+            keywords = dict.fromkeys(function.keywords, function.keywords) | keywords
             function = function.func
         elif isinstance(function, types.MethodType):
             args, function = (function.__self__, *args), function.__func__
@@ -147,7 +170,7 @@ def _opened(function: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
         elif is_simple_object(function) and callable(function):
             args, function = (function, *args), type(function).__call__
         else:
-            return function, args, kwargs
+            return function, args, kwargs, keywords
 
 
 def python_function(function: Any) -> Any:
@@ -157,11 +180,11 @@ def python_function(function: Any) -> Any:
             f"{function.__name__} is a function of {function.__module__}: known by a rule, its source is not read",
             help=("wrap it in a function of its own:  def f(x): ...",),
         )
-    inner, args, kwargs = _opened(function)
+    inner, args, kwargs, keywords = _opened(function)
     if args or kwargs:
         plain = python_function(inner)
         try:
-            return Given(plain, args, kwargs, function)
+            return Given(plain, args, kwargs, keywords, function)
         except TypeError as problem:
             raise ArgumentError(f"{plain.__name__}: {problem}") from None
     if not callable(inner):

@@ -79,6 +79,7 @@ from .passes.name_places import name_all_places, name_places
 from .passes.name_squares import name_squares
 from .passes.numbers_where_read import numbers_where_read
 from .passes.offload import offload
+from .passes.one_loop_each import one_loop_each
 from .passes.open_rules import open_rules
 from .passes.outer_products import outer_products
 from .passes.parallelise import parallelise
@@ -107,7 +108,7 @@ from .passes.side_by_side import side_by_side
 from .passes.simplify import simplify
 from .passes.skip_zeros import skip_zeros
 from .passes.slice_ends import slice_ends
-from .passes.split_ends import split_ends
+from .passes.split_ends import split_ends, split_ends_in_order
 from .passes.stacked_products import stacked_products
 from .passes.states_in_rows import states_in_rows
 from .passes.step_in_strips import step_in_strips
@@ -235,6 +236,13 @@ ON_STACKS: tuple[Pass, ...] = (
 BYTECODE: tuple[Pass, ...] = (
     name_squares,  # an inner loop does not find anew where a row of a packed triangle begins
     name_choices,  # no array waits on Python's stack while a condition branches
+)
+ANY_ORDER_ON_A_GPU: tuple[Pass, ...] = (
+    write_out,  # loops of a few iterations
+    periodic,  # steps that go around the ends of an axis
+    find_independent,
+    one_loop_each,  # what is greatest is looked for in a loop of its own
+    split_ends_in_order,  # a recurrence does not ask whether there is an element before
 )
 ON_A_GPU: tuple[Pass, ...] = (
     keep_in_rows,  # iterations that run at one time share no stack
@@ -436,7 +444,7 @@ def passes_for(kind: str, options: Options) -> tuple[Pass, ...]:
     if options.again:
         return tuple(step for step in steps if step.__name__ in NEEDED and step is not zeros_chosen)
     if options.target == "cuda":
-        steps = _with(steps, find_independent, (write_out, periodic, find_independent))
+        steps = _with(steps, find_independent, ANY_ORDER_ON_A_GPU)
         if kind in ("forward", "pullback"):  # both halves have to agree, and each sees its own alone in the end
             steps = _with(steps, keep, (keep, keep_in_rows, forward_again))
         return _chosen((*steps, *ON_A_GPU))

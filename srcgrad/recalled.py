@@ -32,6 +32,7 @@ from srcgrad.frontend.outside import (
     HasAttribute,
     InCell,
     InGroup,
+    InKeywords,
     InObject,
     InScope,
     MadeOf,
@@ -318,7 +319,9 @@ class _Own:
                 form, again = type(place), self.again(group)
                 return lambda around: form(again(around))
             case Fixed((holder, name)) if holder == self._root:
-                return lambda around: Fixed((id(around.root), name), around.root.given[name])
+                return lambda around: around.root.place_of(name)
+            case InKeywords(whose=holder, name=name) if id(holder) == self._root:
+                return lambda around: around.root.place_of(name)
             case Fixed((holder, name)) if holder in self._functions:
                 path = self._functions[holder]
                 return lambda around: _default(around.functions[path], name)
@@ -335,7 +338,7 @@ class _Own:
 
     def picture(self, place: Place, value: Any) -> Any:
         """What equals the picture in another function where both mean the same to the text."""
-        if isinstance(place, (InCell, Fixed)) and self.has(value):  # (that these are alike is known)
+        if isinstance(place, (InCell, Fixed, InKeywords)) and self.has(value):  # (that these are alike is known)
             return self._functions.get(id(value)), self._objects.get(id(value))
         maker = place.group if isinstance(place, InGroup) else place
         if isinstance(maker, MadeOf) and self.has(maker.target):

@@ -185,7 +185,19 @@ def repeated_named_tuple(x):
     return made[3] * len(made) if not isinstance(made, Pair) else x[2]
 
 
+def stars_ahead_of_calls(x):
+    return sum([*x, doubles(x)]) + (*x, doubles(x), *x)[1] * np.sum(np.stack([*x, doubles(x)]))
+
+
+def numbers_added_at_places(x):
+    np.add.at(x, [0, 1], x[0] * 3.0)
+    np.multiply.at(x, [1, 2], x[1])
+    np.subtract.at(x, slice(0, 2), x[0] + x[1])
+    return np.sum(x * x)
+
+
 RIGHT = [
+    stars_ahead_of_calls, numbers_added_at_places,
     not_implemented, positional_patterns, partials_hold_what_was, keywords_in_their_order, owner_of_an_index,
     containers_in_place, fields_that_count, whole_numbers_rounded, compared_with_none,
     attribute_of_the_class_that_is_none, repeated_named_tuple,

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.linalg
+import scipy.signal
 from support import from_text
 
 from srcgrad import RuntimeShapeError, UnsupportedError, grad
@@ -151,3 +153,55 @@ def test_arithmetic_makes_a_new_array_though_the_numbers_stay(text: str, dtype: 
     k = np.array([1, 2, 3], dtype)
     for got, want in zip(grad(f, jit=False)(k.copy()), f(k.copy()), strict=True):
         np.testing.assert_array_equal(got, want)
+
+
+IN_ORDERS_OF_THEIR_OWN = {
+    "padded": lambda x: np.pad(x.T, 1),
+    "inserted": lambda x: np.insert(x.T, 1, 5.0, axis=0),
+    "deleted": lambda x: np.delete(x.T, 1, axis=0),
+    "crossed": lambda x: np.cross(x, x[::-1] * x, axis=0),
+    "repeated": lambda x: np.copy(np.broadcast_to(x[0], (3, 4))),
+    "spaced": lambda x: np.linspace(x[0], x[1], 3, axis=-1),
+    "transformed": lambda x: np.fft.irfft(x.T + 0j, n=4, axis=0),
+    "powers": lambda x: np.polynomial.polynomial.polyvander(x[0], 2),
+    "factors": lambda x: scipy.linalg.lu_factor(x[:, :3])[0],
+    "orthogonal": lambda x: scipy.linalg.qr(x[:, :3])[0],
+    "lower": lambda x: scipy.linalg.cholesky(x @ x.T, lower=True),
+    "solved": lambda x: scipy.linalg.solve_triangular(x[:, :3], x),
+    "inverted": lambda x: scipy.linalg.pinv(x),
+    "filtered": lambda x: scipy.signal.lfilter([1.0, 2], [1.0, 0.5], x.T, axis=0),
+}
+
+
+@pytest.mark.parametrize("name", IN_ORDERS_OF_THEIR_OWN)
+def test_results_in_orders_of_their_own(name: str) -> None:
+    """To read them in one piece is to copy them, or not: that is known to NumPy alone."""
+    made = IN_ORDERS_OF_THEIR_OWN[name]
+
+    def only_read(x):
+        y = made(x)
+        return y.ravel() * 2.0 + np.sum(y)
+
+    def written(x):
+        y = made(x)
+        z = y.ravel()
+        z[1] = 55.0
+        return y
+
+    x = np.random.default_rng(0).normal(size=(3, 4))
+    np.testing.assert_allclose(grad(only_read, jit=False)(x), only_read(x), rtol=1e-10)
+    with pytest.raises(UnsupportedError, match="may or may not be"):
+        grad(written, jit=False)(x)
+
+
+@pytest.mark.parametrize("order", ["A", "K"])
+@pytest.mark.parametrize(
+    "turned", [np.transpose, lambda x: np.swapaxes(x, 0, 1), lambda x: x.T[::-1], lambda x: x.T[:2]]
+)
+def test_elements_of_a_transpose_in_the_order_of_memory(turned: Any, order: str) -> None:
+    straight = lambda x: np.ravel(x[1:, ::2], order) * 2.0 + x[::-1, ::2].flatten(order)[:4]
+    x = np.arange(12.0).reshape(3, 4)
+    np.testing.assert_array_equal(grad(straight, jit=False)(x), straight(x))
+    for read in (lambda x: turned(x).flatten(order), lambda x: turned(x).reshape(-1, order=order)):
+        with pytest.raises(UnsupportedError, match="depends on the order in memory"):
+            grad(read, jit=False)(x)

@@ -26,7 +26,10 @@ def named(names: str) -> list[str]:
 SIMULATED = {
     **{f"corpus-{share}": (["test_cuda_corpus.py"], 90) for share in range(SHARES)},
     "programs": (named("programs library properties simulator arithmetic"), 93),
-    "reductions": (named("extremes columns benchmarks examples sweeps gathered ahead where_read layouts"), 383),
+    "reductions": (
+        named("extremes columns parted_loops benchmarks examples sweeps gathered ahead where_read layouts"),
+        451,
+    ),
     "rows": (named("held steps checkpoints first_steps remainders scans flat"), 520),
 }
 SOME = (

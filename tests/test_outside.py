@@ -471,6 +471,24 @@ def test_parts_of_functions_that_are_given_or_found() -> None:
 
 
 @pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+def test_what_partials_hold_by_name_is_read_at_every_call(jit: bool) -> None:
+    scaled = lambda x, *, p, w: np.sum(p * w * x)
+    alone, other = (functools.partial(scaled, p=2.0, w=np.ones(3)) for _ in range(2))
+    outer = functools.partial(alone, p=4.0)
+    inside = lambda x: alone(x) + outer(x)
+    found = [grad(f, jit=jit) for f in (alone, other, outer, inside)]
+    check = lambda slopes: [
+        np.testing.assert_array_equal(f.backward(X), [s] * 3) for f, s in zip(found, slopes, strict=True)
+    ]
+    check([2.0, 2.0, 4.0, 6.0])
+    alone.keywords["p"] = 3.0
+    check([3.0, 2.0, 4.0, 7.0])
+    alone.keywords["w"], outer.keywords["p"] = np.full(3, 2.0), 1
+    check([6.0, 2.0, 1.0, 7.0])  # outer holds its own w
+    assert found[0](X) == alone(X)
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
 def test_a_differentiated_function_that_is_made_of_something_else(jit: bool) -> None:
     for given in (lambda f: f, lambda f: functools.partial(f, p=2.0)):
         f = copied(squares)

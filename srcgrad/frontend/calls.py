@@ -54,6 +54,7 @@ from .numbers_of_python import convert, math_function, to_int
 from .numpy import (  # noqa: F401 (register)
     choosing,
     complex_numbers,
+    creation,
     einsum,
     fourier,
     functions,
@@ -68,7 +69,7 @@ from .numpy import (  # noqa: F401 (register)
     special,
 )
 from .numpy.table import METHODS, TABLE
-from .outside import Fixed, InGroup, MadeOf, Place
+from .outside import Fixed, InGroup, InKeywords, MadeOf, Place
 from .source import MADE_HERE, read, unwrap
 from .user import call_rule
 from .values import (
@@ -270,8 +271,12 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         build.refuse(f"{name}: {_binding_text(problem)}", "this argument of the function is not supported")
     except NotConstant:
         _refuse_run_time(interpreter, name_of(target))
-    if composition := composition_of(target) or compositions.ROUTINES.get(target):
-        return call_composition(interpreter, composition, args, kwargs)
+    if composition := composition_of(target):
+        has_own_order = creation.has_own_order(build, target, [*args, *kwargs.values()])
+        made = call_composition(interpreter, composition, args, kwargs)
+        return creation.in_any_order(build, made) if has_own_order else made
+    if target in compositions.ROUTINES:
+        return call_composition(interpreter, compositions.ROUTINES[target], args, kwargs)
     if isinstance(target, np.vectorize) and not (target.otypes or target.excluded or target.signature):
         return call_method(interpreter, Static(target.pyfunc), ".vectorized", args, kwargs)
     if isinstance(target, DUFunc) and not kwargs:
@@ -287,7 +292,8 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         return call_function(interpreter, unwrap(target), args, kwargs)
     if isinstance(target, functools.partial):
         first = list(given_values(interpreter, target, {f"given_{k}": v for k, v in enumerate(target.args)}).values())
-        named = given_values(interpreter, target, target.keywords)
+        places = {name: InKeywords(target.keywords, name, target) for name in target.keywords}
+        named = {name: interpreter.outside(name, place) for name, place in places.items()}
         return apply(interpreter, Static(target.func), [*first, *args], named | kwargs)
     if inspect.ismethod(target) and not _is_library(target):
         return apply(interpreter, Static(target.__func__), [Static(target.__self__), *args], kwargs)
@@ -479,7 +485,8 @@ def call_closure(interpreter: Interpreter, closure: Closure, args: list[Any], kw
 
 def given_values(interpreter: Interpreter, holder: Any, given: dict[str, Any]) -> dict[str, Any]:
     """The arguments that a partial or a bound method has already, or a default: handed in, as globals are."""
-    places = {name: Fixed((id(holder), name), value, holder) for name, value in given.items()}
+    place_of = getattr(holder, "place_of", lambda name: Fixed((id(holder), name), given[name], holder))
+    places = {name: place_of(name) for name in given}
     return {name: interpreter.outside(str(name), place) for name, place in places.items()}
 
 

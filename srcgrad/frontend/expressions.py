@@ -310,6 +310,8 @@ def parts_of(interpreter: Interpreter, nodes: list[ast.expr], read: Reading) -> 
 
     def read_part(interpreter: Interpreter, node: ast.expr) -> Any:
         value = read(interpreter, node)
+        if node in ahead and isinstance(value, ArrayValue) and value.ndim == 1:  # its items are numbers
+            return whole(interpreter.build.materialize(value, copy=True))
         if node not in ahead or not identities.is_list(value):
             return value
         return lists.copied(interpreter, value) if isinstance(value, Items) else TupleValue(value.items)

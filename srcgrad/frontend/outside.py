@@ -210,6 +210,26 @@ class Fixed:
 
 
 @dataclass(frozen=True, eq=False)
+class InKeywords:
+    """What a partial has been given by name: it may be given another value later."""
+
+    keywords: dict[str, Any]
+    name: str
+    whose: Any
+
+    def __call__(self) -> Any:
+        return self.keywords[self.name]
+
+    @property
+    def key(self) -> Any:
+        return id(self.keywords), self.name, type(self)
+
+    @property
+    def holder(self) -> tuple[Any, str | None] | None:
+        return (self.keywords, self.name) if type(self.keywords) is dict else None
+
+
+@dataclass(frozen=True, eq=False)
 class Said:
     """What Python makes of objects, as `str` does, where it was evaluated ahead of time."""
 

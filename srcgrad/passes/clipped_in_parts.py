@@ -15,12 +15,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..ir.expressions import BOOL, Array, Call, Expr, Var, compare, select
+from ..ir.expressions import BOOL, Array, Call, Const, Expr, Var, compare, select
 from ..ir.nodes import AddTo, Assign, Block, For, If, Stmt, Store
 from ..ir.walk import blocks, expressions, numbers_set, substituted, variables, with_blocks
 from .affine_steps import AffineSteps
 from .effects import is_private
-from .extremes import PYTHONS
+from .extremes import PYTHONS, without_comments
 from .in_parts import LoopInParts, number
 
 UP, DOWN = ("maximum", "max", "clip_low"), ("minimum", "min", "clip_high")
@@ -59,11 +59,17 @@ class _Found:
     def __init__(self, depends: frozenset[Var], dtype: np.dtype) -> None:
         self.depends, self.dtype = depends, dtype
         self.is_raised = self.is_lowered = self.is_shifted = self.is_other = False
+        self.asked: dict[Var, Expr] = {}  # what names of questions stand for, as long as nothing of it changes
 
     def statement(self, stmt: Stmt) -> Stmt:
+        stmt = (isinstance(stmt, If) and self.chosen_by(stmt)) or stmt
         set_here = numbers_set((stmt,))
+        self.asked = {var: asked for var, asked in self.asked.items() if not variables(asked) & set_here}
         if not set_here & self.depends:
             return stmt
+        if isinstance(stmt, Assign) and stmt.var.dtype == BOOL:
+            self.asked[stmt.var] = stmt.value
+            return Assign(stmt.var, Const(False, BOOL))  # whoever asks it is said by its bound, or is of another kind
         if isinstance(stmt, Assign):
             self.is_other |= stmt.var.dtype != self.dtype
             return Assign(stmt.var, self.chosen(stmt.value))
@@ -74,6 +80,30 @@ class _Found:
         own = set_here - self.depends  # is found anew for every role
         self.is_other |= not all(map(self.is_free, expressions(stmt))) or not all(is_private(v, (stmt,)) for v in own)
         return with_blocks(stmt, tuple(tuple(map(self.statement, block)) for block in blocks(stmt)))
+
+    def chosen_by(self, stmt: If) -> Assign | None:
+        """`if w < 0.0: w = 0.0` is w = 0.0 if w < 0.0 else w."""
+        asked = self.asked.get(stmt.condition, stmt.condition)  # type: ignore[call-overload]
+        match without_comments(stmt.then), without_comments(stmt.orelse):
+            case (Assign(var=var, value=taken),), ():
+                found = Call("select", (asked, taken, var), var.dtype)
+            case (Assign(var=var, value=taken),), (Assign(var=same, value=other),) if same == var:
+                found = Call("select", (asked, taken, other), var.dtype)
+            case _:
+                return None
+        return Assign(var, found) if self.holds(found) else None
+
+    def holds(self, expr: Expr) -> bool:
+        """Is it the greater or the less one of the number and a bound, by a question: `0.0 if w < 0.0 else w`?"""
+        match expr:
+            case Call(op="select", args=(Call(op="lt" | "le" | "gt" | "ge" as op, args=(x, y)), taken, other)):
+                if {taken, other} != {x, y} or self.is_free(x) == self.is_free(y):
+                    return False
+                is_raised = (op in ("gt", "ge")) == (taken == x)
+                self.is_raised |= is_raised
+                self.is_lowered |= not is_raised
+                return True
+        return False
 
     def is_free(self, expr: Expr) -> bool:
         return not variables(expr) & self.depends
@@ -99,6 +129,8 @@ class _Found:
                 return self.added(y if self.is_free(x) else x)
             case Call(op="select", args=(condition, x, y)) if self.is_free(condition):
                 return select(condition, self.chosen(x), self.chosen(y))
+            case Call(op="select", args=(_, x, y)) if self.holds(expr):
+                return self.added(y if self.is_free(x) else x)
         self.is_other = True
         return expr
 

@@ -26,14 +26,12 @@ EXTREME = {"gt": "maximum", "lt": "minimum"}
 
 
 def searches_in_two(function: Function) -> Function:
-    read = Counter(v for s in statements(function.body) for expr in expressions(s) for v in variables(expr))
-    for leaf in leaves(function.results):
-        read.update(variables(leaf) if isinstance(leaf, Expr) else ())
+    read = reads_of(function)
 
     def block(stmts: Block) -> Block:
         out: list[Stmt] = []
         for stmt in stmts:
-            found = _search(stmt, read)
+            found = search_in(stmt, read)
             if found is not None:
                 out += found.in_two(function.info.names)
                 continue
@@ -104,8 +102,16 @@ class _Search:
         return stmt
 
 
-def _search(stmt: Stmt, read: Counter[Var]) -> _Search | None:
-    """`read`: how often variables are."""
+def reads_of(function: Function) -> Counter[Var]:
+    """How often variables are read."""
+    read = Counter(v for s in statements(function.body) for expr in expressions(s) for v in variables(expr))
+    for leaf in leaves(function.results):
+        read.update(variables(leaf) if isinstance(leaf, Expr) else ())
+    return read
+
+
+def search_in(stmt: Stmt, read: Counter[Var]) -> _Search | None:
+    """The search that a loop is, if it is one; `read`: how often variables are."""
     loops: list[For] = []
     body: Block = (stmt,)
     while len(body) == 1 and isinstance(body[0], For) and body[0].ordered and affine.same(body[0].step, affine.ONE):
@@ -156,4 +162,4 @@ def _is_nan(x: Expr) -> Expr:
     return Call("ne", (x, x), BOOL)
 
 
-__all__ = ["searches_in_two"]
+__all__ = ["reads_of", "search_in", "searches_in_two"]

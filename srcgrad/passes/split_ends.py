@@ -10,24 +10,30 @@ vectorises.  The iterations come in the order that they had.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import operator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Call, Const, Expr, Load, Var
+from ..ir.expressions import BOOL, INT64, Call, Const, Expr, Load, Var, compare, less
 from ..ir.nodes import AddTo, Assign, Block, Comment, For, Function, If, Raise, Stmt, Store
 from ..ir.walk import (
+    blocks,
     children,
     expressions,
     loads,
     map_expressions,
     rebuild,
+    rewrite,
     rewrite_block,
     statements,
     subexpressions,
     substitute,
+    substituted,
     variables,
+    with_blocks,
 )
+from .alternate import is_parallel
 from .effects import effects
 from .lengths_of_arrays import lengths_by_name
 from .prove_bounds import prove_bounds
@@ -37,6 +43,7 @@ SIMPLE = (AddTo, Assign, Comment, If, Raise, Store)
 FAR = 8  # indices from an end: an offset beyond is no neighbour
 LONG = 40  # statements: such a body is not worth having three times
 SHORT = 16  # iterations
+WRITTEN_OUT = 2  # iterations at an end
 MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}  # y op x, for x op y
 CHOICES = ("select", "and", "or", "not")
 
@@ -48,6 +55,48 @@ def split_ends(function: Function) -> Function:
     names = lengths_by_name(function)
     body = rewrite_block(function.body, lambda stmt: _split(stmt, names))
     return prove_bounds(replace(function, body=body)) if body != function.body else function
+
+
+def split_ends_in_order(function: Function) -> Function:
+    """The same, on a GPU, of loops that pass on elements: what is left in the middle can be gone over in parts.
+
+    The few iterations at the ends are written out: each is little for one thread, and a loop over them no more.
+    """
+    names = lengths_by_name(function)
+
+    def block(stmts: Block) -> Block:
+        out: list[Stmt] = []
+        for stmt in stmts:
+            if isinstance(stmt, For) and stmt.ordered and _passes_on(stmt):
+                out += _with_ends_written_out(stmt, names)
+                continue
+            if blocks(stmt) and not is_parallel(stmt):
+                stmt = with_blocks(stmt, tuple(map(block, blocks(stmt))))
+            out.append(stmt)
+        return tuple(out)
+
+    return replace(function, body=block(function.body))
+
+
+def _passes_on(loop: For) -> bool:
+    """Does it read arrays that it writes?"""
+    accesses = effects(loop.body).accesses
+    return bool({a.array.name for a in accesses if a.writes} & {a.array.name for a in accesses if not a.writes})
+
+
+def _with_ends_written_out(loop: For, names: Mapping[Expr, Expr]) -> Block:
+    if not _is_simple(loop):
+        return (loop,)
+    upward, whole, first, last = _ends_of(loop, names)
+    if not 0 < first + last or max(first, last) > WRITTEN_OUT:
+        return (loop,)
+    begin, end = affine.add(whole.low, affine.integer(first)), affine.sub(whole.high, affine.integer(last))
+    lowest = [affine.add(whole.low, affine.integer(k)) for k in range(first)]
+    highest = [affine.add(end, affine.integer(k)) for k in range(last)]
+    ahead = [If(less(place, whole.high), whole.at(place, loop.body)) for place in lowest]
+    behind = [If(compare("ge", place, begin), whole.at(place, loop.body)) for place in highest]
+    middle = _over(replace(loop, body=_in_the_middle(loop.body, whole)), begin, end, upward)
+    return (*ahead, middle, *behind) if upward else (*behind[::-1], middle, *ahead[::-1])
 
 
 @dataclass(frozen=True)
@@ -98,15 +147,28 @@ class _Range:
             return 0, max(below - (op in ("le", "gt")), 0), Const(op in ("lt", "le", "ne"), BOOL)
         return None
 
+    def at(self, place: Expr, body: Block) -> Block:
+        """The body at one index, without the branches that are not taken there."""
+
+        def decided(expr: Expr) -> Expr:
+            match expr:
+                case Call(op=op, args=(x, y)) if op in MIRRORED and x.dtype == y.dtype == INT64:
+                    gap = self.gap(x, y)
+                    return expr if gap is None else Const(getattr(operator, op)(gap, 0), BOOL)
+                case Call(op=op) if op in CHOICES:
+                    return simpler(expr)
+            return expr
+
+        return _chosen(substituted(body, {self.index: place}), lambda expr: rewrite(expr, decided))
+
     def least(self, step: int | None) -> int | None:
         """How many indices from the first one on are less than nothing when they have been moved by a step."""
         start = affine.difference(self.low, affine.ZERO)
         return None if step is None or start is None else max(-step - start, 0)
 
 
-def _split(loop: Stmt, names: Mapping[Expr, Expr]) -> Block:
-    if not isinstance(loop, For) or not _is_simple(loop):
-        return (loop,)
+def _ends_of(loop: For, names: Mapping[Expr, Expr]) -> tuple[bool, _Range, int, int]:
+    """Does it go upwards, over which indices, and how many of these are near either end?"""
     upward = affine.same(loop.step, affine.ONE)
     low, high = (
         (loop.start, loop.stop) if upward else (affine.add(loop.stop, affine.ONE), affine.add(loop.start, affine.ONE))
@@ -114,6 +176,14 @@ def _split(loop: Stmt, names: Mapping[Expr, Expr]) -> Block:
     whole = _Range(loop.index, low, high, names)
     ends = [*_asked(loop, whole)]
     first, last = (max((end[k] for end in ends), default=0) for k in (0, 1))
+    return upward, whole, first, last
+
+
+def _split(loop: Stmt, names: Mapping[Expr, Expr]) -> Block:
+    if not isinstance(loop, For) or not _is_simple(loop):
+        return (loop,)
+    upward, whole, first, last = _ends_of(loop, names)
+    low, high = whole.low, whole.high
     if not first and not last:
         return (loop,)
     begin, end = affine.add(low, affine.integer(first)), affine.sub(high, affine.integer(last))
@@ -191,6 +261,12 @@ def _in_the_middle(body: Block, whole: _Range) -> Block:
         new = rebuild(expr, parts) if parts else expr
         return simpler(new) if isinstance(new, Call) and new.op in CHOICES else new
 
+    return _chosen(body, said)
+
+
+def _chosen(body: Block, said: Callable[[Expr], Expr]) -> Block:
+    """The body with its expressions said anew, and without the branches that are not taken then."""
+
     def chosen(stmt: Stmt) -> Block:
         stmt = map_expressions(stmt, said)
         if isinstance(stmt, If) and isinstance(stmt.condition, Const):
@@ -200,4 +276,4 @@ def _in_the_middle(body: Block, whole: _Range) -> Block:
     return rewrite_block(body, chosen)
 
 
-__all__ = ["split_ends"]
+__all__ = ["split_ends", "split_ends_in_order"]

@@ -12,10 +12,10 @@ import numpy as np
 
 from ...errors import ArgumentError, ShapeError
 from ...ir import affine
-from ...ir.expressions import Axis, Const, Load
+from ...ir.expressions import Axis, Const
 from ..arithmetic import broadcast, common_dims, shown_as
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, TupleValue, remap, whole
+from ..values import ArrayValue, Scalar, TupleValue, follows_order, remap, whole
 from . import creation, shapes
 from .table import absent, as_array, axis_number, dtype_or_none, flag, rule
 
@@ -147,8 +147,8 @@ def is_in_columns(build: Builder, value: ArrayValue, order: Any) -> bool:
     """Does `order` ask for the elements column by column?"""
     wanted = "C" if absent(order) else order.value
     if wanted in ("A", "K") and value.ndim > 1:
-        memory = value.element.array if isinstance(value.element, Load) else None
-        if build.other_layouts or memory is None or not build.is_in_order(memory) or not value.is_window:
+        is_known = value.is_window and not build.other_layouts and build.is_in_order(value.element.array)  # type: ignore
+        if not is_known or not follows_order(value.element, build.is_in_order):
             build.refuse(f"order={wanted!r} depends on the order in memory, which is not known here", "order='C'")
     if wanted not in ("A", "C", "F", "K"):
         build.refuse(f"order must be one of 'C', 'F', 'A', or 'K' (got {wanted!r})", error=ArgumentError)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from ...errors import ArgumentError, place
 from ...ir import affine
 from ...ir.expressions import BOOL, FLOAT64, INT64, Axis, Call, Const, Expr
 from ...ir.nodes import If, Raise, Store
+from ...rules import compositions
 from ..arguments import SUPPORTED
 from ..arithmetic import cast, element_that_fits
 from ..builder import Builder
@@ -133,6 +135,28 @@ def stack(builder: Builder, parts: Sequence[Any], axis: int, dtype: np.dtype | N
         place = affine.integer(number)
         write_part(builder, out, dims, part, lambda i, at=place: (*i[:axis], at, *i[axis:]))
     return whole(out)
+
+
+SCIPYS_OWN_ORDER = ("scipy.linalg", "scipy.signal", "scipy.ndimage", "scipy.interpolate", "scipy.spatial")
+
+
+def has_own_order(build: Builder, target: Any, args: list[Any]) -> bool:
+    """Does what a function makes lie in memory as its arguments do, or as the function likes it?"""
+    if target in compositions.IN_ANY_ORDER or (target.__module__ or "").startswith(SCIPYS_OWN_ORDER):
+        return True
+    arrays = (arg for arg in args if isinstance(arg, ArrayValue) and arg.ndim > 1)
+    return not all(follows_order(array.element, build.is_in_order) for array in arrays)
+
+
+def in_any_order(builder: Builder, value: Any) -> Any:
+    """The arrays are in an order in memory that is for NumPy or SciPy to say."""
+    if isinstance(value, TupleValue):
+        return replace(value, items=tuple(in_any_order(builder, item) for item in value.items))
+    if not isinstance(value, ArrayValue) or value.ndim < 2:
+        return value
+    memory = builder.materialize(value, copy=value.handle is None)
+    builder.uncertain.add(memory.name)
+    return whole(memory)
 
 
 def check_alike(builder: Builder, parts: Sequence[ArrayValue]) -> tuple[Expr, ...]:

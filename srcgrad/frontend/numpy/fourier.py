@@ -50,6 +50,8 @@ def _resized(build: Builder, value: ArrayValue, axis: int, length: Expr) -> Arra
         return value
     dims = (*value.dims[:axis], length, *value.dims[axis + 1 :])
     out = build.allocate("t", value.dtype, dims, Const(value.dtype.type(0).item(), value.dtype))
+    if not follows_order(value.element, build.is_in_order):
+        build.uncertain.add(out.name)
     common = build.pin(affine.minimum(value.dims[axis], length))
     build.check_fresh(value.element)
     build.each((*dims[:axis], common, *dims[axis + 1 :]), lambda index: Store(out, index, value.at(index)))

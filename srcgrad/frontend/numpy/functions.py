@@ -298,7 +298,8 @@ def copy(build: Builder, a: Any, order: Any = None) -> Any:
     value = array_or_number(build, a)
     if isinstance(value, Scalar):
         return Scalar(value.expr)  # NumPy's now, and no number of Python's any more
-    return _ordered(build, shapes.copied(build, value), order)
+    made = _ordered(build, shapes.copied(build, value), order)
+    return creation.in_any_order(build, made) if value.is_view_to_numpy and absent(order) else made
 
 
 @rule(method="copy")
@@ -469,9 +470,7 @@ def _in_the_order_of(build: Builder, made: Any, a: Any, order: Any) -> Any:
         return made
     if follows_order(a.element, build.is_in_order):
         return made
-    memory = build.materialize(made, copy=made.handle is None)
-    build.uncertain.add(memory.name)
-    return whole(memory)
+    return creation.in_any_order(build, made)
 
 
 @rule(np.zeros_like)

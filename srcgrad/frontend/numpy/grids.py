@@ -339,6 +339,7 @@ def linspace(
     line = creation.to_dtype(line, wanted)
     if number:
         line = moveaxis(build, line, Scalar(affine.ZERO), Scalar(affine.integer(number)))
+        line = creation.in_any_order(build, line)
     return TupleValue((line, step)) if flag(retstep) else line
 
 

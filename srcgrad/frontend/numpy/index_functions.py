@@ -6,6 +6,7 @@ np.add.at(x, k, y)     →   for each i:  x[k[i]] += y[i]
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -72,9 +73,12 @@ def _accumulating(ufunc: Any, op: str) -> Handler:
 
 def _steady(build: Builder, value: Any, array: Any) -> Any:
     """The operand as it is before anything is written."""
-    if isinstance(value, ArrayValue) and any(build.root(x.array) == build.root(array) for x in loads(value.element)):
+    element = value.element if isinstance(value, ArrayValue) else value.expr
+    if not any(build.root(load.array) == build.root(array) for load in loads(element)):
+        return value
+    if isinstance(value, ArrayValue):
         return whole(build.materialize(value, copy=True))
-    return value
+    return replace(value, expr=build.capture(element))
 
 
 for _ufunc, _op in FUNCTIONS.items():

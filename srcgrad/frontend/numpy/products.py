@@ -284,7 +284,8 @@ def cross(build: Builder, a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axis
     depth = max(part.ndim for part in parts)
     if not -depth - 1 <= numbers[2] <= depth:
         build.refuse(f"axisc {numbers[2]} is out of bounds for an array of dimension {depth + 1}", error=ArgumentError)
-    return creation.stack(build, parts, numbers[2])
+    made = creation.stack(build, parts, numbers[2])
+    return made if numbers[2] in (-1, depth) else creation.in_any_order(build, made)
 
 
 @rule(np.linalg.cross)

@@ -43,6 +43,7 @@ for _module in pkgutil.iter_modules(__path__):  # each adds its functions to the
 
 COMPOSITIONS = registry.COMPOSITIONS
 METHODS = registry.METHODS
+IN_ANY_ORDER = registry.IN_ANY_ORDER
 OBJECTS = registry.OBJECTS
 DRAWS = registry.DRAWS
 PYTHON = registry.PYTHON
@@ -68,4 +69,15 @@ def _read_waiting() -> None:
         _WAITING.pop(name, None)
 
 
-__all__ = ["COMPOSITIONS", "DRAWS", "METHODS", "OBJECTS", "PYTHON", "ROUTINES", "SEARCHES", "composition_of", "made_of"]
+__all__ = [
+    "COMPOSITIONS",
+    "DRAWS",
+    "IN_ANY_ORDER",
+    "METHODS",
+    "OBJECTS",
+    "PYTHON",
+    "ROUTINES",
+    "SEARCHES",
+    "composition_of",
+    "made_of",
+]

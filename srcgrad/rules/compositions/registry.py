@@ -12,15 +12,23 @@ DRAWS: dict[str, Composition] = {}
 PYTHON: dict[Any, Composition] = {}
 SEARCHES: dict[str, Composition] = {}
 ROUTINES: dict[Any, Composition] = {}
+IN_ANY_ORDER: set[Any] = set()  # functions whose results lie in memory in another order than C
 OBJECTS: dict[type, tuple[tuple[str, ...], Composition]] = {}
 
 
-def means(*functions: Any, method: str | None = None) -> Callable[[Composition], Composition]:
-    """The function below is what these functions mean, and the array method of that name."""
+def means(
+    *functions: Any, method: str | None = None, in_any_order: bool = False
+) -> Callable[[Composition], Composition]:
+    """The function below is what these functions mean, and the array method of that name.
+
+    `in_any_order`: what they make of arrays in C order need not be in C order.
+    """
 
     def register(composition: Composition) -> Composition:
         for function in functions:
             COMPOSITIONS[function] = composition
+        if in_any_order:
+            IN_ANY_ORDER.update(functions)
         if method:
             METHODS[method] = composition
         return composition

@@ -168,7 +168,8 @@ def solved(fun, args, t, end, y, table, wanted, first_step, max_step, rtol, atol
         is_again = not error < 1
     if wanted is None:
         return Solution(np.array(times), np.array(states).T, calls, status)
-    return Solution(wanted[:found], out[:found].T, calls, status)
+    y = out[:found].T if table.extra else np.ascontiguousarray(out[:found].T)  # as they lie in memory
+    return Solution(wanted[:found], y, calls, status)
 
 
 def made(slopes, fun, args, t, y, step, table, first, last):

@@ -103,31 +103,31 @@ def _polynomials(x, deg, recurrence):
     return out
 
 
-@means(polynomial.polyvander)
+@means(polynomial.polyvander, in_any_order=True)
 def polyvander(x, deg):
     return _polynomials(x, deg, of_powers)
 
 
-@means(chebyshev.chebvander)
+@means(chebyshev.chebvander, in_any_order=True)
 def chebvander(x, deg):
     return _polynomials(x, deg, of_chebyshev)
 
 
-@means(legendre.legvander)
+@means(legendre.legvander, in_any_order=True)
 def legvander(x, deg):
     return _polynomials(x, deg, of_legendre)
 
 
-@means(hermite.hermvander)
+@means(hermite.hermvander, in_any_order=True)
 def hermvander(x, deg):
     return _polynomials(x, deg, of_hermite)
 
 
-@means(hermite_e.hermevander)
+@means(hermite_e.hermevander, in_any_order=True)
 def hermevander(x, deg):
     return _polynomials(x, deg, of_hermite_e)
 
 
-@means(laguerre.lagvander)
+@means(laguerre.lagvander, in_any_order=True)
 def lagvander(x, deg):
     return _polynomials(x, deg, of_laguerre)
