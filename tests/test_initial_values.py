@@ -6,13 +6,14 @@ differences of SciPy's own solution say what the derivative is to their last dig
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
+from scipy.integrate import odeint, solve_ivp
 
-from srcgrad import grad
+from srcgrad import UnsupportedError, grad
 from srcgrad.testing import check_grad
 
 METHODS = ("RK23", "RK45", "DOP853")
@@ -166,6 +167,15 @@ def test_a_state_of_nothing() -> None:
     for times in (None, TIMES):
         none = lambda y, times=times: solve_ivp(lambda t, z: z * z, (0.0, 2.0), y, t_eval=times).y
         assert grad(none, jit=False)(START[:0]).shape == none(START[:0]).shape
+
+
+def test_what_to_write_for_odeint() -> None:
+    f = lambda y, t: -0.5 * y * t
+    instead = "solve_ivp(lambda t, y: f(y, t), (t[0], t[-1]), y0, t_eval=t).y.T"
+    with pytest.raises(UnsupportedError, match=re.escape(instead)):
+        grad(lambda y0, t: odeint(f, y0, t), jit=False)(START, TIMES)
+    written = grad(lambda y0, t: solve_ivp(lambda t, y: f(y, t), (t[0], t[-1]), y0, t_eval=t, rtol=1e-7).y.T, jit=False)
+    np.testing.assert_allclose(written(START, TIMES), odeint(f, START, TIMES), rtol=1e-5)
 
 
 def test_second_derivatives() -> None:

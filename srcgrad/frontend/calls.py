@@ -272,9 +272,8 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
     except NotConstant:
         _refuse_run_time(interpreter, name_of(target))
     if composition := composition_of(target):
-        has_own_order = creation.has_own_order(build, target, [*args, *kwargs.values()])
         made = call_composition(interpreter, composition, args, kwargs)
-        return creation.in_any_order(build, made) if has_own_order else made
+        return creation.in_order_of(build, target, made, [*args, *kwargs.values()])
     if target in compositions.ROUTINES:
         return call_composition(interpreter, compositions.ROUTINES[target], args, kwargs)
     if isinstance(target, np.vectorize) and not (target.otypes or target.excluded or target.signature):

@@ -52,6 +52,19 @@ def name_of(target: Any) -> str:
     return f"{module}.{name}" if module in ("math", "cmath") else name
 
 
+NEWTON = "take Newton's steps:  u = u - np.linalg.solve(jacobian(u), f(u)); for one number there are newton and brentq"
+FOUND_OUTSIDE = "find it outside and hand it in, or write the steps towards it as a loop"
+IN_ITS_PLACE = {
+    "scipy.integrate.odeint": "scipy.integrate.solve_ivp(lambda t, y: f(y, t), (t[0], t[-1]), y0, t_eval=t).y.T",
+    "scipy.optimize.fsolve": NEWTON,
+    "scipy.optimize.root": NEWTON,
+    **dict.fromkeys(
+        [f"scipy.optimize.{name}" for name in ("curve_fit", "least_squares", "linprog", "minimize", "minimize_scalar")],
+        FOUND_OUTSIDE,
+    ),
+}
+
+
 def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Not ours: evaluated now where everything is known, else refused with the nearest name that we have."""
     refuse_masked(interpreter, target)
@@ -78,7 +91,8 @@ def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict
         if result is not None:
             return result
     near = nearest(name)
-    help = [f"the nearest supported function is {near}"] if near else []
+    help = [IN_ITS_PLACE[name]] if name in IN_ITS_PLACE else []
+    help += [f"the nearest supported function is {near}"] if near and not help else []
     return interpreter.build.refuse(
         f"{name} is not supported: srcgrad has no rule for it", *help, error=UnsupportedError
     )

@@ -45,19 +45,16 @@ class _Teller:
     def is_apart(self, loop: For, around: tuple[For, ...]) -> bool:
         """Are all elements that it writes met in one iteration, and would LLVM have to ask?"""
         inside = effects(loop.body)
-        changed = inside.writes - {loop.index}
-        ranges = Ranges(around, loop, self.signs)
         meets: dict[str, list[Access]] = {}
         for access in inside.accesses:
-            if access.array.name not in self.memory:
+            memory = self.memory.get(access.array.name)
+            if memory is None or (access.writes and memory in self.outside):
                 return False
-            meets.setdefault(self.memory[access.array.name], []).append(access)
+            meets.setdefault(memory, []).append(access)
+        changed, ranges = inside.writes - {loop.index}, Ranges(around, loop, self.signs)
         asks = False
-        for memory, accesses in meets.items():
-            writes = [a for a in accesses if a.writes]
-            if writes and memory in self.outside:
-                return False
-            for a in writes:
+        for accesses in meets.values():
+            for a in (access for access in accesses if access.writes):
                 for b in accesses:
                     if not (meet_in_one_iteration(a, b, loop, changed, self.signs) or ranges.never_meet(a, b)):
                         return False

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import ArgumentError, place
 from ...ir import affine
-from ...ir.expressions import BOOL, FLOAT64, INT64, Axis, Call, Const, Expr
+from ...ir.expressions import BOOL, FLOAT64, INT64, Array, Axis, Call, Const, Expr
 from ...ir.nodes import If, Raise, Store
 from ...rules import compositions
 from ..arguments import SUPPORTED
@@ -140,12 +140,16 @@ def stack(builder: Builder, parts: Sequence[Any], axis: int, dtype: np.dtype | N
 SCIPYS_OWN_ORDER = ("scipy.linalg", "scipy.signal", "scipy.ndimage", "scipy.interpolate", "scipy.spatial")
 
 
-def has_own_order(build: Builder, target: Any, args: list[Any]) -> bool:
-    """Does what a function makes lie in memory as its arguments do, or as the function likes it?"""
-    if target in compositions.IN_ANY_ORDER or (target.__module__ or "").startswith(SCIPYS_OWN_ORDER):
-        return True
+def in_order_of(build: Builder, target: Any, made: Any, args: list[Any]) -> Any:
+    """What a function makes lies in memory as its arguments do, or as the function likes it."""
+    if target in compositions.IN_ANY_ORDER or (getattr(target, "__module__", None) or "").startswith(SCIPYS_OWN_ORDER):
+        return in_any_order(build, made)
     arrays = (arg for arg in args if isinstance(arg, ArrayValue) and arg.ndim > 1)
-    return not all(follows_order(array.element, build.is_in_order) for array in arrays)
+    if not all(follows_order(array.element, build.is_in_order) for array in arrays):
+        for value in made.items if isinstance(made, TupleValue) else (made,):
+            if isinstance(value, ArrayValue) and value.handle is not None:  # (arithmetic says it by what it reads)
+                _forget_order(build, value.handle)
+    return made
 
 
 def in_any_order(builder: Builder, value: Any) -> Any:
@@ -155,8 +159,13 @@ def in_any_order(builder: Builder, value: Any) -> Any:
     if not isinstance(value, ArrayValue) or value.ndim < 2:
         return value
     memory = builder.materialize(value, copy=value.handle is None)
-    builder.uncertain.add(memory.name)
+    _forget_order(builder, memory)
     return whole(memory)
+
+
+def _forget_order(builder: Builder, memory: Array) -> None:
+    if memory.ndim > 1 and builder.root(memory) not in builder.parameters:
+        builder.uncertain.add(memory.name)
 
 
 def check_alike(builder: Builder, parts: Sequence[ArrayValue]) -> tuple[Expr, ...]:
