@@ -151,6 +151,19 @@ def test_a_solution_that_ends_before_its_time(times: Any) -> None:
     np.testing.assert_allclose(got[1][before], want[1][before], rtol=1e-6)
 
 
+def test_why_it_ended_is_told() -> None:
+    def last(y):
+        sol = solve_ivp(lambda t, z: z * z, (0.0, 0.9), y)
+        if not sol.success:
+            raise RuntimeError(sol.message)
+        return sol.y[:, -1]
+
+    f = grad(last, jit=False)
+    np.testing.assert_allclose(f(np.array([1.0])), last(np.array([1.0])), rtol=1e-12)
+    with pytest.raises(RuntimeError, match="Required step size is less than spacing between numbers"):
+        f(np.array([2.0]))
+
+
 def told_of(f, y, span, times):
     sol = solve_ivp(f, span, y, t_eval=times)
     return sol.t, sol.y, sol.status, sol.success
@@ -167,6 +180,32 @@ def test_a_state_of_nothing() -> None:
     for times in (None, TIMES):
         none = lambda y, times=times: solve_ivp(lambda t, z: z * z, (0.0, 2.0), y, t_eval=times).y
         assert grad(none, jit=False)(START[:0]).shape == none(START[:0]).shape
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.complex64])
+@pytest.mark.parametrize("times", [None, [0.5, 1.0]])
+def test_states_of_other_types(dtype: Any, times: Any) -> None:
+    f = lambda y: solve_ivp(lambda t, z: -0.5 * z, (0.0, 1.0), y, t_eval=times).y
+    y = np.array([3.3, 1.7]).astype(dtype)
+    assert grad(f, jit=False)(y).dtype == f(y).dtype
+    np.testing.assert_allclose(grad(f, jit=False)(y), f(y), rtol=1e-13)
+
+
+def test_what_is_handed_back_is_no_view() -> None:
+    def told_and_changed(y, times):
+        sol = solve_ivp(lambda t, z: -z, (0.0, 2.0), y, t_eval=times)
+        sol.t[0] = 7.0
+        z = list(START)
+        other = solve_ivp(doubled, (0.0, 1.0), z)
+        return sol.t, times, other.y[:, 0]
+
+    def doubled(t, z):
+        z[0] += 0.0 * t + (z[0] < 0.5)
+        return -z
+
+    got, want = (f(START.copy(), TIMES.copy()) for f in (grad(told_and_changed, jit=False), told_and_changed))
+    for mine, scipys in zip(got, want, strict=True):
+        np.testing.assert_array_equal(mine, scipys)
 
 
 def test_what_to_write_for_odeint() -> None:
@@ -195,6 +234,8 @@ def test_second_derivatives() -> None:
         (lambda y: solve_ivp(np.multiply, (0, 1), y, max_step=0.0).y, ValueError, "`max_step` must be positive"),
         (lambda y: solve_ivp(np.multiply, (0, 1), y, first_step=2.0).y, ValueError, "`first_step` exceeds bounds"),
         (lambda y: solve_ivp(np.multiply, (0, 1), y, atol=-1.0).y, ValueError, "`atol` must be positive"),
+        (lambda y: solve_ivp(np.multiply, (0, 1), y, atol=y[:1]).y, ValueError, "`atol` has wrong shape"),
+        (lambda y: solve_ivp(np.multiply, (0, 1), y / 0.0).y, ValueError, "must be finite"),
         (lambda y: solve_ivp(np.multiply, (0, 1), y[None]).y, ValueError, "`y0` must be 1-dimensional"),
         (lambda y: solve_ivp(np.multiply, (0, 1), y, t_eval=2 * y).y, ValueError, "not within `t_span`"),
         (lambda y: solve_ivp(np.multiply, (0, 3), y, t_eval=y).y, ValueError, "not properly sorted"),

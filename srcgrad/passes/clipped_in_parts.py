@@ -100,8 +100,9 @@ class _Found:
                 if {taken, other} != {x, y} or self.is_free(x) == self.is_free(y):
                     return False
                 is_raised = (op in ("gt", "ge")) == (taken == x)
-                self.is_raised |= is_raised
-                self.is_lowered |= not is_raised
+                is_dropped = self.is_free(other)  # a bound that is nan is what comes out, whatever the number was
+                self.is_raised |= is_raised or is_dropped
+                self.is_lowered |= not is_raised or is_dropped
                 return True
         return False
 

@@ -155,12 +155,23 @@ def level(x, a):
     return y
 
 
+def forgetful(x, a):
+    """Where a bound is nan, what comes out is nan, and then the next bound: what was before is forgotten."""
+    y, w = np.zeros_like(x), 30.0
+    for i in range(len(x)):
+        w = w if w >= x[i] else x[i]
+        w = w - 0.1 * abs(a[i])
+        y[i] = w
+    return y
+
+
 SEVERAL = [
     sum_and_greatest, sum_beside_a_question, least_and_greatest, elements_and_greatest, what_is_greatest_so_far,
     same_twice,
 ]  # fmt: skip
 SCANNED = [
     one_before, two_before, one_behind, beginning_apart, running_total, around_the_end, queue, store, level,
+    forgetful,
 ]  # fmt: skip
 
 
@@ -170,7 +181,8 @@ def test_parted(function: Callable[..., Any], n: int) -> None:
     for kind in ("numbers", "ties", "nan"):
         x, a = np.random.default_rng(n).normal(size=(2, n))
         x, a = (np.round(x), np.round(a)) if kind == "ties" else (x, a)
-        x[n // 2] = np.nan if kind == "nan" else x[n // 2]
+        if kind == "nan":
+            x[n // 2] = a[n // 3] = np.nan
         on_device, plain = grad(function, target="cuda"), grad(function, jit=False)
         y = function(x.copy(), a.copy())
         v = np.cos(np.arange(np.size(y))).reshape(np.shape(y)) if np.ndim(y) else None

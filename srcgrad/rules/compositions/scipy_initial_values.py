@@ -44,12 +44,17 @@ METHODS = {
 }
 
 
+REACHED = "The solver successfully reached the end of the integration interval."
+TOO_SMALL = "Required step size is less than spacing between numbers."
+
+
 class Solution:
     """What solve_ivp returns."""
 
     def __init__(self, t, y, nfev, status):
         self.t, self.y, self.nfev, self.status = t, y, nfev, status
         self.success = status >= 0
+        self.message = REACHED if status >= 0 else TOO_SMALL
         self.njev = self.nlu = 0
         self.sol = self.t_events = self.y_events = None
 
@@ -87,9 +92,13 @@ def solve_ivp(
     y0 = np.array(y0)
     if y0.ndim != 1:
         raise ValueError("`y0` must be 1-dimensional.")
-    y = y0 * 1.0
+    if not np.all(np.isfinite(y0)):
+        raise ValueError("All components of the initial state `y0` must be finite.")
+    y = y0 * np.float64(1.0)
     table = METHODS[method]
     rtol, atol = np.maximum(rtol, LEAST_TOLERANCE), np.asarray(atol)
+    if atol.ndim > 0 and atol.shape != y0.shape:
+        raise ValueError("`atol` has wrong shape.")
     if np.any(atol < 0):
         raise ValueError("`atol` must be positive.")
     given = () if args is None else args
@@ -116,11 +125,11 @@ def solved(fun, args, t, end, y, table, wanted, first_step, max_step, rtol, atol
     """Steps are tried one after the other, those again that were too long."""
     direction = 1.0 if stop_gradient(end) >= stop_gradient(t) else -1.0
     slopes = np.zeros((table.stages + 1 + table.extra, y.size), y.dtype)
+    times, states = [t], [y.copy()]
     span = abs(stop_gradient(end) - stop_gradient(t))
     size = beginning(slopes[0], fun, args, t, y, table.order, direction, span, first_step, max_step, rtol, atol)
     calls = 1 if first_step is not None else 2
     is_again, status, is_over = False, 0, span == 0 or y.size == 0
-    times, states = [t], [y.copy()]
     if wanted is None:
         if is_over:
             times.append(end)
@@ -169,7 +178,7 @@ def solved(fun, args, t, end, y, table, wanted, first_step, max_step, rtol, atol
     if wanted is None:
         return Solution(np.array(times), np.array(states).T, calls, status)
     y = out[:found].T if table.extra else np.ascontiguousarray(out[:found].T)  # as they lie in memory
-    return Solution(wanted[:found], y, calls, status)
+    return Solution(wanted[:found].copy(), y, calls, status)
 
 
 def made(slopes, fun, args, t, y, step, table, first, last):
