@@ -151,6 +151,26 @@ def test_a_solution_that_ends_before_its_time(times: Any) -> None:
     np.testing.assert_allclose(got[1][before], want[1][before], rtol=1e-6)
 
 
+@pytest.mark.parametrize("times", [None, [0.6]])
+def test_in_a_branch_of_a_loop(times: Any) -> None:
+    def some_of_them(p, z):
+        s = 0.0
+        for k in range(3):
+            if z[0] > 0.6 * k:
+                s += np.sum(
+                    solve_ivp(pendulum, (0.0, 0.6), z * (k + 1), args=(p,), t_eval=times, **STEPS).y[:, -1] ** 2
+                )
+        return s
+
+    f = grad(some_of_them, jit=False)
+    if times is None:
+        with pytest.raises(UnsupportedError, match=r"as many items as it turns out to need(.|\n)*t_eval=\[end\]"):
+            f(RATES, START)
+        return
+    np.testing.assert_allclose(f(RATES, START), some_of_them(RATES, START), rtol=1e-12)
+    check_grad(f, RATES, START)
+
+
 def test_why_it_ended_is_told() -> None:
     def last(y):
         sol = solve_ivp(lambda t, z: z * z, (0.0, 0.9), y)

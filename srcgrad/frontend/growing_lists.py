@@ -82,6 +82,11 @@ ROWS = 16  # of a list that grows, to begin with
 
 
 def _refuse_growing(interpreter: Interpreter, name: str) -> None:
+    if interpreter.frame.is_composition:  # whose names are not the user's
+        interpreter.build.refuse(
+            "what is called here makes as many items as it turns out to need, inside of a loop or a branch",
+            "call it outside of them, or tell it how many there are: solve_ivp by t_eval, as t_eval=[end]",
+        )
     interpreter.build.refuse(
         f"{_called(name)} grows in a while loop that is inside another loop, or a branch",
         "allocate an array that is long enough, and count",
