@@ -29,6 +29,20 @@ def test_determinant_of_singular_matrices_has_the_cofactors() -> None:
     assert f.backward(np.ones((0, 0))).shape == (0, 0)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.complex128])
+def test_compiled_cofactors_of_a_singular_matrix(dtype: Any) -> None:
+    a = np.random.default_rng(0).normal(size=(4, 4, 2)) @ np.array([1, 1j if dtype == np.complex128 else 1])
+    a = a.astype(dtype)
+    a[:, 1] = 0.0  # so that a pivot is 0, without rounding
+    minors = [[np.linalg.det(np.delete(np.delete(a, i, 0), j, 1)) for j in range(4)] for i in range(4)]
+    wanted = np.array(minors) * [[(-1) ** (i + j) for j in range(4)] for i in range(4)]
+    f = grad(lambda a: np.linalg.det(a))
+    assert f(a) == 0
+    found = f.backward(a, dtype(1))
+    np.testing.assert_allclose(found, wanted, atol=1e-5 if dtype == np.float32 else 1e-13)
+    assert found.dtype == dtype
+
+
 def test_determinant_rounded_away_from_zero() -> None:
     a = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]])
     cofactors = [[-3, 6, -3], [6, -12, 6], [-3, 6, -3]]

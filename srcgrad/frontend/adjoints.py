@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError, SourceError, UnsupportedError
+from ..runtime.stacks import is_one
 from . import binding, calls, operators
 from .outputs import float_structure
 from .outside import holds_arrays
@@ -54,9 +55,7 @@ def _plain(value: Any) -> Any:
 
 def on_matrices(routine: Any, args: list[Any]) -> Any:
     """What a routine of generated code does with these arrays: with one matrix, or with every one of a stack."""
-    axes = {"M": 2, "V": 1, "S": 1}
-    is_one = all(len(value.dims) == axes[kind] for kind, value in zip(routine.kinds, args, strict=True) if kind in axes)
-    return routine.one if is_one else routine
+    return routine.one if is_one(routine.kinds, [len(getattr(value, "dims", ())) for value in args]) else routine
 
 
 def call(

@@ -118,6 +118,8 @@ def _open(stmt: Stmt) -> tuple[Stmt, ...]:
             return then if value else orelse
         case If(condition=Call(op="ne", args=(x, y)), orelse=()) if x.dtype == INT64 and x == y:
             return ()  # lengths that have turned out as one
+        case If(condition=Call(op="and", args=(_, Call(op="ne", args=(x, y)))), then=(Raise(),), orelse=()) if x == y:
+            return () if x.dtype == INT64 else (stmt,)
         case Assign(var=var, value=value) if var == value:
             return ()
         case AddTo(value=Const(value=0)):
@@ -134,6 +136,12 @@ def _lengths_by_name(function: Function) -> Function:
     names: dict[Expr, Expr] = {}
     spoken_of: set[Expr] = set()  # those keep their names
     heard: list[Stmt] = []  # what speaks of more
+    checked: set[Expr] = set()
+
+    def lasts(part: Expr) -> bool:
+        once = isinstance(part, Var) and makes.get(part, 0) == (part not in function.params)
+        return once or isinstance(part, (Const, Dim, Call))
+
     out: list[Stmt] = []
     for stmt in function.body:
         if isinstance(stmt, Assign) and isinstance(stmt.value, Dim) and makes[stmt.var] == 1:
@@ -141,6 +149,10 @@ def _lengths_by_name(function: Function) -> Function:
             out.append(stmt)
             continue
         stmt = _with_lengths(stmt, names) if names else stmt
+        if isinstance(stmt, If) and _is_check(stmt) and all(map(lasts, subexpressions(stmt.condition))):
+            if stmt.condition in checked:
+                continue
+            checked.add(stmt.condition)
         out.append(stmt)
         for x, y in _found_equal(stmt):
             while heard:
@@ -154,14 +166,18 @@ def _lengths_by_name(function: Function) -> Function:
     return replace(function, body=tuple(out), results=results)
 
 
+def _is_check(stmt: Stmt) -> bool:
+    return isinstance(stmt, If) and len(stmt.then) == 1 and isinstance(stmt.then[0], Raise) and not stmt.orelse
+
+
 def _parts(stmt: Stmt) -> set[Expr]:
     return {part for s in statements((stmt,)) for expr in expressions(s) for part in subexpressions(expr)}
 
 
 def _found_equal(stmt: Stmt) -> Iterator[tuple[Expr, Expr]]:
     """Lengths that are equal from here on: the program has stopped where they are not."""
-    if isinstance(stmt, If) and len(stmt.then) == 1 and isinstance(stmt.then[0], Raise) and not stmt.orelse:
-        work = [stmt.condition]
+    if _is_check(stmt):
+        work = [stmt.condition]  # type: ignore[attr-defined]
         while work:
             match work.pop():
                 case Call(op="or", args=args):

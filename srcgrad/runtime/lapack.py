@@ -30,11 +30,14 @@ def _external(module: str, routine: str, letter: str, count: int) -> Any:
 _GETRF = {dtype: _external("lapack", "getrf", letter, 6) for dtype, letter in LETTERS.items()}
 _GETRI = {dtype: _external("lapack", "getri", letter, 7) for dtype, letter in LETTERS.items()}
 _GETRS = {dtype: _external("lapack", "getrs", letter, 9) for dtype, letter in LETTERS.items()}
+_GESVD = {
+    dtype: _external("lapack", "gesvd", letter, 15 if letter in "cz" else 14) for dtype, letter in LETTERS.items()
+}
 _GEMM = {dtype: _external("blas", "gemm", letter, 13) for dtype, letter in LETTERS.items()}
 _TRSM = {dtype: _external("blas", "trsm", letter, 11) for dtype, letter in LETTERS.items()}
 _INTEGER = np.dtype(ctypes.c_int)
 BLOCK = 32  # columns that LAPACK works on at a time
-_L, _N, _R, _T, _U = b"LNRTU"  # numbers: Numba takes a fifth of a second to compile `ord`
+_A, _L, _N, _R, _T, _U = b"ALNRTU"  # numbers: Numba takes a fifth of a second to compile `ord`
 
 
 @linked
@@ -98,6 +101,11 @@ def determinant(a: Any) -> Any:
 def sign_and_logarithm(a: Any) -> Any:
     """Of the determinant."""
     return np.linalg.slogdet(a)
+
+
+def singular_vectors(u: Any, s: Any, vt: Any, a: Any) -> None:
+    """u, s, vt = the singular value decomposition of a square matrix"""
+    u[...], s[...], vt[...] = np.linalg.svd(a)
 
 
 def solve_triangle(x: Any, a: Any, lower: Any, transposed: Any, unit: Any) -> None:
@@ -259,6 +267,34 @@ def _sign_and_logarithm(a):
         return sign, logarithm
 
     return sign_and_logarithm
+
+
+@overload(singular_vectors)
+def _singular_vectors(u, s, vt, a):
+    gesvd, is_complex = _GESVD[a.dtype], isinstance(a.dtype, types.Complex)
+
+    def singular_vectors(u, s, vt, a):
+        n, order, all_of_them = a.shape[0], _integer(a.shape[0]), _letter(_A)
+        rest, room, more_room = np.empty((n, n), a.dtype), np.empty((5 + BLOCK) * n, a.dtype), np.empty(5 * n, s.dtype)
+        copy_to(rest, a)
+        size, info = _integer(room.size), _integer(0)
+        if is_complex:
+            gesvd(
+                all_of_them, all_of_them, order, order, rest.ctypes, order, s.ctypes, vt.ctypes, order, u.ctypes, order,
+                room.ctypes, size, more_room.ctypes, info,
+            )  # fmt: skip
+        else:
+            gesvd(
+                all_of_them, all_of_them, order, order, rest.ctypes, order, s.ctypes, vt.ctypes, order, u.ctypes, order,
+                room.ctypes, size, info,
+            )  # fmt: skip
+        _needed_until_here(rest)
+        _needed_until_here(room)
+        _needed_until_here(more_room)
+        if _integer_at(info) != 0:
+            raise np.linalg.LinAlgError("SVD did not converge")
+
+    return singular_vectors
 
 
 @overload(solve_triangle)

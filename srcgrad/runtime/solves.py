@@ -18,6 +18,7 @@ from srcgrad.runtime.lapack import (
     inverse,
     product,
     sign_and_logarithm,
+    singular_vectors,
     solve_factorised,
     solve_triangle,
     times_columns,
@@ -220,16 +221,18 @@ def slogdet_sign_adjoint(a_b: Any, a: Any, sign: Any, sign_b: Any) -> None:
 
 @linked
 def _cofactors(a: Any) -> Any:
-    u, s, vt = np.linalg.svd(a)
-    products = np.ones_like(s)
+    u, vt, s = np.empty_like(a), np.empty_like(a), np.empty(a.shape[0], a.real.dtype)
+    singular_vectors(u, s, vt, a)
+    products = np.empty_like(s)
     for i in range(s.size):
+        products[i] = 1
         for j in range(s.size):
             if i != j:
                 products[i] *= s[j]
     orientation = determinant(u) * determinant(vt)  # of absolute value 1
-    scaled = times_columns(np.ascontiguousarray(conjugated(u)), products)
+    scaled = times_columns(conjugated(u), products)
     add_to(scaled, scaled, orientation - 1)
-    return product(scaled, np.ascontiguousarray(conjugated(vt)), False, False)
+    return product(scaled, conjugated(vt), False, False)
 
 
 @on_stacks("MM_")

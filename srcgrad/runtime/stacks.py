@@ -6,8 +6,10 @@ def inv(out, a): ...                inv(out[k], a[k]) for every k
 
 from __future__ import annotations
 
+import inspect
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -82,7 +84,7 @@ def on_stacks(kinds: str) -> Callable[[Any], Any]:
     """One letter for each argument: what it has for each matrix.  Numbers are arrays of one element."""
 
     def decorate(one: Any) -> Any:
-        names = [f"x{k}" for k in range(len(kinds))]
+        names = tuple(inspect.signature(one).parameters)
         lines = [f"def {one.__name__}({', '.join(names)}):"]
         for name, kind in zip(names, kinds, strict=True):
             if kind in AXES:
@@ -97,6 +99,17 @@ def on_stacks(kinds: str) -> Callable[[Any], Any]:
         made = namespace[one.__name__]
         made.__doc__ = one.__doc__
         made.one, made.kinds = one, kinds
-        return linked(made)
+
+        @wraps(one)  # Numba compares signatures
+        def compiled(*types: Any) -> Any:
+            return one if is_one(kinds, [getattr(kind, "ndim", 0) for kind in types]) else made
+
+        overload(made, strict=False)(compiled)
+        return made
 
     return decorate
+
+
+def is_one(kinds: str, axes: Sequence[int]) -> bool:
+    """Whether arrays of so many axes are one matrix, vectors and numbers of it; or else a stack of them."""
+    return all(count == max(1, AXES[kind]) for kind, count in zip(kinds, axes, strict=True) if kind in AXES)
