@@ -29,7 +29,6 @@ def _external(module: str, routine: str, letter: str, count: int) -> Any:
 
 _GETRF = {dtype: _external("lapack", "getrf", letter, 6) for dtype, letter in LETTERS.items()}
 _GETRI = {dtype: _external("lapack", "getri", letter, 7) for dtype, letter in LETTERS.items()}
-_GETRS = {dtype: _external("lapack", "getrs", letter, 9) for dtype, letter in LETTERS.items()}
 _GESVD = {
     dtype: _external("lapack", "gesvd", letter, 15 if letter in "cz" else 14) for dtype, letter in LETTERS.items()
 }
@@ -205,21 +204,38 @@ def _factorise(lu, pivots, a):
 
 @overload(solve_factorised)
 def _solve_factorised(x, lu, pivots, b, transposed):
-    getrs = _GETRS[lu.dtype]
+    if x.layout != "C":
 
-    def solve_factorised(x, lu, pivots, b, transposed):
+        def through_a_copy(x, lu, pivots, b, transposed):
+            found = np.empty(x.shape, x.dtype)
+            solve_factorised(found, lu, pivots, b, transposed)
+            copy_to(x, found)
+
+        return through_a_copy
+
+    def in_place(x, lu, pivots, b, transposed):
+        """By BLAS: LAPACK's `getrs` wakes all threads of OpenBLAS for the smallest matrix, and waits for them."""
         n = b.shape[0]
-        leading = _integer(max(1, n))
-        columns = turned(b)
-        getrs(
-            _letter(_N if transposed else _T), _integer(n), _integer(b.shape[1]), lu.ctypes, leading, pivots.ctypes,
-            columns.ctypes, leading, _integer(0),
-        )  # fmt: skip
-        for i in range(n):
-            for j in range(b.shape[1]):
-                x[i, j] = columns[j, i]
+        copy_to(x, b)
+        if transposed:
+            for k in range(n):
+                _exchange_rows(x, k, pivots[k] - 1)
+            _solve_on_right(x, lu, False, True, True)
+            _solve_on_right(x, lu, True, True, False)
+        else:
+            _solve_on_right(x, lu, True, False, False)
+            _solve_on_right(x, lu, False, False, True)
+            for k in range(n - 1, -1, -1):
+                _exchange_rows(x, k, pivots[k] - 1)
 
-    return solve_factorised
+    return in_place
+
+
+@linked
+def _exchange_rows(x: Any, i: Any, k: Any) -> None:
+    if i != k:
+        for j in range(x.shape[1]):
+            x[i, j], x[k, j] = x[k, j], x[i, j]
 
 
 @overload(inverse)
@@ -299,15 +315,24 @@ def _singular_vectors(u, s, vt, a):
 
 @overload(solve_triangle)
 def _solve_triangle(x, a, lower, transposed, unit):
+    return lambda x, a, lower, transposed, unit: _solve_on_right(x, a, lower, transposed, unit)
+
+
+def _solve_on_right(x: Any, a: Any, upper: Any, transposed: Any, unit: Any) -> None:
+    """x = the solution of y @ a = x, or y @ a.T = x, of what BLAS sees: x.T and the one triangle of a.T"""
+
+
+@overload(_solve_on_right)
+def _compiled_solve_on_right(x, a, upper, transposed, unit):
     trsm = _TRSM[a.dtype]
 
-    def solve_triangle(x, a, lower, transposed, unit):
+    def solve_on_right(x, a, upper, transposed, unit):
         if x.size == 0:
             return
         columns, order = _integer(x.shape[1]), _integer(x.shape[0])
         trsm(
-            _letter(_R), _letter(_U if lower else _L), _letter(_T if transposed else _N), _letter(_U if unit else _N),
+            _letter(_R), _letter(_U if upper else _L), _letter(_T if transposed else _N), _letter(_U if unit else _N),
             columns, order, _number(a.dtype.type(1)), a.ctypes, order, x.ctypes, columns,
         )  # fmt: skip
 
-    return solve_triangle
+    return solve_on_right

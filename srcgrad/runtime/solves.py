@@ -22,6 +22,7 @@ from srcgrad.runtime.lapack import (
     solve_factorised,
     solve_triangle,
     times_columns,
+    turned,
 )
 from srcgrad.runtime.linked import linked
 from srcgrad.runtime.stacks import on_stacks
@@ -244,15 +245,25 @@ def pinv(out: Any, a: Any, rcond: Any) -> None:
 @on_stacks("MMMM")
 def pinv_adjoint(a_b: Any, a: Any, out: Any, out_b: Any) -> None:
     """Golub and Pereyra's formula: as long as the rank stays"""
+    if a.shape[0] >= a.shape[1]:
+        _add_slopes_of_pinv(a_b, a, out, out_b)
+    else:  # pinv(a).T == pinv(a.T)
+        share = np.zeros((a.shape[1], a.shape[0]), a.dtype)
+        _add_slopes_of_pinv(share, turned(a), turned(out), turned(out_b))
+        add_to(a_b, share.T, 1.0)
+
+
+@linked
+def _add_slopes_of_pinv(a_b: Any, a: Any, out: Any, out_b: Any) -> None:
+    """Of a tall matrix: every product has the shorter side, so that the longer one counts once"""
     if a.size:
-        left = product(out_b, out, True, False)
-        right = product(out, out_b, False, True)
-        w = conjugated(out)
-        add_to(a_b, product(product(out, out_b, True, False), out, False, True), -1.0)
-        share = product(left, w, False, True)
-        add_to(share, product(a, product(product(out, left, False, False), w, False, True), False, False), -1.0)
+        w, right = conjugated(out), product(out, out_b, False, True)
+        rest = product(out, w, False, True)
+        add_to(a_b, product(out, right, True, True), -1.0)
+        share = product(out_b, rest, True, False)
+        add_to(share, product(a, product(right, rest, False, False), False, False), -1.0)
         add_to(share, product(w, right, True, False), 1.0)
-        add_to(share, product(w, product(product(right, out, False, False), a, False, False), True, False), -1.0)
+        add_to(share, product(w, product(right, product(out, a, False, False), False, False), True, False), -1.0)
         add_to(a_b, conjugated(share), 1.0)
 
 
