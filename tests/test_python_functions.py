@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import collections
 import copy
+import dataclasses
 import functools
 import logging
 import math
@@ -417,6 +418,59 @@ def test_as_many_are_unpacked_as_a_function_takes(function: Callable[..., Any]) 
 def test_another_number_than_a_function_takes() -> None:
     with pytest.raises(ValueError, match="can't unpack an array of another length into 2 names"):
         grad(lambda x: np.hypot(*x), jit=False)(X)
+
+
+def weighed_twice(a, b, c=2.0, d=0.5):
+    return a * b * c + d * d * a
+
+
+class Universe:
+    def __init__(self, rate, matter, state=-1.0, change=0.0):
+        self.rate, self.matter, self.state, self.change = rate, matter, state, change
+
+    def at(self, z, power=3.0):
+        rest = (1 - self.matter) * (1 + z) ** (3 * (1 + self.state + self.change))
+        return self.rate * np.sqrt(self.matter * (1 + z) ** power + rest)
+
+
+@dataclasses.dataclass
+class Line:
+    slope: float
+    start: float = 2.0
+
+
+PARTLY = functools.partial(weighed_twice, 1.5)
+
+TO_DEFAULTS: list[tuple[Callable[..., Any], tuple[int, ...]]] = [
+    (lambda t: weighed_twice(*t), (2, 3, 4)),
+    (lambda t: weighed_twice(*t, d=t[0]), (2, 3)),
+    (lambda t: weighed_twice(t[0], *t[1:]), (2, 3, 4)),
+    (lambda t: Universe(*t).at(0.5), (2, 3, 4)),
+    (lambda t: Universe(*t, change=0.3).at(0.5), (2, 3)),
+    (lambda t: Universe(t[0], 0.3).at(*t), (1, 2)),
+    (lambda t: Line(*t).slope * Line(*t).start, (1, 2)),
+    (lambda t: PARTLY(*t), (1, 2, 3)),
+    (lambda t: (lambda a, b=2.0: a * b * b)(*t), (1, 2)),
+]
+
+
+@pytest.mark.parametrize("function, numbers", TO_DEFAULTS)
+def test_as_many_as_there_are_go_to_parameters_with_defaults(
+    function: Callable[..., Any], numbers: tuple[int, ...]
+) -> None:
+    f, t = grad(function, jit=False), np.array([1.3, 0.7, 0.4, 0.2])
+    for n in numbers:
+        assert f(t[:n]) == pytest.approx(function(t[:n]), rel=1e-14)
+        check_grad(f, t[:n])
+    for n in {min(numbers) - 1, max(numbers) + 1} - {0}:
+        with pytest.raises(ValueError, match="can't unpack an array of another length|not enough values|out of bounds"):
+            f(np.ones(n))
+
+
+def test_as_many_as_there_are_compiled() -> None:
+    f = grad(lambda t: Universe(*t).at(0.5))
+    for n in (2, 3, 4):
+        check_grad(f, np.array([1.3, 0.7, -0.6, 0.2])[:n])
 
 
 # ------------------------------------------------------------------------------------------------ copies of arguments

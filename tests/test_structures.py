@@ -69,6 +69,20 @@ def test_dict_of_arrays(jit: bool) -> None:
 
 
 @pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+def test_items_keep_their_places_beside_what_has_no_derivative(jit: bool) -> None:
+    f = grad(lambda p: p[0].sum() * p[1] + p[2][1] * p[2][2], jit=jit)
+    a_b, n_b, (name_b, b_b, k_b) = f.backward((np.ones(2), 3, ("scale", 2.0, 5)))
+    assert a_b.tolist() == [3.0, 3.0] and b_b == 5.0
+    assert n_b is name_b is k_b is None
+    assert f.vjp((np.ones(2), 3, ("scale", 2.0, 5)))[1](2.0)[2] == (None, 10.0, None)
+    several = grad(lambda *args: args[0].sum() * args[1] + args[2], jit=jit)
+    a_b, n_b, b_b = several.backward(np.ones(2), 3, 2.0)
+    assert a_b.tolist() == [3.0, 3.0] and n_b is None and b_b == 1.0
+    outer = grad(lambda p: f.backward(p)[2][1] ** 2 + f.backward(p)[0].sum(), jit=jit)
+    assert outer.backward((np.ones(2), 3, ("scale", 2.0, 5)))[1] is None
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
 def test_dict_as_result(jit: bool) -> None:
     f = grad(lambda x: {"y": x * 2, "z": (x[0], [x[1] ** 2])}, jit=jit)
     y = f(X)

@@ -147,7 +147,7 @@ def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
 
 def apply(interpreter: Interpreter, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     if any(isinstance(value, Unpacked) for value in args):
-        args = _few_enough(interpreter, function, args)
+        args = _few_enough(interpreter, function, args, kwargs)
     if identities.can_change(function):  # a method of what an earlier call has changed
         function = identities.now(interpreter, function)
     match function:
@@ -193,7 +193,7 @@ def call_of_pythons_own(interpreter: Interpreter, target: Any, args: list[Any], 
         return interpreter.build.refuse(f"{name} is not supported: srcgrad has no rule for it", error=UnsupportedError)
 
 
-def _few_enough(interpreter: Interpreter, function: Any, args: list[Any]) -> list[Any]:
+def _few_enough(interpreter: Interpreter, function: Any, args: list[Any], kwargs: dict[str, Any]) -> list[Any]:
     """Arguments whose number is only known at run time, for one who takes them."""
     target = function.value if isinstance(function, Static) else None
     is_last = not any(isinstance(value, Unpacked) for value in args[:-1])
@@ -203,26 +203,29 @@ def _few_enough(interpreter: Interpreter, function: Any, args: list[Any]) -> lis
         return args
     if is_last and (not isinstance(function, (Static, TupleValue)) or _is_users(target)):
         return args
-    needed = _operands(target) if is_last else None
-    if needed is not None and needed >= len(args):
-        return [*args[:-1], *lists.exactly(interpreter, args[-1].value, needed - len(args) + 1)]
+    operands = _operands(target, kwargs) if is_last else None
+    if operands is not None and operands[0] >= len(args):
+        needed, defaults = operands
+        return [*args[:-1], *parameters.up_to(interpreter, args[-1].value, needed - len(args) + 1, defaults)]
     columns = ["or take the columns:  xs, ys = a[:, 0], a[:, 1],  or  [p[0] for p in points]"] if target is zip else []
     return interpreter.build.refuse(
         "* unpacks a number of arguments that is only known at run time", "name as many of them as there are", *columns
     )
 
 
-def _operands(target: Any) -> int | None:
-    """How many arguments a function of NumPy's or Python's needs; None where it takes any number."""
+def _operands(target: Any, kwargs: dict[str, Any]) -> tuple[int, list[Any]] | None:
+    """How many arguments a known function needs, and the defaults behind; None where it takes any number."""
     if isinstance(target, np.ufunc):
-        return target.nin
+        return target.nin, []
     try:
         params = inspect.signature(target).parameters.values()
     except (TypeError, ValueError):
         return None
     if any(param.kind is inspect.Parameter.VAR_POSITIONAL for param in params):
         return None
-    return sum(param.default is inspect.Parameter.empty for param in params)
+    needed = [param for param in params if param.default is inspect.Parameter.empty]
+    others = [p for p in params if p not in needed and p.kind is not inspect.Parameter.KEYWORD_ONLY]
+    return len(needed), parameters.default_numbers({p.name: constant(p.default) for p in others}, kwargs)
 
 
 def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:

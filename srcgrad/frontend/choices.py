@@ -6,7 +6,7 @@ c and f(x) > 0      →      either = c; if c: either = f(x) > 0
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -89,8 +89,8 @@ def choose_value(
 
     names = _named_in(nodes[1:])
     if is_and:
-        return _either(interpreter, condition, later, lambda: first, names)
-    return _either(interpreter, condition, lambda: first, later, names)
+        return either(interpreter, condition, later, lambda: first, names)
+    return either(interpreter, condition, lambda: first, later, names)
 
 
 def _named_in(nodes: list[ast.expr]) -> list[str]:
@@ -98,12 +98,12 @@ def _named_in(nodes: list[ast.expr]) -> list[str]:
     return sorted(set().union(*map(liveness.named_in, nodes)))
 
 
-def _either(
+def either(
     interpreter: Interpreter,
     condition: Expr,
     then: Callable[[], Any],
     orelse: Callable[[], Any],
-    names: list[str],
+    names: Sequence[str],
 ) -> Any:
     """The value of one of two expressions, of which only one is evaluated; it may give values to `names`."""
     from . import branches
@@ -205,7 +205,7 @@ def conditional(interpreter: Interpreter, node: ast.IfExp) -> Any:
     then_side, else_side = partial(side, node.body, True), partial(side, node.orelse, False)
     names = _named_in([node.body, node.orelse])
     if names:
-        return _either(interpreter, condition, then_side, else_side, names)
+        return either(interpreter, condition, then_side, else_side, names)
     sides: list[tuple[list[Stmt], Any]] = []
     saved, lists_before = save(interpreter), identities.held(interpreter)
     with suppress(NotYetKnown):
@@ -228,4 +228,4 @@ def conditional(interpreter: Interpreter, node: ast.IfExp) -> Any:
             first, second = (one_of.as_one_of(value, options).number.expr for value in (x, y))
             return OneOf(Scalar(select(condition, first, second), weak=True), options)
     restore(interpreter, saved)
-    return _either(interpreter, condition, then_side, else_side, names)
+    return either(interpreter, condition, then_side, else_side, names)

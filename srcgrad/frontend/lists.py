@@ -354,7 +354,7 @@ def exactly(interpreter: Interpreter, value: Any, count: int) -> list[Any]:
     """The items of something unpacked into so many names; that it has as many is checked at run time."""
     held = value if isinstance(value, (ArrayValue, Items)) else copied(interpreter, value)
     wanted = affine.integer(count)
-    _check_length(interpreter, "ne", held, wanted, f"can't unpack an array of another length into {count} names")
+    check_length(interpreter, "ne", held, wanted, f"can't unpack an array of another length into {count} names")
     if isinstance(held, ArrayValue):
         held = ArrayValue((wanted, *held.dims[1:]), held.element)
     else:
@@ -368,14 +368,14 @@ def split(interpreter: Interpreter, value: Any, before: int, after: int) -> list
 
     held = value if isinstance(value, Items) else copied(interpreter, value)
     message = f"not enough values to unpack: at least {before + after} are needed"
-    _check_length(interpreter, "lt", held, affine.integer(before + after), message)
+    check_length(interpreter, "lt", held, affine.integer(before + after), message)
     end = affine.sub(held.length, affine.integer(after))
     middle = subscripted(interpreter, held, Slice(constant(before), Scalar(end, weak=True), None))
     first = [item_at(interpreter, held, affine.integer(k)) for k in range(before)]
     return [*first, middle, *(item_at(interpreter, held, affine.add(end, affine.integer(k))) for k in range(after))]
 
 
-def _check_length(interpreter: Interpreter, op: str, held: ArrayValue | Items, wanted: Expr, message: str) -> None:
+def check_length(interpreter: Interpreter, op: str, held: ArrayValue | Items, wanted: Expr, message: str) -> None:
     length = held.dims[0] if isinstance(held, ArrayValue) else held.length
     message += error_place(interpreter.build.span)
     interpreter.build.emit(If(Call(op, (length, wanted), BOOL), (Raise("RuntimeValueError", message),)))

@@ -120,19 +120,18 @@ def describe_type(kind: Any) -> str:
 
 
 def float_structure(kind: Any) -> Any:
-    """The part of an argument's structure that carries derivatives; None where there is none."""
+    """The part of an argument's structure that carries derivatives; None where there is none.
+
+    Items keep their places, with None for what has no derivative; a dict has no such keys.
+    """
     if isinstance(kind, TupleType):
-        every = [float_structure(item) for item in kind.items]
-        parts = [part for part in every if part is not None]
-        if not parts:
+        parts = [float_structure(item) for item in kind.items]
+        if not any(parts):
             return None
-        match kind.kind:
-            case RecordKind():
-                return TupleType(tuple(part or StaticType(None) for part in every), kind.kind)
-            case DictKind(keys=keys):
-                kept = tuple(k for k, p in zip(keys, every, strict=True) if p)
-                return TupleType(tuple(parts), replace(kind.kind, keys=kept))
-        return TupleType(tuple(parts), kind.kind if len(parts) == len(kind.items) else tuple)
+        if isinstance(kind.kind, DictKind):
+            keys = tuple(key for key, part in zip(kind.kind.keys, parts, strict=True) if part)
+            return TupleType(tuple(filter(None, parts)), replace(kind.kind, keys=keys))
+        return TupleType(tuple(part or StaticType(None) for part in parts), kind.kind)
     if isinstance(kind, (ScalarType, ArrayType)) and is_inexact(kind.dtype):
         return ArrayType(kind.dtype, kind.ndim) if isinstance(kind, ArrayType) else kind
     return None

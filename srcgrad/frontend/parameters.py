@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import ast
 import inspect
+from collections.abc import Container
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError
-from . import lists
+from ..ir import affine
+from ..ir.expressions import BOOL, Call, is_inexact
+from . import choices, lists
 from .outside import holds_arrays
 from .source import signature_of
 from .types import DictKind
-from .values import TupleValue, Unpacked, constant, new_dict
+from .values import Items, Scalar, TupleValue, Unpacked, constant, new_dict
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -107,13 +111,38 @@ def _unpacked(
         return [*first, copy] if len(first) == len(names) else [*first, *lists.exactly(interpreter, last.value, 0)]
     needed = [name for name in names[len(first) :] if name not in defaults and name not in kwargs]
     if spec.vararg is None:
-        return [*first, *lists.exactly(interpreter, last.value, len(needed))]
+        others = {name: defaults[name] for name in names[len(first) + len(needed) :] if name in defaults}
+        return [*first, *up_to(interpreter, last.value, len(needed), default_numbers(others, kwargs))]
     if len(needed) < len(names) - len(first):
         interpreter.build.refuse(
             "* unpacks a number of arguments that is only known at run time, and some have defaults"
         )
     *own, rest = lists.split(interpreter, last.value, len(needed), 0)
     return [*first, *own, Unpacked(rest)]
+
+
+def default_numbers(defaults: dict[str, Any], given: Container[str]) -> list[Any]:
+    """The defaults that an element of an array may take the place of: whole numbers may be lengths."""
+    is_number = lambda value: isinstance(value, Scalar) and is_inexact(value.dtype)
+    return list(takewhile(is_number, (None if name in given else value for name, value in defaults.items())))
+
+
+def up_to(interpreter: Interpreter, value: Any, count: int, defaults: list[Any]) -> list[Any]:
+    """The items of something unpacked into parameters, of which those behind the first `count` have defaults."""
+    if not defaults:
+        return lists.exactly(interpreter, value, count)
+    held = value if isinstance(value, Items) else lists.copied(interpreter, value)
+    most = count + len(defaults)
+    problem = f"can't unpack an array of another length into {count} to {most} parameters"
+    lists.check_length(interpreter, "lt", held, affine.integer(count), problem)
+    lists.check_length(interpreter, "gt", held, affine.integer(most), problem)
+    item = lambda k: lists.item_at(interpreter, held, affine.integer(k))
+
+    def item_or_default(k: int, default: Any) -> Any:
+        is_there = Call("gt", (held.length, affine.integer(k)), BOOL)
+        return choices.either(interpreter, is_there, lambda: item(k), lambda: default, ())
+
+    return [*map(item, range(count)), *(item_or_default(k, default) for k, default in enumerate(defaults, count))]
 
 
 def defaults_of(function: Any) -> dict[str, Any]:
