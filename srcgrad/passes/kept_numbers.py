@@ -191,7 +191,7 @@ def _on_stacks(function: Function) -> Iterator[Group]:
     """Stacks that one block pushes on, and the block of one loop that follows pops from."""
     used: dict[str, list[tuple[Path, Stmt]]] = {}
     for path, stmt in _walk(function.body, ()):
-        for name in _stacks(stmt):
+        for name in stacks_of(stmt):
             used.setdefault(name, []).append((path, stmt))
     for name, uses in used.items():
         pushes = [(path, stmt) for path, stmt in uses if isinstance(stmt, Push) and isinstance(stmt.value, Expr)]
@@ -212,7 +212,8 @@ def _on_stacks(function: Function) -> Iterator[Group]:
         yield Group(kept, frozenset((name,)), (loop,), sweep, _ahead(function.body, there[: depth + 1]), indices)
 
 
-def _stacks(stmt: Stmt) -> list[str]:
+def stacks_of(stmt: Stmt) -> list[str]:
+    """The stacks that a statement has to do with, but for what is in its blocks."""
     match stmt:
         case Push(stack=stack) | Pop(stack=stack) | NewStack(stack=stack) | Seal(stack=stack) | Unseal(stack=stack):
             return [stack.name]
@@ -223,4 +224,4 @@ def _stacks(stmt: Stmt) -> list[str]:
     return []
 
 
-__all__ = ["Group", "Kept", "groups"]
+__all__ = ["Group", "Kept", "groups", "stacks_of"]
