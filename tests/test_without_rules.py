@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import collections
+import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 import scipy.stats
+from scipy.spatial.transform import Rotation
 
 from srcgrad import UnsupportedError, grad
 from srcgrad.testing import check_grad
@@ -114,3 +118,23 @@ def test_what_is_made_of_it_stays_behind_it() -> None:
     """The loops of `doubled` and `tripled` become one: the view, and what is as long, were ahead of the call then."""
     f = grad(viewed_before_loops_are_merged, jit=False)
     np.testing.assert_allclose(f(X), viewed_before_loops_are_merged(X))
+
+
+def turned(x):
+    return Rotation.from_rotvec(x[:3]).apply(x[:3])
+
+
+@pytest.mark.parametrize(
+    "function, name, instead",
+    [
+        (lambda x: sum(collections.deque(x, maxlen=4)), "deque", "a list"),
+        (lambda x: scipy.sparse.diags([x], [0]) @ x, "scipy.sparse.diags", "solve_banded"),
+        (lambda x: scipy.sparse.csr_matrix(np.diag(x)) @ x, "scipy.sparse.csr_matrix", "hand it in"),
+        (turned, "scipy.spatial.transform.Rotation.from_rotvec", "np.sin(angle) * k"),
+        (lambda x: {i: x * t for i, t in enumerate(x)}[0], "the keys of a dict", "an array or a list"),
+    ],
+)
+def test_what_to_write_instead(function: Callable[..., Any], name: str, instead: str) -> None:
+    with pytest.raises(UnsupportedError, match=f"^{re.escape(name)}") as caught:
+        grad(function, jit=False)(X)
+    assert instead in str(caught.value).splitlines()[-1]

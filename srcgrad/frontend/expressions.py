@@ -163,7 +163,10 @@ def _as_it_is(interpreter: Interpreter, node: ast.expr) -> Any:
         case ast.DictComp(key=key, value=value):
             pair = ast.copy_location(ast.Tuple([key, value], ast.Load()), node)
             pairs = ast.copy_location(ast.ListComp(pair, node.generators), node)
-            return records.made_of(interpreter, [comprehension(interpreter, pairs)], {})
+            made = comprehension(interpreter, pairs)
+            if known_items(interpreter, made) is None:
+                interpreter.build.refuse(records.KEYS_ARE_KNOWN, *records.INSTEAD_OF_KEYS)
+            return records.made_of(interpreter, [made], {})
         case ast.Slice(lower=lower, upper=upper, step=step):
             bounds = [None if p is None else none_as_absent(evaluate(interpreter, p)) for p in (lower, upper, step)]
             return Slice(*bounds)

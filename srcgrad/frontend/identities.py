@@ -95,7 +95,9 @@ def check_own(interpreter: Interpreter, owner: TupleValue | Items, what: str) ->
         held, copied = ("a list", "ys = list(ys)") if is_list(owner) else (held, copied)
         several = "is one of several by the path taken"
         which = f"comes from outside, or {several}" if owner.identity is None else several
-        interpreter.build.refuse(f"{what} changes {held} that {which}", f"change a copy:  {copied}")
+        into = "d['x'][:] = …" if is_dict else "y.x[:] = …,  y.x += …"
+        inside = [] if is_list(owner) else [f"or what is in an array of it:  {into}"]
+        interpreter.build.refuse(f"{what} changes {held} that {which}", f"change a copy:  {copied}", *inside)
 
 
 def change(interpreter: Interpreter, identity: object, new: Any) -> None:

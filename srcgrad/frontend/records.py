@@ -37,12 +37,16 @@ def as_dict(value: TupleValue) -> dict[Any, Any]:
     return dict(zip(value.kind.keys, value.items, strict=True))
 
 
+KEYS_ARE_KNOWN = "the keys of a dict, and the items of a set, are known when f is compiled"
+INSTEAD_OF_KEYS = ("where the keys are whole numbers, an array or a list in its place:  d = np.zeros(n), d[k] += x",)
+
+
 def key_of(interpreter: Interpreter, value: Any) -> Any:
     """A key, which must be known."""
     key = operators.plain(value)
     operators.refuse_template(interpreter, value)
     if not operators.is_known(value) or not is_hashable(key) or not _may_be_key(value):
-        interpreter.build.refuse("the keys of a dict, and the items of a set, are known when f is compiled")
+        interpreter.build.refuse(KEYS_ARE_KNOWN, *INSTEAD_OF_KEYS)
     return value.dtype.type(key) if isinstance(value, Scalar) and not value.weak else key
 
 

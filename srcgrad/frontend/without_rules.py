@@ -38,6 +38,8 @@ def name_of(target: Any) -> str:
     if module.startswith("scipy.stats") and not (inspect.isfunction(target) or isinstance(target, type)):
         of = "" if owner is None else f".{name}"
         return f"scipy.stats.{type(target if owner is None else owner).__name__.removesuffix('_gen')}{of}"
+    if "Rotation" in getattr(target, "__qualname__", "") and module.startswith("scipy.spatial.transform"):
+        return f"scipy.spatial.transform.{target.__qualname__}"
     if module == "scipy.spatial.distance":
         return f"{module}.{name}"
     if module.split(".")[0] == "scipy" or (isinstance(target, np.ufunc) and not hasattr(np, name)):
@@ -54,7 +56,19 @@ def name_of(target: Any) -> str:
 
 NEWTON = "take Newton's steps:  u = u - np.linalg.solve(jacobian(u), f(u)); for one number there are newton and brentq"
 FOUND_OUTSIDE = "find it outside and hand it in, or write the steps towards it as a loop"
+BANDS = (
+    "write the bands of the matrix:  scipy.linalg.solve_banded((1, 1), bands, b);  or a dense one, and np.linalg.solve"
+)
 IN_ITS_PLACE = {
+    "deque": "a list (append, pop(0), insert(0, x)), or an array whose places are taken in turn:  last[k % 4] = x",
+    "np.matrix": "an array; the product of two is  a @ b",
+    "np.nditer": "for i in range(x.size): ... x.flat[i], or np.ndindex",
+    **dict.fromkeys([f"scipy.sparse.{name}" for name in ("diags", "diags_array", "spdiags")], BANDS),
+    **dict.fromkeys(
+        [f"scipy.sparse.{kind}_{name}" for kind in ("csr", "csc", "coo", "dia", "lil") for name in ("matrix", "array")],
+        "make it outside, and hand it in; where its numbers are differentiated, a dense array, or the bands of one",
+    ),
+    **dict.fromkeys(["scipy.sparse.spsolve", "scipy.sparse.splu", "scipy.sparse.factorized"], BANDS),
     "scipy.integrate.odeint": "scipy.integrate.solve_ivp(lambda t, y: f(y, t), (t[0], t[-1]), y0, t_eval=t).y.T",
     "scipy.optimize.fsolve": NEWTON,
     "scipy.optimize.root": NEWTON,
@@ -63,6 +77,10 @@ IN_ITS_PLACE = {
         FOUND_OUTSIDE,
     ),
 }
+
+
+ROTATED = "write the matrix:  k = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]]), of a unit vector, is turned to \
+np.eye(3) + np.sin(angle) * k + (1 - np.cos(angle)) * k @ k"
 
 
 def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -92,6 +110,7 @@ def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict
             return result
     near = nearest(name)
     help = [IN_ITS_PLACE[name]] if name in IN_ITS_PLACE else []
+    help += [ROTATED] if name.startswith("scipy.spatial.transform.Rotation") else []
     help += [f"the nearest supported function is {near}"] if near and not help else []
     return interpreter.build.refuse(
         f"{name} is not supported: srcgrad has no rule for it", *help, error=UnsupportedError

@@ -76,9 +76,14 @@ def solve_ivp(
     atol=1e-6,
 ):
     if method not in METHODS:
-        raise NotImplementedError('solve_ivp is differentiated by the methods "RK45", "RK23" and "DOP853"')
+        raise NotImplementedError(
+            'solve_ivp is differentiated by the methods "RK45", "RK23" and "DOP853"; '
+            "for stiff equations write implicit steps as a loop, with np.linalg.solve"
+        )
     if events is not None:
-        raise NotImplementedError("solve_ivp with events is not supported")
+        raise NotImplementedError(
+            "solve_ivp with events is not supported: find when they happen outside, and hand the end of t_span in"
+        )
     if dense_output:
         raise NotImplementedError("solve_ivp with dense_output is not supported: say with t_eval where you want y")
     if vectorized:
