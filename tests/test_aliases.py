@@ -397,3 +397,49 @@ class Programs:
 def test_random_programs(first: int) -> None:
     found = [agrees_or_is_refused(from_text(Programs(seed).program(), "f")) for seed in range(first, first + 20)]
     assert sum(found) >= 12
+
+
+def new_unless_left_out(steps):
+    q, out = np.array([1.0, 0.0]), []
+    for g in steps:
+        if g[0] < 0.0:
+            continue
+        q = q + g
+        q /= np.linalg.norm(q)
+        out.append(q)
+    return np.array(out).sum()
+
+
+def new_on_one_path(steps):
+    q, out = np.array([1.0, 0.0]), []
+    for g in steps:
+        if g[0] > 0.0:
+            q = q + g
+            q *= 0.5
+        out.append(q)
+    return np.array(out).sum()
+
+
+def changed_on_every_path(steps):
+    q, out = np.array([1.0, 0.0]), []
+    for g in steps:
+        if g[0] > 0.0:
+            q = q + g
+        q *= 0.5
+        out.append(q)
+    return np.array(out).sum()
+
+
+STEPS = np.array([[0.5, -0.3], [-0.2, 0.4], [0.1, 1.0], [0.7, 0.9]])
+
+
+@pytest.mark.parametrize("function", [new_unless_left_out, new_on_one_path])
+def test_what_is_new_on_the_path_that_changes_it(function: Callable[..., Any]) -> None:
+    f = grad(function, jit=False)
+    assert f(STEPS) == pytest.approx(function(STEPS), rel=1e-14)
+    check_grad(f, STEPS)
+
+
+def test_what_may_be_in_the_list_already() -> None:
+    with pytest.raises(UnsupportedError, match="may or may not be the array"):
+        grad(changed_on_every_path, jit=False)(STEPS)

@@ -136,6 +136,10 @@ def repeat(
         except Rebound as found:
             if is_short and found.resized:
                 raise growing_lists.WrittenOut from None
+            if (
+                not found.dims.keys() <= attempt.rebound.keys()
+            ):  # what these were taken for may have been all the trouble
+                attempt.twins, attempt.stale = set(), {}
             attempt.rebound |= found.dims
             attempt.resized |= found.resized
             attempt.swapped |= found.swapped
