@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from inspect import Parameter
 from types import MethodType
 from typing import Any, overload
@@ -21,6 +21,7 @@ from srcgrad.again import Adjoints
 from srcgrad.arguments import LEAVES
 from srcgrad.backends import cpu, cuda
 from srcgrad.binding import (
+    Given,
     Plan,
     Wrt,
     checked_outputs,
@@ -30,7 +31,7 @@ from srcgrad.binding import (
 )
 from srcgrad.constants import Constants
 from srcgrad.dispatch import LENGTHS_DIFFER, Call, Lanes, Program, Stage, pattern_of
-from srcgrad.errors import ArgumentError, CompiledError, OptionError, SrcgradError
+from srcgrad.errors import ArgumentError, CompiledError, GivenOtherwise, OptionError, SrcgradError
 from srcgrad.frontend.seeds import NEEDS_V
 from srcgrad.frontend.source import signature_of
 from srcgrad.pickled import reduced
@@ -196,6 +197,7 @@ class GradFunction:
         options = Options(*chosen, checked_outputs(outputs, names, self.__name__), parallel=parallel, target=target)
         self._constants = Constants(checked_static(static, names, self.__name__), self._parameters)
         self._bound: dict[int, GradFunction] = {}  # as a method of objects, by their ids
+        self._anew: dict[frozenset[str], GradFunction] = {}  # by the names of what calls give in the place of a partial
         optional = frozenset(name for name, parameter in self._parameters.items() if parameter.default is None)
         self._program = Program(self.py_func, options, names, optional, jit, cache)
         self._stages = Stages(self.__name__, self._program, self._parameters, self._constants)
@@ -232,6 +234,8 @@ class GradFunction:
                     except LENGTHS_DIFFER as error:
                         failed = error  # the way around finds another form, or fails again
             return self._call("primal", args, kwargs, self._primal, failed)
+        except GivenOtherwise:
+            return self._for_call(kwargs)._call_primal(*args, **kwargs)
         except SrcgradError as error:
             if self._constants.may_settle(error):
                 return self._with_more_known("primal", args, kwargs)
@@ -270,6 +274,8 @@ class GradFunction:
                     except LENGTHS_DIFFER:
                         pass  # the way around finds another form, or fails again
             return self._call("backward", args, kwargs, self._backward)
+        except GivenOtherwise:
+            return self._for_call(kwargs).backward(*args, **kwargs)
         except SrcgradError as error:
             if self._constants.may_settle(error):
                 return self._with_more_known("backward", args, kwargs)
@@ -297,6 +303,8 @@ class GradFunction:
                     except LENGTHS_DIFFER:
                         pass  # the way around finds another form, or fails again
             return self._call("value_and_backward", args, kwargs, self._both)
+        except GivenOtherwise:
+            return self._for_call(kwargs).value_and_backward(*args, **kwargs)
         except SrcgradError as error:
             if self._constants.may_settle(error):
                 return self._with_more_known("value_and_backward", args, kwargs)
@@ -329,6 +337,8 @@ class GradFunction:
                     raise
                 stage, leaves = self._stages.settled("forward", plan, values)
                 y, residuals = stage.call(*leaves)
+        except GivenOtherwise:
+            return self._for_call(kwargs).vjp(*args, **kwargs)
         except SrcgradError as error:
             raise self._without_our_frames(error) from None
         return y, Pullback(self._program, self._stages.forward(stage, leaves, residuals), residuals)
@@ -353,6 +363,8 @@ class GradFunction:
         """
         try:
             return self._stages.source(kind, args, kwargs, after)
+        except GivenOtherwise:
+            return self._for_call(kwargs).source(*args, after=after, kind=kind, **kwargs)
         except SrcgradError as error:
             raise self._without_our_frames(error) from None
 
@@ -380,6 +392,8 @@ class GradFunction:
             args = tuple(map(cuda.example, args))
             kwargs = {name: cuda.example(value) for name, value in kwargs.items()}
             return self._stages.ptx(kind, args, kwargs, cc)
+        except GivenOtherwise:
+            return self._for_call(kwargs).ptx(*args, cc=cc, kind=kind, **kwargs)
         except SrcgradError as error:
             raise self._without_our_frames(error) from None
 
@@ -415,6 +429,21 @@ class GradFunction:
         if self._program.jit or not isinstance(error, CompiledError):
             return error.with_traceback(None)
         return error  # raised by generated code that runs as plain Python: its frames are what is looked for
+
+    def _for_call(self, keywords: Iterable[str]) -> GradFunction:
+        """Itself, begun anew where a partial is another by now; or what serves calls with keywords that one gives."""
+        if not isinstance(self.py_func, Given):
+            return self
+        with cpu.LOCK:
+            if self.py_func.is_outdated:
+                GradFunction.__init__(self, self._function, **self._options)
+            taken = self.py_func.taken(keywords)
+            if not taken:
+                return self
+            if taken not in self._anew:
+                options = self._options | {"wrt": self._program.options.wrt}  # by name: the positions are others
+                self._anew[taken] = type(self)(python_function(self._function, taken), **options)
+            return self._anew[taken]
 
     def _call(
         self, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any], lanes: Lanes, failed: Exception | None = None

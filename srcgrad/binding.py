@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from srcgrad.arguments import COTANGENT, is_simple_object
+from srcgrad.assumptions import Assumption
 from srcgrad.errors import ArgumentError, OptionError, SourceError, SrcgradError, UnsupportedError
 from srcgrad.frontend.numpy.table import TABLE
-from srcgrad.frontend.outside import Fixed, InKeywords, Place
+from srcgrad.frontend.outside import Fixed, InGroup, MadeOf, Place, Said, parts_of_partial
 from srcgrad.frontend.source import read, signature_of, unwrap
 from srcgrad.ir.expressions import Span
 from srcgrad.rules.compositions import composition_of
@@ -112,7 +113,8 @@ def _default(parameter: inspect.Parameter) -> Any:
 class Given:
     """A function whose first or named arguments are given: a bound method, a functools.partial, an object to be called.
 
-    What is given is read at every call, as globals are, and not differentiated.
+    What is given is read at every call, as globals are, and not differentiated.  `anew`: what a partial gives by name,
+    and calls give another value, which is not differentiated either.
     """
 
     def __init__(
@@ -120,26 +122,50 @@ class Given:
         function: types.FunctionType,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        keywords: dict[str, dict[str, Any]],
+        partials: list[functools.partial[Any]],
         whole: Any,
+        anew: frozenset[str] = frozenset(),
     ) -> None:
         functools.update_wrapper(self, function)
         self.function = function
+        self.partials = partials
         self.whole = whole
+        self.anew = anew.intersection(kwargs)
+        self._made_of = [Assumption(place, place()) for place in self.made_of]
         signature = signature_of(function)
+        kwargs = {name: value for name, value in kwargs.items() if name not in anew}
         self._given = dict(signature.bind_partial(*args, **kwargs).arguments)
-        self._keywords = {name: held for name, held in keywords.items() if name in self._given}
+        by_name = {name: part for part in reversed(partials) for name in part.keywords}  # the outermost one's
+        more = next((name for name, p in signature.parameters.items() if p.kind is p.VAR_KEYWORD), None)
+        self._more = {more: {name: by_name[name] for name in self._given[more]}} if more in self._given else {}
+        self._by_name = {name: part for name, part in by_name.items() if name in self._given and name != more}
         takes_more = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
         rest = [p for name, p in signature.parameters.items() if name not in self._given or p.kind in takes_more]
-        self.__signature__ = inspect.Signature(rest)
+        rest = [p.replace(kind=p.KEYWORD_ONLY) if p.name in self.anew else p for p in rest]
+        self.__signature__ = inspect.Signature(sorted(rest, key=lambda p: p.kind))
 
     @property
     def given(self) -> dict[str, Any]:
         return {name: self.place_of(name)() for name in self._given}
 
+    @property
+    def made_of(self) -> list[Place]:
+        """The parts of the partials on the way: where they are others, there are other parameters."""
+        return [place for part in self.partials for place in parts_of_partial(part)]
+
+    @property
+    def is_outdated(self) -> bool:
+        return any(assumption.fails() for assumption in self._made_of)
+
+    def taken(self, keywords: Iterable[str]) -> frozenset[str]:
+        """Which of these keywords of a call a partial has a value for."""
+        return frozenset(name for name in keywords if name in self._by_name)
+
     def place_of(self, name: str) -> Place:
-        if name in self._keywords:
-            return InKeywords(self._keywords[name], name, self)
+        if name in self._by_name:
+            return InGroup(MadeOf(self._by_name[name], "keywords"), name)
+        if name in self._more:
+            return Said((id(self), name), lambda: {key: p.keywords[key] for key, p in self._more[name].items()})
         return Fixed((id(self), name), self._given[name], self)
 
     __name__: str
@@ -148,43 +174,48 @@ class Given:
         return self.whole(*args, **kwargs)
 
 
-def _opened(function: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any], dict[str, dict[str, Any]]]:
-    """The plain function that is called in the end, and the arguments that it is given on the way.
+def _opened(function: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any], list[functools.partial[Any]]]:
+    """The plain function that is called in the end, the arguments that it is given on the way, and the partials there.
 
-    Those by name as they are now, and with the dict in which a partial holds each.
+    Those by name are as they are now.
     """
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] = {}
-    keywords: dict[str, dict[str, Any]] = {}
+    partials: list[functools.partial[Any]] = []
     while True:
         if isinstance(function, functools.partial):
             args, kwargs = (*function.args, *args), {**function.keywords, **kwargs}
-            keywords = dict.fromkeys(function.keywords, function.keywords) | keywords
+            partials.append(function)
             function = function.func
         elif isinstance(function, types.MethodType):
             args, function = (function.__self__, *args), function.__func__
         elif unwrap(function) is not function:
             function = unwrap(function)
-        elif isinstance(function, Given):
+        elif isinstance(function, Given):  # behind a partial of what `grad` made
             function = function.whole
         elif is_simple_object(function) and callable(function):
             args, function = (function, *args), type(function).__call__
         else:
-            return function, args, kwargs, keywords
+            return function, args, kwargs, partials
 
 
-def python_function(function: Any) -> Any:
-    """The plain function behind an @njit or @grad function, or an error that says what `grad` takes."""
+def python_function(function: Any, anew: frozenset[str] = frozenset()) -> Any:
+    """The plain function behind an @njit or @grad function, or an error that says what `grad` takes.
+
+    `anew`: see `Given`.
+    """
+    if isinstance(function, Given):
+        return python_function(function.whole, function.anew)
     if isinstance(function, (types.FunctionType, types.MethodType)) and (function in TABLE or composition_of(function)):
         raise SourceError(
             f"{function.__name__} is a function of {function.__module__}: known by a rule, its source is not read",
             help=("wrap it in a function of its own:  def f(x): ...",),
         )
-    inner, args, kwargs, keywords = _opened(function)
-    if args or kwargs:
+    inner, args, kwargs, partials = _opened(function)
+    if args or kwargs or partials:
         plain = python_function(inner)
         try:
-            return Given(plain, args, kwargs, keywords, function)
+            return Given(plain, args, kwargs, partials, function, anew)
         except TypeError as problem:
             raise ArgumentError(f"{plain.__name__}: {problem}") from None
     if not callable(inner):

@@ -9,7 +9,7 @@ tells dtypes, numbers of axes and layouts apart and asks us to generate code whe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from inspect import Parameter, Signature
@@ -29,6 +29,7 @@ from srcgrad.errors import (
     ArgumentError,
     BroadcastError,
     CotangentShapeError,
+    GivenOtherwise,
     RuntimeShapeError,
     ShapeError,
     ShortAxisError,
@@ -137,11 +138,20 @@ class Program:
 
     def _refuse_other_parameters(self) -> None:
         """The function may be made of another code now, with other parameters or defaults than calls are bound to."""
+        self.refuse_given_otherwise(())
         both = [signature.parameters.values() for signature in (self._signature, self._signature_now())]
         if len(both[0]) != len(both[1]) or not all(starmap(_are_alike, zip(*both, strict=True))):
             name = self.function.__name__
             raise ArgumentError(
                 f"{name} has other parameters or defaults than when grad was called", help=(f"call grad({name}) again",)
+            )
+
+    def refuse_given_otherwise(self, keywords: Iterable[str]) -> None:
+        """A partial may give something else by now, or a call may give what it gives by name."""
+        if isinstance(self.function, Given) and (self.function.is_outdated or self.function.taken(keywords)):
+            raise GivenOtherwise(
+                f"{self.function.__name__} is given other arguments than when grad was called",
+                help=(f"call grad again for this partial of {self.function.__name__}",),
             )
 
     @contextmanager
@@ -363,8 +373,8 @@ class Forward:
 
     def pullback(self, program: Program, leaves: Sequence[Any], types: Types, cotangents: Any) -> Any:
         """Generated when v is first seen; f must still be what ran forward."""
-        same_types = self.origin.captured_types() == self.captured
-        if same_types and not any(assumption.fails() for assumption in self.assumed):
+        is_same = not any(assumption.fails() for assumption in self.assumed)
+        if is_same and self.origin.captured_types() == self.captured:
             generated = program.generate("pullback", types, cotangents, self.stretch, self.cut)
             expected = [_memory(kind) for kind in generated.arguments[: self.count]]
             if [_memory(arguments.leaf_type(leaf, "residual")) for leaf in leaves[: self.count]] == expected:

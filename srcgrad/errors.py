@@ -80,6 +80,10 @@ class ArgumentError(SrcgradError, TypeError):
     """An argument (or v) of a type that can't be used here."""
 
 
+class GivenOtherwise(ArgumentError):
+    """What a partial gives to a function is not what it was differentiated with: a call is for another one to serve."""
+
+
 class NameArgumentError(SrcgradError, NameError):
     """A name that is not defined where the program uses it."""
 

@@ -32,11 +32,11 @@ from srcgrad.frontend.outside import (
     HasAttribute,
     InCell,
     InGroup,
-    InKeywords,
     InObject,
     InScope,
     MadeOf,
     Place,
+    Said,
     holds_arrays,
     is_whole,
 )
@@ -137,7 +137,7 @@ class Surroundings:
         cells: Found = {}
         first: dict[int, Any] = {id(function): ()}  # where a cell, a function or an object is met first
         met = [first.setdefault(id(value), path) for path, value in (*objects.items(), *arguments.items())]
-        description: list[Any] = [*given, *met]
+        description: list[Any] = [*given, *met, getattr(root, "anew", None)]
         parts: list[Any] = [type(root), *(weakref.ref(type(value)) for value in objects.values())]
         work: list[Path] = list(functions)
         while work:
@@ -293,6 +293,7 @@ class _Own:
 
     def __init__(self, around: Surroundings) -> None:
         self._root = id(around.root)
+        self._partials = {id(part): k for k, part in enumerate(getattr(around.root, "partials", ()))}
         self._cells = {id(cell): path for path, cell in reversed(around.cells.items())}
         self._functions = {id(function): path for path, function in reversed(around.functions.items())}
         self._objects = {id(value): name for name, value in reversed(around.objects.items())}
@@ -318,13 +319,14 @@ class _Own:
             case FormOf(group):
                 form, again = type(place), self.again(group)
                 return lambda around: form(again(around))
-            case Fixed((holder, name)) if holder == self._root:
-                return lambda around: around.root.place_of(name)
-            case InKeywords(whose=holder, name=name) if id(holder) == self._root:
+            case Fixed((holder, name)) | Said((holder, name)) if holder == self._root:
                 return lambda around: around.root.place_of(name)
             case Fixed((holder, name)) if holder in self._functions:
                 path = self._functions[holder]
                 return lambda around: _default(around.functions[path], name)
+            case MadeOf(part, name) if id(part) in self._partials:
+                k = self._partials[id(part)]
+                return lambda around: MadeOf(around.root.partials[k], name)
             case MadeOf(function, name) if id(function) in self._functions:
                 path = self._functions[id(function)]
                 return lambda around: MadeOf(around.functions[path], name)
@@ -338,10 +340,13 @@ class _Own:
 
     def picture(self, place: Place, value: Any) -> Any:
         """What equals the picture in another function where both mean the same to the text."""
-        if isinstance(place, (InCell, Fixed, InKeywords)) and self.has(value):  # (that these are alike is known)
-            return self._functions.get(id(value)), self._objects.get(id(value))
         maker = place.group if isinstance(place, InGroup) else place
-        if isinstance(maker, MadeOf) and self.has(maker.target):
+        of_partial = isinstance(maker, MadeOf) and id(maker.target) in self._partials
+        if (of_partial or isinstance(place, (InCell, Fixed))) and self.has(value):  # (that these are alike is known)
+            return self._functions.get(id(value)), self._objects.get(id(value))
+        if of_partial and maker is place:
+            return None  # (what it holds is looked at by itself)
+        if isinstance(maker, MadeOf) and id(maker.target) in self._functions:
             return None  # (and that of these)
         if isinstance(value, MethodType) and id(value.__self__) in self._objects:
             return self._objects[id(value.__self__)], picture(value.__func__, self._weakly)

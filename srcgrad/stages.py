@@ -124,6 +124,7 @@ class Stages:
             try:
                 plan = self._plans[key] = make_plan(signature, self._parameters, len(args), tuple(kwargs))
             except TypeError as error:
+                self._program.refuse_given_otherwise(kwargs)
                 name = f"{self._name}{'' if kind == 'primal' else '.' + kind}"
                 raise ArgumentError(f"{name}: {error}", help=self._of_v(takes_v, kwargs)) from None
         return plan

@@ -488,6 +488,150 @@ def test_what_partials_hold_by_name_is_read_at_every_call(jit: bool) -> None:
     assert found[0](X) == alone(X)
 
 
+def given(x, a, c=1.0):
+    return (a * x * c).sum()
+
+
+def given_first(a, x, d=1.0):
+    return (a * x * x * d).sum()
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+def test_what_partials_give_may_become_more_or_less_or_something_else(jit: bool) -> None:
+    read, differentiated = (functools.partial(given, a=2.0) for _ in range(2))
+    g, h = grad(lambda x: read(x), jit=jit), grad(differentiated, jit=jit)
+
+    def check() -> None:
+        for _ in range(2):
+            for f, part in ((g, lambda x: read(x)), (h, differentiated)):
+                fresh = grad(part, jit=False)
+                assert f(X) == pytest.approx(part(X))
+                assert str(f.backward(X)) == str(fresh.backward(X)) == str(f.vjp(X)[1]())
+
+    check()
+    for value in (10.0, 0.5, 3):
+        read.keywords["c"] = differentiated.keywords["c"] = value
+        check()
+    _, pullback = g.vjp(X)
+    del read.keywords["c"], differentiated.keywords["c"]
+    check()
+    for part in (read, differentiated):
+        part.__setstate__((given_first, (7.0,), {"d": 2.0}, None))
+    check()
+    for part in (read, differentiated):
+        part.__setstate__((given_first, (3.0,), {"d": 2.0}, None))
+    check()
+
+
+def test_keywords_of_partials_are_missed_by_pullbacks() -> None:
+    part = functools.partial(given, a=2.0, c=3.0)
+    _, pullback = grad(lambda x: part(x), jit=False).vjp(X)
+    del part.keywords["c"]
+    with pytest.raises(TypeError, match="changed between vjp and the first call of its pullback"):
+        pullback()
+
+
+def test_partials_of_partials_that_change() -> None:
+    inner = functools.partial(given, c=2.0)
+    inner.name = "inner"  # type: ignore[attr-defined]  (so Python keeps it apart)
+    outer = functools.partial(inner, a=3.0)
+    assert outer.func is inner
+    g, h = grad(outer, jit=False), grad(lambda x: outer(x), jit=False)
+    check = lambda: [np.testing.assert_allclose((g(X), h(X)), outer(X)) for _ in range(2)]
+    check()
+    inner.keywords["a"] = 1.0
+    check()
+    del outer.keywords["a"]
+    check()
+    np.testing.assert_allclose(g.backward(X), [2.0] * 3)
+
+
+def test_what_partials_give_to_any_number_of_names_is_read_at_every_call() -> None:
+    def named(x, **more):
+        return (x * more["more"]).sum() * len(more)
+
+    for value in (2.0, 2, np.ones(3)):
+        part = functools.partial(named, more=value)
+        g = grad(part, jit=False)
+        for change in ({}, {"more": value * 3}, {"other": 1.0}):
+            part.keywords.update(change)
+            assert g(X) == part(X)
+            np.testing.assert_allclose(g.backward(X), len(part.keywords) * part.keywords["more"] * np.ones(3))
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+def test_calls_give_anew_what_a_partial_gives_by_name(jit: bool) -> None:
+    part = functools.partial(given_first, 2.0, d=4.0)
+    g = grad(part, jit=jit)
+    for d in (0.5, 3.0, 2):
+        assert g(X, d=d) == pytest.approx(part(X, d=d)) and g(X) == pytest.approx(part(X))
+        np.testing.assert_allclose(g.backward(X, d=d, v=2.0), 8.0 * d * X)
+        y, x_b = g.value_and_backward(X, d=d)
+        np.testing.assert_allclose((y, *x_b), (part(X, d=d), *4.0 * d * X))
+        np.testing.assert_allclose(g.vjp(X, d=d)[1](), 4.0 * d * X)
+        np.testing.assert_allclose(g.backward(X), 16.0 * X)
+    assert "def given_first_backward(x, d, a):" in g.source(X, d=3.0)
+    part.__setstate__((given_first, (3.0,), {"d": 2.0}, None))
+    assert g(X, d=0.5) == pytest.approx(part(X, d=0.5)) and g(X) == pytest.approx(part(X))
+    last = grad(functools.partial(given, a=2.0), wrt=-1, jit=jit)
+    assert last.backward(X, 1.0, a=3.0) == pytest.approx(12.0)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'b'"):
+        g(X, b=1.0)
+
+
+def test_differentiated_partials_are_called_in_functions() -> None:
+    part = functools.partial(given, a=2.0)
+    inner = grad(part, jit=False)
+    g = grad(lambda x: inner(x, a=3.0) * inner.backward(x, a=x[0], c=1.0)[0].sum() + inner(x), jit=False)
+    check_grad(g, X)
+    np.testing.assert_allclose(g(X), 9.0 * X.sum() * X[0] + 2.0 * X.sum())
+    part.keywords["a"] = 4.0
+    np.testing.assert_allclose(g(X), 9.0 * X.sum() * X[0] + 4.0 * X.sum())
+
+
+class Powers:
+    factor = 2.0
+
+    def power(self, x, p=2):
+        return (self.factor * x**p).sum()
+
+    @staticmethod
+    def plain(x, p):
+        return (x**p).sum()
+
+    @classmethod
+    def of_class(cls, x, p):
+        return (cls.factor * x**p).sum()
+
+    cubes = functools.partialmethod(power, p=3)
+    squares = functools.partialmethod(plain, p=2)
+    of_class_squares = functools.partialmethod(of_class, p=2)
+    fourth = functools.partialmethod(lambda self, p, x: (self.factor * x**p).sum(), 4)
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+def test_methods_that_are_partials(jit: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    powers: Any = Powers()
+    f = lambda x: (
+        powers.cubes(x) + powers.cubes(x, p=2) + powers.squares(x) + powers.of_class_squares(x) + powers.fourth(x)
+    )
+    g = grad(f, jit=jit)
+
+    def check(expected: Any) -> None:
+        for _ in range(2):
+            assert g(X) == pytest.approx(f(X))
+            np.testing.assert_allclose(g.backward(X), expected)
+            np.testing.assert_allclose(g.vjp(X)[1](), expected)
+
+    check(6 * X**2 + 10 * X + 8 * X**3)
+    monkeypatch.setitem(vars(Powers)["cubes"].keywords, "p", 1)
+    check(2.0 + 10 * X + 8 * X**3)
+    monkeypatch.setattr(Powers, "fourth", Powers.squares)
+    check(2.0 + 12 * X)
+    powers.fourth = np.sum
+    check(3.0 + 10 * X)
+
+
 @pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
 def test_a_differentiated_function_that_is_made_of_something_else(jit: bool) -> None:
     for given in (lambda f: f, lambda f: functools.partial(f, p=2.0)):

@@ -122,9 +122,8 @@ class Entry:
 
     def is_current(self) -> bool:
         """Whether what f reads from outside is still what this was compiled for."""
-        return all(typeof(fetch()) == kind for fetch, kind in self.captured) and not any(
-            assumption.fails() for assumption in self.assumed
-        )
+        is_same = not any(assumption.fails() for assumption in self.assumed)
+        return is_same and all(typeof(fetch()) == kind for fetch, kind in self.captured)
 
 
 _entries: dict[Any, Entry] = {}

@@ -64,7 +64,7 @@ def call(
     """`only`: of these parameters the cotangents are wanted, which are the first."""
     from .interpret import Frame
 
-    build, kind, adjoints = interpreter.build, method.__name__, method.__self__._adjoints
+    build, kind, adjoints = interpreter.build, method.__name__, method.__self__._for_call(kwargs)._adjoints
     if kind not in KINDS:
         build.refuse(f".{kind} in a function that is differentiated", f"call .backward, or .{KINDS[1]}")
     bound = _bound(interpreter, f"{method.__self__.__name__}.{kind}", adjoints.signature, args, kwargs)

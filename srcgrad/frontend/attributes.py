@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 import inspect
 from types import CellType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from ..rules import compositions
 from . import calls, inheritance, operators, records, special_methods
 from .numpy import complex_numbers, flat
 from .numpy.table import METHODS, TABLE
-from .outside import LIBRARIES, HasOfItsOwn, InObject
+from .outside import LIBRARIES, HasOfItsOwn, InClass, InObject
 from .source import has_derivative, method_of_gradient, unwrap
 from .values import (
     NONE,
@@ -176,6 +177,8 @@ def of_object(interpreter: Interpreter, owner: Static, name: str) -> Any:
     if isinstance(found, property) and not isinstance(target, type):
         expect_of_class(interpreter, target, name)
         return calls.call_function(interpreter, found.fget, [owner], {})
+    if isinstance(found, functools.partialmethod) and not isinstance(target, type):
+        return _partial_method(interpreter, owner, name, found)
     if isinstance(found, (staticmethod, classmethod)) or isinstance(target, type):
         value = getattr(target, name)
         if callable(value):
@@ -194,6 +197,24 @@ def of_object(interpreter: Interpreter, owner: Static, name: str) -> Any:
             interpreter.outside(name, HasOfItsOwn(target, name))
         return Bound(found if has_derivative(found) else unwrap(found), (owner,))
     return interpreter.outside(name, InObject(target, name))
+
+
+def _partial_method(interpreter: Interpreter, owner: Static, name: str, found: functools.partialmethod[Any]) -> Bound:
+    """What Python makes anew at each look, as it does methods."""
+    target = owner.value
+    interpreter.outside("__class__", InObject(target, "__class__"))
+    interpreter.outside(name, InClass(type(target), name))
+    interpreter.outside(name, HasOfItsOwn(target, name))
+    first, named = calls.held_by(interpreter, found)
+    function: Any = found.func
+    bound = function.__get__(target, type(target)) if hasattr(function, "__get__") else function
+    if inspect.ismethod(bound):
+        function, first = bound.__func__, [Static(bound.__self__), *first]
+    elif bound is function:
+        first = [owner, *first]
+    else:
+        function = bound
+    return Bound(function, tuple(first), tuple(named.items()))
 
 
 def _is_one_method(target: Any, name: str) -> bool:

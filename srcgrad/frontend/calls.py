@@ -69,8 +69,8 @@ from .numpy import (  # noqa: F401 (register)
     special,
 )
 from .numpy.table import METHODS, TABLE
-from .outside import Fixed, InGroup, InKeywords, MadeOf, Place
-from .source import MADE_HERE, read, unwrap
+from .outside import Fixed, InGroup, MadeOf, Place, parts_of_partial
+from .source import MADE_HERE, has_derivative, read, unwrap
 from .user import call_rule
 from .values import (
     NONE,
@@ -292,10 +292,10 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         return call_composition(interpreter, plain, args, kwargs)
     if _is_users(target):
         return call_function(interpreter, unwrap(target), args, kwargs)
+    if has_derivative(target):  # of a partial, or of another that is no plain function
+        return apply(interpreter, Static(target._function), args, kwargs)
     if isinstance(target, functools.partial):
-        first = list(given_values(interpreter, target, {f"given_{k}": v for k, v in enumerate(target.args)}).values())
-        places = {name: InKeywords(target.keywords, name, target) for name in target.keywords}
-        named = {name: interpreter.outside(name, place) for name, place in places.items()}
+        first, named = held_by(interpreter, target)
         return apply(interpreter, Static(target.func), [*first, *args], named | kwargs)
     if inspect.ismethod(target) and not _is_library(target):
         return apply(interpreter, Static(target.__func__), [Static(target.__self__), *args], kwargs)
@@ -468,6 +468,18 @@ def assume_made_of(interpreter: Interpreter, function: Any, by_place: bool, by_n
     interpreter.assumed |= {place.key: (place, place()) for place in places}
 
 
+def held_by(
+    interpreter: Interpreter, part: functools.partial[Any] | functools.partialmethod[Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments that a partial has already: any of them may be replaced, and more be given by name."""
+    interpreter.assumed |= {place.key: (place, place()) for place in parts_of_partial(part)}
+    first, named = MadeOf(part, "args"), MadeOf(part, "keywords")
+    return (
+        [interpreter.outside(f"given_{k}", InGroup(first, k)) for k in range(len(part.args))],
+        {name: interpreter.outside(name, InGroup(named, name)) for name in part.keywords},
+    )
+
+
 def call_closure(interpreter: Interpreter, closure: Closure, args: list[Any], kwargs: dict[str, Any]) -> Any:
     from dataclasses import replace
 
@@ -486,7 +498,7 @@ def call_closure(interpreter: Interpreter, closure: Closure, args: list[Any], kw
 
 
 def given_values(interpreter: Interpreter, holder: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments that a partial or a bound method has already, or a default: handed in, as globals are."""
+    """The arguments that a function which is differentiated has already, or a default: handed in, as globals are."""
     place_of = getattr(holder, "place_of", lambda name: Fixed((id(holder), name), given[name], holder))
     places = {name: place_of(name) for name in given}
     return {name: interpreter.outside(str(name), place) for name, place in places.items()}

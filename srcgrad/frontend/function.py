@@ -375,7 +375,8 @@ class _Job:
         """The parameters to differentiate by, and the structure of their cotangents."""
         wrt = self.options.wrt
         if wrt is None:
-            names, bare = self.parameters, None
+            given = getattr(self.function, "anew", ())  # by a partial, and by calls
+            names, bare = [name for name in self.parameters if name not in given], None
         else:
             bare = not isinstance(wrt, (tuple, list))
             names = [self.parameters[w] if isinstance(w, int) else w for w in ([wrt] if bare else wrt)]

@@ -163,6 +163,7 @@ class Interpreter:
         """Interpret a call of a Python function; the value that it returns."""
         given = getattr(function, "given", None)
         if given is not None:  # a bound method, a partial
+            self.assumed |= {place.key: (place, place()) for place in function.made_of}  # type: ignore[attr-defined]
             values = parameters.added(calls.given_values(self, function, given), arguments)
             function = function.function  # type: ignore[attr-defined]
             arguments = {name: values[name] for name in signature_of(function).parameters}

@@ -11,6 +11,7 @@ of a closure, an object with the name of an attribute) say so in `holder`.
 from __future__ import annotations
 
 import builtins
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import CellType, FunctionType, ModuleType
@@ -109,7 +110,7 @@ class InObject:
 
 @dataclass(frozen=True, eq=False)
 class MadeOf(InObject):
-    """What a function is made of, such as its `__code__`: tools that load files anew replace it in the same function.
+    """What a function or a partial is made of, such as its `__code__`: tools that load files anew replace that in it.
 
     It must be the same object, or an equal one; what changes inside of it is looked at by itself.
     """
@@ -118,6 +119,24 @@ class MadeOf(InObject):
     def holder(self) -> tuple[Any, str | None] | None:
         is_code = self.name == "__code__" and type(self.target) is FunctionType
         return (self.target, None) if is_code else super().holder
+
+
+@dataclass(frozen=True, eq=False)
+class InClass(InObject):
+    """What a class has under a name, where to ask it for that would make another object each time."""
+
+    def __call__(self) -> Any:
+        return next(vars(cls)[self.name] for cls in self.target.__mro__ if self.name in vars(cls))
+
+    now = property(__call__)
+
+    @property
+    def key(self) -> Any:
+        return id(self.target), self.name, type(self)
+
+    @property
+    def holder(self) -> tuple[Any, str | None] | None:
+        return self, "now"
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +182,10 @@ class InGroup:
 
     @property
     def holder(self) -> tuple[Any, str | None] | None:
-        return (self.group(), self.index) if isinstance(self.group, MadeOf) else None  # another dict is noticed
+        if not isinstance(self.group, MadeOf):
+            return None
+        group = self.group()  # (another one is noticed)
+        return (group, self.index) if type(group) is dict else ({"value": self()}, "value")
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,6 +205,20 @@ class FormOf:
     @property
     def holder(self) -> tuple[Any, str | None] | None:
         return None
+
+
+@dataclass(frozen=True, eq=False)
+class NamesIn(FormOf):
+    """The names in a dict, in one text: the same object as long as they are the same, so that looking costs little."""
+
+    def __call__(self) -> str:
+        return sys.intern(str(list(self.group())))
+
+    now = property(__call__)
+
+    @property
+    def holder(self) -> tuple[Any, str | None] | None:
+        return self, "now"
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,26 +246,6 @@ class Fixed:
 
 
 @dataclass(frozen=True, eq=False)
-class InKeywords:
-    """What a partial has been given by name: it may be given another value later."""
-
-    keywords: dict[str, Any]
-    name: str
-    whose: Any
-
-    def __call__(self) -> Any:
-        return self.keywords[self.name]
-
-    @property
-    def key(self) -> Any:
-        return id(self.keywords), self.name, type(self)
-
-    @property
-    def holder(self) -> tuple[Any, str | None] | None:
-        return (self.keywords, self.name) if type(self.keywords) is dict else None
-
-
-@dataclass(frozen=True, eq=False)
 class Said:
     """What Python makes of objects, as `str` does, where it was evaluated ahead of time."""
 
@@ -242,6 +258,12 @@ class Said:
     @property
     def holder(self) -> tuple[Any, str | None] | None:
         return None
+
+
+def parts_of_partial(part: Any) -> list[Place]:
+    """Where to see whether a partial is another by now: the values of what it was given by name are looked at apart."""
+    named = MadeOf(part, "keywords")
+    return [MadeOf(part, "func"), MadeOf(part, "args"), named, NamesIn(named)]
 
 
 def is_whole(value: Any) -> bool:
