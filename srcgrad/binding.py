@@ -29,8 +29,11 @@ Wrt = str | int | Sequence[str | int] | None
 
 
 def cotangent_name(parameters: Mapping[str, inspect.Parameter]) -> str:
-    """What `backward` calls v: f may have a v of its own."""
-    return COTANGENT if COTANGENT not in parameters else "cotangent"
+    """What `backward` calls v: f may have a v of its own, and a cotangent as well."""
+    name = COTANGENT if COTANGENT not in parameters else "cotangent"
+    while name in parameters:
+        name += "_"
+    return name
 
 
 def make_signatures(parameters: dict[str, inspect.Parameter]) -> tuple[inspect.Signature, inspect.Signature]:

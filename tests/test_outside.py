@@ -488,6 +488,24 @@ def test_what_partials_hold_by_name_is_read_at_every_call(jit: bool) -> None:
     assert found[0](X) == alone(X)
 
 
+class Holder:
+    k: Any = 2.0
+
+
+@pytest.mark.parametrize("other", [[], np.ma.array([1.0, 2.0, 3.0]), 2**70, "text", None], ids=repr)
+def test_numbers_that_become_what_no_machine_code_takes(other: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def outcome(call: Callable[..., Any]) -> str:
+        try:
+            return repr(call(X))
+        except Exception as error:
+            return f"{type(error).__name__}: {error}".split("\n")[0].strip()
+
+    g, first = (grad(lambda x: (x * Holder.k).sum(), jit=jit) for jit in (True, False))
+    assert g(X) == 8.0 and g.backward(X).tolist() == [2.0] * 3
+    monkeypatch.setattr(Holder, "k", other)
+    assert outcome(g) == outcome(first) and outcome(g.backward) == outcome(first.backward)
+
+
 def given(x, a, c=1.0):
     return (a * x * c).sum()
 

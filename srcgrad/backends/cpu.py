@@ -172,6 +172,7 @@ class Dispatcher(_DispatcherBase):
     """Numba's dispatcher in C, with our own answer to types not seen before."""
 
     _fold_args = False  # no defaults, no keywords: leaves only
+    typeof_pyval = Direct.typeof_pyval
 
     def __init__(self, count: int, build: Callable[[tuple[Any, ...]], Any], options: Any, cache: bool) -> None:
         self.targetctx = cpu_target.target_context
@@ -179,7 +180,8 @@ class Dispatcher(_DispatcherBase):
         self._build, self._options, self._cached = build, options, cache
         self._watchers: list[tuple[Direct, tuple[type, ...], Any, Outside]] = []
         function = stub(count)
-        super().__init__(count, function, utils.pysignature(function), False, exact_match_required=True)
+        asks_us = True  # what has no type, such as an empty list from outside, is for `build` to refuse or to go round
+        super().__init__(count, function, utils.pysignature(function), asks_us, exact_match_required=True)
 
     def tell(self, direct: Direct, kinds: tuple[type, ...], source: Any, outside: Outside) -> None:
         """Have it know what is compiled here, now and later, for arguments of these Python types."""
@@ -192,7 +194,6 @@ class Dispatcher(_DispatcherBase):
         with LOCK:
             self._compilation_chain_init_hook()
             arguments = tuple(map(self.typeof_pyval, values))
-            self._types_active_call.clear()
             if arguments not in self.overloads:  # another thread may have been here
                 built = self._build(values)
                 if not hasattr(built, "text"):
