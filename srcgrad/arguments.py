@@ -13,7 +13,7 @@ import types
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterator, Sequence
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ NUMBERS = (np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16,
 # fmt: on
 LEAVES = frozenset({np.ndarray, *WEAK, *NUMBERS, np.longlong, np.ulonglong})
 _KINDS = {np.dtype(number).str for number in NUMBERS}
-_CALLABLE = (types.FunctionType, types.BuiltinFunctionType, np.ufunc, type, np.dtype)
+_CALLABLE = (types.FunctionType, types.BuiltinFunctionType, partial, np.ufunc, type, np.dtype)
 
 
 def flatten(value: Any, name: str, leaves: list[Any]) -> Pattern:
@@ -169,6 +169,8 @@ def is_simple_object(value: Any) -> bool:
     kind = type(value)
     if kind is types.SimpleNamespace:
         return True
+    if issubclass(kind, partial):
+        return False
     plain = kind.__flags__ & (1 << 9) and isinstance(getattr(value, "__dict__", None), dict)  # made by `class`
     bases = [base for base in kind.__mro__[:-1] if not base.__flags__ & (1 << 9)]
     foreign = any(hasattr(kind, name) for name in ("__array__", "__array_interface__", "__dlpack__", "__iter__"))

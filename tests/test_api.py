@@ -212,6 +212,9 @@ def test_a_parameter_called_v():
     f = grad(lambda x, v: x * v, jit=False)
     assert f.backward(3.0, 2.0) == f.backward(3.0, v=2.0) == (2.0, 3.0)
     assert f.backward(3.0, 2.0, 10.0) == f.backward(3.0, 2.0, cotangent=10.0) == (20.0, 30.0)
+    g = grad(lambda v, cotangent: v * cotangent, jit=False)
+    assert g(3.0, 2.0) == 6.0
+    assert g.backward(3.0, 2.0, 10.0) == g.backward(3.0, cotangent=2.0, cotangent_=10.0) == (20.0, 30.0)
 
 
 def test_wrong_number_of_arguments():

@@ -597,6 +597,23 @@ def test_calls_give_anew_what_a_partial_gives_by_name(jit: bool) -> None:
         g(X, b=1.0)
 
 
+DOUBLES, WEIGHED = functools.partial(np.multiply, 2.0), functools.partial(lambda x, w: w * x, w=np.ones(3))
+
+
+def of_a_default(x, g=WEIGHED):
+    return g(x).sum()
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+def test_partials_as_defaults_and_as_arguments(jit: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    f, both = grad(of_a_default, jit=jit), grad(lambda x, fs: sum(f(x).sum() for f in fs), jit=jit)
+    assert f(X) == 4.0 and f(X, DOUBLES) == 8.0 and both(X, (DOUBLES, WEIGHED)) == 12.0
+    assert f.backward(X).tolist() == [1.0] * 3 and f.vjp(X, DOUBLES)[1]().tolist() == [2.0] * 3
+    assert both.backward(X, [DOUBLES, WEIGHED]).tolist() == [3.0] * 3
+    monkeypatch.setitem(WEIGHED.keywords, "w", np.full(3, 5.0))
+    assert f.backward(X).tolist() == [5.0] * 3 and both.backward(X, [DOUBLES, WEIGHED]).tolist() == [7.0] * 3
+
+
 def test_differentiated_partials_are_called_in_functions() -> None:
     part = functools.partial(given, a=2.0)
     inner = grad(part, jit=False)
