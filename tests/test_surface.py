@@ -22,8 +22,12 @@ EVERY = [pytest.param(f, k, id=f"{f}-{one.text}") for f, calls in FAMILIES.items
 
 
 @functools.cache
+def module(family: str) -> dict[str, Any]:
+    return from_text(module_of(FAMILIES[family]), "call_0").__globals__
+
+
 def function(family: str, name: str) -> Any:
-    return from_text(module_of(FAMILIES[family]), name)
+    return module(family)[name]
 
 
 def program_of(family: str, k: int) -> Program:

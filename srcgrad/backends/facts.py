@@ -60,7 +60,7 @@ class Facts:
     replaced: bool = False
 
 
-def facts_about(definitions: list[ast.stmt], text: str, function: Function) -> Facts:
+def facts_about(definitions: list[ast.stmt], lines: Iterator[tuple[int, int]], function: Function) -> Facts:
     """The facts of statements, by the lines on which they were printed."""
     inside: set[tuple[int, str]] = set()
     natural: set[tuple[int, str]] = set()
@@ -70,25 +70,23 @@ def facts_about(definitions: list[ast.stmt], text: str, function: Function) -> F
     masked: set[int] = set()
     apart: set[tuple[int, int]] = set()
     places: set[tuple[int, str]] = set()
-    printed = ast.parse(text).body[-len(definitions) :]
-    for stmt, node, span in _pairs(definitions, printed):
+    for stmt, (first, last, end), span in _printed(definitions, lines):
         origin = getattr(stmt, "origin", None)
         if origin is None:
             continue
         if isinstance(origin, For) and _hides_its_index(origin):
-            hidden.add((node.lineno, origin.index.name))
+            hidden.add((first, origin.index.name))
         if isinstance(origin, For) and origin.vector:
-            vectors.add(node.lineno)
+            vectors.add(first)
         if isinstance(origin, For) and origin.masked:
-            masked.add(node.lineno)
+            masked.add(first)
         if isinstance(origin, For) and origin.apart:
-            apart |= {(line, node.lineno) for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
+            apart |= {(line, first) for line in range(first, end + 1)}
         unchecked = _of_all(origin, lambda place: not place.checked)
         known = _of_all(origin, counts_upwards)
         where = error_place(span) if function.info.boundscheck and _may_be_outside(origin) else ""
         is_free = isinstance(origin, AddTo) and origin.reorder
-        last = getattr(node, "iter", getattr(node, "test", node)).end_lineno
-        for line in range(node.lineno, (last or node.lineno) + 1):
+        for line in range(first, last + 1):
             inside |= {(line, name) for name in unchecked}
             natural |= {(line, name) for name in known}
             if is_free:
@@ -158,16 +156,21 @@ def _element_written(stmt: Stmt) -> tuple[Load, ...]:
     return ()
 
 
-def _pairs(
-    body: list[ast.stmt], printed: list[ast.stmt], around: Span | None = None
-) -> Iterator[tuple[ast.stmt, ast.stmt, Span | None]]:
-    """Statements beside what they are when read again (comments are none), and their place, or the loop's around."""
-    for stmt, node in zip((s for s in body if not is_comment(s)), printed, strict=True):
+def _printed(
+    body: list[ast.stmt], lines: Iterator[tuple[int, int]], around: Span | None = None
+) -> Iterator[tuple[ast.stmt, tuple[int, int, int], Span | None]]:
+    """Statements (comments are none) with the first and the last line of their heads, and the last one of all; and
+    their place, or the loop's around."""
+    for stmt in body:
+        if is_comment(stmt):
+            continue
         span = getattr(getattr(stmt, "origin", None), "span", None) or around
-        yield stmt, node, span
-        for part in ("body", "orelse"):
-            if getattr(stmt, part, None) and not all(map(is_comment, getattr(stmt, part))):
-                yield from _pairs(getattr(stmt, part), getattr(node, part), span)
+        first, last = next(lines)
+        inside = [
+            found for part in ("body", "orelse") for found in _printed(getattr(stmt, part, None) or [], lines, span)
+        ]
+        yield stmt, (first, last, inside[-1][1][2] if inside else last), span
+        yield from inside
 
 
 def _may_be_outside(stmt: Stmt) -> bool:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
+from itertools import islice
 from typing import Any
 
 from ..ir import affine
@@ -71,7 +72,7 @@ from .host import with_kernels
 from .kernel_text import Lines
 from .kernels import Definition, Form
 from .lending import Borrow, Called, with_lending
-from .source import MARK, to_source
+from .source import MARK, lines_of_statements, to_source
 from .threads import with_threads
 from .views import allocation, view_of
 
@@ -93,13 +94,14 @@ def emit(function: Function, form: Form | None = None) -> tuple[str, Facts]:
     definitions: list[ast.stmt] = [_definition(part) if isinstance(part, Function) else part for part in parts]
     again.reset(token)
     text = to_source(ast.Module(definitions, []))
-    lines = _device_imports(text) if form is not None else _imports(text)
-    text = "\n".join([*lines, "", "", text])
+    imports = _device_imports(text) if form is not None else _imports(text)
+    text = "\n".join([*imports, "", "", text])
+    lines = islice(lines_of_statements(text), len(imports), None)
     pieces = frozenset(part.name for part in parts[len(callees) : -1] if isinstance(part, Function))
     signatures = tuple((kernel.name, kernel.signature) for kernel in kernels)
     every = (stmt for part in (function, *function.callees) for stmt in statements(part.body))
     return text, replace(
-        facts_about(definitions, text, function),
+        facts_about(definitions, lines, function),
         pieces=pieces,
         kernels=signatures,
         brief=longest_brief(function),
