@@ -176,3 +176,25 @@ def test_rebound_in_nested_loops() -> None:
     f = grad(lengths_in_a_circle, wrt=("x", "y", "a"), jit=False)
     np.testing.assert_allclose(f(*copy.deepcopy(args)), lengths_in_a_circle(*copy.deepcopy(args)), rtol=1e-13)
     check_grad(f, *args)
+
+
+def joined_in_turns(steps: int) -> Any:
+    def f(x: Any, y: Any) -> Any:
+        for _ in range(2):
+            for _ in range(steps):
+                y, x = x, y
+                x = np.concatenate([y[3:], x[:3]])
+                y[3] = 0.5
+        return (x * x).sum()
+
+    return f
+
+
+def test_lengths_made_of_each_other_do_not_double() -> None:
+    """Each array is as long as parts of the two before it: written out, the lengths would grow as Fibonacci numbers."""
+    x, y = np.arange(5.0) + 1.0, np.arange(7.0) + 0.25
+    few, many = (grad(joined_in_turns(steps), jit=False) for steps in (4, 8))
+    texts = [f.source(x, y, kind="primal") for f in (few, many)]
+    assert len(texts[1]) < 3 * len(texts[0])
+    assert many(x.copy(), y.copy()) == joined_in_turns(8)(x.copy(), y.copy())
+    check_grad(many, x, y)

@@ -287,10 +287,16 @@ class Builder:
     def pin(self, expr: Expr, name: str = "n") -> Expr:
         """An integer that a shape or a view may be made of: sums of lengths stay readable, the rest is captured."""
         expr = affine.normal(expr)
-        atoms = [node for node in subexpressions(expr) if not isinstance(node, Call)]
+        nodes = list(subexpressions(expr))
+        atoms = [node for node in nodes if not isinstance(node, Call)]
         steady = all(isinstance(a, (Const, Dim, Axis)) or (isinstance(a, Var) and a not in self.mutable) for a in atoms)
-        if not steady or any(isinstance(n, Call) and n.op not in SHAPE_OPS for n in subexpressions(expr)):
+        if not steady or any(isinstance(n, Call) and n.op not in SHAPE_OPS for n in nodes):
             expr = self.variable(name, expr)
+        elif len(nodes) > LONGEST_LENGTH and not any(isinstance(a, Axis) for a in atoms):
+            is_length = self.is_at_least(expr, 0)
+            expr = self.variable(name, expr)
+            if is_length:
+                self.lower[expr] = 0
         self.pinned |= variables(expr)
         return expr
 
@@ -560,6 +566,7 @@ def _times(count: int, expr: Expr) -> Expr:
     return affine.mul(affine.integer(count), expr)
 
 
+LONGEST_LENGTH = 24  # nodes of a length that is written out: one that is made of two others has as many as they
 SHAPE_OPS = ("add", "sub", "mul", "neg", "maximum", "minimum", "floordiv")
 
 

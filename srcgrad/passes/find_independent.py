@@ -18,13 +18,15 @@ from typing import Any
 from ..ir import affine
 from ..ir.expressions import Expr, Var
 from ..ir.nodes import Alloc, Block, For, Function, Invoke, Stmt, Swap, While, leaves
-from ..ir.walk import blocks, statements, substitute, variables, with_blocks
+from ..ir.walk import blocks, statements, subexpressions, substitute, variables, with_blocks
 from .defined_indices import accesses_by_definition
 from .effects import Access, Effects, effects, is_dead, is_private, meet_in_one_iteration, uses, values_behind
 from .info import roots_of
 from .overwritten import is_overwritten_first
 from .ranges import Ranges
 from .signs import Signs, signs_of
+
+LONGEST = 64  # nodes of a bound with values in the place of names
 
 
 def find_independent(function: Function, forgetful: frozenset[str] = frozenset()) -> Function:
@@ -176,9 +178,14 @@ class _Bounded:
         steady = {var: v for var, v in values.items() if not variables(v) & effects(loop.body).writes}
         by_names = _with_bounds(loop, {var: v for var, v in steady.items() if isinstance(v, Var)})
         by_values = loop
-        while (said := _with_bounds(by_values, steady)) is not by_values:
+        while not _is_long(by_values) and (said := _with_bounds(by_values, steady)) is not by_values:
             by_values = said
         return cls(by_names, by_values)
+
+
+def _is_long(loop: For) -> bool:
+    """Lengths made of each other, each of two others, would be twice as long with each step."""
+    return any(sum(1 for _ in subexpressions(bound)) > LONGEST for bound in (loop.start, loop.stop))
 
 
 def _with_bounds(loop: For, values: dict[Any, Expr]) -> For:

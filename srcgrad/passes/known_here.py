@@ -5,8 +5,9 @@ if i >= 1:      →   i - 1 >= 0 is a fact in the branch, for as long as i is wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import is_
 from typing import Any
 
 from ..ir import affine
@@ -54,6 +55,28 @@ class Loop:
     ahead: Any = None  # the scope right ahead of it, where a check of it would stand
 
 
+class FactsByTerms:
+    """Facts in the names of `equal`, each once, by what an expression has to have in it to follow from them."""
+
+    def __init__(self, facts: Iterable[Fact], equal: Equal) -> None:
+        self.by_term: dict[Expr, list[Fact]] = {}
+        self.by_first_positive: dict[Expr | None, list[Fact]] = {}
+        for fact in dict.fromkeys((conditions, equal.named(known)) for conditions, known in facts):
+            terms, _ = affine.affine(fact[1])
+            for term, _ in terms:
+                self.by_term.setdefault(term, []).append(fact)
+            first = next((term for term, count in terms if count > 0), None)
+            self.by_first_positive.setdefault(first, []).append(fact)
+
+    def with_term(self, term: Expr) -> Sequence[Fact]:
+        return self.by_term.get(term, ())
+
+    def with_no_more_than(self, terms: affine.Terms) -> Iterator[Fact]:
+        """Those that may add nothing to these terms: what they add would have to be taken away again."""
+        for term in (None, *(term for term, _ in terms)):
+            yield from self.by_first_positive.get(term, ())
+
+
 @dataclass
 class Scope:
     """What holds at a place: loops around it, values of variables, and expressions that are not negative."""
@@ -65,6 +88,7 @@ class Scope:
     shapes: dict[str, tuple[Expr, ...]] = field(default_factory=dict)  # as long as they are what they were when made
     equal: Equal = field(default_factory=Equal)
     spoken_of: set[Var] = field(default_factory=set)  # variables that something was ever said by, here or in a copy
+    sorted_facts: tuple[int, Any, FactsByTerms] | None = None  # with their number and what they were made of
 
     @staticmethod
     def at_entry(shapes: dict[str, tuple[Expr, ...]]) -> Scope:
@@ -92,6 +116,15 @@ class Scope:
         for conditions, known in facts:
             self.facts.append((conditions, known))
             self.spoken_of.update(variables(known), *map(variables, conditions))
+
+    def facts_by_terms(self) -> FactsByTerms:
+        """The facts, and that the loops around make a trip at least."""
+        count, now = len(self.facts), (self.facts, self.loops, self.equal.names)
+        if self.sorted_facts is None or self.sorted_facts[0] != count or not all(map(is_, self.sorted_facts[1], now)):
+            steady = (loop.trips for loop in self.loops if not variables(loop.trips) & loop.changed)
+            running = (((), affine.sub(trips, affine.ONE)) for trips in steady)
+            self.sorted_facts = count, now, FactsByTerms((*self.facts, *running), self.equal)
+        return self.sorted_facts[2]
 
     def forget_arrays(self, stmt: Stmt) -> None:
         """What is made inside a statement has another shape after it, perhaps."""

@@ -12,7 +12,7 @@ told exactly stays checked where it stands (a gather, a branch, a `while` that d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import reduce
 
@@ -320,26 +320,20 @@ class _Prover:
     def is_proved(self, expr: Expr, scope: Scope, named: Callable[[Expr | None], Expr | None]) -> bool:
         loops = {loop.stmt.index: loop for loop in scope.loops}
         depth: dict[Expr, int] = {index: k for k, index in enumerate(reversed(loops))}  # the innermost loop first
-        steady = (loop.trips for loop in scope.loops if not variables(loop.trips) & loop.changed)
-        facts = [*scope.facts, *(((), affine.sub(trips, affine.ONE)) for trips in steady)]
         return proved_by_bounds(
             expr,
-            lambda e: self.is_natural_sum(e) or self.follows_from_any(e, facts, scope),
+            lambda e: self.is_natural_sum(e) or self.follows_from_any(e, scope),
             lambda term, low: named(self.bound(term, low, loops, scope)),
             lambda term: -1 if term in scope.values else depth.get(term, len(depth)),
         )
 
-    def follows_from_any(self, expr: Expr, facts: Sequence[Fact], scope: Scope) -> bool:
+    def follows_from_any(self, expr: Expr, scope: Scope) -> bool:
         """Is the expression a fact, plus what is not negative?"""
         terms = affine.affine(expr)[0]
         in_the_way = next((t for t, c in terms if c < 0 or not self.is_natural_term(t)), None)
-        for conditions, known in facts:
-            known = scope.equal.named(known)
-            if in_the_way is not None and in_the_way not in affine.terms_of(known):
-                continue  # most of them, in a long program
-            if self.follows(expr, (conditions, known), scope):
-                return True
-        return False
+        facts = scope.facts_by_terms()
+        near = facts.with_term(in_the_way) if in_the_way is not None else facts.with_no_more_than(terms)
+        return any(self.follows(expr, fact, scope) for fact in near)
 
     def follows(self, expr: Expr, fact: Fact, scope: Scope) -> bool:
         conditions, known = fact
