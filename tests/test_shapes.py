@@ -192,9 +192,9 @@ def joined_in_turns(steps: int) -> Any:
 
 def test_lengths_made_of_each_other_do_not_double() -> None:
     """Each array is as long as parts of the two before it: written out, the lengths would grow as Fibonacci numbers."""
-    x, y = np.arange(5.0) + 1.0, np.arange(7.0) + 0.25
+    x, y = np.arange(5.0) + 1.0, np.arange(7.0) + 0.25  # (the other kinds take them to be as long as each other)
     few, many = (grad(joined_in_turns(steps), jit=False) for steps in (4, 8))
     texts = [f.source(x, y, kind="primal") for f in (few, many)]
     assert len(texts[1]) < 3 * len(texts[0])
     assert many(x.copy(), y.copy()) == joined_in_turns(8)(x.copy(), y.copy())
-    check_grad(many, x, y)
+    check_grad(many, x, y[:5])

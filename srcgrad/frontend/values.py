@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -119,6 +120,7 @@ def axes(ndim: int) -> tuple[Expr, ...]:
     return tuple(Axis(k) for k in range(ndim))
 
 
+@lru_cache(maxsize=65536)
 def run_of(index: Expr) -> tuple[Expr, int, Expr] | None:
     """(start, axis, step) of an index that runs along one axis with a step free of axes."""
     numbers = [node.number for node in subexpressions(index) if isinstance(node, Axis)]

@@ -16,7 +16,7 @@ from ..ir.naturals import proved_by_bounds
 from ..ir.nodes import Alloc, Block, CopyTo, For, Function, If, Rule, Stmt, Store, leaves
 from ..ir.rename import rename_arrays
 from ..ir.walk import blocks, loads, statements, subexpressions, variables, with_blocks
-from .effects import Access, Effects, effects, meet_in_one_iteration
+from .effects import Access, Effects, effects, meet_in_one_iteration, names_used
 from .signs import extremes, signs_of
 
 
@@ -58,7 +58,8 @@ class _Cleaner:
         if name not in self.local or not (isinstance(store.value, Const) or self.is_safe(store, around)):
             return False
         own = Access(store.array, store.index, True)
-        if any(not self.are_apart(own, read, around) for rest in after for read in _reads(effects(rest), name)):
+        later = (stmt for rest in after for stmt in rest if name in names_used(stmt))
+        if any(not self.are_apart(own, read, around) for stmt in later for read in _reads(effects((stmt,)), name)):
             return False
         for loop in reversed(around):
             inside = effects(loop.body)

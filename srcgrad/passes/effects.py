@@ -269,7 +269,7 @@ def _under(block: Block, known: tuple[Remainder, ...]) -> Iterator[Access]:
     for stmt in block:
         changed = _raw(stmt).writes
         for access in _raw(stmt).accesses:
-            yield replace(access, under=(*here, *ahead_of(access.under, values, changed)))
+            yield with_fields(access, {"under": (*here, *ahead_of(access.under, values, changed))})
         values = values_behind(stmt, values)
 
 
