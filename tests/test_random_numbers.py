@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, TimeoutError
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -257,6 +262,147 @@ def test_errors_of_compiled_code() -> None:
 def test_a_generator_is_no_argument() -> None:
     with pytest.raises(srcgrad.ArgumentError, match="a generator of random numbers"):
         grad(from_arrow("x, rng -> x * rng.normal()"), jit=False)(1.0, outside)
+
+
+DRAWN = [
+    "random()",
+    "standard_normal()",
+    "standard_exponential()",
+    "standard_cauchy()",
+    "laplace()",
+    "logistic()",
+    "gumbel()",
+    "rayleigh()",
+    "gamma(2.5)",
+    "gamma(0.3)",
+    "standard_t(3.0)",
+    "weibull(2.0)",
+    "chisquare(2.0)",
+    "beta(1.0, 2.0)",
+    "beta(0.3, 0.2)",
+    "poisson(3.5)",
+    "poisson(35.0)",
+    "geometric(0.5)",
+    "geometric(0.1)",
+    "binomial(5, 0.4)",
+    "binomial(500, 0.7)",
+    "standard_normal(3)[1]",
+    "standard_gamma(0.0)",  # what compiled code asks Python for
+]
+OF_GENERATORS = [
+    "integers(2, 9)",
+    "integers(-5, 2**40)",
+    "integers(7, 8)",
+    "integers(2**32)",
+    "random(dtype=np.float32)",
+    "standard_normal(dtype=np.float32)",
+    "standard_exponential(dtype=np.float32)",
+    "random((2, 200), dtype=np.float32)[1, 3]",
+]
+OF_OLD_ONES = ["randint(2, 9)", "randint(-5, 2**40)", "random_sample()", "rand()", "randn()"]
+
+
+def drawing(rng: str, names: list[str], first: str = "") -> Any:
+    """Every number of every distribution, in turn."""
+    lines = "".join(f"        out[i, {k}] = s * {rng}.{name}\n" for k, name in enumerate(names))
+    made = f"    out = np.empty((n, {len(names)}))\n    for i in range(n):\n{lines}    return out\n"
+    return from_text(f"import numpy as np\nrng = None\ndef f(s, n):\n{first}{made}", "f")
+
+
+def state_of(rng: Any) -> Any:
+    """Where it is at; arrays as lists."""
+    if rng is np.random:
+        rng = np.random.mtrand._rand
+    state = rng.bit_generator.state if isinstance(rng, np.random.Generator) else rng.get_state(legacy=False)
+    flat = {key: value for key, value in state.items() if key != "state"} | state["state"]
+    return {key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in flat.items()}
+
+
+@pytest.mark.parametrize("kind", ["PCG64", "MT19937", "Philox", "SFC64"])
+def test_the_very_bits_of_a_generator(kind: str) -> None:
+    f = drawing("rng", DRAWN + OF_GENERATORS)
+    made = []
+    for call in (f, grad(f)):
+        f.__globals__["rng"] = rng = np.random.Generator(getattr(np.random, kind)(7))
+        made.append((call(1.0, 3000).tolist(), state_of(rng)))
+    assert made[0] == made[1]
+
+
+def test_the_very_bits_of_a_generator_of_the_functions_own() -> None:
+    f = drawing("own", DRAWN + OF_GENERATORS, "    own = np.random.default_rng(3)\n")
+    np.testing.assert_array_equal(grad(f)(1.0, 3000), f(1.0, 3000))
+
+
+@pytest.mark.parametrize("rng", ["rng", "np.random"])
+def test_the_very_bits_of_old_generators(rng: str) -> None:
+    f = drawing(rng, DRAWN + OF_OLD_ONES)
+    f.__globals__["rng"] = np.random.RandomState(0)
+    made = []
+    for call in (f, grad(f)):
+        old = np.random if rng == "np.random" else f.__globals__["rng"]
+        old.seed(5)
+        made.append((call(1.0, 1000).tolist(), state_of(old)))
+    assert made[0] == made[1]
+
+
+def test_threads_that_draw_from_one_generator_share_its_numbers() -> None:
+    f = from_text(
+        "import numpy as np\nrng = np.random.Generator(np.random.MT19937(1))\ndef f(s, n):\n"
+        "    out = np.empty(n)\n    for i in range(n):\n        out[i] = s * rng.random()\n    return out\n",
+        "f",
+    )
+    g, rng, count = grad(f), f.__globals__["rng"], 20000
+    g(1.0, 1)
+    rng.bit_generator.state = np.random.MT19937(1).state
+    with ThreadPoolExecutor(4) as pool:
+        parts = list(pool.map(lambda k: g(1.0, count) if k < 2 else rng.random(count), range(4)))
+    want = np.random.Generator(np.random.MT19937(1)).random(4 * count)
+    np.testing.assert_array_equal(np.sort(np.concatenate(parts)), np.sort(want))
+
+
+def test_a_draw_waits_for_the_lock() -> None:
+    f = from_text(
+        "import numpy as np\nrng = np.random.default_rng(1)\ndef f(s):\n    return s * rng.random()\n",
+        "f",
+    )
+    g = grad(f)
+    g(1.0)
+    lock = f.__globals__["rng"].bit_generator.lock
+    with ThreadPoolExecutor(1) as pool:
+        with lock:
+            drawn = pool.submit(g, 1.0)
+            with pytest.raises(TimeoutError):
+                drawn.result(0.1)
+        assert 0.0 < drawn.result(10.0) < 1.0
+
+
+IN_ANOTHER_PROCESS = """import numpy as np
+from srcgrad import grad
+new, old = np.random.default_rng(1), np.random.RandomState(2)
+@grad
+def f(x, n):
+    own = np.random.default_rng(3)
+    for _ in range(n):
+        x = x * new.normal() + old.normal() * own.gamma(2.0) + np.random.rand() + new.binomial(4, 0.5)
+    return x
+np.random.seed(4)
+print(f(1.0, 5), f.backward(1.0, 5))
+"""
+
+
+def test_stored_machine_code_finds_the_generators_of_another_process(tmp_path: Path) -> None:
+    script, cache = tmp_path / "draws.py", tmp_path / "cache"
+    script.write_text(IN_ANOTHER_PROCESS)
+    places = {"PYTHONPATH": str(Path(srcgrad.__file__).parent.parent), "SRCGRAD_CACHE_DIR": str(cache)}
+    said, times = [], []
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, str(script)], capture_output=True, text=True, env={**os.environ, **places}, check=True
+        )
+        said.append(done.stdout)
+        times.append([path.stat().st_mtime_ns for path in sorted(cache.rglob("*.bin"))])
+    assert said[0] == said[1]
+    assert times[0] == times[1] != []  # loaded, not compiled again
 
 
 def changed_where_they_are(x):

@@ -3,7 +3,7 @@
     draw_standard_normal(out, state, state)        out = what the generator draws; it moves on from where it was
 
 Where a generator is at is an array of whole numbers: that of `np.random.default_rng(seed)` is its state itself; of a
-generator from outside, and of np.random, it says which one that is.  Compiled code calls back into Python.
+generator from outside, and of np.random, it says which one that is.
 """
 
 from __future__ import annotations
@@ -15,13 +15,26 @@ from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
-from numba import types
-from numba.extending import overload
 
-from srcgrad.runtime.linked import linked
-
-STATE_LENGTH = 7
-GLOBAL, OWN, OUTSIDE = range(3)  # kinds of generators: the first number of a state
+from srcgrad.runtime.distributions import (
+    ACQUIRE,
+    CALL_BACK,
+    DTYPES,
+    FUNCTIONS,
+    GLOBAL,
+    OLD,
+    OUTSIDE,
+    OWN,
+    OWN_WORDS,
+    RELEASE,
+    STATE_LENGTH,
+    drawing,
+    functions_of,
+    is_made_of_words,
+    put_words,
+    words_of,
+)
+from srcgrad.runtime.linked import overload
 
 METHODS: dict[str, tuple[str, int]] = {  # the method of the generator, and how many numbers it takes
     "random": ("random", 0),
@@ -50,17 +63,24 @@ WHOLE = {"whole_numbers", "shuffled", "chosen"}  # numbers that the method takes
 _NAMES = tuple(METHODS)
 _LOCK = RLock()
 _own = np.random.Generator(np.random.PCG64(0))
-_outside: list[Any] = []  # generators from outside that were drawn from
+_OWN_FUNCTIONS = functions_of(_own) if is_made_of_words(_own) else 0
+_outside: list[tuple[Any, ...]] = []  # generators from outside that were drawn from, and the methods of their locks
 
 
 def state_of(generator: Any) -> np.ndarray:
     """What stands for a generator from outside."""
+    functions = functions_of(generator)
     with _LOCK:
-        number = next((k for k, known in enumerate(_outside) if known is generator), len(_outside))
+        number = next((k for k, (known, *_) in enumerate(_outside) if known is generator), len(_outside))
         if number == len(_outside):
-            _outside.append(generator)
+            lock = generator.bit_generator.lock if functions else None
+            _outside.append((generator, lock.acquire, lock.release) if lock else (generator,))
     state = np.zeros(STATE_LENGTH, np.int64)
     state[:2] = OUTSIDE, number
+    if functions:
+        state[[FUNCTIONS, ACQUIRE, RELEASE]] = functions, *map(id, _outside[number][1:])
+    elif type(generator) is np.random.RandomState:
+        state[OLD] = id(generator)
     return state
 
 
@@ -83,8 +103,8 @@ def _draw(name: str, out: Any, state: Any, *numbers: Any) -> None:
             options["replace"] = bool(given.pop())
         if name == "binomial":
             given[0] = int(given[0])
-        if name == "whole_numbers" and not isinstance(generator, np.random.Generator):
-            method = "randint"
+        if not isinstance(generator, np.random.Generator):
+            method = _old_name(name)
         if name != "shuffled":
             options["size"] = out.shape
         if out.dtype == np.float32:
@@ -94,35 +114,26 @@ def _draw(name: str, out: Any, state: Any, *numbers: Any) -> None:
             _write(state, generator)
 
 
+def _old_name(name: str) -> str:
+    """What a RandomState calls the method."""
+    return "randint" if name == "whole_numbers" else METHODS[name][0]
+
+
 def _generator(state: Any) -> Any:
     if state[0] == GLOBAL:
         return np.random.mtrand._rand
     if state[0] == OUTSIDE:
-        return _outside[int(state[1])]
-    words = [int(word) for word in state.view(np.uint64)]
-    _own.bit_generator.state = {
-        "bit_generator": "PCG64",
-        "state": {"state": words[1] << 64 | words[2], "inc": words[3] << 64 | words[4]},
-        "has_uint32": words[5],
-        "uinteger": words[6],
-    }
+        return _outside[int(state[1])][0]
+    put_words(_own, state.view(np.uint64)[OWN_WORDS].tolist())
     return _own
 
 
 def _write(state: Any, generator: Any) -> None:
-    at = generator.bit_generator.state
-    mask = 2**64 - 1
-    numbers = [part for key in ("state", "inc") for part in (at["state"][key] >> 64, at["state"][key] & mask)]
-    state.view(np.uint64)[:] = [OWN, *numbers, at["has_uint32"], at["uinteger"]]
+    state[[0, FUNCTIONS]] = OWN, _OWN_FUNCTIONS
+    state.view(np.uint64)[OWN_WORDS] = words_of(generator)
 
 
 # -------------------------------------------------------------------------------------------------------- compiled
-
-_DTYPES: dict[types.Type, np.dtype] = {
-    types.float64: np.dtype(np.float64),
-    types.float32: np.dtype(np.float32),
-    types.int64: np.dtype(np.int64),
-}
 
 
 def _array(address: int | None, length: int, dtype: np.dtype) -> np.ndarray:
@@ -135,7 +146,7 @@ def _array(address: int | None, length: int, dtype: np.dtype) -> np.ndarray:
 def _called_back(out: int, length: int, dtype: int, state: int, name: int, numbers: int) -> int:
     """1 where the numbers are not such that random numbers can be drawn with them."""
     try:
-        kind = tuple(_DTYPES.values())[dtype]
+        kind = tuple(DTYPES.values())[dtype]
         given = _array(numbers, METHODS[_NAMES[name]][1], np.dtype(np.float64))
         _draw(_NAMES[name], _array(out, length, kind), _array(state, STATE_LENGTH, np.dtype(np.int64)), *given)
     except Exception:
@@ -145,42 +156,22 @@ def _called_back(out: int, length: int, dtype: int, state: int, name: int, numbe
 
 _INT, _POINTER = ctypes.c_int64, ctypes.c_void_p
 _CALLBACK = ctypes.CFUNCTYPE(_INT, _POINTER, _INT, _INT, _POINTER, _INT, _POINTER)(_called_back)
-llvm.add_symbol("srcgrad_draw", ctypes.cast(_CALLBACK, ctypes.c_void_p).value)
-_COMPILED = types.ExternalFunction(
-    "srcgrad_draw",  # a name, so that machine code that was stored finds it in the next process
-    types.int64(types.voidptr, types.int64, types.int64, types.voidptr, types.int64, types.voidptr),
-)
-
-
-@linked
-def _needed_until_here(x: Any) -> Any:
-    """Numba frees an array after its last use, and to take its address is a use."""
-    return x.size
+llvm.add_symbol(CALL_BACK, ctypes.cast(_CALLBACK, ctypes.c_void_p).value)
 
 
 def _function_of(name: str) -> Callable[..., None]:
     """draw_…(out, state, state as it was, *numbers)"""
-    count, number = METHODS[name][1], _NAMES.index(name)
+    count = METHODS[name][1]
     operands = "".join(f", x{k}" for k in range(count))
-    filled = "; ".join(f"numbers[{k}] = x{k}" for k in range(count)) or "pass"
-    scope: dict[str, Any] = {
-        "draw": _draw,
-        "compiled": _COMPILED,
-        "order": tuple(_DTYPES),
-        "np": np,
-        "needed": _needed_until_here,
-    }
+    numbers = "".join(f"x{k}, " for k in range(count))
+    scope: dict[str, Any] = {"draw": _draw, "drawn": drawing(name, _old_name(name), _NAMES.index(name))}
     message = "random numbers can't be drawn with these numbers"
     exec(
         f"def draw_{name}(out, state, before{operands}):\n"
         f"    draw({name!r}, out, state{operands})\n"
         f"def choose(out, state, before{operands}):\n"
-        f"    dtype = order.index(out.dtype)\n"
         f"    def draw(out, state, before{operands}):\n"
-        f"        numbers = np.empty({count})\n"
-        f"        {filled}\n"
-        f"        failed = compiled(out.ctypes, out.size, dtype, state.ctypes, {number}, numbers.ctypes)\n"
-        f"        if failed + 0 * (needed(numbers) + needed(out) + needed(state)):\n"
+        f"        if drawn(out, state, ({numbers})):\n"
         f"            raise ValueError({message!r})\n"
         f"    return draw\n",
         scope,
