@@ -70,6 +70,7 @@ from .passes.last_step import last_step
 from .passes.last_taken import last_taken
 from .passes.late_checks import compares_late
 from .passes.lengths_of_arrays import lengths_of_arrays
+from .passes.lengths_once import lengths_once
 from .passes.lower_arrays import lower_arrays
 from .passes.made_where_kept import made_where_kept
 from .passes.made_where_read import made_where_read
@@ -138,7 +139,8 @@ PRIMAL: tuple[Pass, ...] = (
     counted,  # `while` loops that count are `for` loops
     choose_integers,  # branches that only say what an integer is
     peel,  # the short end of a recursion is decided by the caller
-    hoist_guards,  # checks that come out the same in every iteration are made ahead of the loop
+    lengths_once,  # lengths that come out the same in every iteration are computed ahead of the loop
+    hoist_guards,  # and so are checks
     equal_lengths,  # loops over lengths that a check says are equal are loops over one range
     induction,  # counters become expressions of loop indices
     slice_ends,  # slices that are not cut at the end of their array
@@ -158,6 +160,7 @@ DERIVATIVE: tuple[Pass, ...] = (
     counted,
     choose_integers,
     peel,  # before find_active: what it takes over is differentiated in its place
+    lengths_once,
     hoist_guards,
     equal_lengths,
     induction,
