@@ -191,19 +191,21 @@ def test_values(function: Callable[..., Any], made_in_parts: Any) -> None:
 @by_name
 def test_gradients(function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of one iteration after the other, and of differences: far from ties, which a random x has none of."""
+    sides = []
+    for passes in ((), IN_PARTS):
+        monkeypatch.setattr(dispatch, "RECALLED", Recalled())
+        monkeypatch.setattr(pipeline, "ON_ONE_THREAD", passes)
+        sides.append(grad(function, jit=False))
+        assert ("part_size" in sides[-1].source(numbers(2))) == (passes != ())
+        sides[-1].backward(numbers(2), np.ones(np.shape(function(numbers(2)))))  # generated here
     for n in (2, 33, 1100):
-        x, found = numbers(n), []
+        x = numbers(n)
         v = np.random.default_rng(1).normal(size=np.shape(function(x)))
-        for passes in ((), IN_PARTS):
-            monkeypatch.setattr(dispatch, "RECALLED", Recalled())
-            monkeypatch.setattr(pipeline, "ON_ONE_THREAD", passes)
-            f = grad(function, jit=False)
-            assert ("part_size" in f.source(x)) == (passes != ())
-            found.append(f.backward(x, v))
-        np.testing.assert_allclose(found[1], found[0], rtol=1e-9, atol=1e-10)
+        in_order, found = (side.backward(x, v) for side in sides)
+        np.testing.assert_allclose(found, in_order, rtol=1e-9, atol=1e-10)
         along = np.random.default_rng(2).normal(size=n)
         want, error = slope(lambda h: float(np.sum(v * function(x + h * along))), width=1e-6)  # noqa: B023
-        assert abs(found[1] @ along - want) <= 1e-6 * (1.0 + abs(want)) + 10 * error
+        assert abs(found @ along - want) <= 1e-6 * (1.0 + abs(want)) + 10 * error
 
 
 def test_ties_are_split_as_ever(made_in_parts: Any) -> None:
