@@ -286,3 +286,50 @@ def test_objects_of_two_classes_of_one_name_stay_apart():
 
     for cls in (made(), made()):
         assert type(grad(lambda layer: (layer.w**2).sum()).backward(cls(np.ones(2)))) is cls
+
+
+DRAWS = """
+import sys
+
+import numpy as np
+
+from srcgrad import grad
+
+
+def first(x, n):
+    rng, s = np.random.default_rng(7), 0.0
+    for i in range(n):
+        s += rng.geometric(0.2) * x + rng.standard_gamma(2.0) * x + rng.chisquare(3.0) * x
+    return s
+
+
+def second(x, n):
+    s = 0.0
+    for i in range(n):
+        s += np.random.uniform(1.0, 2.0) * x[0] + np.random.poisson(3.0) * x[1] + np.random.binomial(10, 0.3) * x[0]
+        s += np.random.normal(0.0, 1.0) * x[3] + np.random.geometric(0.3) * x[1] + np.random.exponential(1.5) * x[2]
+        s += np.random.beta(1.0, 2.0) * x[0] + np.random.standard_gamma(1.5) * x[1]
+    return s
+
+
+grad(first, wrt="x")(1.5, 7)
+if sys.argv[1:]:
+    x = np.array([0.3, 0.7, 1.1, 0.2])
+    f, values = grad(second, wrt="x"), []
+    for function in (second, f):
+        np.random.seed(5)
+        values.append(function(x, 7))
+    np.testing.assert_allclose(*values, rtol=1e-14)
+"""
+
+
+def test_stored_functions_are_not_taken_for_new_ones_of_their_names(tmp_path: Path) -> None:
+    """Numba numbers functions of one name from 1 in each process."""
+    script = tmp_path / "draws.py"
+    script.write_text(DRAWS)
+    folder = tmp_path / "kept"
+    folder.mkdir(mode=0o700)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "SRCGRAD_CACHE_DIR": str(folder)}
+    for arguments in ((), ("second",)):
+        done = subprocess.run([sys.executable, script, *arguments], capture_output=True, text=True, env=environment)
+        assert done.returncode == 0, done.stderr

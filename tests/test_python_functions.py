@@ -467,6 +467,18 @@ def test_as_many_as_there_are_go_to_parameters_with_defaults(
             f(np.ones(n))
 
 
+def of_rows(a, b, power=2.0):
+    return np.sum(a * b) ** power
+
+
+@pytest.mark.parametrize("function", [lambda m: of_rows(*m), lambda m: np.sum(np.where(np.isclose(*m), m[0], m[1]))])
+def test_rows_and_options_of_numpys_are_no_numbers_with_defaults(function: Callable[..., Any]) -> None:
+    m = np.array([[1.0, 2.0, 4.0], [1.5, 2.0, 3.0]])
+    f = grad(function, jit=False)
+    assert f(m) == pytest.approx(function(m), rel=1e-14)
+    check_grad(f, m[:, [0, 2]])
+
+
 def test_as_many_as_there_are_compiled() -> None:
     f = grad(lambda t: Universe(*t).at(0.5))
     for n in (2, 3, 4):

@@ -224,6 +224,8 @@ def _operands(target: Any, kwargs: dict[str, Any]) -> tuple[int, list[Any]] | No
     if any(param.kind is inspect.Parameter.VAR_POSITIONAL for param in params):
         return None
     needed = [param for param in params if param.default is inspect.Parameter.empty]
+    if _is_library(target):  # whose options are known when f is compiled
+        return len(needed), []
     others = [p for p in params if p not in needed and p.kind is not inspect.Parameter.KEYWORD_ONLY]
     return len(needed), parameters.default_numbers({p.name: constant(p.default) for p in others}, kwargs)
 

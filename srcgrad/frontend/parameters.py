@@ -129,7 +129,9 @@ def default_numbers(defaults: dict[str, Any], given: Container[str]) -> list[Any
 
 def up_to(interpreter: Interpreter, value: Any, count: int, defaults: list[Any]) -> list[Any]:
     """The items of something unpacked into parameters, of which those behind the first `count` have defaults."""
-    if not defaults:
+    is_list = isinstance(value, Items)
+    are_numbers = value.inner is None and len(value.rows.dims) == 1 if is_list else getattr(value, "ndim", 0) == 1
+    if not (defaults and are_numbers):
         return lists.exactly(interpreter, value, count)
     held = value if isinstance(value, Items) else lists.copied(interpreter, value)
     most = count + len(defaults)

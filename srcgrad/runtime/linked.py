@@ -9,11 +9,13 @@ linked.  Nobody calls ours but compiled code: they are handed on as LLVM's langu
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from typing import Any
 
 import numba.extending
 from numba import _dynfunc
+from numba.core.bytecode import FunctionIdentity
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import PassManager, register_pass
@@ -21,6 +23,11 @@ from numba.core.typed_passes import BaseNativeLowering, NativeLowering, NativePa
 from numba.core.untyped_passes import IRProcessing
 
 from srcgrad.runtime.stand_ins import PutStandIns
+
+# Numba tells functions of one name (lambdas, those that `exec` has made) apart by numbers, which it counts from 1 in
+# each process.  What another process has stored has functions of these numbers in it, and code that is compiled beside
+# it would be linked with them.
+FunctionIdentity._unique_ids = iter(lambda: int.from_bytes(os.urandom(6), "big"), None)
 
 
 class LinkedLibrary(JITCodeLibrary):
