@@ -179,7 +179,10 @@ class _Job:
             "results": structure(outputs), "ended_at": ended_at,
             "arguments": tuple(self.leaf_types() + [self.type_of_param(c) for c in captured]),
         }  # fmt: skip
-        info = Info(build.names, self.kind, extra=extra, boundscheck=self.options.boundscheck, again=self.options.again)
+        info = Info(
+            build.names, self.kind, extra=extra, boundscheck=self.options.boundscheck, again=self.options.again,
+            contracts=self.options.target == "cuda",
+        )  # fmt: skip
         if self.kind != "primal":
             info = self.derivative(info, outputs, extra)
             params = [*params, *extra["seed_params"]]

@@ -31,6 +31,7 @@ class Info:
     outputs: Any = None
     boundscheck: bool = True
     again: bool = False  # the adjoint is differentiated itself
+    contracts: bool = False  # a product and a sum may be rounded once
     cotangents: Any = None
     extra: dict[str, Any] = field(default_factory=dict)
 

@@ -49,6 +49,7 @@ from ..ir.walk import (
 from ..rules.costs import cost
 from ..rules.scalar import PRIMITIVES
 from .costs import KEEP_IN_LOOP, Costs
+from .decided_once import Decided
 from .edits import renamed
 from .kept_memory import KeptMemory
 from .rebuild import Refill, Refills
@@ -88,7 +89,8 @@ class _Keep(KeptMemory):
         self.rebuilt: set[tuple[str, tuple[int, int]]] = set()
         self.plain_reads: set[str] = set()
         self.costs = Costs(self.forward, self.versions, self.kept_expressions)
-        self.refills = Refills(self.forward, self.costs, self.info.names, self.sweep.body)
+        self.decided = Decided(self.forward, self.body, self.info.contracts)
+        self.refills = Refills(self.forward, self.costs, self.decided, self.info.names, self.sweep.body)
 
     def run(self) -> Function:
         sweep = self.sweep_block(self.sweep.body, ROOT)
@@ -175,6 +177,8 @@ class _Keep(KeptMemory):
                 holder = self.holder(expr, at)
                 if holder is not None:
                     return self.read_version(holder)
+                if self.decided.is_open(expr, at) and self.can_name(at):
+                    return self.keep_expression(expr, at)
                 costs = self.costs
                 too_dear = not costs.is_free(expr, at) and costs.cost(expr, at) > costs.keep_cost(at, expr)
                 if too_dear and costs.cost(expr, at) <= KEEP_IN_LOOP + SMALL and costs.one_part_is_gone(expr, at):
@@ -210,7 +214,7 @@ class _Keep(KeptMemory):
         """Have the version in its variable at the top of the mirrored block."""
         target, made = self.versions[version], self.forward.definition(version)
         key = version.place.block
-        if made is not None and self.costs.cost(made.value, made.label) <= self.costs.keep_cost(made.label):
+        if made is not None and self.is_made_again(version, made):
             value = made.value
             if isinstance(value, Call):  # (not by way of the variable that is being made)
                 value = Call(value.op, tuple(self.read(arg, made.label) for arg in value.args), value.dtype)
@@ -219,6 +223,10 @@ class _Keep(KeptMemory):
             self.tops.setdefault(key, []).append(Assign(target, value))
             return
         self.keep_value(version.var, target, key, self.after_place(version.place))
+
+    def is_made_again(self, version: Version, made: Assign) -> bool:
+        is_open = self.decided.is_open_in(version.var.name, made.value, made.label)
+        return not is_open and self.costs.cost(made.value, made.label) <= self.costs.keep_cost(made.label, made.value)
 
     def read_element(self, load: Load, at: int) -> Expr:
         index = tuple(self.read(i, at) for i in load.index)

@@ -32,6 +32,7 @@ from ..ir.walk import (
 )
 from ..rules.costs import cost
 from .costs import DIVISIONS, KEEP_BESIDE, KEEP_IN_LOOP, Costs
+from .decided_once import Decided
 from .info import elementwise
 from .overwritten import Box, covers, end_of
 from .validity import Forward, Place
@@ -86,8 +87,8 @@ class _NoRefillError(Exception):
 class Refills:
     """Which arrays are filled again.  `demanded`: what the sweep reads of the forward part, and from which place on."""
 
-    def __init__(self, forward: Forward, costs: Costs, names: Names, sweep: Block) -> None:
-        self.forward, self.costs, self.names = forward, costs, names
+    def __init__(self, forward: Forward, costs: Costs, decided: Decided, names: Names, sweep: Block) -> None:
+        self.forward, self.costs, self.decided, self.names = forward, costs, decided, names
         self.demanded: set[tuple[str, Place | None]] = set()
         self.snapshots: dict[tuple[str, Place | None], None] = {}  # of these, in order, what is kept as a whole
         self.plans: dict[tuple[str, Place], tuple[Refill, ...] | None] = {}
@@ -130,7 +131,7 @@ class Refills:
 
     def _plan(self, array: Array, place: Place) -> tuple[Refill, ...] | None:
         own = self.cut_out(array, place)
-        if own is None:
+        if own is None or any(self.is_open(stmt, array) for stmt in statements(own.stmts)):
             return None
         around = {key for key, _ in self.forward.path(own.stmts[0].label)}
         steps: dict[tuple[str, Place], Refill] = {}
@@ -161,6 +162,12 @@ class Refills:
         if own.cost + sum(one.cost for one in helpers) > limit:
             return None
         return (*steps.values(), own)
+
+    def is_open(self, stmt: Stmt, array: Array) -> bool:
+        """Might what the array decides be decided otherwise when it is filled again?"""
+        values = [stmt.value] if isinstance(stmt, (AddTo, Assign, Store)) else []
+        is_sum = isinstance(stmt, AddTo) and stmt.reorder and array.name in self.decided.names
+        return is_sum or any(self.decided.is_open_in(array.name, value, stmt.label) for value in values)
 
     # ---------------------------------------------------------------------------------------------------- cutting
 
