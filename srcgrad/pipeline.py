@@ -26,6 +26,7 @@ from .ir.show import show
 from .passes.add_apart import add_apart
 from .passes.alternate import alternate
 from .passes.assemble import assemble
+from .passes.behind_branches import behind_branches
 from .passes.callees import everywhere
 from .passes.change_places import change_places
 from .passes.check_rows import check_rows
@@ -220,6 +221,7 @@ IN_VECTORS: tuple[Pass, ...] = (
     outer_products,  # what steps add to a matrix is added for many of them at a time
     side_by_side,  # iterations around others go through them together, in vector registers
     shift_and_peel,  # what one loop leaves to the next one stays in registers
+    behind_branches,  # neighbours are added to in every iteration
     set_aside,  # so is what is added further ahead
     hand_over,  # what is added to neighbours goes on to the next iterations, and the loop vectorises
     to_the_next,  # what the next iteration reads waits for no memory

@@ -122,6 +122,6 @@ def test_of_what_is_taken_away_the_number_itself_is_handed_over() -> None:
         return s
 
     text = grad(angles).source(np.ones(20))
-    assert re.search(r"x_b\[i\] -= handed\n +handed = g\n", text)
+    assert re.search(r"x_b\[i\] \+= g - handed\n +handed = g\n", text)
     assert re.search(r"x_b\[.+ - 1\] -= handed\n", text)
     check_grad(grad(angles), RNG.normal(size=37))

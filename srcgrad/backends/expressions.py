@@ -185,9 +185,28 @@ def summand(expr: Expr) -> ast.expr:
     """What a loop adds to a sum: of two numbers that may both be computed, one without a branch."""
     match expr:
         case Call(op="select", args=(condition, x, y)) if vectorises.get() and _dialect.get() is None:
-            if expr.dtype.kind == "f" and _is_total(x) and _is_total(y):
-                return call_of("either", operand(condition), summand(x), summand(y))
+            at_once = _at_once(condition, {(load.array, load.index) for load in (*loads(x), *loads(y))})
+            if expr.dtype.kind == "f" and _is_total(x) and _is_total(y) and at_once is not None:
+                return call_of("either", at_once, summand(x), summand(y))
     return operand(expr)
+
+
+def _at_once(condition: Expr, read: set[tuple[Array, tuple[Expr, ...]]]) -> ast.expr | None:
+    """The condition without a branch: neither part of it says whether the other one may be computed.
+
+    `read` are elements that are read anyway.
+    """
+    match condition:
+        case Call(op="not", args=(x,)):
+            part = _at_once(x, read)
+            return None if part is None else ast.UnaryOp(ast.Not(), part)
+        case Call(op="and" | "or" as op, args=(x, y)):
+            read = read | {(load.array, load.index) for load in loads(x)}
+            parts = _at_once(x, read), _at_once(y, read)
+            if None in parts or not _is_total(y) or any((load.array, load.index) not in read for load in loads(y)):
+                return None
+            return ast.BinOp(parts[0], ast.BitAnd() if op == "and" else ast.BitOr(), parts[1])  # type: ignore[arg-type]
+    return operand(condition)
 
 
 def _leaves_a_product_out(expr: Call) -> bool:
@@ -202,9 +221,16 @@ def _is_total(expr: Expr) -> bool:
     """Is it a real number whatever its operands are, also in Python, which divides by zero with an error?"""
     nodes = list(subexpressions(expr))
     calls = (node for node in nodes if isinstance(node, Call))
-    return all(node.dtype.kind in "fib" for node in nodes) and all(
-        call.op in TOTAL and "**" not in _spelling(call) for call in calls
-    )
+    return all(node.dtype.kind in "fib" for node in nodes) and all(map(_never_raises, calls))
+
+
+def _never_raises(call: Call) -> bool:
+    match call:
+        case Call(op="div", args=(_, Const(value=value))) if call.dtype.kind == "f":
+            return value != 0
+        case Call(op="pow", args=(_, Const(value=value))) if _spelling(call) == f"{{}} ** {value:.0f}":
+            return value >= 0  # (of a large float of Python's own it raises: so it does where there is no select)
+    return call.op in TOTAL and "**" not in _spelling(call)
 
 
 def _without_cast(arg: Expr, args: tuple[Expr, ...]) -> Expr:

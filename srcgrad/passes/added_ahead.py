@@ -14,7 +14,7 @@ from dataclasses import replace
 from ..ir import affine
 from ..ir.expressions import Array, Call, Const, Expr, Load, Var
 from ..ir.names import Names
-from ..ir.nodes import AddTo, Assign, Comment, For, Function, If, Stmt, Store, View
+from ..ir.nodes import AddTo, Assign, Block, Comment, For, Function, If, Stmt, Store, View
 from ..ir.walk import expressions, loads, statements, subexpressions, variables
 from ..rules.costs import stays_scalar
 from .effects import Index, effects
@@ -40,7 +40,7 @@ class Rows:
         changed = inside.writes
         if any(self.is_unclear(access.array) for access in inside.accesses):
             return []
-        places = dict.fromkeys(place for stmt in loop.body if (place := target(stmt)) is not None)
+        places = dict.fromkeys(place for stmt in statements(loop.body) if (place := target(stmt)) is not None)
         groups: list[tuple[str, Index, Row]] = []
         for place in places:
             name, index = self.of_memory(place)
@@ -69,9 +69,11 @@ class Rows:
 
 def may_be(loop: For) -> bool:
     """Is this loop of numbers that does the same in every iteration, and adds in an order that is ours?"""
-    return is_of_numbers(loop) and all(
-        isinstance(stmt, SIMPLE) and not (isinstance(stmt, AddTo) and not stmt.reorder) for stmt in loop.body
-    )
+    inner = statements(loop.body)
+    adds = [stmt for stmt in inner if isinstance(stmt, AddTo)]
+    every_time = sum(target(stmt) is not None for stmt in loop.body) == sum(target(stmt) is not None for stmt in adds)
+    simple = all(isinstance(stmt, (*SIMPLE, If)) for stmt in inner)
+    return is_of_numbers(loop) and simple and every_time and all(stmt.reorder for stmt in adds)
 
 
 def is_of_numbers(loop: For) -> bool:
@@ -100,18 +102,21 @@ def at_the_end(loop: For, places: list[Load], names: Names, wanted: str) -> tupl
     """The loop without its additions to these elements, and what an iteration adds to them: known when it ends."""
     adds = [stmt for stmt in loop.body if isinstance(stmt, AddTo) and stmt.target in places]
     value = adds[0].value if len(adds) == 1 else None
-    if value is not None and _stays(value, loop):
+    if value is not None and _stays(value, loop.body[loop.body.index(adds[0]) :]):
         return replace(loop, body=tuple(stmt for stmt in loop.body if stmt is not adds[0])), value
     fresh = Var(names.fresh(wanted), places[0].dtype)
+    if value is not None and not (isinstance(value, Call) and value.op == "select"):  # that is one of two, in sums
+        named = Assign(fresh, value, span=adds[0].span)
+        return replace(loop, body=tuple(named if stmt is adds[0] else stmt for stmt in loop.body)), fresh
     start = Assign(fresh, Const(fresh.dtype.type(0).item(), fresh.dtype))
     moved = (replace(stmt, target=fresh) if stmt in adds else stmt for stmt in loop.body)
     return replace(loop, body=(start, *moved)), fresh
 
 
-def _stays(value: Expr, loop: For) -> bool:
+def _stays(value: Expr, later: Block) -> bool:
     """Is it a number with a name, or its negative, which is the same at the end of the body?"""
     name = value.args[0] if isinstance(value, Call) and value.op == "neg" else value
-    return isinstance(name, Var) and sum(name in effects((stmt,)).writes for stmt in loop.body) <= 1
+    return isinstance(name, Var) and name not in effects(later).writes
 
 
 def _elements_ahead(x: Index, y: Index, loop: For, changed: set[Var]) -> int | None:

@@ -26,13 +26,41 @@ class Costs:
 
     def __init__(self, forward: Forward, versions: dict[Version, Var], kept: dict[tuple[Expr, int], Expr]) -> None:
         self.forward, self.versions, self.kept = forward, versions, kept
+        self._sources: dict[tuple[Expr, int], bool | None] = {}
 
     def keep_cost(self, at: int, expr: Expr | None = None) -> float:
         if not self.forward.loops_around(self.forward.block_of(at)):
             return KEEP_OUTSIDE
-        read = loads(expr) if expr is not None else ()
-        beside = any(self.is_had_whole(x, at) and not self.forward.element_is_valid(x, at) for x in read)
-        return KEEP_BESIDE if beside and not any(self.cost(x, at) >= KEEP_IN_LOOP for x in read) else KEEP_IN_LOOP
+        return KEEP_BESIDE if expr is not None and self.is_made_of_states(expr, at) else KEEP_IN_LOOP
+
+    def is_made_of_states(self, expr: Expr, at: int) -> bool:
+        """Is it made of what is at hand, and of elements of states that are kept for every step?"""
+        sources = [self.sources(part, at) for part in (*loads(expr), *variables(expr))]
+        return None not in sources and True in sources
+
+    def sources(self, part: Expr, at: int) -> bool | None:
+        """Are there states among what this variable or element is made of?  None: it is made of something else."""
+        if (part, at) not in self._sources:
+            self._sources[part, at] = None  # (nothing is made of itself)
+            self._sources[part, at] = self._sources_of(part, at)
+        return self._sources[part, at]
+
+    def _sources_of(self, part: Expr, at: int) -> bool | None:
+        if isinstance(part, Load):
+            if self.forward.element_is_valid(part, at):
+                return False
+            return True if self.is_had_whole(part, at) else None
+        assert isinstance(part, Var)
+        place = self.forward.birth(part, at)
+        if place is None or self.forward.is_valid(Version(part, place)):
+            return False
+        if self.depth(place.block) < self.depth(self.forward.block_of(at)):
+            return False  # it is had once for all iterations of an inner loop
+        made = self.forward.definition(Version(part, place))
+        if made is None:
+            return None
+        found = [self.sources(inner, made.label) for inner in (*loads(made.value), *variables(made.value))]
+        return None if None in found else True in found
 
     def cost(self, expr: Expr, at: int, depth: int = 0, enough: float = inf) -> float:
         """What it costs the sweep to have this value, in additions, with the best choice for every part.
@@ -59,7 +87,7 @@ class Costs:
                 return min(KEEP_IN_LOOP, self.cost(made.value, made.label, depth + 1, min(KEEP_IN_LOOP, enough)))
             case Load(index=index):
                 if self.forward.element_is_valid(expr, at) or self.is_had_whole(expr, at):
-                    return 1 + sum(self.cost(i, at, depth) for i in index)
+                    return 1 + sum(self.cost(i, at, depth) for i in index if not self.is_free(i, at))
                 return 1 if (expr, at) in self.kept else KEEP_IN_LOOP
             case Call(args=args):
                 if (expr, at) in self.kept:

@@ -3,9 +3,8 @@
                                             handed = 0.0
     for i in range(n - 1):                  for i in range(n - 1):
         g = y_b[i] * exp(x[i])                  g = y_b[i] * exp(x[i])
-        x_b[i] += g                  →          x_b[i] += g
-        x_b[i + 1] -= 0.5 * g                   x_b[i] += handed
-                                                handed = -0.5 * g
+        x_b[i] += g                  →          x_b[i] += g + handed
+        x_b[i + 1] -= 0.5 * g                   handed = -0.5 * g
                                             x_b[n - 1] += handed
 
 An element that is added to in one iteration and again in the next is passed through memory, one iteration at a time.
@@ -48,7 +47,7 @@ class _Hands:
         for here, next_one in self.pairs(loop):
             var = Var(self.names.fresh("handed"), here[0].dtype)
             ahead.append(Assign(var, Const(var.dtype.type(0).item(), var.dtype)))
-            loop, added = self.through(loop, here[0], next_one, var)
+            loop, added = self.through(loop, here, next_one, var)
             last = {loop.index: affine.sub(loop.stop, affine.ONE)}
             index = tuple(affine.normal(substitute(part, last)) for part in next_one[0].index)
             behind.append(AddTo(replace(next_one[0], index=index), added, reorder=True))
@@ -62,16 +61,30 @@ class _Hands:
         rows = [row for row in self.rows.of(loop) if len(row) == 2]
         return [(row[min(row)], row[max(row)]) for row in rows if max(row) == min(row) + 1]
 
-    def through(self, loop: For, place: Load, next_one: list[Load], handed: Var) -> tuple[For, Expr]:
+    def through(self, loop: For, here: list[Load], next_one: list[Load], handed: Var) -> tuple[For, Expr]:
         """The loop with what it adds to the element of the next iteration in a register, and what is added there.
 
         Of -g it is g, and taken away: LLVM negates where it adds, and then finds that -g comes too late for a vector.
+        To its own element it adds both at once: with a store in between, LLVM may not see what is handed over.
         """
+        loop, own = at_the_end(loop, here, self.names, "own")
         loop, value = at_the_end(loop, next_one, self.names, "ahead")
         added: Expr = handed
         if isinstance(value, Call) and value.op == "neg":
             (value,), added = value.args, Call("neg", (handed,), handed.dtype)
-        return replace(loop, body=(*loop.body, AddTo(place, added, reorder=True), Assign(handed, value))), added
+        both = AddTo(here[0], _sum(own, added), reorder=True)
+        return replace(loop, body=(*loop.body, both, Assign(handed, value))), added
+
+
+def _sum(x: Expr, y: Expr) -> Expr:
+    match x, y:
+        case Call(op="neg", args=(x,)), Call(op="neg", args=(y,)):
+            return Call("neg", (Call("add", (x, y), x.dtype),), x.dtype)
+        case Call(op="neg", args=(x,)), _:
+            return Call("sub", (y, x), x.dtype)
+        case _, Call(op="neg", args=(y,)):
+            return Call("sub", (x, y), x.dtype)
+    return Call("add", (x, y), x.dtype)
 
 
 __all__ = ["hand_over"]

@@ -51,7 +51,6 @@ from ..ir.walk import (
     with_fields,
     written,
 )
-from .info import Info
 from .known_here import (
     Fact,
     Loop,
@@ -75,7 +74,15 @@ def prove_bounds(function: Function, quiet: frozenset[str] = frozenset()) -> Fun
 
     `quiet`: functions that print nothing, and raise nothing of the user's.
     """
-    info: Info = function.info
+    return _proved(function, function.info.boundscheck, _Prover, quiet)
+
+
+def proved_where_they_are(function: Function) -> Function:
+    """The same, with no check ahead of any loop: nothing is said of an access that the program does not make."""
+    return _proved(function, True, _NoGuards, frozenset())
+
+
+def _proved(function: Function, check: bool, kind: type[_Prover], quiet: frozenset[str]) -> Function:
     own = {p.name for p in function.params}
     shapes = {
         p.name: p.dims if all(names_in(dim) <= own for dim in p.dims) else own_dims(p)
@@ -83,7 +90,7 @@ def prove_bounds(function: Function, quiet: frozenset[str] = frozenset()) -> Fun
         if isinstance(p, Array)
     }
     naturals, contents = _naturals(function, shapes)
-    prover = _Prover(info.boundscheck, naturals, lengths_of(function), quiet=quiet)
+    prover = kind(check, naturals, lengths_of(function), quiet=quiet)
     prover.contents = contents
     return replace(function, body=prover.block(function.body, Scope.at_entry(shapes)))
 
@@ -404,6 +411,11 @@ class _Prover:
             loop.guards.append((wanted, lead, _violation(wanted, index, dim)))
         scope.hold([(wanted, lead)])
         return True
+
+
+class _NoGuards(_Prover):
+    def is_checked_ahead(self, index: Expr, dim: Expr, scope: Scope, given: tuple[Expr, ...]) -> bool:
+        return False
 
 
 # --------------------------------------------------------------------------------------------------------- details
