@@ -116,7 +116,9 @@ def _complex_literal(value: complex) -> ast.expr:
 
 
 ORDER = {"eq", "ne", "lt", "le", "gt", "ge", "not", "and", "or", "select"}
-TOTAL = KERNELS | ORDER | {"add", "sub", "mul", "neg", "abs", "cast", "maximum", "minimum", "sqrt"}  # they never raise
+TOTAL = (
+    KERNELS | ORDER | {"add", "sub", "mul", "neg", "abs", "cast", "maximum", "minimum", "max", "min", "sign", "sqrt"}
+)
 independent: ContextVar[bool] = ContextVar("_independent", default=False)  # iterations of the loop around
 vectorises: ContextVar[bool] = ContextVar("_vectorises", default=False)  # … which fill vector registers
 again: ContextVar[bool] = ContextVar("_again", default=False)  # is the text to be differentiated itself?
@@ -225,6 +227,7 @@ def _is_total(expr: Expr) -> bool:
 
 
 def _never_raises(call: Call) -> bool:
+    """`TOTAL`, and quotients by constants, and products that are written as powers."""
     match call:
         case Call(op="div", args=(_, Const(value=value))) if call.dtype.kind == "f":
             return value != 0

@@ -20,24 +20,36 @@ def proved_by_bounds(expr: Expr, holds: Holds, bound: Bound, rank: Callable[[Exp
     """Does something hold of the expression, or of what it is at least, with bounds in place of its terms?
 
     `bound(term, True)` is the least value of a term, `bound(term, False)` the greatest; terms of low `rank` go first.
-    The greater of two numbers is either of them at least: one after the other is tried.
+    The greater of two numbers is either of them at least: one after the other is tried; and then the greater one by
+    itself, of which something may be known.
     """
-    return _is_proved(expr, holds, bound, rank, iter(range(STEPS)))
+    if _is_proved(expr, holds, bound, rank, iter(range(STEPS))):
+        return True
+    chosen = [bool(_either(term, count > 0)) for term, count in affine(expr)[0]]
+    return any(chosen) and not all(chosen) and _is_proved(expr, holds, bound, rank, iter(range(STEPS)), whole=True)
 
 
-def _is_proved(expr: Expr, holds: Holds, bound: Bound, rank: Callable[[Expr], int], steps_left: Iterator[int]) -> bool:
+def _is_proved(
+    expr: Expr,
+    holds: Holds,
+    bound: Bound,
+    rank: Callable[[Expr], int],
+    steps_left: Iterator[int],
+    whole: bool = False,
+) -> bool:
+    """`whole`: the greater of two numbers stays what it is as long as there are others."""
     if next(steps_left, None) is None:
         return False
     expr = _without_products(expr)
     if holds(expr):
         return True
     terms, constant = affine(expr)
-    for term, count in sorted(terms, key=lambda item: (not _either(item[0], item[1] > 0), rank(item[0]))):
+    for term, count in sorted(terms, key=lambda item: (bool(_either(item[0], item[1] > 0)) is whole, rank(item[0]))):
         ends = _either(term, count > 0) or (bound(term, count > 0),)
         if None not in ends:
             rest = from_affine(tuple(item for item in terms if item[0] != term), constant)
             further = (add(rest, mul(integer(count), end)) for end in ends if end is not None)
-            return any(_is_proved(each, holds, bound, rank, steps_left) for each in further)
+            return any(_is_proved(each, holds, bound, rank, steps_left, whole) for each in further)
     return False
 
 

@@ -106,8 +106,11 @@ def at_the_end(loop: For, places: list[Load], names: Names, wanted: str) -> tupl
         return replace(loop, body=tuple(stmt for stmt in loop.body if stmt is not adds[0])), value
     fresh = Var(names.fresh(wanted), places[0].dtype)
     if value is not None and not (isinstance(value, Call) and value.op == "select"):  # that is one of two, in sums
+        out: Expr = fresh
+        if isinstance(value, Call) and value.op == "neg":
+            (value,), out = value.args, Call("neg", (fresh,), fresh.dtype)
         named = Assign(fresh, value, span=adds[0].span)
-        return replace(loop, body=tuple(named if stmt is adds[0] else stmt for stmt in loop.body)), fresh
+        return replace(loop, body=tuple(named if stmt is adds[0] else stmt for stmt in loop.body)), out
     start = Assign(fresh, Const(fresh.dtype.type(0).item(), fresh.dtype))
     moved = (replace(stmt, target=fresh) if stmt in adds else stmt for stmt in loop.body)
     return replace(loop, body=(start, *moved)), fresh

@@ -14,6 +14,7 @@ sweep a version is
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 from ..ir.expressions import INT64, Array, Axis, Call, Const, Dim, Expr, Load, Old, OldArray, Var
@@ -43,6 +44,7 @@ from ..ir.walk import (
     rewrite_block,
     statements,
     subexpressions,
+    substitute,
     variables,
     with_blocks,
 )
@@ -88,12 +90,13 @@ class _Keep(KeptMemory):
         self.kept_expressions: dict[tuple[Expr, int], Expr] = {}
         self.rebuilt: set[tuple[str, tuple[int, int]]] = set()
         self.plain_reads: set[str] = set()
+        self.made_again: dict[Var, Expr] = {}  # names for what the sweep computes again
         self.costs = Costs(self.forward, self.versions, self.kept_expressions)
         self.decided = Decided(self.forward, self.body, self.info.contracts)
         self.refills = Refills(self.forward, self.costs, self.decided, self.info.names, self.sweep.body)
 
     def run(self) -> Function:
-        sweep = self.sweep_block(self.sweep.body, ROOT)
+        sweep = self.without_names_used_once(self.sweep_block(self.sweep.body, ROOT))
         body = self.edits.applied(self.body, ROOT)
         names = self.final_names()
         sweep = tuple(renamed(s, names) for s in sweep)
@@ -185,7 +188,9 @@ class _Keep(KeptMemory):
                     too_dear = False  # that part is kept instead: others may want it too
                 if (too_dear or costs.is_shared(expr, at)) and self.can_name(at):
                     return self.keep_expression(expr, at)
-                return Call(op, tuple(self.read(arg, at) for arg in args), expr.dtype)
+                again = Call(op, tuple(self.read(arg, at) for arg in args), expr.dtype)
+                is_dear = expr.dtype.kind in "fc" and costs.cost(expr, at) > KEEP_IN_LOOP
+                return self.named_again(again, expr, at) if is_dear else again
         raise AssertionError(expr)
 
     def recomputed(self, expr: Expr, at: int) -> Expr:
@@ -321,6 +326,31 @@ class _Keep(KeptMemory):
         self.kept_expressions[expr, at] = target
         return target
 
+    def named_again(self, again: Expr, expr: Expr, at: int) -> Expr:
+        """A name for what is dear to compute again: several statements of the sweep may want it."""
+        if not self.can_name(at):
+            return again
+        key = self.forward.block_of(at)
+        held = Var(f"t@again{len(self.made_again)}", expr.dtype)
+        self.tops.setdefault(key, []).append(Assign(held, again))
+        self.kept_expressions[expr, at] = held
+        self.made_again[held] = again
+        return held
+
+    def without_names_used_once(self, sweep: Block) -> Block:
+        used = Counter(n for s in statements(sweep) for e in expressions(s) for n in subexpressions(e))
+        once = {held: again for held, again in self.made_again.items() if used[held] == 1}
+        self.made_again = {held: again for held, again in self.made_again.items() if held not in once}
+        for held in once:
+            once[held] = substitute(once[held], once)  # (each is made of earlier ones alone)
+
+        def inline(stmt: Stmt) -> tuple[Stmt, ...]:
+            if isinstance(stmt, Assign) and stmt.var in once:
+                return ()
+            return (map_expressions(stmt, lambda expr: substitute(expr, once)),)
+
+        return rewrite_block(sweep, inline) if once else sweep
+
     def is_left(self, key: tuple[int, int]) -> bool:
         """Is what this block has made gone when the forward part has ended?"""
         return bool(self.forward.loops_around(key))
@@ -418,4 +448,4 @@ class _Keep(KeptMemory):
             for number, var in enumerate(versions):
                 own = number == 0 and name not in self.plain_reads
                 names[var.name] = name if own else self.info.names.fresh(name)
-        return names
+        return names | {held.name: self.info.names.fresh("t") for held in self.made_again}

@@ -41,6 +41,7 @@ from ..ir.products import multiplied_out
 from ..ir.walk import (
     blocks,
     children,
+    expressions,
     loads,
     map_expressions,
     rebuild,
@@ -184,11 +185,12 @@ class _Prover:
         loop.ahead = scope.copy()
         inner = scope.copy(loops=(*scope.loops, loop), equal=scope.equal.within(stmt))
         body = self.block(stmt.body, inner)
-        out: list[Stmt] = []
-        if loop.guards:
-            out.append(_guard(loop, stmt))
-            scope.hold((conditions, lead) for conditions, lead, _ in loop.guards)
-        return [*out, with_fields(stmt, {"body": body})]
+        if not loop.guards:
+            return [with_fields(stmt, {"body": body})]
+        scope.hold((conditions, lead) for conditions, lead, _ in loop.guards)
+        if any(map(_is_checked, statements(body))):  # what is checked ahead for one may hold for an earlier one
+            body = self.block(body, scope.copy(loops=(*scope.loops, loop), equal=scope.equal.within(stmt)))
+        return [_guard(loop, stmt), with_fields(stmt, {"body": body})]
 
     def branch(self, stmt: If, scope: Scope) -> Stmt:
         parts = []
@@ -450,6 +452,11 @@ def _violation(conditions: tuple[Expr, ...], index: Expr, dim: Expr) -> Expr:
         runs = Call("gt", (affine.from_affine(terms, 0), affine.integer(-constant)), BOOL)
         out = both(runs, out)
     return out
+
+
+def _is_checked(stmt: Stmt) -> bool:
+    places = (place for expr in expressions(stmt) for place in loads(expr))
+    return (isinstance(stmt, Store) and stmt.checked) or any(place.checked for place in places)
 
 
 def _guard(loop: Loop, stmt: For) -> Stmt:
