@@ -479,6 +479,40 @@ def test_rows_and_options_of_numpys_are_no_numbers_with_defaults(function: Calla
     check_grad(f, m[:, [0, 2]])
 
 
+def of_order(a, b, p=2.0):
+    return np.linalg.norm([a, b], p)
+
+
+def of_order_scaled(a, b, scale=0.5, p=2.0):
+    return np.linalg.norm([a, b], p) * scale
+
+
+OF_ORDER = functools.partial(of_order_scaled, 1.5)
+
+KEEP_A_DEFAULT: list[tuple[Callable[..., Any], tuple[int, ...]]] = [
+    (lambda t: of_order(*t), (2,)),
+    (lambda t: of_order(*t) * of_order(1.0, *t[1:]), (2,)),
+    (lambda t: of_order_scaled(*t), (2, 3)),
+    (lambda t: OF_ORDER(*t), (1, 2)),
+    (lambda t: (lambda a, p=3.0: np.linalg.norm([a, 2.0], p))(*t), (1,)),
+]
+
+
+@pytest.mark.parametrize("function, numbers", KEEP_A_DEFAULT)
+def test_a_default_that_must_be_known_stays_what_it_is(function: Callable[..., Any], numbers: tuple[int, ...]) -> None:
+    f, t = grad(function, jit=False), np.array([1.3, 0.7, 0.4, 0.2])
+    for n in numbers:
+        assert f(t[:n]) == pytest.approx(function(t[:n]), rel=1e-14)
+        check_grad(f, t[:n])
+    with pytest.raises(ValueError, match="'p' must be known when the function is compiled, so it keeps its default"):
+        f(t[: max(numbers) + 1])
+
+
+def test_what_is_refused_whatever_the_defaults() -> None:
+    with pytest.raises(NotImplementedError, match="loadtxt"):
+        grad(lambda t: (lambda a, b=2.0: np.loadtxt("a") * a * b)(*t), jit=False)(X)
+
+
 def test_as_many_as_there_are_compiled() -> None:
     f = grad(lambda t: Universe(*t).at(0.5))
     for n in (2, 3, 4):

@@ -147,7 +147,12 @@ def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
 
 def apply(interpreter: Interpreter, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     if any(isinstance(value, Unpacked) for value in args):
-        args = _few_enough(interpreter, function, args, kwargs)
+        called = lambda tried: _apply(interpreter, function, _few_enough(interpreter, function, tried, kwargs), kwargs)
+        return parameters.as_many_as_go(interpreter, args, called)
+    return _apply(interpreter, function, args, kwargs)
+
+
+def _apply(interpreter: Interpreter, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     if identities.can_change(function):  # a method of what an earlier call has changed
         function = identities.now(interpreter, function)
     match function:
@@ -206,17 +211,17 @@ def _few_enough(interpreter: Interpreter, function: Any, args: list[Any], kwargs
     operands = _operands(target, kwargs) if is_last else None
     if operands is not None and operands[0] >= len(args):
         needed, defaults = operands
-        return [*args[:-1], *parameters.up_to(interpreter, args[-1].value, needed - len(args) + 1, defaults)]
+        return [*args[:-1], *parameters.up_to(interpreter, args[-1], needed - len(args) + 1, defaults)]
     columns = ["or take the columns:  xs, ys = a[:, 0], a[:, 1],  or  [p[0] for p in points]"] if target is zip else []
     return interpreter.build.refuse(
         "* unpacks a number of arguments that is only known at run time", "name as many of them as there are", *columns
     )
 
 
-def _operands(target: Any, kwargs: dict[str, Any]) -> tuple[int, list[Any]] | None:
+def _operands(target: Any, kwargs: dict[str, Any]) -> tuple[int, dict[str, Any]] | None:
     """How many arguments a known function needs, and the defaults behind; None where it takes any number."""
     if isinstance(target, np.ufunc):
-        return target.nin, []
+        return target.nin, {}
     try:
         params = inspect.signature(target).parameters.values()
     except (TypeError, ValueError):
@@ -225,7 +230,7 @@ def _operands(target: Any, kwargs: dict[str, Any]) -> tuple[int, list[Any]] | No
         return None
     needed = [param for param in params if param.default is inspect.Parameter.empty]
     if _is_library(target):  # whose options are known when f is compiled
-        return len(needed), []
+        return len(needed), {}
     others = [p for p in params if p not in needed and p.kind is not inspect.Parameter.KEYWORD_ONLY]
     return len(needed), parameters.default_numbers({p.name: constant(p.default) for p in others}, kwargs)
 

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Container
+from collections.abc import Callable, Container
+from dataclasses import replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, SrcgradError
 from ..ir import affine
 from ..ir.expressions import BOOL, Call, is_inexact
 from . import choices, lists
+from .attempts import restore, save
 from .outside import holds_arrays
 from .source import signature_of
 from .types import DictKind
@@ -112,7 +114,7 @@ def _unpacked(
     needed = [name for name in names[len(first) :] if name not in defaults and name not in kwargs]
     if spec.vararg is None:
         others = {name: defaults[name] for name in names[len(first) + len(needed) :] if name in defaults}
-        return [*first, *up_to(interpreter, last.value, len(needed), default_numbers(others, kwargs))]
+        return [*first, *up_to(interpreter, last, len(needed), default_numbers(others, kwargs))]
     if len(needed) < len(names) - len(first):
         interpreter.build.refuse(
             "* unpacks a number of arguments that is only known at run time, and some have defaults"
@@ -121,22 +123,47 @@ def _unpacked(
     return [*first, *own, Unpacked(rest)]
 
 
-def default_numbers(defaults: dict[str, Any], given: Container[str]) -> list[Any]:
+def default_numbers(defaults: dict[str, Any], given: Container[str]) -> dict[str, Any]:
     """The defaults that an element of an array may take the place of: whole numbers may be lengths."""
-    is_number = lambda value: isinstance(value, Scalar) and is_inexact(value.dtype)
-    return list(takewhile(is_number, (None if name in given else value for name, value in defaults.items())))
+    is_number = lambda item: item[0] not in given and isinstance(item[1], Scalar) and is_inexact(item[1].dtype)
+    return dict(takewhile(is_number, defaults.items()))
 
 
-def up_to(interpreter: Interpreter, value: Any, count: int, defaults: list[Any]) -> list[Any]:
-    """The items of something unpacked into parameters, of which those behind the first `count` have defaults."""
+def as_many_as_go(interpreter: Interpreter, args: list[Any], call: Callable[[list[Any]], Any]) -> Any:
+    """A call whose last argument is unpacked: where the parameters with defaults must be known, they keep those."""
+    *before, last = args
+    if not isinstance(last, Unpacked) or last.defaults is not None:
+        return call(args)
+    saved, first, kept = save(interpreter), None, 0
+    while True:
+        defaults: list[str] = []
+        try:
+            return call([*before, replace(last, kept=kept, defaults=defaults)])
+        except SrcgradError as problem:
+            first = first or problem
+            if kept == len(defaults):
+                raise first from None
+        restore(interpreter, saved)
+        kept += 1
+
+
+def up_to(interpreter: Interpreter, unpacked: Unpacked, needed: int, defaults: dict[str, Any]) -> list[Any]:
+    """The items of something unpacked into parameters, of which those behind the first `needed` have defaults."""
+    value, problem = unpacked.value, "can't unpack an array of another length into "
     is_list = isinstance(value, Items)
     are_numbers = value.inner is None and len(value.rows.dims) == 1 if is_list else getattr(value, "ndim", 0) == 1
     if not (defaults and are_numbers):
-        return lists.exactly(interpreter, value, count)
+        return lists.exactly(interpreter, value, needed)
+    names = [*defaults]
+    if unpacked.defaults is not None:
+        unpacked.defaults.extend(names)
+    taken, keeps = names[: len(names) - unpacked.kept], names[len(names) - unpacked.kept :]
     held = value if isinstance(value, Items) else lists.copied(interpreter, value)
-    most = count + len(defaults)
-    problem = f"can't unpack an array of another length into {count} to {most} parameters"
-    lists.check_length(interpreter, "lt", held, affine.integer(count), problem)
+    most = needed + len(taken)
+    problem += (f"{needed} to {most}" if taken else f"{needed}") + (" parameters" if most != 1 else " parameter")
+    if keeps:
+        problem += f": {keeps[0]!r} must be known when the function is compiled, so it keeps its default"
+    lists.check_length(interpreter, "lt", held, affine.integer(needed), problem)
     lists.check_length(interpreter, "gt", held, affine.integer(most), problem)
     item = lambda k: lists.item_at(interpreter, held, affine.integer(k))
 
@@ -144,7 +171,7 @@ def up_to(interpreter: Interpreter, value: Any, count: int, defaults: list[Any])
         is_there = Call("gt", (held.length, affine.integer(k)), BOOL)
         return choices.either(interpreter, is_there, lambda: item(k), lambda: default, ())
 
-    return [*map(item, range(count)), *(item_or_default(k, default) for k, default in enumerate(defaults, count))]
+    return [*map(item, range(needed)), *(item_or_default(k, defaults[n]) for k, n in enumerate(taken, needed))]
 
 
 def defaults_of(function: Any) -> dict[str, Any]:

@@ -372,9 +372,15 @@ class Closure:
 
 @dataclass(frozen=True)
 class Unpacked:
-    """*xs among the arguments of a call, where the number of items is only known at run time."""
+    """*xs among the arguments of a call, where the number of items is only known at run time.
+
+    `defaults`: the parameters of the called function that may get items in place of their defaults, as the call finds
+    them; `kept`: how many of these, from the last, keep their defaults.
+    """
 
     value: Any
+    kept: int = 0
+    defaults: list[str] | None = None
 
 
 @dataclass(frozen=True)
