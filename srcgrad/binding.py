@@ -117,7 +117,7 @@ class Given:
     """A function whose first or named arguments are given: a bound method, a functools.partial, an object to be called.
 
     What is given is read at every call, as globals are, and not differentiated.  `anew`: what a partial gives by name,
-    and calls give another value, which is not differentiated either.
+    and calls give another value, which is not differentiated either.  `by_name`: all that partials give by name.
     """
 
     def __init__(
@@ -139,12 +139,13 @@ class Given:
         kwargs = {name: value for name, value in kwargs.items() if name not in anew}
         self._given = dict(signature.bind_partial(*args, **kwargs).arguments)
         by_name = {name: part for part in reversed(partials) for name in part.keywords}  # the outermost one's
+        self.by_name = frozenset(by_name)
         more = next((name for name, p in signature.parameters.items() if p.kind is p.VAR_KEYWORD), None)
         self._more = {more: {name: by_name[name] for name in self._given[more]}} if more in self._given else {}
         self._by_name = {name: part for name, part in by_name.items() if name in self._given and name != more}
         takes_more = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
         rest = [p for name, p in signature.parameters.items() if name not in self._given or p.kind in takes_more]
-        rest = [p.replace(kind=p.KEYWORD_ONLY) if p.name in self.anew else p for p in rest]
+        rest = [p.replace(kind=p.KEYWORD_ONLY) if p.name in self.anew and p.name != more else p for p in rest]
         self.__signature__ = inspect.Signature(sorted(rest, key=lambda p: p.kind))
 
     @property

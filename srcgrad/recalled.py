@@ -137,7 +137,7 @@ class Surroundings:
         cells: Found = {}
         first: dict[int, Any] = {id(function): ()}  # where a cell, a function or an object is met first
         met = [first.setdefault(id(value), path) for path, value in (*objects.items(), *arguments.items())]
-        description: list[Any] = [*given, *met, getattr(root, "anew", None)]
+        description: list[Any] = [*given, *met, getattr(root, "anew", None), getattr(root, "by_name", None)]
         parts: list[Any] = [type(root), *(weakref.ref(type(value)) for value in objects.values())]
         work: list[Path] = list(functions)
         while work:

@@ -121,10 +121,10 @@ class Stages:
         plan = self._plans.get(key)
         if plan is None:
             signature = self.with_v if takes_v else self.plain
+            self._program.refuse_given_otherwise(kwargs)  # (f's **kwargs would take what a partial gives to another)
             try:
                 plan = self._plans[key] = make_plan(signature, self._parameters, len(args), tuple(kwargs))
             except TypeError as error:
-                self._program.refuse_given_otherwise(kwargs)
                 name = f"{self._name}{'' if kind == 'primal' else '.' + kind}"
                 raise ArgumentError(f"{name}: {error}", help=self._of_v(takes_v, kwargs)) from None
         return plan

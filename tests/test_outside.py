@@ -597,6 +597,32 @@ def test_calls_give_anew_what_a_partial_gives_by_name(jit: bool) -> None:
         g(X, b=1.0)
 
 
+def takes_any(x, **more):
+    return (x * more["a"] * more.get("c", 1.0)).sum()
+
+
+def is_called_as_one_of_them(x, **a):
+    return (x * a["a"] * a.get("c", 1.0)).sum()
+
+
+def takes_some(x, a, **more):
+    return (x * a * more.get("c", 1.0)).sum()
+
+
+@pytest.mark.parametrize("function", [takes_any, is_called_as_one_of_them, takes_some])
+def test_what_is_given_anew_is_not_differentiated_wherever_it_goes(function: Callable[..., Any]) -> None:
+    f, both = (grad(functools.partial(function, **held), jit=False) for held in ({"a": 2.0}, {"a": 2.0, "c": 1.0}))
+    for g in (f, both):
+        assert g(X, a=5.0) == function(X, a=5.0)
+        np.testing.assert_array_equal(g.backward(X), [2.0] * 3)
+        np.testing.assert_array_equal(g.backward(X, a=5.0), [5.0] * 3)
+        np.testing.assert_array_equal(g.vjp(X, a=5.0)[1](), [5.0] * 3)
+    x_b, more_b = f.backward(X, a=5.0, c=3.0)  # no partial gives c
+    np.testing.assert_allclose(x_b, [15.0] * 3)
+    assert more_b == pytest.approx({"c": 5.0 * X.sum()})
+    np.testing.assert_array_equal(both.backward(X, a=5.0, c=3.0), [15.0] * 3)
+
+
 DOUBLES, WEIGHED = functools.partial(np.multiply, 2.0), functools.partial(lambda x, w: w * x, w=np.ones(3))
 
 

@@ -115,7 +115,9 @@ class _Job:
         self.own: list[Var | Array] = []
         self.called: dict[str, str] = {}  # what the user calls them: `range` would be taken for Python's
         self.not_contiguous: set[str] = set()
-        self.parameters = list(signature_of(function).parameters)
+        parameters = signature_of(function).parameters
+        self.parameters = list(parameters)
+        self.more = next((name for name, p in parameters.items() if p.kind is p.VAR_KEYWORD), None)  # **kwargs
 
     def run(self) -> Interpreted:
         """Interpret the function; again where less was known of the functions that it calls than is known now."""
@@ -379,14 +381,15 @@ class _Job:
         wrt = self.options.wrt
         if wrt is None:
             given = getattr(self.function, "anew", ())  # by a partial, and by calls
-            names, bare = [name for name in self.parameters if name not in given], None
+            names, bare = [name for name in self.parameters if name not in given or name == self.more], None
         else:
             bare = not isinstance(wrt, (tuple, list))
             names = [self.parameters[w] if isinstance(w, int) else w for w in ([wrt] if bare else wrt)]
         by_name = dict(zip(self.parameters, self.types, strict=True))
         chosen, parts = [], []
         for name in names:
-            kinds = float_structure(by_name[name])
+            own = self.of_the_call if name == self.more else lambda whole: whole
+            kinds = float_structure(own(by_name[name]))
             if kinds is None:
                 if wrt is not None:
                     raise ArgumentError(
@@ -395,7 +398,7 @@ class _Job:
                     )
                 continue
             parts.append(kinds)
-            chosen += [v.name for v in float_leaves(self.arguments[name])]
+            chosen += [v.name for v in float_leaves(own(self.arguments[name]))]
         if not parts:
             raise ArgumentError(
                 f"{self.function.__name__} has no argument to differentiate by: none is a float or an array of floats",
@@ -403,6 +406,14 @@ class _Job:
             )
         single = bare if bare is not None else len(parts) == 1
         return chosen, parts[0] if single else TupleType(tuple(parts))
+
+    def of_the_call(self, whole: Any) -> Any:
+        """A dict for **kwargs, its type or its value, without what the call gives there in the place of a partial."""
+        if not isinstance(whole.kind, DictKind):
+            return whole
+        given = getattr(self.function, "by_name", ())
+        items = {k: v for k, v in zip(whole.kind.keys, whole.items, strict=True) if k not in given}
+        return replace(whole, items=tuple(items.values()), kind=replace(whole.kind, keys=tuple(items)))
 
 
 def entry_name(function: Callable[..., Any], kind: str) -> str:
