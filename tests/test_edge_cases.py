@@ -1009,6 +1009,16 @@ def test_what_numpy_computes_in_half_precision(kind: str, jit: bool) -> None:
     np.testing.assert_array_equal(grad(f, jit=jit).backward(k, x), k)
 
 
+@pytest.mark.parametrize("jit", [False, True])
+def test_a_mask_squared_is_as_wide_as_numpys(jit: bool) -> None:
+    m, x = np.array([True, False, True]), np.array([0.5, 1.5, 2.5])
+    f = grad(from_arrow("m, x -> (m**2, m**3, m**True, (m**2 + m**2).sum(), m[0] ** 2, (m**2 * x).sum())"), jit=jit)
+    for got, want in zip(f(m, x), f.py_func(m, x), strict=True):
+        assert got.dtype == want.dtype
+        np.testing.assert_array_equal(got, want)
+    check_grad(grad(from_arrow("m, x -> ((m**2 - 0.5) * x**2).sum()"), jit=jit), m, x)
+
+
 def test_pythons_max_of_an_array_with_nan() -> None:
     for f in (from_arrow("x -> max(x)"), from_arrow("x -> min(x)")):
         for x in ([np.nan, 1.0], [1.0, np.nan]):

@@ -93,6 +93,9 @@ def binary(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
         known_zero = isinstance(y, Scalar) and y.is_constant and y.weak and y.value == 0
         if known_zero and isinstance(x, Scalar) and x.weak and not build.watches:
             build.refuse("division by zero")
+    if op == "pow" and isinstance(x, ArrayValue) and x.dtype == BOOL and isinstance(y, Scalar) and y.weak:
+        if static_int(y) == 2:  # which NumPy takes for np.square: int8, and not int64
+            return elementwise(build, "square", (x,))
     result = elementwise(build, op, (x, y), python=True)
     if op == "pow":
         python_raises.power(interpreter, x, y, result)
