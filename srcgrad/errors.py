@@ -183,6 +183,10 @@ class RuntimeOverflowError(CompiledError, OverflowError):
     """A whole number that is larger than compiled code has them."""
 
 
+class RuntimeZeroDivisionError(CompiledError, ZeroDivisionError):
+    """A whole number divided by 0."""
+
+
 class RuntimeKeyError(CompiledError, KeyError):
     """A key that is not there, known only from the data."""
 

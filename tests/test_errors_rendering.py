@@ -112,6 +112,7 @@ def test_files_of_one_name_are_told_apart(tmp_path):
         (srcgrad.RuntimeShapeError, ValueError),
         (srcgrad.RuntimeUnsupportedError, NotImplementedError),
         (srcgrad.RuntimeOverflowError, OverflowError),
+        (srcgrad.RuntimeZeroDivisionError, ZeroDivisionError),
         (srcgrad.ShortAxisError, ValueError),
         (srcgrad.BoundsError, IndexError),
         (srcgrad.DepthError, RecursionError),

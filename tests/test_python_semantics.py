@@ -1160,3 +1160,58 @@ def test_arrays_that_are_defaults_are_looked_at_in_every_call() -> None:
         assert f(2.0) == pytest.approx(with_defaults(2.0), rel=1e-14)
         check_grad(f, 2.0)
         OFFSETS[1] += 0.5
+
+
+# ---------------------------------------------------------------------------------------- whole numbers by zero
+
+
+def rest_of(x, n, k):
+    return x[0] * (n % k)
+
+
+def times_in(x, n, k):
+    half = n // k
+    return np.sum(x[:half]) * half
+
+
+def nobody_reads(x, n, k):
+    (n + 1) % (k - 2 * k)
+    return x[0] * n
+
+
+def asked_first(x, n, k):
+    if k != 0 and n % k == 1:
+        return x[0] ** 2
+    return x[1] * (n // k if k > 0 else 7)
+
+
+def of_a_length(x, n, k):
+    return x[0] * (n % len(x[:k])) + x[1]
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+@pytest.mark.parametrize("function", [rest_of, times_in, nobody_reads, of_a_length])
+def test_whole_numbers_by_zero_outside_of_loops(function: Callable[..., Any], jit: bool) -> None:
+    f, x = grad(function, jit=jit), np.array([0.5, 1.5, 2.5])
+    assert f(x, 5, 2) == function(x, 5, 2)
+    check_grad(f, x, 5, 2)
+    for call in (function, f, f.backward):
+        with pytest.raises(ZeroDivisionError, match="modulo by zero"):
+            call(x, 5, 0)
+
+
+def test_whole_numbers_by_zero_that_are_asked_first() -> None:
+    f, x = grad(asked_first, jit=False), np.array([0.5, 1.5, 2.5])
+    for k in (0, 1, 2):
+        assert f(x, 5, k) == asked_first(x, 5, k)
+        check_grad(f, x, 5, k)
+
+
+def test_no_check_of_divisors_that_are_not_zero_or_in_loops() -> None:
+    def f(x, n, k):
+        s = x[0] * (n % 3) + (len(x) + 1) // (len(x) + 2)
+        for i in range(n):
+            s += x[i % k]
+        return s
+
+    assert "ZeroDivision" not in grad(f, jit=False).source(np.ones(3), 5, 2)

@@ -65,7 +65,7 @@ def math_function(interpreter: Interpreter, target: Any, args: list[Any]) -> Any
         top, bottom = (elementwise(build, "log", (n,)) for n in numbers)
         for number, logarithm in zip(numbers, (top, bottom), strict=True):
             python_raises.of_math(interpreter, "log", (number,), logarithm)
-        python_raises.division(interpreter, replace(top, weak=True), replace(bottom, weak=True))
+        python_raises.division(interpreter, "div", replace(top, weak=True), replace(bottom, weak=True))
         return Scalar(elementwise(build, "div", (top, bottom)).expr, weak=True)
     result = elementwise(build, op, numbers)
     python_raises.of_math(interpreter, op, numbers, result)

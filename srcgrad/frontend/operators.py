@@ -89,7 +89,7 @@ def binary(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
         if exponent is not None and exponent < 0:
             x = Scalar(cast(x.expr, np.dtype(np.float64)), weak=True)
     if op in ("div", "floordiv", "mod"):
-        python_raises.division(interpreter, x, y)
+        python_raises.division(interpreter, op, x, y)
         known_zero = isinstance(y, Scalar) and y.is_constant and y.weak and y.value == 0
         if known_zero and isinstance(x, Scalar) and x.weak and not build.watches:
             build.refuse("division by zero")

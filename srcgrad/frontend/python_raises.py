@@ -1,10 +1,14 @@
-"""Where Python's own numbers raise an exception, and compiled code has inf or nan: in a `try` that catches it."""
+"""Where Python's own numbers raise an exception, and compiled code has inf or nan: in a `try` that catches it.
+
+n // k and n % k of whole numbers, which are 0 in NumPy's arrays, raise anyway, but for those in loops and branches.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..errors import place
 from ..ir.expressions import BOOL, Call, Const, Expr, both, either, negated
 from ..ir.nodes import If, Raise
 from ..ir.walk import variables
@@ -34,14 +38,31 @@ OUTSIDE: dict[str, Callable[[Expr], Expr]] = {
 TOO_LARGE = ("exp", "exp2", "expm1", "sinh", "cosh", "pow", "gamma", "lgamma", "ldexp", "hypot")  # for finite arguments
 
 
-def division(interpreter: Interpreter, x: Any, y: Any) -> None:
+# Of whole numbers, in Python's words.
+BY_ZERO = {"floordiv": "integer division or modulo by zero", "mod": "integer modulo by zero"}
+
+
+def division(interpreter: Interpreter, op: str, x: Any, y: Any) -> None:
     """x / y, x // y, x % y"""
     if not isinstance(x, Scalar) or not isinstance(y, Scalar):
+        return
+    if op in BY_ZERO and _is_checked(interpreter, x, y):
+        message = BY_ZERO[op] + place(interpreter.build.span)
+        _raise_if(interpreter, _is(y.expr, "eq", 0), "RuntimeZeroDivisionError", message)
         return
     if not may_vary(interpreter, y) and not interpreter.build.would_catch(ZeroDivisionError):
         return
     if not (y.is_constant and y.value != 0) and _are_pythons(interpreter, x, y):
         _raise_if(interpreter, _is(y.expr, "eq", 0), "ZeroDivisionError", "division by zero")
+
+
+def _is_checked(interpreter: Interpreter, x: Scalar, y: Scalar) -> bool:
+    """Are they whole numbers of Python's, where to ask costs nothing?  (A loop that asks may not vectorise.)"""
+    build = interpreter.build
+    if not build.is_top_level or build.watches or interpreter.frame.is_composition or build.is_either(y.expr):
+        return False
+    may_be_zero = not y.is_constant and not build.is_at_least(y.expr, 1)
+    return may_be_zero and x.dtype.kind in "iu" and y.dtype.kind in "iu" and are_pythons((x, y))
 
 
 def may_vary(interpreter: Interpreter, value: Scalar) -> bool:

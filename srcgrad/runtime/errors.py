@@ -27,6 +27,7 @@ from srcgrad.errors import (
     RuntimeTypeError,
     RuntimeUnsupportedError,
     RuntimeValueError,
+    RuntimeZeroDivisionError,
     ShortAxisError,
 )
 
@@ -43,6 +44,7 @@ __all__ = [
     "RuntimeTypeError",
     "RuntimeUnsupportedError",
     "RuntimeValueError",
+    "RuntimeZeroDivisionError",
     "ShortAxisError",
 ]
 
