@@ -891,3 +891,58 @@ def test_a_list_kept_in_order(jit: bool) -> None:
     x = np.array([3.0, 1.0, 2.0, 1.5])
     np.testing.assert_allclose(grad(put_in_order, jit=jit)(x), put_in_order(x))
     np.testing.assert_allclose(grad(put_in_order, jit=jit).backward(x, v=np.arange(4.0)), [12.0, 0.0, 6.0, 2.0])
+
+
+def taken_from_an_empty_list(x: Any) -> Any:
+    ys, s = [], 0.0
+    while len(ys) > 0:
+        s += ys[-1]
+    while ys:
+        s += ys.pop()
+    else:
+        s += x[0] * x[1]
+    return s
+
+
+def monotone_stack_of_four(x: Any) -> Any:
+    stack = []
+    for i in range(4):
+        while stack and stack[-1] > x[i]:
+            stack.pop()
+        stack.append(x[i])
+    return sum(stack)
+
+
+def stack_of_four_with_a_count(x: Any) -> Any:
+    stack = []
+    for i in range(4):
+        left = i
+        while left > 0 and stack and stack[-1] > x[i]:
+            stack.pop()
+            left -= 1
+        stack.append(x[i] ** 2)
+    return sum(stack)
+
+
+def below_four_points(x: Any) -> Any:
+    points = [(float(i), x[i]) for i in range(4)]
+    hull = []
+    for p in points:
+        while len(hull) >= 2:
+            a, b = hull[-2], hull[-1]
+            if (b[0] - a[0]) * (p[1] - a[1]) - (b[1] - a[1]) * (p[0] - a[0]) > 0:
+                break
+            hull.pop()
+        hull.append(p)
+    return sum(a[0] * b[1] ** 2 for a, b in zip(hull, hull[1:]))  # noqa: B905, RUF007
+
+
+@pytest.mark.parametrize(
+    "function",
+    [taken_from_an_empty_list, monotone_stack_of_four, stack_of_four_with_a_count, below_four_points],
+    ids=lambda function: function.__name__,
+)
+def test_a_while_loop_over_a_list_that_is_still_empty(function: Any) -> None:
+    for x in (X, X[::-1].copy(), np.array([1.0, 0.4, 2.0, -1.0])):
+        check_grad(grad(function, jit=False), x)
+        np.testing.assert_allclose(grad(function, jit=False)(x), function(x))

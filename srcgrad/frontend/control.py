@@ -284,20 +284,23 @@ def _for_until(
 
 
 def _never_runs(interpreter: Interpreter, test: ast.expr) -> bool:
-    """Does the test stop ahead of the loop at `k < len(ys)`, of a list that the loop around has yet to make longer?"""
-    first = test.values[0] if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else test
-    if not interpreter.list_heads or not isinstance(first, ast.Compare):
-        return False
+    """Is the test known to fail at once?  `while s and s[-1] > x[i]: s.pop()` has no last item to look at or to take
+    off where the list is empty, be it that a loop around has yet to make it longer."""
     saved, names, head = save(interpreter), interpreter.build.names.save(), list[Stmt]()
+    reads = len(interpreter.early_reads)
     try:
         with interpreter.build.into(head):
-            condition = operators.truth(interpreter, expressions.as_it_is(interpreter, first))
+            for part in test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]:
+                condition = operators.truth(interpreter, expressions.as_it_is(interpreter, part))
+                if head or is_constant(condition, False):
+                    return not head
     except (SrcgradError, NotYetKnown):
-        return False  # it will be said in its place
+        pass  # it will be said in its place
     finally:
         restore(interpreter, saved)
         interpreter.build.names.restore(names)
-    return not head and is_constant(condition, False)
+        del interpreter.early_reads[reads:]
+    return False
 
 
 def while_loop(interpreter: Interpreter, node: ast.While, apart: int = 0) -> None:
