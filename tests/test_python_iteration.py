@@ -1261,6 +1261,26 @@ def test_iterators_that_are_not_as_they_were(function):
         grad(function, jit=False)(np.array([0.5, -1.0, 2.0]))
 
 
+def states_of_a_network(x, w):
+    step = lambda h, u: np.tanh(h + w @ u)
+    states = [h for h in itertools.accumulate(x, step, initial=np.zeros(len(w)))]
+    return np.array(states), functools.reduce(step, x, np.ones(len(w)))
+
+
+def pairs_from_a_start(x, w):
+    steps = itertools.accumulate(x, lambda s, u: (s[0] + u[0], s[1] * w[0, 0] + s[0] * u[1]), initial=(0.0, 1.0))
+    return np.array([a * b for a, b in steps])
+
+
+@pytest.mark.parametrize("function", [states_of_a_network, pairs_from_a_start], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("n", [0, 1, 4])
+def test_states_that_are_shaped_unlike_the_items(function: Any, n: int) -> None:
+    x, w = np.random.default_rng(n).normal(size=(n, 2)), np.array([[0.5, -0.3], [1.2, 0.7], [-0.9, 0.4]])
+    for found, wanted in zip(grad(function, jit=False)(x, w), function(x, w), strict=True):
+        np.testing.assert_allclose(found, wanted)
+    check_grad(grad(function, jit=False), x, w)
+
+
 def test_values_known_as_iterators_are_held() -> None:
     """Each is known by its address, which another value must not get: a loop that is tried again drops many."""
     known, value = Iterators(), Scalar(Const(1.0, FLOAT64))

@@ -35,7 +35,12 @@ def place_right(a, x, lo=0, hi=None):
 
 @python_means(functools.reduce)
 def reduced(function, items, *start):
-    items = [*start, *items] if start else list(items)
+    items = list(items)
+    if start:  # it may be shaped unlike the items
+        out = start[0]
+        for item in items:
+            out = function(out, item)
+        return out
     if len(items) == 0:
         raise TypeError("reduce() of empty iterable with no initial value")
     out = items[0]
@@ -145,7 +150,14 @@ def nothing_to_make(self):
 
 @python_means(itertools.accumulate)
 def accumulated(items, function=plus, *, initial=None):
-    items = list(items) if initial is None else [initial, *items]
+    items = list(items)
+    if initial is not None:  # it may be shaped unlike the items
+        out = initial
+        states = [out]
+        for item in items:
+            out = function(out, item)
+            states.append(out)
+        return states
     if len(items) == 0:
         return items
     out = items[0]
