@@ -100,6 +100,41 @@ def positional_patterns(x):
     return s
 
 
+@dataclass
+class Square:
+    side: float
+    at: tuple[float, float] = (0.0, 0.0)
+
+
+def patterns_with_two_ways_to_a_name(x):
+    s, t = 0.0, x[0]
+    options = {"kind": "a", "w": x[1], "b": x[2]}
+    for item in (7, 2.5, Circle(t), Square(2.0 * t), Square(x[1], (t, 3.0)), (x[2], 0), (0, x[3]), (t, t), options):
+        match item:
+            case int(k) | float(k):
+                s += k * x[0]
+            case Circle(r) | Square(r, (0.0, 0.0)):
+                s += r * r
+            case Square(at=(r, _)):
+                s += 5.0 * r
+            case (r, 0) | (0, r):
+                s += r**3
+            case (r, _) as pair:
+                s += r * pair[1]
+            case {"kind": "b", **others}:
+                s += 1e9
+            case {"kind": str(kind), **others}:
+                options["w"] = 1e9  # others is a dict of its own
+                s += sum(v * v for v in others.values()) * len(kind)
+    return s
+
+
+def patterns_decided_in_the_run(x, n):
+    match (x[0], n, 3.0 * x[1]):
+        case (r, 0, _) | (_, 1, r) | (r, _, _):
+            return r * r * (1 + n) + x[2]
+
+
 def partials_hold_what_was(x):
     s, out = x[0], 0.0
     for i in range(3):
@@ -198,9 +233,9 @@ def numbers_added_at_places(x):
 
 RIGHT = [
     stars_ahead_of_calls, numbers_added_at_places,
-    not_implemented, positional_patterns, partials_hold_what_was, keywords_in_their_order, owner_of_an_index,
-    containers_in_place, fields_that_count, whole_numbers_rounded, compared_with_none,
-    attribute_of_the_class_that_is_none, repeated_named_tuple,
+    not_implemented, positional_patterns, patterns_with_two_ways_to_a_name, partials_hold_what_was,
+    keywords_in_their_order, owner_of_an_index, containers_in_place, fields_that_count, whole_numbers_rounded,
+    compared_with_none, attribute_of_the_class_that_is_none, repeated_named_tuple,
 ]  # fmt: skip
 
 
@@ -362,3 +397,10 @@ def test_ranges_by_steps_and_methods_as_functions(function: Any, step: int) -> N
     f = grad(function, jit=False, wrt="x")
     np.testing.assert_allclose(f(x, 6, step), function(x, 6, step), rtol=1e-14)
     check_grad(f, x, 6, step)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_a_name_of_the_pattern_that_matches_in_the_run(n: int) -> None:
+    f = grad(patterns_decided_in_the_run, jit=False, wrt="x")
+    np.testing.assert_allclose(f(X, n), patterns_decided_in_the_run(X, n))
+    check_grad(f, X, n)

@@ -149,12 +149,7 @@ class _Flow:
                     return out + self.block([*_without_try(stmt), *rest])
                 case ast.Match():
                     self.count += 1
-                    try:
-                        cases = matched(stmt, f".subject_{self.count}")
-                    except NotImplementedError:
-                        out.append(stmt)
-                        continue
-                    return out + self.block([*cases, *rest])
+                    return out + self.block([*matched(stmt, f".subject_{self.count}"), *rest])
                 case _:
                     out.append(stmt)
             self.seen |= liveness.assigned([stmt])

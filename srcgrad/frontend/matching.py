@@ -63,10 +63,10 @@ def _pattern(pattern: ast.pattern, value: ast.expr) -> tuple[list[ast.expr], lis
             return tests, names + ([(name, value)] if name is not None else [])
         case ast.MatchOr(patterns=patterns):
             sides = [_pattern(inner, value) for inner in patterns]
-            if not any(names for _, names in sides):
-                if not all(tests for tests, _ in sides):
-                    return [], []
-                return [ast.BoolOp(ast.Or(), [_all(tests) for tests, _ in sides])], []
+            names = [(name, _of_first(name, sides)) for name, _ in sides[0][1]]  # each side binds the same
+            if not all(tests for tests, _ in sides):
+                return [], names
+            return [ast.BoolOp(ast.Or(), [_all(tests) for tests, _ in sides])], names
         case ast.MatchClass(cls=cls, patterns=patterns, kwd_attrs=attributes, kwd_patterns=named):
             places = [_call(part_matched, value, cls, ast.Constant(k)) for k in range(len(patterns))]
             parts = [*places, *(ast.Attribute(value, name, ast.Load()) for name in attributes)]
@@ -77,13 +77,33 @@ def _pattern(pattern: ast.pattern, value: ast.expr) -> tuple[list[ast.expr], lis
             return tests, names
         case ast.MatchSequence(patterns=patterns):
             return _sequence(patterns, value)
-        case ast.MatchMapping(keys=keys, patterns=patterns, rest=None):
+        case ast.MatchMapping(keys=keys, patterns=patterns, rest=rest):
             tests, names = [_call(isinstance, value, ast.Constant(dict))], []  # type: ignore[arg-type]
             for key, inner in zip(keys, patterns, strict=True):
                 more, bound = _pattern(inner, ast.Subscript(value, key, ast.Load()))
                 tests, names = [*tests, ast.Compare(key, [ast.In()], [value]), *more], names + bound
-            return tests, names
-    raise NotImplementedError("numbers, strings, names, `_`, `a | b`, tuples, keys of dicts and classes are matched")
+            return tests, names + ([(rest, _without(value, keys))] if rest is not None else [])
+    raise AssertionError(pattern)
+
+
+def _of_first(name: str, sides: list[Any]) -> ast.expr:
+    """What the first of the sides that match binds a name to: `case Circle(r) | Square(side=r)`."""
+    values = [(_all(tests) if tests else None, dict(names)[name]) for tests, names in sides]
+    out = values[-1][1]
+    for test, value in reversed(values[:-1]):
+        assert test is not None, "only the last side matches anything"
+        if ast.dump(value) != ast.dump(out):
+            out = ast.IfExp(test, value, out)
+    return out
+
+
+def _without(value: ast.expr, keys: list[ast.expr]) -> ast.expr:
+    """The dict without these keys."""
+    key, item = (ast.Name(name, ast.Load()) for name in (".key", ".item"))
+    pair = ast.Tuple([ast.Name(name.id, ast.Store()) for name in (key, item)], ast.Store())
+    pairs = ast.Call(ast.Attribute(value, "items", ast.Load()), [], [])
+    others: list[ast.expr] = [ast.Compare(key, [ast.NotEq()], [one]) for one in keys]
+    return ast.DictComp(key, item, [ast.comprehension(pair, pairs, others, 0)])
 
 
 def _sequence(patterns: list[ast.pattern], value: ast.expr) -> tuple[list[ast.expr], list[tuple[str, ast.expr]]]:
