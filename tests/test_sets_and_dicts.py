@@ -170,6 +170,19 @@ def methods_handed_on(x):
     return sum(x[k] for k in s) * sum(out)
 
 
+def made_of_keys(x):
+    sums = dict.fromkeys(("a", "b"), 0.0)
+    sums["a"] += x[0]
+    of_one_array = dict.fromkeys("uv", np.zeros(2))
+    of_one_array["u"][0] += x[1] * x[2]
+    of_one_list = collections.OrderedDict.fromkeys([1, 2], [])
+    of_one_list[1].append(x[3])
+    nothing = dict.fromkeys(["n"])
+    if nothing["n"] is None:
+        nothing["n"] = x[1] ** 2
+    return sums["a"] + sums["b"] + of_one_array["v"][0] + 7.0 * of_one_list[2][0] + nothing["n"]
+
+
 def ordered_dicts(x):
     d = collections.OrderedDict([("a", x[0]), ("b", x[1]), ("c", x[2])])
     key, value = d.popitem(last=False)
@@ -196,8 +209,8 @@ def taken_out_in_a_loop(x):
 
 
 PROGRAMS = [
-    first_and_no_more, set_by_default, methods_handed_on, ordered_dicts, views, taken_out_in_a_loop, visits,
-    held_by_two_names, copies, taken_out, of_the_module, chosen_by_the_data, pairs, algebra, keyed_by_pairs,
+    first_and_no_more, set_by_default, methods_handed_on, made_of_keys, ordered_dicts, views, taken_out_in_a_loop,
+    visits, held_by_two_names, copies, taken_out, of_the_module, chosen_by_the_data, pairs, algebra, keyed_by_pairs,
     found_by_the_data, memoized, grouped, summed_by_key, first_of_several, first_or_else, first_raises,
     zipped_to_the_longest, chained,
 ]  # fmt: skip

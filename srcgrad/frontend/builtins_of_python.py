@@ -480,6 +480,8 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     list: make_tuple(list), enumerate: number_items, zip: zipped, reversed: turned, isinstance: is_instance,
     set: sets.made_of(set), frozenset: sets.made_of(frozenset), collections.defaultdict: records.made_with_default,
     dict: make_dict(dict), collections.OrderedDict: make_dict(collections.OrderedDict),
+    dict.fromkeys: records.made_of_keys(dict),
+    collections.OrderedDict.fromkeys: records.made_of_keys(collections.OrderedDict),
     copy.copy: copies.shallow, copy.deepcopy: copies.deep,
     any: any_or_all(True), all: any_or_all(False), map: mapped, sorted: in_order,
     type: type_of_value, hasattr: has_attribute, getattr: get_attribute,

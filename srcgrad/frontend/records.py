@@ -9,6 +9,7 @@ import collections
 import dataclasses
 import inspect
 from abc import ABCMeta
+from collections.abc import Callable
 from dataclasses import replace
 from types import MemberDescriptorType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -120,6 +121,16 @@ def made_of(interpreter: Interpreter, parts: list[Any], more: dict[str, Any], cl
             key, value = expressions.items_of(interpreter, pair)
             items[key_of(interpreter, key)] = value
     return new_dict({key: binding.bind_item(interpreter, "t", value) for key, value in (items | more).items()}, cls)
+
+
+def made_of_keys(cls: type) -> Callable[..., TupleValue]:
+    """dict.fromkeys(keys, value): all of them have the same"""
+
+    def made(interpreter: Interpreter, keys: Any, value: Any = NONE) -> TupleValue:
+        known = [key_of(interpreter, key) for key in expressions.items_of(interpreter, keys)]
+        return new_dict(dict.fromkeys(known, binding.bind_item(interpreter, "t", value)), cls)
+
+    return made
 
 
 def method(interpreter: Interpreter, owner: TupleValue, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
