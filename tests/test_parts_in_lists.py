@@ -314,9 +314,9 @@ def an_object_that_each_iteration_puts_in(z: Any) -> Any:
 
 
 REFUSED = {
-    written_items: "written under another name", written_through_a_part_of_the_list: "written under another name",
-    one_array_in_each: "written under another name", one_item_under_two_names: "written under another name",
-    views_of_what_is_written: "written under another name",
+    written_items: "that is an item of a list", written_through_a_part_of_the_list: "that is an item of a list",
+    one_array_in_each: "written under another name", one_item_under_two_names: "that is an item of a list",
+    views_of_what_is_written: "that is an item of a list",
     objects_that_change: "changes an object that is an item of a list",
     objects_that_change_later: "changes an object that is an item of a list",
     lists_in_them_that_change: "changes a list that is an item of another one",
@@ -356,3 +356,60 @@ def test_objects_beside_rows_may_change() -> None:
     g = grad(f, jit=False)
     assert g(Z) == pytest.approx(f(Z))
     check_grad(g, Z)
+
+
+class Particle:
+    def __init__(self, x: Any) -> None:
+        self.x, self.f = x, np.zeros(len(x))
+
+
+def written_one_by_one(x: Any) -> Any:
+    particles = [Particle(row.copy()) for row in x]
+    for p in particles:
+        p.f += p.x
+    return np.array([p.f for p in particles])
+
+
+def written_by_number(x: Any) -> Any:
+    particles = [Particle(row) for row in x]
+    particles[0].f += particles[1].x
+    return particles[0].f
+
+
+def written_in_tuples(x: Any) -> Any:
+    pairs = [(row, np.zeros(2)) for row in x]
+    for row, f in pairs:
+        f += row
+    return np.array([f for row, f in pairs])
+
+
+def written_outside(x: Any) -> Any:
+    particles = [Particle(row) for row in x]
+    x[0] = 5.0
+    return particles[0].x
+
+
+def in_a_list_of_their_own(x: Any) -> Any:
+    particles = [Particle(row.copy()) for row in x]
+    forces = [np.zeros(2) for row in x]
+    x[0] = 5.0
+    for i, p in enumerate(particles):
+        forces[i] += p.x * x[1]
+    forces[0] += particles[1].x
+    return np.array(forces)
+
+
+@pytest.mark.parametrize(
+    "f", [written_one_by_one, written_by_number, written_in_tuples, written_outside], ids=lambda f: f.__name__
+)
+def test_arrays_in_items_that_are_written_are_refused(f: Any) -> None:
+    with pytest.raises(UnsupportedError, match="an array in a tuple or an object that is an item of a list") as refused:
+        grad(f, jit=False)(np.array([[1.5, 2.0], [0.5, 4.0]]))
+    assert " t " not in str(refused.value)
+
+
+def test_arrays_in_a_list_of_their_own_are_written() -> None:
+    g = grad(in_a_list_of_their_own, jit=False)
+    x = np.array([[1.5, 2.0], [0.5, 4.0]])
+    check_grad(g, x.copy())
+    np.testing.assert_allclose(g(x.copy()), in_a_list_of_their_own(x.copy()))

@@ -25,6 +25,7 @@ from . import (
     special_methods,
     tables,
 )
+from .aliases import roots_of_value
 from .numpy import flat, indexing, products
 from .values import (
     ArrayValue,
@@ -373,15 +374,19 @@ def _augment_name(interpreter: Interpreter, stmt: ast.AugAssign, name: str, op: 
 
 
 def _augment_attribute(interpreter: Interpreter, stmt: ast.AugAssign, target: ast.Attribute, op: str) -> None:
+    build = interpreter.build
     held = expressions.evaluate(interpreter, target)
-    mark = len(interpreter.build.block)
+    mark = len(build.block)
     value = expressions.evaluate(interpreter, stmt.value)
     if called_first.is_property(interpreter, target):
         _augment_property(interpreter, target, held, value, op, mark)
         return
-    changed = expressions.changed_since(interpreter.build, mark)
+    changed = expressions.changed_since(build, mark)
     now = expressions.evaluate(interpreter, target)
-    if (isinstance(held, Scalar) and expressions.reads_any(interpreter.build, held, changed)) or now != held:
+    if isinstance(held, ArrayValue) and now != held and roots_of_value(build, held) & build.in_items:
+        interpreter.at(stmt)
+        build.refuse_written_part()
+    if (isinstance(held, Scalar) and expressions.reads_any(build, held, changed)) or now != held:
         _refuse_changed(interpreter, stmt)
     updated = special_methods.called(interpreter, held, special_methods.in_place(op), value)
     if updated is not None:

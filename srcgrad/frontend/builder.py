@@ -50,7 +50,7 @@ PLAIN_HELP = "write it with NumPy expressions, loops and branches, or keep it ou
 REMEMBERED = (
     "block", "mutable", "pinned", "contiguous", "roots", "stale", "lower", "upper", "depth", "written",
     "changed_in_loop", "common_lengths", "length_parts", "compatible", "checked_lengths", "conformed", "turned",
-    "transposed", "rows_of_one", "parted", "changes",
+    "transposed", "rows_of_one", "in_items", "parted", "changes",
 )  # fmt: skip
 
 
@@ -63,6 +63,7 @@ class Builder:
         self.pinned: set[Var] = set()  # part of a shape or a view: must never be assigned again
         self.contiguous: set[str] = set()  # handles in C order
         self.rows_of_one: set[str] = set()  # memory of lists, of which Python may hold several items as one array
+        self.in_items: set[str] = set()  # memory of arrays in tuples and objects in lists, and copies of it
         self.roots: dict[str, str] = {}  # handle → the memory that it is a view of
         self.twins: dict[str, set[str]] = {}  # memory that Python might hold one for the other
         self.parted: dict[frozenset[str], int] = {}  # twins that a check tells apart, if it has to be made: its label
@@ -539,7 +540,17 @@ class Builder:
             if self.root(load.array) in self.stale:
                 self.refuse_stale(load.array.name)
 
+    def refuse_written_part(self) -> None:
+        self.refuse(
+            "an array in a tuple or an object that is an item of a list may or may not be the array that was written",
+            "keep the arrays that are written in a list of their own:  fs = [np.zeros(3) for x in xs],  fs[i] += …",
+            "and put copies of others into the list:  ys = [(x.copy(), k) for x in xs]",
+            because="where the length of the list is only known at run time, what its items hold is copied",
+        )
+
     def refuse_stale(self, name: str) -> None:
+        if self.roots.get(name, name) in self.in_items:
+            self.refuse_written_part()
         self.refuse(
             f"{self.names.wanted.get(name, name)} may or may not be the array that was written under another name",
             "copy the array before it gets a second name:  y = x.copy()",

@@ -88,6 +88,7 @@ def check_own(interpreter: Interpreter, owner: TupleValue | Items, what: str) ->
             f"{what} changes {held} that is an item of {owners}, where how many there are is only known at run time",
             "change it ahead of putting it in",
             f"or put in a copy:  ys.append({copied})",
+            "or keep what changes in a list of its own:  fs[i] = …",
         )
     if owner.identity is None or owner.identity in interpreter.one_of_several:
         is_dict = isinstance(owner, TupleValue) and isinstance(owner.kind, DictKind)

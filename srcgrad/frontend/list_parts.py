@@ -113,6 +113,7 @@ def put(interpreter: Interpreter, rows: Array, place: Expr, item: TupleValue, la
         return
     if layout.kind is optional.OPTIONAL:
         item = optional.as_optional(item, item)
+    build.in_items.add(build.root(rows))
     for part in (*identities.parts_within(item), item):
         identities.give_away(interpreter, part, rows)
     place = build.capture(place, "k")
@@ -176,6 +177,7 @@ def item_at(interpreter: Interpreter, rows: Array, place: Expr, layout: Layout, 
             return Scalar(element, kind.weak)
         own = build.materialize(ArrayValue(layout, element), "item", copy=True)
         build.twin(own, rows)
+        build.in_items.add(own.name)
         return whole(own)
 
     item = part_of(layout)
