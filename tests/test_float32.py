@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import statistics
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
 
-from srcgrad import grad
+from srcgrad import check_grad, grad
 from srcgrad.backends import cpu
 
 
@@ -110,3 +112,32 @@ def test_sums_in_nests():
     np.testing.assert_allclose(w_b, np.sum(x[:, ::2], dtype=float), rtol=1e-6)
     np.testing.assert_allclose(x_b[0], np.tile([0.7 + 1 / 60, 1 / 60], 5), rtol=1e-6)
     assert "wide" in g.source(x, w)
+
+
+FLOATS_OF_PYTHON = [
+    lambda x, c: x * round(c, 2),
+    lambda x, c: x * round(2.675, 2),
+    lambda x, c: x * round(c, len(x)),
+    lambda x, c: x * round(np.float64(c), 1),
+    lambda x, c: x * round(x[0], 1),
+    lambda x, c: x * statistics.mean([1.0, 2.0]),
+    lambda x, c: x * statistics.mean([c * i for i in range(len(x))]),
+    lambda x, c: x * statistics.mean([1, 2, len(x)]),
+    lambda x, c: x * statistics.mean([np.float64(c), 2.0]),
+    lambda x, c: x * statistics.mean(x),
+    lambda x, c: x * statistics.mean(x.astype(float)),
+    lambda x, c: x * statistics.median([c, 2.0, c * c]),
+    lambda x, c: x * statistics.variance(x.tolist()),
+    lambda x, c: x * statistics.pvariance((c, 1)),
+    lambda x, c: x * statistics.harmonic_mean([c, 1.0]),
+    lambda x, c: x * statistics.covariance(x.astype(float), [c, 2.0, c * c]),
+]
+
+
+@pytest.mark.parametrize("function", FLOATS_OF_PYTHON, ids=map(str, range(len(FLOATS_OF_PYTHON))))
+def test_what_python_makes_of_its_floats_takes_the_dtype_of_an_array(function: Any) -> None:
+    x = np.array([1.5, 0.25, 0.75], np.float32)
+    found, wanted = grad(function, jit=False)(x, 0.7), function(x, 0.7)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    assert found.dtype == wanted.dtype
+    check_grad(grad(function, jit=False, wrt="x"), x.astype(float), 0.7)

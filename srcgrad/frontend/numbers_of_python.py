@@ -37,6 +37,7 @@ from .values import (
 )
 
 if TYPE_CHECKING:
+    from .builder import Builder
     from .interpret import Interpreter
 
 
@@ -90,7 +91,7 @@ def to_int(interpreter: Interpreter, op: str, args: list[Any]) -> Any:
     value = number_of(interpreter, args[0] if args else constant(0))
     _refuse_complex(interpreter, value, "an integer part")
     if len(args) == 2 and not (isinstance(args[1], Static) and args[1].value is None):  # round(x, digits)
-        return TABLE[np.round](build, value, args[1])
+        return _rounded(build, value, args[1])
     if value.is_constant:
         python: dict[str, Callable[[Any], Any]] = {"floor": math.floor, "ceil": math.ceil, "trunc": int, "rint": round}
         try:
@@ -102,6 +103,13 @@ def to_int(interpreter: Interpreter, op: str, args: list[Any]) -> Any:
     python_raises.to_int(interpreter, value)
     inner = value.expr if op == "trunc" else Call(op, (value.expr,), value.dtype)
     return Scalar(Call("cast", (inner,), INT64), weak=True)
+
+
+def _rounded(build: Builder, value: Scalar, digits: Any) -> Scalar:
+    """round(x, digits) is of the type of x."""
+    if value.weak and value.is_constant and isinstance(digits, Scalar) and digits.is_constant:
+        return constant(round(value.value, digits.value))
+    return replace(TABLE[np.round](build, value, digits), weak=value.weak, types=value.types)
 
 
 def number_of(interpreter: Interpreter, value: Any) -> Scalar:

@@ -19,10 +19,15 @@ def at_least(data, count):
     return x
 
 
+def of_the_type_of(data, number):
+    """A number of Python's where those in the list are: it takes the dtype of an array that it meets."""
+    return float(number) if type(sum(data)) in (int, float) else number
+
+
 @python_means(statistics.mean)
 def mean(data):
     x = at_least(data, 1)
-    return np.sum(x) / x.size
+    return of_the_type_of(data, np.sum(x) / x.size)
 
 
 @python_means(statistics.fmean)
@@ -46,28 +51,28 @@ def geometric_mean(data):
 def harmonic_mean(data, weights=None):
     x = at_least(data, 1)
     if weights is None:
-        return x.size / np.sum(1.0 / x)
+        return of_the_type_of(data, x.size / np.sum(1.0 / x))
     w = np.asarray(weights)
-    return np.sum(w) / np.sum(w / x)
+    return of_the_type_of(data, np.sum(w) / np.sum(w / x))
 
 
 @python_means(statistics.median)
 def median(data):
-    return np.median(at_least(data, 1))
+    return of_the_type_of(data, np.median(at_least(data, 1)))
 
 
 @python_means(statistics.pvariance)
 def pvariance(data, mu=None):
     x = at_least(data, 1)
     center = np.sum(x) / x.size if mu is None else mu
-    return np.sum((x - center) ** 2) / x.size
+    return of_the_type_of(data, np.sum((x - center) ** 2) / x.size)
 
 
 @python_means(statistics.variance)
 def variance(data, xbar=None):
     x = at_least(data, 2)
     center = np.sum(x) / x.size if xbar is None else xbar
-    return np.sum((x - center) ** 2) / (x.size - 1)
+    return of_the_type_of(data, np.sum((x - center) ** 2) / (x.size - 1))
 
 
 @python_means(statistics.pstdev)
@@ -85,7 +90,7 @@ def covariance(x, y):
     p, q = at_least(x, 2), at_least(y, 2)
     if p.size != q.size:
         raise statistics.StatisticsError("covariance requires that both inputs have same number of data points")
-    return np.sum((p - np.sum(p) / p.size) * (q - np.sum(q) / q.size)) / (p.size - 1)
+    return float(np.sum((p - np.sum(p) / p.size) * (q - np.sum(q) / q.size)) / (p.size - 1))
 
 
 @python_means(statistics.correlation)
@@ -94,4 +99,4 @@ def correlation(x, y):
     if p.size != q.size:
         raise statistics.StatisticsError("correlation requires that both inputs have same number of data points")
     u, w = p - np.sum(p) / p.size, q - np.sum(q) / q.size
-    return np.sum(u * w) / math.sqrt(np.sum(u * u) * np.sum(w * w))
+    return float(np.sum(u * w) / math.sqrt(np.sum(u * u) * np.sum(w * w)))
