@@ -108,6 +108,33 @@ def test_error_names_the_line() -> None:
         grad(from_arrow("x -> x @ np.ones(x.shape[1] + 1)"), jit=False)(drawn(2, 2))
 
 
+def powers(x: Any, n: Any) -> Any:
+    s = np.linalg.matrix_power(x, n)
+    for k in range(n - 4, 3):
+        s = s + np.linalg.matrix_power(x, k) * k
+    return s
+
+
+@pytest.mark.parametrize("n", [-3, -1, 0, 1, 2, 7, 10])
+@pytest.mark.parametrize("shape", [(3, 3), (2, 3, 3)])
+def test_power_of_a_matrix_known_in_the_run(n: int, shape: Any) -> None:
+    f = grad(powers, jit=False, wrt="x")
+    for x in (drawn(*shape), drawn(*shape) + 1j * drawn(*shape)[::-1]):
+        np.testing.assert_allclose(f(x, n), powers(x, n), rtol=1e-9)
+        check_grad(f, x, n)
+
+
+def test_the_first_power_of_a_matrix_is_the_matrix() -> None:
+    def f(x: Any, n: int) -> Any:
+        y = x * 1.0
+        z = np.linalg.matrix_power(y, n)
+        z[0, 0] = 0.0
+        return y
+
+    with pytest.raises(SrcgradError, match="may or may not be the array"):
+        grad(f, jit=False)(drawn(2, 2), 1)
+
+
 def test_error_in_a_chain_names_the_line() -> None:
     with pytest.raises(ValueError) as info:
         grad(from_arrow("x, y -> np.linalg.multi_dot([x, y, x])"), jit=False)(drawn(2, 2), drawn(3, 3))
@@ -117,7 +144,7 @@ def test_error_in_a_chain_names_the_line() -> None:
 @pytest.mark.parametrize(
     ("arrow", "text"),
     [
-        ("x, n -> np.linalg.matrix_power(x, n)", "the exponent must be a constant"),
+        ("x, n -> np.linalg.matrix_power(np.eye(2, dtype=int), n) * x", "the exponent must be a constant"),
         ("x, n -> np.linalg.matrix_power(x, 2.0)", "the exponent must be an integer"),
         ("x, n -> np.matmul(x, x, out=np.empty((2, 2), int))", "can't be stored in an array of int64"),
     ],

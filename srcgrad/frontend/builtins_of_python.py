@@ -443,7 +443,9 @@ def static_integer(interpreter: Interpreter, value: Any, what: Static) -> Any:
     if not isinstance(value, Scalar) or value.dtype.kind not in "iub":
         interpreter.build.refuse(f"{what.value} must be an integer", error=ArgumentError)
     if not value.is_constant:
-        interpreter.build.refuse(f"{what.value} must be a constant", "write the loop yourself")
+        interpreter.build.refuse(
+            f"{what.value} must be a constant", "write the loop yourself", "or name the argument:  @grad(static=...)"
+        )
     return value
 
 

@@ -214,7 +214,10 @@ def _few_enough(interpreter: Interpreter, function: Any, args: list[Any], kwargs
         return [*args[:-1], *parameters.up_to(interpreter, args[-1], needed - len(args) + 1, defaults)]
     columns = ["or take the columns:  xs, ys = a[:, 0], a[:, 1],  or  [p[0] for p in points]"] if target is zip else []
     return interpreter.build.refuse(
-        "* unpacks a number of arguments that is only known at run time", "name as many of them as there are", *columns
+        "* unpacks a number of arguments that is only known at run time",
+        "name as many of them as there are",
+        "or, where an argument decides how many there are, name it:  @grad(static=...)",
+        *columns,
     )
 
 

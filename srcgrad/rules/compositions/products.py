@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from srcgrad.rules.compositions.registry import constant_integer, means
+from srcgrad.rules.compositions.registry import constant_integer, is_constant, means
 
 
 @means(np.linalg.multi_dot)
@@ -34,16 +34,34 @@ def _chain_of_three(a, b, c, out):
 
 @means(np.linalg.matrix_power)
 def matrix_power(a, n):
-    a, n = np.asarray(a), constant_integer(n, "the exponent")
+    a = np.asarray(a)
     if a.ndim < 2:
         raise np.linalg.LinAlgError("the array must be at least two-dimensional")
     if a.shape[-2] != a.shape[-1]:
         raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square")
+    if a.dtype.kind in "fc" and isinstance(n, (int, np.integer)) and not is_constant(n):  # (integers to -1 are floats)
+        return _power_known_in_the_run(a, n)
+    n = constant_integer(n, "the exponent")
     if n == 0:
         return np.zeros_like(a) + np.eye(a.shape[-1], a.shape[-2], dtype=a.dtype)
     if n < 0:
         return _power(np.linalg.inv(a), -n)
     return _power(a, n)
+
+
+def _power_known_in_the_run(a, n):
+    if n == 1:  # the matrix itself, to write to as well
+        return a
+    square = np.linalg.inv(a) if n < 0 else a
+    left = abs(n)
+    result = np.zeros_like(a) + np.eye(a.shape[-1], a.shape[-2], dtype=a.dtype)
+    while left > 0:
+        if left % 2 == 1:
+            result = result @ square
+        left = left // 2
+        if left > 0:
+            square = square @ square
+    return result
 
 
 def _power(a, n):
