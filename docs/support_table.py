@@ -412,7 +412,7 @@ def _argument(parameter: inspect.Parameter) -> str:
 
 def _builtins() -> set[Any]:
     ours = (*BUILTINS, *names.TO_INT, *TABLE, *compositions.PYTHON)
-    return {f for f in ours if getattr(f, "__module__", "") == "builtins"}
+    return {f for f in ours if getattr(f, "__module__", "") == "builtins"} - {iter}  # in __iter__ alone
 
 
 OF_ITS_LIBRARY = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,6 +76,44 @@ def not_implemented(x):
 class Circle:
     r: float
     name: str = "c"
+
+
+class Side(Enum):
+    LEFT = 0
+    RIGHT = 1
+    TOP = 2
+
+
+class Level(IntEnum):
+    LOW = 1
+    HIGH = 3
+
+
+class Interval:
+    def __init__(self, low, high):
+        self.low, self.high = low, high
+
+    def __contains__(self, v):
+        return self.low <= v and v < self.high
+
+
+def members_of_enumerations(x):
+    s = sum(x[level] for level in Level) * len(Side)
+    for side in Side:
+        s += x[side.value] * (2.0 if side is Side.LEFT else 1.0)
+    named = {side: x[side.value] ** 2 for side in Side}
+    left, *_ = Side
+    return s * named[Side.TOP] + named[left] + (x[3] if Side.TOP in list(Side) else 0.0)
+
+
+def members_by_a_method(x):
+    some, s = Interval(x[1], x[0]), 0.0
+    for v in x:
+        if v in some:
+            s += v * v
+        if v * 2.0 not in some:
+            s += 5.0 * v
+    return s + (x[0] if 3 in Interval(0, 3) else x[1])
 
 
 class Pair(NamedTuple):
@@ -232,6 +270,7 @@ def numbers_added_at_places(x):
 
 
 RIGHT = [
+    members_of_enumerations, members_by_a_method,
     stars_ahead_of_calls, numbers_added_at_places,
     not_implemented, positional_patterns, patterns_with_two_ways_to_a_name, partials_hold_what_was,
     keywords_in_their_order, owner_of_an_index, containers_in_place, fields_that_count, whole_numbers_rounded,

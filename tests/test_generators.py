@@ -265,7 +265,39 @@ def exceptions_in_it(x: Any) -> Any:
     return total
 
 
+class Squares:
+    def __init__(self, xs: Any) -> None:
+        self.xs = xs
+
+    def __iter__(self) -> Any:
+        for v in self.xs:
+            yield v * v
+
+
+class Doubled:
+    def __init__(self, xs: Any) -> None:
+        self.xs = [2.0 * v for v in xs]
+
+    def __iter__(self) -> Any:
+        return iter(self.xs)
+
+
+def objects_gone_through_as_a_whole(x: Any) -> Any:
+    of_generator = sum(Squares(x)) * max(list(Squares(x))) + sum(v * k for k, v in enumerate(Squares(x)))
+    return of_generator + sum([v * x[0] for v in Squares(x)])
+
+
+def objects_with_a_list(x: Any) -> Any:
+    total = 0.0
+    for many in (Doubled(x), Doubled((x[0], x[1]))):
+        for v in many:
+            total += v * v
+        total += sum(many) * np.prod(np.array(list(many))) + sum(v * 3.0 for v in many)
+    return total
+
+
 PROGRAMS = [
+    objects_gone_through_as_a_whole, objects_with_a_list,
     slices, jumps, result_out_of_the_loop, tree_of_known_depth, several_yields, names_in_common_with_the_loop,
     in_each_other, taking_turns_with_writes, one_buffer, without_an_end, methods, lists, what_is_outside, nothing,
     from_several, exceptions_in_it,
@@ -348,7 +380,22 @@ def as_deep_as_the_data_says(x: Any) -> Any:
     return sum(some(int(x[0])))
 
 
+def list_that_grows_behind_an_object(x: Any) -> Any:
+    many, total = Doubled((x[0], x[1])), 0.0
+    for v in many:
+        total += v
+        if len(many.xs) < 5:
+            many.xs.append(v)
+    return total
+
+
+def iterator_in_two_loops(x: Any) -> Any:
+    some = Doubled(x).__iter__()
+    return sum(some) + sum(v for v in some)
+
+
 REFUSED = {
+    list_that_grows_behind_an_object: "a loop changes the list", iterator_in_two_loops: "an iterator with a name",
     held_by_a_name: "not gone through where evens", handed_on: "not gone through where evens",
     in_step_with_another: "not gone through where evens", taken_in_part: "not gone through where evens",
     in_an_expression_that_waits: "not gone through where evens", with_a_try: "a try in a generator",

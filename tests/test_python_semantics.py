@@ -954,10 +954,6 @@ def norm_of_an_object(x, n):
     return np.linalg.norm(Sequence(x[0], x[1]))
 
 
-def sum_over_an_object(x, n):
-    return sum(Sequence(x[0], x[1]))
-
-
 def array_of_objects(x, n):
     return np.sum(np.array([Arrow(x[0], x[1]), Arrow(x[2], x[3])]))
 
@@ -983,8 +979,7 @@ REFUSED = [
     flat_added_to_what_has_changed, adds_where_the_slice_has_changed,
     view_of_what_changes, real_part_of_what_changes,
     objects_without_order, sum_of_objects, loop_over_an_object,
-    function_of_an_object, norm_of_an_object, sum_over_an_object, array_of_objects, array_times_an_object,
-    element_times_an_object,
+    function_of_an_object, norm_of_an_object, array_of_objects, array_times_an_object, element_times_an_object,
 ]  # fmt: skip
 
 

@@ -133,6 +133,7 @@ def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
     if kwargs:
         args = [identities.now(interpreter, value) for value in args]
         kwargs = {name: identities.now(interpreter, value) for name, value in kwargs.items()}
+    args = generators.of_objects(interpreter, function, args)
     if any(map(generators.is_one, (*args, *kwargs.values()))):
         return generators.handed_to(interpreter, function, args, kwargs)
     is_maker = iterators.are_made_by(function)

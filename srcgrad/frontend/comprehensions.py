@@ -73,6 +73,7 @@ def comprehension(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorEx
         return _in_place(interpreter, node)
     first = node.generators[0]
     over = expressions.letters(expressions.evaluate(interpreter, first.iter))
+    over = generators.of_object(interpreter, over)
     generators.check_taken(interpreter, node, over)
     items = _known_items(interpreter, over)
     if items is not None:

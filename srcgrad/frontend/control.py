@@ -26,7 +26,6 @@ from . import (
     identities,
     lists,
     operators,
-    special_methods,
 )
 from .aliases import HELD
 from .attempts import restore, save
@@ -64,8 +63,7 @@ def for_loop(interpreter: Interpreter, node: ast.For) -> None:
     over = expressions.letters(expressions.evaluate(interpreter, node.iter))
     if getattr(node, "surely_runs", False) and not expressions.known_range(over):  # which the text alone had told
         interpreter.build.refuse("range is not Python's own here", "give that function another name")
-    if special_methods.own(over, "__iter__") is not None:
-        over = generators.of_object(interpreter, over)
+    over = generators.of_object(interpreter, over)
     if generators.is_one(over):
         generators.for_loop(interpreter, node, over.value)
         return

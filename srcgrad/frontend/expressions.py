@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import enum
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -334,9 +335,9 @@ def items_of(interpreter: Interpreter, value: Any) -> list[Any]:
 
 
 def letters(over: Any) -> Any:
-    """A text that a loop runs over is a tuple of letters."""
-    is_text = isinstance(over, Static) and isinstance(over.value, str)
-    return TupleValue(tuple(map(constant, over.value))) if is_text else over
+    """A text that a loop runs over is a tuple of letters, and an enumeration one of its members."""
+    is_known = isinstance(over, Static) and isinstance(over.value, (str, enum.EnumMeta))
+    return TupleValue(tuple(map(constant, over.value))) if is_known else over
 
 
 def known_items(interpreter: Interpreter, value: Any) -> list[Any] | None:
@@ -356,7 +357,7 @@ def known_items(interpreter: Interpreter, value: Any) -> list[Any] | None:
     numbers = known_range(value)
     if numbers is not None:
         return [constant(k) for k in numbers]
-    if isinstance(value, Static) and isinstance(value.value, (str, range, tuple, list, dict)):
+    if isinstance(value, Static) and isinstance(value.value, (str, range, tuple, list, dict, enum.EnumMeta)):
         return [constant(item) for item in value.value]
     if isinstance(value, Grid):
         return known_tuples(interpreter, value)

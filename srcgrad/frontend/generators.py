@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from . import bodies, flow, identities, liveness, special_methods
-from .source import Source, located, read
+from .source import Source, located
 from .syntax import below, walk
 from .values import NONE, Closure, Static, constant
 
@@ -70,6 +70,8 @@ def _yields(node: ast.AST) -> bool:
 
 def refuse_held(interpreter: Interpreter, value: Any) -> None:
     """What a generator has handed out is gone: only one that goes straight to who takes from it is seen through."""
+    if isinstance(value, Static) and isinstance(value.value, Iterator):
+        interpreter.build.refuse("an iterator with a name, or among arguments", "go through the object itself")
     if is_one(value):
         name = value.value.source.name
         interpreter.build.refuse(
@@ -95,12 +97,36 @@ def check_taken(interpreter: Interpreter, node: ast.AST, over: Any) -> None:
         refuse_held(interpreter, over)
 
 
+@dataclass(frozen=True, eq=False)
+class Iterator:
+    """iter(ys): for the loop that has asked an object for it, and for nobody else."""
+
+    over: Any
+
+
+def iterator_of(interpreter: Interpreter, value: Any) -> Any:
+    if interpreter.frame.source.name != "__iter__":
+        interpreter.build.refuse("iter is not supported, but in what __iter__ returns", "a loop:  for y in ys")
+    return Static(Iterator(of_object(interpreter, value)))
+
+
 def of_object(interpreter: Interpreter, value: Any) -> Any:
-    """What `__iter__` of an object gives, where that is a generator; else the object."""
-    found = special_methods.own(value, "__iter__")
-    if found is None or not is_function(read(found).node):
+    """What `__iter__` of an object gives, where that is a generator or iter(ys); else the object."""
+    if special_methods.own(value, "__iter__") is None:
         return value
-    return special_methods.called(interpreter, value, "__iter__")
+    given = special_methods.called(interpreter, value, "__iter__")
+    if isinstance(given, Static) and isinstance(given.value, Iterator):
+        return identities.now(interpreter, given.value.over)
+    return given if is_one(given) else value
+
+
+def of_objects(interpreter: Interpreter, function: Any, args: list[Any]) -> list[Any]:
+    """What objects are to who goes through all of an argument, or through a generator: enumerate(tree)."""
+    is_enumerate = isinstance(function, Static) and function.value is enumerate
+    if not (args and (_takes_all(function) or is_enumerate)) or (len(args) > 1 and function.value in (max, min)):
+        return args
+    first = of_object(interpreter, args[0])
+    return args if is_enumerate and not is_one(first) else [first, *args[1:]]
 
 
 def handed_to(interpreter: Interpreter, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -344,6 +370,8 @@ __all__ = [
     "is_function",
     "is_one",
     "note_taker",
+    "iterator_of",
     "of_object",
+    "of_objects",
     "refuse_held",
 ]

@@ -262,7 +262,11 @@ def compare(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
             same = x.value is y.value
         return constant(same == isinstance(op, ast.Is))
     if isinstance(op, (ast.In, ast.NotIn)):
-        special_methods.refuse_object(interpreter, y, "`in`", "__contains__", "__iter__")
+        said = special_methods.called(interpreter, y, "__contains__", x)
+        if said is not None:
+            found = Scalar(truth(interpreter, said), weak=True)
+            return found if isinstance(op, ast.In) else unary(interpreter, ast.Not(), found)
+        special_methods.refuse_object(interpreter, y, "`in`", "__iter__")
         return _membership(interpreter, op, x, y)
     special = _by_method(interpreter, op, x, y)
     if special is not None:
