@@ -408,6 +408,22 @@ def test_arrays_in_items_that_are_written_are_refused(f: Any) -> None:
     assert " t " not in str(refused.value)
 
 
+def test_a_list_of_a_comprehension_is_refused_by_what_it_is() -> None:
+    def f(x: Any) -> Any:
+        rows = [row for row in x]
+        x[0] *= 3.0
+        return rows[0] * 1.0
+
+    def with_copies(x: Any) -> Any:
+        rows = [row.copy() for row in x]
+        x[0] *= 3.0
+        return rows[0] * x[0]
+
+    with pytest.raises(UnsupportedError, match="^an array in a list may or may not be the array that was written"):
+        grad(f, jit=False)(Z.copy())
+    check_grad(grad(with_copies, jit=False), Z.copy())
+
+
 def test_arrays_in_a_list_of_their_own_are_written() -> None:
     g = grad(in_a_list_of_their_own, jit=False)
     x = np.array([[1.5, 2.0], [0.5, 4.0]])

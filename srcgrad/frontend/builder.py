@@ -50,7 +50,7 @@ PLAIN_HELP = "write it with NumPy expressions, loops and branches, or keep it ou
 REMEMBERED = (
     "block", "mutable", "pinned", "contiguous", "roots", "stale", "lower", "upper", "depth", "written",
     "changed_in_loop", "common_lengths", "length_parts", "compatible", "checked_lengths", "conformed", "turned",
-    "transposed", "rows_of_one", "in_items", "parted", "changes",
+    "transposed", "rows_of_one", "in_items", "in_unnamed", "parted", "changes",
 )  # fmt: skip
 
 
@@ -64,6 +64,7 @@ class Builder:
         self.contiguous: set[str] = set()  # handles in C order
         self.rows_of_one: set[str] = set()  # memory of lists, of which Python may hold several items as one array
         self.in_items: set[str] = set()  # memory of arrays in tuples and objects in lists, and copies of it
+        self.in_unnamed: set[str] = set()  # memory of the items of lists that comprehensions make
         self.roots: dict[str, str] = {}  # handle → the memory that it is a view of
         self.twins: dict[str, set[str]] = {}  # memory that Python might hold one for the other
         self.parted: dict[frozenset[str], int] = {}  # twins that a check tells apart, if it has to be made: its label
@@ -551,8 +552,10 @@ class Builder:
     def refuse_stale(self, name: str) -> None:
         if self.roots.get(name, name) in self.in_items:
             self.refuse_written_part()
+        is_item = self.roots.get(name, name) in self.in_unnamed
+        called = "an array in a list" if is_item else self.names.wanted.get(name, name)
         self.refuse(
-            f"{self.names.wanted.get(name, name)} may or may not be the array that was written under another name",
+            f"{called} may or may not be the array that was written under another name",
             "copy the array before it gets a second name:  y = x.copy()",
             because="which memory this is depends on the path taken, on lengths or on the order in memory",
         )

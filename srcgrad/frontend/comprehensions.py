@@ -310,6 +310,7 @@ def filled(interpreter: Interpreter, name: str, count: Expr, element: Callable[[
     if any(variables(dim) & inside for dim in list_rows.lengths_of(row)):
         row = _of_one_shape(build, row, block, index)
     out = build.allocate("t", row.dtype, (count, *row.dims))
+    build.in_unnamed.add(out.name)
     identities.give_away(interpreter, made, out)
     if any(identity in lists_before for identity in identities.within(made)):
         build.rows_of_one.add(out.name)
