@@ -102,7 +102,41 @@ def up_to_a_mark(u, a):
     return f
 
 
-FUNCTIONS = [upwind, godunov, contacts, three_in_a_row, in_two_directions, only_where_it_is]
+def beside_a_lookup(u, a):
+    """Two additions of one number: which one is which is not to be mixed up."""
+    n = u.shape[0]
+    z, f = np.zeros(n), np.zeros(n)
+    for i in range(1, n):
+        z[i] = u[(7 * i) % n] + a[i]
+        if a[i] > 0.0:
+            f[i] = a[i] * u[i - 1] ** 2
+        else:
+            f[i] = a[i] * np.sin(u[i])
+    return z + f
+
+
+def of_an_array_alone(u, a):
+    """In a branch an element of the iteration's own is added to, and its neighbours in any case."""
+    f = np.zeros(u.shape[0])
+    for i in range(1, u.shape[0] - 1):
+        r = np.sqrt(u[i - 1] * u[i] + u[i + 1] ** 2)
+        if r > 0.7:
+            f[i] = r * np.exp(a[i])
+        else:
+            f[i] = r * r
+    return f
+
+
+FUNCTIONS = [
+    beside_a_lookup,
+    of_an_array_alone,
+    upwind,
+    godunov,
+    contacts,
+    three_in_a_row,
+    in_two_directions,
+    only_where_it_is,
+]
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
@@ -122,7 +156,7 @@ def test_is_what_it_was(function: Callable[..., Any], n: int) -> None:
 @pytest.mark.parametrize("boundscheck", [True, False])
 def test_compiled(dtype: Any, boundscheck: bool) -> None:
     u, a = RNG.uniform(0.3, 0.9, 81).astype(dtype), RNG.normal(size=81).astype(dtype)
-    for function in (upwind, godunov, in_two_directions, only_where_it_is):
+    for function in (beside_a_lookup, of_an_array_alone, upwind, godunov, in_two_directions, only_where_it_is):
         v = RNG.normal(size=np.shape(function(u, a))).astype(dtype)
         expected = grad(function, jit=False).backward(u, a, v)
         for mine, theirs in zip(grad(function, boundscheck=boundscheck).backward(u, a, v), expected, strict=True):
@@ -145,3 +179,22 @@ def test_no_element_is_touched_that_the_program_does_not_touch(boundscheck: bool
     assert "behind = " not in text
     for jit in (False, True):
         check_grad(grad(up_to_a_mark, jit=jit, boundscheck=boundscheck), u, a)
+
+
+def where_another_place_is_given(u, y, x, k, a):
+    z, f = np.zeros(u.shape[0]), np.zeros(u.shape[0])
+    for i in range(1, u.shape[0]):
+        z[i] = x[k[i]] + y[i]
+        if a[i] > 0.0:
+            f[i] = a[i] * u[i - 1] ** 2
+        else:
+            f[i] = a[i] * np.sin(u[i])
+    return z + f
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("boundscheck", [True, False])
+def test_what_is_added_elsewhere_stays_there(jit: bool, boundscheck: bool) -> None:
+    args = RNG.uniform(0.3, 0.9, (3, 40))
+    k, a = RNG.integers(0, 40, 40), RNG.normal(size=40)
+    check_grad(grad(where_another_place_is_given, jit=jit, boundscheck=boundscheck), *args, k, a)

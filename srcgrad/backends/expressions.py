@@ -34,7 +34,7 @@ from ..ir.expressions import (
     part_of,
     whole_exponent,
 )
-from ..ir.walk import loads, subexpressions
+from ..ir.walk import loads, subexpressions, sure_loads
 from ..rules.costs import KERNELS, ONE_BY_ONE
 from ..rules.scalar import PRIMITIVES, spelling
 from .source import to_source
@@ -187,7 +187,7 @@ def summand(expr: Expr) -> ast.expr:
     """What a loop adds to a sum: of two numbers that may both be computed, one without a branch."""
     match expr:
         case Call(op="select", args=(condition, x, y)) if vectorises.get() and _dialect.get() is None:
-            at_once = _at_once(condition, {(load.array, load.index) for load in (*loads(x), *loads(y))})
+            at_once = _at_once(condition, _read_by(x) | _read_by(y))
             if expr.dtype.kind == "f" and _is_total(x) and _is_total(y) and at_once is not None:
                 return call_of("either", at_once, summand(x), summand(y))
     return operand(expr)
@@ -203,12 +203,15 @@ def _at_once(condition: Expr, read: set[tuple[Array, tuple[Expr, ...]]]) -> ast.
             part = _at_once(x, read)
             return None if part is None else ast.UnaryOp(ast.Not(), part)
         case Call(op="and" | "or" as op, args=(x, y)):
-            read = read | {(load.array, load.index) for load in loads(x)}
-            parts = _at_once(x, read), _at_once(y, read)
+            parts = _at_once(x, read), _at_once(y, read := read | _read_by(x))
             if None in parts or not _is_total(y) or any((load.array, load.index) not in read for load in loads(y)):
                 return None
             return ast.BinOp(parts[0], ast.BitAnd() if op == "and" else ast.BitOr(), parts[1])  # type: ignore[arg-type]
     return operand(condition)
+
+
+def _read_by(expr: Expr) -> set[tuple[Array, tuple[Expr, ...]]]:
+    return {(load.array, load.index) for load in sure_loads(expr)}
 
 
 def _leaves_a_product_out(expr: Call) -> bool:

@@ -183,7 +183,7 @@ class _Job:
         }  # fmt: skip
         info = Info(
             build.names, self.kind, extra=extra, boundscheck=self.options.boundscheck, again=self.options.again,
-            contracts=self.options.target == "cuda",
+            rounding=self.rounding(),
         )  # fmt: skip
         if self.kind != "primal":
             info = self.derivative(info, outputs, extra)
@@ -363,6 +363,10 @@ class _Job:
                 self.build.refuse_stale(param.name)
 
     # ------------------------------------------------------------------------------------------ derivative
+
+    def rounding(self) -> str:
+        """How the compiler rounds what it is given (`Info`)."""
+        return "free" if self.options.fastmath else "contracted" if self.options.target == "cuda" else "as written"
 
     def derivative(self, info: Info, outputs: Any, extra: dict[str, Any]) -> Info:
         wrt, shape = self.wanted()

@@ -34,22 +34,23 @@ def behind_branches(function: Function) -> Function:
     if not moved:
         return function
     tried = statements(proved_where_they_are(replace(function, body=_with(function.body, moved))).body)
-    places = {stmt.value: stmt.target for stmt in tried if isinstance(stmt, AddTo) and isinstance(stmt.target, Load)}
-    proved = {value: place for value, place in places.items() if not place.checked}
-    sure = {key: new for key, loop in moved.items() if (new := _proved(loop, proved)) is not None}
+    places = {stmt.value: stmt.target for stmt in tried if isinstance(stmt, AddTo) and stmt.value in behind.totals}
+    sure = {key: new for key, loop in moved.items() if (new := _proved(loop, places)) is not None}
     return replace(function, body=_with(function.body, sure))
 
 
 class _Behind:
     def __init__(self, function: Function) -> None:
         self.names, self.rows = function.info.names, Rows(function)
+        self.totals: set[Expr] = set()
 
     def moved(self, loop: For) -> For | None:
         """The loop with its additions to neighbouring elements behind its branches, to be proved, if it has such."""
         branches = [stmt for stmt in loop.body if isinstance(stmt, If)]
         inside = {place for stmt in statements(tuple(branches)) if (place := target(stmt)) is not None}
-        rows = [row for row in self.rows.of(loop) if any(inside & set(places) for places in row.values())]
-        if all(len(row) == 1 for row in rows) or not all(_stay(row, loop) for row in rows):
+        every = self.rows.of(loop)
+        rows = [row for row in every if any(inside & set(places) for places in row.values())]
+        if all(len(row) == 1 for row in every) or not rows or not all(_stay(row, loop) for row in rows):
             return None
         for places in (places for row in rows for places in row.values() if inside & set(places)):
             loop = self.behind(loop, places)
@@ -57,6 +58,7 @@ class _Behind:
 
     def behind(self, loop: For, places: list[Load]) -> For:
         total = Var(self.names.fresh("behind"), places[0].dtype)
+        self.totals.add(total)
 
         def in_total(stmt: Stmt) -> Block:
             return (replace(stmt, target=total) if isinstance(stmt, AddTo) and stmt.target in places else stmt,)
@@ -78,14 +80,14 @@ def _stay(row: Row, loop: For) -> bool:
     return not any(loads(part) or variables(part) & changed for part in index)
 
 
-def _proved(loop: For, places: dict[Expr, Load]) -> For | None:
-    """The loop with what has been added to its end, where all of that is inside of its array."""
+def _proved(loop: For, places: dict[Expr, Var | Load]) -> For | None:
+    """The loop with the places of its totals as they are proved, if they are."""
     out: list[Stmt] = []
     for stmt in loop.body:
-        if isinstance(stmt, AddTo) and (place := target(stmt)) is not None and place.checked:
-            if stmt.value not in places:
-                return None
+        if isinstance(stmt, AddTo) and stmt.value in places:
             stmt = replace(stmt, target=places[stmt.value])
+            if isinstance(stmt.target, Load) and stmt.target.checked:
+                return None
         out.append(stmt)
     return replace(loop, body=tuple(out))
 

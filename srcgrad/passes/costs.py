@@ -18,6 +18,7 @@ from .validity import Forward, Version
 KEEP_IN_LOOP = 6  # additions that a store and a load of a kept value cost
 KEEP_OUTSIDE = 1.5
 DIVISIONS = ("mod", "floordiv", "fmod")
+FAR = 24  # definitions between a value and the states that it is made of
 KEEP_BESIDE = 16  # the same beside a state that is kept for every step: what is made of it would be as large again
 
 
@@ -35,17 +36,20 @@ class Costs:
 
     def is_made_of_states(self, expr: Expr, at: int) -> bool:
         """Is it made of what is at hand, and of elements of states that are kept for every step?"""
-        sources = [self.sources(part, at) for part in (*loads(expr), *variables(expr))]
+        sources = [self.sources(part, at, 0) for part in (*loads(expr), *variables(expr))]
         return None not in sources and True in sources
 
-    def sources(self, part: Expr, at: int) -> bool | None:
-        """Are there states among what this variable or element is made of?  None: it is made of something else."""
+    def sources(self, part: Expr, at: int, depth: int) -> bool | None:
+        """Are there states among what this variable or element is made of?  None: it is made of something else.
+
+        So is what is made of states by way of too many others.
+        """
         if (part, at) not in self._sources:
             self._sources[part, at] = None  # (nothing is made of itself)
-            self._sources[part, at] = self._sources_of(part, at)
+            self._sources[part, at] = self._sources_of(part, at, depth) if depth < FAR else None
         return self._sources[part, at]
 
-    def _sources_of(self, part: Expr, at: int) -> bool | None:
+    def _sources_of(self, part: Expr, at: int, depth: int) -> bool | None:
         if isinstance(part, Load):
             if self.forward.element_is_valid(part, at):
                 return False
@@ -59,7 +63,7 @@ class Costs:
         made = self.forward.definition(Version(part, place))
         if made is None:
             return None
-        found = [self.sources(inner, made.label) for inner in (*loads(made.value), *variables(made.value))]
+        found = [self.sources(part, made.label, depth + 1) for part in (*loads(made.value), *variables(made.value))]
         return None if None in found else True in found
 
     def cost(self, expr: Expr, at: int, depth: int = 0, enough: float = inf) -> float:

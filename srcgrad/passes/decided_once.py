@@ -15,7 +15,7 @@ rounds a product and a sum once where the compiler sees both.  A branch that was
 
 from __future__ import annotations
 
-from ..ir.expressions import INT64, Call, Expr, Old, Var
+from ..ir.expressions import Call, Expr, Old, Var
 from ..ir.nodes import Block, For, If, Stmt
 from ..ir.walk import expressions, is_constant, statements, subexpressions
 from ..rules.costs import KERNELS
@@ -23,13 +23,14 @@ from .decisions import deciding
 from .validity import Forward, Version
 
 SUMS = ("add", "sub")
+EXACT = ("neg", "abs", "maximum", "minimum", "max", "min", "select", "cast")
 
 
 class Decided:
-    """Answers about the labelled forward part.  `contracts`: may a product and a sum be rounded once?"""
+    """Answers about the labelled forward part.  `rounding`: that of `Info`."""
 
-    def __init__(self, forward: Forward, body: Block, contracts: bool) -> None:
-        self.forward, self.contracts = forward, contracts
+    def __init__(self, forward: Forward, body: Block, rounding: str) -> None:
+        self.forward, self.rounding = forward, rounding
         inner = statements(body)
         self.names = deciding(body)
         self.asked = {expr for stmt in inner for expr in _asked(stmt)}
@@ -46,10 +47,11 @@ class Decided:
         """Every digit of it, wherever it is computed?  Of variables and elements that is asked for themselves."""
         if not isinstance(expr, Call):
             return True
-        if expr.op in KERNELS and not (expr.op == "pow" and is_constant(expr.args[1], 2)):
-            return False
-        if self.contracts and expr.op in SUMS and expr.dtype.kind in "fc":
-            return not any(self._is_computed(arg, at) for arg in expr.args)
+        if expr.dtype.kind in "fc" and expr.op not in EXACT:
+            if self.rounding == "free" or (expr.op in KERNELS and not _is_square(expr)):
+                return False
+            if self.rounding == "contracted" and expr.op in SUMS:
+                return not any(self._is_computed(arg, at) for arg in expr.args)
         return all(self.comes_out_the_same(arg, at) for arg in expr.args)
 
     def _is_computed(self, expr: Expr, at: int) -> bool:
@@ -60,12 +62,19 @@ class Decided:
         return place is not None and self.forward.definition(Version(expr, place)) is not None
 
 
+def _is_square(call: Call) -> bool:
+    return call.op == "pow" and is_constant(call.args[1], 2)
+
+
 def _asked(stmt: Stmt) -> list[Expr]:
     """Conditions, and numbers that say which element or how often."""
     found = [*expressions(stmt)] if isinstance(stmt, (If, For)) else []
-    nodes = [node for expr in expressions(stmt) for node in subexpressions(expr)]
-    whole = (node for node in nodes if isinstance(node, Call) and node.dtype == INT64)
-    return found + [node for node in whole if any(arg.dtype.kind == "f" for arg in node.args)]
+    for node in (node for expr in expressions(stmt) for node in subexpressions(expr) if isinstance(node, Call)):
+        if node.op == "select":
+            found.append(node.args[0])
+        if node.dtype.kind in "iu" and any(part.dtype.kind == "f" for part in subexpressions(node)):
+            found.append(node)
+    return found
 
 
 __all__ = ["Decided"]

@@ -31,7 +31,7 @@ class Info:
     outputs: Any = None
     boundscheck: bool = True
     again: bool = False  # the adjoint is differentiated itself
-    contracts: bool = False  # a product and a sum may be rounded once
+    rounding: str = "as written"  # or "contracted", a product and a sum once; or "free"
     cotangents: Any = None
     extra: dict[str, Any] = field(default_factory=dict)
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from ..ir.expressions import INT64, Array, Axis, Call, Const, Dim, Expr, Load, Old, OldArray, Var
+from ..ir.expressions import INT64, LAZY, Array, Axis, Call, Const, Dim, Expr, Load, Old, OldArray, Var
 from ..ir.nodes import (
     Alloc,
     Assign,
@@ -45,6 +45,7 @@ from ..ir.walk import (
     statements,
     subexpressions,
     substitute,
+    sure_loads,
     variables,
     with_blocks,
 )
@@ -90,9 +91,10 @@ class _Keep(KeptMemory):
         self.kept_expressions: dict[tuple[Expr, int], Expr] = {}
         self.rebuilt: set[tuple[str, tuple[int, int]]] = set()
         self.plain_reads: set[str] = set()
+        self.guarded = 0  # conditions around what is read, in one expression
         self.made_again: dict[Var, Expr] = {}  # names for what the sweep computes again
         self.costs = Costs(self.forward, self.versions, self.kept_expressions)
-        self.decided = Decided(self.forward, self.body, self.info.contracts)
+        self.decided = Decided(self.forward, self.body, self.info.rounding)
         self.refills = Refills(self.forward, self.costs, self.decided, self.info.names, self.sweep.body)
 
     def run(self) -> Function:
@@ -180,7 +182,9 @@ class _Keep(KeptMemory):
                 holder = self.holder(expr, at)
                 if holder is not None:
                     return self.read_version(holder)
-                if self.decided.is_open(expr, at) and self.can_name(at):
+                if self.guarded:
+                    return Call(op, tuple(self.read(arg, at) for arg in args), expr.dtype)
+                if (self.decided.is_open(expr, at) or self.guards_what_is_gone(expr, at)) and self.can_name(at):
                     return self.keep_expression(expr, at)
                 costs = self.costs
                 too_dear = not costs.is_free(expr, at) and costs.cost(expr, at) > costs.keep_cost(at, expr)
@@ -188,10 +192,28 @@ class _Keep(KeptMemory):
                     too_dear = False  # that part is kept instead: others may want it too
                 if (too_dear or costs.is_shared(expr, at)) and self.can_name(at):
                     return self.keep_expression(expr, at)
+                if op in LAZY and loads(expr):
+                    return self.read_lazily(expr, at)
                 again = Call(op, tuple(self.read(arg, at) for arg in args), expr.dtype)
                 is_dear = expr.dtype.kind in "fc" and costs.cost(expr, at) > KEEP_IN_LOOP
                 return self.named_again(again, expr, at) if is_dear else again
         raise AssertionError(expr)
+
+    def guards_what_is_gone(self, expr: Call, at: int) -> bool:
+        """Does it read, on some condition, an element that would have to be kept?  Without that it may not be there."""
+        guarded = set(loads(expr)).difference(sure_loads(expr)) if expr.op in LAZY else ()
+        return any(
+            not self.forward.element_is_valid(load, at) and not self.costs.is_had_whole(load, at) for load in guarded
+        )
+
+    def read_lazily(self, expr: Call, at: int) -> Expr:
+        """What stands behind a condition is computed behind it, if at all."""
+        first, *others = expr.args
+        condition = self.read(first, at)
+        self.guarded += 1
+        parts = [self.read(part, at) for part in others]
+        self.guarded -= 1
+        return Call(expr.op, (condition, *parts), expr.dtype)
 
     def recomputed(self, expr: Expr, at: int) -> Expr:
         """The expression itself, on legal reads of its variables and elements; it is not kept as a whole."""
@@ -221,10 +243,12 @@ class _Keep(KeptMemory):
         key = version.place.block
         if made is not None and self.is_made_again(version, made):
             value = made.value
+            guarded, self.guarded = self.guarded, 0  # the variable is there in any case
             if isinstance(value, Call):  # (not by way of the variable that is being made)
                 value = Call(value.op, tuple(self.read(arg, made.label) for arg in value.args), value.dtype)
             else:
                 value = self.read(value, made.label)
+            self.guarded = guarded
             self.tops.setdefault(key, []).append(Assign(target, value))
             return
         self.keep_value(version.var, target, key, self.after_place(version.place))
