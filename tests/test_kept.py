@@ -12,6 +12,7 @@ from support import from_text
 
 from srcgrad import grad
 from srcgrad.passes.costs import Costs
+from srcgrad.testing import check_grad
 
 
 def diffused(u, alpha, steps):
@@ -89,6 +90,42 @@ def test_what_a_step_does_not_fill_is_kept(name: str) -> None:
     program = named(f"stages.{name}")
     args, _ = program.arguments(0, FLOAT64)
     assert len(kept(program.function, *args)) >= 2
+
+
+def gas(u, alpha, steps):
+    """Density, momentum and energy in one array."""
+    for _ in range(steps):
+        f = np.zeros((3, u.shape[1] + 1))
+        for i in range(1, u.shape[1]):
+            v = u[1, i - 1] / u[0, i - 1]
+            f[0, i] = u[1, i - 1]
+            f[1, i] = v * u[1, i - 1] + 0.4 * u[2, i]
+            f[2, i] = v * u[2, i - 1]
+        for c in range(3):
+            for i in range(1, u.shape[1] - 1):
+                u[c, i] -= alpha * (f[c, i + 1] - f[c, i])
+    return u
+
+
+def border(u, alpha, steps):
+    """Of two rows of many there is no copy of all for every step."""
+    for _ in range(steps):
+        s = 0.0
+        for i in range(u.shape[1]):
+            s += u[0, i] * u[1, i]
+        for c in range(u.shape[0]):
+            for i in range(u.shape[1]):
+                u[c, i] += alpha * s
+    return u
+
+
+def test_a_state_of_several_rows_is_kept_as_one() -> None:
+    u = np.random.default_rng(2).uniform(0.5, 1.5, (3, 9))
+    assert kept(gas, u, 0.1, 5, wrt="u") == [", u.shape[0], u.shape[1]"]
+    assert sorted(kept(border, u, 0.1, 5, wrt="u")) == [", u.shape[1]"] * 2
+    for function in (gas, border):
+        for jit in (False, True):
+            check_grad(grad(function, wrt="u", jit=jit), u.copy(), 0.1, 4)
 
 
 def test_a_few_elements_are_kept_alone() -> None:

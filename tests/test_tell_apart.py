@@ -82,7 +82,16 @@ def in_the_users_array(a, x):
                 a[i, j] -= x[i] * a[k, j]
 
 
-APART = [eliminated, columns, halves]
+def rows_below(a, x):
+    """How far one row is from the next, only a run tells."""
+    a = a.copy()
+    for i in range(a.shape[0] - 1):
+        for k in range(a.shape[1]):
+            a[i, k] -= x[k] * a[i + 1, k]
+    return a
+
+
+APART = [eliminated, columns, halves, rows_below]
 NOT_APART = [neighbours_in_other_rows, backwards_in_other_rows, parts_that_are_one]
 
 

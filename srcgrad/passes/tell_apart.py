@@ -13,7 +13,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..ir import affine
-from ..ir.expressions import Expr
 from ..ir.nodes import AddTo, Assign, Block, Comment, For, Function, If, Stmt, Store
 from ..ir.walk import blocks, expressions, loads, statements, with_blocks
 from .effects import Access, effects, meet_in_one_iteration
@@ -76,12 +75,9 @@ def _is_simple(loop: For) -> bool:
 
 
 def _is_near(a: Access, b: Access) -> bool:
-    """Do they lie at one distance everywhere, which LLVM finds by itself?"""
-    return a.array == b.array and all(_by_constant(p, q) for p, q in zip(a.index, b.index, strict=True))
-
-
-def _by_constant(p: Expr | None, q: Expr | None) -> bool:
-    return p is not None and q is not None and affine.difference(p, q) is not None
+    """Do they lie at one distance in one row, which LLVM finds by itself?"""
+    gaps = [None if p is None or q is None else affine.difference(p, q) for p, q in zip(a.index, b.index, strict=True)]
+    return a.array == b.array and None not in gaps[-1:] and not any(gap is None or gap for gap in gaps[:-1])
 
 
 __all__ = ["tell_apart"]

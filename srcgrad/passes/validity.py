@@ -22,6 +22,7 @@ class Forward(Labelled):
     def __init__(self, body: Block, roots: dict[str, str], signs: Signs) -> None:
         super().__init__(body, roots, signs)
         self._valid: dict[tuple[Load, int, bool], bool] = {}
+        self._small: dict[str, frozenset[int]] = {}
 
     # -------------------------------------------------------------------------------------------------------- scalars
 
@@ -189,7 +190,7 @@ class Forward(Labelled):
         They don't where they are too few, or of a known length while the array is not; nor, as far as one can tell,
         where they read another part of it in each iteration of the outer ones: y[n - k] for the last k of a filter.
         """
-        if self.run_over(load.array, outer, inner):
+        if self.run_over(load.array, outer, inner, self.small_axes(load.array)):
             return True
         unknown = [loop for loop in inner if isinstance(loop, While) or not isinstance(self.trips(loop), Const)]
         long = [dim for dim in load.array.dims if not isinstance(dim, Const)]
@@ -197,14 +198,50 @@ class Forward(Labelled):
             return False
         return not outer or not any(self.moves(part, outer, inner, set()) for part in load.index)
 
-    def run_over(self, array: Array, outer: list[For | While], inner: list[For | While]) -> bool:
+    def small_axes(self, array: Array) -> frozenset[int]:
+        """Axes of which each place has a number in the program, 0 to 3 say, and is one of a loop of so many: q[3, i, j]
+        beside `for c in range(4): q[c, i, j] += …`.  That loop says how long the axis is, as far as one can tell.
+        """
+        if array.name not in self._small:
+            axes = range(array.ndim) if array.ndim > 1 else ()
+            self._small[array.name] = frozenset(axis for axis in axes if self._is_small(array.name, axis))
+        return self._small[array.name]
+
+    def _is_small(self, name: str, axis: int) -> bool:
+        named: set[int] = set()
+        counts: set[int] = set()
+        for stmt in self.statement.values():
+            if isinstance(stmt, View) and stmt.base.name == name:
+                return False
+            places = [load for expr in expressions(stmt) for load in loads(expr)] + [_place_of(stmt)]
+            for index in (place.index[axis] for place in places if place is not None and place.array.name == name):
+                if isinstance(index, Const):
+                    named.add(index.value)
+                elif isinstance(index, Var) and (count := self._count_of(index, stmt)) is not None:
+                    counts.add(count)
+                else:
+                    return False
+        return len(counts) == 1 and named == set(range(*counts))
+
+    def _count_of(self, index: Var, stmt: Stmt) -> int | None:
+        """How many numbers from 0 on the index of a loop around is, where the program says so."""
+        around = self.loops_around(self.block_of(stmt.label))
+        loop = next((loop for loop in around if isinstance(loop, For) and loop.index == index), None)
+        trips = self.trips(loop) if loop is not None and affine.same(loop.start, affine.ZERO) else None
+        return trips.value if isinstance(trips, Const) else None
+
+    def run_over(
+        self, array: Array, outer: list[For | While], inner: list[For | While], small: frozenset[int] = frozenset()
+    ) -> bool:
         """Is each axis as long as one of the loops, or longer by the indices of outer ones, as in an elimination?
 
         Or as long as that gets in the outer ones: `for k in range(n): for i in range(k)`.
         """
         left = [loop for loop in inner if isinstance(loop, For)]
         most = {loop.index: extremes(loop)[1] for loop in outer if isinstance(loop, For)}
-        for dim in array.dims:
+        for axis, dim in enumerate(array.dims):
+            if axis in small:
+                continue
             found = next((loop for loop in left if self._is_as_long(loop, dim, most)), None)
             if found is None:
                 return False
