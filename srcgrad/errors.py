@@ -136,6 +136,7 @@ class LaterError(SrcgradError, NotImplementedError):
 
 
 HELP = "\n  help: "  # in a template: what follows is shown behind the place
+STEP_OF_ZERO = "range() arg 3 must not be zero"
 
 
 class CompiledError(SrcgradError):

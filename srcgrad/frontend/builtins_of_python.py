@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numba
 import numpy as np
 
-from ..errors import ArgumentError, NoItemsError, UnsupportedError, ValueArgumentError, place
+from ..errors import STEP_OF_ZERO, ArgumentError, NoItemsError, UnsupportedError, ValueArgumentError, place
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Const, Expr
 from ..ir.nodes import If, Raise
@@ -93,7 +93,7 @@ def make_range(interpreter: Interpreter, *args: Any) -> Range:
         len(numbers)
     ]
     if isinstance(step, Const) and step.value == 0:
-        interpreter.build.refuse(expressions.STEP_OF_ZERO, error=ValueArgumentError)
+        interpreter.build.refuse(STEP_OF_ZERO, error=ValueArgumentError)
     return Range(start, stop, step)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import (
+    STEP_OF_ZERO,
     ArgumentError,
     IndexArgumentError,
     KeyArgumentError,
@@ -374,9 +375,6 @@ def known_range(value: Any) -> range | None:
         bounds = [e.value for e in (value.start, value.stop, value.step) if isinstance(e, Const)]
         return range(*bounds) if len(bounds) == 3 else None
     return None
-
-
-STEP_OF_ZERO = "range() arg 3 must not be zero"
 
 
 def refuse_step_of_zero(build: Builder, over: Range) -> None:

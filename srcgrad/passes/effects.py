@@ -491,16 +491,21 @@ def _counts(part: Expr, loop: For, changed: set[Var]) -> bool:
     """Is it the number of the iteration, in a loop by more than one: (i - start) // 2?"""
     terms, _ = affine.affine(part)
     along = [term for term, _ in terms if loop.index in variables(term)]
-    match along, loop.step:
-        case [Call(op="floordiv", args=(x, Const(value=by)))], Const(value=step):
-            moved = dict(affine.affine(x)[0]).get(loop.index, 0) * step
+    match along:
+        case [Call(op="floordiv", args=(x, by))]:
+            count = dict(affine.affine(x)[0]).get(loop.index, 0)
             others = (term for term, _ in (*terms, *affine.affine(x)[0]) if term not in (along[0], loop.index))
-            return (
-                moved != 0
-                and moved % by == 0
-                and not any(loads(term) or variables(term) & (changed | {loop.index}) for term in others)
+            return _goes_by(count, loop.step, by) and not any(
+                loads(term) or variables(term) & (changed | {loop.index}) for term in (by, *others)
             )
     return False
+
+
+def _goes_by(count: int, step: Expr, by: Expr) -> bool:
+    """Is so many times the step a multiple of `by`, and not 0?"""
+    if isinstance(step, Const) and isinstance(by, Const):
+        return bool(count * step.value != 0 and count * step.value % by.value == 0)
+    return count != 0 and affine.same(step, by)
 
 
 def runs_along(part: Expr, index: Var, changed: set[Var]) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from ..errors import UnsupportedError
+from ..errors import STEP_OF_ZERO, UnsupportedError, place
 from ..ir import affine
 from ..ir.expressions import BOOL, COMPLEX64, COMPLEX128, Array, Call, Const, Expr, Load, Var
 from ..ir.nodes import (
@@ -153,9 +153,11 @@ class Kernels:
             rest = (block[position + 1 :], *later)
             launched = self.launched(stmt, rest) if isinstance(stmt, For) and not stmt.ordered else None
             if launched is None and isinstance(stmt, For) and self.host_launches:
-                launched = self.extreme(stmt, rest)
+                found = self.extreme(stmt, rest)
+                launched = None if found is None else (found,)
             if launched is not None:
-                out += (launched,) if any(map(_is_seen, statements((launched,)))) else ()
+                *ahead, kernel = launched
+                out += (*ahead, kernel) if any(map(_is_seen, statements((kernel,)))) else ahead
                 continue
             if isinstance(stmt, (For, While)):
                 before = self.host_launches, self.around
@@ -168,14 +170,15 @@ class Kernels:
             out.append(stmt)
         return tuple(out)
 
-    def launched(self, loop: For, later: tuple[Block, ...]) -> Stmt | None:
-        """The kernel of a loop, or three of them to choose from when the lengths are known."""
+    def launched(self, loop: For, later: tuple[Block, ...]) -> Block | None:
+        """The kernel of a loop, or three of them to choose from when the lengths are known, behind what they need."""
         if loop.index in variables(loop.start) | variables(loop.stop):  # of a `while` loop, how often it has run
             loop = self.by_another_name(loop)
         nest = self.nest(loop, later, self.around)
         if nest is None:
             return None
         axes, shares, body = nest
+        ahead, axes, body = self.by_numbers(axes, body)
         inner = shares[-1]
         local = [s for s in statements(body) if isinstance(s, Alloc)]
         if any(_is_known_inside(made, body, axes) for made in local):
@@ -196,7 +199,7 @@ class Kernels:
         )
         rows = self.rows(loop, inner, body, colliding, later) if len(axes) == 1 else None
         if rows is None:
-            return by_threads
+            return (*ahead, by_threads)
         by_warps, by_blocks = (
             replace(
                 by_threads,
@@ -211,9 +214,9 @@ class Kernels:
         shorter = If(wide, (by_warps,), (by_threads,), span=loop.span)
         held = held_rows(by_blocks, f"{by_threads.name}_held_rows", self.memory, self.names)
         if held is None:
-            return If(long, (by_blocks,), (shorter,), span=loop.span)
+            return (*ahead, If(long, (by_blocks,), (shorter,), span=loop.span))
         longer = Call("gt", (rows.width, affine.integer(HELD_ROWS)), BOOL)
-        return If(longer, (by_blocks,), (If(long, (held,), (shorter,), span=loop.span),), span=loop.span)
+        return (*ahead, If(longer, (by_blocks,), (If(long, (held,), (shorter,), span=loop.span),), span=loop.span))
 
     def is_by_single_threads(self, loop: For, later: tuple[Block, ...], around: tuple[For, ...]) -> bool:
         """Would each iteration of a loop, and of no other in it, be run by a thread that is alone?"""
@@ -223,6 +226,24 @@ class Kernels:
             return False
         _, (shared,), body = nest
         return self.rows(loop, shared, body, self.meeting(shared), later) is None
+
+    def by_numbers(self, axes: tuple[For, ...], body: Block) -> tuple[Block, tuple[For, ...], Block]:
+        """A loop by a step that is known when the program runs goes over the numbers of its iterations."""
+        ahead: list[Stmt] = []
+        numbered: list[For] = []
+        indices: list[Stmt] = []
+        for axis in axes:
+            if isinstance(axis.step, Const):
+                numbered.append(axis)
+                continue
+            error = Raise("RuntimeValueError", STEP_OF_ZERO + place(axis.span))
+            trips = Var(self.names.fresh("trips"), axis.index.dtype)
+            count = Call("trip_count", (axis.start, axis.stop, axis.step), trips.dtype)
+            ahead += If(affine.equals(axis.step, affine.ZERO), (error,), span=axis.span), Assign(trips, count)
+            number = Var(self.names.fresh(f"{axis.index.name}_number"), trips.dtype)
+            numbered.append(replace(axis, index=number, start=affine.ZERO, stop=trips, step=affine.ONE))
+            indices.append(Assign(axis.index, affine.add(axis.start, affine.mul(number, axis.step))))
+        return tuple(ahead), tuple(numbered), (*indices, *body)
 
     def by_another_name(self, loop: For) -> For:
         index = Var(self.names.fresh(loop.index.name), loop.index.dtype)
@@ -309,7 +330,7 @@ class Kernels:
         self, loop: For, later: tuple[Block, ...], around: tuple[For, ...]
     ) -> tuple[tuple[For, ...], tuple[Shared, ...], Block] | None:
         """The loops right within each other that are independent, what each shares, and the body of the innermost."""
-        if loop.ordered or not isinstance(loop.step, Const):
+        if loop.ordered or loads(loop.step) or variables(loop.step) & sets(loop):
             return None
         if not all(isinstance(s, IN_A_THREAD) and not _stays_whole(s) for s in statements(loop.body)):
             return None
@@ -319,7 +340,7 @@ class Kernels:
         inside = without_comments(loop.body)
         if len(inside) == 1 and isinstance(inside[0], For) and not shared.stacks:
             inner = inside[0]
-            bounds = (inner.start, inner.stop)
+            bounds = (inner.start, inner.stop, inner.step)
             if not any(loop.index in variables(bound) or loads(bound) for bound in bounds):
                 deeper = self.nest(inner, ((loop,), *later), (*around, loop))
                 if deeper is not None and set(shared.scratch) <= set(deeper[1][-1].scratch):

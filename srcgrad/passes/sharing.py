@@ -282,7 +282,9 @@ def _reach_along(
         others.add(outer)
     if len(others) > 1:
         return None
-    stride = abs(dict(others.pop()).get(loop.index, 0) * int(loop.step.value))  # type: ignore[attr-defined]
+    if not isinstance(loop.step, Const):
+        return None
+    stride = abs(dict(others.pop()).get(loop.index, 0) * int(loop.step.value))
     if not stride:
         return None
     widest = affine.sub(reduce(affine.maximum, highs), reduce(affine.minimum, lows))

@@ -57,8 +57,10 @@ class Signs:
                 return bool(pushed) and all(isinstance(s.value, Expr) and self.is_natural(s.value) for s in pushed)
             case For(step=Const()):
                 return self.is_natural(extremes(stmt)[0])
-            case For(start=start, stop=stop):  # up or down
-                return self.is_natural(start) and self.is_natural(affine.add(stop, affine.ONE))
+            case For(start=start, stop=stop):  # up, from the start, or down, unless there is nothing in that direction
+                up = self.is_natural(start) or self.is_natural(affine.sub(start, stop))
+                down = self.is_natural(affine.add(stop, affine.ONE)) or self.is_natural(affine.sub(stop, start))
+                return up and down
         return isinstance(stmt, While)
 
     def _least(self, stmt: Stmt) -> int:
