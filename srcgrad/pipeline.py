@@ -93,6 +93,7 @@ from .passes.products_in_strips import products_in_strips
 from .passes.propagate_copies import propagate_copies
 from .passes.prove_bounds import prove_bounds
 from .passes.read_at_first import read_at_first
+from .passes.read_behind import read_behind
 from .passes.read_copies import read_copies
 from .passes.read_once import read_once
 from .passes.registers import registers
@@ -245,6 +246,7 @@ BYTECODE: tuple[Pass, ...] = (
 ANY_ORDER_ON_A_GPU: tuple[Pass, ...] = (
     write_out,  # loops of a few iterations
     periodic,  # steps that go around the ends of an axis
+    read_behind,  # names that a loop sets, and that are not its own
     find_independent,
     one_loop_each,  # what is greatest is looked for in a loop of its own
     split_ends_in_order,  # a recurrence does not ask whether there is an element before

@@ -13,8 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ..ir.expressions import Var
+from ..ir.expressions import Const, Var
+from ..passes.extremes import NEUTRAL
 from .block_sums import folded, zero
+from .expressions import expression_text
 from .kernel_text import chosen
 from .rows_together import Form
 
@@ -38,8 +40,16 @@ class Sum:
         """What a kernel takes for it, beside a cell that it begins in."""
         return (self.parts,) if self.start is None else (self.start, self.parts, self.cell)
 
+    @property
+    def neutral(self) -> str:
+        """What a thread begins with, of sums and products."""
+        return expression_text(Const(NEUTRAL[self.op], self.var.dtype))
+
     def joined(self, own: str, other: str) -> str:
-        return f"{own} += {other}" if self.op == "add" else f"{own} = {chosen(self.op, self.var.dtype, own, other)}"
+        return f"{own} += {other}" if self.op == "add" else f"{own} = {self.of_two(own, other)}"
+
+    def of_two(self, one: str, other: str) -> str:
+        return chosen(self.op, self.var.dtype, one, other)
 
     def by_shuffles(self, form: Form) -> bool:
         return form.shuffles and self.op == "add"
@@ -55,9 +65,9 @@ class Sum:
 
     def result(self, form: Form) -> str:
         total, cell = self.of_block(form), f"{self.cell}[0]"
-        if self.start is not None:
-            return f"{cell} = {self.start} + {total}"
-        return f"{cell} += {total}" if self.op == "add" else f"{cell} = {total}"
+        if self.op not in NEUTRAL:
+            return f"{cell} = {total}"
+        return self.joined(cell, total) if self.start is None else f"{cell} = {self.of_two(self.start, total)}"
 
 
 def made_one(sums: Sequence[Sum], block: str, form: Form) -> list[str]:
@@ -65,7 +75,7 @@ def made_one(sums: Sequence[Sum], block: str, form: Form) -> list[str]:
     if not sums:
         return []
     count = f"{sums[0].parts}.shape[0]"
-    first = [f"{s.var.name} = {zero(s.var)}" if s.op == "add" else f"{s.var.name} = {s.parts}[0]" for s in sums]
+    first = [f"{s.var.name} = {s.neutral}" if s.op in NEUTRAL else f"{s.var.name} = {s.parts}[0]" for s in sums]
     return [
         *(s.memory(form) for s in sums),
         *within_block(sums, form),

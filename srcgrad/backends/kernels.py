@@ -53,6 +53,7 @@ from ..ir.walk import (
     subexpressions,
     written,
 )
+from ..passes.extremes import NEUTRAL
 from ..passes.info import memory_at_a_time, memory_of, roots_of
 from ..passes.offload import FIRST_LANE
 from .block_sums import cleared, flushed, place_in_block, shared_arrays, zero
@@ -223,9 +224,9 @@ class _Writer:
         needs_member = kernel.sums or self.shared or self.is_beside
         lines = [f"member = {_member(self.on_grid, kernel.by_rows)}"] if needs_member else []
         lines += ["if status[0] != 0:\n    return"] * waits
-        added = [var for var in kernel.sums if var not in dict(kernel.extremes)]
+        added = {item.var: item for item in self.sums if item.op in NEUTRAL}
         lines += [f"{var.name} = {self.kernels.cell(var)}[0]" for var in kernel.reads if var not in added]
-        lines += [f"{var.name} = {zero(var)}" for var in added]
+        lines += [f"{var.name} = {item.neutral}" for var, item in added.items()]
         lines += [f"{stack.top} = 0" for stack in kernel.stacks]
         if kernel.by_rows:
             lines += ["lane = cuda.threadIdx.x", "row = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y"]

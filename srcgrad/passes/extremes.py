@@ -18,13 +18,16 @@ from .effects import is_private
 PYTHONS = ("max", "min")  # of a nan and a number the first
 IDEMPOTENT = ("maximum", "minimum", "or", "and", *PYTHONS)  # however often, and in whatever order
 
+NEUTRAL = {"add": 0, "mul": 1}  # what changes nothing, where each part counts once
+
 Extremes = tuple[tuple[Var, str], ...]  # numbers, each with the primitive that finds it
 
 
-def extremes_of(loop: For) -> Extremes:
+def extremes_of(loop: For, products: bool = False) -> Extremes:
     """The numbers that a loop finds, if beside that it does nothing but give names to numbers of an iteration.
 
-    (`max(best, x)` leaves out what is nan, wherever that is; `max(x, best)` does not.)
+    (`max(best, x)` leaves out what is nan, wherever that is; `max(x, best)` does not.)  `products`: or multiplies, of
+    integers, which come out the same in any order, but each factor counts.
     """
     found: dict[Var, str] = {}
     read: set[Var] = set()
@@ -32,7 +35,7 @@ def extremes_of(loop: For) -> Extremes:
     for stmt in without_comments(loop.body):
         if not isinstance(stmt, Assign):
             return ()
-        update = _update(stmt)
+        update = _update(stmt, (*IDEMPOTENT, "mul") if products else IDEMPOTENT)
         if update is None:
             names.add(stmt.var)
             read |= variables(stmt.value)
@@ -58,10 +61,12 @@ def nest(loop: For) -> tuple[For, ...]:
     return (loop, *nest(inside[0])) if len(inside) == 1 and isinstance(inside[0], For) else (loop,)
 
 
-def _update(stmt: Assign) -> tuple[str, Expr] | None:
+def _update(stmt: Assign, ops: tuple[str, ...]) -> tuple[str, Expr] | None:
     """How a number becomes the greater or the less one of what it was and of something else."""
     match stmt:
-        case Assign(var=var, value=Call(op=op, args=(x, y)) as value) if op in IDEMPOTENT and var in (x, y):
+        case Assign(var=var, value=Call(op=op, args=(x, y)) as value) if op in ops and var in (x, y):
+            if op == "mul" and is_inexact(var.dtype):
+                return None
             other = y if x == var else x
             loses_order = x != var and op in PYTHONS and is_inexact(y.dtype)
             if not loses_order and var not in variables(other) and value.dtype == other.dtype == var.dtype:
@@ -71,7 +76,7 @@ def _update(stmt: Assign) -> tuple[str, Expr] | None:
 
 def numbers_of(loop: For) -> set[Var]:
     """What an iteration of such a loop has for itself."""
-    found = dict(extremes_of(loop))
+    found = dict(extremes_of(loop, products=True))
     return {loop.index, *(s.var for s in loop.body if isinstance(s, Assign) and s.var not in found)}
 
 
@@ -79,4 +84,13 @@ def without_comments(block: Block) -> Block:
     return tuple(s for s in block if not isinstance(s, Comment))
 
 
-__all__ = ["PYTHONS", "Extremes", "extremes_of", "extremes_of_nest", "nest", "numbers_of", "without_comments"]
+__all__ = [
+    "NEUTRAL",
+    "PYTHONS",
+    "Extremes",
+    "extremes_of",
+    "extremes_of_nest",
+    "nest",
+    "numbers_of",
+    "without_comments",
+]

@@ -257,9 +257,9 @@ class Kernels:
         return near | shared.near | {array.name for array in shared.partial}
 
     def extreme(self, loop: For, later: tuple[Block, ...]) -> Kernel | None:
-        """The kernel of a nest that finds the greatest or the least of some numbers, or whether any or all are true."""
+        """The kernel of a nest that finds the greatest or the least of some numbers, or multiplies integers, or asks whether any are true."""
         axes = nest(loop)
-        found, indices = extremes_of(axes[-1]), {axis.index for axis in axes}
+        found, indices = extremes_of(axes[-1], products=True), {axis.index for axis in axes}
         bounds = [bound for axis in axes for bound in (axis.start, axis.stop)]
         fixed = not any(variables(bound) & (indices | dict(found).keys()) for bound in bounds)
         dead = all(self.is_dead(var, later) for var in indices | numbers_of(axes[-1]))

@@ -53,6 +53,7 @@ from ..ir.walk import (
     with_blocks,
 )
 from .effects import is_dead, is_private, names_used
+from .extremes import NEUTRAL
 from .offload import OF_NUMBERS, sequential, sets, sets_itself
 from .sharing import stacks_of
 
@@ -214,7 +215,8 @@ class _Residency:
             self.fetched.discard(stmt.target)  # type: ignore[attr-defined]
             return (stmt,)
         if isinstance(stmt, Kernel):
-            put = self.put(var for var, _ in stmt.extremes if var in self.on_host)  # every thread begins there
+            begins = (var for var, op in stmt.extremes if op not in NEUTRAL)  # every thread, with what there is
+            put = self.put(var for var in begins if var in self.on_host)
             for_axes, axes = self.known(stmt.axes)
             for_scratch, scratch = self.known(stmt.scratch)
             used = {v for v in set().union(*map(_mentioned, stmt.body)) if not is_private(v, stmt.body)}

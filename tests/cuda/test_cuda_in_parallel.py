@@ -12,6 +12,8 @@ from support import fresh, slope
 
 from srcgrad import RuntimeValueError, grad
 
+pytestmark = pytest.mark.filterwarnings("ignore:overflow")  # of integers, which wrap around
+
 RNG = np.random.default_rng(17)
 X, A = RNG.uniform(0.2, 1.5, (2, 70))
 
@@ -100,3 +102,86 @@ def test_steps_the_other_way() -> None:
         grad(by_steps, target="cuda")(X, 0)
     with pytest.raises(RuntimeValueError, match="must not be zero"):
         grad(by_steps, target="cuda").backward(X, 0, v=X)
+
+
+# ------------------------------------------------------------------------------------- integers, and names read behind
+
+PLACES = RNG.integers(-10, 10, 70)
+SMALL = RNG.integers(1, 4, 70) * RNG.choice([-1, 1], 70)
+
+
+def counted(x, places):
+    found = np.zeros(10, dtype=np.int64)
+    for i in range(places.shape[0]):
+        found[places[i]] += 1
+    for i in range(0, places.shape[0], 2):
+        found[places[i]] -= i
+    y = np.zeros_like(x)
+    for i in range(x.shape[0]):
+        y[i] = x[i] * found[places[i]]
+    return y
+
+
+def product_of_integers(x, k):
+    p = 3
+    for i in range(k.shape[0]):
+        p *= k[i]
+    return x * np.cos(float(p)) * np.sin(float(np.prod(k[:9])))
+
+
+def product_of_integers_again_and_again(x, k):
+    """The second begins with what the first has left on the device."""
+    p = k[0]
+    for _ in range(3):
+        for i in range(k.shape[0]):
+            p = k[i] * p
+    return x * np.sin(float(p % 1000))
+
+
+@pytest.mark.parametrize("function", [counted, product_of_integers, product_of_integers_again_and_again])
+def test_integers(function: Callable[..., Any]) -> None:
+    text = is_right(function, X, PLACES if function is counted else SMALL)
+    assert not loops_of_one_thread(text)
+
+
+def read_behind(x, a):
+    y = np.zeros_like(x)
+    for i in range(x.shape[0]):
+        t = x[i] * a[i]
+        u = t + 1.0
+        y[i] = u * u
+    return y * t + u
+
+
+def read_behind_downwards(x, a):
+    y, t = np.zeros_like(x), 0.5
+    for _ in range(2):
+        for i in range(x.shape[0] - 1, 0, -1):
+            t = np.sin(x[i]) + a[0]
+            y[i] += t * t
+        y *= t
+    return y + t
+
+
+def none_to_read(x, a):
+    t = a[1]
+    y = x.copy()
+    for i in range(3, x.shape[0] - 68):
+        t = x[i] * 2.0
+        y[i] = t * a[i]
+    return y * t
+
+
+def written_there(x, a):
+    """What is read behind is made of memory that the loop changes: it goes in order, or by parts."""
+    y = x.copy()
+    for i in range(x.shape[0]):
+        t = y[i] * a[i]
+        y[i] = t * t
+    return y * t
+
+
+@pytest.mark.parametrize("function", [read_behind, read_behind_downwards, none_to_read, written_there])
+def test_names_that_are_read_behind(function: Callable[..., Any]) -> None:
+    text = is_right(function, X, A)
+    assert function is written_there or ("fetch(" not in text and not loops_of_one_thread(text))
