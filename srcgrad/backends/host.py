@@ -139,6 +139,7 @@ class _Host:
                 self.there |= {item.name for item in (*targets(stmt), *_handles(stmt))}
             match stmt:
                 case Kernel():
+                    out += map(Comment, _why_by_one(stmt))
                     out.append(self.launch(stmt, last))
                 case Fetch(var=var, why=why):
                     self.take(var)
@@ -211,6 +212,21 @@ class _Host:
 
 def _kernels(stmt: Stmt) -> Iterator[Kernel]:
     return (inner for inner in statements((stmt,)) if isinstance(inner, Kernel))
+
+
+def _why_by_one(kernel: Kernel) -> Iterator[str]:
+    """Why one thread goes through loops, where it does, and they may be long: it takes its time for that."""
+    loops = [] if kernel.axes else [s for s in statements(kernel.body) if isinstance(s, (For, While))]
+    lines = {loop.span.line for loop in loops if not (loop.is_ours or _is_short(loop))}
+    if lines:
+        numbers = ", ".join(map(str, sorted(lines)))
+        which = f"the loop of line {numbers}" if len(lines) == 1 else f"the loops of lines {numbers}"
+        yield f"one thread: iterations of {which} depend on each other, or are not known to be independent"
+
+
+def _is_short(loop: For | While) -> bool:
+    """Is it known ahead that there are few iterations?"""
+    return isinstance(loop, For) and all(isinstance(end, Const) for end in (loop.start, loop.stop, loop.step))
 
 
 def _may_never_end(kernel: Kernel) -> bool:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Generic, TypeVar
 
 from ..ir import affine
-from ..ir.expressions import INT64, Array, Call, Const, Expr, Load, Var
+from ..ir.expressions import INT64, Array, Call, Const, Expr, Load, Span, Var
 from ..ir.names import Names
 from ..ir.nodes import Alloc, Assign, Block, For, Store
 from ..ir.walk import substituted
@@ -73,8 +74,13 @@ class LoopInParts(ABC, Generic[Steps, Made]):
         allocated = tuple(Alloc(array, array.dims) for array in (*arrays, *starts.values()))
         return (*counted, *allocated, found, *middle, *(self.gone_over(starts) if self.is_seen else ()))
 
+    @property
+    def place(self) -> Span | None:
+        """Of loops that are not the user's own."""
+        return None if self.loop.span is None else replace(self.loop.span, derived=True)
+
     def over_parts(self, body: Block, ordered: bool = False) -> For:
-        loop = For(self.part, affine.ZERO, self.parts, affine.ONE, body, ordered, span=self.loop.span)
+        loop = For(self.part, affine.ZERO, self.parts, affine.ONE, body, ordered, span=self.place)
         if not ordered:
             self.parallel.append(loop)
         return loop
@@ -85,7 +91,7 @@ class LoopInParts(ABC, Generic[Steps, Made]):
         stop = affine.minimum(self.size, affine.sub(self.loop.stop, first))
         turn = Var(self.names.fresh("turn"), INT64)
         here = substituted(body, {self.loop.index: affine.add(first, turn)})
-        return For(turn, affine.ZERO, stop, affine.ONE, here, span=self.loop.span)
+        return For(turn, affine.ZERO, stop, affine.ONE, here, span=self.place)
 
     def of_parts(self, name: str, like: Var) -> Array:
         return Array(self.names.fresh(name), like.dtype, (self.parts,))
