@@ -6,7 +6,7 @@
             k = i                       for i in range(n): at = minimum(at, i if x[i] == top else n)
                                         if top > best: best = x[at]; k = at
 
-Both are what all threads can do together; the loop was one thread's.  In nests `at` counts all iterations.
+Both are what all threads can do together; the loop was one thread's.  With >= it is the last that has it.  In nests `at` counts all iterations.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Call, Expr, Var, both, either, negated, select
+from ..ir.expressions import BOOL, INT64, Call, Expr, Var, both, compare, either, negated, select
 from ..ir.names import Names
 from ..ir.nodes import Assign, Block, Comment, For, Function, If, Stmt, leaves
 from ..ir.walk import blocks, expressions, loads, statements, substitute, variables, with_blocks
 from .alternate import is_parallel
 
-EXTREME = {"gt": "maximum", "lt": "minimum"}
+EXTREME = {"gt": "maximum", "lt": "minimum", "ge": "maximum", "le": "minimum"}
+KEEP_LAST = ("ge", "le")  # of those that are as good
 
 
 def searches_in_two(function: Function) -> Function:
@@ -54,6 +55,10 @@ class _Search:
     sees_nan: bool  # it is better than any number, and the first one is kept
 
     @property
+    def keeps_last(self) -> bool:
+        return self.better in KEEP_LAST
+
+    @property
     def asked(self) -> Expr:
         return self.is_better(self.best.value, self.best.var)
 
@@ -71,14 +76,17 @@ class _Search:
         taken = value if self.sees_nan else select(self.asked, value, best)
         again = {loop.index: Var(names.fresh(loop.index.name), INT64) for loop in self.loops}
         greatest = Assign(top, Call(EXTREME[self.better], (top, taken), best.dtype))
-        first = Assign(at, Call("minimum", (at, substitute(select(is_top, counted, count), again)), INT64))
+        nowhere: Expr = affine.integer(-1) if self.keeps_last else count
+        which = substitute(select(is_top, counted, nowhere), again)
+        place = Assign(at, Call("maximum" if self.keeps_last else "minimum", (at, which), INT64))
+        is_found = compare("ge", at, 0) if self.keeps_last else self.is_better(top, best)
         kept = tuple(Assign(s.var, substitute(s.value, here), span=s.span) for s in (*self.where, self.best))
         return (
             Assign(top, best),
             self.around(greatest, {}),
-            Assign(at, count),
-            self.around(first, again),
-            If(self.is_better(top, best), kept, span=self.loops[0].span),
+            Assign(at, nowhere),
+            self.around(place, again),
+            If(is_found, kept, span=self.loops[0].span),
         )
 
     def counted(self, at: Var) -> tuple[Expr, Expr, dict[Var, Expr]]:
@@ -130,7 +138,7 @@ def search_in(stmt: Stmt, read: Counter[Var]) -> _Search | None:
     for best in kept:
         where = tuple(s for s in kept if s is not best)
         for better in EXTREME:
-            for sees_nan in (False, True):
+            for sees_nan in (False,) if better in KEEP_LAST else (False, True):
                 found = _Search(tuple(loops), best, where, better, sees_nan)
                 if asked == found.asked and not any(loads(s.value) for s in where):
                     return found

@@ -38,7 +38,7 @@ def is_right(function: Callable[..., Any], *args: Any) -> str:
         return np.sum(function(*moved) * v)
 
     found = sum(np.sum(g * d) for g, d in zip(got, directions, strict=True))
-    np.testing.assert_allclose(found, slope(along)[0], rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(found, slope(along, 1e-3)[0], rtol=1e-6, atol=1e-7)
     return on_device.source(*args) + on_device.source(*args, kind="primal")
 
 
@@ -198,3 +198,44 @@ def test_what_one_thread_goes_through_is_said() -> None:
     line = in_order_beside_a_kernel.__code__.co_firstlineno + 2
     told = loops_of_one_thread(is_right(in_order_beside_a_kernel, X, A))
     assert len(told) == 2 and all(f"the loop of line {line} depend on each other" in one for one in told)
+
+
+# ----------------------------------------------------------------------------------------------- searches and halves
+
+ROUNDED = np.round(X, 1)  # of which several are as good
+
+
+def last_greatest(x, a):
+    best, k = -1.0, 0
+    for i in range(x.shape[0]):
+        if x[i] >= best:
+            best = x[i]
+            k = i
+    return best * a * (k + 1)
+
+
+def last_least_of_a_table(x, a):
+    best, row, column = 0.3, -1, -1
+    for i in range(7):
+        for j in range(10):
+            if x[10 * i + j] * 0.5 <= best:
+                best, row, column = x[10 * i + j] * 0.5, i, j
+    return best * a + row * column
+
+
+def none_is_as_good(x, a):
+    best, k = 9.0, 5
+    for i in range(x.shape[0]):
+        if x[i] >= best:
+            best, k = x[i], i
+    return best * x * a[k]
+
+
+@pytest.mark.parametrize("function", [last_greatest, last_least_of_a_table, none_is_as_good])
+def test_the_last_that_is_as_good(function: Callable[..., Any]) -> None:
+    f, x = grad(function, target="cuda"), ROUNDED.copy()
+    for entry in (X, x, np.where(x > 1.0, np.nan, x), np.where(x > 0.5, -0.0, 0.0)):
+        np.testing.assert_allclose(f(entry, A), function(entry, A), rtol=1e-13)
+        got, want = (g.backward(entry, A, v=A) for g in (f, grad(function, jit=False)))
+        np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-13)
+    assert not loops_of_one_thread(is_right(function, X, A))
