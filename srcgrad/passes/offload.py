@@ -257,7 +257,7 @@ class Kernels:
         return near | shared.near | {array.name for array in shared.partial}
 
     def extreme(self, loop: For, later: tuple[Block, ...]) -> Kernel | None:
-        """The kernel of a nest that finds the greatest or the least of some numbers, or a product, or asks whether any are."""
+        """The kernel of a nest that looks for the greatest or the like, or makes a product of integers."""
         axes = nest(loop)
         found, indices = extremes_of(axes[-1], products=True), {axis.index for axis in axes}
         bounds = [bound for axis in axes for bound in (axis.start, axis.stop)]

@@ -6,7 +6,8 @@
             k = i                       for i in range(n): at = minimum(at, i if x[i] == top else n)
                                         if top > best: best = x[at]; k = at
 
-Both are what all threads can do together; the loop was one thread's.  With >= it is the last that has it.  In nests `at` counts all iterations.
+Both are what all threads can do together; the loop was one thread's.  With >= it is the last that has it.  In nests
+`at` counts all iterations.
 """
 
 from __future__ import annotations
