@@ -30,7 +30,7 @@ SIMULATED = {
         named("extremes columns parted_loops benchmarks examples sweeps gathered ahead where_read layouts"),
         455,
     ),
-    "rows": (named("held steps checkpoints first_steps remainders scans flat in_parallel"), 520),
+    "rows": (named("held steps checkpoints first_steps remainders scans flat in_parallel"), 557),
 }
 SOME = (
     "black_scholes or mandelbrot or rk4 or scattered or mixture or two_layers or softmax or stencil or conjugate or "

@@ -17,7 +17,7 @@ PROGRAMS = {
         "lists": "grows_in_a_loop",
         "loops": (
             "repeated_sine range_at_run_time while_newton break_out return_early nested_jumps "
-            "while_with_everything branch_carried many_iterations running_maximum "
+            "while_with_everything branch_carried many_iterations "
             "for_else_free_search starts_below_zero shifted_round places_that_meet keeps_of_all_kinds "
             "adding_powers"
         ),
