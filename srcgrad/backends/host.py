@@ -217,7 +217,8 @@ def _kernels(stmt: Stmt) -> Iterator[Kernel]:
 def _why_by_one(kernel: Kernel) -> Iterator[str]:
     """Why one thread goes through loops, where it does, and they may be long: it takes its time for that."""
     loops = [] if kernel.axes else [s for s in statements(kernel.body) if isinstance(s, (For, While))]
-    lines = {loop.span.line for loop in loops if not (loop.is_ours or _is_short(loop))}
+    spans = [loop.span for loop in loops if not (loop.is_ours or _is_short(loop))]
+    lines = {span.line for span in spans if span is not None}
     if lines:
         numbers = ", ".join(map(str, sorted(lines)))
         which = f"the loop of line {numbers}" if len(lines) == 1 else f"the loops of lines {numbers}"
