@@ -1210,3 +1210,27 @@ def test_no_check_of_divisors_that_are_not_zero_or_in_loops() -> None:
         return s
 
     assert "ZeroDivision" not in grad(f, jit=False).source(np.ones(3), 5, 2)
+
+
+def any_of_items(x, n):
+    return np.sum(x) * (2.0 if any(7 % k == 1 for k in (2, n)) else 1.0)
+
+
+def all_of_items(x, n):
+    return np.sum(x) * (2.0 if all(map(lambda k: 7 % k == 0, (2, n))) else 1.0)
+
+
+def chained(x, n):
+    return x[0] if 0 < n <= 7 // n < 9 else x[1]
+
+
+def between(x, n):
+    ok = 0 < n < 9 // n
+    return x[0] * ok + x[1]
+
+
+@pytest.mark.parametrize("function", [any_of_items, all_of_items, chained, between])
+@pytest.mark.parametrize("jit", [False, True])
+def test_a_divisor_that_python_does_not_come_to_may_be_zero(function: Any, jit: bool) -> None:
+    for n in (0, 1, 2, 5):
+        assert grad(function, jit=jit, wrt="x")(np.arange(1.0, 4.0), n) == function(np.arange(1.0, 4.0), n)

@@ -109,6 +109,7 @@ class Builder:
         self.either: set[Expr] = set()  # Python's numbers on one path, NumPy's on another, and what is made of them
         self.watches: list[Any] = []  # the `try` statements whose bodies are probed, from the outermost on
         self.depth_of_refusal = 0
+        self.items_on_demand = 0  # what asks for items one by one, and may stop early, around what is read
 
     @property
     def is_top_level(self) -> bool:

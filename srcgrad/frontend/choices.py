@@ -187,6 +187,9 @@ def _in_order(op: ast.cmpop, node: ast.expr) -> ast.expr:
 
 
 def _is_simple(node: ast.expr) -> bool:
+    """May it be computed whether Python comes to it or not?"""
+    if any(isinstance(part, (ast.FloorDiv, ast.Mod)) for part in ast.walk(node)):
+        return False  # by zero: an error
     kinds = (ast.Name, ast.Constant, ast.UnaryOp, ast.BinOp, ast.operator, ast.unaryop, ast.expr_context)
     return all(isinstance(part, kinds) for part in ast.walk(node))
 

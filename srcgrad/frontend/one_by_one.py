@@ -45,9 +45,13 @@ def _are_items(node: ast.expr) -> bool:
 
 @contextmanager
 def nothing_changes(interpreter: Interpreter, node: ast.expr | None = None) -> Iterator[None]:
-    """Refuse what changes something on the way."""
+    """Refuse what changes something on the way; what raises on the way may never be come to."""
     before, mark = identities.held(interpreter), len(interpreter.build.block)
-    yield
+    interpreter.build.items_on_demand += 1
+    try:
+        yield
+    finally:
+        interpreter.build.items_on_demand -= 1
     now = identities.held(interpreter)
     memory = (item for item in expressions.changed_since(interpreter.build, mark) if isinstance(item, str))
     if any(now.get(identity, value) != value for identity, value in before.items()) or any(memory):

@@ -59,7 +59,9 @@ def division(interpreter: Interpreter, op: str, x: Any, y: Any) -> None:
 def _is_checked(interpreter: Interpreter, x: Scalar, y: Scalar) -> bool:
     """Are they whole numbers of Python's, where to ask costs nothing?  (A loop that asks may not vectorise.)"""
     build = interpreter.build
-    if not build.is_top_level or build.watches or interpreter.frame.is_composition or build.is_either(y.expr):
+    if not build.is_top_level or build.items_on_demand or build.watches or build.is_either(y.expr):
+        return False
+    if interpreter.frame.is_composition:
         return False
     may_be_zero = not y.is_constant and not build.is_at_least(y.expr, 1)
     return may_be_zero and x.dtype.kind in "iu" and y.dtype.kind in "iu" and are_pythons((x, y))
