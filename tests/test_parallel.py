@@ -341,7 +341,7 @@ def test_a_race_would_show(monkeypatch, what, function):
 
     monkeypatch.setattr(sharing.Sharing, "of", careless)
     with pytest.raises(AssertionError):
-        for seed in range(50):
+        for seed in range(200):  # a stencil's pieces meet in two elements alone: one order in 23 shows it
             assert_equal(*split_and_serial(function, seed), 1e-12)
 
 
