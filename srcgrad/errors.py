@@ -164,6 +164,10 @@ class ShortAxisError(CompiledError, ValueError):
     """An axis that ends before a slice of it does, where the length of the slice has to be known ahead of time."""
 
 
+class IdleLoopError(ShortAxisError):
+    """Lengths that only a loop would compare, which does not run: nobody sees it, as other code is run instead."""
+
+
 class CotangentShapeError(CompiledError, ValueError):
     """v has another shape than the output."""
 

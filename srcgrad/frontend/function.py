@@ -183,7 +183,7 @@ class _Job:
         }  # fmt: skip
         info = Info(
             build.names, self.kind, extra=extra, boundscheck=self.options.boundscheck, again=self.options.again,
-            rounding=self.rounding(),
+            rounding=self.rounding(), lengths_for_granted=self.lengths_for_granted(),
         )  # fmt: skip
         if self.kind != "primal":
             info = self.derivative(info, outputs, extra)
@@ -363,6 +363,14 @@ class _Job:
                 self.build.refuse_stale(param.name)
 
     # ------------------------------------------------------------------------------------------ derivative
+
+    def lengths_for_granted(self) -> bool:
+        """May lengths that only a loop compares be taken to be equal, though it may not run (`Info`)?
+
+        On a CPU that gains nothing: what more loops become one there, they lose in strips.
+        """
+        can_be_taken_back = self.build.equal_lengths and not (self.build.stretch or self.build.cut)
+        return self.options.target == "cuda" and can_be_taken_back
 
     def rounding(self) -> str:
         """How the compiler rounds what it is given (`Info`)."""

@@ -31,6 +31,7 @@ class Info:
     outputs: Any = None
     boundscheck: bool = True
     again: bool = False  # the adjoint is differentiated itself
+    lengths_for_granted: bool = False  # where they are others, other code is run in its place
     rounding: str = "as written"  # or "contracted", a product and a sum once; or "free"
     cotangents: Any = None
     extra: dict[str, Any] = field(default_factory=dict)

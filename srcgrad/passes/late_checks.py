@@ -14,7 +14,9 @@ from ..ir.walk import blocks, statements
 from .effects import effects
 from .info import roots_of
 
-TRIED_AGAIN = frozenset(("BroadcastError", "CotangentShapeError", "RuntimeShapeError", "ShortAxisError"))
+TRIED_AGAIN = frozenset(
+    ("BroadcastError", "CotangentShapeError", "IdleLoopError", "RuntimeShapeError", "ShortAxisError")
+)
 
 
 def compares_late(function: Function, written: frozenset[str]) -> bool:
