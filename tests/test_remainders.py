@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 import random
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +15,11 @@ from support import from_text, slope
 from srcgrad import grad
 from srcgrad.ir import affine
 from srcgrad.ir.expressions import INT64, Call, Expr, Var
-from srcgrad.passes.remainders import Remainder, never_meet
+from srcgrad.ir.names import Names
+from srcgrad.ir.nodes import Function
+from srcgrad.passes.info import Info
+from srcgrad.passes.remainders import Remainder, leaves_a_remainder, never_meet
+from srcgrad.passes.signs import signs_of
 
 RNG = np.random.default_rng(11)
 U, F, LINE = RNG.uniform(-1.0, 1.0, (9, 8)), RNG.uniform(-1.0, 1.0, (9, 8)), RNG.uniform(-1.0, 1.0, 11)
@@ -187,6 +192,12 @@ def drawn(rng: random.Random, most: int) -> Expr:
     return out
 
 
+OPERATIONS = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "floordiv": operator.floordiv, "mod": operator.mod,
+    "bitand": operator.and_, "minimum": min,
+}  # fmt: skip
+
+
 def value(expr: Expr, at: dict[Expr, int]) -> int:
     if isinstance(expr, Call) and expr.op == "mod":
         return value(expr.args[0], at) % value(expr.args[1], at)
@@ -214,6 +225,64 @@ def test_no_two_iterations_meet_where_it_is_said() -> None:
             there = [at | {K: k} for at in points if not value(second.expr, at | {K: k}) % modulus]
             touched = {tuple(value(part, at) for part in p) for at in here}
             assert touched.isdisjoint(tuple(value(part, at) for part in q) for at in there), (p, q, first, second)
+    assert said > 200
+
+
+def with_remainders(rng: random.Random) -> Expr:
+    """Sums of remainders, of masks, and of halves of remainders, that a proof must not look through."""
+    out: Expr = affine.integer(rng.randint(-2, 3))
+    modulus = rng.choice((2, 3, 4))
+    for _ in range(rng.randint(1, 3)):
+        inner = affine.add(
+            affine.mul(affine.integer(rng.choice((1, 1, 2, -1))), rng.choice((I, I, J))), drawn_number(rng)
+        )
+        kinds = {"mod": rng.choice((modulus, modulus, 6)), "bitand": rng.choice((1, 3)), "floordiv": 2, "add": 0}
+        op = rng.choice(("mod", "mod", "mod", "bitand", "floordiv", "add"))
+        part: Expr = Call(op, (inner, affine.integer(kinds[op])), INT64)
+        if rng.random() < 0.2:
+            part = Call(rng.choice(("floordiv", "minimum")), (part, affine.integer(rng.choice((2, 3)))), INT64)
+        out = affine.add(out, affine.mul(affine.integer(rng.choice((1, -1, 1, -1, 2))), part))
+    return out
+
+
+def drawn_number(rng: random.Random) -> Expr:
+    return affine.integer(rng.randint(-3, 3))
+
+
+def exactly(expr: Expr, at: dict[Expr, int]) -> int:
+    match expr:
+        case Call(op=op, args=(x, y)):
+            return int(OPERATIONS[op](exactly(x, at), exactly(y, at)))
+        case Call(op="neg", args=(x,)):
+            return -exactly(x, at)
+        case Var():
+            return at[expr]
+    return int(expr.value)  # type: ignore[attr-defined]
+
+
+def test_what_is_never_zero() -> None:
+    rng, said, zeros = random.Random(6), 0, 0
+    points = [dict(zip((I, J), found, strict=True)) for found in itertools.product(range(-7, 8), repeat=2)]
+    for _ in range(4000):
+        expr = with_remainders(rng)
+        values = {exactly(expr, at) for at in points}
+        zeros += 0 in values
+        if leaves_a_remainder(expr):
+            said += 1
+            assert 0 not in values, expr
+    assert said > 200 and zeros > 400
+
+
+def test_bounds_of_remainders() -> None:
+    """What is said to be natural is, of remainders and masks that are taken away as well."""
+    rng, said = random.Random(7), 0
+    points = [dict(zip((I, J), found, strict=True)) for found in itertools.product(range(-7, 8), repeat=2)]
+    signs = signs_of(Function("f", (I, J), (), (), Info(Names())))
+    for _ in range(4000):
+        expr = with_remainders(rng)
+        if signs.is_natural(expr):
+            said += 1
+            assert min(exactly(expr, at) for at in points) >= 0, expr
     assert said > 200
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from . import products
 from .affine import ZERO, add, affine, from_affine, integer, mul, sub
-from .expressions import Call, Const, Expr
+from .expressions import INT64, Call, Const, Expr
 
 STEPS = 32  # substitutions of a bound for a term, in one proof
 Holds = Callable[[Expr], bool]
@@ -80,11 +80,23 @@ def _either(term: Expr, low: bool) -> tuple[Expr, ...]:
     return ()
 
 
+def remainder(term: Expr) -> tuple[Expr, int] | None:
+    """x and n of a term that is x % n, for a number n > 0: x & 3 is x % 4, of negative numbers too."""
+    match term:
+        case Call(op="mod", args=(x, Const(value=n))) if term.dtype == INT64 and n > 0:
+            return x, int(n)
+        case Call(op="bitand", args=(x, Const(value=n)) | (Const(value=n), x)) if term.dtype == INT64:
+            return (x, int(n) + 1) if n >= 0 and not n & (n + 1) else None
+    return None
+
+
 def bound_of_parts(term: Expr, low: bool, is_natural: Holds, bound: Bound | None = None) -> Expr | None:
     """The least or the greatest value of a term that is made of others, where natural numbers, or `bound`s, say one."""
     match term:
         case Call(op="floordiv" | "rshift", args=(x, Const(value=by))) if by > 0 and is_natural(x):
             return ZERO if low else x
+        case Call(op="mod" | "bitand") if (parts := remainder(term)) is not None:
+            return ZERO if low else integer(parts[1] - 1)
         case Call(op="mul", args=(x, y)):
             if low and is_natural(x) and is_natural(y):
                 return ZERO
@@ -105,4 +117,4 @@ def _end_of(expr: Expr, low: bool, bound: Bound) -> Expr | None:
     return None
 
 
-__all__ = ["bound_of_parts", "has_products", "proved_by_bounds"]
+__all__ = ["bound_of_parts", "has_products", "proved_by_bounds", "remainder"]

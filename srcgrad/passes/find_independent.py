@@ -72,7 +72,7 @@ class _Finder:
                 stmt = with_blocks(stmt, tuple(self.block(b, inner, behind) for b in blocks(stmt)))
             if isinstance(stmt, For):
                 bounded = _Bounded.of(stmt, values)
-                if stmt.ordered and self.is_independent(stmt, (*around, bounded), rest):
+                if stmt.ordered and self.is_independent(stmt, (*around, bounded), rest, values):
                     stmt = replace(stmt, ordered=False)
                 if self.guarded:  # for who asks the same again
                     stmt = replace(stmt, start=bounded.by_names.start, stop=bounded.by_names.stop)
@@ -80,8 +80,10 @@ class _Finder:
             out.append(stmt)
         return tuple(out)
 
-    def is_independent(self, loop: For, bounded: tuple[_Bounded, ...], later: tuple[Block, ...]) -> bool:
-        """`bounded`: the loops around it, and itself, as their bounds are known."""
+    def is_independent(
+        self, loop: For, bounded: tuple[_Bounded, ...], later: tuple[Block, ...], values: dict[Var, Expr]
+    ) -> bool:
+        """`bounded`: the loops around it, and itself, as their bounds are known; `values`: what variables are ahead."""
         calls = {s.callee for s in statements(loop.body) if isinstance(s, Invoke)}
         if calls - self.forgetful:  # what it keeps is taken back last first
             return False
@@ -93,10 +95,14 @@ class _Finder:
                 return False
             if not (var in self.indices or self.lives_in(var.name, loop) or self.is_lost(var, inside, later)):
                 return False
-        return self.memory_is_apart(inside, loop, bounded)
+        return self.memory_is_apart(inside, loop, bounded, values)
 
-    def memory_is_apart(self, inside: Effects, loop: For, bounded: tuple[_Bounded, ...]) -> bool:
+    def memory_is_apart(
+        self, inside: Effects, loop: For, bounded: tuple[_Bounded, ...], values: dict[Var, Expr]
+    ) -> bool:
         changed = inside.writes - {loop.index}
+        moving = inside.writes | {loop.index}
+        steady = {var: v for var, v in values.items() if not ({var} | variables(v)) & moving}
         by_root: dict[str, list[Access]] = {}
         for access in accesses_by_definition(loop.body):
             if access.array.name in inside.allocated and self.lives_in(access.array.name, loop):
@@ -119,7 +125,7 @@ class _Finder:
                     adds = a.adds and b.adds
                     if adds or meet_in_one_iteration(a, b, loop, changed, self.signs):
                         continue
-                    if not never_meet(a, b):
+                    if not never_meet(a, b) and not never_meet(_by_values(a, steady), _by_values(b, steady)):
                         return False
         return True
 
@@ -164,6 +170,12 @@ class _Finder:
             return False
         swaps = (s for s in statements((loop,)) if isinstance(s, Swap))
         return not any(name in (s.left.name, s.right.name) for s in swaps)  # another name has this memory then
+
+
+def _by_values(access: Access, values: dict[Any, Expr]) -> Access:
+    """The same touch, by what the variables in its index have been made of."""
+    said = lambda part: None if part is None else affine.normal(substitute(part, values))
+    return replace(access, index=tuple(map(said, access.index)))
 
 
 @dataclass(frozen=True)

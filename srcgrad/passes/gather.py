@@ -39,6 +39,7 @@ from ..ir.wraps import back_from, step_of, unwound
 from ..rules.scalar import PRIMITIVES
 from .divided_once import divided_once, quotient
 from .info import roots_of
+from .rows_apart import with_rows_apart
 from .straight import Straight, arrays_written, straight
 
 FLAT = (AddTo, Assign, Comment, Store)
@@ -48,7 +49,7 @@ Around = tuple[Call | None, ...]  # along each loop: the place, where it goes ar
 
 
 def gather(function: Function) -> Function:
-    return gathered(function, DEAREST, over_all, branches=True)
+    return gathered(function, DEAREST, over_all, on_a_gpu=True)
 
 
 def gathered(
@@ -56,23 +57,29 @@ def gathered(
     dearest: int,
     written: Callable[[Nest, Gathering], Block],
     ours_alone: bool = False,
-    branches: bool = False,
+    on_a_gpu: bool = False,
 ) -> Function:
     """The function with neighbours' sums gathered, as far as `written` says how (nothing: as it was).
 
-    `ours_alone`: sums of the user's keep their order.  `branches`: iterations may branch.
+    `ours_alone`: sums of the user's keep their order.  `on_a_gpu`: iterations may branch, and no index is negative.
     """
     names, memory = function.info.names, Memory(function)
 
     def change(stmt: Stmt) -> Block | None:
-        nest = nest_of(stmt, (*FLAT, If) if branches else FLAT)
+        nest = nest_of(stmt, (*FLAT, If) if on_a_gpu else FLAT)
         if nest is None:
             return None
         loops, body = nest
+        if not on_a_gpu:
+            return in_nest(loops, body)
+        moving = {loop.index for loop in loops} | set_in(tuple(statements(body)))
+        return with_rows_apart(body, moving, names, memory.may_be_one, lambda body: in_nest(loops, body))
+
+    def in_nest(loops: tuple[For, ...], body: Block) -> Block | None:
         out = None
         if not any(isinstance(s, If) for s in body):
             out = Nest(loops, body, names, dearest, memory, ours_alone).gathered(written)
-        may_be_said = branches and out is None and _adds_around(body)
+        may_be_said = on_a_gpu and out is None and _adds_around(body)
         said = straight(body, names, memory.may_be_one) if may_be_said else None
         if said is not None:
             out = Nest(loops, said.body, names, dearest, memory, ours_alone, said).gathered(written)

@@ -13,6 +13,9 @@ for i in range(n):
     for j in range(i + 1):              row i ends where row i + 1 begins, and the rows behind it are further on
         packed[i * (i + 1) // 2 + j] = a[i, j]
 
+for i in range(1, n - 1):               t % 2 is never (t + 1) % 2
+    b[(t + 1) % 2, i] = b[t % 2, i - 1] + b[t % 2, i + 1]
+
 for i in range(n):
     for j in range(m):                  two numbers of two digits
         turned[j * n + i] = flat[i * m + j]
@@ -28,7 +31,7 @@ from ..ir.naturals import bound_of_parts, proved_by_bounds
 from ..ir.nodes import For
 from ..ir.walk import loads, statements, substitute, variables
 from .effects import Access, effects, names_used
-from .remainders import known_in, never_meet, steady
+from .remainders import known_in, leaves_a_remainder, never_meet, steady
 from .signs import Signs, extremes
 
 
@@ -138,6 +141,8 @@ class Ranges:
             return True
         p = affine.normal(substitute(p, dict(self.other)))
         lead = affine.sub(p, q)
+        if leaves_a_remainder(lead):
+            return True
         return any(self.is_natural(affine.sub(gap, affine.ONE)) for gap in (lead, affine.sub(affine.ZERO, lead)))
 
     def digits(self, p: Expr, q: Expr, naturals: list[Expr]) -> list[tuple[Expr, Expr]]:

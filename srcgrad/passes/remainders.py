@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
+from math import gcd
 from typing import Any
 
 from ..ir import affine
 from ..ir.expressions import BOOL, Call, Const, Expr, Var
+from ..ir.naturals import remainder
 from ..ir.nodes import For, If, Stmt
-from ..ir.walk import loads, rewrite, substitute, variables
+from ..ir.walk import loads, substitute, variables
 
 Place = tuple[Expr | None, ...]
 
@@ -106,14 +108,32 @@ def _contradict(x: Remainder, y: Remainder, apart: dict[Expr, int], varies: Set[
     return step % modulus != 0
 
 
+def leaves_a_remainder(expr: Expr) -> bool:
+    """Is it never 0, whatever its variables are, as it is no multiple of what its terms are multiples of?
+
+    (t + 1) % 2 - t % 2 is 1 (mod 2), and so is 1 - 2 * k.
+    """
+    terms, constant = affine.affine(expr)
+    moduli = {parts[1] for term, _ in terms if (parts := remainder(term)) is not None}
+    moduli |= {gcd(*(count for _, count in terms))} if constant else set()
+    left = (_modulo(expr, modulus) for modulus in moduli if modulus > 1)
+    return any(isinstance(rest, Const) and rest.value for rest in left)
+
+
 def _without_multiples(known: Remainder) -> Expr:
     """Another number of the same remainder: x % 4 is x (mod 2), and 2 * x is 0."""
+    return _modulo(known.expr, known.modulus)
 
-    def plain(expr: Expr) -> Expr:
-        match expr:
-            case Call(op="mod", args=(x, Const(value=n))) if n % known.modulus == 0:
-                return x
-        return expr
 
-    terms, constant = affine.affine(rewrite(known.expr, plain))
-    return affine.from_affine(tuple((term, n) for term, count in terms if (n := count % known.modulus)), constant)
+def _modulo(expr: Expr, modulus: int) -> Expr:
+    """Sums and multiples of remainders alone are looked through: half of x % 4 is not half of x."""
+    out: Expr = affine.ZERO
+    terms, constant = affine.affine(expr)
+    for term, count in terms:
+        parts = remainder(term)
+        if parts is not None and parts[1] % modulus == 0:
+            term = _modulo(parts[0], modulus)
+        out = affine.add(out, affine.mul(affine.integer(count), term))
+    terms, more = affine.affine(out)
+    left = tuple((term, n) for term, count in terms if (n := count % modulus))
+    return affine.from_affine(left, (constant + more) % modulus)

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from ..ir import affine
 from ..ir.expressions import INT64, Array, Call, Const, Dim, Expr, Var
+from ..ir.naturals import remainder
 from ..ir.nodes import AddTo, Assign, For, Function, Pop, Push, Stmt, While
 from ..ir.walk import remembered, statements, substitute, variables, written
 
@@ -80,6 +81,9 @@ class Signs:
                     # x // d * d is x at most: the last index of x[::-2] is n - 2 * ((n + 1) // 2) + 1
                     most = affine.mul(affine.integer(c // d), x)
                     return self.is_natural(affine.add(affine.sub(expr, affine.mul(affine.integer(c), t)), most))
+                case Call(op="mod" | "bitand") if c < 0 and (parts := remainder(t)) is not None:
+                    most = affine.integer(c * (parts[1] - 1))  # 1 - x % 2 is 0 at least
+                    return self.is_natural(affine.add(affine.sub(expr, affine.mul(affine.integer(c), t)), most))
         return constant >= 0 and all(
             c > 0 and (t in self.naturals or affine.is_at_least(t, 0) or self._is_part(t)) for t, c in terms
         )
@@ -91,6 +95,8 @@ class Signs:
                 return self.is_natural(x) and self.is_natural(y)
             case Call(op="mod", args=(_, y)):
                 return self.is_natural(y)
+            case Call(op="bitand", args=(x, y)):
+                return self.is_natural(x) or self.is_natural(y)
             case Call(op="rshift", args=(x, _)):
                 return self.is_natural(x)
             case Call(op="minimum" | "min", args=(x, y)):

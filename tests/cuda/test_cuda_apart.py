@@ -56,7 +56,7 @@ def excited(u, w, steps):
 
 
 @pytest.mark.parametrize("function", [gray_scott, excited], ids=lambda function: function.__name__)
-@pytest.mark.parametrize("shape", [(5, 7), (3, 40)])
+@pytest.mark.parametrize("shape", [(5, 7), (3, 20)])
 def test_coupled_fields(function: Callable[..., Any], shape: tuple[int, int]) -> None:
     """That the fields are as long as each other is known where their cotangents are made, too."""
     u, w = RNG.uniform(0.1, 0.9, (2, *shape))
@@ -74,3 +74,137 @@ def test_fields_that_never_meet() -> None:
     with pytest.raises((BroadcastError, CotangentShapeError)):
         f.backward(u, w[:3], 1, v=(u, w[:3]))
     is_as_on_a_cpu(gray_scott, ("u", "w"), (u, w, 2))
+
+
+# ------------------------------------------------------------------------------------------- rows that take turns
+
+
+def two_rows(x, steps):
+    n = x.shape[0]
+    b = np.zeros((2, n))
+    b[0] = x
+    for t in range(steps):
+        for i in range(1, n - 1):
+            b[(t + 1) % 2, i] = np.sin(b[t % 2, i - 1]) + 0.5 * b[t % 2, i + 1]
+    return b[steps % 2]
+
+
+def two_grids(x, steps):
+    n, m = x.shape
+    b = np.zeros((2, n, m))
+    b[0] = x
+    for t in range(steps):
+        for i in range(1, n - 1):
+            for j in range(1, m - 1):
+                around = b[t % 2, i - 1, j] + b[t % 2, i + 1, j] + b[t % 2, i, j - 1] + b[t % 2, i, j + 1]
+                b[1 - t % 2, i, j] = 0.2 * around + np.sin(b[t % 2, i, j])
+    return b[steps % 2]
+
+
+def by_bits(x, steps):
+    n = x.shape[0]
+    b = np.zeros((2, n))
+    b[0] = x
+    for t in range(steps):
+        now = t & 1
+        for i in range(1, n - 1):
+            b[1 - now, i] = np.cos(b[now, i - 1]) * b[now, i + 1]
+    return b[steps & 1]
+
+
+def by_slices(x, steps):
+    b = np.zeros((2, x.shape[0]))
+    b[0] = x
+    for t in range(steps):
+        b[(t + 1) % 2, 1:-1] = np.sin(b[t % 2, :-2]) * b[t % 2, 2:]
+    return b[steps % 2]
+
+
+def three_rows(x, steps):
+    """Waves: the row after next is of this one and of the next."""
+    n = x.shape[0]
+    b = np.zeros((3, n))
+    b[0], b[1] = x, 0.9 * x
+    for t in range(steps):
+        for i in range(1, n - 1):
+            spread = b[(t + 1) % 3, i - 1] - 2.0 * b[(t + 1) % 3, i] + b[(t + 1) % 3, i + 1]
+            b[(t + 2) % 3, i] = 2.0 * b[(t + 1) % 3, i] - b[t % 3, i] + 0.1 * np.sin(spread)
+    return b[(steps + 1) % 3]
+
+
+def all_states(x, steps):
+    n = x.shape[0]
+    u = np.zeros((steps + 1, n))
+    u[0] = x
+    for t in range(steps):
+        for i in range(1, n - 1):
+            u[t + 1, i] = u[t, i] + 0.1 * np.sin(u[t, i - 1] - 2.0 * u[t, i] + u[t, i + 1])
+    return u
+
+
+TURNS = [two_rows, by_bits, by_slices, three_rows, all_states]
+
+
+@pytest.mark.parametrize("function", [*TURNS, two_grids], ids=lambda function: function.__name__)
+def test_rows_that_take_turns(function: Callable[..., Any]) -> None:
+    """t % 2 is never (t + 1) % 2: no thread sets what another one reads, and neighbours' sums are gathered."""
+    x = RNG.uniform(0.1, 0.9, (4, 5) if function is two_grids else 12)
+    text = is_as_on_a_cpu(function, ("x",), (x, 4))
+    assert "atomic" not in text and ".by_one(" not in text
+
+
+def one_row_at_times(x, k, steps):
+    """(t + k) % 2 is t % 2 where k is even."""
+    n = x.shape[0]
+    b = np.zeros((2, n))
+    b[0] = x
+    for t in range(steps):
+        for i in range(1, n - 1):
+            b[(t + k) % 2, i] = np.sin(b[t % 2, i - 1]) + 0.5 * b[t % 2, i + 1]
+    return b[0] + 2.0 * b[1]
+
+
+def same_rows_again(x, steps):
+    """t % 3 and (t + 1) % 2 are one number where t is 1."""
+    n = x.shape[0]
+    b = np.zeros((3, n))
+    b[0] = x
+    for t in range(steps):
+        for i in range(1, n - 1):
+            b[(t + 1) % 2, i] = np.sin(b[t % 3, i - 1]) + 0.5 * b[t % 3, i + 1]
+    return b[0] + 2.0 * b[1]
+
+
+def by_halves(x, steps):
+    """t % 4 // 2 and (t + 1) % 4 // 2 are one number in every other step."""
+    n = x.shape[0]
+    b = np.zeros((2, n))
+    b[0] = x
+    for t in range(steps):
+        for i in range(1, n - 1):
+            b[(t + 1) % 4 // 2, i] = np.sin(b[t % 4 // 2, i - 1]) + 0.5 * b[t % 4 // 2, i + 1]
+    return b[0] + 2.0 * b[1]
+
+
+def by_the_inner_index(x, steps):
+    """(i + 1) % 2 of one iteration is i % 2 of the next."""
+    n = x.shape[0]
+    b = np.zeros((2, n))
+    b[0] = x
+    for t in range(steps):
+        for i in range(1, n - 1):
+            b[(i + 1) % 2, i] = np.sin(b[i % 2, i - 1]) + 0.5 * b[i % 2, i + 1] + x[i]
+    return b[0] + 2.0 * b[1]
+
+
+ALIKE = [(one_row_at_times, (1, 3)), (one_row_at_times, (2, 3)), *((f, (4,)) for f in (same_rows_again, by_halves))]
+
+
+@pytest.mark.parametrize("function, more", [*ALIKE, (by_the_inner_index, (2,))])
+def test_rows_that_may_be_one(function: Callable[..., Any], more: tuple[int, ...]) -> None:
+    x = RNG.uniform(0.1, 0.9, 7)
+    if function is by_the_inner_index:
+        text = grad(function, wrt="x", target="cuda").source(x, *more)
+    else:
+        text = is_as_on_a_cpu(function, ("x",), (x, *more))
+    assert ".by_one(" in text
