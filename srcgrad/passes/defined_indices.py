@@ -28,7 +28,7 @@ def accesses_by_definition(body: Block) -> list[Access]:
     return [replace(access, index=index).through(inside.views) for access, index in said]
 
 
-def _indices(block: Block, values: dict[Var, Expr]) -> Iterator[Index]:
+def _indices(block: Block, values: Mapping[Var, Expr]) -> Iterator[Index]:
     """In the order in which `effects` has the accesses; `values`: what variables have been made of ahead of it."""
     for stmt in block:
         inner = blocks(stmt)

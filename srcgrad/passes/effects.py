@@ -264,7 +264,7 @@ def _take_block(out: Effects, block: Block, known: tuple[Remainder, ...]) -> Non
 
 def _under(block: Block, known: tuple[Remainder, ...]) -> Iterator[Access]:
     """What a block touches, with what is known in it, of what it does not change."""
-    values: dict[Var, Expr] = {}
+    values: Mapping[Var, Expr] = {}
     here = steady(known, set().union(*(_raw(stmt).writes for stmt in block)))
     for stmt in block:
         changed = _raw(stmt).writes
@@ -273,14 +273,20 @@ def _under(block: Block, known: tuple[Remainder, ...]) -> Iterator[Access]:
         values = values_behind(stmt, values)
 
 
-def values_behind(stmt: Stmt, values: dict[Var, Expr]) -> dict[Var, Expr]:
+def values_behind(stmt: Stmt, values: Mapping[Var, Expr]) -> Mapping[Var, Expr]:
     """Of what expressions variables have been made that is still the same behind the statement."""
     changed = _raw(stmt).writes
     if changed and values:
         values = {v: value for v, value in values.items() if v not in changed and not variables(value) & changed}
     if isinstance(stmt, Assign) and stmt.var not in variables(stmt.value) and not loads(stmt.value):
-        return values | {stmt.var: stmt.value}
+        return {**values, stmt.var: stmt.value}
     return values
+
+
+def values_within(stmt: Stmt, values: Mapping[Var, Expr]) -> dict[Var, Expr]:
+    """Of what expressions variables have been made that is the same wherever in the statement they are read."""
+    changed = _raw(stmt).writes if isinstance(stmt, (For, While)) else frozenset()
+    return {v: value for v, value in values.items() if v not in changed and not variables(value) & changed}
 
 
 def _touch_whole(out: Effects, array: Array, writes: bool) -> None:
@@ -530,4 +536,5 @@ __all__ = [
     "runs_along",
     "sums_in_order",
     "values_behind",
+    "values_within",
 ]

@@ -8,8 +8,9 @@ for i in range(n):              →       f_i, by a thread for each of i in rang
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from ..errors import STEP_OF_ZERO, UnsupportedError, place
 from ..ir import affine
@@ -55,7 +56,7 @@ from ..ir.walk import (
 )
 from ..rules.device import LIBRARY
 from .copies_as_loops import unchecked
-from .effects import is_dead
+from .effects import is_dead, values_behind, values_within
 from .extremes import extremes_of, nest, numbers_of, without_comments
 from .held_rows import held_rows
 from .info import elementwise, memory_of
@@ -143,14 +144,17 @@ class Kernels:
         self.indices = frozenset(s.index.name for s in statements(function.body) if isinstance(s, For))
         self.moved: set[str] = set()
         self.around: tuple[For, ...] = ()  # the loops of the host around this place
+        self.values: Mapping[Var, Expr] = {}  # what variables have been made of here
         self.host_launches = True  # at this place; loops of nothing but extremes are for one thread
         self.count = 0
 
     def block(self, block: Block, later: tuple[Block, ...]) -> Block:
         """`later` is what runs after the block: the rest of the blocks around it, innermost first."""
         out: list[Stmt] = []
+        values = self.values
         for position, stmt in enumerate(block):
-            rest = (block[position + 1 :], *later)
+            rest, self.values = (block[position + 1 :], *later), values
+            values = values_behind(stmt, values)
             launched = self.launched(stmt, rest) if isinstance(stmt, For) and not stmt.ordered else None
             if launched is None and isinstance(stmt, For) and self.host_launches:
                 found = self.extreme(stmt, rest)
@@ -163,6 +167,7 @@ class Kernels:
                 before = self.host_launches, self.around
                 self.host_launches = any(map(_is_independent, statements(stmt.body)))
                 self.around += (stmt,) if isinstance(stmt, For) else ()
+                self.values = values_within(stmt, self.values)
                 stmt = with_blocks(stmt, (self.block(stmt.body, ((stmt,), *rest)),))
                 self.host_launches, self.around = before
             elif blocks(stmt):
@@ -174,7 +179,7 @@ class Kernels:
         """The kernel of a loop, or three of them to choose from when the lengths are known, behind what they need."""
         if loop.index in variables(loop.start) | variables(loop.stop):  # of a `while` loop, how often it has run
             loop = self.by_another_name(loop)
-        nest = self.nest(loop, later, self.around)
+        nest = self.nest(loop, later, self.around, self.values)
         if nest is None:
             return None
         axes, shares, body = nest
@@ -327,14 +332,18 @@ class Kernels:
         return Lanes(stmt.index, stmt.start, stmt.stop, body, sums=sums, span=stmt.span)
 
     def nest(
-        self, loop: For, later: tuple[Block, ...], around: tuple[For, ...]
+        self,
+        loop: For,
+        later: tuple[Block, ...],
+        around: tuple[For, ...],
+        values: Mapping[Var, Expr] = MappingProxyType({}),
     ) -> tuple[tuple[For, ...], tuple[Shared, ...], Block] | None:
         """The loops right within each other that are independent, what each shares, and the body of the innermost."""
         if loop.ordered or loads(loop.step) or variables(loop.step) & sets(loop):
             return None
         if not all(isinstance(s, IN_A_THREAD) and not _stays_whole(s) for s in statements(loop.body)):
             return None
-        shared = self.sharing.of(loop, later, around)
+        shared = self.sharing.of(loop, later, around, values)
         if shared is None:
             return None
         inside = without_comments(loop.body)
@@ -342,7 +351,7 @@ class Kernels:
             inner = inside[0]
             bounds = (inner.start, inner.stop, inner.step)
             if not any(loop.index in variables(bound) or loads(bound) for bound in bounds):
-                deeper = self.nest(inner, ((loop,), *later), (*around, loop))
+                deeper = self.nest(inner, ((loop,), *later), (*around, loop), values_within(loop, values))
                 if deeper is not None and set(shared.scratch) <= set(deeper[1][-1].scratch):
                     axes, shares, body = deeper
                     return (loop, *axes), (shared, *shares), body

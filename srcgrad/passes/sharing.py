@@ -14,8 +14,10 @@ it is.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
+from types import MappingProxyType
 
 from ..ir import affine
 from ..ir.expressions import Array, Call, Const, Expr, Var
@@ -45,11 +47,12 @@ from ..ir.nodes import (
     leaves,
 )
 from ..ir.walk import expressions, loads, statements, subexpressions, targets, variables
+from .apart import Apart, Bounded
 from .compressed_rows import Rows, rows_of
 from .defined_indices import accesses_by_definition
 from .effects import Access, Effects, effects, is_dead, is_private, meet_in_one_iteration, touched
 from .info import roots_of
-from .ranges import Ranges
+from .lengths import lengths_of
 from .signs import Signs, extremes
 
 # What may run in any order.
@@ -94,7 +97,7 @@ class Sharing:
         self, function: Function, by_rows: bool = False, never_negative: bool = False, atomically: bool = False
     ) -> None:
         self.by_rows, self.atomically = by_rows, atomically
-        self.roots = roots_of(function)
+        self.roots, self.lengths = roots_of(function), lengths_of(function).made
         self.signs = Signs(function, never_negative)
         self.uses: Counter[str] = Counter()
         self.makes: Counter[Var] = Counter()
@@ -116,11 +119,17 @@ class Sharing:
         self.params = {p.name for p in function.params}
         self.outside = self.results | self.params
 
-    def of(self, loop: For, later: tuple[Block, ...], around: tuple[For, ...] = ()) -> Shared | None:
+    def of(
+        self,
+        loop: For,
+        later: tuple[Block, ...],
+        around: tuple[For, ...] = (),
+        values: Mapping[Var, Expr] = MappingProxyType({}),
+    ) -> Shared | None:
         """What the iterations share; None where they can't be proved to be apart.
 
         `later` is what runs after the loop: the rest of the blocks around it, innermost first.  `around`: the loops
-        around it, as far as they are known, outermost first.
+        around it, as far as they are known, outermost first.  `values`: what variables have been made of ahead of it.
         """
         if not all(isinstance(s, SIMPLE) and not calls_users(s) for s in statements(loop.body)):
             return None
@@ -129,7 +138,8 @@ class Sharing:
         if stacks is None or not self.scalars_are_apart(loop, inside, later):
             return None
         sums = tuple(sorted(inside.sums, key=lambda var: var.name))
-        return self.memory(loop, inside, sums, tuple(stacks), around)
+        bounded = (*(Bounded(each, each) for each in around), Bounded.of(loop, values))
+        return self.memory(loop, inside, sums, tuple(stacks), Apart(bounded, values, self.signs, self.lengths))
 
     # ------------------------------------------------------------------------------------------------- scalars
 
@@ -163,7 +173,7 @@ class Sharing:
         inside: Effects,
         sums: tuple[Var, ...],
         stacks: tuple[NewStack, ...],
-        around: tuple[For, ...],
+        apart: Apart,
     ) -> Shared | None:
         partial: dict[str, Array] = {}
         scratch: list[Alloc] = []
@@ -171,7 +181,7 @@ class Sharing:
         rows: dict[Rows, None] = {}
         reach: Expr = affine.ZERO
         for root, accesses in self.by_root(loop.body).items():
-            meeting = self.meeting(accesses, loop, inside, around)
+            meeting = self.meeting(accesses, loop, inside, apart)
             if not meeting:
                 continue
             if self.lives_in(root, loop, inside):
@@ -182,9 +192,9 @@ class Sharing:
             elif self.by_rows and (row := rows_of(root, loop, self.roots)):
                 rows[row] = None
             elif all(a.adds for a in meeting):
-                apart = self.reach(meeting, loop, inside.writes - {loop.index})
-                if apart is not None:
-                    reach = apart if affine.same(reach, affine.ZERO) else affine.maximum(reach, apart)
+                far = self.reach(meeting, loop, inside.writes - {loop.index})
+                if far is not None:
+                    reach = far if affine.same(reach, affine.ZERO) else affine.maximum(reach, far)
                     near.add(root)
                 elif all(a.adds and a.array.ndim for a in accesses):
                     partial |= {a.array.name: a.array for a in accesses}
@@ -196,19 +206,16 @@ class Sharing:
                 return None
         return Shared(sums, tuple(partial.values()), frozenset(near), reach, tuple(scratch), stacks, tuple(rows))
 
-    def meeting(self, accesses: list[Access], loop: For, inside: Effects, around: tuple[For, ...]) -> list[Access]:
+    def meeting(self, accesses: list[Access], loop: For, inside: Effects, apart: Apart) -> list[Access]:
         """Those that may touch an element which another iteration writes, or write one which it touches."""
         changed = inside.writes - {loop.index}
-        ranges: Ranges | None = None
         out: dict[Access, None] = {}
         for a in accesses:
             for b in accesses if a.writes else ():
-                if not meet_in_one_iteration(a, b, loop, changed, self.signs):
-                    ranges = ranges or Ranges(around, loop, self.signs)
-                    if not ranges.never_meet(a, b):
-                        if not (a.adds and b.adds):
-                            return accesses
-                        out |= {a: None, b: None}
+                if not meet_in_one_iteration(a, b, loop, changed, self.signs) and not apart.never_meet(a, b):
+                    if not (a.adds and b.adds):
+                        return accesses
+                    out |= {a: None, b: None}
         return [*out]
 
     def by_root(self, body: Block) -> dict[str, list[Access]]:

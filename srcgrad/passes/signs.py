@@ -9,6 +9,7 @@ most as many iterations as elements.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from ..ir import affine
@@ -75,6 +76,8 @@ class Signs:
         """Provably >= 0."""
         terms, constant = affine.affine(expr)
         constant += sum(c * self.least.get(t, 0) for t, c in terms)  # type: ignore[call-overload]
+        if any(self.is_natural(affine.add(expr, less)) for less in self._less_by_quotients(terms)):
+            return True
         for t, c in terms:
             match t:
                 case Call(op="floordiv", args=(x, Const(value=int(d)))) if c < 0 < d and c % d == 0:
@@ -87,6 +90,20 @@ class Signs:
         return constant >= 0 and all(
             c > 0 and (t in self.naturals or affine.is_at_least(t, 0) or self._is_part(t)) for t, c in terms
         )
+
+    def _less_by_quotients(self, terms: affine.Terms) -> Iterator[Expr]:
+        """What makes the sum of terms less, without two of its quotients: x // d - y // d is (x - y) // d at least.
+
+        (n + 1) // 2 - n // 2 is 0 at least: two halves of which the one may be longer do not overlap.
+        """
+        quotients = [(t, c, parts) for t, c in terms if (parts := _quotient(t)) is not None]
+        for more, c, (x, d) in quotients:
+            for less, k, (y, other) in quotients:
+                gap = affine.sub(x, y)
+                if k < 0 < c and d == other and (isinstance(gap, Const) or self.is_natural(gap)):
+                    count = affine.integer(min(c, -k))
+                    least = affine.integer(int(gap.value) // d if isinstance(gap, Const) else 0)
+                    yield affine.mul(count, affine.add(affine.sub(less, more), least))
 
     def _is_part(self, expr: Expr) -> bool:
         """Is it a quotient (a shift) or a remainder of what makes it natural?  (A remainder has the divisor's sign.)"""
@@ -124,6 +141,16 @@ class Signs:
         most = affine.mul(affine.integer(abs(count)), affine.add(affine.sub(high, low), affine.ONE))
         room = affine.sub(array.dims[axis], most)
         return self.is_natural(affine.normal(substitute(room, self.lengths)))
+
+
+def _quotient(term: Expr) -> tuple[Expr, int] | None:
+    """x and d, of a term that is x // d for a number d > 0."""
+    match term:
+        case Call(op="floordiv", args=(x, Const(value=int(d)))) if d > 0:
+            return x, d
+        case Call(op="rshift", args=(x, Const(value=int(d)))) if 0 <= d < 62:
+            return x, 2**d
+    return None
 
 
 def _direction(term: Expr, index: Var) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from srcgrad import BroadcastError, CotangentShapeError, grad
+from srcgrad import BroadcastError, CotangentShapeError, UnsupportedError, grad
 from srcgrad.testing import check_grad
 
 RNG = np.random.default_rng(8)
@@ -61,7 +61,7 @@ def test_coupled_fields(function: Callable[..., Any], shape: tuple[int, int]) ->
     """That the fields are as long as each other is known where their cotangents are made, too."""
     u, w = RNG.uniform(0.1, 0.9, (2, *shape))
     text = is_as_on_a_cpu(function, ("u", "w"), (u, w, 3))
-    assert "atomic" not in text and ".by_one(" not in text
+    assert "atomic.add" not in text and ".by_one(" not in text
 
 
 def test_fields_that_never_meet() -> None:
@@ -150,7 +150,7 @@ def test_rows_that_take_turns(function: Callable[..., Any]) -> None:
     """t % 2 is never (t + 1) % 2: no thread sets what another one reads, and neighbours' sums are gathered."""
     x = RNG.uniform(0.1, 0.9, (4, 5) if function is two_grids else 12)
     text = is_as_on_a_cpu(function, ("x",), (x, 4))
-    assert "atomic" not in text and ".by_one(" not in text
+    assert "atomic.add" not in text and ".by_one(" not in text
 
 
 def one_row_at_times(x, k, steps):
@@ -208,3 +208,113 @@ def test_rows_that_may_be_one(function: Callable[..., Any], more: tuple[int, ...
     else:
         text = is_as_on_a_cpu(function, ("x",), (x, *more))
     assert ".by_one(" in text
+
+
+# ---------------------------------------------------------------------------------------------------------- two halves
+
+
+def by_longer_halves(x):
+    x = x.copy()
+    n = x.shape[0]
+    h = (n + 1) // 2
+    for i in range(n // 2):
+        x[i] = x[i + h] * x[i]
+    return x
+
+
+def by_what_is_left(x):
+    x = x.copy()
+    n = x.shape[0]
+    shorter = n // 2
+    longer = n - shorter
+    for i in range(shorter):
+        x[i] += np.sin(x[longer + i]) * x[i]
+    return x
+
+
+def by_shifts(x):
+    x = x.copy()
+    n = x.shape[0]
+    for i in range(n >> 1):
+        x[i] = x[i + ((n + 1) >> 1)] * x[i]
+    return x
+
+
+def by_thirds(x):
+    x = x.copy()
+    n = x.shape[0]
+    third = (n + 2) // 3
+    for i in range(n // 3):
+        x[i] = x[i + third] * x[i]
+    return x
+
+
+def rows_of_halves(x):
+    x = x.reshape(-1, 2).copy()
+    n = x.shape[0]
+    h = (n + 1) // 2
+    for i in range(n // 2):
+        for j in range(2):
+            x[i, j] = x[i + h, j] * x[i, j]
+    return x
+
+
+HALVES = [by_longer_halves, by_what_is_left, by_shifts, by_thirds, rows_of_halves]
+
+
+@pytest.mark.parametrize("function", HALVES, ids=lambda function: function.__name__)
+def test_halves(function: Callable[..., Any]) -> None:
+    """(n + 1) // 2 is n // 2 at least: what one half gets of the other nobody sets."""
+    for n in (1, 10, 14) if function is not rows_of_halves else (2, 6, 10):
+        text = is_as_on_a_cpu(function, ("x",), (RNG.uniform(0.5, 1.5, n),))
+    assert "atomic.add" not in text and ".by_one(" not in text
+
+
+def from_the_shorter_half(x):
+    """Of seven elements x[3] is set, and read for x[0]."""
+    x = x.copy()
+    n = x.shape[0]
+    for i in range((n + 1) // 2):
+        x[i] = x[i + n // 2] * x[i]
+    return x
+
+
+def one_too_near(x):
+    x = x.copy()
+    n = x.shape[0]
+    h = (n - 1) // 2
+    for i in range(n // 2):
+        x[i] = x[i + h] * x[i]
+    return x
+
+
+def by_other_parts(x):
+    """(n + 1) // 3 is less than n // 2."""
+    x = x.copy()
+    n = x.shape[0]
+    h = (n + 1) // 3
+    for i in range(n // 2):
+        x[i] = x[i + h] * x[i]
+    return x
+
+
+def before_it_changed(x):
+    """What h was made of is not what it is in the loop."""
+    x = x.copy()
+    n = x.shape[0] // 2
+    h = (n + 1) // 2
+    n = x.shape[0]
+    for i in range(n // 2):
+        x[i] = x[i + h] * x[i]
+    return x
+
+
+@pytest.mark.parametrize("function", [from_the_shorter_half, one_too_near, by_other_parts, before_it_changed])
+def test_halves_that_overlap(function: Callable[..., Any]) -> None:
+    for n in (7, 8):
+        x = RNG.uniform(0.5, 1.5, n)
+        plain = grad(function, jit=False)
+        np.testing.assert_allclose(plain(x), function(x), rtol=1e-14)
+        check_grad(plain, x)
+    with pytest.raises(UnsupportedError, match="nothing in .* runs in parallel"):
+        grad(function, target="cuda").source(x)
