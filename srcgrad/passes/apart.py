@@ -62,8 +62,12 @@ class Apart:
         """Do the accesses, of any two iterations, mean different elements?"""
         if any(ranges.never_meet(a, b) for ranges in self.ranges()):
             return True
-        said = tuple(_by_values(access, self.values) for access in (a, b))
+        said = tuple(self.by_values(access) for access in (a, b))
         return said != (a, b) and any(ranges.never_meet(*said) for ranges in self.ranges())
+
+    def by_values(self, access: Access) -> Access:
+        index = (None if part is None else by_values(part, self.values) for part in access.index)
+        return replace(access, index=tuple(index))
 
     def ranges(self) -> Iterator[Ranges]:
         for k, (*around, own) in enumerate(self.ways):
@@ -72,15 +76,11 @@ class Apart:
             yield self.made[k]
 
 
-def _by_values(access: Access, values: Mapping[Any, Expr]) -> Access:
-    """The same touch, by what the variables in its index have been made of, and those of these."""
-
-    def said(part: Expr | None) -> Expr | None:
-        while part is not None and not values.keys().isdisjoint(variables(part)) and not _is_long(part):
-            part = affine.normal(substitute(part, values))
-        return part
-
-    return replace(access, index=tuple(map(said, access.index)))
+def by_values(expr: Expr, values: Mapping[Any, Expr]) -> Expr:
+    """The same, by what the variables in it have been made of, and those of these."""
+    while not values.keys().isdisjoint(variables(expr)) and not _is_long(expr):
+        expr = affine.normal(substitute(expr, values))
+    return expr
 
 
 def _is_long(*lengths: Expr) -> bool:
@@ -95,4 +95,4 @@ def _with_bounds(loop: For, values: Mapping[Any, Expr]) -> For:
     return replace(loop, start=said(loop.start), stop=said(loop.stop))
 
 
-__all__ = ["Apart", "Bounded"]
+__all__ = ["Apart", "Bounded", "by_values"]

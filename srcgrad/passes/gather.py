@@ -17,15 +17,14 @@ handful of multiplications (and the sum would come out in any order).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..ir import affine
 from ..ir.expressions import BOOL, Array, Call, Const, Dim, Expr, Load, Var, both
 from ..ir.names import Names
-from ..ir.nodes import AddTo, Assign, Block, Comment, For, Function, If, Stmt, Store, Swap
+from ..ir.nodes import AddTo, Assign, Block, Comment, For, Function, If, Stmt, Store
 from ..ir.walk import (
-    blocks,
     expressions,
     loads,
     map_expressions,
@@ -33,12 +32,11 @@ from ..ir.walk import (
     statements,
     substitute,
     variables,
-    with_blocks,
 )
 from ..ir.wraps import back_from, step_of, unwound
 from ..rules.scalar import PRIMITIVES
 from .divided_once import divided_once, quotient
-from .info import roots_of
+from .nests import Memory, nest_of, with_nests
 from .rows_apart import with_rows_apart
 from .straight import Straight, arrays_written, straight
 
@@ -65,15 +63,14 @@ def gathered(
     """
     names, memory = function.info.names, Memory(function)
 
-    def change(stmt: Stmt) -> Block | None:
+    def change(stmt: Stmt, values: Mapping[Var, Expr]) -> Block | None:
         nest = nest_of(stmt, (*FLAT, If) if on_a_gpu else FLAT)
         if nest is None:
             return None
         loops, body = nest
         if not on_a_gpu:
             return in_nest(loops, body)
-        moving = {loop.index for loop in loops} | set_in(tuple(statements(body)))
-        return with_rows_apart(body, moving, names, memory.may_be_one, lambda body: in_nest(loops, body))
+        return with_rows_apart(loops[0], body, values, names, memory.may_be_one, lambda body: in_nest(loops, body))
 
     def in_nest(loops: tuple[For, ...], body: Block) -> Block | None:
         out = None
@@ -88,58 +85,10 @@ def gathered(
     return replace(function, body=with_nests(function.body, change))
 
 
-def with_nests(block: Block, change: Callable[[Stmt], Block | None]) -> Block:
-    out: list[Stmt] = []
-    for stmt in block:
-        changed = change(stmt)
-        if changed is not None:
-            out += changed
-        else:
-            out.append(with_blocks(stmt, tuple(with_nests(part, change) for part in blocks(stmt))))
-    return tuple(out)
-
-
-def nest_of(stmt: Stmt, flat: tuple[type[Stmt], ...]) -> tuple[tuple[For, ...], Block] | None:
-    """Independent loops right within each other, upwards by one, over a body of such statements."""
-    loops: list[For] = []
-    while isinstance(stmt, For) and not stmt.ordered and affine.same(stmt.step, affine.ONE):
-        loops.append(stmt)
-        inside = tuple(s for s in stmt.body if not isinstance(s, Comment))
-        if all(isinstance(s, flat) for s in inside):
-            bounds = [bound for loop in loops for bound in (loop.start, loop.stop)]
-            indices = {loop.index for loop in loops}
-            is_box = not any(variables(bound) & indices or loads(bound) for bound in bounds)
-            return (tuple(loops), inside) if is_box else None
-        if len(inside) != 1:
-            return None
-        stmt = inside[0]
-    return None
-
-
 def _adds_around(body: Block) -> bool:
     """Is there an array of which an iteration adds to several elements?"""
     places = {(s.target.array.name, s.target.index) for s in statements(body) if _is_added(s)}  # type: ignore[attr-defined]
     return len(places) > len({name for name, _ in places})
-
-
-class Memory:
-    """Which names may be handles on one memory."""
-
-    def __init__(self, function: Function) -> None:
-        self.roots = roots_of(function)
-        self.exchanged: set[str] = set()
-        for stmt in statements(function.body):
-            if isinstance(stmt, Swap):
-                self.exchanged |= {self.root(stmt.left.name), self.root(stmt.right.name)}
-
-    def root(self, name: str) -> str:
-        return self.roots.get(name, name)
-
-    def may_be_one(self, x: str, y: str) -> bool:
-        if x == y or self.root(x) == self.root(y):
-            return True
-        # a view made ahead of an exchange is of what the other name means behind it
-        return {self.root(x), self.root(y)} <= self.exchanged and (x in self.roots or y in self.roots)
 
 
 @dataclass(frozen=True)
@@ -527,6 +476,6 @@ def live(body: Block) -> Block:
 
 
 __all__ = [
-    "DEAREST", "FLAT", "Gathering", "Memory", "Nest", "adds_to", "all_of", "cost_of", "gather", "gathered",
-    "live", "needed_for", "nest_of", "normal_there", "order_of", "set_in", "touched_beside", "with_nests",
+    "DEAREST", "FLAT", "Gathering", "Nest", "adds_to", "all_of", "cost_of", "gather", "gathered",
+    "live", "needed_for", "normal_there", "order_of", "set_in", "touched_beside",
 ]  # fmt: skip

@@ -15,7 +15,7 @@ fewer elements than each would have summands.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from ..ir import affine
@@ -26,19 +26,17 @@ from ..ir.walk import loads, map_expressions, rewrite, substitute, variables
 from .gather import (
     DEAREST,
     FLAT,
-    Memory,
     adds_to,
     all_of,
     cost_of,
     live,
     needed_for,
-    nest_of,
     normal_there,
     order_of,
     set_in,
     touched_beside,
-    with_nests,
 )
+from .nests import Memory, nest_of, with_nests
 
 MOST_AXES = 3  # of a grid
 FEW = 64  # summands that any thread may add up
@@ -47,7 +45,7 @@ FEW = 64  # summands that any thread may add up
 def gather_sums(function: Function) -> Function:
     names, memory = function.info.names, Memory(function)
 
-    def change(stmt: Stmt) -> Block | None:
+    def change(stmt: Stmt, values: Mapping[Var, Expr]) -> Block | None:
         nest = nest_of(stmt, FLAT)
         return None if nest is None else _Nest(*nest, names, memory).apart(stmt)
 

@@ -13,11 +13,13 @@ index, and the loop around may be independent, too.
         p += d - a - 1                         p += d * (d - 1) >> 1
 
 So is `i * (i + 1) // 2` of the user's own.  So with a number whose sign changes in every iteration: `sign = -sign` is
-1.0 or -1.0, whichever the index says.  And with a counter in a `while` loop, by the number of its trips.
+1.0 or -1.0, whichever the index says.  So with numbers of rows that take turns: `now = 1 - now`, and `now, then = then,
+now`, are `t & 1` and `1 - (t & 1)`.  And with a counter in a `while` loop, by the number of its trips.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -36,6 +38,7 @@ from ..ir.walk import (
     statements,
     subexpressions,
     substitute,
+    targets,
     variables,
     with_blocks,
 )
@@ -65,6 +68,9 @@ def _block(block: Block, counts_trips: bool, fixed: frozenset[Var], around: tupl
                 stmt, step = _closed(stmt, *found, around)
             elif turned := _alternating(stmt, out):
                 stmt, step = _by_parity(stmt, *turned)
+            elif turns := _taking_turns(stmt, out):
+                stmt, (*others, step) = _by_turns(stmt, turns)
+                steps += others
             else:
                 break
             steps.append(step)
@@ -240,10 +246,7 @@ def _is_half(expr: Expr) -> bool:
 
 def _alternating(loop: For, ahead: list[Stmt]) -> tuple[int, Var, Const] | None:
     """The place of a statement `s = -s`, the variable, and the number that it starts with."""
-    if loop.step != affine.ONE or loads(loop.start) or loads(loop.stop):
-        return None
-    changed = effects(loop.body).writes | {loop.index}
-    if (variables(loop.start) | variables(loop.stop)) & changed:
+    if not _counts_up(loop):
         return None
     for place, stmt in enumerate(loop.body):
         if isinstance(stmt, Assign) and stmt.value == Call("neg", (stmt.var,), stmt.var.dtype):
@@ -252,6 +255,13 @@ def _alternating(loop: For, ahead: list[Stmt]) -> tuple[int, Var, Const] | None:
             if isinstance(start, Const) and start.dtype == stmt.var.dtype and stmt.var not in effects(others).writes:
                 return place, stmt.var, start
     return None
+
+
+def _counts_up(loop: For) -> bool:
+    """Does it go by ones, between bounds that it leaves alone?"""
+    bounds = (loop.start, loop.stop)
+    changed = effects(loop.body).writes | {loop.index}
+    return loop.step == affine.ONE and not any(loads(bound) or variables(bound) & changed for bound in bounds)
 
 
 def _by_parity(loop: For, place: int, var: Var, start: Const) -> tuple[For, Stmt]:
@@ -266,6 +276,53 @@ def _signed(start: Const, turns: Expr) -> Expr:
     """The number after so many changes of its sign."""
     is_even = Call("eq", (Call("bitand", (turns, affine.ONE), INT64), affine.ZERO), BOOL)
     return select(is_even, start, Const(-start.value, start.dtype))
+
+
+# ------------------------------------------------------------------------------------------- numbers that take turns
+
+Turns = dict[
+    Var, tuple[int, int, int]
+]  # the place where each is set, and what it is in even iterations, and in odd ones
+
+
+def _taking_turns(loop: For, ahead: list[Stmt]) -> Turns:
+    """A whole number that becomes a known one less itself, or two that change places, from known ones."""
+    if not _counts_up(loop):
+        return {}
+    times = Counter(target for stmt in statements(loop.body) for target in targets(stmt))
+    places: dict[Var, int] = {}
+    made: dict[Any, Expr] = {}  # what each is at the end of an iteration, by what all are at its beginning
+    for place, stmt in enumerate(loop.body):
+        match stmt:
+            case Assign(var=Var(dtype=dtype) as var, value=value) if dtype == INT64 and times[var] == 1:
+                if not loads(value):
+                    places[var], made[var] = place, affine.normal(substitute(value, made))
+    start = {var: value for var in made if isinstance(value := known_value(ahead, var), Const)}
+    for var in start:
+        terms, constant = affine.affine(made[var])
+        if terms == ((var, -1),):
+            return {var: (places[var], int(start[var].value), constant - int(start[var].value))}
+        other = made[var]
+        if isinstance(other, Var) and other != var and other in start and made[other] == var:
+            first, second = int(start[var].value), int(start[other].value)
+            return {var: (places[var], first, second), other: (places[other], second, first)}
+    return {}
+
+
+def _by_turns(loop: For, turns: Turns) -> tuple[For, list[Stmt]]:
+    gone = affine.sub(loop.index, loop.start)
+    trips = affine.maximum(affine.sub(loop.stop, loop.start), affine.ZERO)
+    set_there = {place for place, _, _ in turns.values()}
+    body = [(place, stmt) for place, stmt in enumerate(loop.body) if place not in set_there]
+    behind: list[Stmt] = []
+    for var, (place, first, second) in turns.items():
+        at = lambda turn, first=first, second=second: affine.add(
+            integer(first), affine.mul(integer(second - first), Call("bitand", (turn, affine.ONE), INT64))
+        )
+        before, after = at(gone), at(affine.add(gone, affine.ONE))
+        body = [(k, _with((stmt,), var, before if k < place else after)[0]) for k, stmt in body]
+        behind.append(Assign(var, at(trips), span=loop.body[place].span))
+    return replace(loop, body=tuple(stmt for _, stmt in body)), behind
 
 
 def _with(block: Block, var: Var, value: Expr) -> Block:

@@ -142,7 +142,32 @@ def all_states(x, steps):
     return u
 
 
-TURNS = [two_rows, by_bits, by_slices, three_rows, all_states]
+def by_one_less(x, steps):
+    n = x.shape[0]
+    b = np.zeros((2, n))
+    b[0] = x
+    now = 0
+    for _ in range(steps):
+        then = 1 - now
+        for i in range(1, n - 1):
+            b[then, i] = np.sin(b[now, i - 1]) + 0.5 * b[now, i + 1]
+        now = then
+    return b[now]
+
+
+def by_names_that_change_places(x, steps):
+    n = x.shape[0]
+    b = np.zeros((3, n))
+    b[2] = x
+    now, then = 2, 1
+    for _ in range(steps):
+        for i in range(1, n - 1):
+            b[then, i] = np.sin(b[now, i - 1]) + 0.5 * b[now, i + 1]
+        now, then = then, now
+    return b[now]
+
+
+TURNS = [two_rows, by_bits, by_slices, three_rows, all_states, by_one_less, by_names_that_change_places]
 
 
 @pytest.mark.parametrize("function", [*TURNS, two_grids], ids=lambda function: function.__name__)
