@@ -52,6 +52,7 @@ from .passes.fuse_boxes import fuse_boxes
 from .passes.gather import gather
 from .passes.gather_rows import gather_rows
 from .passes.gather_sums import gather_sums
+from .passes.greatest_at_once import greatest_at_once
 from .passes.guard_accesses import guard_accesses
 from .passes.hand_over import hand_over
 from .passes.hoist import hoist
@@ -452,6 +453,7 @@ def passes_for(kind: str, options: Options) -> tuple[Pass, ...]:
         return tuple(step for step in steps if step.__name__ in NEEDED and step is not zeros_chosen)
     if options.target == "cuda":
         steps = _with(steps, find_independent, ANY_ORDER_ON_A_GPU)
+        steps = _with(steps, find_active, (greatest_at_once, find_active))
         if kind in ("forward", "pullback"):  # both halves have to agree, and each sees its own alone in the end
             steps = _with(steps, keep, (keep, keep_in_rows, forward_again))
         return _chosen((*steps, *ON_A_GPU))

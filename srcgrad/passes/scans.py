@@ -74,8 +74,9 @@ class _Scans:
                 stmt = with_blocks(stmt, tuple(self.block(inner, behind) for inner in blocks(stmt)))
             if isinstance(stmt, (For, While)):
                 parallel = [each for each in statements((stmt,)) if is_parallel(each)]
-                self.goes_in_order |= not parallel
-                self.has_kernels |= any(not is_filling(_innermost(each)) for each in parallel)
+                is_together = isinstance(stmt, For) and bool(extremes_of_nest(stmt))  # by all threads
+                self.goes_in_order |= not parallel and not is_together
+                self.has_kernels |= is_together or any(not is_filling(_innermost(each)) for each in parallel)
             out.append(stmt)
         return tuple(out)
 

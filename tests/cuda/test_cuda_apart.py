@@ -343,3 +343,172 @@ def test_halves_that_overlap(function: Callable[..., Any]) -> None:
         check_grad(plain, x)
     with pytest.raises(UnsupportedError, match="nothing in .* runs in parallel"):
         grad(function, target="cuda").source(x)
+
+
+# -------------------------------------------------------------------------------------------- the greatest, in a loop
+
+
+def greatest(x):
+    m = -np.inf
+    for i in range(x.shape[0]):
+        m = max(m, x[i])
+    return m * m
+
+
+def least_distance(x, y, m):
+    for i in range(x.shape[0]):
+        d = abs(x[i] - y[i])
+        m = min(m, d)
+    return np.exp(m)
+
+
+def from_the_first(x):
+    m = x[0]
+    for i in range(1, x.shape[0]):
+        m = max(m, x[i])
+    return x / m
+
+
+def fastest_of_each_step(x, steps):
+    """A step in time is as long as the fastest allows."""
+    u = x.copy()
+    for _ in range(steps):
+        fastest = 1e-3
+        for i in range(u.shape[0]):
+            fastest = max(fastest, abs(u[i]))
+        u = u - 0.1 / fastest * (u - np.roll(u, 1))
+    return u
+
+
+def sum_and_greatest(x):
+    s, m = 0.0, -1.0
+    for i in range(x.shape[0]):
+        s += x[i] * x[i]
+        m = max(m, x[i])
+    return s * m
+
+
+def speed_of_sound(u, c, k):
+    m = 0.0
+    for i in range(u.shape[0]):
+        m = max(m, abs(u[i]) + c[i])
+    n = 0.0
+    for i in range(u.shape[0]):
+        n = max(n, u[i] * k)
+    return m / n
+
+
+SOME, OTHERS = RNG.permutation(40) * 0.1 - 1.75, RNG.uniform(3.0, 4.0, 40)
+FOUND = [
+    (greatest, ("x",), (SOME,)),
+    (least_distance, ("x", "y", "m"), (SOME, OTHERS, 9.0)),
+    (least_distance, ("x", "y", "m"), (SOME, OTHERS, 0.01)),
+    (from_the_first, ("x",), (SOME,)),
+    (fastest_of_each_step, ("x",), (SOME, 3)),
+    (sum_and_greatest, ("x",), (SOME,)),
+    (speed_of_sound, ("u", "c", "k"), (SOME, OTHERS, 1.5)),
+]
+
+
+@pytest.mark.parametrize("function, wrt, arguments", FOUND)
+def test_greatest(function: Callable[..., Any], wrt: tuple[str, ...], arguments: tuple[Any, ...]) -> None:
+    """All threads look for it together, and no iteration keeps what was greatest so far."""
+    text = is_as_on_a_cpu(function, wrt, arguments)
+    on_device, plain = grad(function, wrt=wrt, target="cuda"), grad(function, wrt=wrt, jit=False)
+    (y, pull_back), (wanted, by_hand) = on_device.vjp(*arguments), plain.vjp(*arguments)
+    np.testing.assert_allclose(y, wanted, rtol=1e-13)
+    for got, want in zip(_flat(pull_back(wanted)), _flat(by_hand(wanted)), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-13)
+    assert "_kept[" not in text or function is fastest_of_each_step
+    assert ", 'max'" in text or ", 'min'" in text
+    if function is greatest:
+        host = text[text.index("def greatest_backward(x") :]
+        always = [line for line in host.splitlines() if line.startswith("    ") and not line.startswith("     ")]
+        assert sum("[x.shape[0]](" in line for line in always) == 3 and "by_one" not in "".join(always)
+
+
+INF, NAN = np.inf, np.nan
+TIES = [
+    [1.0, 3.0, 2.0, 3.0, 0.0],
+    [3.0, 3.0, 3.0],
+    [3.0, 1.0, 3.0, 3.0, 2.0, 3.0, 1.0],
+    [-0.0, 0.0, -1.0, 0.0],
+    [2.0],
+    [],
+    [-INF, -INF, -INF],
+    [-INF, 1.0],
+    [INF, 1.0, INF],
+    [NAN, 1.0, NAN, 1.0, 0.5, NAN],
+    [NAN, NAN],
+    [*([1.0, 0.0] * 300), 0.0],
+]
+
+
+def greatest_of(x, m):
+    for i in range(x.shape[0]):
+        m = max(m, x[i])
+    return m
+
+
+def greatest_modulus_of(x, m):
+    for i in range(x.shape[0]):
+        m = max(m, abs(x[i]))
+    return m
+
+
+def least_of(x, m):
+    for i in range(x.shape[0]):
+        m = min(m, x[i])
+    return m
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("start", [-INF, 3.0, 0.0, NAN, INF])
+def test_ties(start: float, dtype: type) -> None:
+    """Who shares the cotangent, and how much of it each has, is as on a CPU: to the last bit, as halves are exact."""
+    for function in (greatest_of, least_of, greatest_modulus_of):
+        on_device, plain = grad(function, target="cuda"), grad(function, jit=False)
+        for values in TIES:
+            x, m = np.array(values, dtype), dtype(start)
+            for got, want in zip(on_device.backward(x, m, 0.7), plain.backward(x, m, 0.7), strict=True):
+                np.testing.assert_array_equal(got, want, err_msg=f"{function.__name__} of {values} and {start}")
+
+
+def seen_on_the_way(x):
+    s, m = 0.0, -np.inf
+    for i in range(x.shape[0]):
+        m = max(m, x[i])
+        s += m * x[i]
+    return s
+
+
+def of_products(x, y):
+    """A product and a sum may be rounded once, or twice: no two kernels have to agree on what is greatest."""
+    m = -np.inf
+    for i in range(x.shape[0]):
+        m = max(m, x[i] * y[i] + x[i])
+    return m
+
+
+def of_quotients(x, y):
+    """By y each slope is of x and y."""
+    m = -np.inf
+    for i in range(x.shape[0]):
+        m = max(m, x[i] / y[i])
+    return m
+
+
+def of_powers(x):
+    m = 0.0
+    for i in range(x.shape[0]):
+        m = max(m, x[i] * x[i])
+    return m
+
+
+@pytest.mark.parametrize(
+    "function, names", [(seen_on_the_way, "x"), (of_products, "xy"), (of_quotients, "xy"), (of_powers, "x")]
+)
+def test_what_is_not_found_together(function: Callable[..., Any], names: str) -> None:
+    arguments = (SOME, OTHERS)[: len(names)]
+    text = is_as_on_a_cpu(function, tuple(names), arguments)
+    assert ", 'max'))" not in text
