@@ -15,17 +15,18 @@ loop, that gets the rest.)
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Const, Cotangent, Expr, Load, Var, both, select
 from ..ir.names import Names
 from ..ir.nodes import Assign, Block, For, Function, If, Rule, Spread, Stmt, While
-from ..ir.walk import blocks, loads, substitute, variables, with_blocks
-from ..rules.scalar import number
+from ..ir.walk import blocks, loads, statements, substitute, variables, with_blocks
+from ..rules.scalar import number as number_like
 from .alternate import is_parallel
 from .effects import effects
-from .extremes import PYTHONS, extremes_of, without_comments
+from .extremes import PYTHONS, extremes_of, nest, without_comments
 
 ROUNDED = ("add", "sub", "mul", "div")  # a product and a sum may be rounded once, where both are seen
 
@@ -40,7 +41,8 @@ def greatest_at_once(function: Function) -> Function:
             if found:
                 out += (made for each in found for made in each.at_once(names))
                 continue
-            if isinstance(stmt, (For, If, While)) and not is_parallel(stmt):
+            # a loop around it has to be the host's, which launches kernels there
+            if isinstance(stmt, If) or (_is_loop(stmt) and any(map(is_parallel, statements(blocks(stmt)[0])))):
                 stmt = with_blocks(stmt, tuple(map(block, blocks(stmt))))
             out.append(stmt)
         return tuple(out)
@@ -48,66 +50,88 @@ def greatest_at_once(function: Function) -> Function:
     return replace(function, body=block(function.body))
 
 
+def _is_loop(stmt: Stmt) -> bool:
+    return isinstance(stmt, (For, While)) and not is_parallel(stmt)
+
+
 @dataclass(frozen=True)
 class _Greatest:
-    """The greatest (max) or least (min) of a number and of values, one for each iteration."""
+    """The greatest (max) or least (min) of a number and of values, one for each iteration of a nest."""
 
-    loop: For
+    loops: tuple[For, ...]
     number: Var
     op: str
     value: Expr
 
     @property
     def has_an_adjoint(self) -> bool:
-        value, index = self.value, self.loop.index
+        value, indices = self.value, {loop.index for loop in self.loops}
         inner = value.args[0] if isinstance(value, Call) and value.op == "abs" else value
-        is_known = _is_plain(inner, index) and _is_rounded_once(value) and index in variables(value)
+        is_known = _is_plain(inner, indices) and _is_rounded_once(value) and bool(indices & variables(value))
         return is_known and self.op in PYTHONS and self.number.dtype.kind == "f"
 
     def at_once(self, names: Names) -> Block:
-        start, dtype = self.number, self.number.dtype
+        start, dtype, span = self.number, self.number.dtype, self.loops[0].span
         top = Var(names.fresh("top"), dtype)
-        again, back, at = (Var(names.fresh(self.loop.index.name), INT64) for _ in range(3))
         first, last = (Var(names.fresh(name), INT64) for name in ("first", "last"))
         rest, now = (Var(names.fresh(name), dtype) for name in ("rest", "now"))
-        low, high = self.loop.start, self.loop.stop
-        before = affine.sub(low, affine.ONE)
+        again, back, at = (
+            {loop.index: Var(names.fresh(loop.index.name), INT64) for loop in self.loops} for _ in range(3)
+        )
+        number_of, count = self.counted()
         is_beaten = Call("lt" if self.op == "max" else "gt", (start, top), BOOL)
-        here, there = (Call("eq", (self.at(index), top), BOOL) for index in (again, back))
-        half = Call("mul", (number(0.5, now), now), dtype)
-        forward = (Assign(top, start), replace(self.loop, body=(self.beaten_by(top),)))
+        here, there = (Call("eq", (self.at(indices), top), BOOL) for indices in (again, back))
+        half = Call("mul", (number_like(0.5, now), now), dtype)
+        is_first = both(is_beaten, affine.equals(substitute(number_of, at), first))
+        which = substitute(number_of, again)
         where = (
-            Assign(first, Call("minimum", (first, select(here, again, high)), INT64)),
-            Assign(last, Call("maximum", (last, select(here, again, before)), INT64)),
+            Assign(first, Call("minimum", (first, select(here, which, count)), INT64)),
+            Assign(last, Call("maximum", (last, select(here, which, affine.integer(-1))), INT64)),
         )
         shared = (
             Assign(now, rest),
             Assign(rest, select(there, half, now)),
             If(there, (self.passed_on(back, half),)),
         )
-        are_several = Call("lt", (first, last), BOOL)
-        is_first = both(is_beaten, affine.equals(at, first))
-        sweep = replace(
-            self.loop, index=back, start=affine.sub(high, affine.ONE), stop=before, step=affine.integer(-1), body=shared
-        )
         adjoint = (
-            Assign(first, high),
-            Assign(last, select(is_beaten, before, high)),  # what there was ahead of the loop is one of them, else
-            replace(self.loop, index=again, body=where),
+            Assign(first, count),
+            Assign(
+                last, select(is_beaten, affine.integer(-1), count)
+            ),  # what there was ahead of the loop is one of them, else
+            self.around(where, again),
             Assign(rest, Cotangent(top)),
-            If(are_several, (sweep,)),
-            replace(self.loop, index=at, body=(self.passed_on(at, select(is_first, rest, number(0.0, rest))),)),
-            Spread(start, select(is_beaten, number(0.0, rest), rest)),
+            If(Call("lt", (first, last), BOOL), (self.around(shared, back, backwards=True),)),
+            self.around((self.passed_on(at, select(is_first, rest, number_like(0.0, rest))),), at),
+            Spread(start, select(is_beaten, number_like(0.0, rest), rest)),
         )
-        inputs = (start, self.at(low))
-        rule = Rule(self.op, (top,), inputs, forward, adjoint, span=self.loop.span)
-        return rule, Assign(start, top, span=self.loop.span)
+        forward = (Assign(top, start), self.around((self.beaten_by(top),), {}))
+        inputs = (start, self.at({loop.index: loop.start for loop in self.loops}))
+        return Rule(self.op, (top,), inputs, forward, adjoint, span=span), Assign(start, top, span=span)
 
-    def at(self, index: Expr) -> Expr:
-        return substitute(self.value, {self.loop.index: index})
+    def counted(self) -> tuple[Expr, Expr]:
+        """The number of an iteration, and how many there are."""
+        number: Expr = affine.ZERO
+        count: Expr = affine.ONE
+        for loop in reversed(self.loops):
+            number = affine.add(number, affine.mul(count, affine.sub(loop.index, loop.start)))
+            count = affine.mul(count, affine.maximum(affine.sub(loop.stop, loop.start), affine.ZERO))
+        return number, count
 
-    def passed_on(self, index: Expr, cotangent: Expr) -> Stmt:
-        value = self.at(index)
+    def around(self, body: Block, names: Mapping[Var, Var], backwards: bool = False) -> Stmt:
+        for loop in reversed(self.loops):
+            low, high = loop.start, loop.stop
+            if backwards:
+                low, high = affine.sub(high, affine.ONE), affine.sub(low, affine.ONE)
+            step = affine.integer(-1) if backwards else loop.step
+            index = names.get(loop.index, loop.index)
+            body = (replace(loop, index=index, start=low, stop=high, step=step, body=body),)
+        return body[0]
+
+    def at(self, indices: Mapping[Var, Expr]) -> Expr:
+        return substitute(self.value, indices)
+
+    def passed_on(self, indices: Mapping[Var, Expr], cotangent: Expr) -> Stmt:
+        value = self.at(indices)
         if (
             isinstance(value, Call) and value.op == "abs"
         ):  # by hand: of what its sign is must be asked where the index is
@@ -116,19 +140,21 @@ class _Greatest:
         return Spread(value, cotangent)
 
     def beaten_by(self, top: Var) -> Stmt:
-        return Assign(top, Call(self.op, (top, self.value), top.dtype), span=self.loop.span)
+        return Assign(top, Call(self.op, (top, self.value), top.dtype), span=self.loops[0].span)
 
 
 def _found_by(loop: For) -> tuple[_Greatest, ...]:
     """What a loop finds, if the adjoints of all that can be said so."""
-    found = dict(extremes_of(loop))
-    written = effects(loop.body).writes | {loop.index}
-    bounds = (loop.start, loop.stop)
-    if not affine.same(loop.step, affine.ONE) or any(loads(b) or variables(b) & written for b in bounds):
+    loops = nest(loop)
+    found = dict(extremes_of(loops[-1]))
+    written = effects((loop,)).writes
+    bounds = [bound for each in loops for bound in (each.start, each.stop)]
+    goes_by_ones = all(affine.same(each.step, affine.ONE) and each.ordered for each in loops)
+    if not goes_by_ones or any(loads(bound) or variables(bound) & written for bound in bounds):
         return ()
     values: dict[Var, Expr] = {}
     out: list[_Greatest] = []
-    for stmt in without_comments(loop.body) if found and loop.ordered else ():
+    for stmt in without_comments(loops[-1].body) if found else ():
         assert isinstance(stmt, Assign), stmt  # all that there is in such a loop
         said = substitute(stmt.value, values)
         if stmt.var not in found:
@@ -136,11 +162,11 @@ def _found_by(loop: For) -> tuple[_Greatest, ...]:
             continue
         assert isinstance(said, Call), said
         value = next((arg for arg in said.args if arg != stmt.var), said)
-        out.append(_Greatest(loop, stmt.var, found[stmt.var], value))
+        out.append(_Greatest(loops, stmt.var, found[stmt.var], value))
     return tuple(out) if all(each.has_an_adjoint for each in out) else ()
 
 
-def _is_plain(value: Expr, index: Var) -> bool:
+def _is_plain(value: Expr, indices: Set[Var]) -> bool:
     """Is it linear in elements and their moduli, with slopes that are elements, or the same in all iterations?
 
     (A slope that is computed from several of them would be computed ahead of the loop.)
@@ -149,14 +175,14 @@ def _is_plain(value: Expr, index: Var) -> bool:
         case Load():
             return not any(loads(part) for part in value.index)
         case Call(op="abs", args=(Load() as x,)) | Call(op="neg", args=(x,)):
-            return _is_plain(x, index)
+            return _is_plain(x, indices)
         case Call(op="add" | "sub", args=(x, y)):
-            return _is_plain(x, index) and _is_plain(y, index)
+            return _is_plain(x, indices) and _is_plain(y, indices)
         case Call(op="mul" | "div", args=(x, Const())) | Call(op="mul", args=(Const(), x)):
-            return _is_plain(x, index)
+            return _is_plain(x, indices)
         case Call(op="mul", args=(Load() as x, Var())) | Call(op="mul", args=(Var(), Load() as x)):
-            return _is_plain(x, index)
-    return not (index in variables(value) or loads(value))
+            return _is_plain(x, indices)
+    return not (indices & variables(value) or loads(value))
 
 
 def _is_rounded_once(value: Expr) -> bool:

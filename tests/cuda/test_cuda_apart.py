@@ -398,6 +398,22 @@ def speed_of_sound(u, c, k):
     return m / n
 
 
+def of_a_grid(x):
+    m = -1.0
+    for i in range(1, x.shape[0]):
+        for j in range(x.shape[1] - 1):
+            m = max(m, abs(x[i, j] - x[i - 1, j + 1]))
+    return x / m
+
+
+def both_ends(x):
+    low, high = 9.0, -9.0
+    for i in range(x.shape[0]):
+        low = min(low, x[i])
+        high = max(high, x[i])
+    return (x - low) / (high - low)
+
+
 SOME, OTHERS = RNG.permutation(40) * 0.1 - 1.75, RNG.uniform(3.0, 4.0, 40)
 FOUND = [
     (greatest, ("x",), (SOME,)),
@@ -407,6 +423,8 @@ FOUND = [
     (fastest_of_each_step, ("x",), (SOME, 3)),
     (sum_and_greatest, ("x",), (SOME,)),
     (speed_of_sound, ("u", "c", "k"), (SOME, OTHERS, 1.5)),
+    (of_a_grid, ("x",), (RNG.uniform(size=(5, 9)),)),
+    (both_ends, ("x",), (SOME,)),
 ]
 
 
@@ -472,6 +490,38 @@ def test_ties(start: float, dtype: type) -> None:
             x, m = np.array(values, dtype), dtype(start)
             for got, want in zip(on_device.backward(x, m, 0.7), plain.backward(x, m, 0.7), strict=True):
                 np.testing.assert_array_equal(got, want, err_msg=f"{function.__name__} of {values} and {start}")
+
+
+def greatest_of_rows(x, m):
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            m = max(m, x[i, j])
+    return m
+
+
+@pytest.mark.parametrize("start", [-1.0, 3.0])
+def test_ties_in_a_grid(start: float) -> None:
+    on_device, plain = grad(greatest_of_rows, target="cuda"), grad(greatest_of_rows, jit=False)
+    for shape in ((3, 4), (1, 5), (6, 1), (0, 3), (3, 0), (40, 3)):
+        for most in (2, 4):
+            x = RNG.integers(0, most, shape).astype(float)
+            for got, want in zip(on_device.backward(x, start, 0.7), plain.backward(x, start, 0.7), strict=True):
+                np.testing.assert_array_equal(got, want)
+
+
+def of_a_triangle(x):
+    m = 0.0
+    for i in range(x.shape[0]):
+        for j in range(i):
+            m = max(m, x[i] - x[j])
+    return m
+
+
+def test_greatest_of_a_triangle() -> None:
+    """Not a launch for each row."""
+    f, x = grad(of_a_triangle, target="cuda"), SOME[:9]
+    np.testing.assert_allclose(f.backward(x), grad(of_a_triangle, jit=False).backward(x), rtol=1e-13)
+    assert ", 'max'" not in f.source(x)
 
 
 def seen_on_the_way(x):
