@@ -252,6 +252,9 @@ ANY_ORDER_ON_A_GPU: tuple[Pass, ...] = (
     one_loop_each,  # what is greatest is looked for in a loop of its own
     split_ends_in_order,  # a recurrence does not ask whether there is an element before
 )
+WHOLE_ON_A_GPU: tuple[Pass, ...] = (
+    greatest_at_once,  # before find_active: loops that have an adjoint as a whole, and not of their statements
+)
 ON_A_GPU: tuple[Pass, ...] = (
     keep_in_rows,  # iterations that run at one time share no stack
     keep_by_threads,  # neither do those of which each keeps as much as it turns out to need
@@ -453,7 +456,7 @@ def passes_for(kind: str, options: Options) -> tuple[Pass, ...]:
         return tuple(step for step in steps if step.__name__ in NEEDED and step is not zeros_chosen)
     if options.target == "cuda":
         steps = _with(steps, find_independent, ANY_ORDER_ON_A_GPU)
-        steps = _with(steps, find_active, (greatest_at_once, find_active))
+        steps = _with(steps, find_active, (*WHOLE_ON_A_GPU, find_active))
         if kind in ("forward", "pullback"):  # both halves have to agree, and each sees its own alone in the end
             steps = _with(steps, keep, (keep, keep_in_rows, forward_again))
         return _chosen((*steps, *ON_A_GPU))
