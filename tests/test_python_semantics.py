@@ -1202,6 +1202,18 @@ def test_whole_numbers_by_zero_that_are_asked_first() -> None:
         check_grad(f, x, 5, k)
 
 
+def parts_of(x, n):
+    return x[0] * (n // 3) + x[1] * (n % 3) + x[2] * (n // 8) + x[3] * (n % 8) + x[4] * (n // 1 + n % 1)
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+def test_parts_of_whole_numbers_by_constants(jit: bool) -> None:
+    f, x, least = grad(parts_of, wrt="x", jit=jit), np.array([1.0, 10.0, 1e4, 1e8, 1e12]), -(2**63)
+    for n in (*range(-25, 26), 2**63 - 1, 2**63 - 2, least, least + 1, least + 7, least + 8):
+        assert f(x, n) == parts_of(x, n)
+        assert (f.backward(x, n) == [n // 3, n % 3, n // 8, n % 8, n]).all()
+
+
 def test_no_check_of_divisors_that_are_not_zero_or_in_loops() -> None:
     def f(x, n, k):
         s = x[0] * (n % 3) + (len(x) + 1) // (len(x) + 2)

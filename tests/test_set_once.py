@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from llvmlite import ir
+from numba.core.analysis import compute_cfg_from_blocks, compute_dead_maps, compute_live_map, compute_use_defs
 from numba.core.compiler import run_frontend
+from numba.core.runtime import _nrt_python, rtsys
 
 from srcgrad import grad
 from srcgrad.backends.folding import FoldingBuilder
+from srcgrad.backends.lifetimes import let_go_once
 from srcgrad.backends.set_once import set_once
+from srcgrad.errors import BroadcastError
 
 # --------------------------------------------------------------------------------------------------------------
 # Programs as Numba sees them
@@ -84,6 +89,70 @@ def test_which_need_no_slot(function: Callable[..., Any], without: set[str], wit
 
 
 # --------------------------------------------------------------------------------------------------------------
+# Which hold on to memory wherever they are deleted
+
+
+def read_in_one_branch(x, n):
+    a = x * 2.0
+    if n > 2:
+        return a
+    return x
+
+
+def read_in_one_of_three(x, n):
+    a = x * 2.0
+    if n > 2:
+        if n > 4:
+            s = a + 1.0
+        else:
+            s = x + 1.0
+    else:
+        s = x
+    return s + n
+
+
+def made_in_one_branch(x, n):
+    s = x
+    if n > 2:
+        a = x * 2.0
+        if n > 4:
+            s = a
+    return s
+
+
+def raises_on_the_way(x, n):
+    a = x * 2.0
+    for i in range(n):
+        b = a * i
+        if i > 3:
+            raise ValueError("too many")
+        a_part = b + 1.0
+        if i > 2:
+            break
+        s = a_part * b
+    return s
+
+
+@pytest.mark.parametrize(
+    ("function", "once", "not_once"),
+    [
+        (read_behind_a_loop, {"a", "b"}, set()),
+        (read_before_it_is_set_again, set(), {"last"}),
+        (read_in_one_branch, {"a"}, set()),
+        (read_in_one_of_three, {"a"}, set()),
+        (made_in_one_branch, set(), {"a"}),
+        (raises_on_the_way, {"b", "a_part"}, {"s"}),
+    ],
+)
+def test_which_are_let_go_once(function: Callable[..., Any], once: set[str], not_once: set[str]) -> None:
+    blocks = run_frontend(function).blocks
+    flow, seen = compute_cfg_from_blocks(blocks), compute_use_defs(blocks)
+    live = compute_live_map(flow, blocks, seen.usemap, seen.defmap)
+    found = let_go_once(flow, seen.defmap, live, compute_dead_maps(flow, blocks, live, seen.defmap))
+    assert once <= found and not not_once & found
+
+
+# --------------------------------------------------------------------------------------------------------------
 # What they are for: arrays that live in branches and loops
 
 
@@ -111,6 +180,68 @@ def test_arrays_set_in_branches_and_loops(n: int) -> None:
         compiled.value_and_backward(x, n, 1.0)[:2], plain.value_and_backward(x, n, 1.0)[:2], strict=True
     ):
         np.testing.assert_allclose(got, want, rtol=1e-13)
+
+
+def refused_here_and_there(x, y, n):
+    total = 0.0
+    first = np.sin(x)
+    for i in range(n):
+        z = first * (i + 1.0)
+        if i % 2 == 0:
+            w = z[: i + 1] * x[: i + 1]
+            total += np.sum(w * y)
+            if total > 40.0:
+                raise ValueError("too large")
+        else:
+            total += np.sum(z * np.cos(z))
+    if total < -2.0:
+        return np.sum(first)
+    return total
+
+
+def sorted_and_perhaps_read(x, n):
+    total = 0.0
+    for i in range(n):
+        if i % 2 == 0:
+            first = np.sort(x * (i + 1.0))
+            if i % 4 == 0:
+                total += first[i] * first[0]
+        total += x[i]
+    return total
+
+
+@pytest.mark.parametrize("function", [arrays_here_and_there, refused_here_and_there, sorted_and_perhaps_read])
+def test_all_memory_is_let_go(function: Callable[..., Any]) -> None:
+    """Also where an exception ends the function, at each of its places."""
+    f, x = grad(function), np.linspace(0.3, 1.7, 9)
+    others = [(y,) for y in (np.ones(1), np.ones(3), np.ones(5), 100.0 * np.ones(1), -100.0 * np.ones(1))]
+    given = [(x, *more, n) for more in (others if function is refused_here_and_there else [()]) for n in range(7)]
+
+    def call() -> int:
+        raised = 0
+        for args in given:
+            try:
+                f(*args)
+                f.value_and_backward(*args, 1.0)
+            except (ValueError, BroadcastError):
+                raised += 1
+        return raised
+
+    raised = call()
+    assert (raised >= 10) == (function is refused_here_and_there)
+    gc.collect()
+    was_counted = _nrt_python.memsys_stats_enabled()
+    _nrt_python.memsys_enable_stats()
+    try:
+        before = rtsys.get_allocation_stats()
+        assert call() == raised
+        gc.collect()
+        after = rtsys.get_allocation_stats()
+    finally:
+        if not was_counted:
+            _nrt_python.memsys_disable_stats()
+    assert after.mi_alloc > before.mi_alloc
+    assert after.mi_alloc - before.mi_alloc == after.mi_free - before.mi_free
 
 
 # --------------------------------------------------------------------------------------------------------------

@@ -16,6 +16,8 @@ from numba.core.transforms import canonicalize_cfg
 from numba.core.typed_passes import IRLegalization
 from numba.core.untyped_passes import GenericRewrites, IRProcessing
 
+LET_GO_ONCE = "srcgrad_let_go_once"  # under this name they travel in Numba's metadata of a compilation
+
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class CanonicalFlow(FunctionPass):
@@ -74,7 +76,23 @@ class DeleteOwners(AnalysisPass):
         live = compute_live_map(flow, blocks, read, made)
         dead = compute_dead_maps(flow, blocks, live, made)
         PostProcessor(state.func_ir)._patch_var_dels(dead.internal, dead.escaping)
+        state.metadata[LET_GO_ONCE] = let_go_once(flow, made, live, dead)
         return True
+
+
+def let_go_once(flow: Any, made: Any, live: Any, dead: Any) -> frozenset[str]:
+    """Variables that hold on to memory wherever they are deleted, and never where they are set.
+
+    Others may have been deleted before, on another way to the same block: what they hold has to be looked up.
+    """
+    once = set().union(*made.values())
+    left = {label: (live[label] | made[label]) - dead.internal[label] for label in live}
+    for label in live:
+        ways = [left[before] for before, _ in flow.predecessors(label)]
+        if ways:
+            once -= dead.escaping[label] - set.intersection(*ways)
+            once -= made[label] & set.union(*ways)
+    return frozenset(once)
 
 
 def without_lifetimes(passes: PassManager) -> None:
@@ -83,4 +101,4 @@ def without_lifetimes(passes: PassManager) -> None:
     passes.passes = [(ours.get(kind, kind), words) for kind, words in passes.passes]
 
 
-__all__ = ["without_lifetimes"]
+__all__ = ["LET_GO_ONCE", "let_go_once", "without_lifetimes"]

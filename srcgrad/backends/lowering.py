@@ -22,13 +22,14 @@ from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.ir_utils import find_const, guard
 from numba.core.typed_passes import BaseNativeLowering, NativeLowering, NopythonRewrites, PreLowerStripPhis
 from numba.core.untyped_passes import InlineClosureLikes, IRProcessing, ReconstructSSA
-from numba.np.arrayobj import fix_integer_index, load_item, make_array, populate_array, store_item
+from numba.np.arrayobj import fix_integer_index, load_item, store_item
 
 from srcgrad.backends.facts import Facts
 from srcgrad.backends.lifetimes import without_lifetimes
 from srcgrad.backends.loop_wishes import LoopLower
 from srcgrad.runtime.allocations import copied
 from srcgrad.runtime.bounds import raise_out_of_bounds
+from srcgrad.runtime.described import Described, described
 from srcgrad.runtime.linked import ToBeLinked, lowered_by
 from srcgrad.runtime.stand_ins import PutStandIns
 
@@ -266,8 +267,7 @@ class FactLower(LoopLower):
         if len(given) == 1 and isinstance(given[0][1], types.BaseTuple):
             given = [*zip(cgutils.unpack_tuple(self.builder, given[0][0]), given[0][1], strict=True)]
         lengths = [self.context.cast(self.builder, value, t, types.intp) for value, t in given]
-        array = make_array(kind)(self.context, self.builder, self.loadvar(call.func.name))
-        out = make_array(signature.return_type)(self.context, self.builder)
+        array = Described(self.context, self.builder, kind, self.loadvar(call.func.name))
         size = self.context.get_constant(types.intp, 1)
         strides: list[Any] = []
         for length in reversed(lengths):
@@ -276,9 +276,10 @@ class FactLower(LoopLower):
         with self.builder.if_then(self.builder.icmp_signed("!=", size, array.nitems), likely=False):
             words = "cannot reshape an array to a shape of another size"
             self.context.call_conv.return_user_exc(self.builder, ValueError, (words,))
-        populate_array(out, array.data, lengths, strides, array.itemsize, array.meminfo, array.parent)
-        self.incref(signature.return_type, out._getvalue())
-        return out._getvalue()
+        parts = lengths, strides, array.meminfo, array.data, array.parent
+        out = described(self.context, self.builder, signature.return_type, *parts)._getvalue()
+        self.incref(signature.return_type, out)
+        return out
 
     def _accumulate(self, expr: Any, kind: Any) -> Any:
         left, right = (

@@ -1,5 +1,6 @@
 """Arithmetic of numbers as one instruction each, and NumPy's functions of numbers without the loops of arrays.
 
+n // 2         Numba asks whether 2 is 0, and which of the signs differ, with memory for two results
 x / y          Numba asks whether y is 0, though nothing follows from it: a division, and the block goes on
 np.exp(x)      Numba makes a loop of one round around it, with memory for its result: what stands in the loop
 a * b + c      Numba looks up each operator among all its types, once more for operands that are constants: products
@@ -16,6 +17,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from llvmlite.ir import Constant
 from numba.core import types
 from numba.core.typing import signature as signature_of
 from numba.np.npyimpl import _ufunc_db_function
@@ -29,6 +31,10 @@ OF_FLOATS: dict[Callable[..., Any], str] = {
     operator.mul: "fmul",
     operator.truediv: "fdiv",
 }
+FLOORED: dict[Callable[..., Any], Callable[[Any, Any, Any], Any]] = {
+    operator.floordiv: lambda builder, x, y: builder.add(builder.sdiv(x, y), _is_rest_below(builder, x, y)),
+    operator.mod: lambda builder, x, y: builder.add(builder.srem(x, y), builder.and_(_is_rest_below(builder, x, y), y)),
+}  # where the divisor is a positive constant
 OF_INTEGERS: dict[Callable[..., Any], str] = {operator.add: "add", operator.sub: "sub", operator.mul: "mul"}
 
 
@@ -44,6 +50,8 @@ class NumberLower(VariableLower):
             self.context.cast(self.builder, self.loadvar(side.name), self.typeof(side.name), kind)
             for side, kind in zip((expr.lhs, expr.rhs), signature.args, strict=True)
         )
+        if op in FLOORED and not _is_positive(right):
+            return super().lower_binop(resty, expr, op)
         return self.context.cast(self.builder, make(self.builder, left, right), signature.return_type, resty)
 
     def _lower_call_normal(self, function: Any, expr: Any, signature: Any) -> Any:
@@ -69,9 +77,20 @@ def _instruction(op: Any, signature: Any) -> Callable[[Any, Any, Any], Any] | No
     elif kind == types.int64:
         if op in OF_INTEGERS and result == kind:
             return lambda builder, x, y: getattr(builder, OF_INTEGERS[op])(x, y)
+        if op in FLOORED and result == kind:
+            return FLOORED[op]
         if op in ORDERED and result == types.boolean:
             return lambda builder, x, y: builder.icmp_signed(ORDERED[op], x, y)
     return None
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, Constant) and isinstance(value.constant, int) and value.constant > 0
+
+
+def _is_rest_below(builder: Any, x: Any, y: Any) -> Any:
+    """-1 where what is left of x is negative, as of negative numbers in C; else 0."""
+    return builder.sext(builder.icmp_signed("<", builder.srem(x, y), x.type(0)), x.type)
 
 
 def _is_of_numbers(ufunc: np.ufunc, signature: Any) -> bool:

@@ -2,7 +2,8 @@
 
 Numba sets a variable that is deleted to zero, and reads the whole of it first: for each part of each array LLVM then
 looks through all blocks of the function for the way from there to its uses.  Of large functions that was the most part
-of compiling.  What is set once (`set_once`) has no slot at all, but for the owner of an array.
+of compiling.  What is set once (`set_once`) has no slot at all, but for the owner of an array that may have been
+deleted before, on one of the ways to where it is deleted (`lifetimes.let_go_once`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from numba.core import cgutils, types
 from numba.core.lowering import Lower
 
 from srcgrad.backends.folding import FoldingBuilder
+from srcgrad.backends.lifetimes import LET_GO_ONCE
 from srcgrad.backends.set_once import set_once
 
 OWNER = types.MemInfoPointer(types.voidptr)
@@ -32,7 +34,8 @@ class VariableLower(Lower):
         super()._find_singly_assigned_variable()
         by_numba = self._singly_assigned_vars
         more = {name for name in set_once(self.blocks) - by_numba if not self._owns_more(self.typeof(name))}
-        self._owners: dict[str, Any] = {name: None for name in more if isinstance(self.typeof(name), types.Array)}
+        arrays = {name for name in more if isinstance(self.typeof(name), types.Array)}
+        self._owners: dict[str, Any] = dict.fromkeys(arrays - self.metadata[LET_GO_ONCE])
         by_numba |= more
 
     def _hold(self, name: str, owner: Any) -> None:

@@ -9,8 +9,8 @@ from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.core.typing.npydecl import parse_dtype, parse_shape
 from numba.extending import intrinsic
-from numba.np.arrayobj import make_array
 
+from srcgrad.runtime.described import Described
 from srcgrad.runtime.memory import empty
 from srcgrad.runtime.stand_ins import STAND_INS
 
@@ -50,7 +50,7 @@ def _is_float(dtype: Any) -> bool:
 
 def copied(context: Any, builder: Any, kind: types.Array, value: Any) -> Any:
     """A copy of an array that is contiguous by rows, as its type says."""
-    source = make_array(kind)(context, builder, value)
+    source = Described(context, builder, kind, value)
     lengths = cgutils.unpack_tuple(builder, source.shape, kind.ndim)
     target = empty(context, builder, kind.copy(readonly=False), lengths)
     cgutils.raw_memcpy(builder, target.data, source.data, source.nitems, source.itemsize)
@@ -64,7 +64,7 @@ def with_rows(typing_context, array, rows):
         raise TypingError(f"rows can't be added to {array}")
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        present = make_array(array)(context, builder, args[0])
+        present = Described(context, builder, array, args[0])
         wanted = context.cast(builder, args[1], rows, types.intp)
         count, *others = cgutils.unpack_tuple(builder, present.shape, array.ndim)
         with builder.if_else(builder.icmp_signed(">", wanted, count), likely=False) as (longer, enough):

@@ -16,7 +16,6 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
-from numba.np.arrayobj import make_array
 from numba.np.linalg import (
     check_blas_return,
     ensure_blas,
@@ -26,6 +25,8 @@ from numba.np.linalg import (
     ll_void_p,
     make_constant_slot,
 )
+
+from srcgrad.runtime.described import Described
 
 LARGEST = 2**31 - 1  # a length that BLAS can be told of
 NO, TURNED = (ir.Constant(ll_char, ord(letter)) for letter in "nt")
@@ -102,7 +103,7 @@ def _generate(
     ensure_blas()
     kinds = signature.args
     call = _Call(context, builder, kinds[0].dtype, adds, beta)
-    out, x, y = (make_array(kind)(context, builder, v) for kind, v in zip(kinds, args, strict=False))
+    out, x, y = (Described(context, builder, kind, v) for kind, v in zip(kinds, args, strict=False))
     left = call.matrix(kinds[1], x, turn_x)
     if kinds[2].ndim == 1:
         call.matrix_with_vector(out, left, y)

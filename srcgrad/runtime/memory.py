@@ -28,7 +28,9 @@ import llvmlite.binding as llvm
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.runtime import _nrt_python
-from numba.np.arrayobj import get_itemsize, make_array, populate_array
+from numba.np.arrayobj import get_itemsize
+
+from srcgrad.runtime.described import Described, described
 
 SLOTS = 32
 LEAST = 1 << 18  # bytes; below that malloc has pages at hand
@@ -399,17 +401,11 @@ def without_owner(context: Any, builder: Any, kind: types.Array, shape: Any, dat
     return _array_in(context, builder, kind, shape, strides[: len(shape)], None, address)._getvalue()
 
 
-def _array_in(context: Any, builder: Any, kind: types.Array, shape: Any, strides: Any, owner: Any, data: Any) -> Any:
-    array = make_array(kind)(context, builder)
-    populate_array(
-        array,
-        data=builder.inttoptr(data, context.get_data_type(kind.dtype).as_pointer()),
-        shape=cgutils.pack_array(builder, shape, ty=SIZE),
-        strides=cgutils.pack_array(builder, strides, ty=SIZE),
-        itemsize=context.get_constant(types.intp, get_itemsize(context, kind)),
-        meminfo=owner,
-    )
-    return array
+def _array_in(
+    context: Any, builder: Any, kind: types.Array, shape: Any, strides: Any, owner: Any, data: Any
+) -> Described:
+    start = builder.inttoptr(data, context.get_data_type(kind.dtype).as_pointer())
+    return described(context, builder, kind, shape, strides, owner, start)
 
 
 def _roomy_memory(context: Any, builder: Any, size: Any) -> tuple[Any, Any, Any]:
