@@ -21,11 +21,11 @@ from dataclasses import dataclass, replace
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Const, Cotangent, Expr, Load, Var, both, select
 from ..ir.names import Names
-from ..ir.nodes import Assign, Block, For, Function, If, Rule, Spread, Stmt, While
+from ..ir.nodes import Assign, Block, For, Function, If, Rule, Spread, Stmt, While, leaves
 from ..ir.walk import blocks, loads, statements, substitute, variables, with_blocks
 from ..rules.scalar import number as number_like
 from .alternate import is_parallel
-from .effects import effects
+from .effects import effects, is_dead
 from .extremes import PYTHONS, extremes_of, nest, without_comments
 
 ROUNDED = ("add", "sub", "mul", "div")  # a product and a sum may be rounded once, where both are seen
@@ -33,21 +33,25 @@ ROUNDED = ("add", "sub", "mul", "div")  # a product and a sum may be rounded onc
 
 def greatest_at_once(function: Function) -> Function:
     names = function.info.names
+    handed_back = {var for leaf in leaves(function.results) if isinstance(leaf, Expr) for var in variables(leaf)}
 
-    def block(stmts: Block) -> Block:
+    def block(stmts: Block, later: tuple[Block, ...]) -> Block:
+        """`later` is what runs after the block: the rest of the blocks around it, innermost first."""
         out: list[Stmt] = []
-        for stmt in stmts:
-            found = _found_by(stmt) if isinstance(stmt, For) else ()
+        for position, stmt in enumerate(stmts):
+            rest = (stmts[position + 1 :], *later)
+            found = _found_by(stmt, rest, handed_back) if isinstance(stmt, For) else ()
             if found:
                 out += (made for each in found for made in each.at_once(names))
                 continue
             # a loop around it has to be the host's, which launches kernels there
             if isinstance(stmt, If) or (_is_loop(stmt) and any(map(is_parallel, statements(blocks(stmt)[0])))):
-                stmt = with_blocks(stmt, tuple(map(block, blocks(stmt))))
+                behind = rest if isinstance(stmt, If) else ((stmt,), *rest)
+                stmt = with_blocks(stmt, tuple(block(part, behind) for part in blocks(stmt)))
             out.append(stmt)
         return tuple(out)
 
-    return replace(function, body=block(function.body))
+    return replace(function, body=block(function.body, ()))
 
 
 def _is_loop(stmt: Stmt) -> bool:
@@ -143,8 +147,8 @@ class _Greatest:
         return Assign(top, Call(self.op, (top, self.value), top.dtype), span=self.loops[0].span)
 
 
-def _found_by(loop: For) -> tuple[_Greatest, ...]:
-    """What a loop finds, if the adjoints of all that can be said so."""
+def _found_by(loop: For, later: tuple[Block, ...], handed_back: Set[Var]) -> tuple[_Greatest, ...]:
+    """What a loop finds, if the adjoints of all that can be said so, and nobody sees what else it leaves behind."""
     loops = nest(loop)
     found = dict(extremes_of(loops[-1]))
     written = effects((loop,)).writes
@@ -163,7 +167,8 @@ def _found_by(loop: For) -> tuple[_Greatest, ...]:
         assert isinstance(said, Call), said
         value = next((arg for arg in said.args if arg != stmt.var), said)
         out.append(_Greatest(loops, stmt.var, found[stmt.var], value))
-    return tuple(out) if all(each.has_an_adjoint for each in out) else ()
+    is_all = all(is_dead(var, later, var in handed_back) for var in values)
+    return tuple(out) if is_all and all(each.has_an_adjoint for each in out) else ()
 
 
 def _is_plain(value: Expr, indices: Set[Var]) -> bool:

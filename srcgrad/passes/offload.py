@@ -151,7 +151,7 @@ class Kernels:
     def block(self, block: Block, later: tuple[Block, ...]) -> Block:
         """`later` is what runs after the block: the rest of the blocks around it, innermost first."""
         out: list[Stmt] = []
-        values = self.values
+        values = at_start = self.values
         for position, stmt in enumerate(block):
             rest, self.values = (block[position + 1 :], *later), values
             values = values_behind(stmt, values)
@@ -173,6 +173,7 @@ class Kernels:
             elif blocks(stmt):
                 stmt = with_blocks(stmt, tuple(self.block(b, rest) for b in blocks(stmt)))
             out.append(stmt)
+        self.values = at_start  # another branch begins there too
         return tuple(out)
 
     def launched(self, loop: For, later: tuple[Block, ...]) -> Block | None:

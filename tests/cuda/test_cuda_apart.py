@@ -334,6 +334,33 @@ def before_it_changed(x):
     return x
 
 
+def in_the_other_branch(x, w):
+    """What is known of h in one branch, the last step aside, is nothing that the other one knows."""
+    n, h = x.shape[0] // 2, 1
+    y = np.zeros(x.shape[0])
+    for t in range(w.shape[0]):
+        y = y * np.sum(y) + 0.1
+        if w[t] > 0.0:
+            h = (x.shape[0] + 1) // 2
+            for i in range(n):
+                y[i] += x[i]
+                y[i + h] += x[i] * x[i]
+        else:
+            for i in range(n):
+                y[i] += x[i]
+                y[i + h] += x[i] * x[i]
+    return y
+
+
+def test_what_one_branch_knows() -> None:
+    f = grad(in_the_other_branch, wrt="x", target="cuda")
+    x, w = RNG.uniform(0.1, 0.9, 9), np.array([-1.0, 1.0, -1.0])
+    np.testing.assert_allclose(f(x, w), in_the_other_branch(x, w), rtol=1e-12)
+    kernels = f.source(x, w, kind="primal").split("@kernel")
+    adding = [text for text in kernels if "h + i" in text and "y" in text and "n, x" in text]
+    assert sum("atomic.add" in text for text in adding) == 1  # where h may be 1, as neighbours meet
+
+
 @pytest.mark.parametrize("function", [from_the_shorter_half, one_too_near, by_other_parts, before_it_changed])
 def test_halves_that_overlap(function: Callable[..., Any]) -> None:
     for n in (7, 8):
@@ -532,6 +559,15 @@ def seen_on_the_way(x):
     return s
 
 
+def with_the_last(x):
+    """What the loop leaves behind is read, besides what is greatest."""
+    m, last = 0.1, 0.0
+    for i in range(x.shape[0]):
+        last = 2.0 * x[i]
+        m = max(m, last)
+    return x * (m * last)
+
+
 def of_products(x, y):
     """A product and a sum may be rounded once, or twice: no two kernels have to agree on what is greatest."""
     m = -np.inf
@@ -556,7 +592,8 @@ def of_powers(x):
 
 
 @pytest.mark.parametrize(
-    "function, names", [(seen_on_the_way, "x"), (of_products, "xy"), (of_quotients, "xy"), (of_powers, "x")]
+    "function, names",
+    [(seen_on_the_way, "x"), (with_the_last, "x"), (of_products, "xy"), (of_quotients, "xy"), (of_powers, "x")],
 )
 def test_what_is_not_found_together(function: Callable[..., Any], names: str) -> None:
     arguments = (SOME, OTHERS)[: len(names)]
