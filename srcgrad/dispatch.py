@@ -30,6 +30,7 @@ from srcgrad.errors import (
     BroadcastError,
     CotangentShapeError,
     GivenOtherwise,
+    IdleLoopError,
     RuntimeShapeError,
     ShapeError,
     ShortAxisError,
@@ -105,13 +106,15 @@ class Program:
 
     @no_search_for_garbage()
     def generate(
-        self, kind: str, types: Types, cotangents: Any, stretch: bool = True, cut: bool = True, again: bool = False
-    ) -> Any:
-        """A module; without `stretch` it raises a BroadcastError also where a length of 1 has to be stretched,
-        and without `cut` a ShortAxisError where a slice is cut short.  `again`: it is differentiated itself."""
+        self, kind: str, types: Types, cotangents: Any, stretch: bool = True, cut: bool = True, granted: bool = False,
+        again: bool = False,
+    ) -> Any:  # fmt: skip
+        """A module; without `stretch` it raises a BroadcastError also where a length of 1 has to be stretched, without
+        `cut` a ShortAxisError where a slice is cut short, and with `granted` an IdleLoopError where a loop does not run
+        that would compare lengths, and they differ.  `again`: it is differentiated itself."""
         self._refuse_other_parameters()
         with self._blame(types, cotangents):
-            options = replace(self.options, stretch=stretch, cut=cut, again=again)
+            options = replace(self.options, stretch=stretch, cut=cut, granted=granted, again=again)
             if again:  # where it runs is for the caller to say
                 options = replace(options, target="cpu", parallel=False)
             self._refuse_place(types, cotangents)
@@ -124,9 +127,11 @@ class Program:
             how = options, pipeline.passes_for(kind, options), form
             return RECALLED.get(self.function, (kind, types, cotangents), how, made)
 
-    def source(self, kind: str, types: Types, cotangents: Any, after: str | None, stretch: bool, cut: bool) -> str:
+    def source(
+        self, kind: str, types: Types, cotangents: Any, after: str | None, stretch: bool, cut: bool, granted: bool
+    ) -> str:
         with self._blame(types, cotangents):
-            options = replace(self.options, stretch=stretch, cut=cut)
+            options = replace(self.options, stretch=stretch, cut=cut, granted=granted)
             return pipeline.source(self.function, kind, types, cotangents, options, after, self.memory)
 
     def ptx(self, kind: str, types: Types, cotangents: Any, cc: tuple[int, int]) -> dict[str, str]:
@@ -211,6 +216,7 @@ class Stage:
     version: int = 0  # counts restarts
     stretch: bool = False  # a length of 1 had to be stretched
     cut: bool = False  # a slice had to be cut short
+    granted: bool = True  # no loop has been idle that would have compared lengths, and they differed
     equal_lengths: bool = False  # lengths were taken to be equal
     whole_slices: bool = False  # slices were taken to end inside their axes
     once: bool = False  # what fails may have written to the arguments: it is not tried again
@@ -249,10 +255,10 @@ class Stage:
         if self.forward is not None:
             return self.forward.pullback(self.program, leaves, *self.types(leaves))
         try:
-            generated = self.program.generate(self.kind, *self.types(leaves), self.stretch, self.cut)
+            generated = self.program.generate(self.kind, *self.types(leaves), self.stretch, self.cut, self.granted)
             if generated.equal_lengths and self._will_stretch(leaves):
                 self.stretch = True  # the other code would be compiled for nothing
-                generated = self.program.generate(self.kind, *self.types(leaves), True, self.cut)
+                generated = self.program.generate(self.kind, *self.types(leaves), True, self.cut, self.granted)
             self.once = generated.facts.once
             expected = self.equal_lengths or generated.equal_lengths, self.whole_slices or generated.whole_slices
             if expected != (self.equal_lengths, self.whole_slices):
@@ -268,7 +274,8 @@ class Stage:
     def _will_stretch(self, leaves: Sequence[Any]) -> bool:
         """Does the first call look as if a length of 1 stood beside another?"""
         of_v = len(leaf_names(self.pattern[-1:], ("v",))) if self.with_v else 0
-        return not self.is_prepared and not self.stretch and _is_one_stretched(leaves[: len(leaves) - of_v])
+        is_first = not self.is_prepared and self.granted
+        return is_first and not self.stretch and _is_one_stretched(leaves[: len(leaves) - of_v])
 
     def source(self, leaves: Sequence[Any], after: str | None) -> str:
         """The text of what a call with these leaves runs."""
@@ -276,8 +283,8 @@ class Stage:
         stretch = self.stretch
         if self._will_stretch(leaves):
             like = pipeline.LIKE_THE_OUTPUT if cotangents is None else cotangents
-            stretch = self.program.generate(self.kind, types, like, False, self.cut).equal_lengths
-        return self.program.source(self.kind, types, cotangents, after, stretch, self.cut)
+            stretch = self.program.generate(self.kind, types, like, False, self.cut, self.granted).equal_lengths
+        return self.program.source(self.kind, types, cotangents, after, stretch, self.cut, self.granted)
 
     def captured_types(self) -> tuple[tuple[str, Any], ...]:
         """What is read from outside, with its type now."""
@@ -298,13 +305,16 @@ class Stage:
         """The call; where lengths are not as expected, from then on one that stretches those of 1, and cuts slices."""
 
         def attempt(*leaves: Any) -> Any:
-            before = self.stretch, self.cut
+            before = self.stretch, self.cut, self.granted
             try:
                 return call(*leaves)
             except unexpected as error:
                 problem = error
+            if isinstance(problem, IdleLoopError):
+                self._expect(self.stretch, self.cut, False)
+                return self.call(*leaves)
             is_short = isinstance(problem, ShortAxisError) or self.stretch or not self.equal_lengths
-            self._expect(self.stretch or not is_short, self.cut or is_short)
+            self._expect(self.stretch or not is_short, self.cut or is_short, self.granted)
             try:
                 return self.call(*leaves)
             except LENGTHS_DIFFER:  # they fit in no way
@@ -316,10 +326,10 @@ class Stage:
 
         return attempt
 
-    def _expect(self, stretch: bool, cut: bool) -> None:
+    def _expect(self, stretch: bool, cut: bool, granted: bool) -> None:
         with cpu.LOCK:
-            if (self.stretch, self.cut) != (stretch, cut):
-                self.stretch, self.cut = stretch, cut
+            if (self.stretch, self.cut, self.granted) != (stretch, cut, granted):
+                self.stretch, self.cut, self.granted = stretch, cut, granted
                 self.restart()
 
     def reach(self, lanes: dict[Any, Call], key: Any) -> None:
@@ -363,6 +373,7 @@ class Forward:
     assumed: tuple[Assumption, ...]
     stretch: bool
     cut: bool
+    granted: bool
     lanes: dict[type, Call] = field(default_factory=dict)  # pullbacks by the type of v
     stages: dict[Any, Stage] = field(default_factory=dict)
 
@@ -375,7 +386,7 @@ class Forward:
         """Generated when v is first seen; f must still be what ran forward."""
         is_same = not any(assumption.fails() for assumption in self.assumed)
         if is_same and self.origin.captured_types() == self.captured:
-            generated = program.generate("pullback", types, cotangents, self.stretch, self.cut)
+            generated = program.generate("pullback", types, cotangents, self.stretch, self.cut, self.granted)
             expected = [_memory(kind) for kind in generated.arguments[: self.count]]
             if [_memory(arguments.leaf_type(leaf, "residual")) for leaf in leaves[: self.count]] == expected:
                 return replace(generated, captured=(), assumed=())  # forward has read them

@@ -340,6 +340,7 @@ class Options:
     target: str = "cpu"
     stretch: bool = False  # lengths that are not known to be equal may turn out as 1, to be broadcast
     cut: bool = False  # slices may end past the end of their axis, to be cut short
+    granted: bool = True  # lengths that only a loop compares are equal, also where it does not run
     varying: frozenset[Any] = (
         frozenset()
     )  # keys of places outside: whole numbers there, and numbers in lists, are handed in

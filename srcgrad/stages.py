@@ -110,7 +110,7 @@ class Stages:
         forward = self._forwards.get(key)
         if forward is None:
             assumed = tuple(stage.assumed.values())
-            fresh = Forward(types, len(residuals), stage, captured, assumed, stage.stretch, stage.cut)
+            fresh = Forward(types, len(residuals), stage, captured, assumed, stage.stretch, stage.cut, stage.granted)
             forward = self._forwards.setdefault(key, fresh)
         return forward
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 import pytest
 
 from srcgrad import BroadcastError, CotangentShapeError, grad
+from srcgrad.runtime import absorb
 from srcgrad.testing import check_grad
 
 RNG = np.random.default_rng(11)
@@ -380,3 +382,13 @@ def test_memory_that_leaves_a_loop_is_as_long_as_it_was_asked_to_be() -> None:
         np.testing.assert_allclose(f(h, steps), scaled_triangles(h, steps), rtol=1e-13)
         check_grad(f, h, steps)
     np.testing.assert_array_equal(f(h[:, :2], 0), h[:, :2])  # no step runs, and the lengths may differ
+
+
+def test_what_does_not_fit_is_not_added() -> None:
+    """Cotangents of what a loop would have stretched that has not run."""
+    compiled = numba.njit(lambda x_b, out_b: absorb(x_b, out_b))
+    for add in (absorb, compiled):
+        for n, m, want in ((1, 3, [3.0, 0.0, 0.0]), (2, 3, [0.0] * 3), (3, 2, [0.0] * 3), (3, 3, [0.0] * 3)):
+            memory = np.zeros(3)
+            add(memory[:n], np.ones(m))
+            np.testing.assert_array_equal(memory, want)

@@ -370,7 +370,7 @@ class _Job:
         On a CPU that gains nothing: what more loops become one there, they lose in strips.
         """
         can_be_taken_back = self.build.equal_lengths and not (self.build.stretch or self.build.cut)
-        return self.options.target == "cuda" and can_be_taken_back
+        return self.options.granted and self.options.target == "cuda" and can_be_taken_back
 
     def rounding(self) -> str:
         """How the compiler rounds what it is given (`Info`)."""

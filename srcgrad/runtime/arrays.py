@@ -45,8 +45,12 @@ def copy_to(target: Any, source: Any) -> None:
 
 def conform(x: Any, shape: Any) -> Any:
     """x where it has this shape, else a copy broadcast to it (or x where it does not fit: a guard then raises)."""
-    fits = all(n in (1, m) for n, m in zip(x.shape, shape, strict=True))
-    return x if x.shape == shape or not fits else np.broadcast_to(x, shape).copy()
+    return x if x.shape == shape or not fits(x.shape, shape) else np.broadcast_to(x, shape).copy()
+
+
+def fits(lengths: Any, shape: Any) -> bool:
+    """Is each length that of the shape, or 1?"""
+    return all(n in (1, m) for n, m in zip(lengths, shape, strict=True))
 
 
 def conform_zeros(x_b: Any, shape: Any) -> Any:
@@ -55,8 +59,9 @@ def conform_zeros(x_b: Any, shape: Any) -> Any:
 
 
 def absorb(x_b: Any, out_b: Any) -> None:
-    """x_b += out_b, summed over the axes where x has length 1; nothing where they are one array."""
-    if x_b.shape != out_b.shape:
+    """x_b += out_b, summed over the axes where x has length 1; nothing where they are one array, or do not fit: then
+    the guard stands in a loop that did not run."""
+    if x_b.shape != out_b.shape and fits(x_b.shape, out_b.shape):
         stretched = tuple(k for k in range(x_b.ndim) if x_b.shape[k] != out_b.shape[k])
         x_b += out_b.sum(axis=stretched, keepdims=True)
 
@@ -136,7 +141,7 @@ def _by_elements(source: Any) -> Any:
 @overload(conform)
 def _conform(x, shape):  # no types: Numba compares signatures
     plain = x if x.layout == "C" else None
-    odd = " or ".join(f"x.shape[{k}] != 1 and x.shape[{k}] != shape[{k}]" for k in range(x.ndim))
+    odd = " or ".join(f"x.shape[{k}] != 1 and x.shape[{k}] != shape[{k}]" for k in range(x.ndim))  # it does not fit
     same = "x" if plain else "x.copy()"
     head = f"def conform(x, shape):\n    if x.shape == shape or {odd}:\n        return {same}"
     here = ", ".join(f"i{k}" for k in range(x.ndim))
@@ -160,7 +165,8 @@ def _conform_zeros(x_b, shape):
 def _absorb(x_b, out_b):
     here = ", ".join(f"i{k}" for k in range(x_b.ndim))
     body = _nest(x_b.ndim, "out_b", f"x_b[{_from('x_b', 'out_b', x_b.ndim)}] += out_b[{here}]")
-    return _made("absorb", f"def absorb(x_b, out_b):\n    if x_b.shape != out_b.shape:\n{body}\n")
+    fit = " and ".join(f"(x_b.shape[{k}] == 1 or x_b.shape[{k}] == out_b.shape[{k}])" for k in range(x_b.ndim))
+    return _made("absorb", f"def absorb(x_b, out_b):\n    if x_b.shape != out_b.shape and {fit}:\n{body}\n")
 
 
 def with_rows(array: Any, rows: Any) -> Any:

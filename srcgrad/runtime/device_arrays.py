@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numba import cuda
 
+from srcgrad.runtime.arrays import fits
 from srcgrad.runtime.device_call import LEGACY, SIMULATED, running
 from srcgrad.runtime.device_memory import copy_into, empty, zeros
 
@@ -116,7 +117,7 @@ class Memory:
 def conform(array: Any, shape: tuple[int, ...]) -> Any:
     """The array where it has this shape, else a copy broadcast to it; itself where it does not fit (a guard raises)."""
     shape = tuple(map(int, shape))
-    if tuple(array.shape) == shape or not all(n in (1, m) for n, m in zip(array.shape, shape, strict=True)):
+    if tuple(array.shape) == shape or not fits(array.shape, shape):
         return array
     from srcgrad.runtime.device_kernels import copy_elements
 
@@ -140,8 +141,9 @@ def conform_zeros(array_b: Any, shape: tuple[int, ...]) -> Any:
 
 
 def absorb(array_b: Any, out_b: Any) -> None:
-    """array_b += out_b, summed over the axes where it has length 1; nothing where they are one array."""
-    if tuple(array_b.shape) != tuple(out_b.shape) and out_b.size:
+    """array_b += out_b, summed over the axes where it has length 1; nothing where they are one array, or do not fit."""
+    lengths, shape = tuple(array_b.shape), tuple(out_b.shape)
+    if lengths != shape and out_b.size and fits(lengths, shape):
         from srcgrad.runtime.device_kernels import add_over_stretched
 
         add_over_stretched(array_b, out_b)

@@ -76,6 +76,27 @@ def test_fields_that_never_meet() -> None:
     is_as_on_a_cpu(gray_scott, ("u", "w"), (u, w, 2))
 
 
+def tripled(u, w, steps):
+    y = u * 3.0
+    for _ in range(steps):
+        y = y * w + y
+    return y
+
+
+@pytest.mark.parametrize("ahead", [((5, 5, 1),), ((5, 5, 0), (5, 1, 0)), ((5, 1, 1),), ((5, 5, 1), (1, 5, 0))])
+def test_lengths_of_a_loop_that_does_not_run(ahead: tuple[tuple[int, int, int], ...]) -> None:
+    """They are for nobody to compare, whatever was found in the calls before, and nothing is stretched or read."""
+    f = grad(tripled, wrt=("u", "w"), target="cuda")
+    for n, m, steps in (*ahead, (3, 5, 0), (5, 3, 0), (5, 1, 0), (3, 3, 2)):
+        u, w, v = RNG.uniform(0.1, 0.9, n), RNG.uniform(0.1, 0.9, m), RNG.uniform(0.1, 0.9, n)
+        y, (u_b, w_b) = f.value_and_backward(u, w, steps, v)
+        np.testing.assert_allclose(y, tripled(u, w, steps), rtol=1e-13)
+        powers = (1.0 + w) ** steps if steps else 1.0
+        np.testing.assert_allclose(u_b, 3.0 * v * powers, rtol=1e-13)
+        by_w = 3.0 * steps * u * v * (1.0 + w) ** (steps - 1) if steps else np.zeros(m)
+        np.testing.assert_allclose(w_b, by_w if len(by_w) == m else [np.sum(by_w)], rtol=1e-13)
+
+
 # ------------------------------------------------------------------------------------------- rows that take turns
 
 
