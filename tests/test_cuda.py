@@ -30,7 +30,7 @@ SIMULATED = {
         named("extremes columns parted_loops benchmarks examples sweeps gathered ahead where_read layouts"),
         455,
     ),
-    "rows": (named("held steps checkpoints first_steps remainders scans flat in_parallel apart"), 610),
+    "rows": (named("held steps checkpoints first_steps remainders scans flat in_parallel apart"), 616),
 }
 SOME = (
     "black_scholes or mandelbrot or rk4 or scattered or mixture or two_layers or softmax or stencil or conjugate or "
@@ -55,7 +55,7 @@ VIRTUAL = {
         ],
         11,
     ),
-    "steps": (named("states alone grids later remainders apart"), 100),
+    "steps": (named("states alone grids later remainders apart"), 106),
     "rows": ([*named("ahead held checkpoints where_read first_steps"), "-k", f"ahead or {OTHERS}"], 83),
 }
 
