@@ -483,3 +483,12 @@ def test_parts_and_fresh_matrices_make_two_functions() -> None:
     assert "def of_two_matrices_1_forward" in text
     assert "def of_two_matrices_2_forward" not in text
     check_grad(grad(of_two_matrices, jit=False), a, b)
+
+
+# ------------------------------------------------------------------------------------------------------------ lambdas
+
+power = lambda n, a: a if n == 0 else a * power(n - 1, a)
+
+
+def test_a_lambda_calls_itself() -> None:
+    np.testing.assert_allclose(grad(power, jit=False).value_and_backward(3, 1.5), (1.5**4, 4 * 1.5**3))

@@ -66,9 +66,14 @@ def _invoke(
 
 
 def _unique(name: str, callees: Callees) -> str:
-    name = name if name.isidentifier() else "function"
+    name = _identifier(name)
     taken = {instance.name for instance in callees.instances.values()}
     return next(n for n in (name, *(f"{name}_{k}" for k in range(1, 10_000))) if n not in taken | RESERVED)
+
+
+def _identifier(title: str) -> str:
+    """What names are made of: a lambda's title is none."""
+    return title if title.isidentifier() else "function"
 
 
 def _seen_by(interpreter: Interpreter) -> dict[Instance, Summary | None]:
@@ -119,11 +124,11 @@ def _results(interpreter: Interpreter, result: Any, title: str, outs: list[Var |
     build = interpreter.build
     match result:
         case ("scalar", dtype, weak):
-            var = Var(build.names.fresh(f"{title}_out"), dtype)
+            var = Var(build.names.fresh(f"{_identifier(title)}_out"), dtype)
             outs.append(var)
             return Scalar(var, weak)
         case ("array", dtype, ndim):
-            name = build.names.fresh(f"{title}_out")
+            name = build.names.fresh(f"{_identifier(title)}_out")
             dims = tuple(Var(build.names.fresh(f"{name}_n{k}"), INT64) for k in range(ndim))
             build.pinned |= set(dims)
             build.lower |= dict.fromkeys(dims, 0)

@@ -49,20 +49,24 @@ def boolean(
         condition = operators.truth(interpreter, first)
         first = first.items[1] if optional.is_optional(first) and not is_and else first  # true, so not None
         return choose_value(interpreter, condition, nodes, first, is_and, is_test)
-    saved, lists_before = save(interpreter), identities.held(interpreter)
-    try:
-        with interpreter.build.nested(rest), optional.known_there(interpreter, nodes[:1], is_and):
-            other = boolean(interpreter, is_and, nodes[1:], is_later=True, is_test=is_test)
-    except NotYetKnown:
-        return first
-    changes = identities.held(interpreter) != lists_before
-    if not rest and not changes and isinstance(first, Scalar) and isinstance(other, Scalar):
-        if first.dtype == other.dtype == BOOL:
-            if operators.static_truth(other) is is_and:  # x and True
-                return Scalar(first.expr, first.weak and other.weak)
-            return Scalar(Call("and" if is_and else "or", (first.expr, other.expr), BOOL), first.weak and other.weak)
-    restore(interpreter, saved)
-    return choose_value(interpreter, operators.truth(interpreter, first), nodes, first, is_and, is_test)
+    look = interpreter.looks.begin(nodes[0])
+    if look is not None:
+        saved, lists_before = save(interpreter), identities.held(interpreter)
+        try:
+            with interpreter.build.nested(rest), optional.known_there(interpreter, nodes[:1], is_and):
+                other = boolean(interpreter, is_and, nodes[1:], is_later=True, is_test=is_test)
+        except NotYetKnown:
+            return first
+        changes = identities.held(interpreter) != lists_before
+        if not rest and not changes and isinstance(first, Scalar) and isinstance(other, Scalar):
+            if first.dtype == other.dtype == BOOL:
+                is_weak = first.weak and other.weak
+                if operators.static_truth(other) is is_and:  # x and True
+                    return Scalar(first.expr, is_weak)
+                return Scalar(Call("and" if is_and else "or", (first.expr, other.expr), BOOL), is_weak)
+        restore(interpreter, saved)
+    with interpreter.looks.again(look):
+        return choose_value(interpreter, operators.truth(interpreter, first), nodes, first, is_and, is_test)
 
 
 def decided(interpreter: Interpreter, test: ast.expr) -> bool | None:
@@ -209,26 +213,42 @@ def conditional(interpreter: Interpreter, node: ast.IfExp) -> Any:
     names = _named_in([node.body, node.orelse])
     if names:
         return either(interpreter, condition, then_side, else_side, names)
-    sides: list[tuple[list[Stmt], Any]] = []
-    saved, lists_before = save(interpreter), identities.held(interpreter)
-    with suppress(NotYetKnown):
-        for evaluate_side in (then_side, else_side):
-            block: list[Stmt] = []
-            with interpreter.build.nested(block):
-                sides.append((block, evaluate_side()))
-        (then, x), (orelse, y) = sides
-        plain_numbers = isinstance(x, Scalar) and isinstance(y, Scalar) and not (loads(x.expr) or loads(y.expr))
-        changes = identities.held(interpreter) != lists_before
-        if not (then or orelse or changes) and plain_numbers:  # an element is only read on the side that is taken
-            joined = join_scalars(x, y)
-            dtype = joined.dtype
-            chosen = Call("select", (condition, cast(x.expr, dtype), cast(y.expr, dtype)), dtype)
-            if x.weak != y.weak:
-                interpreter.build.either.add(chosen)
-            return replace(joined, expr=chosen)
-        if not (then or orelse or changes) and one_of.joins(x, y):
-            options = one_of.options_of(x, y)
-            first, second = (one_of.as_one_of(value, options).number.expr for value in (x, y))
-            return OneOf(Scalar(select(condition, first, second), weak=True), options)
-    restore(interpreter, saved)
-    return either(interpreter, condition, then_side, else_side, names)
+    look = interpreter.looks.begin(node)
+    if look is not None:
+        saved = save(interpreter)
+        with suppress(NotYetKnown):
+            chosen = _plain(interpreter, condition, then_side, else_side)
+            if chosen is not None:
+                return chosen
+        restore(interpreter, saved)
+    with interpreter.looks.again(look):
+        return either(interpreter, condition, then_side, else_side, names)
+
+
+def _plain(interpreter: Interpreter, condition: Expr, *sides: Callable[[], Any]) -> Any:
+    """The value of one of two expressions that can both be evaluated; None, if one does more, or may be an error."""
+    lists_before = identities.held(interpreter)
+    values: list[Any] = []
+    for evaluate_side in sides:
+        block: list[Stmt] = []
+        with interpreter.build.nested(block):
+            value = evaluate_side()
+        is_number = isinstance(value, Scalar) and not loads(value.expr)  # an element is only read on the side taken
+        if block or not (is_number or one_of.is_option(value)):
+            return None
+        values.append(value)
+    if identities.held(interpreter) != lists_before:
+        return None
+    x, y = values
+    if isinstance(x, Scalar) and isinstance(y, Scalar):
+        joined = join_scalars(x, y)
+        dtype = joined.dtype
+        chosen = Call("select", (condition, cast(x.expr, dtype), cast(y.expr, dtype)), dtype)
+        if x.weak != y.weak:
+            interpreter.build.either.add(chosen)
+        return replace(joined, expr=chosen)
+    if one_of.joins(x, y):
+        options = one_of.options_of(x, y)
+        first, second = (one_of.as_one_of(value, options).number.expr for value in (x, y))
+        return OneOf(Scalar(select(condition, first, second), weak=True), options)
+    return None

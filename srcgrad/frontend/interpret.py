@@ -47,6 +47,7 @@ from . import (
     implicit,  # noqa: F401 (register)
     iterators,
     list_methods,
+    looks,
     optional,
     parameters,
     records,
@@ -144,6 +145,7 @@ class Interpreter:
         self.branch_stale: tuple[dict[str, Any], ...] = ()  # see `Builder.stale`
         self.one_of_several: set[object] = set()  # lists that a name stands for on one path, and others hold as well
         self.iterators = iterators.Iterators()
+        self.looks = looks.Looks()
         self.latest: dict[object, Any] = {}  # what lists are since they were changed, held by a name or not
         self.given_away: dict[object, frozenset[str]] = {}  # lists that are items of others, with the memory of these
         self.chosen: dict[Expr, int] = {}  # numbers that say which of several things it is, where that is known
