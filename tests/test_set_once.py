@@ -122,14 +122,15 @@ def made_in_one_branch(x, n):
 
 def raises_on_the_way(x, n):
     a = x * 2.0
+    s = x
     for i in range(n):
         b = a * i
         if i > 3:
             raise ValueError("too many")
-        a_part = b + 1.0
+        c = b + 1.0
         if i > 2:
             break
-        s = a_part * b
+        s = c * b
     return s
 
 
@@ -141,7 +142,7 @@ def raises_on_the_way(x, n):
         (read_in_one_branch, {"a"}, set()),
         (read_in_one_of_three, {"a"}, set()),
         (made_in_one_branch, set(), {"a"}),
-        (raises_on_the_way, {"b", "a_part"}, {"s"}),
+        (raises_on_the_way, {"b", "c"}, {"s"}),
     ],
 )
 def test_which_are_let_go_once(function: Callable[..., Any], once: set[str], not_once: set[str]) -> None:
