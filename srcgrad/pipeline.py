@@ -15,6 +15,7 @@ from .backends.facts import Facts
 from .backends.kernels import Form
 from .backends.python import emit
 from .both_sweeps import Memory, both_sweeps
+from .deep import deeper_if_need_be
 from .errors import OptionError
 from .frontend.function import Interpreted, interpret
 from .frontend.outside import Place
@@ -78,6 +79,7 @@ from .passes.made_where_kept import made_where_kept
 from .passes.made_where_read import made_where_read
 from .passes.masked_rows import masked_rows
 from .passes.name_choices import name_choices
+from .passes.name_joins import name_joins
 from .passes.name_places import name_all_places, name_places
 from .passes.name_squares import name_squares
 from .passes.numbers_where_read import numbers_where_read
@@ -241,6 +243,7 @@ ON_STACKS: tuple[Pass, ...] = (
     made_where_kept,  # what is kept of a part of the program that runs nobody knows how often
 )
 BYTECODE: tuple[Pass, ...] = (
+    name_joins,  # branches in a chain, which are an `elif` in the text
     name_squares,  # an inner loop does not find anew where a row of a packed triangle begins
     name_choices,  # no array waits on Python's stack while a condition branches
 )
@@ -297,6 +300,7 @@ ON_A_GPU: tuple[Pass, ...] = (
     read_at_first,  # the first of many steps reads an argument, and no copy of it
     name_squares,  # … where rows of packed triangles begin
     threads_along_rows,  # what neighbouring threads touch lies side by side
+    name_joins,
     clear_together,  # arrays of zeros are one piece of memory
 )
 NEEDED = {
@@ -382,6 +386,7 @@ class Generated:
     facts: Facts = Facts()  # noqa: RUF009 (it is frozen)
 
 
+@deeper_if_need_be
 def generate(
     function: Callable[..., Any],
     kind: str,
@@ -503,6 +508,7 @@ def through(
     return program
 
 
+@deeper_if_need_be
 def source(
     function: Callable[..., Any],
     kind: str,

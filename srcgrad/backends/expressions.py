@@ -295,7 +295,11 @@ def parsed(text: str) -> ast.expr:
 
 def _template(spelling: str, operands: list[ast.expr]) -> ast.expr:
     """The spelling with operands in the places of `{}`, `{0}`, `{1}` …"""
-    return _filled(_with_holes(spelling), operands)
+    out = _filled(_with_holes(spelling), operands)
+    if isinstance(out, ast.BoolOp):  # no parentheses within each other, of which Python takes 200: a and b and c
+        alike = (v.values if isinstance(v, ast.BoolOp) and type(v.op) is type(out.op) else [v] for v in out.values)
+        out.values = list(itertools.chain.from_iterable(alike))
+    return out
 
 
 @cache

@@ -69,6 +69,7 @@ from .expressions import (
 )
 from .facts import Facts, facts_about
 from .host import with_kernels
+from .indentation import flattened
 from .kernel_text import Lines
 from .kernels import Definition, Form
 from .lending import Borrow, Called, with_lending
@@ -93,7 +94,7 @@ def emit(function: Function, form: Form | None = None) -> tuple[str, Facts]:
     token = again.set(function.info.again)
     definitions: list[ast.stmt] = [_definition(part) if isinstance(part, Function) else part for part in parts]
     again.reset(token)
-    text = to_source(ast.Module(definitions, []))
+    text = to_source(flattened(ast.Module(definitions, [])))
     imports = _device_imports(text) if form is not None else _imports(text)
     text = "\n".join([*imports, "", "", text])
     lines = islice(lines_of_statements(text), len(imports), None)

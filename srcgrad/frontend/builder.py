@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
@@ -264,9 +265,10 @@ class Builder:
         self.depth_of_refusal = self.depth
         raise error(message, span=self.span, help=tuple(help), because=because)
 
-    def refuse_unusable(self, value: Any, what: str = "") -> None:
+    def refuse_unusable(self, value: Any, what: str | ast.expr = "") -> None:
         """What may only be held under a name is read: where the name is known, `what`."""
         if is_unusable(value):
+            what = ast.unparse(what) if isinstance(what, ast.expr) else what
             try:
                 self.refuse(f"{what or value.value.name.lstrip('.')} {value.value.how}", *value.value.helps)
             except UnsupportedError as error:

@@ -141,7 +141,7 @@ def _as_it_is(interpreter: Interpreter, node: ast.expr) -> Any:
             interpreter.at(node)
             if arrays_of_none.is_one(owner) and (found := arrays_of_none.attribute(owner, name)) is not None:
                 return found
-            interpreter.build.refuse_unusable(owner, ast.unparse(value))
+            interpreter.build.refuse_unusable(owner, value)
             return attributes.attribute(interpreter, owner, name)
         case ast.Subscript(value=value, slice=items):
             owner = with_array_of_none(interpreter, value)

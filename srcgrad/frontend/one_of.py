@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..errors import UnsupportedError
 from ..ir import affine
-from ..ir.expressions import BOOL, Const, Expr, both, either, negated, select
+from ..ir.expressions import BOOL, Call, Const, Expr, both, either, negated, select
 from ..ir.walk import is_constant
 from . import optional, unbound
 from .values import UNDEFINED, Closure, OneOf, Scalar, Static, Template, Unusable
@@ -82,13 +82,21 @@ def as_one_of(value: Any, options: tuple[Any, ...]) -> OneOf:
 
     if not isinstance(value, OneOf):
         return OneOf(Scalar(place(value), weak=True), options)
-    number = value.number.expr
     if value.options == options[: len(value.options)]:
         return OneOf(value.number, options)
-    out: Expr = place(value.options[-1])
-    for k, option in reversed(list(enumerate(value.options[:-1]))):
-        out = select(affine.equals(number, affine.integer(k)), place(option), out)
-    return OneOf(Scalar(out, weak=True), options)
+
+    def among_these(number: Expr) -> Expr:
+        match number:
+            case Const(value=k):
+                return place(value.options[k])
+            case Call(op="select", args=(condition, x, y)):
+                return select(condition, among_these(x), among_these(y))
+        out: Expr = place(value.options[-1])
+        for k, option in reversed(list(enumerate(value.options[:-1]))):
+            out = select(affine.equals(number, affine.integer(k)), place(option), out)
+        return out
+
+    return OneOf(Scalar(among_these(value.number.expr), weak=True), options)
 
 
 def told(value: OneOf) -> str:
@@ -133,7 +141,7 @@ def settled(interpreter: Interpreter, node: ast.expr, value: Any) -> Any:
     if optional.is_none(value):
         optional.refuse_yet(interpreter, node, value)
     if not interpreter.build.in_composition:  # which may make it, and hand it back
-        interpreter.build.refuse_unusable(value, ast.unparse(node))
+        interpreter.build.refuse_unusable(value, node)
     if value is UNDEFINED:
         unbound.refuse_unbound(interpreter, ast.unparse(node))
     if not isinstance(value, OneOf):

@@ -119,7 +119,9 @@ class Callees:
             raise OwnFunction(key)
         if len(around) >= NESTED:
             keys = [other for other, _ in around]
-            raise OwnFunction(max(keys, key=keys.count))  # among others, they call themselves in a circle
+            often = max(keys, key=keys.count)
+            if keys.count(often) > 1:  # among others, they call themselves in a circle
+                raise OwnFunction(often)
 
     def expanded(self, key: Key, place: Any, block: list[Stmt]) -> None:
         """A call at this place has been interpreted in place, to these statements."""
