@@ -31,6 +31,7 @@ from srcgrad.errors import (
     CotangentShapeError,
     GivenOtherwise,
     IdleLoopError,
+    NoneArgumentError,
     RuntimeShapeError,
     ShapeError,
     ShortAxisError,
@@ -164,7 +165,7 @@ class Program:
         """Errors deep in the function that come from a None or a list are about that argument."""
         try:
             yield
-        except UnsupportedError as error:
+        except (UnsupportedError, NoneArgumentError) as error:
             for name, kind in zip(self.parameters, types, strict=True):
                 if kind == StaticType(None) and name not in self.optional:
                     raise ArgumentError(

@@ -88,8 +88,16 @@ class NameArgumentError(SrcgradError, NameError):
     """A name that is not defined where the program uses it."""
 
 
+class UnboundError(NameArgumentError):
+    """A name that only another path may have bound."""
+
+
 class NoItemsError(ArgumentError):
-    """A number that is asked for its length or its items."""
+    """A number that is asked for its length or its items, or whose items are set."""
+
+
+class NoneArgumentError(ArgumentError):
+    """None where something else is needed, whatever the data."""
 
 
 class AttributeArgumentError(SrcgradError, AttributeError):
@@ -198,6 +206,14 @@ class RuntimeKeyError(CompiledError, KeyError):
 
 class RuntimeTypeError(CompiledError, TypeError):
     """None where something else is needed, known only from the data."""
+
+
+class RuntimeAttributeError(CompiledError, AttributeError):
+    """An attribute that an object does not have, on the path that a run takes."""
+
+
+class RuntimeNameError(CompiledError, NameError):
+    """A name that nothing has defined on the path that a run takes."""
 
 
 class BoundsError(CompiledError, IndexError):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, ShapeError, UnsupportedError, place
+from ..errors import ArgumentError, NoneArgumentError, ShapeError, UnsupportedError, place
 from ..ir import affine
 from ..ir.expressions import (
     BOOL,
@@ -128,7 +128,7 @@ def elementwise(builder: Builder, op: str, values: Sequence[Any], *, python: boo
     for value in values:
         if not isinstance(value, (Scalar, ArrayValue)):
             what = type(getattr(value, "value", value)).__name__
-            error = ArgumentError if what == "str" else UnsupportedError
+            error = {"str": ArgumentError, "NoneType": NoneArgumentError}.get(what, UnsupportedError)
             builder.refuse(f"{op} needs numbers or arrays, not {what}", "pass a number or an array", error=error)
     if any(value.dtype.kind == "c" for value in values):
         op = COMPLEX_NAMES.get(op, op)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ArgumentError, AttributeArgumentError
+from ..errors import ArgumentError, AttributeArgumentError, NoItemsError, UnsupportedError
 from ..ir.walk import loads
 from . import (
     attributes,
@@ -161,7 +161,8 @@ def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any
                 "a slice of a list whose length is only known at run time can't be assigned to",
                 "make another list:  xs = new + xs[k:]",
             )
-        interpreter.build.refuse("only arrays can be written to by index")
+        error = UnsupportedError if isinstance(owner, Static) else NoItemsError  # which Python calls a TypeError
+        interpreter.build.refuse("only arrays can be written to by index", error=error)
     index = expressions.index_items(interpreter, items)
     (value,) = expressions.as_before(interpreter, [value], mark)
     if optional.is_optional(value):

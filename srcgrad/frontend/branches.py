@@ -19,12 +19,11 @@ from ..ir.expressions import BOOL, INT64, Array, Const, Expr, Var, negated
 from ..ir.nodes import Alloc, Assign, CopyTo, If, Raise, Stmt, Store, Swap
 from ..ir.rename import rename_arrays
 from ..ir.walk import numbers_set, statements, variables
-from . import choices, growing_lists, identities, one_of, operators, optional, split_statements
+from . import choices, growing_lists, identities, one_of, operators, optional, split_statements, when_reached
 from .aliases import is_seen_elsewhere, mind_merged_aliases, note_twins, roots_of_value, value_leaves
 from .arithmetic import cast
 from .joined_numbers import join_scalars
 from .liveness import assigned
-from .recursion import NotYetKnown
 from .types import DictKind, RecordKind
 from .unbound import bound_flag
 from .values import (
@@ -88,7 +87,7 @@ def choose(
         block: list[Stmt] = []
         build.stale = dict(stale_before)
         with build.nested(block):
-            ended = _ends(run)
+            ended = when_reached.ends(interpreter, run)
         held_elsewhere = {  # by the names of other calls, where this branch has changed it
             f"{name}.{number}": value
             for number, (frame, names_before) in enumerate(before)
@@ -187,14 +186,6 @@ def _changed_parts(env: dict[str, Any], before: dict[object, Any], lists: dict[o
     """The lists that a branch changes and that are items of others: they meet the other side both ways."""
     named = {getattr(value, "identity", None) for value in env.values()}
     return [value for i, value in lists.items() if i not in named and i in before and value != before[i]]
-
-
-def _ends(run: Callable[[], Any]) -> bool:
-    """Interpret a branch: does it end in an exception?  (One that waits for the result of a call tells nothing yet.)"""
-    try:
-        return bool(run())
-    except NotYetKnown:
-        return True
 
 
 def merge(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tuple[list[Stmt], Any]) -> Any:

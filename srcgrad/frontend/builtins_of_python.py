@@ -6,10 +6,8 @@ import collections
 import copy
 import dataclasses
 import itertools
-import logging
 import math
 import types
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -17,7 +15,15 @@ from typing import TYPE_CHECKING, Any
 import numba
 import numpy as np
 
-from ..errors import STEP_OF_ZERO, ArgumentError, NoItemsError, UnsupportedError, ValueArgumentError, place
+from ..errors import (
+    STEP_OF_ZERO,
+    ArgumentError,
+    NoItemsError,
+    NoneArgumentError,
+    UnsupportedError,
+    ValueArgumentError,
+    place,
+)
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Const, Expr
 from ..ir.nodes import If, Raise
@@ -36,10 +42,12 @@ from . import (
     matching,
     one_by_one,
     operators,
+    optional,
     records,
     sets,
     special_methods,
     texts,
+    warnings_and_logs,
 )
 from .arithmetic import cast, elementwise, loop_dtypes
 from .attempts import restore, save
@@ -116,7 +124,7 @@ def length(interpreter: Interpreter, value: Any) -> Any:
         case Static(value=item) if hasattr(item, "__len__"):
             return constant(len(item))
     is_number = isinstance(value, Scalar) or (isinstance(value, ArrayValue) and not value.ndim)
-    error = NoItemsError if is_number else ArgumentError
+    error = NoItemsError if is_number else NoneArgumentError if optional.is_none(value) else ArgumentError
     return interpreter.build.refuse("this value has no length", error=error)
 
 
@@ -137,7 +145,8 @@ def total(interpreter: Interpreter, value: Any, start: Any = None) -> Any:
     if isinstance(value, Range) or records.is_dict(value):
         value = TupleValue(tuple(expressions.items_of(interpreter, value)))
     if not isinstance(value, TupleValue):
-        return interpreter.build.refuse("sum needs a list, a tuple or an array", error=ArgumentError)
+        error = NoneArgumentError if optional.is_none(value) else ArgumentError
+        return interpreter.build.refuse("sum needs a list, a tuple or an array", error=error)
     items = list(value.items)
     is_number = start is None and items and not (isinstance(items[0], Scalar) and items[0].dtype == BOOL)
     is_array_alone = len(items) == 1 and isinstance(items[0], ArrayValue)  # 0 + x is another array
@@ -461,21 +470,6 @@ def part_matched(interpreter: Interpreter, value: Any, cls: Any, place: Any) -> 
     return attributes.attribute(interpreter, value, names[number])
 
 
-def warn(
-    interpreter: Interpreter, message: Any, category: Any = None, stacklevel: Any = None, source: Any = None
-) -> Any:
-    """Compiled code has no warnings: what it would say is not said."""
-    return NONE
-
-
-def log(interpreter: Interpreter, *args: Any, **kwargs: Any) -> Any:
-    """Nor has it loggers; what is logged has been evaluated by now."""
-    return NONE
-
-
-LEVELS = ("debug", "info", "warning", "error", "critical", "exception", "log")
-
-
 BUILTINS: dict[Any, Callable[..., Any]] = {
     range: make_range, numba.prange: make_range, len: length, abs: absolute, pow: power,
     max: choose_extremum("max"), min: choose_extremum("min"),
@@ -491,7 +485,6 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     super: inheritance.super_of, callable: is_callable, str: as_text, np.isscalar: is_scalar, np.iterable: is_iterable,
     math.hypot: length_of_vector, itertools.product: product, itertools.combinations: combinations,
     itertools.permutations: permutations,
-    dataclasses.replace: records.replaced, types.SimpleNamespace: records.namespace, warnings.warn: warn,
-    **{getattr(owner, name): log for owner in (logging, logging.Logger) for name in LEVELS},
+    dataclasses.replace: records.replaced, types.SimpleNamespace: records.namespace, **warnings_and_logs.BUILTINS,
     matching.part_matched: part_matched, compositions.registry.constant_integer: static_integer,
 }  # fmt: skip

@@ -16,7 +16,7 @@ import numpy as np
 from numba.np.ufunc.dufunc import DUFunc
 
 from ..arguments import is_simple_object
-from ..errors import ArgumentError, UnsupportedError, ValueArgumentError
+from ..errors import ArgumentError, NoneArgumentError, UnsupportedError, ValueArgumentError
 from ..rules import compositions
 from ..rules.compositions import composition_of
 from ..rules.names import COMPLEX_MATH, MATH, TO_INT, WHOLE_MATH
@@ -242,6 +242,8 @@ def _operands(target: Any, kwargs: dict[str, Any]) -> tuple[int, dict[str, Any]]
 def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """A call of a Python object that is known: NumPy's, Python's, or the user's function."""
     build = interpreter.build
+    if target is None:
+        build.refuse("None can't be called", error=NoneArgumentError)
     if (made := attributes.of_library(interpreter, target)) is not None:
         return apply(interpreter, made, args, kwargs)
     if type(target).__hash__ is None:  # it is no key of a table: poly1d, and its like
@@ -262,8 +264,8 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         if target in compositions.PYTHON:
             return of_python(interpreter, target, args, kwargs)
         if not _takes_lists(target):
-            args = [lists.as_values(interpreter, value) for value in args]
-            kwargs = {name: lists.as_values(interpreter, value) for name, value in kwargs.items()}
+            args = [lists.as_operand(interpreter, value) for value in args]
+            kwargs = {name: lists.as_operand(interpreter, value) for name, value in kwargs.items()}
         if target in TABLE or composition_of(target):
             _refuse_dicts(interpreter, target, [*args, *kwargs.values()])
         if target in TABLE:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ..ir.expressions import BOOL, Call, Expr, select
 from ..ir.nodes import Stmt
 from ..ir.walk import loads
-from . import binding, expressions, identities, liveness, one_of, operators, optional, split_statements
+from . import binding, expressions, identities, liveness, one_of, operators, optional, split_statements, when_reached
 from .arithmetic import cast
 from .attempts import restore, save
 from .joined_numbers import join_scalars
@@ -216,7 +216,7 @@ def conditional(interpreter: Interpreter, node: ast.IfExp) -> Any:
     look = interpreter.looks.begin(node)
     if look is not None:
         saved = save(interpreter)
-        with suppress(NotYetKnown):
+        with suppress(NotYetKnown, *when_reached.RAISED):
             chosen = _plain(interpreter, condition, then_side, else_side)
             if chosen is not None:
                 return chosen

@@ -1,4 +1,4 @@
-"""Statements around others that change nothing of what is computed: `with`, `try`, `global`."""
+"""Statements around others that change nothing of what is computed: `with`, `global`."""
 
 from __future__ import annotations
 
@@ -43,23 +43,6 @@ def enter(interpreter: Interpreter, item: ast.withitem) -> None:
             interpreter.build.refuse("`as` is supported behind contextlib.nullcontext(x) only")
         mark = len(interpreter.build.block)
         assignment.assign(interpreter, item.optional_vars, expressions.evaluate(interpreter, call.args[0]), mark)
-
-
-def conditional_import(interpreter: Interpreter, stmt: ast.Try) -> None:
-    """try: import … except ImportError: …"""
-    if not all(isinstance(part, (ast.Import, ast.ImportFrom)) for part in stmt.body):
-        interpreter.build.refuse(
-            "a try statement with `except` is not supported in a differentiated function",
-            "test for what may fail with an `if`",
-        )
-    try:
-        for part in stmt.body:
-            interpreter.import_names(part)  # type: ignore[arg-type]
-    except ImportError:
-        interpreter.block(stmt.handlers[0].body)
-    else:
-        interpreter.block(stmt.orelse)
-    interpreter.block(stmt.finalbody)
 
 
 def only_read(interpreter: Interpreter, stmt: ast.stmt, names: list[str]) -> None:

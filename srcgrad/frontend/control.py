@@ -16,7 +16,7 @@ from ..errors import SrcgradError
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Var, both, compare, negated
 from ..ir.nodes import Assign, For, Stmt, While
-from ..ir.walk import is_constant
+from ..ir.walk import is_constant, statements
 from . import (
     assignment,
     expressions,
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
 
 UNROLLED = 64  # iterations at most of a loop that is written out, because its index has to be known
+SHORT, MOST_TEXT = 8, 1000  # so many items are always written out; of more, as long as it is no more statements
 LONG = 32  # numbers at most in a tuple or a list that a loop over them is written out for
 GROWN = 16  # iterations at most of a loop that is written out because a list grows in it
 
@@ -69,9 +70,7 @@ def for_loop(interpreter: Interpreter, node: ast.For) -> None:
         return
     run_over = RunOver(interpreter, node.iter, over)
     if isinstance(over, TupleValue):
-        items = expressions.items_of(interpreter, over)
-        if len(items) <= LONG or not _over_array(interpreter, node, items, run_over):
-            unrolled(interpreter, node, items, run_over)
+        _over_items(interpreter, node, expressions.items_of(interpreter, over), run_over)
         return
     if isinstance(over, Grid):
         loop_over_grid(interpreter, node, over)
@@ -90,6 +89,25 @@ def for_loop(interpreter: Interpreter, node: ast.For) -> None:
         restore(interpreter, saved)
         interpreter.one_of_several = several  # written out, it is known who holds what
     unrolled(interpreter, node, few, run_over, at=over.item if isinstance(over, Indexed) else None)
+
+
+def _over_items(interpreter: Interpreter, node: ast.For, items: list[Any], run_over: RunOver) -> None:
+    if len(items) > LONG and _over_array(interpreter, node, items, run_over):
+        return
+    if SHORT < len(items) <= LONG:
+        saved = save(interpreter)
+        try:
+            unrolled(interpreter, node, items, run_over, most=MOST_TEXT)
+            return
+        except TooMuchText:
+            restore(interpreter, saved)
+        if _over_array(interpreter, node, items, run_over):
+            return
+    unrolled(interpreter, node, items, run_over)
+
+
+class TooMuchText(Exception):
+    """A loop over numbers that was about to be written out."""
 
 
 def _over_array(interpreter: Interpreter, node: ast.For, items: list[Any], run_over: RunOver) -> bool:
@@ -185,6 +203,7 @@ def unrolled(
     run_over: RunOver,
     first: int = 0,
     at: Callable[[Expr], Any] | None = None,
+    most: int | None = None,
 ) -> None:
     """A loop over a tuple: one copy of the body each.  `first`: the number of the first item; `at`: what gives each,
     when its turn comes."""
@@ -194,6 +213,9 @@ def unrolled(
         item = identities.now(interpreter, items[0]) if at is None else at(items[0].expr)
         assignment.assign(interpreter, node.target, item, len(build.block))
         interpreter.block(node.body)
+        if most is not None and len(items) * len(statements(tuple(build.block[mark:]))) > most:
+            raise TooMuchText
+        most = None
         stopped = constant(False) if flag is None else interpreter.lookup(flag)
         if stopped.is_constant and stopped.value:
             return

@@ -16,6 +16,7 @@ from ..errors import (
     IndexArgumentError,
     KeyArgumentError,
     NoItemsError,
+    NoneArgumentError,
     SrcgradError,
     UnsupportedError,
     place,
@@ -365,7 +366,7 @@ def known_items(interpreter: Interpreter, value: Any) -> list[Any] | None:
     if isinstance(value, (Items, Indexed, Range)) or (isinstance(value, ArrayValue) and value.ndim):
         return None
     is_number = isinstance(value, Scalar) or (isinstance(value, ArrayValue) and not value.ndim)
-    error = NoItemsError if is_number else ArgumentError
+    error = NoItemsError if is_number else NoneArgumentError if optional.is_none(value) else ArgumentError
     return interpreter.build.refuse("only tuples, lists and arrays can be unpacked", error=error)
 
 
@@ -452,6 +453,7 @@ def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items
             return constant(owner.value[operators.plain(place)])
         except Exception as problem:
             error = next((own for kind, own in NOT_THERE.items() if isinstance(problem, kind)), UnsupportedError)
+            error = NoneArgumentError if owner.value is None else error
             return interpreter.build.refuse(f"{type(problem).__name__}: {problem}", error=error)
     if isinstance(owner, Scalar) and not owner.weak:  # NumPy's numbers are arrays without axes
         owner = ArrayValue((), owner.expr)

@@ -28,6 +28,12 @@ class Probe(ast.Assign):
     found: Any
 
 
+class ImportProbe(ast.Assign):
+    """name = True, or False where what is imported is not installed."""
+
+    imports: list[ast.Import | ast.ImportFrom]
+
+
 class Caught(ast.Pass):
     """The beginning of a handler."""
 
@@ -46,7 +52,7 @@ class Again(ast.Raise):
 def without_handlers(body: list[ast.stmt], is_caught: bool = False) -> list[ast.stmt]:
     """A copy of the statements in which branches stand for handlers; themselves, if there are none."""
     tries = [node for stmt in body for node in walk(stmt) if isinstance(node, ast.Try)]
-    if not any(_is_caught(node) or is_caught or _swallows(node) for node in tries):
+    if not any(node.handlers or is_caught or _swallows(node) for node in tries):
         return body
     return _Tries(is_caught).block(copy.deepcopy(body))
 
@@ -57,9 +63,12 @@ def _swallows(stmt: ast.Try) -> bool:
     return any(isinstance(node, jumps) for final in stmt.finalbody for node in walk(final))
 
 
+def _is_import(stmt: ast.Try) -> bool:
+    return bool(stmt.handlers) and all(isinstance(part, (ast.Import, ast.ImportFrom)) for part in stmt.body)
+
+
 def _is_caught(stmt: ast.Try) -> bool:
-    is_import = all(isinstance(part, (ast.Import, ast.ImportFrom)) for part in stmt.body)
-    return bool(stmt.handlers) and not is_import
+    return bool(stmt.handlers) and not _is_import(stmt)
 
 
 class _Tries(ast.NodeTransformer):
@@ -93,10 +102,12 @@ class _Tries(ast.NodeTransformer):
         for handler in node.handlers:
             handler.body = self.block(handler.body)
         node.orelse, node.finalbody = self.block(node.orelse), self.block(node.finalbody)
-        if not _is_caught(node):
+        if not node.handlers:
             return node
         self.count += 1
         name = f".caught_{self.count}"
+        if _is_import(node):
+            return _conditional_import(node, name)
         probe = Probe([ast.Name(name, ast.Store())], ast.Constant(0))
         probe.watched, probe.kinds = copy.deepcopy(node.body), [handler.type for handler in node.handlers]
         probe.is_raised_again, probe.unreadable = False, {}
@@ -109,6 +120,15 @@ class _Tries(ast.NodeTransformer):
         if not node.finalbody:
             return out
         return located(ast.Try(out, [], [], node.finalbody), node)
+
+
+def _conditional_import(node: ast.Try, name: str) -> ast.stmt | list[ast.stmt]:
+    """try: import … except ImportError: …"""
+    probe = ImportProbe([ast.Name(name, ast.Store())], ast.Constant(True))
+    probe.imports = [part for part in node.body if isinstance(part, (ast.Import, ast.ImportFrom))]
+    found = ast.If(ast.Name(name, ast.Load()), [*node.body, *node.orelse], node.handlers[0].body)
+    out = [located(stmt, node) for stmt in (probe, found)]
+    return located(ast.Try(out, [], [], node.finalbody), node) if node.finalbody else out
 
 
 def _if_is(name: str, number: int, then: list[ast.stmt], orelse: list[ast.stmt]) -> ast.stmt:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import is_device_array
-from ..errors import NameArgumentError, SrcgradError
+from ..errors import NameArgumentError, SrcgradError, UnboundError
 from ..ir import affine
 from ..ir.expressions import Array, Expr, Span, Var
 from ..ir.nodes import If, Raise, Stmt
@@ -240,6 +240,8 @@ class Interpreter:
         match stmt:
             case handlers.Probe():
                 tries.probe(self, stmt)
+            case handlers.ImportProbe():
+                self.env[stmt.targets[0].id] = constant(self.are_installed(stmt.imports))  # type: ignore[attr-defined]
             case handlers.Caught():
                 tries.enter_handler(self, stmt)
             case handlers.Again():
@@ -298,8 +300,6 @@ class Interpreter:
             case ast.With(items=items):
                 for item in items:
                     contexts.enter(self, item)
-            case ast.Try():
-                contexts.conditional_import(self, stmt)
             case ast.Global(names=names) | ast.Nonlocal(names=names):
                 contexts.only_read(self, stmt, names)
             case _:
@@ -343,6 +343,14 @@ class Interpreter:
                     self.build.refuse("only names, and items of lists and dicts, can be deleted")
             case _:
                 self.build.refuse("only names, and items of lists and dicts, can be deleted")
+
+    def are_installed(self, imports: list[ast.Import | ast.ImportFrom]) -> bool:
+        try:
+            for part in imports:
+                self.import_names(part)
+        except ImportError:
+            return False
+        return True
 
     def import_names(self, stmt: ast.Import | ast.ImportFrom) -> None:
         namespace: dict[str, Any] = {}
@@ -390,8 +398,7 @@ class Interpreter:
                 self.assumed[place.key] = (place, False)
             return Static(getattr(builtins, name))
         if name in code.co_varnames or name in code.co_cellvars:  # another path may have bound it
-            self.build.depth_of_refusal = -1
-            raise NameArgumentError(f"name {name!r} is not defined", span=self.build.span)
+            return self.build.refuse(f"name {name!r} is not defined", error=UnboundError)
         place = IsGlobal(scope, name)
         self.assumed[place.key] = (place, False)  # an except clause may name it, and nothing comes there
         return self.build.refuse(f"name {name!r} is not defined", error=NameArgumentError)

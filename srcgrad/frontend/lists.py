@@ -36,6 +36,7 @@ from .values import (
     Nested,
     Range,
     Scalar,
+    Static,
     TupleValue,
     axes,
     constant,
@@ -453,6 +454,19 @@ def as_values(interpreter: Interpreter, value: Any) -> Any:
     if isinstance(value, TupleValue) and any(isinstance(item, (Items, TupleValue)) for item in value.items):
         return replace(value, items=tuple(as_values(interpreter, item) for item in value.items))
     return value
+
+
+def as_operand(interpreter: Interpreter, value: Any) -> Any:
+    """The same of an argument that may be a range, or hold some."""
+    if isinstance(value, Static) and isinstance(value.value, range):
+        value = Range(*(affine.integer(part) for part in (value.value.start, value.value.stop, value.value.step)))
+    if isinstance(value, Range):
+        from .numpy.indexing import arange_of
+
+        return arange_of(interpreter.build, value)
+    if isinstance(value, TupleValue) and any(isinstance(item, Range) for item in value.items):
+        value = replace(value, items=tuple(as_operand(interpreter, item) for item in value.items))
+    return as_values(interpreter, value)
 
 
 def run_over(interpreter: Interpreter, value: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ArgumentError, NoItemsError
+from ..errors import ArgumentError, NoItemsError, NoneArgumentError, UnsupportedError
 from ..errors import place as error_place
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Const, Expr, both, either, negated, select
@@ -72,7 +72,8 @@ def binary(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
         try:
             return constant(PYTHON_OPERATORS[op](x.value, y.value))
         except Exception as problem:  # the user's own program fails here
-            return build.refuse(str(problem))
+            error = NoneArgumentError if optional.is_none(x) or optional.is_none(y) else UnsupportedError
+            return build.refuse(str(problem), error=error)
     if (isinstance(x, Static) and isinstance(x.value, (str, bytes))) or (
         isinstance(y, Static) and isinstance(y.value, str)
     ):
@@ -367,7 +368,8 @@ def _static_comparison(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) 
     try:
         return constant(bool(PYTHON_OPERATORS[OPERATORS[type(op)]](plain(x), plain(y))))
     except TypeError as problem:
-        return interpreter.build.refuse(str(problem), error=ArgumentError)
+        is_none = optional.is_none(x) or optional.is_none(y)
+        return interpreter.build.refuse(str(problem), error=NoneArgumentError if is_none else ArgumentError)
 
 
 def _plain_kind(value: TupleValue) -> Any:

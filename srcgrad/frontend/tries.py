@@ -20,11 +20,8 @@ import numpy as np
 
 from ..errors import (
     AttributeArgumentError,
-    IndexArgumentError,
-    KeyArgumentError,
     NameArgumentError,
-    NoItemsError,
-    SrcgradError,
+    UnboundError,
     is_placed,
 )
 from ..ir import affine
@@ -40,6 +37,7 @@ from .joined_numbers import join_scalars
 from .left_early import leaving, until_the_last
 from .unbound import bound_flag
 from .values import UNDEFINED, ArrayValue, Items, Lost, OneOf, Scalar, Static, TupleValue, constant
+from .when_reached import RAISED, raised_for
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -167,10 +165,6 @@ def _class_of(interpreter: Interpreter, stmt: Raise) -> type[BaseException]:
 
 
 # What Python raises for sure, and we say when the function is read.
-KNOWN: dict[type[SrcgradError], type[BaseException]] = {
-    KeyArgumentError: KeyError, IndexArgumentError: IndexError, NameArgumentError: NameError,
-    AttributeArgumentError: AttributeError, NoItemsError: TypeError,
-}  # fmt: skip
 
 
 def probe(interpreter: Interpreter, stmt: Probe) -> None:
@@ -182,10 +176,10 @@ def probe(interpreter: Interpreter, stmt: Probe) -> None:
         try:
             kinds.append(_kinds(interpreter, kind))
         except (AttributeArgumentError, NameArgumentError) as problem:  # Python fails when it comes to this clause
-            if build.depth_of_refusal < 0:  # but for a name that another path may have bound
+            if isinstance(problem, UnboundError):  # another path may have bound it
                 raise
             kinds.append((BaseException,))
-            stmt.unreadable[number] = Raise(KNOWN[type(problem)].__name__, problem.message, span=problem.span)
+            stmt.unreadable[number] = Raise(raised_for(problem)[0].__name__, problem.message, span=problem.span)
     interpreter.at(stmt)
     watch = stmt.found = Watch(interpreter, kinds, Var(build.names.fresh("caught"), INT64), stmt.is_raised_again)
     build.mutable.add(watch.flag)
@@ -202,9 +196,10 @@ def probe(interpreter: Interpreter, stmt: Probe) -> None:
             watch.begin(assigned)
             try:
                 interpreter.block(body)
-            except tuple(KNOWN) as problem:
-                error = next(own for theirs, own in KNOWN.items() if isinstance(problem, theirs))
-                if build.depth_of_refusal != depth + 1 or watch.catches(error) is None:
+            except tuple(RAISED) as problem:
+                error, _ = raised_for(problem)
+                is_here = build.depth_of_refusal == depth + 1 and not isinstance(problem, UnboundError)
+                if not is_here or watch.catches(error) is None:
                     raise
                 build.emit(Raise(error.__name__, problem.message))
     finally:

@@ -139,30 +139,35 @@ def rule(f, args, low, high, bound, direction, count):
 def adaptive(f, args, low, high, bound, direction, count, epsabs, epsrel, limit):
     """The interval with the largest error is halved, until the errors add up to no more than is asked for.
 
-    Then those are that derivatives have: where the function has a kink, or a root at an end, an interval's error of these
-    is that of the area by the width.  (SciPy has no need of that, and of no more intervals than `limit`.)
+    That is the value, and SciPy's.  Then those that derivatives have: where the function has a kink, or a root at
+    an end, an interval's error of these is that of the area by the width.
     The rule stands in one place: even rounds are for all of it and for second halves, odd ones for first halves.
     """
     most = FINER * limit
     lows, highs, areas, errors = np.zeros(most), np.ones(most), np.zeros(most), np.zeros(most)
     begin, end, worst = low, high, 0
+    value, error, is_settled = 0.0, 0.0, False
     for i in range(2 * most - 1):
-        area, error = rule(f, args, begin, end, bound, direction, count)
+        area, doubt = rule(f, args, begin, end, bound, direction, count)
         if i % 2 == 1:
             behind = highs[worst]
-            lows[worst], highs[worst], areas[worst], errors[worst] = begin, end, area, error
+            lows[worst], highs[worst], areas[worst], errors[worst] = begin, end, area, doubt
             begin, end = end, behind
             continue
         k = i // 2
-        lows[k], highs[k], areas[k], errors[k] = begin, end, area, error
-        whole, asked = np.sum(errors), max(epsabs, epsrel * abs(np.sum(stop_gradient(areas))))
-        wanted = errors
-        if whole <= asked:
-            wanted = np.where(highs - lows > NARROW * (high - low), errors / (highs - lows), 0.0)
-            if np.max(wanted) * (high - low) <= asked:
+        lows[k], highs[k], areas[k], errors[k] = begin, end, area, doubt
+        whole, total = np.sum(errors), np.sum(stop_gradient(areas))
+        asked = max(epsabs, epsrel * abs(total))
+        if not is_settled:
+            value, error, is_settled = total, whole, whole <= asked
+            if np.isnan(whole) or k >= limit - 1:
                 break
-        elif np.isnan(whole) or k >= limit - 1:
-            break
+        wanted = errors
+        if is_settled:
+            wanted = np.where(highs - lows > NARROW * (high - low), errors / (highs - lows), 0.0)
+            if np.max(wanted) * (high - low) <= asked or k >= most - 1:
+                break
         worst = int(np.argmax(wanted))
         begin, end = lows[worst], 0.5 * (lows[worst] + highs[worst])
-    return np.sum(areas), np.sum(errors)
+    fine = np.sum(areas)
+    return value + (fine - stop_gradient(fine)), error
