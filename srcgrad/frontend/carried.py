@@ -206,6 +206,9 @@ def _try_loop(
 ) -> None:
     build, env = interpreter.build, interpreter.env
     trips = None if over is None else growing_lists.trips_of(over)
+    indices = over  # what node.index runs over
+    if trips is not None and getattr(node, "stop_flag", None) is not None:
+        indices = Range(affine.ZERO, trips, affine.ONE)
     entries: dict[str, Any] = {}
     interpreter.given_away = attempt.given_away | interpreter.given_away
     interpreter.wanted = node.live_in_body | node.live_out  # type: ignore[attr-defined]
@@ -260,7 +263,7 @@ def _try_loop(
         for name in sorted(readable):
             if is_lost(interpreter.env.get(name)):  # the next iteration reads it
                 interpreter.lookup(name)
-        inside = growing_lists.Inside(over, getattr(node, "index", None), steady)
+        inside = growing_lists.Inside(indices, node.index, steady)  # type: ignore[attr-defined]
         close_loop(interpreter, names, entries, heads, inside, attempt)
         twins.mind_new_ones()
 

@@ -11,6 +11,7 @@ Whether the others have the same is seen at run time, unless it is known to be s
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..errors import place
@@ -33,7 +34,7 @@ def known_ahead(build: Builder, dims: Lengths, block: list[Stmt], index: Var | N
 
     None where more than arithmetic leads to them, or where each iteration has another one.
     """
-    found = [_in_terms_of(build, dim, block) for dim in dims]
+    found = [in_terms_of(build, dim, block, are_alike) for dim in dims]
     known = [dim for dim in found if dim is not None]
     if len(known) < len(dims) or any(term == index for dim in known for term, _ in affine.affine(dim)[0]):
         return None
@@ -80,8 +81,13 @@ def with_lengths(build: Builder, value: ArrayValue, dims: Lengths) -> ArrayValue
     return ArrayValue(dims, value.element)
 
 
-def _in_terms_of(build: Builder, dim: Expr, block: list[Stmt]) -> Expr | None:
-    """A length that a block computes, in terms of what was there ahead of the block."""
+def in_terms_of(
+    build: Builder, dim: Expr, block: list[Stmt], are_one: Callable[[Builder, Expr, Expr], bool]
+) -> Expr | None:
+    """A length that a block computes, in terms of what was there ahead of the block.
+
+    `are_one`: may what two paths make of it be taken for one length?
+    """
     targets = _targets(block)
     values: dict[Var, Lengths] = {}
     for stmt in statements(tuple(block)):
@@ -90,7 +96,7 @@ def _in_terms_of(build: Builder, dim: Expr, block: list[Stmt]) -> Expr | None:
     given = {  # by whatever path
         var: first
         for var, (first, *others) in values.items()
-        if targets.count(var) == 1 + len(others) and all(are_alike(build, first, other) for other in others)
+        if targets.count(var) == 1 + len(others) and all(are_one(build, first, other) for other in others)
     }
     while variables(dim) & given.keys():
         dim = substitute(dim, given)

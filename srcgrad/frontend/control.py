@@ -276,7 +276,7 @@ def _for_until(
 ) -> Stmt:
     """A loop that may stop early: `while` with a counter."""
     build = interpreter.build
-    trip = Var(build.names.fresh("trip"), INT64)
+    trip = node.index = Var(build.names.fresh("trip"), INT64)  # type: ignore[attr-defined]
     build.lower[trip] = 0
     at = affine.add(rng.start, affine.mul(rng.step, trip))
     upward = is_constant(rng.step)
@@ -339,7 +339,7 @@ def while_loop(interpreter: Interpreter, node: ast.While, apart: int = 0) -> Non
         test.is_test = True  # type: ignore[attr-defined]
 
     def make(names: list[str]) -> Stmt:
-        trip = Var(build.names.fresh("trip"), INT64)
+        trip = node.index = Var(build.names.fresh("trip"), INT64)  # type: ignore[attr-defined]
         build.lower[trip] = 0
         head: list[Stmt] = []
         saved = save(interpreter)

@@ -6,6 +6,7 @@ for i in range(n):                rows = empty(n), as many as there are items at
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -175,16 +176,22 @@ def _row_ahead(interpreter: Interpreter, name: str, row: Row, inside: set[Any], 
 def _at_most(count: Expr, loop: Inside) -> Expr:
     """A bound of a number of items that depends on the index of the loop: what it is at one of the ends."""
     index, over = loop.index, loop.over
-    if index is None or over is None or index not in variables(count) or not affine.same(over.step, affine.ONE):
+    if index is None or over is None or index not in variables(count) or not isinstance(over.step, Const):
         return count
+    least, most = over.start, affine.sub(over.stop, affine.ONE)
+    if over.step.value < 0:
+        least, most = affine.add(over.stop, affine.ONE), over.start
     terms, constant = affine.affine(count)
     out: Expr = affine.integer(constant)
     for term, times in terms:
         match term:
-            case Call(op="maximum", args=(x, Const() as least)) if times > 0:
-                bound = affine.maximum(_at_most(x, loop), least)
+            case Call(op="maximum" | "minimum" as op, args=(x, y)) if times > 0:
+                either = affine.maximum if op == "maximum" else affine.minimum
+                bound = either(_at_most(x, loop), _at_most(y, loop))
+            case Call(op="floordiv", args=(x, Const(value=divisor))) if times > 0 and divisor > 0:
+                bound = affine.floordiv(_at_most(x, loop), divisor)
             case _ if term == index:
-                bound = affine.sub(over.stop, affine.ONE) if times > 0 else over.start
+                bound = most if times > 0 else least
             case _:
                 bound = term
         out = affine.add(out, affine.mul(affine.integer(times), bound))
@@ -232,18 +239,39 @@ def common(
     """What two lists need that have one name in turn: None if only the loop tells how many items there are."""
     build = interpreter.build
     rows = [*row_of_list(interpreter, entry), *row_of_list(interpreter, end)]
-    row, most = (common_row(interpreter, rows), ()) if known is None else known
-    leaves = _leaves(most_of(entry)) if known is None else list(most)
-    leaves += [leaf for leaf in _leaves(most_of(end)) if known is None or leaf not in _leaves(most_of(entry))]
+    row = common_row(interpreter, rows) if known is None else known[0]
     start = affine.ZERO if loop.over is None else loop.over.start
-    bounds = tuple(_at_most(leaf, loop) for leaf in leaves)
-    ahead = common_lengths.known_ahead(build, (*bounds, *lengths_of(row)), build.block, loop.index, start)
-    if ahead is None or len(bounds) > MOST_BOUNDS:
+    dims = common_lengths.known_ahead(build, lengths_of(row), build.block, loop.index, start)
+    if dims is None:
         return None
-    dims = ahead[len(bounds) :]
     if known is not None and common_row(interpreter, [row, *rows]) != row:
         row, dims = common_row(interpreter, [row, *rows]), lengths_of(row)
-    return with_lengths(row, dims), tuple(dict.fromkeys(ahead[: len(bounds)]))
+    most = _most_ahead(interpreter, entry, end, None if known is None else known[1], loop)
+    return (with_lengths(row, dims), most) if most else None
+
+
+def _most_ahead(
+    interpreter: Interpreter,
+    entry: TupleValue | Items,
+    end: TupleValue | Items,
+    known: Leaves | None,
+    loop: Inside,
+) -> Leaves:
+    """How many items there are at most, as it can be told ahead of the loop; nothing where it can't."""
+    at_head, at_end = _leaves(most_of(entry)), _leaves(most_of(end))
+    leaves = [*at_head, *at_end] if known is None else [*known, *(leaf for leaf in at_end if leaf not in at_head)]
+    bounds = dict.fromkeys(_bound_ahead(interpreter, leaf, loop) for leaf in leaves)
+    if None in bounds or len(bounds) > MOST_BOUNDS:
+        return ()
+    return tuple(bound for bound in bounds if bound is not None)
+
+
+def _bound_ahead(interpreter: Interpreter, count: Expr, loop: Inside) -> Expr | None:
+    """A bound of a number of items that holds in every iteration."""
+    build = interpreter.build
+    found = common_lengths.in_terms_of(build, count, build.block, lambda _, x, y: affine.same(x, y))
+    bound = None if found is None else _at_most(found, loop)
+    return None if bound is None or loop.index in variables(bound) else bound
 
 
 def _leaves(most: Expr) -> list[Expr]:
@@ -256,9 +284,7 @@ def _leaves(most: Expr) -> list[Expr]:
 def enter_anew(interpreter: Interpreter, name: str, value: TupleValue | Items, row: Row, most: Leaves) -> Items:
     """The list at the head of a loop in which the name stands for others: in rows that have room for each."""
     build = interpreter.build
-    capacity = most[0]
-    for other in most[1:]:
-        capacity = affine.maximum(capacity, other)
+    capacity = functools.reduce(affine.maximum, most)
     rows = with_room(interpreter, name, value, row, capacity)
     counter = build.variable(f"{name}_length", length_of(value))
     build.mutable.add(counter)
