@@ -658,19 +658,6 @@ def test_lists_of_other_lengths_in_a_while_loop() -> None:
     check_grad(f, X, 4)
 
 
-def test_a_list_that_is_longer_than_the_one_before() -> None:
-    def f(x: Any, n: int) -> Any:
-        ys, total = [], 0.0
-        for _ in range(n):
-            ys = [y * x[0] for y in ys]
-            ys.append(x[1])
-            total += sum(ys)
-        return total
-
-    with pytest.raises(srcgrad.UnsupportedError, match="ys is a list of another length at the end of the loop"):
-        grad(f, jit=False)(X, 50)
-
-
 def turned_in_a_loop(x: Any) -> Any:
     ys, total = [], 0.0
     for k in range(40):

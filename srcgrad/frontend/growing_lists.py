@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..ir import affine
 from ..ir.expressions import INT64, Array, Call, Const, Dim, Expr, Load, Var
@@ -246,8 +246,7 @@ def common(
         return None
     if known is not None and common_row(interpreter, [row, *rows]) != row:
         row, dims = common_row(interpreter, [row, *rows]), lengths_of(row)
-    most = _most_ahead(interpreter, entry, end, None if known is None else known[1], loop)
-    return (with_lengths(row, dims), most) if most else None
+    return with_lengths(row, dims), _most_ahead(interpreter, entry, end, None if known is None else known[1], loop)
 
 
 def _most_ahead(
@@ -258,6 +257,8 @@ def _most_ahead(
     loop: Inside,
 ) -> Leaves:
     """How many items there are at most, as it can be told ahead of the loop; nothing where it can't."""
+    if known == ():
+        return ()
     at_head, at_end = _leaves(most_of(entry)), _leaves(most_of(end))
     leaves = [*at_head, *at_end] if known is None else [*known, *(leaf for leaf in at_end if leaf not in at_head)]
     bounds = dict.fromkeys(_bound_ahead(interpreter, leaf, loop) for leaf in leaves)
@@ -284,12 +285,32 @@ def _leaves(most: Expr) -> list[Expr]:
 def enter_anew(interpreter: Interpreter, name: str, value: TupleValue | Items, row: Row, most: Leaves) -> Items:
     """The list at the head of a loop in which the name stands for others: in rows that have room for each."""
     build = interpreter.build
-    capacity = functools.reduce(affine.maximum, most)
-    rows = with_room(interpreter, name, value, row, capacity)
-    counter = build.variable(f"{name}_length", length_of(value))
+    start = length_of(value)
+    if most:
+        capacity = functools.reduce(affine.maximum, most)
+        rows = with_room(interpreter, name, value, row, capacity)
+    elif build.is_top_level and interpreter.instance is None:
+        start = build.capture(start, "n")
+        rows = _growing(interpreter, name, value, row, start)
+    else:
+        refuse_other_length(interpreter, name)
+    counter = build.variable(f"{name}_length", start)
     build.mutable.add(counter)
     build.lower[counter] = 0
-    return Items(rows, counter, capacity, row.weak, row.inner, value.identity)
+    return Items(rows, counter, capacity if most else counter, row.weak, row.inner, value.identity, grows=not most)
+
+
+def refuse_other_length(interpreter: Interpreter, name: str) -> NoReturn:
+    interpreter.build.refuse(
+        f"{name} is a list of another length at the end of the loop than at its beginning",
+        "append to one list, or write to an array that is allocated ahead of the loop",
+    )
+
+
+def make_room(interpreter: Interpreter, entry: Items, items: ArrayValue) -> None:
+    """Ahead of what puts other items into the memory of a list."""
+    if entry.grows:
+        interpreter.build.emit(Grow(entry.rows, items.dims[0]))
 
 
 def as_rows(
@@ -319,7 +340,7 @@ def settled(interpreter: Interpreter, value: Any) -> Any:
         return value
     now = build.variable("n", value.length)
     build.lower[now] = 0
-    return replace(value, length=now)
+    return replace(value, length=now, most=now if value.most == value.length else value.most, grows=False)
 
 
 # --------------------------------------------------------------------------------- branches that change lists

@@ -213,14 +213,12 @@ class _Comparison:
         interpreter, known = self.interpreter, self.attempt.relisted.get(name)
         found = growing_lists.common(interpreter, entry, end, known, self.inside)
         if found is None:
-            interpreter.build.refuse(
-                f"{name} is a list of another length at the end of the loop than at its beginning",
-                "append to one list, or write to an array that is allocated ahead of the loop",
-            )
+            growing_lists.refuse_other_length(interpreter, name)
         if found != known or not isinstance(entry, Items):
             raise Relisted(name, *found)
         x, y = growing_lists.as_rows(interpreter, name, entry, end)
         if x.element != y.element or x.dims != y.dims:
+            growing_lists.make_room(interpreter, entry, y)
             self.relisted.append((name, entry.rows, y))
             self.open_heads[name] = x
 
