@@ -1,4 +1,4 @@
-"""Names that are a number ahead of a loop and an array at its end: the first iterations stand ahead of the loop."""
+"""Names that are a number ahead of a loop and an array at its end, or get more axes: the first iterations apart."""
 
 from __future__ import annotations
 
@@ -122,9 +122,34 @@ def returned_from_within(x):
     return z
 
 
+def a_trajectory(x):
+    path = np.array(x)
+    for _ in range(30):
+        x = x + 0.1 * np.sin(x)
+        path = np.vstack((path, x))
+        if path[-1, 0] > 1.5:
+            break
+    return np.sum(path[:, 0] ** 2) + np.sum(path[-2])
+
+
+def columns(x):
+    path = np.array(x)
+    for _ in range(len(x) + 2):
+        x = x * 0.9
+        path = np.column_stack((path, x))
+    return path * 2.0
+
+
+def a_product(x):
+    m = x
+    for k in range(len(x)):
+        m = np.outer(m, x) if m.ndim == 1 else m @ np.outer(x, x) * (k + 1)
+    return m
+
+
 PROGRAMS = [
     newton, legendre, clenshaw, fixed_point, damped, before_and_now, of_another_sum, while_true, in_a_loop,
-    every_second, taking_turns, returned_from_within,
+    every_second, taking_turns, returned_from_within, a_trajectory, columns, a_product,
 ]  # fmt: skip
 
 
@@ -135,7 +160,7 @@ def test_plain(function: Callable[..., Any]) -> None:
     check_grad(g, X)
 
 
-@pytest.mark.parametrize("function", [newton, damped])
+@pytest.mark.parametrize("function", [newton, damped, a_trajectory])
 def test_compiled(function: Callable[..., Any]) -> None:
     g = grad(function)
     np.testing.assert_allclose(g(X), function(X), rtol=1e-12)
@@ -153,6 +178,7 @@ def test_loops_that_end_too_early(jit: bool) -> None:
     for function, x, text in (
         (taking_turns, X[:0], "number where this loop runs less than 1 times"),
         (taking_turns, X[:1], "number where this loop runs less than 2 times"),
+        (a_product, X[:0], "m is an array of 1 axis where this loop runs less than 1 times, and one of more elsewhere"),
         (damped, X * np.inf, "invalid"),
     ):
         if text == "invalid":  # it does not stop, as NumPy finds nan, which is not less

@@ -7,7 +7,7 @@ for i in range(n):    Widen(s, float64)    for i in range(n):    (s is 0.0 ahead
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +69,7 @@ class BecomesOneOf(Exception):
 class Unlike(Exception):
     """What has a name is of another kind at the end of the loop than at its head: fine, as long as nobody reads it."""
 
-    def __init__(self, name: str, part: str, how: str, help: str, kind: type[Unusable] = Unusable) -> None:
+    def __init__(self, name: str, part: str, how: str, help: str, kind: Callable[..., Unusable] = Unusable) -> None:
         self.name, self.part, self.value = name, part, kind(part, how, (help,))
 
 

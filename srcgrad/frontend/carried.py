@@ -49,7 +49,7 @@ from .loop_head import enter, enter_lists, handle_of, parts_of
 from .numbers_first import may_be_first
 from .recursion import NotYetKnown
 from .unbound import BOUND, bound_flag, is_known_in
-from .values import UNDEFINED, Items, NumberFirst, Range, Scalar, Static, is_lost, new_list
+from .values import UNDEFINED, FewerAxesFirst, Items, Range, Scalar, Static, is_lost, new_list
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -148,9 +148,9 @@ def repeat(
             attempt.stale |= found.stale
         except UnsupportedError as error:
             found_out = getattr(error, "unusable", None)
-            if not isinstance(found_out, NumberFirst) or attempt.unlike.get(found_out.name) is not found_out:
+            if not isinstance(found_out, FewerAxesFirst) or attempt.unlike.get(found_out.name) is not found_out:
                 raise
-            raise FirstApart(found_out.name, error) from None
+            raise FirstApart(found_out, error) from None
         except NotYetKnown:  # as if it never ran
             restore(interpreter, saved)
             break
@@ -166,13 +166,13 @@ def repeat(
 
 
 def _mind_numbers_first(interpreter: Interpreter, node: Any, attempt: Attempt) -> None:
-    """Names of numbers that have become arrays, and that are wanted behind the loop."""
+    """Names of what has got more axes, and that are wanted behind the loop."""
     for name, value in attempt.unlike.items():
-        if isinstance(value, NumberFirst) and name in node.live_out:
+        if isinstance(value, FewerAxesFirst) and name in node.live_out:
             try:
                 interpreter.build.refuse_unusable(Static(value))
             except UnsupportedError as error:
-                raise FirstApart(name, error) from None
+                raise FirstApart(value, error) from None
 
 
 def _learn(found: Exception, names: list[str], attempt: Attempt, ahead: dict[str, Any]) -> None:

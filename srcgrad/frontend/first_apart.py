@@ -1,4 +1,4 @@
-"""Loops in which a number becomes an array: what the first iterations do stands ahead of the loop.
+"""Loops in which a number becomes an array, or an array one of more axes: what the first iterations do stands ahead.
 
 x = 1.0                                  x = 1.0
 for k in range(n):                       x = x - (x**2 - p) / (2 * x)
@@ -24,15 +24,16 @@ from .liveness import assigned
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
+    from .values import FewerAxesFirst
 
 MOST = 3  # iterations apart: two names that are numbers take turns, `b1, b2 = 2 * x * b1 - b2 + c, b1`
 
 
 class FirstApart(Exception):
-    """A name is read that is a number ahead of the loop and an array at its end; `error` says so, if nothing helps."""
+    """What is read has fewer axes ahead of the loop than at its end; `error` says so, if nothing helps."""
 
-    def __init__(self, name: str, error: UnsupportedError) -> None:
-        self.name, self.error = name, error
+    def __init__(self, what: FewerAxesFirst, error: UnsupportedError) -> None:
+        self.what, self.error = what, error
 
 
 def run(
@@ -55,24 +56,26 @@ def run(
     except FirstApart as found:
         if apart == MOST:
             raise found.error from None
-        wanted = found
+        what, error = found.what, found.error
     flag: str = getattr(node, "stop_flag", "")
     here = id(interpreter.frame), flag
-    number = f"{wanted.name} is a number where this loop"
+    first_is = f"{what.name} is {what.first} where this loop"
     for may_stop in (True, False) if flag else (True,):
         restore(interpreter, saved)
         try:
-            _refuse_unless(interpreter, runs(), f"{number} runs less than {apart + 1} times, and an array elsewhere")
+            _refuse_unless(
+                interpreter, runs(), f"{first_is} runs less than {apart + 1} times, and {what.then} elsewhere"
+            )
             first()
             if not may_stop:
-                interpreter.must_go_on[here] = f"{number} stops in iteration {apart + 1}, and an array elsewhere"
+                interpreter.must_go_on[here] = f"{first_is} stops in iteration {apart + 1}, and {what.then} elsewhere"
             interpreter.block(node.body)
             interpreter.must_go_on.pop(here, None)
             _others(interpreter, node, lambda: rest(apart + 1))
             return
         except SrcgradError:
             interpreter.must_go_on.pop(here, None)
-    raise wanted.error from None
+    raise error from None
 
 
 def _refuse_unless(interpreter: Interpreter, condition: Expr, message: str) -> None:

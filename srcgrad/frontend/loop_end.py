@@ -6,6 +6,7 @@ u, un = un, u    →    the two swap memory       n = n + 0.5    →    Widen(n,
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -37,7 +38,19 @@ from .handed_on import exchange, in_parallel, permuted, shape_known_ahead, stead
 from .joined_numbers import is_as, join_scalars
 from .loop_head import handle_of
 from .types import ScalarType
-from .values import UNDEFINED, ArrayValue, Items, NumberFirst, OneOf, Scalar, Slice, Static, TupleValue, Unusable
+from .values import (
+    UNDEFINED,
+    ArrayValue,
+    FewerAxesFirst,
+    Items,
+    OneOf,
+    Scalar,
+    Slice,
+    Static,
+    TupleValue,
+    Unusable,
+    told,
+)
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -163,7 +176,7 @@ class _Comparison:
                     name,
                     f"is a number at the beginning of the loop, and {_told(end)} at its end",
                     "let it begin as an array:  np.zeros_like(x)",
-                    NumberFirst,
+                    FewerAxesFirst,
                 )
             case _:
                 self.refuse_to_read(
@@ -226,6 +239,14 @@ class _Comparison:
         build, attempt = self.interpreter.build, self.attempt
         joined = np.result_type(entry.dtype, end.dtype)
         widens = joined != entry.dtype
+        if entry.ndim < end.ndim:
+            raise Unlike(
+                self.names_of[name],
+                name,
+                f"is {told(entry.ndim)} at the beginning of the loop, and {told(end.ndim)} at its end",
+                "let it begin with as many axes:  x[None]",
+                partial(FewerAxesFirst, axes=entry.ndim),
+            )
         if entry.ndim != end.ndim or (widens and not is_inexact(entry.dtype)):
             self.refuse_to_read(
                 name,
@@ -317,11 +338,7 @@ class _Comparison:
 
 
 def _told(end: Any) -> str:
-    return (
-        f"an array of {end.ndim} {'axis' if end.ndim == 1 else 'axes'}"
-        if isinstance(end, ArrayValue)
-        else "may be another thing"
-    )
+    return told(end.ndim) if isinstance(end, ArrayValue) else "may be another thing"
 
 
 def close_loop(

@@ -288,8 +288,22 @@ class Unusable:
 
 
 @dataclass(frozen=True)
-class NumberFirst(Unusable):
-    """What is a number at first in a loop, and then an array."""
+class FewerAxesFirst(Unusable):
+    """What is a number at first in a loop, and then an array; or an array, and then one of more axes."""
+
+    axes: int = 0
+
+    @property
+    def first(self) -> str:
+        return told(self.axes)
+
+    @property
+    def then(self) -> str:
+        return "one of more" if self.axes else "an array"
+
+
+def told(axes: int) -> str:
+    return f"an array of {axes} {'axis' if axes == 1 else 'axes'}" if axes else "a number"
 
 
 @dataclass(frozen=True)
