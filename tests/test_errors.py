@@ -142,8 +142,9 @@ def appends_to_a_list(x):
 
 
 def grows_in_a_while_loop(x):
-    while x[-1] > 0.1:  # here
-        x = np.append(x, x[-1] * 0.5)
+    for _ in range(3 * len(x)):
+        while x[-1] > 0.1:  # here
+            x = np.append(x, x[-1] * 0.5)
     return x
 
 

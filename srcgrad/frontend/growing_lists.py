@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..ir import affine
-from ..ir.expressions import INT64, Array, Call, Const, Dim, Expr, Load, Var
-from ..ir.nodes import Alloc, Grow
+from ..ir.expressions import INT64, Array, Call, Const, Expr, Load, Var
 from ..ir.walk import numbers_set, variables
-from . import common_lengths, lists_of_none
+from . import common_lengths, lists_of_none, resized
 from .list_rows import Row, common_row, lengths_of, row_of_list, with_lengths
 from .lists import ITS_ITEMS, Grows, array_of_items, fill, length_of, most_of, with_room
 from .values import ArrayValue, Items, Layout, Range, Scalar, TupleValue, axes
@@ -79,9 +78,6 @@ def _called(name: str) -> str:
     return "its list" if name.startswith(".") else name
 
 
-ROWS = 16  # of a list that grows, to begin with
-
-
 def _refuse_growing(interpreter: Interpreter, name: str) -> None:
     if interpreter.frame.is_composition:  # whose names are not the user's
         interpreter.build.refuse(
@@ -96,17 +92,9 @@ def _refuse_growing(interpreter: Interpreter, name: str) -> None:
 
 def _growing(interpreter: Interpreter, name: str, value: TupleValue | Items, row: Row, start: Expr) -> Array:
     """The items in memory that grows."""
-    build = interpreter.build
-    if interpreter.instance is not None or not build.is_top_level:
+    if not resized.may_grow(interpreter):
         _refuse_growing(interpreter, name)
-    fresh = build.names.fresh(name)
-    dims = tuple(build.pin(dim) for dim in row.dims)
-    rows = Array(fresh, row.dtype, (Dim(fresh, 0), *dims))
-    build.emit(Alloc(rows, (affine.integer(ROWS), *dims)))
-    build.contiguous.add(fresh)
-    build.roots[fresh] = fresh
-    if not isinstance(start, Const) or start.value > ROWS:
-        build.emit(Grow(rows, start))
+    rows = resized.memory_that_grows(interpreter.build, name, row.dtype, (start, *row.dims))
     fill(interpreter, rows, value, row.inner)
     return rows
 
@@ -289,7 +277,7 @@ def enter_anew(interpreter: Interpreter, name: str, value: TupleValue | Items, r
     if most:
         capacity = functools.reduce(affine.maximum, most)
         rows = with_room(interpreter, name, value, row, capacity)
-    elif build.is_top_level and interpreter.instance is None:
+    elif resized.may_grow(interpreter):
         start = build.capture(start, "n")
         rows = _growing(interpreter, name, value, row, start)
     else:
@@ -305,12 +293,6 @@ def refuse_other_length(interpreter: Interpreter, name: str) -> NoReturn:
         f"{name} is a list of another length at the end of the loop than at its beginning",
         "append to one list, or write to an array that is allocated ahead of the loop",
     )
-
-
-def make_room(interpreter: Interpreter, entry: Items, items: ArrayValue) -> None:
-    """Ahead of what puts other items into the memory of a list."""
-    if entry.grows:
-        interpreter.build.emit(Grow(entry.rows, items.dims[0]))
 
 
 def as_rows(

@@ -102,8 +102,10 @@ def exchange(
     open_heads: dict[str, ArrayValue],
     swapped: set[str],
     growths: dict[str, resized.Growth],
+    growing: set[str],
 ) -> None:
-    """Copy what rebound names hold now into their memory; swap where they only change places."""
+    """Copy what rebound names hold now into their memory (if `growing`, made large enough); swap where they only change
+    places."""
     build = interpreter.build
     holder = {target: end.handle for name, target, end in pairs if name in swapped}
     for target in list(holder):  # cycles, as swaps
@@ -140,7 +142,7 @@ def exchange(
         held.append((name, target, end, source))
     for name, target, end, source in held:
         if name in open_heads:
-            resized.hand_on(interpreter, open_heads[name], end, source, growths[name])
+            resized.hand_on(interpreter, open_heads[name], end, source, growths[name], name in growing)
         else:
             assert source is not None
             build.emit(CopyTo(target, source))

@@ -78,6 +78,7 @@ class _Comparison:
         self.refused: list[SrcgradError] = []
         self.growths: dict[str, resized.Growth] = {}
         self.open_heads: dict[str, ArrayValue] = {}
+        self.growing: set[str] = set()
         self.wholes: tuple[Any, Any] = (None, None)  # what the items that are compared are part of, at head and end
         self.names_of = {name: name for name in (*names, *attempt.lists.values())}  # of an item: the name it is part of
 
@@ -231,7 +232,7 @@ class _Comparison:
             raise Relisted(name, *found)
         x, y = growing_lists.as_rows(interpreter, name, entry, end)
         if x.element != y.element or x.dims != y.dims:
-            growing_lists.make_room(interpreter, entry, y)
+            self.growing |= {name} if entry.grows else set()
             self.relisted.append((name, entry.rows, y))
             self.open_heads[name] = x
 
@@ -277,6 +278,7 @@ class _Comparison:
         if growth and not new:
             found = resized.grown(interpreter, name, entry, end, growth, inside.index, inside.over)
             self.open_heads[name] = entry
+            self.growing |= {name} if resized.is_in_growing_memory(growth, inside.over) else set()
         if found != growth:
             self.growths[name] = found
             self.rebound.setdefault(name, (entry.dtype, steady_dims(build, entry, end)))
@@ -368,7 +370,8 @@ def close_loop(
     mind_aliases(interpreter, [*found.arrays, *of_arrays], attempt)
     lengths = dict.fromkeys(attempt.relisted, growing_lists.BY_THE_NUMBER_OF_ITEMS)
     growths = attempt.resized | lengths
-    exchange(interpreter, [*found.arrays, *found.relisted], found.open_heads, attempt.swapped, growths)
+    pairs = [*found.arrays, *found.relisted]
+    exchange(interpreter, pairs, found.open_heads, attempt.swapped, growths, found.growing)
     _mind_stale(interpreter, names, entries, closed, attempt)
     for identity, head in heads.items():  # what the next iteration finds, for the test of a while loop
         identities.change(interpreter, identity, head)

@@ -15,14 +15,15 @@ import numpy as np
 
 from ..errors import place
 from ..ir import affine
-from ..ir.expressions import BOOL, Array, Call, Dim, Expr, Load, Var
-from ..ir.nodes import AddTo, Assign, CopyTo, If, Invoke, Raise, Run, Stmt, Store, Subscript, View
+from ..ir.expressions import BOOL, Array, Call, Const, Dim, Expr, Load, Var
+from ..ir.nodes import AddTo, Alloc, Assign, CopyTo, Grow, If, Invoke, Raise, Run, Stmt, Store, Subscript, View
 from ..ir.walk import numbers_set, statements, subexpressions, substitute, targets, variables
 from .aliases import is_private, note_twins
 from .arithmetic import cast
 from .values import ArrayValue, Range, TupleValue, axes, whole
 
 if TYPE_CHECKING:
+    from .builder import Builder
     from .interpret import Interpreter
 
 Growth = dict[int, Expr]  # axes that change their lengths → by how much an iteration makes them longer at most
@@ -33,16 +34,22 @@ def enter(
 ) -> ArrayValue:
     """The array at the head of a loop: its lengths are variables, which each iteration assigns."""
     build = interpreter.build
+    grows = is_in_growing_memory(growth, trips)
+    if grows and not may_grow(interpreter):
+        build.refuse(
+            f"{name.lstrip('.')} grows in a while loop that is inside another loop, or a branch",
+            "write to an array that is allocated ahead of the loop and is long enough, and count",
+        )
     most = tuple(
         affine.add(dim, affine.mul(trips, growth[k])) if trips is not None and k in growth else dim
         for k, dim in enumerate(value.dims)
     )
     same = dtype == value.dtype and all(map(affine.same, most, value.dims))
-    if same and is_private(interpreter, name, value):
+    if same and not grows and is_private(interpreter, name, value):
         memory = value.handle
         assert memory is not None
     else:
-        memory = build.allocate(name, dtype, most)
+        memory = memory_that_grows(build, name, dtype, most) if grows else build.allocate(name, dtype, most)
         build.each(value.dims, lambda index: Store(memory, index, cast(value.at(index), dtype)))
         note_twins(interpreter, name, memory, value)
     dims = list(value.dims)
@@ -51,6 +58,32 @@ def enter(
         build.mutable.add(length)
         build.lower[length] = 0
     return ArrayValue(tuple(dims), Load(memory, axes(value.ndim)))
+
+
+ROWS = 16  # of memory that grows, to begin with
+
+
+def is_in_growing_memory(growth: Growth, over: Range | Expr | None) -> bool:
+    """Of a loop that adds rows, and of which nobody knows how often it runs."""
+    return over is None and not affine.same(growth.get(0, affine.ZERO), affine.ZERO)
+
+
+def may_grow(interpreter: Interpreter) -> bool:
+    """Can there be memory here that grows?"""
+    return interpreter.instance is None and interpreter.build.is_top_level
+
+
+def memory_that_grows(build: Builder, name: str, dtype: np.dtype, dims: tuple[Expr, ...]) -> Array:
+    """Memory that grows, with room for as many rows as `dims` says from here on."""
+    fresh, count = build.names.fresh(name), dims[0]
+    row = tuple(build.pin(dim) for dim in dims[1:])
+    rows = Array(fresh, dtype, (Dim(fresh, 0), *row))
+    build.emit(Alloc(rows, (affine.integer(ROWS), *row)))
+    build.contiguous.add(fresh)
+    build.roots[fresh] = fresh
+    if not isinstance(count, Const) or count.value > ROWS:
+        build.emit(Grow(rows, count))
+    return rows
 
 
 def memory_of(value: ArrayValue) -> Array | None:
@@ -139,7 +172,7 @@ def grown(
             more = affine.ZERO  # it may or may not fit: seen at run time
         elif not affine.is_at_least(more, 0):
             more = affine.maximum(more, affine.ZERO)
-        if over is None and not affine.same(more, affine.ZERO):
+        if over is None and k and not affine.same(more, affine.ZERO):
             interpreter.build.refuse(
                 f"{name.lstrip('.')} grows in a while loop, so its length is not known ahead of it",
                 "write to an array that is allocated ahead of the loop and is long enough, and count",
@@ -161,10 +194,17 @@ def check_room(interpreter: Interpreter, head: ArrayValue, end: ArrayValue, grow
             build.emit(If(Call("gt", (length, room), BOOL), (Raise("RuntimeShapeError", message, (room, length)),)))
 
 
-def hand_on(interpreter: Interpreter, head: ArrayValue, end: ArrayValue, source: Array | None, growth: Growth) -> None:
-    """Put what the array is at the end of an iteration (or its copy, `source`) where the next one looks for it."""
+def hand_on(
+    interpreter: Interpreter, head: ArrayValue, end: ArrayValue, source: Array | None, growth: Growth, grows: bool
+) -> None:
+    """Put what the array is at the end of an iteration (or its copy, `source`) where the next one looks for it.
+
+    `grows`: in memory that is made large enough.
+    """
     build, memory = interpreter.build, memory_of(head)
     assert memory is not None
+    if grows:
+        build.emit(Grow(memory, end.dims[0]))
     if source is not None:
         part = ArrayValue(end.dims, Load(memory, axes(end.ndim)))
         build.emit(CopyTo(build.view(part, memory.name), source))
