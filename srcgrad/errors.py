@@ -104,6 +104,12 @@ class AttributeArgumentError(SrcgradError, AttributeError):
     """An attribute that an object does not have."""
 
 
+class ImportArgumentError(SrcgradError, ImportError):
+    """What is imported in the function is not installed."""
+
+    __str__ = SrcgradError.__str__  # ImportError has its own
+
+
 class KeyArgumentError(SrcgradError, KeyError):
     """A key that a dict does not have, whatever the data."""
 
@@ -210,6 +216,12 @@ class RuntimeTypeError(CompiledError, TypeError):
 
 class RuntimeAttributeError(CompiledError, AttributeError):
     """An attribute that an object does not have, on the path that a run takes."""
+
+
+class RuntimeImportError(CompiledError, ImportError):
+    """What is imported on the path that a run takes is not installed."""
+
+    __str__ = CompiledError.__str__
 
 
 class RuntimeNameError(CompiledError, NameError):

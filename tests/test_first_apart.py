@@ -261,3 +261,57 @@ def f(x):
         {statement()}
     return x * (a + b) + c
 """
+
+
+class Filter:
+    """The attributes of its last step are first set by that step."""
+
+    def __init__(self, x: Any, p: Any) -> None:
+        self.x, self.p = x, p
+
+    def step(self, z: Any) -> None:
+        self.innovation = z - self.x
+        self.gain = self.p / (self.p + 0.3)
+        self.x = self.x + self.gain * self.innovation
+        self.p = (1.0 - self.gain) * self.p + 0.01
+
+
+def filtered(z, p):
+    k = Filter(0.0 * p, p)
+    s = 0.0
+    for v in z:
+        k.step(v)
+        s = s + k.x * k.gain
+    return s + k.innovation
+
+
+def keys_in_a_loop(z, p):
+    d = {}
+    s = 0.0
+    for v in z:
+        d["last"] = v * p
+        s = s + d["last"] ** 2
+    return s + d["last"]
+
+
+def keys_in_a_while_loop(z, p):
+    d, i = {}, 0
+    while i < len(z):
+        d["last"] = z[i] * p + (d["last"] if i > 0 else 0.0)
+        i += 1
+        if d["last"] > 1.0:
+            break
+    return d["last"]
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+@pytest.mark.parametrize("f", [filtered, keys_in_a_loop, keys_in_a_while_loop], ids=lambda f: f.__name__)
+def test_attributes_and_keys_that_the_first_iteration_sets(f: Callable[..., Any], count: int) -> None:
+    assert grad(f, jit=False)(X[:count], 0.7) == pytest.approx(f(X[:count], 0.7), rel=1e-14)
+    check_grad(grad(f, jit=False), X[:count], 0.7)
+
+
+@pytest.mark.parametrize("f", [filtered, keys_in_a_loop, keys_in_a_while_loop], ids=lambda f: f.__name__)
+def test_attributes_and_keys_of_a_loop_that_does_not_run(f: Callable[..., Any]) -> None:
+    with pytest.raises(ValueError, match="without some of its keys or attributes"):
+        grad(f, jit=False).backward(X[:0], 0.7)

@@ -98,6 +98,14 @@ def name_in_a_loop(x, wanted=False):
     return x
 
 
+def imported(x):
+    if x > 10.0:
+        import nothing_of_that_name
+
+        return nothing_of_that_name.special(x)
+    return x * x
+
+
 def of_ragged_rows(x):
     for i in range(len(TABLE)):
         low, high = TABLE[i], TABLE[i + 1]
@@ -121,7 +129,7 @@ TAKEN = [
     (product, TypeError), (function_of, TypeError), (element, TypeError), (attribute, AttributeError),
     (length, TypeError), (called, TypeError), (added_in_a_loop, TypeError), (quotient_of_two, TypeError),
     (item, IndexError), (chosen, TypeError),
-    (key, KeyError), (name, NameError),
+    (key, KeyError), (imported, ImportError), (name, NameError),
 ]  # fmt: skip
 
 

@@ -150,7 +150,7 @@ def repeat(
             found_out = getattr(error, "unusable", None)
             if not isinstance(found_out, FewerAxesFirst) or attempt.unlike.get(found_out.name) is not found_out:
                 raise
-            raise FirstApart(found_out, error) from None
+            raise FirstApart(found_out.name, found_out.first, found_out.then, error) from None
         except NotYetKnown:  # as if it never ran
             restore(interpreter, saved)
             break
@@ -172,7 +172,7 @@ def _mind_numbers_first(interpreter: Interpreter, node: Any, attempt: Attempt) -
             try:
                 interpreter.build.refuse_unusable(Static(value))
             except UnsupportedError as error:
-                raise FirstApart(value, error) from None
+                raise FirstApart(value.name, value.first, value.then, error) from None
 
 
 def _learn(found: Exception, names: list[str], attempt: Attempt, ahead: dict[str, Any]) -> None:

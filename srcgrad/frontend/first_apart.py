@@ -1,4 +1,4 @@
-"""Loops in which a number becomes an array, or an array one of more axes: what the first iterations do stands ahead.
+"""Loops in which a number becomes an array, or an object gets attributes: what the first iterations do stands ahead.
 
 x = 1.0                                  x = 1.0
 for k in range(n):                       x = x - (x**2 - p) / (2 * x)
@@ -24,16 +24,15 @@ from .liveness import assigned
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
-    from .values import FewerAxesFirst
 
 MOST = 3  # iterations apart: two names that are numbers take turns, `b1, b2 = 2 * x * b1 - b2 + c, b1`
 
 
 class FirstApart(Exception):
-    """What is read has fewer axes ahead of the loop than at its end; `error` says so, if nothing helps."""
+    """A name is `first` this ahead of the loop, and `then` that at its end; `error` says so, if nothing helps."""
 
-    def __init__(self, what: FewerAxesFirst, error: UnsupportedError) -> None:
-        self.what, self.error = what, error
+    def __init__(self, name: str, first: str, then: str, error: UnsupportedError) -> None:
+        self.name, self.first, self.then, self.error = name, first, then, error
 
 
 def run(
@@ -56,7 +55,7 @@ def run(
     except FirstApart as found:
         if apart == MOST:
             raise found.error from None
-        what, error = found.what, found.error
+        what = found
     flag: str = getattr(node, "stop_flag", "")
     here = id(interpreter.frame), flag
     first_is = f"{what.name} is {what.first} where this loop"
@@ -75,7 +74,7 @@ def run(
             return
         except SrcgradError:
             interpreter.must_go_on.pop(here, None)
-    raise error from None
+    raise what.error from None
 
 
 def _refuse_unless(interpreter: Interpreter, condition: Expr, message: str) -> None:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import is_device_array
-from ..errors import NameArgumentError, SrcgradError, UnboundError
+from ..errors import ImportArgumentError, NameArgumentError, SrcgradError, UnboundError
 from ..ir import affine
 from ..ir.expressions import Array, Expr, Span, Var
 from ..ir.nodes import If, Raise, Stmt
@@ -356,7 +356,10 @@ class Interpreter:
         namespace: dict[str, Any] = {}
         module = ast.Module([stmt], [])
         base = self.frame.function.__globals__ if self.frame.function else {}
-        exec(compile(module, "<import>", "exec"), {"__package__": base.get("__package__")}, namespace)
+        try:
+            exec(compile(module, "<import>", "exec"), {"__package__": base.get("__package__")}, namespace)
+        except ImportError as problem:
+            self.build.refuse(f"{type(problem).__name__}: {problem}", error=ImportArgumentError)
         for name, value in namespace.items():
             place = _origin(stmt, name, base.get("__package__"))
             self.env[name] = constant(value) if place is None else self.outside(name, place)

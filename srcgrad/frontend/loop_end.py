@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from ..errors import SrcgradError
+from ..errors import SrcgradError, UnsupportedError
 from ..ir import affine
 from ..ir.expressions import Array, Const, Expr, Var, is_inexact
 from ..ir.nodes import AddTo, Alloc, Assign
@@ -34,6 +34,7 @@ from .attempts import (
     Unlike,
     Widen,
 )
+from .first_apart import FirstApart
 from .handed_on import exchange, in_parallel, permuted, shape_known_ahead, steady_dims
 from .joined_numbers import is_as, join_scalars
 from .loop_head import handle_of
@@ -283,6 +284,14 @@ class _Comparison:
             self.growths[name] = found
             self.rebound.setdefault(name, (entry.dtype, steady_dims(build, entry, end)))
 
+    def refuse_other_keys(self, name: str) -> NoReturn:
+        try:
+            self.interpreter.build.refuse(
+                f"{name} gets other keys or attributes in a loop", "give it all of them ahead of the loop"
+            )
+        except UnsupportedError as error:
+            raise FirstApart(name, "without some of its keys or attributes", "with all of them", error) from None
+
     def compare_lists(self, entries: dict[str, Any]) -> dict[object, Any]:
         """Lists that may change in place; returns the heads of those that change their lengths."""
         interpreter, attempt, heads = self.interpreter, self.attempt, self.heads
@@ -303,7 +312,7 @@ class _Comparison:
                 self.wholes = head, end
                 self.compare(name, head, end)
             elif not identities.is_list(head):
-                build.refuse(f"{name} gets other keys or attributes in a loop", "give it all of them ahead of the loop")
+                self.refuse_other_keys(name)
             else:
                 growing_lists.close(interpreter, name, head, end, attempt.growth.get(identity), self.inside)
                 step = affine.sub(end.length, head.length)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import (
     HELP,
     AttributeArgumentError,
+    ImportArgumentError,
     IndexArgumentError,
     KeyArgumentError,
     NameArgumentError,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 # What Python raises there, and what we do, which is one of these and shows the place.
 RAISED: dict[type[SrcgradError], tuple[type[Exception], str]] = {
     KeyArgumentError: (KeyError, "RuntimeKeyError"),
+    ImportArgumentError: (ImportError, "RuntimeImportError"),
     IndexArgumentError: (IndexError, "BoundsError"),
     NameArgumentError: (NameError, "RuntimeNameError"),
     AttributeArgumentError: (AttributeError, "RuntimeAttributeError"),

@@ -62,6 +62,8 @@ BANDS = (
 IN_ITS_PLACE = {
     "deque": "a list (append, pop(0), insert(0, x)), or an array whose places are taken in turn:  last[k % 4] = x",
     "np.matrix": "an array; the product of two is  a @ b",
+    "np.lib.stride_tricks.as_strided": "np.lib.stride_tricks.sliding_window_view(x, n)[::step]",
+    "np.random.mtrand.RandomState": "np.random.default_rng(seed), or a RandomState that is made outside",
     "np.nditer": "for i in range(x.size): ... x.flat[i], or np.ndindex",
     **dict.fromkeys([f"scipy.sparse.{name}" for name in ("diags", "diags_array", "spdiags")], BANDS),
     **dict.fromkeys(

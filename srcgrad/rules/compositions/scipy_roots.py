@@ -172,7 +172,7 @@ def newton(
     only_once("scipy.optimize.newton")
     if np.size(x0) > 1:
         raise NotImplementedError("scipy.optimize.newton of an array is not supported")
-    args = as_tuple(args)
+    args = tuple(args) if isinstance(args, list) else as_tuple(args)
     start = np.asarray(x0)[()] * np.float64(1)
     if fprime is not None:
         x, converged = by_slope(func, start, fprime, fprime2, args, tol, rtol, maxiter)
