@@ -160,8 +160,25 @@ def _keyed(value: Any) -> tuple[Any, list[Any]] | None:
         names = (*own, *more)  # what was set beside the fields, too; a cache of something else is left alone
         return RecordKind(kind, names), [getattr(value, name) for name in names]
     if is_simple_object(value):
-        return RecordKind(kind, tuple(vars(value))), list(vars(value).values())
+        held = _attributes(value)
+        return RecordKind(kind, tuple(held)), list(held.values())
     return None
+
+
+def _slots(kind: type) -> list[str]:
+    """The attributes that objects of a class, and of those that it is made of, have places for."""
+    out: list[str] = []
+    for cls in kind.__mro__:
+        slots = vars(cls).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            is_private = name.startswith("__") and not name.endswith("__")
+            out.append(f"_{cls.__name__.lstrip('_')}{name}" if is_private else name)
+    return [name for name in out if name not in ("__dict__", "__weakref__")]
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    held = {name: getattr(value, name) for name in _slots(type(value)) if hasattr(value, name)}
+    return held | getattr(value, "__dict__", {})
 
 
 def is_simple_object(value: Any) -> bool:
@@ -171,7 +188,8 @@ def is_simple_object(value: Any) -> bool:
         return True
     if issubclass(kind, partial):
         return False
-    plain = kind.__flags__ & (1 << 9) and isinstance(getattr(value, "__dict__", None), dict)  # made by `class`
+    has_attributes = isinstance(getattr(value, "__dict__", None), dict) or bool(_slots(kind))
+    plain = kind.__flags__ & (1 << 9) and has_attributes  # made by `class`
     bases = [base for base in kind.__mro__[:-1] if not base.__flags__ & (1 << 9)]
     foreign = any(hasattr(kind, name) for name in ("__array__", "__array_interface__", "__dlpack__", "__iter__"))
     library = kind.__module__.partition(".")[0] in ("numpy", "scipy", "numba", "builtins")

@@ -117,6 +117,44 @@ def test_object_as_argument() -> None:
     assert model_b.w.tolist() == [5.0, 12.0, 27.0] and x_b.tolist() == [6.0, 13.0, 18.0]
 
 
+class Place:
+    __slots__ = ("__mass", "never_set", "x")
+
+    def __init__(self, x: Any, mass: float) -> None:
+        self.x, self.__mass = x, mass
+
+    def weight(self) -> Any:
+        return self.x * self.__mass
+
+
+class Moving(Place):
+    __slots__ = "v"
+
+    def __init__(self, x: Any, v: Any, mass: float) -> None:
+        super().__init__(x, mass)
+        self.v = v
+
+    def later(self, dt: float) -> Moving:
+        return Moving(self.x + dt * self.v, self.v, 2.0)
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+def test_objects_with_slots(jit: bool) -> None:
+    def work(p: Any, dt: float) -> Any:
+        q = p.later(dt)
+        q.x = q.x * 2.0
+        return np.sum(q.weight() * p.weight())
+
+    f, p = grad(work, jit=jit), Moving(X, 2.0 * X, 3.0)
+    assert f(p, 0.5) == work(p, 0.5)
+    found, _ = f.backward(p, 0.5)
+    assert type(found) is Moving
+    assert not hasattr(found, "never_set")
+    np.testing.assert_allclose(found.x, 12.0 * (p.later(0.5).x + X))
+    np.testing.assert_allclose(found.v, 6.0 * X)
+    assert found.weight() == pytest.approx(found.x * found._Place__mass)
+
+
 def test_nested_structures() -> None:
     f = grad(lambda p, layers: p.a * p.b["k"] + sum((w @ X).sum() for w in layers), jit=False)
     p_b, layers_b = f.backward(Pair(2.0, {"k": 3.0}), [np.ones((2, 3)), np.ones((1, 3))])
@@ -252,7 +290,7 @@ def test_options_are_known_where_they_have_to_be(jit: bool) -> None:
     assert g.value_and_backward(a, -1)[0] == f(a, -1) and g(a, np.int64(1)) == f(a, 1)
     y, pullback = g.vjp(a, axis=1)
     assert y == f(a, 1) and pullback(1.0).tolist() == [[12] * 3, [48] * 3]
-    assert "def f_backward(a, times):" in g.source(a)
+    assert "def f_backward(a, times, squeeze):" in g.source(a)
 
 
 def by_mode(a, mode="mean", axis=0):
