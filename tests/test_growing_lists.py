@@ -933,3 +933,36 @@ def test_a_while_loop_over_a_list_that_is_still_empty(function: Any) -> None:
     for x in (X, X[::-1].copy(), np.array([1.0, 0.4, 2.0, -1.0])):
         check_grad(grad(function, jit=False), x)
         np.testing.assert_allclose(grad(function, jit=False)(x), function(x))
+
+
+def least_first(x):
+    ys = [a for a in x]
+    s = 0.0
+    while ys:
+        m = min(ys)
+        ys.remove(m)
+        s = s * 0.5 + m * m
+    return s
+
+
+def one_of_three(x):
+    ys = [x[0], x[1] * x[2], x[2]]
+    ys.remove(x[2])
+    return ys[0] * ys[1]
+
+
+@pytest.mark.parametrize("function", [least_first, one_of_three], ids=lambda f: f.__name__)
+def test_remove(function: Any) -> None:
+    f = grad(function, jit=False)
+    assert f(X) == pytest.approx(function(X), rel=1e-14)
+    check_grad(f, X)
+
+
+def test_remove_what_is_not_there() -> None:
+    def of_others(x):
+        ys = [a for a in x]
+        ys.remove(17.0)
+        return ys[0]
+
+    with pytest.raises(ValueError, match="not in"):
+        grad(of_others, jit=False)(X)

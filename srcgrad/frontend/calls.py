@@ -549,6 +549,10 @@ def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any]
             return build.refuse(f"the {owner.kind.__name__} method .{name} is not supported")
     if isinstance(owner, (TupleValue, Items)) and name == "copy":
         return lists.copied(interpreter, owner)
+    if isinstance(owner, (TupleValue, Items)) and name == "remove" and len(args) == 1:
+        place = call_method(interpreter, owner, "index", args, kwargs)
+        list_methods.method(interpreter, identities.now(interpreter, owner), "pop", [place])
+        return NONE
     if isinstance(owner, (TupleValue, Items)):
         return list_methods.method(interpreter, owner, name, args, kwargs)
     if isinstance(owner, RandomSource):
