@@ -42,6 +42,25 @@ def chosen(x, w=None):
     return y * x
 
 
+def asked(x, w=None):
+    if x > 10.0 and w > 1.0:
+        return x
+    return x * x
+
+
+def on_both_sides(x, w=None):
+    if x > 10.0:
+        x = (x * w if x > 20.0 else x / w) + 1.0
+    return x * x
+
+
+def in_a_loop_on_both_sides(x, w=None):
+    for k in range(3):
+        if x > 10.0 + k:
+            x += x * w if x > 20.0 else x / w
+    return x * x
+
+
 def length(x, w=None):
     if x > 10.0:
         return len(w) * x
@@ -128,7 +147,8 @@ def caught(x, w=None):
 TAKEN = [
     (product, TypeError), (function_of, TypeError), (element, TypeError), (attribute, AttributeError),
     (length, TypeError), (called, TypeError), (added_in_a_loop, TypeError), (quotient_of_two, TypeError),
-    (item, IndexError), (chosen, TypeError),
+    (item, IndexError), (chosen, TypeError), (asked, TypeError), (on_both_sides, TypeError),
+    (in_a_loop_on_both_sides, TypeError),
     (key, KeyError), (imported, ImportError), (name, NameError),
 ]  # fmt: skip
 

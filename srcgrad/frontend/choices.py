@@ -57,6 +57,8 @@ def boolean(
                 other = boolean(interpreter, is_and, nodes[1:], is_later=True, is_test=is_test)
         except NotYetKnown:
             return first
+        except tuple(when_reached.RAISED):
+            other = None  # it fails where a run comes to it
         changes = identities.held(interpreter) != lists_before
         if not rest and not changes and isinstance(first, Scalar) and isinstance(other, Scalar):
             if first.dtype == other.dtype == BOOL:
@@ -127,7 +129,10 @@ def either(
         return bind
 
     interpreter.env.pop(name, None)
+    interpreter.failed = None
     if branches.choose(interpreter, condition, run(then), run(orelse), [name, *names]):
+        if interpreter.failed is not None:
+            raise interpreter.failed  # on both sides, so there is no value
         raise NotYetKnown  # both sides are calls of the function that is being read
     return interpreter.env.pop(name)
 

@@ -132,6 +132,7 @@ class Interpreter:
         self.varying: frozenset[Any] = frozenset()  # keys of places: other numbers have been there
         self.exceptions: dict[str, type[BaseException]] = {}
         self.stale_before: list[set[str]] = []  # what was stale ahead of each loop around
+        self.failed: SrcgradError | None = None  # what the last branch ends in, in the place of a value
         self.early_reads: list[SrcgradError] = []  # errors, unless a loop turns out to bind what is read
         self.loops: list[tuple[Frame, list[str]]] = []  # those around: whose they are, and the numbers that go round
         self.must_go_on: dict[

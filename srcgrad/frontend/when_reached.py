@@ -57,6 +57,7 @@ def ends(interpreter: Interpreter, run: Callable[[], Any]) -> bool:
     except tuple(RAISED) as problem:
         if build.depth_of_refusal != build.depth:
             raise
+        interpreter.failed = problem
         error, ours = raised_for(problem)
         if build.would_catch(error):
             build.emit(Raise(error.__name__, problem.message))
