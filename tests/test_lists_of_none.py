@@ -358,3 +358,94 @@ REFUSED = [
 def test_refused(function: Callable[..., Any], argument: np.ndarray, text: str) -> None:
     with pytest.raises((UnsupportedError, NoneArgumentError), match=text):
         grad(function, jit=False)(argument)
+
+
+def is_there(v, c):
+    return c * v * v if v > 0.0 else None
+
+
+def arrays_of_each(x, c):
+    rows = []
+    for k in range(len(x)):
+        rows.append([is_there(v, c * k) for v in x])
+    return np.sum(np.array([np.array(row) for row in rows])) + sum(sum(row) for row in rows)
+
+
+def places(x, c):
+    return np.sum(x[[k if v > 0.0 else None for k, v in enumerate(x)]] ** 2) * c
+
+
+def a_pair(x, c):
+    pair = (is_there(x[0], c), is_there(x[1], c))
+    return np.sum(np.array(pair)) + np.dot(x[:2], pair) + np.mean(pair) + x[:2].dot(list(pair)) + max(pair)
+
+
+def a_table(x, c):
+    table = [[is_there(x[0], c), x[1]], [x[0], is_there(x[1], c)]]
+    out = np.zeros((2, 2))
+    out[0] = table[1]
+    return np.sum(table) + np.sum(out**2) + np.vstack(table)[0, 0]
+
+
+def columns(x, c):
+    ys, vs = zip(*[(is_there(v, c), v) for v in (x[0], x[1])])
+    return np.sum(np.array(ys) * np.array(vs))
+
+
+def one_number(x, c):
+    y = is_there(x[0], c)
+    return np.sum(y) + np.array([y, 1.0]) @ x[:2] + np.full(2, y).sum() + np.where(x > 0.7, y, x).sum()
+
+
+ARRAYS = [
+    arrays_of_each, places, a_pair, a_table, columns, one_number,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", ARRAYS)
+def test_arrays_of_what_may_be_none(f: Callable[..., Any]) -> None:
+    g = grad(f, jit=False)
+    np.testing.assert_allclose(g(X, 0.7), f(X, 0.7), rtol=1e-14)
+    check_grad(g, X, 0.7)
+    missing = X * [-1, 1, 1, 1, 1]
+    with pytest.raises((TypeError, IndexError)):  # an array of objects has no arithmetic with None
+        f(missing, 0.7)
+    with pytest.raises(TypeError, match="None here"):
+        g(missing, 0.7)
+
+
+def test_lists_of_lists_with_none_are_no_array() -> None:
+    def f(x: Any) -> Any:
+        rows = []
+        for k in range(len(x)):
+            rows.append([v * k if v > 0.0 else None for v in x])
+        return np.sum(np.array(rows))
+
+    with pytest.raises(UnsupportedError, match="a list of lists in which an item may be None") as caught:
+        grad(f, jit=False)(X)
+    assert "np.array(rows)" in str(caught.value)
+
+
+def compared(x, c):
+    pair, other = (is_there(x[0], c), x[1]), [is_there(x[1], c), is_there(x[0], c)]
+    out = c
+    if None in pair:
+        out += x[1]
+    if pair == (x[0] * x[0] * c, x[1]):
+        out *= 2.0
+    if x[1] in pair and pair != (None, x[1]):
+        out *= x[1]
+    if other == [other[0], None]:
+        out *= 3.0
+    if any(other) and not all(pair):
+        out *= 5.0
+    for k, y in enumerate(reversed(other)):
+        if y is not None:
+            out += y * k
+    return out
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_what_may_be_none_in_a_tuple_is_compared(sign: int) -> None:
+    x = X * [sign, 1, 1, 1, 1]
+    assert grad(compared, jit=False)(x, 0.7) == compared(x, 0.7)

@@ -103,7 +103,7 @@ def _on_its_way(interpreter: Interpreter, item: Any) -> Any:
 def unpack(interpreter: Interpreter, targets: list[ast.expr], value: Any) -> None:
     starred = [k for k, target in enumerate(targets) if isinstance(target, ast.Starred)]
     if optional.is_optional(value):
-        value = optional.unless_none(interpreter, value, "what is unpacked is None here")
+        value = optional.unless_none(interpreter.build, value, "what is unpacked is None here")
     items = expressions.known_items(interpreter, value)
     if items is None and starred:
         items = lists.split(interpreter, value, starred[0], len(targets) - starred[0] - 1)
@@ -166,12 +166,12 @@ def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any
     index = expressions.index_items(interpreter, items)
     (value,) = expressions.as_before(interpreter, [value], mark)
     if optional.is_optional(value):
-        value = optional.unless_none(interpreter, value, "what is assigned is None here")
+        value = optional.unless_none(interpreter.build, value, "what is assigned is None here")
     if isinstance(owner, Flat):
         flat.write(interpreter.build, owner, index, value, op)
         return
     indexing.memory_of(interpreter.build, owner)
-    value = lists.as_values(interpreter, value) if isinstance(value, Items) else value
+    value = lists.as_values(interpreter, value) if isinstance(value, (Items, TupleValue)) else value
     if len(index) == 1 and isinstance(index[0], ArrayValue) and index[0].dtype == np.dtype(bool):
         if indexing.masked_write(interpreter.build, owner, index[0], value, op):
             return
@@ -197,7 +197,7 @@ def _store_in(interpreter: Interpreter, owner: Items, index: Any, value: Any, op
     if op is not None:
         current = lists.subscripted(interpreter, owner, index)
         if optional.is_optional(current):
-            current = optional.unless_none(interpreter, current, "what is updated is None here")
+            current = optional.unless_none(interpreter.build, current, "what is updated is None here")
             if isinstance(current, ArrayValue):
                 interpreter.build.refuse("an array is changed that is an item of a list of None", "ys[i] = ys[i] + y")
         value = _updated(interpreter, current, value, op)

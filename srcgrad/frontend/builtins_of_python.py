@@ -158,7 +158,7 @@ def total(interpreter: Interpreter, value: Any, start: Any = None) -> Any:
 
 def any_or_all(is_any: bool) -> Callable[..., Any]:
     def builtin(interpreter: Interpreter, value: Any) -> Any:
-        value = lists.as_values(interpreter, value)
+        value = value if isinstance(value, TupleValue) else lists.as_values(interpreter, value)
         if isinstance(value, ArrayValue) and value.ndim == 1:
             found = TABLE[np.any if is_any else np.all](interpreter.build, value)
             return Scalar(operators.truth(interpreter, found), weak=True)
@@ -328,7 +328,7 @@ def indexed(interpreter: Interpreter, value: Any) -> Indexed | None:
     """What a loop runs over, item by item, where the number of items is only known at run time."""
     build = interpreter.build
     special_methods.refuse_object(interpreter, value, "the items", "__iter__")
-    value = value if isinstance(value, (Indexed, Items)) else lists.as_values(interpreter, value)
+    value = value if isinstance(value, (Indexed, Items, TupleValue)) else lists.as_values(interpreter, value)
     match value:
         case Indexed():
             return value

@@ -410,7 +410,7 @@ def index_items(interpreter: Interpreter, node: ast.expr) -> list[Any]:
 
 def _as_index(interpreter: Interpreter, part: Any) -> Any:
     """A list of run-time length is an array where it is an index."""
-    return lists.array_of_items(interpreter, part) if isinstance(part, Items) else part
+    return lists.as_values(interpreter, part) if isinstance(part, Items) else part
 
 
 NOT_THERE: dict[type[Exception], type[SrcgradError]] = {KeyError: KeyArgumentError, IndexError: IndexArgumentError}

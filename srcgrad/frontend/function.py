@@ -310,7 +310,9 @@ class _Job:
         build = self.build
         match value:
             case TupleValue() if optional.is_optional(value):
-                held = optional.unless_none(self.interpreter, value, "the result is None here, which has no derivative")
+                held = optional.unless_none(
+                    self.interpreter.build, value, "the result is None here, which has no derivative"
+                )
                 return self.leaf_outputs(held, name)
             case TupleValue(kind=DictKind(cls=cls)) if cls in SETS:
                 raise UnsupportedError(f"a function that returns a {cls.__name__} is not supported")

@@ -23,7 +23,17 @@ from ..errors import place as error_place
 from ..ir import affine
 from ..ir.expressions import BOOL, FLOAT64, INT64, Array, Axis, Call, Const, Dim, Expr, Load
 from ..ir.nodes import Alloc, Grow, If, Raise, Store
-from . import binding, common_lengths, expressions, identities, list_items, list_parts, lists_of_none, operators
+from . import (
+    binding,
+    common_lengths,
+    expressions,
+    identities,
+    list_items,
+    list_parts,
+    lists_of_none,
+    operators,
+    optional,
+)
 from .aliases import arrays_of, is_seen_elsewhere, note_twins
 from .arithmetic import cast
 from .list_rows import Row, common_row, places_of, row_of, row_of_list
@@ -438,10 +448,21 @@ def joined(interpreter: Interpreter, parts: list[Any]) -> Items:
 
 
 def as_values(interpreter: Interpreter, value: Any) -> Any:
-    """What NumPy makes of an argument: lists of run-time length are arrays to it."""
+    """What NumPy makes of an argument: lists of run-time length are arrays to it, and nothing may be None."""
+    if optional.is_optional(value):
+        value = optional.unless_none(interpreter.build, value, optional.IN_NUMPY)
     if isinstance(value, Items):
         value = lists_of_none.all_set(interpreter, value)
-        if isinstance(value.inner, Layout):
+        inner = value.inner
+        while isinstance(inner, Nested):
+            inner = inner.inner
+        if isinstance(inner, Layout) and inner is not value.inner:
+            interpreter.build.refuse(
+                "a list of lists in which an item may be None, or holds several things, is no array: its length is "
+                "only known at run time",
+                "make an array of each:  np.array([np.array(y) for y in ys])",
+            )
+        if isinstance(inner, Layout):
             interpreter.build.refuse(
                 "a list of tuples that hold arrays, or of objects, is no array: its length is only known at run time",
                 "make an array of each part:  np.array([x for x, P in ys])",
@@ -450,7 +471,7 @@ def as_values(interpreter: Interpreter, value: Any) -> Any:
     if isinstance(value, Indexed) and not isinstance(value.count, Const):
         from .comprehensions import collected
 
-        return array_of_items(interpreter, collected(interpreter, value))
+        return as_values(interpreter, collected(interpreter, value))
     if isinstance(value, TupleValue) and any(isinstance(item, (Items, TupleValue)) for item in value.items):
         return replace(value, items=tuple(as_values(interpreter, item) for item in value.items))
     return value

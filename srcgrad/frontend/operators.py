@@ -25,6 +25,7 @@ from .numpy import products
 from .numpy.table import TABLE
 from .types import DictKind, RecordKind
 from .values import (
+    NONE,
     ArrayValue,
     Closure,
     Items,
@@ -269,12 +270,35 @@ def compare(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
             return found if isinstance(op, ast.In) else unary(interpreter, ast.Not(), found)
         special_methods.refuse_object(interpreter, y, "`in`", "__iter__")
         return _membership(interpreter, op, x, y)
+    if optional.is_optional(x) or optional.is_optional(y):
+        return _compared_where_set(interpreter, op, x, y)
     special = _by_method(interpreter, op, x, y)
     if special is not None:
         return special
     if isinstance(x, (Static, TupleValue)) or isinstance(y, (Static, TupleValue)):
         return _static_comparison(interpreter, op, x, y)
     return elementwise(interpreter.build, OPERATORS[type(op)], (x, y), python=True)
+
+
+def _compared_where_set(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
+    """What may be None, within a tuple or a list: None is equal to None, and to nothing else."""
+    x, y = (NONE if optional.is_optional(v) and is_constant(v.items[0].expr, False) else v for v in (x, y))
+    if not (optional.is_optional(x) or optional.is_optional(y)):
+        return compare(interpreter, op, x, y)
+    asked = optional.asked(op, x, y) or optional.asked(op, y, x)
+    if asked is not None:
+        return asked
+    build, flags = interpreter.build, [v.items[0].expr for v in (x, y) if optional.is_optional(v)]
+    held = [v.items[1] if optional.is_optional(v) else v for v in (x, y)]
+    if not isinstance(op, (ast.Eq, ast.NotEq)) or not all(isinstance(v, Scalar) for v in held):
+        each = [optional.unless_none(build, v, optional.COMPARED) if optional.is_optional(v) else v for v in (x, y)]
+        return compare(interpreter, op, *each)
+    same = truth(interpreter, compare(interpreter, ast.Eq(), *held))
+    for flag in flags:
+        same = both(flag, same)
+    if len(flags) == 2:
+        same = either(same, both(*map(negated, flags)))
+    return Scalar(same if isinstance(op, ast.Eq) else negated(same), weak=True)
 
 
 def _identity(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:

@@ -25,6 +25,7 @@ from .types import DictKind, RecordKind
 from .values import UNDEFINED, ArrayValue, Items, Layout, OneOf, Scalar, Static, TupleValue, constant
 
 if TYPE_CHECKING:
+    from .builder import Builder
     from .interpret import Interpreter
 
 OPTIONAL = "optional"  # the kind of a pair of a flag and a value
@@ -111,16 +112,20 @@ def refuse_yet(interpreter: Interpreter, node: ast.expr, value: Any) -> None:
         raise NotYetKnown
 
 
+COMPARED = "what is compared is None here"
+IN_NUMPY = "what NumPy is to compute with is None here"
+
+
 def used(interpreter: Interpreter, name: str, value: TupleValue) -> Any:
     """The value of a name that must not be None here."""
-    return unless_none(interpreter, value, f"{name} is None here, and only `is None` can be asked of it")
+    return unless_none(interpreter.build, value, f"{name} is None here, and only `is None` can be asked of it")
 
 
-def unless_none(interpreter: Interpreter, value: TupleValue, message: str) -> Any:
+def unless_none(build: Builder, value: TupleValue, message: str) -> Any:
     flag, held = value.items
     if not (flag.is_constant and flag.value):
-        message += place(interpreter.build.span)
-        interpreter.build.emit(If(negated(flag.expr), (Raise("RuntimeTypeError", message),)))
+        message += place(build.span)
+        build.emit(If(negated(flag.expr), (Raise("RuntimeTypeError", message),)))
     return held
 
 

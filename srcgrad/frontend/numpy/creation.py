@@ -13,6 +13,7 @@ from ...ir import affine
 from ...ir.expressions import BOOL, FLOAT64, INT64, Array, Axis, Call, Const, Expr
 from ...ir.nodes import If, Raise, Store
 from ...rules import compositions
+from .. import optional
 from ..arguments import SUPPORTED
 from ..arithmetic import cast, element_that_fits
 from ..builder import Builder
@@ -99,6 +100,8 @@ def array_of(builder: Builder, value: Any, dtype: np.dtype | None) -> Any:
     if not isinstance(value, TupleValue):
         builder.refuse_unusable(value)
         return builder.refuse("np.array needs numbers, arrays, or nested lists of them", error=ArgumentError)
+    if optional.is_optional(value):
+        return array_of(builder, optional.unless_none(builder, value, optional.IN_NUMPY), dtype)
     if isinstance(value.kind, (DictKind, RecordKind)):
         what = (
             f"a {value.kind.cls.__name__}"
