@@ -364,6 +364,28 @@ def is_there(v, c):
     return c * v * v if v > 0.0 else None
 
 
+def rows_of_two(x, c):
+    rows = []
+    for v in x:
+        rows.append([is_there(v, c), v * c])
+    return np.sum(np.array(rows) ** 2) + np.sum(rows, axis=0)[0]
+
+
+def rows_of_several_kinds(x, c):
+    rows = []
+    for v in x:
+        rows.append((v, is_there(v, c), int(v * 3) if v > 0.0 else None, is_there(v + 1.0, c * c)))
+    table = np.array(rows)
+    return np.sum(table[:, 1] * table[:, 2] + table[:, 3] * table[:, 0])
+
+
+def rows_of_places(x, c):
+    rows = []
+    for v in x:
+        rows.append((int(v * 2.1) if v > 0.0 else None, 1))
+    return np.sum(x[np.array(rows)[:, 0]] * c)
+
+
 def arrays_of_each(x, c):
     rows = []
     for k in range(len(x)):
@@ -398,7 +420,7 @@ def one_number(x, c):
 
 
 ARRAYS = [
-    arrays_of_each, places, a_pair, a_table, columns, one_number,
+    rows_of_two, rows_of_several_kinds, rows_of_places, arrays_of_each, places, a_pair, a_table, columns, one_number,
 ]  # fmt: skip
 
 

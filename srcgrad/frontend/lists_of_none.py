@@ -11,6 +11,7 @@ What the items are tells the first that is stored.  Until then the list is `NOTH
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..errors import place as error_place
@@ -84,6 +85,8 @@ def fill(interpreter: Interpreter, rows: Array, value: Items, start: Expr) -> No
 
 def all_set(interpreter: Interpreter, value: Any) -> Any:
     """A list, of which no item may be None here, without flags; anything else as it is."""
+    if isinstance(value, Items) and _is_of_rows_with_flags(value.inner):
+        return _rows_all_set(interpreter, value)
     if not (isinstance(value, Items) and is_flagged(value.inner)):
         return value
     from . import lists
@@ -91,11 +94,9 @@ def all_set(interpreter: Interpreter, value: Any) -> Any:
 
     build = interpreter.build
     count = build.pin(value.length)
-    message = "an item of the list is None here" + error_place(build.span)
     if is_nothing(value):
         build.refuse("all items of the list are None here", "put something in its places first:  ys[i] = y")
-    flag = lambda index: cast(Load(value.rows, (index[0], affine.ZERO)), BOOL)
-    build.each((count,), lambda index: If(negated(flag(index)), (Raise("RuntimeTypeError", message),)))
+    _refuse_none(interpreter, value.rows, count, affine.ZERO)
     _, part = value.inner.parts
     is_array = isinstance(part, tuple)
     dims = part if is_array else (list_parts.width_of(part),)
@@ -108,3 +109,47 @@ def all_set(interpreter: Interpreter, value: Any) -> Any:
     lists.note_shared(interpreter, own, value.rows)
     weak = kinds[0].weak if is_array else kinds
     return replace(value, rows=own, length=own.dims[0], most=own.dims[0], weak=weak, inner=None if is_array else part)
+
+
+def _refuse_none(interpreter: Interpreter, rows: Array, count: Expr, place: Expr) -> None:
+    """The flags at this place of the rows have to be set."""
+    build = interpreter.build
+    message = "an item of the list is None here" + error_place(build.span)
+    flag = lambda index: cast(Load(rows, (index[0], place)), BOOL)
+    build.each((count,), lambda index: If(negated(flag(index)), (Raise("RuntimeTypeError", message),)))
+
+
+NUMBER = ()  # how it lies in a row
+NUMBER_OR_NONE = Layout(OPTIONAL, (NUMBER, NUMBER))
+
+
+def _is_of_rows_with_flags(inner: Any) -> bool:
+    """Are the items tuples or lists of numbers, of which some may be None?"""
+    is_row = isinstance(inner, Layout) and inner.kind in (tuple, list)
+    return is_row and NUMBER_OR_NONE in inner.parts and all(part in (NUMBER, NUMBER_OR_NONE) for part in inner.parts)
+
+
+def _rows_all_set(interpreter: Interpreter, value: Items) -> Items:
+    """[[y, 2.0], …] where y may be None: the numbers alone."""
+    from .list_rows import places_of, row_of_list, row_of_places
+
+    build, count = interpreter.build, interpreter.build.pin(value.length)
+    (held,) = row_of_list(interpreter, value)
+    kinds = places_of(held)
+    columns: list[int] = []
+    for part in value.inner.parts:
+        start = columns[-1] + 1 if columns else 0
+        if part == NUMBER_OR_NONE:
+            _refuse_none(interpreter, value.rows, count, affine.integer(start))
+        columns.append(start + (part == NUMBER_OR_NONE))
+    kinds = kinds if len(kinds) > 1 else kinds * (columns[-1] + 1)
+    row = row_of_places([kinds[k] for k in columns], (affine.integer(len(columns)),), value.inner.kind)
+    rows = build.allocate("items", row.dtype, (count, *row.dims))
+    for place, column in enumerate(map(affine.integer, columns)):
+        numbers = ArrayValue((count,), cast(Load(value.rows, (Axis(0), column)), row.dtype))
+        build.each((count,), partial(_store, rows, affine.integer(place), numbers))
+    return replace(value, rows=rows, length=count, most=count, weak=row.weak, inner=row.inner)
+
+
+def _store(rows: Array, column: Expr, value: ArrayValue, index: tuple[Expr, ...]) -> Store:
+    return Store(rows, (index[0], column), value.at(index))
