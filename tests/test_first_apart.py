@@ -304,8 +304,15 @@ def keys_in_a_while_loop(z, p):
     return d["last"]
 
 
+def set_in_a_loop(z, p):
+    s = {0}
+    for _ in range(len(z)):
+        s.add(1)
+    return z[0] * p * len(s)
+
+
 @pytest.mark.parametrize("count", [1, 2, 5])
-@pytest.mark.parametrize("f", [filtered, keys_in_a_loop, keys_in_a_while_loop], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [filtered, keys_in_a_loop, keys_in_a_while_loop, set_in_a_loop], ids=lambda f: f.__name__)
 def test_attributes_and_keys_that_the_first_iteration_sets(f: Callable[..., Any], count: int) -> None:
     assert grad(f, jit=False)(X[:count], 0.7) == pytest.approx(f(X[:count], 0.7), rel=1e-14)
     check_grad(grad(f, jit=False), X[:count], 0.7)

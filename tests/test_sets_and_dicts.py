@@ -289,7 +289,7 @@ def test_a_defaultdict_is_returned() -> None:
 def grows_in_a_loop(x):
     s = {0}
     for k in range(len(x)):
-        s.add(1)
+        s.add(k)
     return x[0] * len(s)
 
 

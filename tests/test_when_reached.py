@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from srcgrad import NameArgumentError, NoneArgumentError, grad
+from srcgrad import NameArgumentError, NoneArgumentError, UnsupportedError, grad
 from srcgrad.testing import check_grad
 
 TABLE = (0.1, 0.2, 0.3)
@@ -211,3 +213,56 @@ def test_what_every_run_comes_to_is_refused_ahead():
         grad(in_the_open, jit=False).backward(1.0)
     with pytest.raises(NameArgumentError):
         grad(in_a_loop, jit=False).backward(1.0)
+
+
+def key_of_the_first_iteration(x):
+    d, s = {}, x
+    for i in range(4):
+        if i > 0:
+            s = s + d["p"] * x
+        if i == 0:
+            d["p"] = s * 2.0
+    return s
+
+
+def key_that_is_asked_for(x):
+    d, s = {}, x
+    for i in range(4):
+        if "p" in d:
+            s = s + d["p"] * x
+        if i == 1:
+            d["p"] = s * 2.0
+    return s
+
+
+def attribute_that_is_asked_for(x, n=4):
+    place, s = SimpleNamespace(q=1.0), x
+    for _ in range(n):
+        if hasattr(place, "p"):
+            s = s + place.p * x
+        if s > 1.0:
+            place.p = s * 2.0
+    return s
+
+
+@pytest.mark.parametrize("x", [0.5, 1.5, 2.5])
+@pytest.mark.parametrize("function", [key_of_the_first_iteration, key_that_is_asked_for], ids=lambda f: f.__name__)
+def test_keys_that_a_branch_sets_are_there_in_the_next_iteration(function, x):
+    f = grad(function, jit=False)
+    assert f(x) == pytest.approx(function(x), rel=1e-14)
+    check_grad(f, x)
+
+
+def test_attributes_that_a_branch_sets_in_a_loop_are_refused():
+    with pytest.raises(UnsupportedError, match="by the path taken"):
+        grad(attribute_that_is_asked_for, jit=False)(1.5)
+
+
+def test_what_numpy_compares_with_none_is_no_error_of_python():
+    def compared(x, w=None):
+        if x[0] > 0.0:
+            return x[0] * 2.0 if np.any(np.equal(x, w)) else x[0]
+        return x[1]
+
+    with pytest.raises(UnsupportedError, match="NoneType"):
+        grad(compared, jit=False)(np.ones(2))

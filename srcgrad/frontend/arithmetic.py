@@ -129,6 +129,8 @@ def elementwise(builder: Builder, op: str, values: Sequence[Any], *, python: boo
         if not isinstance(value, (Scalar, ArrayValue)):
             what = type(getattr(value, "value", value)).__name__
             error = {"str": ArgumentError, "NoneType": NoneArgumentError}.get(what, UnsupportedError)
+            if op in ("eq", "ne"):  # of None and an array: NumPy has an answer
+                error = UnsupportedError
             builder.refuse(f"{op} needs numbers or arrays, not {what}", "pass a number or an array", error=error)
     if any(value.dtype.kind == "c" for value in values):
         op = COMPLEX_NAMES.get(op, op)

@@ -101,6 +101,8 @@ ITEMS_NOT_LOOKED_AT = (any, all)  # by Python: once it is known what they return
 
 def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
     function = large_numbers.as_float(node, expressions.evaluate(interpreter, node.func))
+    if isinstance(function, Static) and function.value is None and not interpreter.frame.is_composition:
+        interpreter.build.refuse("None can't be called", error=NoneArgumentError)
     if isinstance(function, Static) and function.value is next and len(node.args) in (1, 2) and not node.keywords:
         if isinstance(node.args[0], ast.GeneratorExp):
             return next_of(interpreter, node.args[0], node.args[1:])
@@ -242,8 +244,6 @@ def _operands(target: Any, kwargs: dict[str, Any]) -> tuple[int, dict[str, Any]]
 def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """A call of a Python object that is known: NumPy's, Python's, or the user's function."""
     build = interpreter.build
-    if target is None:
-        build.refuse("None can't be called", error=NoneArgumentError)
     if (made := attributes.of_library(interpreter, target)) is not None:
         return apply(interpreter, made, args, kwargs)
     if type(target).__hash__ is None:  # it is no key of a table: poly1d, and its like

@@ -249,6 +249,7 @@ def _try_loop(
     interpreter.wanted = None
     frame = interpreter.frame
     readable = {name for name, value in env.items() if not is_lost(value)} & node.live_in_body  # type: ignore[attr-defined]
+    objects = {name for name in readable if getattr(env[name], "identity", None) is not None}
 
     interpreter.stale_before.append(set(build.stale))
     changed_around, build.changed_in_loop = build.changed_in_loop, set()
@@ -263,6 +264,8 @@ def _try_loop(
         for name in sorted(readable):
             if is_lost(interpreter.env.get(name)):  # the next iteration reads it
                 interpreter.lookup(name)
+        for name in sorted(objects):  # what one gets in a branch, it has in the next iteration
+            interpreter.build.refuse_unusable(interpreter.env.get(name))
         inside = growing_lists.Inside(indices, node.index, steady)  # type: ignore[attr-defined]
         close_loop(interpreter, names, entries, heads, inside, attempt)
         twins.mind_new_ones()
