@@ -249,6 +249,29 @@ def splrep(x, y, w=None, xb=None, xe=None, k=3, task=0, s=None):
     return of.t, np.concatenate([of.c, np.zeros(k + 1)]), k
 
 
+@means(scipy.interpolate.bisplev)
+def bisplev(x, y, tck, dx=0, dy=0):
+    """A surface over a grid: products of B-splines along both axes; beyond its ends it is what it is there."""
+    tx, ty, c, kx, ky = tck
+    tx, ty = np.asarray(tx), np.asarray(ty)
+    if np.ndim(x) > 1 or np.ndim(y) > 1:
+        raise ValueError("First two entries should be rank-1 arrays.")
+    p = np.clip(np.ravel(np.asarray(x)) * np.float64(1), tx[kx], tx[len(tx) - kx - 1])
+    q = np.clip(np.ravel(np.asarray(y)) * np.float64(1), ty[ky], ty[len(ty) - ky - 1])
+    if (np.ndim(x) == 1 and len(p) == 1) or (np.ndim(x) == 0 and np.ndim(y) == 1 and len(q) == 1):
+        raise NotImplementedError("bisplev of arrays of length 1, of which SciPy makes numbers, is not supported")
+    along_x, i = basis(tx, kx, p, dx)
+    along_y, j = basis(ty, ky, q, dy)
+    table = np.reshape(np.asarray(c), (len(tx) - kx - 1, len(ty) - ky - 1))
+    out = np.zeros((len(p), len(q)))
+    for r in range(kx + 1):
+        for s in range(ky + 1):
+            out += np.outer(along_x[r], along_y[s]) * table[(i - kx + r)[:, None], (j - ky + s)[None, :]]
+    if np.ndim(x) == 1:
+        return out
+    return out[0] if np.ndim(y) == 1 else out[0, 0]
+
+
 @means(scipy.interpolate.InterpolatedUnivariateSpline)
 def interpolated_univariate_spline(x, y, w=None, bbox=(None, None), k=3, ext=0, check_finite=False):
     if w is not None or bbox[0] is not None or bbox[1] is not None:
