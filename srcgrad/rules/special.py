@@ -208,6 +208,26 @@ def elliptic_second(m: Expr, out: Expr) -> Expr:
     return near_zero(m, SECOND_KIND, (out - call("ellipk", m)) / (2.0 * m))
 
 
+def powers_of_sine(phi: Expr, m: Expr, second: float, third: float) -> Expr:
+    """The integral from 0 to phi of sin(t)**2 + second m sin(t)**4 + third m**2 sin(t)**6."""
+    two, four, six = (call("sin", k * phi) for k in (2.0, 4.0, 6.0))
+    of_two, of_four = 0.5 * phi - 0.25 * two, 0.375 * phi - 0.25 * two + four / 32.0
+    of_six = 0.3125 * phi - (15.0 / 64.0) * two + (3.0 / 64.0) * four - six / 192.0
+    return of_two + m * (second * of_four + third * (m * of_six))
+
+
+def incomplete_first(phi: Expr, m: Expr, out: Expr) -> Expr:
+    """Abramowitz and Stegun (1964), 17.2; near m = 0, where that cancels, the series of what is integrated."""
+    by_second = call("ellipeinc", phi, m) / (1.0 - m) - out
+    slope = by_second / (2.0 * m) - call("sin", 2.0 * phi) / (4.0 * (1.0 - m) * elliptic_root(phi, m))
+    return pick(less(call("abs", m), 1e-4), 0.5 * powers_of_sine(phi, m, 1.5, 1.875), slope)
+
+
+def incomplete_second(phi: Expr, m: Expr, out: Expr) -> Expr:
+    slope = (out - call("ellipkinc", phi, m)) / (2.0 * m)
+    return pick(less(call("abs", m), 1e-4), -0.5 * powers_of_sine(phi, m, 0.5, 0.375), slope)
+
+
 EXPREL = tuple(1 / (math.factorial(k) * (k + 3)) for k in range(6))
 LOG1P_RATIO = tuple((-1) ** k * (k + 1) * (k + 2) / (k + 3) for k in range(6))
 FIRST_KIND = tuple(math.pi / 2 * c for c in (1 / 4, 9 / 32, 75 / 256, 1225 / 4096, 19845 / 65536))
@@ -365,9 +385,10 @@ SPECIAL: dict[str, Primitive] = {
     "ellipk":      special("ellipk", (elliptic_first,), (PROBABILITY,), corners={(0.0,): (math.pi / 8,)}),
     "ellipe":      special("ellipe", (elliptic_second,), (PROBABILITY,), corners={(0.0,): (-math.pi / 8,)}),
 
-    "ellipkinc":   special("ellipkinc", (lambda phi, m, out: 1.0 / elliptic_root(phi, m), UNKNOWN),
+    "ellipkinc":   special("ellipkinc", (lambda phi, m, out: 1.0 / elliptic_root(phi, m), incomplete_first),
                            (UNIT, PROBABILITY)),
-    "ellipeinc":   special("ellipeinc", (lambda phi, m, out: elliptic_root(phi, m), UNKNOWN), (UNIT, PROBABILITY)),
+    "ellipeinc":   special("ellipeinc", (lambda phi, m, out: elliptic_root(phi, m), incomplete_second),
+                           (UNIT, PROBABILITY)),
 
     # Bessel functions
     "j0":          special("j0", (lambda x, out: -call("j1", x),), (REAL,)),
